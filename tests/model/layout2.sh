@@ -11,6 +11,8 @@ holds "build beside drop, then create" -DA1=$BUILD -DB1=$DROP -DB2=$CREATE
 holds "create beside drop, bad network" -DA1=$CREATE -DB1=$DROP -DEMPTY=1 -DFAULTS=1
 holds "create beside create, the hash vanishes" -DA1=$CREATE -DB1=$CREATE -DADDS=1 -DEVICT_HASH=1
 holds "build beside create, the hash vanishes" -DA1=$BUILD -DB1=$CREATE -DADDS=1 -DEVICT_HASH=1
+holds "create beside create, hash and copy vanish" -DA1=$CREATE -DB1=$CREATE -DADDS=1 -DEVICT_HASH=2 -DLEAKS=0
+holds "drop beside create" -DA1=$DROP -DB1=$CREATE
 holds "build beside drop on a full server, bad network" -DA1=$DROP_FULL -DB1=$BUILD -DFAULTS=1
 holds "build with adder and reader, bad network" -DA1=$BUILD -DADDS=1 -DREADS=1 -DFAULTS=1
 holds "build with adder and reader, a partition vanishes" -DA1=$BUILD -DADDS=1 -DREADS=1 -DEVICT=1

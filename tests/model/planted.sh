@@ -35,6 +35,12 @@ finds I4_failed_but_changed "a build that calls a plan of another its own failur
 finds I3_copy_outlives_the_hash "a switch that leaves the expiry of the copy out" -DA1=$BUILD -DTTL=1 -DEXPIRES=1 -DF_TTL
 finds I1_acknowledged_key_reads_absent "a creation that does not look at the copy, after the hash vanished" \
     -DA1=$BUILD -DB1=$CREATE -DEVICT_HASH=1 -DF_COPY
+finds I1_acknowledged_key_reads_absent "a creation that does not look for partitions, after hash and copy vanished" \
+    -DA1=$CREATE -DEVICT_HASH=2 -DLEAKS=0 -DF_SCAN
+finds I1_acknowledged_key_reads_absent "an adder that finds no plan and lets whole partitions expire, and a creation" \
+    -DA1=$CREATE -DADDS=1 -DEVICT_HASH=2 -DLEAKS=0 -DF_GRACE
+finds I4_creation_refused_after_a_drop "a creation that reads the records after the partitions, beside a drop" \
+    -DA1=$DROP -DB1=$CREATE -DF_SCAN_ORDER
 finds I3_leak_without_a_record "a drop that does not look at the copy, after the hash vanished" \
     -DA1=$BUILD -DB1=$DROP -DEVICT_HASH=1 -DF_COPY_LEAK
 finds I3_leak_without_a_record "a build that does not release its lock, and leaves what it replaced" \

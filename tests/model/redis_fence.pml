@@ -94,7 +94,7 @@
 #define EVICT 0 /* strings of partitions that vanish */
 #endif
 #ifndef EVICT_HASH
-#define EVICT_HASH 0 /* 1: the hash may vanish, once */
+#define EVICT_HASH 0 /* 1: the hash may vanish, once; 2: the hash and the copy together */
 #endif
 #ifndef FAILOVER
 #define FAILOVER 0 /* 1: the server of the control slot loses a suffix of its writes; 2: that of a partition */
@@ -120,6 +120,7 @@
 #define F_TOKEN
 #define F_OUTCOME
 #define F_COPY
+#define F_SCAN
 #endif
 
 /* ---- state of the servers ---- */
@@ -169,6 +170,7 @@ bit wants_ttl;    /* the user's last choice of an expiry for the current filter 
 byte key_lost; /* KEY: the add itself is in the suffix that a failover lost */
 bit hash_evicted, failed_over, unanswered_add;
 byte retired; /* generations that were retired: a mask */
+byte dropped; /* generations that a drop took out of the plan: a mask */
 byte reported; /* a mask: generations whose strings a command may have left, as it reported, because a reply was lost */
 byte alive; /* processes that have not ended */
 
@@ -176,7 +178,7 @@ byte alive; /* processes that have not ended */
 bit I1_acknowledged_key_reads_absent, I1_plan_changed_by_an_ended_command, I1_command_changed_the_plan_twice, I1_lock_of_another_removed;
 bit I2_plan_without_its_partitions, I2_plan_whose_partitions_expire, I2_live_partition_removed;
 bit I3_leak_without_a_record, I3_copy_outlives_the_hash;
-bit I4_failed_but_changed, I4_success_but_not_done, I4_expiry_undone, I4_expiry_of_another;
+bit I4_failed_but_changed, I4_success_but_not_done, I4_expiry_undone, I4_expiry_of_another, I4_creation_refused_after_a_drop;
 #define HOLDS(name, condition) assert(name || (condition))
 
 /* ---- messages ---- */
@@ -337,7 +339,7 @@ inline carry_out(o, t, p, g, u) {
     :: o == DROP_PLAN && lock == t && plan == p ->
 #endif
         if
-        :: p != 0 -> before = p; change_plan(command_of(g), 0)
+        :: p != 0 -> before = p; dropped = dropped | (1 << p); change_plan(command_of(g), 0)
         :: else
         fi;
         plan = 0; next = 0; copy = 0; must = 0; copy_ttl = 0; ok = OK
@@ -451,11 +453,15 @@ inline leave(c, what, op, is_done) { atomic { requests!END, what, op, c, is_done
     :: else \
     fi
 
+/* A mask: generations with a string that has a footer and no expiry. */
+#define stays(g) ((foot[g] == SEALED && ttl[g] == STAYS) << g)
+#define STAYING (stays(1) | stays(2) | stays(3) | stays(4) | stays(5))
+
 /* Reports to the user, and ends. `is_gone` matters only for drops. */
 #define finish(what) outcome_is = what; goto ended
 
 proctype command(byte op; byte c; byte after) {
-    byte G = c + 2, T, P, N, U, B, C, r, s, sends, result, older, outcome_is, halfway, sent_next;
+    byte G = c + 2, T, P, N, U, B, C, r, s, sends, result, older, outcome_is, halfway, sent_next, left_strings;
     bit unconfirmed, is_gone, left, hash_had_ttl, is_released;
 
     (after == 4 || outcome[after] != RUNNING);
@@ -533,6 +539,29 @@ acquire:
     :: (op == DROP || op == DROP_FULL) && P == 0 && C == 0 && B == 0 && U == 0 -> release(); finish(FAILED)
     :: else
     fi;
+
+    /* A creation: partitions that nothing names show that hash and copy were lost. A drop removes its record last, so a
+     * partition that is still there after the records were read is not being dropped. */
+#ifndef F_SCAN
+    if
+    :: op == CREATE ->
+        atomic { left_strings = STAYING };
+#ifndef F_SCAN_ORDER
+        atomic { left_strings = left_strings & ~(1 << plan | 1 << next | 1 << pushing | 1 << before | 1 << copy) };
+        atomic { left_strings = left_strings & STAYING };
+#else
+        atomic { left_strings = left_strings & STAYING };
+        atomic { left_strings = left_strings & ~(1 << plan | 1 << next | 1 << pushing | 1 << before | 1 << copy) };
+#endif
+        if
+        :: left_strings != 0 ->
+            HOLDS(I4_creation_refused_after_a_drop, hash_evicted || failed_over || (left_strings & dropped & ~reported) == 0);
+            left_strings = 0; release(); finish(FAILED)
+        :: else
+        fi
+    :: else
+    fi;
+#endif
 
     /* 2 end the resize of another command; this also proves that the hash was read while the lock was held */
 #ifndef F_NO_FENCE_BEFORE_DELETE
@@ -966,8 +995,13 @@ again:
         fi
     };
     do
+#ifndef F_GRACE
+    :: atomic { p != g && foot[g] == SEALED } -> goto again /* this add did not create the string: it may be all that is left */
+    :: p != g && foot[g] != SEALED -> send(GRACE_BITS, 0, 0, g, 0); goto again
+#else
     :: p != g -> send(GRACE_BITS, 0, 0, g, 0); goto again
-    :: else ->
+#endif
+    :: p == g ->
         send(ADD, 0, 0, n, 0); /* being resized: add there too */
         if
         :: result == LOST -> goto ended
@@ -1043,7 +1077,11 @@ end: do
 proctype hash_eviction() {
 end: do
     :: atomic { !hash_evicted && alive > 0 && plan != 0 -> printf("the hash vanishes\n"); hash_evicted = 1;
-                plan = 0; next = 0; pushing = 0; before = 0; hash_ttl = 0 }
+                plan = 0; next = 0; pushing = 0; before = 0; hash_ttl = 0;
+#if EVICT_HASH == 2
+                copy = 0; copy_ttl = 0
+#endif
+        }
     od
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /* Decompressing the output of other programs: the content is right in pieces of any size; incomplete data
  * is refused; bytes behind a member are refused unless they are another member or padding; memory is

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /*
  * A batch through a proxy that does harm at every byte of the requests and replies. Every answered key must

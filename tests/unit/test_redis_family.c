@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /* Families: many small filters, each with a name of its own, queried in one batch. Each behaves as if it
  * were alone. */

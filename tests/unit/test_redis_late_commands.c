@@ -282,7 +282,7 @@ static void reg_22_a_deleted_hash_is_no_new_filter(void **state) {
     OK(tamis_redis_push(old, redis, "f?partition=1024", NULL, &err));
     redis_server_command(&server, "DEL tamis:{f}");
     FAILS(tamis_redis_filter_open(&filter, redis, "f?expect=3000&fpr=0.001", &options, &err), TAMIS_E_DAMAGED,
-          "was deleted or evicted; nothing was made");
+          "was deleted or evicted; drop f");
     OK(tamis_redis_drop(redis, "f", &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }

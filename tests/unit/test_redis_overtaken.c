@@ -144,7 +144,7 @@ static void check_message(const held_writer *self, uint64_t n, const char *effec
 static void reg_22_a_drop_that_took_effect_is_no_failure(void **state) {
     (void)state;
     begin_test();
-    uint64_t in_effect = 0;
+    uint64_t in_effect = 0, anew = 0;
     const uint64_t commands = count_commands(drop_filter);
     for (uint64_t n = 0; n < commands; n++) {
         held_writer self;
@@ -154,6 +154,11 @@ static void reg_22_a_drop_that_took_effect_is_no_failure(void **state) {
         if (moment.has_plan &&
             !moment.is_locked) /* drops the filter of the other program, which was there first */
             continue;
+        if (moment.has_plan &&
+            self.status == TAMIS_OK) { /* the same: it took the lock anew before it read the hash */
+            anew++;
+            continue;
+        }
         if (moment.has_plan) {
             assert_int_equal(self.status, TAMIS_E_BUSY);
             if (self.why.sys_errno == ESTALE) /* it had the lock */
@@ -164,6 +169,7 @@ static void reg_22_a_drop_that_took_effect_is_no_failure(void **state) {
         in_effect += !moment.has_plan;
     }
     assert_in_range(in_effect, 5, commands);
+    assert_int_equal(anew, 1);
 }
 
 /* The server refuses to remove the partitions: the message says that the filter was dropped and what removes
@@ -283,7 +289,7 @@ static void reg_22_an_overtaken_expire_says_what_it_did(void **state) {
 
 /* The partitions were removed by the other writer, not by the server: its memory is not to blame. */
 static void check_reasons(tamis_status (*run)(held_writer *self), bool drops) {
-    uint64_t overtaken = 0, in_effect = 0;
+    uint64_t overtaken = 0;
     const uint64_t commands = count_commands(run);
     for (uint64_t n = 0; n < commands; n++) {
         held_writer self;
@@ -296,16 +302,14 @@ static void check_reasons(tamis_status (*run)(held_writer *self), bool drops) {
             assert_int_equal(self.status, TAMIS_E_BUSY);
             assert_int_equal(self.why.sys_errno, ESTALE);
         }
-        check_message(&self, n,
-                      moment.is_switched ? "took effect, and another writer replaced it afterwards"
-                                         : "nothing of this command took effect");
+        if (moment.is_switched) /* it did its work, as a drop does */
+            fail_msg("command %d: %s", (int)n, self.why.text);
+        check_message(&self, n, "nothing of this command took effect");
         if (!has_keys_of_other() || count_left_partitions() != 0)
             fail_msg("command %d: removed too much, or too little", (int)n);
         overtaken++;
-        in_effect += moment.is_switched;
     }
     assert_in_range(overtaken, 6, commands);
-    assert_in_range(in_effect, drops ? 2 : 0, overtaken);
 }
 
 static void reg_22_an_overtaken_push_names_the_other_writer(void **state) {

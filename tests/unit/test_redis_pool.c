@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /* The pool of connections: their number, threads that wait for one, and connections that died while idle.
  * ctest: timeout=120 */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /* Pushing and pulling whole filters, with other handles open meanwhile. */
 #include <pthread.h>

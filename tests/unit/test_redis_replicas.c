@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /*
  * A master with a real replica. With replicas=N, a batch of adds is answered only when N replicas have it, so

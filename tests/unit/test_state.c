@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /* A state from its creation to its reopening: it has exactly what was committed, byte for byte. */
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /* Snapshots of a state: when they are made, named in the manifest and given up. A filter at a limit must
  * give the same answers with and without snapshots. */

@@ -229,6 +229,15 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
 TAMIS_API tamis_status tamis_redis_filter_enforce_capacity(tamis_filter *filter, tamis_error *err);
 
 /*
+ * Returns the number of keys that may be in a filter on a server although no answer of their add was returned: the
+ * reply did not come, or the batch failed after it. An error reply is an answer: that key was not added. A key that is
+ * added again, and answered, no longer counts.
+ *
+ * Returns UINT64_MAX if there are more than the handle can remember, and 0 for a filter in memory.
+ */
+TAMIS_API uint64_t tamis_redis_filter_unconfirmed(const tamis_filter *filter);
+
+/*
  * Plans a filter of layout tamis, to be created on a server, or in memory and pushed. Like tamis_plan_make
  * for kind blocked. But if probes are not given, it takes fewer probes, and at most twice the smallest number
  * of bits: a server spends its time on parsing commands, and an add has arguments for each probe.

@@ -80,6 +80,9 @@ TAMIS_API void tamis_redis_family_trace(tamis_redis_family *family, tamis_redis_
 /* Returns the plan of all members. It is valid as long as the family. */
 TAMIS_API const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *family);
 
+/* Like tamis_redis_filter_unconfirmed, of all members. */
+TAMIS_API uint64_t tamis_redis_family_unconfirmed(const tamis_redis_family *family);
+
 /* Returns the tamis_key_type of all members (tamis/file.h), see tamis_redis_filter_options. */
 TAMIS_API uint32_t tamis_redis_family_key_type(const tamis_redis_family *family);
 

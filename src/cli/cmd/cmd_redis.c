@@ -11,7 +11,9 @@
 #include "cli/core/cli_action.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_number.h"
+#include "cli/core/cli_rows.h"
 #include "cli/filter/cli_file.h"
+#include "cli/process/cli_signal.h"
 #include "cli/server/cli_server.h"
 
 enum { OPT_LEFTOVER = CLI_OPT_OWN };
@@ -27,6 +29,7 @@ static const cli_option options[] = {
      .type = CLI_FLAG,
      .help = "ls: list what killed builds, resizes and drops left behind.",
      .more = "clean removes these Redis keys."},
+    CLI_ROW_LOCK_WAIT,
     {.name = NULL},
 };
 
@@ -36,13 +39,40 @@ static void report_warning(const tamis_error *err) {
         cli_report(err->text);
 }
 
+/* A change of a filter as a whole: TEXT is the operand behind the URI. */
+typedef tamis_status (*change)(const char *uri, const char *text, tamis_error *err);
+
+/* Makes the change. Waits while another command changes the filter. */
+static tamis_status change_locked(const cli_args *args, change run, const char *uri, const char *text,
+                                  tamis_error *err) {
+    cli_lock_wait wait = cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]);
+    int stop_fd;
+    tamis_status status = cli_signals_begin(&stop_fd, err);
+
+    while (status == TAMIS_OK && (status = run(uri, text, err)) == TAMIS_E_BUSY) {
+        status = cli_lock_again(&wait, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return status;
+}
+
+static tamis_status drop_one(const char *uri, const char *text, tamis_error *err) {
+    (void)text;
+    return tamis_redis_drop(NULL, uri, err);
+}
+
+static tamis_status alias_one(const char *uri, const char *target, tamis_error *err) {
+    return tamis_redis_alias(NULL, uri, target, err);
+}
+
 /* Drops all named filters. A failure does not stop it: returns the last error and reports the others. */
 static tamis_status drop(const cli_args *args, tamis_error *err) {
     tamis_status status = TAMIS_OK;
 
     for (size_t i = 1; i < args->operand_count; i++) {
         tamis_error failed = TAMIS_ERROR_INIT;
-        if (tamis_redis_drop(NULL, args->operands[i], &failed) == TAMIS_OK) {
+        if (change_locked(args, drop_one, args->operands[i], NULL, &failed) == TAMIS_OK) {
             report_warning(&failed);
             continue;
         }
@@ -55,11 +85,11 @@ static tamis_status drop(const cli_args *args, tamis_error *err) {
 }
 
 static tamis_status alias(const cli_args *args, tamis_error *err) {
-    return tamis_redis_alias(NULL, args->operands[1], args->operands[2], err);
+    return change_locked(args, alias_one, args->operands[1], args->operands[2], err);
 }
 
 static tamis_status unalias(const cli_args *args, tamis_error *err) {
-    return tamis_redis_alias(NULL, args->operands[1], NULL, err);
+    return change_locked(args, alias_one, args->operands[1], NULL, err);
 }
 
 /* Parses a time in milliseconds; 0 for "never". */
@@ -76,12 +106,16 @@ static tamis_status read_time(const char *text, uint64_t *ms, tamis_error *err) 
         text);
 }
 
-static tamis_status expire(const cli_args *args, tamis_error *err) {
+static tamis_status expire_one(const char *uri, const char *time, tamis_error *err) {
     uint64_t ms;
 
-    if (read_time(args->operands[2], &ms, err) != TAMIS_OK)
+    if (read_time(time, &ms, err) != TAMIS_OK)
         return err->status;
-    return tamis_redis_expire(NULL, args->operands[1], ms, err);
+    return tamis_redis_expire(NULL, uri, ms, err);
+}
+
+static tamis_status expire(const cli_args *args, tamis_error *err) {
+    return change_locked(args, expire_one, args->operands[1], args->operands[2], err);
 }
 
 /* ---- listings ---- */
@@ -223,12 +257,12 @@ static tamis_status clean(const cli_args *args, tamis_error *err) {
 enum { ALIAS, CLEAN, DROP, EXPIRE, LS, UNALIAS, ACTIONS };
 
 static const cli_action actions[ACTIONS] = {
-    [ALIAS] = {"alias", 1, 1, "URI TARGET", 0},
+    [ALIAS] = {"alias", 1, 1, "URI TARGET", UINT64_C(1) << CLI_OPT_LOCK_WAIT},
     [CLEAN] = {"clean", 0, 0, "URI", UINT64_C(1) << CLI_OPT_JSON},
-    [DROP] = {"drop", 0, SIZE_MAX, "URI...", 0},
-    [EXPIRE] = {"expire", 1, 1, "URI TIME", 0},
+    [DROP] = {"drop", 0, SIZE_MAX, "URI...", UINT64_C(1) << CLI_OPT_LOCK_WAIT},
+    [EXPIRE] = {"expire", 1, 1, "URI TIME", UINT64_C(1) << CLI_OPT_LOCK_WAIT},
     [LS] = {"ls", 0, 0, "URI", UINT64_C(1) << CLI_OPT_JSON | UINT64_C(1) << OPT_LEFTOVER},
-    [UNALIAS] = {"unalias", 0, 0, "URI", 0}};
+    [UNALIAS] = {"unalias", 0, 0, "URI", UINT64_C(1) << CLI_OPT_LOCK_WAIT}};
 
 static tamis_status (*const runs[ACTIONS])(const cli_args *args, tamis_error *err) = {
     [ALIAS] = alias, [CLEAN] = clean, [DROP] = drop, [EXPIRE] = expire, [LS] = list, [UNALIAS] = unalias};

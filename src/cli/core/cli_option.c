@@ -142,6 +142,17 @@ static size_t list_beginning(const cli_command *command, const char *name, char 
     return count;
 }
 
+/* True for parameters of URIs of servers that look like options of a command. */
+static bool is_uri_parameter(const char *name) {
+    static const char *const parameters[] = {"connect-wait",   "read-timeout", "timeout",     "patience",
+                                             "retry-interval", "replicas",     "connections", "ttl"};
+
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+        if (strcmp(name, parameters[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Refuses an unknown or ambiguous long option. The error lists the options with this prefix, or suggests the
  * nearest one. */
 static tamis_status refuse_long(const cli_command *command, const char *typed, tamis_error *err) {
@@ -161,6 +172,11 @@ static tamis_status refuse_long(const cli_command *command, const char *typed, t
         best = distance;
         closest = candidate;
     }
+    if (is_uri_parameter(name))
+        return cli_fail(err,
+                        "--%s: unknown option; on a server it is a parameter of the URI, as in "
+                        "redis://host/NAME?connect_wait=5s; see man tamis-redis",
+                        name);
     /* Up to a third of the letters may be a typing error. More is another word. */
     if (best > 1 + strlen(name) / 3)
         return cli_fail(err, "--%s: unknown option; see tamis %s --help", name, command->name);

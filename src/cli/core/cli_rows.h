@@ -175,8 +175,8 @@ enum { CLI_LOCK_WAIT_DEFAULT = 60 }; /* seconds */
         .id = CLI_OPT_LOCK_WAIT, .name = "lock-wait", .type = CLI_COUNT, .value = "SECONDS",                 \
         .fallback = "60", .max = 1000000,                                                                    \
         .help = "How long to wait while another process changes the file; 0: fail at once.",                 \
-        .more = "A message appears after one second. For a filter on a server, build, clear, copy and "      \
-                "merge wait for each other and for tamis redis drop."                                        \
+        .more = "A message appears after one second. For a filter on a server, build, clear, copy, "         \
+                "merge and tamis redis drop, expire, alias and unalias wait for each other."                 \
     }
 
 #define CLI_ROW_MEMORY                                                                                       \

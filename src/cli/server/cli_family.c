@@ -261,6 +261,10 @@ tamis_status cli_family_query(void *context, const tamis_key *keys, size_t count
     return wrong.status;
 }
 
+uint64_t cli_family_unconfirmed(const cli_family *family) {
+    return tamis_redis_family_unconfirmed(family->family);
+}
+
 void cli_family_set_source(void *context, const tamis_stream_source *source) {
     cli_family *family = context;
     const tamis_stream_service *typed = &family->typed.service;

@@ -42,6 +42,9 @@ tamis_status cli_family_query(void *family, const tamis_key *keys, size_t count,
                               size_t *done, tamis_error *err);
 void cli_family_set_source(void *family, const tamis_stream_source *source);
 
+/* Returns the number of keys that may be in their filters although no answer of their add was returned. */
+uint64_t cli_family_unconfirmed(const cli_family *family);
+
 /* Prints a remark about members that hold more keys than planned. Checks only the members with the most
  * adds. */
 void cli_family_report_overfull(const cli_family *family, const char *uri);

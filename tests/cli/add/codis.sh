@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # A filter behind Codis: two proxies, found by ZooKeeper, in front of one server.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 . "$TAMIS_SOURCE_DIR/tests/support/zookeeper.bash"

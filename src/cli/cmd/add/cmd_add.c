@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tamis/experimental/redis.h>
+
 #include "cli/cmd/add/add_config.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
@@ -39,10 +41,12 @@ typedef struct add_run {
     uint64_t unconfirmed; /* records of a failed batch that the server may have added */
 } add_run;
 
-/* True if unanswered keys may be on the server. A full filter and an unreadable record send nothing. */
-static bool may_have_arrived(tamis_status status) {
-    return status != TAMIS_OK && status != TAMIS_E_FULL && status != TAMIS_E_INVALID &&
-           status != TAMIS_E_RECORD && status != TAMIS_E_NO_KEY;
+/* The number of keys of a failed batch that may be on the server, `max` at most. */
+static uint64_t count_unconfirmed(const add_run *run, uint64_t max) {
+    uint64_t count =
+        run->family ? cli_family_unconfirmed(run->family) : tamis_redis_filter_unconfirmed(run->filter);
+
+    return count < max ? count : max;
 }
 
 /* Adds keys, and counts those that the server has, whether or not their records get printed. */
@@ -54,8 +58,8 @@ static tamis_status add_to_server(void *context, const tamis_key *keys, size_t c
 
     for (size_t i = 0; i < *done; i++)
         run->added += answers[i] != TAMIS_PRESENT;
-    if (may_have_arrived(status))
-        run->unconfirmed += count - *done;
+    if (status != TAMIS_OK)
+        run->unconfirmed = count_unconfirmed(run, count - *done);
     return status;
 }
 
@@ -188,8 +192,9 @@ static tamis_status add_records(add_run *run, tamis_error *err) {
     else if (status == TAMIS_E_FULL && !run->family)
         fail_full(run, err);
     run->summary.seconds = cli_progress_now() - start;
-    bool is_reported = status != TAMIS_OK && report_unprinted(run);
-    if (status != TAMIS_OK && !is_reported && status != TAMIS_E_PIPE && !run->family &&
+    const bool is_gone = status == TAMIS_E_NOT_FOUND; /* no key is in it, and a later run prints all */
+    const bool is_reported = status != TAMIS_OK && !is_gone && report_unprinted(run);
+    if (status != TAMIS_OK && !is_gone && !is_reported && status != TAMIS_E_PIPE && !run->family &&
         run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_report_kept(path);
     /* Not for every filter on a server: the server would count all bits for it. */

@@ -38,12 +38,13 @@ const cli_option build_options[] = {
     {.id = BUILD_RESIZE,
      .name = "resize",
      .type = CLI_FLAG,
-     .help = "Replace a filter on a server while others add to it, and lose no record.",
+     .help = "Replace a filter on a server while others add to it.",
      .more = "For --output on a server, in layout tamis. It needs --expect, or expect in the URI, and the "
              "same --secret-file as before. --scheme and --seed stay as they are, and so does --fpr if it is "
              "not given. After the remark at the start, records that others add go to both filters, if these "
-             "programs use this version of tamis or a later one. The FILEs must contain the records that "
-             "were added before. At the end, the new filter replaces the old one at once. If the run fails, "
+             "programs use this version of tamis or a later one. No record is lost if the FILEs contain all "
+             "records of adds that began before the remark, also of an add that has not printed them yet. At "
+             "the end, the new filter replaces the old one at once. If the run fails, "
              "the old filter stays. Codis does not allow it: build without --resize there."},
     CLI_ROW_LOCK_WAIT,
     {.id = BUILD_FROZEN,

@@ -137,7 +137,7 @@ static tamis_status create(build_run *run, tamis_error *err) {
 static tamis_status begin_resize(build_run *run, tamis_error *err) {
     const char *output = run->config.output;
     const cli_lock_wait wait = cli_lock_wait_of(&run->config.values[CLI_OPT_LOCK_WAIT]);
-    char shown[CLI_SERVER_SHOWN], message[CLI_SERVER_SHOWN + 100];
+    char shown[CLI_SERVER_SHOWN], message[CLI_SERVER_SHOWN + 120];
 
     if (!run->config.resizes)
         return TAMIS_OK;
@@ -147,7 +147,8 @@ static tamis_status begin_resize(build_run *run, tamis_error *err) {
     if (run->config.stream.quiet)
         return TAMIS_OK;
     snprintf(message, sizeof message,
-             "%s: keys added from now on are kept; the input must contain all keys added before",
+             "%s: keys of adds that begin from now on are kept; the input must contain the keys of all adds "
+             "before",
              cli_server_show(output, shown));
     cli_report(message);
     return TAMIS_OK;

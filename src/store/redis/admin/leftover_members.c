@@ -151,8 +151,8 @@ static tamis_status take_record(void *context, size_t i, const tamis__reply *rep
  * in between, its copy still counts. *is_denied: the user may not read one of them. */
 static tamis_status read_records(member_search *ctx, bool *is_denied, tamis_error *err) {
     static const char hashes[] = "tamis:{*}", copies[] = "tamis:{*}:plan";
-    const tamis__scan scans[] = {{hashes, sizeof hashes - 1, "hash", add_hash, ctx, 0},
-                                 {copies, sizeof copies - 1, "string", add_copy, ctx, 0}};
+    const tamis__scan scans[] = {{.pattern = hashes, sizeof hashes - 1, "hash", add_hash, ctx},
+                                 {.pattern = copies, sizeof copies - 1, "string", add_copy, ctx}};
     ctx->text_used = ctx->record_count = ctx->named.count = 0;
     tamis_status status = tamis__redis_scan(ctx->rf->redis, &scans[0], err);
     if (status == TAMIS_OK)
@@ -197,7 +197,7 @@ static tamis_status find_generations(member_search *ctx, tamis_error *err) {
     const tamis_key names = pattern_of(ctx->rf);
     const int size = snprintf(pattern, sizeof pattern, "tamis:{%.*s:" HEX_4 HEX_4 HEX_4 HEX_4 "}:bits",
                               (int)names.size, (const char *)names.data);
-    const tamis__scan scan = {pattern, (size_t)size, "string", add_member, ctx, 0};
+    const tamis__scan scan = {.pattern = pattern, (size_t)size, "string", add_member, ctx};
     return tamis__redis_scan(ctx->rf->redis, &scan, err);
 }
 

@@ -9,7 +9,8 @@
  *     SCAN    tamis:{seen:00c0ffee:0}:bits, tamis:{seen:00c0ffee:1}:bits, tamis:{seen:00beef00:0}:bits, ...
  *     HMGET   tamis:{seen}   plan -> ...generation=00beef00   pushing -> ...generation=00c0ffee   a push was killed
  *
- * If the lock of a name is held, a writer is changing the filter: its partitions are not leftovers yet.
+ * If the lock of a name is held, a writer is changing the filter: its partitions are not leftovers yet. Nobody can
+ * tell it from a writer that was killed less than a minute ago, so the caller gets a warning.
  *
  * Resize. The partitions of field next belong to a resize, which holds no lock while its caller collects
  * keys. Nobody can tell whether it continues. So it is listed, and a caller that removes leftovers ends
@@ -37,6 +38,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "store/file/file_error.h"
 #include "store/redis/admin/leftover_members.h"
 
 /* A partition or a hash. Its Redis key is in leftover_search.text. */
@@ -67,29 +69,23 @@ typedef struct leftover_search {
     size_t stay;    /* partitions of the current generation without an expiry */
     size_t expire;  /* partitions of it with one */
     size_t denied;  /* Redis keys of all generations that the user may not read */
+    /* Names with leftovers that are left out since their lock is held. */
+    uint64_t lock_ms;            /* time that the lock of the current name has left; 0: nobody holds it */
+    uint64_t max_lock_ms;        /* the longest of these times; 0: no such name */
+    char locked[100];            /* the first of these names, as messages show it */
+    bool has_more_locked;        /* there are others */
+    char pattern_shown[100 + 4]; /* what messages show between two names */
 } leftover_search;
 
-enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, NUMBER_MAX = 7 };
+enum { PREFIX = sizeof "tamis:{" - 1 };
 
 /* ---- finding partitions ---- */
 
-/* Parses NAME:G:I. More than NUMBER_MAX digits at the end are the generation of a member of a family. */
 static bool read_key(const char *key, size_t size, found_key *to) {
-    char hex[HEX + 1] = "";
-    size_t end = size - SUFFIX, digits = 0;
-    if (size < PREFIX + SUFFIX + HEX + 4)
+    size_t name_end;
+    if (!tamis__partition_name_read(key, size, &name_end, &to->generation))
         return false;
-    while (key[end - 1 - digits] >= '0' && key[end - 1 - digits] <= '9')
-        digits++;
-    end -= digits + 1;
-    if (digits == 0 || digits > NUMBER_MAX || key[end] != ':' || end < PREFIX + HEX + 2)
-        return false;
-    memcpy(hex, key + end - HEX, HEX);
-    end -= HEX + 1;
-    if (strspn(hex, "0123456789abcdef") != HEX || key[end] != ':')
-        return false;
-    to->generation = strtoull(hex, NULL, 16);
-    to->name_size = end - PREFIX;
+    to->name_size = name_end - PREFIX;
     return true;
 }
 
@@ -172,8 +168,8 @@ static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
     const int size = uri->name_size > 0 ? (int)uri->name_size : 1;
     const int string_size = snprintf(strings, sizeof strings, "tamis:{%.*s:*}:bits", size, name);
     const int hash_size = snprintf(hashes, sizeof hashes, "tamis:{%.*s}", size, name);
-    const tamis__scan scans[] = {{strings, (size_t)string_size, "string", add_partition, ctx, 0},
-                                 {hashes, (size_t)hash_size, "hash", add_hash, ctx, 0}};
+    const tamis__scan scans[] = {{.pattern = strings, (size_t)string_size, "string", add_partition, ctx},
+                                 {.pattern = hashes, (size_t)hash_size, "hash", add_hash, ctx}};
     tamis_status status = tamis__redis_scan(ctx->rf.redis, &scans[0], err);
     if (status == TAMIS_OK)
         status = tamis__redis_scan(ctx->rf.redis, &scans[1], err);
@@ -274,14 +270,25 @@ static tamis_status check_use(leftover_search *ctx, uint64_t generation, bool *i
     return TAMIS_OK;
 }
 
-static tamis_status is_locked(leftover_search *ctx, bool *locked, tamis_error *err) {
-    char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN];
-    size_t size = 0;
-    const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(&ctx->rf, name)}};
-    tamis_status status = tamis__redis_get_in(&ctx->rf, tamis__config_slot(&ctx->rf), words, 2, holder,
-                                              sizeof holder, &size, err);
-    *locked = size > 0;
+enum { NO_KEY = -2 /* reply of PTTL */ };
+
+static tamis_status read_lock(leftover_search *ctx, tamis_error *err) {
+    char name[TAMIS__REDIS_KEY];
+    int64_t left_ms = NO_KEY;
+    const tamis_key words[] = {tamis__redis_word("PTTL"), {name, tamis__lock_name(&ctx->rf, name)}};
+    tamis_status status =
+        tamis__redis_command_in(&ctx->rf, tamis__config_slot(&ctx->rf), words, 2, &left_ms, err);
+    ctx->lock_ms = left_ms == NO_KEY ? 0 : left_ms > 0 ? (uint64_t)left_ms : TAMIS__LOCK_MS;
     return status;
+}
+
+/* A leftover whose lock is held is left out. */
+static void note_lock(leftover_search *ctx) {
+    const char *name = ctx->rf.uri->shown_name;
+    if (!*ctx->locked)
+        snprintf(ctx->locked, sizeof ctx->locked, "%.99s", name);
+    ctx->has_more_locked = ctx->has_more_locked || strncmp(ctx->locked, name, sizeof ctx->locked - 1) != 0;
+    ctx->max_lock_ms = ctx->lock_ms > ctx->max_lock_ms ? ctx->lock_ms : ctx->max_lock_ms;
 }
 
 /* The lock is held. Removes nothing unless the lock was also held when the hash was read. `count` is the
@@ -331,12 +338,15 @@ static tamis_status remove_with_lock(leftover_search *ctx, uint64_t generation, 
     return status;
 }
 
-/* Makes the name of a Redis key the current name. *is_busy: its lock is held. */
-static tamis_status select_name(leftover_search *ctx, const found_key *found, bool *is_busy,
-                                tamis_error *err) {
+/* Makes the name of a Redis key the current name, also in messages, and reads its lock. */
+static tamis_status select_name(leftover_search *ctx, const found_key *found, tamis_error *err) {
+    tamis__redis_uri *uri = ctx->rf.uri;
+    char name[TAMIS__REDIS_NAME + 1];
     tamis__handle_set_target(&ctx->rf, ctx->text + found->key + PREFIX, found->name_size);
+    snprintf(name, sizeof name, "%.*s", (int)found->name_size, ctx->text + found->key + PREFIX);
+    snprintf(uri->shown_name, sizeof uri->shown_name, "%.100s", tamis__show(name).text);
     ctx->stay = ctx->expire = 0;
-    return is_locked(ctx, is_busy, err);
+    return read_lock(ctx, err);
 }
 
 /* Removes the leftover, if the caller wants that, and passes it to the caller, unless it is in use by now. */
@@ -350,6 +360,10 @@ static tamis_status pass(leftover_search *ctx, uint64_t generation, size_t count
                                            .generation = generation,
                                            .keys = ctx->stay + ctx->expire};
     tamis_status status = TAMIS_OK;
+    if (ctx->lock_ms > 0) {
+        note_lock(ctx);
+        return TAMIS_OK;
+    }
     if (ctx->removes)
         status = remove_with_lock(ctx, generation, count, &is_used, err);
     return status == TAMIS_OK && !is_used ? ctx->sink(ctx->context, &leftover, err) : status;
@@ -377,10 +391,10 @@ static tamis_status skip_denied(leftover_search *ctx, size_t count, const tamis_
 static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
     const found_key *first = &ctx->partitions[ctx->first];
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
-    bool is_used = true, is_busy = true;
+    bool is_used = true;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = select_name(ctx, first, &is_busy, &why);
-    if (status == TAMIS_OK && !is_busy)
+    tamis_status status = select_name(ctx, first, &why);
+    if (status == TAMIS_OK)
         status = check_use(ctx, first->generation, &is_used, &kind, &why);
     if (status == TAMIS_OK && !is_used)
         status = run_requests(ctx, count, put_ttl, take_ttl, &why);
@@ -444,21 +458,38 @@ static tamis_status report_field(leftover_search *ctx, const found_key *hash, co
 /* The hash of a name: plans in fields `pushing` and `before`. */
 static tamis_status report_hash(leftover_search *ctx, const found_key *hash, tamis_error *err) {
     tamis__config config;
-    bool is_busy = true;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = select_name(ctx, hash, &is_busy, &why);
-    if (status == TAMIS_OK && !is_busy)
+    tamis_status status = select_name(ctx, hash, &why);
+    if (status == TAMIS_OK)
         status = tamis__config_locked(&ctx->rf, &config, &why);
     if (status != TAMIS_OK)
         return skip_denied(ctx, 1, &why, err);
-    if (is_busy)
-        return TAMIS_OK;
     status = report_field(ctx, hash, config.pushing, TAMIS_REDIS_LEFT_UNFINISHED, err);
     return status == TAMIS_OK ? report_field(ctx, hash, config.before, TAMIS_REDIS_LEFT_REPLACED, err)
                               : status;
 }
 
 /* ---- all generations ---- */
+
+/* Says what was left out, as a warning. */
+static void warn_left_out(const leftover_search *ctx, tamis_error *err) {
+    char denied[140] = "", locked[260] = "";
+    if (ctx->denied == 0 && ctx->max_lock_ms == 0)
+        return;
+    if (ctx->denied > 0)
+        snprintf(denied, sizeof denied,
+                 "this user may not read %zu Redis keys: the filters of these keys were left out; look as a "
+                 "user who "
+                 "may read them",
+                 ctx->denied);
+    if (ctx->max_lock_ms > 0)
+        snprintf(locked, sizeof locked,
+                 "%s%s: locked for up to %" PRIu64
+                 " s by a command that is at work, or was killed: left out; look again after that",
+                 ctx->locked, ctx->has_more_locked ? " and others" : "", (ctx->max_lock_ms + 999) / 1000);
+    (void)tamis__fail(err, TAMIS_OK, 0, "redis %s: %s%s%s", ctx->rf.redis->endpoint.shown, denied,
+                      *denied && *locked ? "; " : "", locked);
+}
 
 static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
     tamis_status status = tamis__redis_uri_check_used(ctx->rf.uri, err);
@@ -475,15 +506,12 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
     }
     for (size_t i = 0; i < ctx->hash_count && status == TAMIS_OK; i++)
         status = report_hash(ctx, &ctx->hashes[i], err);
+    snprintf(ctx->rf.uri->shown_name, sizeof ctx->rf.uri->shown_name, "%s", ctx->pattern_shown);
     if (status == TAMIS_OK)
         status = tamis__leftover_members(
             &ctx->rf, &(tamis__leftover_report){ctx->sink, ctx->context, ctx->removes, &ctx->denied}, err);
-    if (status == TAMIS_OK && ctx->denied > 0)
-        (void)tamis__fail(
-            err, TAMIS_OK, 0,
-            "redis %s: this user may not read %zu Redis keys: the filters of these keys were left "
-            "out; look as a user who may read them",
-            ctx->rf.redis->endpoint.shown, ctx->denied);
+    if (status == TAMIS_OK)
+        warn_left_out(ctx, err);
     tamis__free(&ctx->rf.redis->allocator, ctx->hashes, ctx->hash_capacity * sizeof *ctx->hashes);
     tamis__free(&ctx->rf.redis->allocator, ctx->partitions, ctx->capacity * sizeof *ctx->partitions);
     tamis__free(&ctx->rf.redis->allocator, ctx->text, ctx->text_size);
@@ -509,6 +537,7 @@ tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool
                                .context = context,
                                .removes = removes};
         ctx.rf.state = &ctx.state;
+        snprintf(ctx.pattern_shown, sizeof ctx.pattern_shown, "%s", ctx.rf.uri->shown_name);
         status = visit_generations(&ctx, err);
     }
     tamis__redis_uri_release(&named);

@@ -73,8 +73,9 @@ static tamis_status lock_or_full(const tamis__redis_filter *rf, tamis_error *err
 }
 
 /* Releases the lock. A lock that stays is no failure of what was done: *err is a warning then, with status
- * TAMIS_OK. */
-static tamis_status unlock(const tamis__redis_filter *rf, tamis_status status, tamis_error *err) {
+ * TAMIS_OK. After a failure the message says so if the command did nothing. */
+static tamis_status unlock(const tamis__redis_filter *rf, tamis_status status, bool did_nothing,
+                           tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     if (!*tamis__tamis_of(rf)->token)
         return status;
@@ -86,6 +87,8 @@ static tamis_status unlock(const tamis__redis_filter *rf, tamis_status status, t
             "%.300s; this command took effect, and its lock stays for up to %d s: other writers "
             "of the filter have to wait",
             why.text, TAMIS__LOCK_MS / 1000);
+    if (status != TAMIS_OK && !is_released && did_nothing && err)
+        return tamis__lock_left(err, err);
     return status;
 }
 
@@ -104,7 +107,7 @@ static tamis_status check_target(const tamis__redis_filter *rf, const tamis__red
         memcmp(rf->uri->name, alias->uri->name, rf->uri->name_size) == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: cannot be an alias of itself; name another filter",
                            rf->uri->shown);
-    tamis_status status = tamis__config_find(rf, &config, err);
+    tamis_status status = tamis__config_seek(rf, &config, err);
     if (status == TAMIS_OK && config.target_size > 0)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: is an alias itself; use the filter's own name as the target",
@@ -137,7 +140,9 @@ static tamis_key add_alias_condition(const tamis__redis_filter *rf, const tamis_
 
 /* Sets the alias; `target` NULL removes it. */
 static tamis_status change_alias(const tamis__redis_filter *rf, const tamis__config *config,
-                                 const tamis__redis_filter *target, tamis_error *err) {
+                                 const tamis__redis_filter *target, tamis__outcome *outcome,
+                                 tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
     tamis__config now;
@@ -148,15 +153,19 @@ static tamis_status change_alias(const tamis__redis_filter *rf, const tamis__con
                                               {target->uri->name, target->uri->name_size}));
     else
         tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, field));
-    tamis__outcome outcome;
-    tamis_status status = tamis__step_run_outcome(rf, &step, &outcome, err);
-    if (status == TAMIS_OK && outcome == TAMIS__NOT_DONE)
+    tamis_status status = tamis__step_run_outcome(rf, &step, outcome, &why);
+    if (status == TAMIS_OK && *outcome == TAMIS__NOT_DONE)
         return tamis__lock_lost(rf, err);
-    if (status != TAMIS_OK || outcome == TAMIS__DONE)
-        return status;
-    status = tamis__config_own(rf, &now, err);
+    if (*outcome == TAMIS__DONE)
+        return TAMIS_OK;
+    if (status == TAMIS_OK)
+        status = tamis__config_own(rf, &now, &why);
     if (status != TAMIS_OK)
-        return status;
+        return *outcome == TAMIS__NOT_DONE
+                   ? tamis__fail(err, status, why.sys_errno, "%s", why.text)
+                   : tamis__fail(err, status, why.sys_errno,
+                                 "%.300s; it is unknown whether the alias was changed; " TAMIS__LOOK_FIRST,
+                                 why.text);
     const size_t size = target ? target->uri->name_size : 0;
     if (now.target_size == size && (!target || memcmp(now.target, target->uri->name, size) == 0))
         return TAMIS_OK;
@@ -166,6 +175,7 @@ static tamis_status change_alias(const tamis__redis_filter *rf, const tamis__con
 static tamis_status set_alias(const tamis__redis_filter *rf, const tamis__redis_filter *target,
                               tamis_error *err) {
     tamis__config config;
+    tamis__outcome outcome = TAMIS__NOT_DONE;
     tamis_status status = lock_or_full(rf, err);
     if (status != TAMIS_OK)
         return status;
@@ -173,8 +183,8 @@ static tamis_status set_alias(const tamis__redis_filter *rf, const tamis__redis_
     if (status == TAMIS_OK)
         status = check_alias(rf, &config, target, err);
     if (status == TAMIS_OK)
-        status = change_alias(rf, &config, target, err);
-    return unlock(rf, status, err);
+        status = change_alias(rf, &config, target, &outcome, err);
+    return unlock(rf, status, outcome == TAMIS__NOT_DONE, err);
 }
 
 tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char *target, tamis_error *err) {
@@ -232,7 +242,7 @@ static tamis_status remove_members(const tamis__redis_filter *rf, const tamis__c
 
 /* Hides the filter. If the server is full, field before is not written. */
 static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__config *config, bool is_full,
-                                tamis_error *err) {
+                                tamis__outcome *outcome, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY];
     const tamis_key copy = {copy_name, tamis__copy_name(rf, copy_name)};
     tamis__step step = {.key_count = 0};
@@ -248,19 +258,18 @@ static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__conf
     tamis__step_write(
         &step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* the drop removes the rest of the hash */
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));
-    tamis__outcome outcome;
-    tamis_status status = tamis__step_run_outcome(rf, &step, &outcome, err);
-    return status == TAMIS_OK && outcome == TAMIS__NOT_DONE ? tamis__lock_lost(rf, err) : status;
+    tamis_status status = tamis__step_run_outcome(rf, &step, outcome, err);
+    return status == TAMIS_OK && *outcome == TAMIS__NOT_DONE ? tamis__lock_lost(rf, err) : status;
 }
 
 /* Hides the filter and reads the plan back. *now is the hash afterwards. If it has another plan, the drop has
  * taken effect too: another program has made the filter anew. */
 static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tamis__config *config,
-                                        tamis__config *now, tamis_error *err) {
+                                        tamis__config *now, tamis__outcome *outcome, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = remove_plan(rf, config, !*tamis__tamis_of(rf)->token, &why);
+    tamis_status status = remove_plan(rf, config, !*tamis__tamis_of(rf)->token, outcome, &why);
     if (status == TAMIS_E_REFUSED && why.sys_errno == ENOMEM)
-        status = remove_plan(rf, config, true, &why);
+        status = remove_plan(rf, config, true, outcome, &why);
     if (status == TAMIS_OK)
         status = tamis__plan_read_back(rf, now->plan, &why);
     if (status == TAMIS_OK)
@@ -328,15 +337,64 @@ static tamis_status finish_drop(const tamis__redis_filter *rf, const tamis__conf
     return status;
 }
 
-static tamis_status remove_tamis(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
-                                 tamis_error *err) {
+static tamis_status fail_unknown(const tamis__redis_filter *rf, const tamis_error *why, tamis_error *err) {
+    static const char effect[] = "it is unknown whether the filter was dropped";
+    if (why->status == TAMIS_E_BUSY)
+        return tamis__lock_lost_after(rf, effect, err);
+    return tamis__fail(
+        err, why->status, why->sys_errno,
+        "%.300s; %s; look with tamis info before you repeat it, and remove Redis keys that are left "
+        "with tamis redis clean",
+        why->text, effect);
+}
+
+/*
+ * Steps 3 and 4 failed. Finds out whether the drop took effect:
+ * - The step was answered, or the plan is gone: it did, and the rest is done if the server can be reached. If too few
+ *   replicas confirmed it, the partitions stay: a failover may bring the plan back.
+ * - The plan is still there when the lock has been released: it did not, since no late step does anything now.
+ */
+static tamis_status recover_drop(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
+                                 tamis__outcome outcome, const tamis_error *why, tamis_error *err) {
     tamis__config now;
-    tamis_status status = tamis__change_begin(rf, config->plan, err);
+    char *token = tamis__tamis_of(rf)->token;
+    const bool may_be_lost =
+        outcome == TAMIS__DONE && why->status == TAMIS_E_TIMEOUT && rf->redis->replicas > 0;
+    bool is_read = tamis__config_own(rf, &now, NULL) == TAMIS_OK;
+    if (outcome == TAMIS__UNKNOWN && is_read && strcmp(now.plan, config->plan) == 0) {
+        is_read = *token && tamis__lock_release(rf, NULL) == TAMIS_OK &&
+                  tamis__config_own(rf, &now, NULL) == TAMIS_OK;
+        *token = '\0';
+    }
+    const bool is_gone = is_read && *config->plan && strcmp(now.plan, config->plan) != 0;
+    if ((outcome == TAMIS__DONE || is_gone) && is_read && !may_be_lost)
+        return finish_drop(rf, config, copy, &now, err);
+    if (outcome == TAMIS__DONE || is_gone)
+        return tamis__fail(
+            err, why->status, why->sys_errno,
+            "%.300s; the filter was dropped, but Redis keys of it may remain: remove them with tamis "
+            "redis clean",
+            why->text);
+    return is_read ? tamis__fail(err, why->status, why->sys_errno, "%s", why->text)
+                   : fail_unknown(rf, why, err);
+}
+
+/* *outcome: what became of the step that removes the plan. */
+static tamis_status remove_tamis(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
+                                 tamis__outcome *outcome, tamis_error *err) {
+    tamis__config now;
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis__change_begin(rf, config->plan, &why);
     if (status == TAMIS_OK)
-        status = remove_leftovers(rf, config, copy, err);
+        status = remove_leftovers(rf, config, copy, &why);
     if (status == TAMIS_OK)
-        status = remove_plan_checked(rf, config, &now, err);
-    return status == TAMIS_OK ? finish_drop(rf, config, copy, &now, err) : status;
+        status = remove_plan_checked(rf, config, &now, outcome, &why);
+    if (status == TAMIS_OK)
+        return finish_drop(rf, config, copy, &now, err);
+    if (*outcome != TAMIS__NOT_DONE)
+        return recover_drop(rf, config, copy, *outcome, &why, err);
+    copy_error(err, &why);
+    return status;
 }
 
 static bool has_partitions(const tamis__config *config) {
@@ -348,6 +406,7 @@ static bool has_partitions(const tamis__config *config) {
 static tamis_status drop_locked(const tamis__redis_filter *rf, const char *expected_plan, tamis_error *err) {
     tamis__config config;
     char copy[TAMIS__REDIS_PLAN];
+    tamis__outcome outcome = TAMIS__NOT_DONE;
     tamis_status status = lock_or_full(rf, err);
     if (status != TAMIS_OK)
         return status;
@@ -357,9 +416,9 @@ static tamis_status drop_locked(const tamis__redis_filter *rf, const char *expec
     if (status == TAMIS_OK && expected_plan && strcmp(config.plan, expected_plan) != 0)
         status = tamis__lock_busy(rf, err);
     if (status == TAMIS_OK)
-        status =
-            has_partitions(&config) || *copy ? remove_tamis(rf, &config, copy, err) : fail_absent(rf, err);
-    return unlock(rf, status, err);
+        status = has_partitions(&config) || *copy ? remove_tamis(rf, &config, copy, &outcome, err)
+                                                  : fail_absent(rf, err);
+    return unlock(rf, status, outcome == TAMIS__NOT_DONE, err);
 }
 
 /* For a full server that runs no scripts. Removing the partitions of the plan needs no step: they belong
@@ -445,7 +504,7 @@ static tamis_status expire_locked(const tamis__redis_filter *rf, uint64_t ms, ta
     tamis__config config;
     char name[TAMIS__REDIS_KEY];
     uint64_t left_ms;
-    tamis_status status = tamis__config_find(rf, &config, err);
+    tamis_status status = tamis__config_seek(rf, &config, err);
     if (status == TAMIS_OK && !*config.plan)
         status = fail_absent(rf, err);
     if (status == TAMIS_OK)
@@ -479,7 +538,7 @@ static tamis_status retire_if_gone(const tamis__redis_filter *rf, const char *pl
 static tamis_status expire_tamis(const tamis__redis_filter *rf, uint64_t ms, tamis_error *err) {
     tamis__config config;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis__config_find(rf, &config, err);
+    tamis_status status = tamis__config_seek(rf, &config, err);
     if (status == TAMIS_OK && !*config.plan)
         status = fail_absent(rf, err);
     if (status != TAMIS_OK)
@@ -491,7 +550,7 @@ static tamis_status expire_tamis(const tamis__redis_filter *rf, uint64_t ms, tam
     status = expire_locked(rf, ms, &why);
     if (status == TAMIS_E_BUSY && why.sys_errno == ESTALE)
         (void)tamis__lock_lost_after(rf, "some of its Redis keys may have the new expiry", &why);
-    status = unlock(rf, status, &why);
+    status = unlock(rf, status, false, &why);
     if (status != TAMIS_OK && retire_if_gone(rf, config.plan) != TAMIS_OK)
         return tamis__fail(
             err, status, why.sys_errno,

@@ -169,7 +169,9 @@ static tamis_status fail_lost(const tamis__connection *conn, int failed, tamis_e
             conn->endpoint->shown, why);
     }
     /* A server that expects TLS also closes the connection when it gets something else. */
-    const char *also = conn->reached && !conn->has_received && !conn->tls && conn->endpoint->address.port
+    const bool has_answered =
+        conn->has_received || atomic_load_explicit(&conn->endpoint->has_answered, memory_order_relaxed);
+    const char *also = conn->reached && !has_answered && !conn->tls && conn->endpoint->address.port
                            ? " (does this port use TLS? write rediss://)"
                            : "";
     if (failed == 0)

@@ -2,6 +2,8 @@
 #ifndef TAMIS_STORE_REDIS_CONNECTION_REDIS_CONNECTION_H
 #define TAMIS_STORE_REDIS_CONNECTION_REDIS_CONNECTION_H
 
+#include <stdatomic.h>
+
 #include <poll.h>
 
 #include "store/redis/connection/redis_reply.h"
@@ -22,6 +24,7 @@ typedef struct tamis__endpoint {
     uint32_t db;
     const tamis_allocator *allocator;
     char shown[120];               /* "host:port", for messages */
+    atomic_bool has_answered;      /* it has replied once, on any connection */
     const tamis__tls_context *tls; /* NULL: no TLS */
 } tamis__endpoint;
 

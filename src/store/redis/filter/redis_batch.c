@@ -132,6 +132,7 @@ static tamis_status run_and_check(tamis__redis_batch *batch, tamis_error *err) {
                                 .take_reply = tamis__redis_batch_take_reply,
                                 .what = rf->uri->shown_name,
                                 .slot = tamis__redis_batch_slot,
+                                .take_refusal = tamis__redis_batch_take_refusal,
                                 .unconfirmed =
                                     batch->adds && batch->key_batch.count > 0 ? &unconfirmed : NULL,
                                 .denied = &batch->denied};

@@ -109,5 +109,6 @@ uint32_t tamis__redis_batch_slot(void *context, size_t i);
 bool tamis__redis_batch_put_command(void *context, size_t i, tamis__connection *conn);
 tamis_status tamis__redis_batch_take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
                                            tamis_error *err);
+void tamis__redis_batch_take_refusal(void *context, size_t i);
 
 #endif

@@ -328,3 +328,13 @@ tamis_status tamis__redis_batch_take_reply(void *context, size_t i, const tamis_
         reply->integer == -1; /* reply of PTTL; PEXPIRE replies 0 or 1 */
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
 }
+
+/* Of an element of several parts, another part may have been carried out. */
+void tamis__redis_batch_take_refusal(void *context, size_t i) {
+    tamis__redis_batch *batch = context;
+    i += batch->first;
+    if (i >= batch->elements || batch->rf->probe_groups > 1)
+        return;
+    const size_t element = element_of(batch, i);
+    memset(batch->sent + element, false, count_together(batch, element) * sizeof *batch->sent);
+}

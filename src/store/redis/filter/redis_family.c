@@ -124,6 +124,10 @@ uint32_t tamis_redis_family_key_type(const tamis_redis_family *family) {
     return family->filter->metadata.fields.key_type;
 }
 
+uint64_t tamis_redis_family_unconfirmed(const tamis_redis_family *family) {
+    return tamis_redis_filter_unconfirmed(family->filter);
+}
+
 /* ---- a piece ---- */
 
 static bool has_digest(const tamis_redis_family *family) {

@@ -245,3 +245,10 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
 const char *tamis_redis_filter_layout(const tamis_filter *filter) {
     return filter->remote == &remote ? tamis__redis_of(filter)->layout->name : NULL;
 }
+
+uint64_t tamis_redis_filter_unconfirmed(const tamis_filter *filter) {
+    if (filter->remote != &remote)
+        return 0;
+    const tamis__unconfirmed_adds *adds = &tamis__redis_of(filter)->unconfirmed_adds;
+    return adds->every ? UINT64_MAX : adds->count;
+}

@@ -73,7 +73,7 @@ static tamis_status follow_plan(const tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__config config;
-    tamis_status status = tamis__config_find(rf, &config, err);
+    tamis_status status = tamis__config_seek(rf, &config, err);
     if (status != TAMIS_OK)
         return status;
     if (!*config.plan && config.target_size > 0)
@@ -293,11 +293,12 @@ static tamis_status apply_checks(const tamis_filter *filter, const tamis__touche
         state->checked_ns = tamis__now_ns();
         return renew_expiry(rf, batch, err);
     }
-    /* The adds may have recreated partitions that had expired, or renewed the expiry of others: all get a
-     * short one. (Members of a dropped family stay, also those that this batch created.) */
+    /* The adds may have recreated partitions that had expired, or renewed the expiry of others: these get a short
+     * one. (Members of a dropped family stay, also those that this batch created.) */
     if (retired && batch->adds && !rf->is_family)
-        status = tamis__partitions_expire(&state->partitions, rf->ttl_ms > 0 ? NULL : batch->touched,
-                                          TAMIS__GRACE_MS, err);
+        status = rf->ttl_ms > 0 ? tamis__partitions_expire(&state->partitions, NULL, TAMIS__GRACE_MS, err)
+                                : tamis__partitions_expire_unsealed(&state->partitions, batch->touched,
+                                                                    TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK && ++state->followed > FOLLOW_MAX)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced %d times during one batch; find out what does that",
@@ -441,9 +442,7 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
  * one. */
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = follow_plan(filter, err);
-    if (status == TAMIS_OK)
-        status = tamis__push_empty(filter, err);
-    return status == TAMIS_OK ? follow_plan(filter, err) : status;
+    return status == TAMIS_OK ? tamis__push_empty(filter, err) : status;
 }
 
 const tamis__layout tamis__layout_tamis = {.name = "tamis",

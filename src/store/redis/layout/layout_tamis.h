@@ -12,6 +12,7 @@
  *     handle          opening a filter, following its plan                  tamis_open.c, layout_tamis.c
  *     partitions      making, filling, sealing; expiry                      tamis_parts.c, tamis_expiry.c
  *     lock            one writer at a time                                  tamis_lock.c
+ *     losses          a hash, or hash and copy, that was deleted            tamis_lost.c
  *     changes         steps on the hash, under the lock                     tamis_change.c
  *
  * Words:
@@ -136,6 +137,9 @@ uint32_t tamis__config_slot(const tamis__redis_filter *rf);
 size_t tamis__copy_name(const tamis__redis_filter *rf, char *to);
 /* Reads the copy; `plan` is empty if there is none. */
 tamis_status tamis__copy_read(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN], tamis_error *err);
+/* The same, of the filter whose hash was read to `config` by the name of rf. */
+tamis_status tamis__copy_read_of(const tamis__redis_filter *rf, const tamis__config *config,
+                                 char plan[TAMIS__REDIS_PLAN], tamis_error *err);
 /* Reads the plan after a change (empty: none). Waits for the replicas that the URI asks for. */
 tamis_status tamis__plan_read_back(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN],
                                    tamis_error *err);
@@ -151,6 +155,12 @@ tamis_status tamis__config_own(const tamis__redis_filter *rf, tamis__config *con
 tamis_status tamis__config_locked(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
 /* Reads the hash of rf's name or, if that is an alias, of its target. */
 tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
+/* As tamis__config_find. TAMIS_E_DAMAGED: the hash has no plan, and its copy shows that it was deleted. See
+ * tamis_lost.c. */
+tamis_status tamis__config_seek(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
+/* Looks for partitions without a record, for a writer that holds the lock and found neither plan nor copy.
+ * TAMIS_E_DAMAGED: some are there, so hash and copy were deleted. */
+tamis_status tamis__lost_check(const tamis__redis_filter *rf, tamis_error *err);
 /* Writes the name of the filter's hash: that of the target, if there is one. */
 size_t tamis__config_name(const tamis__redis_filter *rf, char *to);
 /* Writes the name of the hash of the name that the filter was opened by. */
@@ -165,9 +175,9 @@ tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *s
                              tamis_error *err);
 /* What became of a step. */
 typedef enum tamis__outcome {
-    TAMIS__NOT_DONE, /* not sent; or sent once, and refused: it will never be carried out */
-    TAMIS__UNKNOWN,  /* no answer, or refused after it was sent twice: the first sending may have done it */
-    TAMIS__DONE      /* the server answered that it carried out the step */
+    TAMIS__NOT_DONE, /* not sent; or sent once, and answered 0 or an error: it will never be carried out */
+    TAMIS__UNKNOWN, /* no answer, or 0 or an error after it was sent twice: the first sending may have done it */
+    TAMIS__DONE     /* the server answered that it carried out the step */
 } tamis__outcome;
 /* Sends a step in the same way. *outcome is set after a failure too. */
 tamis_status tamis__step_run_outcome(const tamis__redis_filter *rf, const tamis__step *step,
@@ -211,6 +221,8 @@ void tamis__handle_set_partitions(tamis_filter *filter, uint64_t generation, uin
 uint64_t tamis__blocks_in(const tamis__partitions *partitions, uint32_t key);
 /* Writes the name of partition `key`, or of its staging string. */
 size_t tamis__partition_name(const tamis__partitions *partitions, uint32_t key, char *to);
+/* Parses the Redis key of a partition, "tamis:{NAME:G:I}:bits". *name_end is the size of "tamis:{NAME". */
+bool tamis__partition_name_read(const char *key, size_t size, size_t *name_end, uint64_t *generation);
 /* Writes the name of the current member of a family. */
 size_t tamis__member_name(const tamis__redis_filter *rf, char *to);
 /* The slot of partition `key`. Its staging string is kept there too, even if the servers' rule for its name
@@ -283,6 +295,10 @@ void tamis__partition_put_renewal(const tamis__partitions *partitions, uint32_t 
  * Only for generations that no plan names or will ever name again. */
 tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const bool *selected, int64_t ms,
                                       tamis_error *err);
+/* The same for the selected partitions that have no footer: strings that a late add created. A whole partition
+ * stays, since it may be all that is left of a filter that was lost: see tamis_lost.c. */
+tamis_status tamis__partitions_expire_unsealed(const tamis__partitions *partitions, const bool *selected,
+                                               int64_t ms, tamis_error *err);
 /* As tamis__partitions_expire, for all partitions of the plan `text`. Does nothing if the text is not a valid
  * plan, or that of a family. */
 tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
@@ -350,6 +366,9 @@ tamis_status tamis__lock_pause(tamis_error *err);
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err);
 /* The same, with another text for what took effect. */
 tamis_status tamis__lock_lost_after(const tamis__redis_filter *rf, const char *effect, tamis_error *err);
+/* Fails with the error `why` of a command that did nothing and could not release its lock. Says both, unless the
+ * error does. */
+tamis_status tamis__lock_left(const tamis_error *why, tamis_error *err);
 
 /* Validates the parameters of rf's URI for operations that do not use them: the same URI must be accepted
  * by every operation on a filter. */

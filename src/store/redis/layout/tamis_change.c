@@ -17,6 +17,7 @@ typedef struct running {
     const tamis__redis_filter *rf;
     const tamis__step *step;
     bool is_done, is_resent;
+    bool is_refused; /* the only sending was answered by an error */
 } running;
 
 static uint32_t slot_of_step(void *context, size_t i) {
@@ -26,8 +27,9 @@ static uint32_t slot_of_step(void *context, size_t i) {
 }
 
 static bool put_step(void *context, size_t i, tamis__connection *conn) {
-    const running *ctx = context;
+    running *ctx = context;
     (void)i;
+    ctx->is_refused = false;
     tamis__step_put(ctx->step, conn);
     return true;
 }
@@ -43,6 +45,12 @@ static tamis_status take_step(void *context, size_t i, const tamis__reply *reply
     return TAMIS_OK;
 }
 
+static void take_refusal(void *context, size_t i) {
+    running *ctx = context;
+    (void)i;
+    ctx->is_refused = true;
+}
+
 static tamis_status run(running *ctx, tamis_error *err) {
     const tamis__requests requests = {.count = 1,
                                       .context = ctx,
@@ -50,13 +58,14 @@ static tamis_status run(running *ctx, tamis_error *err) {
                                       .take_reply = take_step,
                                       .what = ctx->rf->uri->shown_name,
                                       .slot = slot_of_step,
+                                      .take_refusal = take_refusal,
                                       .is_steps = true};
     return tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
 }
 
 tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err) {
-    running ctx = {rf, step, false, false};
+    running ctx = {.rf = rf, .step = step};
     tamis_status status = run(&ctx, err);
     if (status == TAMIS_OK)
         *is_done = ctx.is_done;
@@ -65,11 +74,11 @@ tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *s
 
 tamis_status tamis__step_run_outcome(const tamis__redis_filter *rf, const tamis__step *step,
                                      tamis__outcome *outcome, tamis_error *err) {
-    running ctx = {rf, step, false, false};
+    running ctx = {.rf = rf, .step = step};
     tamis_status status = run(&ctx, err);
-    *outcome = ctx.is_done                            ? TAMIS__DONE
-               : status == TAMIS_OK && !ctx.is_resent ? TAMIS__NOT_DONE
-                                                      : TAMIS__UNKNOWN;
+    *outcome = ctx.is_done                                                ? TAMIS__DONE
+               : ctx.is_refused || (status == TAMIS_OK && !ctx.is_resent) ? TAMIS__NOT_DONE
+                                                                          : TAMIS__UNKNOWN;
     return status;
 }
 

@@ -14,6 +14,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/redis/layout/layout_tamis.h"
@@ -71,6 +72,28 @@ static size_t string_name(const tamis__partitions *partitions, uint32_t key, con
 
 size_t tamis__partition_name(const tamis__partitions *partitions, uint32_t key, char *to) {
     return string_name(partitions, key, *partitions->staging ? partitions->staging : "bits", to);
+}
+
+enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, NUMBER_MAX = 7 };
+
+/* More than NUMBER_MAX digits at the end are the generation of a member of a family. */
+bool tamis__partition_name_read(const char *key, size_t size, size_t *name_end, uint64_t *generation) {
+    char hex[HEX + 1] = "";
+    size_t end = size - SUFFIX, digits = 0;
+    if (size < PREFIX + SUFFIX + HEX + 4)
+        return false;
+    while (key[end - 1 - digits] >= '0' && key[end - 1 - digits] <= '9')
+        digits++;
+    end -= digits + 1;
+    if (digits == 0 || digits > NUMBER_MAX || key[end] != ':' || end < PREFIX + HEX + 2)
+        return false;
+    memcpy(hex, key + end - HEX, HEX);
+    end -= HEX + 1;
+    if (strspn(hex, "0123456789abcdef") != HEX || key[end] != ':')
+        return false;
+    *generation = strtoull(hex, NULL, 16);
+    *name_end = end;
+    return true;
 }
 
 size_t tamis__member_name(const tamis__redis_filter *rf, char *to) {
@@ -188,14 +211,30 @@ tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *co
     return status;
 }
 
-tamis_status tamis__copy_read(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN], tamis_error *err) {
+static tamis_status read_copy(const tamis__redis_filter *rf, const char *hash, size_t hash_size,
+                              char plan[TAMIS__REDIS_PLAN], tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     size_t size;
-    const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__copy_name(rf, name)}};
-    tamis_status status =
-        tamis__redis_get_in(rf, tamis__config_slot(rf), words, 2, plan, TAMIS__REDIS_PLAN - 1, &size, err);
+    memcpy(name, hash, hash_size);
+    memcpy(name + hash_size, ":plan", 5);
+    const tamis_key words[] = {tamis__redis_word("GET"), {name, hash_size + 5}};
+    tamis_status status = tamis__redis_get_in(rf, tamis__redis_slot(rf->redis, hash, hash_size), words, 2,
+                                              plan, TAMIS__REDIS_PLAN - 1, &size, err);
     plan[status == TAMIS_OK ? size : 0] = '\0';
     return status;
+}
+
+tamis_status tamis__copy_read(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN], tamis_error *err) {
+    char hash[TAMIS__REDIS_KEY];
+    return read_copy(rf, hash, tamis__config_name(rf, hash), plan, err);
+}
+
+tamis_status tamis__copy_read_of(const tamis__redis_filter *rf, const tamis__config *config,
+                                 char plan[TAMIS__REDIS_PLAN], tamis_error *err) {
+    char hash[TAMIS__REDIS_KEY];
+    const size_t size = config->target_size > 0 ? hash_name(config->target, config->target_size, hash)
+                                                : hash_name(rf->uri->name, rf->uri->name_size, hash);
+    return read_copy(rf, hash, size, plan, err);
 }
 
 tamis_status tamis__plan_read_back(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN],

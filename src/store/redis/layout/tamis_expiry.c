@@ -74,6 +74,47 @@ tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const
                              put_expiry, err);
 }
 
+typedef struct unsealed_rounds {
+    tamis__rounds rounds; /* first member */
+    const bool *selected;
+    bool *unsealed; /* result: selected partitions without a footer */
+} unsealed_rounds;
+
+static bool put_footer_query(void *context, size_t i, tamis__connection *conn) {
+    const unsealed_rounds *ctx = context;
+    if (!ctx->selected[i])
+        return false;
+    tamis__footer_put_query(ctx->rounds.partitions, (uint32_t)i, conn);
+    return true;
+}
+
+static tamis_status take_footer(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                tamis_error *err) {
+    const unsealed_rounds *ctx = context;
+    (void)resent;
+    if (reply->type != TAMIS__REPLY_STRING)
+        return tamis__redis_filter_bad_reply(ctx->rounds.partitions->rf, err);
+    ctx->unsealed[i] = !tamis__footer_matches(ctx->rounds.partitions, (uint32_t)i, reply);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__partitions_expire_unsealed(const tamis__partitions *partitions, const bool *selected,
+                                               int64_t ms, tamis_error *err) {
+    const tamis_allocator *allocator = &partitions->rf->redis->allocator;
+    bool *unsealed = tamis__alloc(allocator, partitions->count, 1);
+    if (!unsealed)
+        return tamis__fail_nomem(err, "redis", partitions->count);
+    memset(unsealed, 0, partitions->count);
+    unsealed_rounds ctx = {.rounds = {.partitions = partitions, .take_reply = take_footer},
+                           .selected = selected,
+                           .unsealed = unsealed};
+    tamis_status status = tamis__rounds_run(&ctx.rounds, partitions->count, put_footer_query, err);
+    if (status == TAMIS_OK)
+        status = tamis__partitions_expire(partitions, unsealed, ms, err);
+    tamis__free(allocator, unsealed, partitions->count);
+    return status;
+}
+
 /* ---- partitions in use ---- */
 
 enum { STAMP = TAMIS__STAMP, STAMP_TRIES = 4 };

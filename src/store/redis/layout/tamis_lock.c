@@ -41,6 +41,8 @@ tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err) {
 
 /* ---- take ---- */
 
+enum { TAKE_TRIES = 4 };
+
 typedef struct lock_attempt {
     const tamis__redis_filter *rf;
     char prefix[TAMIS__LOCK_TOKEN - 12]; /* prefix of all tokens sent: random, chosen once */
@@ -80,8 +82,9 @@ static tamis_status check_lock_reply(void *context, size_t i, const tamis__reply
 }
 
 /* Reads the lock's value: the reply of SET does not say whether an earlier sending of this process took the
- * lock. */
-static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt *lock, tamis_error *err) {
+ * lock. *is_free: nobody has it. */
+static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt *lock, bool *is_free,
+                              tamis_error *err) {
     char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN]; /* layout 1 writes a plan */
     size_t size;
     const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(rf, name)}};
@@ -90,6 +93,9 @@ static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt 
     if (status != TAMIS_OK)
         return status;
     holder[size] = '\0';
+    *is_free = size == 0;
+    if (*is_free)
+        return TAMIS_OK;
     if (strncmp(holder, lock->prefix, strlen(lock->prefix)) != 0)
         return tamis__lock_busy(rf, err);
     snprintf(tamis__tamis_of(rf)->token, TAMIS__LOCK_TOKEN, "%.*s", TAMIS__LOCK_TOKEN - 1, holder);
@@ -99,6 +105,8 @@ static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt 
 tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err) {
     char *token = tamis__tamis_of(rf)->token;
     lock_attempt lock = {.rf = rf};
+    tamis_error why = TAMIS_ERROR_INIT;
+    bool is_free = true; /* it was, when the other's lock ended between SET and GET: take it again */
     uint64_t random;
     const tamis__requests requests = {.count = 1,
                                       .context = &lock,
@@ -107,19 +115,26 @@ tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_lock,
                                       .is_steps = true};
-    tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, err);
+    tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, &why);
     snprintf(lock.prefix, sizeof lock.prefix, "%016" PRIx64 "-", random);
+    for (int i = 0; i < TAKE_TRIES && is_free && status == TAMIS_OK; i++) {
+        status = tamis__requests_run(rf->redis, &requests, NULL, &why);
+        if (status == TAMIS_OK)
+            status = read_lock(rf, &lock, &is_free, &why);
+    }
+    if (status == TAMIS_OK && is_free)
+        status = tamis__lock_busy(rf, &why);
     if (status == TAMIS_OK)
-        status = tamis__requests_run(rf->redis, &requests, NULL, err);
-    if (status == TAMIS_OK)
-        status = read_lock(rf, &lock, err);
-    if (status == TAMIS_OK || status == TAMIS_E_BUSY)
+        return status;
+    if (err)
+        *err = why;
+    if (status == TAMIS_E_BUSY || lock.sent == 0)
         return status;
     snprintf(token, TAMIS__LOCK_TOKEN, "%s%" PRIu32, lock.prefix,
              lock.sent); /* the last sending may have the lock */
-    (void)tamis__lock_release(rf, NULL);
+    const bool is_released = tamis__lock_release(rf, NULL) == TAMIS_OK;
     *token = '\0';
-    return status;
+    return is_released ? status : tamis__lock_left(&why, err);
 }
 
 tamis_status tamis__lock_pause(tamis_error *err) {
@@ -161,6 +176,16 @@ tamis_status tamis__lock_lost_after(const tamis__redis_filter *rf, const char *e
                        "redis %s: %s: its lock is gone: another writer holds it or held it meanwhile, or the "
                        "server evicted or lost it; %s; " TAMIS__LOOK_FIRST,
                        rf->redis->endpoint.shown, rf->uri->shown_name, effect);
+}
+
+tamis_status tamis__lock_left(const tamis_error *why, tamis_error *err) {
+    const tamis_error copy = *why; /* may be *err */
+    const bool is_said = strstr(copy.text, TAMIS__NO_EFFECT) != NULL;
+    return tamis__fail(err, copy.status, copy.sys_errno,
+                       is_said ? "%.400s"
+                               : "%.300s; " TAMIS__NO_EFFECT
+                                 ", and its lock may stay for up to %d s: repeat it after that",
+                       copy.text, TAMIS__LOCK_MS / 1000);
 }
 
 tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,

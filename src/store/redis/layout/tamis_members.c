@@ -130,7 +130,7 @@ static tamis_status visit_members(member_keys *ctx, tamis_key names, uint64_t ge
     char pattern[TAMIS__REDIS_KEY];
     const int size = snprintf(pattern, sizeof pattern, "tamis:{%.*s:%016" PRIx64 "}:bits", (int)names.size,
                               (const char *)names.data, generation);
-    const tamis__scan scan = {pattern, (size_t)size, "string", take_key, ctx, 0};
+    const tamis__scan scan = {.pattern = pattern, (size_t)size, "string", take_key, ctx};
     tamis_status status = tamis__redis_scan(ctx->rf->redis, &scan, err);
     sort_members(ctx);
     const tamis__requests requests = {.count = ctx->count,

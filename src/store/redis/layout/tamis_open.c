@@ -366,7 +366,7 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
     if (status == TAMIS_OK)
         status = tamis__redis_uri_check_used(rf->uri, err);
     if (status == TAMIS_OK)
-        status = tamis__config_find(rf, &config, err);
+        status = tamis__config_seek(rf, &config, err);
     if (status != TAMIS_OK)
         return status;
     if (!*config.plan && config.target_size > 0 && !(options->create && wanted.plan_options.expect))
@@ -377,10 +377,14 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
         tamis__handle_set_target(rf, config.target, config.target_size);
         status = create_filter(filter, &wanted, options, err);
         if (status == TAMIS_OK)
-            status = tamis__config_find(rf, &config, err);
+            status = tamis__config_seek(rf, &config, err);
     }
-    if (status == TAMIS_OK && !*config.plan) /* dropped or expired right after it was made */
-        status = fail_absent(rf, options, err);
+    if (status == TAMIS_OK && !*config.plan)
+        status = tamis__fail(
+            err, TAMIS_E_NOT_FOUND, 0,
+            "redis %s: %s: was dropped, or expired, right after it was made; see who does that, and "
+            "run again",
+            rf->redis->endpoint.shown, rf->uri->shown_name);
     if (status == TAMIS_OK)
         status = apply_config(filter, &config, &wanted, options, err);
     return status == TAMIS_OK ? probe_scripts(rf, err) : status;

@@ -81,6 +81,7 @@ void tamis__node_pipeline_release(const tamis__in_flight *run, tamis__node_pipel
     else
         tamis__connection_close(pipeline->conn);
     pipeline->conn = NULL;
+    pipeline->is_replica = false;
     if (pipeline->is_unconfirmed)
         *run->requests->unconfirmed = true;
     pipeline->is_unconfirmed = false;

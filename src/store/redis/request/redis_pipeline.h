@@ -15,6 +15,7 @@ typedef struct tamis__node_pipeline {
     tamis__node *node;
     tamis__connection *conn; /* NULL: not connected */
     size_t first, count;     /* oldest entry and number of entries of `pending` */
+    bool is_replica;         /* replied READONLY; reconnect when no reply is outstanding */
     bool is_unconfirmed;     /* the connection has replied, and replicas have not confirmed that yet */
     uint64_t tries;          /* pauses since the last reply */
     uint64_t paused_until;   /* no command is put before this time */
@@ -52,6 +53,8 @@ typedef struct tamis__in_flight {
     uint64_t now;               /* time of this pass */
     uint64_t last;              /* time of the last reply, or of the start */
     tamis_error last_error;     /* latest error since the last reply */
+    bool is_refused;            /* an error reply ends the run when no reply is outstanding */
+    tamis_error refusal;        /* that error */
 } tamis__in_flight;
 
 /* ---- command numbers ---- */

@@ -48,6 +48,9 @@ typedef struct tamis__requests {
      * writes (redis_wait.c). Set to true if a connection ended before that: a failover may lose the
      * writes, so run it again. The caller sets it to false first. */
     bool *unconfirmed;
+    /* If not NULL, called for an error reply to a command that was sent once: it was not carried out. An error reply
+     * that ends the run then does so when all commands under way are answered. */
+    void (*take_refusal)(void *context, size_t i);
     /* If not NULL, set when an error reply ends the run: true if tamis__redis_is_denied holds for that
      * reply. */
     bool *denied;
@@ -157,6 +160,8 @@ typedef struct tamis__scan {
     tamis_status (*add_key)(void *context, const char *key, size_t size, tamis_error *err);
     void *context;
     size_t slot_suffix; /* size of the end of a key's name that does not count for its slot */
+    /* Called after each page. A failure ends the scan. May be NULL. */
+    tamis_status (*after_page)(void *context, tamis_error *err);
 } tamis__scan;
 
 /* Scans every server, one after the other. May miss keys that are created, deleted or moved to another server

@@ -172,10 +172,26 @@ static tamis_status follow_redirection(tamis__in_flight *run, uint32_t i, const 
     return tamis__in_flight_put_back(run, (tamis__retry){i, to->is_ask, target_pipeline}, err);
 }
 
+static bool was_sent(const tamis__in_flight *run, size_t i) {
+    return run->sent && run->sent[i / 8] >> i % 8 & 1;
+}
+
+/* An error reply that ends the run. Without take_refusal it ends at once. */
+static tamis_status end_refused(tamis__in_flight *run, tamis_error *err) {
+    if (!run->requests->take_refusal)
+        return tamis__in_flight_fail(run, err);
+    if (!run->is_refused)
+        run->refusal = run->last_error;
+    run->is_refused = true;
+    return TAMIS_OK;
+}
+
 static tamis_status handle_error(tamis__in_flight *run, tamis__node_pipeline *pipeline, uint32_t i,
                                  const tamis__reply *reply, tamis_error *err) {
     tamis__redirection to;
     tamis__redis_refused(&pipeline->node->endpoint, run->requests->what, reply, &run->last_error);
+    if (run->requests->take_refusal && !was_sent(run, i) && !tamis__redis_is_unsure(reply))
+        run->requests->take_refusal(run->requests->context, i);
     if (run->redis->uri.kind == TAMIS__REDIS_CLUSTER &&
         tamis__cluster_redirection(reply, pipeline->node, &to))
         return follow_redirection(run, i, &to, err);
@@ -184,21 +200,16 @@ static tamis_status handle_error(tamis__in_flight *run, tamis__node_pipeline *pi
             run->forbids_scripts = true;
         if (run->requests->denied)
             *run->requests->denied = tamis__redis_is_denied(reply);
-        return tamis__in_flight_fail(run, err);
+        return end_refused(run, err);
     }
     tamis_status status = tamis__in_flight_put_back(run, (tamis__retry){.i = i}, err);
     if (status == TAMIS_OK && tamis__redis_is_unsure(reply))
         status = tamis__in_flight_mark_sent(run, i, err);
-    if (status == TAMIS_OK &&
-        tamis__reply_begins(reply, "READONLY")) /* the host name may resolve to a new master */
-        return tamis__node_pipeline_recover(run, pipeline, TAMIS_E_IO, err);
+    if (tamis__reply_begins(reply, "READONLY")) /* the host name may resolve to a new master */
+        pipeline->is_replica = true;
     tamis__node_pipeline_pause(run, pipeline);
     run->is_outdated = tamis__redis_can_learn(run->redis);
     return status;
-}
-
-static bool was_sent(const tamis__in_flight *run, size_t i) {
-    return run->sent && run->sent[i / 8] >> i % 8 & 1;
 }
 
 static tamis_status take_next_reply(tamis__in_flight *run, tamis__node_pipeline *pipeline,
@@ -225,7 +236,7 @@ static tamis_status take_replies(tamis__in_flight *run, tamis__node_pipeline *pi
             return tamis__node_pipeline_recover(run, pipeline, status, err);
         if (!reply)
             return TAMIS_OK;
-        if (!atomic_load_explicit(&pipeline->node->has_answered, memory_order_relaxed))
+        if (!atomic_load_explicit(&pipeline->node->endpoint.has_answered, memory_order_relaxed))
             tamis__redis_mark_answered(run->redis, pipeline->node);
         if (pipeline->count == 0) {
             tamis__fail(&run->last_error, TAMIS_E_IO, 0,
@@ -234,6 +245,8 @@ static tamis_status take_replies(tamis__in_flight *run, tamis__node_pipeline *pi
             return tamis__node_pipeline_recover(run, pipeline, TAMIS_E_IO, err);
         }
         status = take_next_reply(run, pipeline, reply, err);
+        if (status == TAMIS_OK && pipeline->is_replica && pipeline->count == 0)
+            return tamis__node_pipeline_recover(run, pipeline, TAMIS_E_IO, err);
         if (status != TAMIS_OK || !pipeline->conn)
             return status;
     }
@@ -321,12 +334,21 @@ static tamis_status check_patience(tamis__in_flight *run, tamis_error *err) {
     return tamis__in_flight_fail(run, err);
 }
 
+static bool awaits_replies(const tamis__in_flight *run) {
+    for (size_t n = 0; n < run->capacity; n++)
+        if (run->pipelines[n] && tamis__node_pipeline_awaits_reply(run->pipelines[n]))
+            return true;
+    return false;
+}
+
 /* One pass: puts commands, sends and receives. It waits only if there is nothing else to do. */
 static tamis_status run_pass(tamis__in_flight *run, tamis_error *err) {
     run->full = NULL;
     run->paused = false;
     tamis_status status = renew_map(run, err);
-    if (status == TAMIS_OK && run->map)
+    if (status == TAMIS_OK && run->is_refused && !awaits_replies(run))
+        return run->refusal.status;
+    if (status == TAMIS_OK && run->map && !run->is_refused)
         status = put_pending(run, err);
     if (status == TAMIS_OK)
         status = send_pending(run, err);
@@ -372,6 +394,11 @@ static tamis_status run_all(tamis_redis *redis, const tamis__requests *requests,
         status = run_pass(&run, err);
     if (status == TAMIS_OK)
         status = tamis__in_flight_confirm(&run, err);
+    if (run.is_refused) {
+        status = run.refusal.status;
+        if (err)
+            *err = run.refusal;
+    }
     release_pipelines(&run, status == TAMIS_OK);
     tamis__slot_map_drop(redis, run.map);
     tamis__free(allocator, run.pipelines, run.capacity * sizeof *run.pipelines);

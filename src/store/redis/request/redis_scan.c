@@ -141,6 +141,8 @@ static tamis_status scan_node(scanning *ctx, tamis_error *err) {
             pause_for(redis->retry_ns);
             continue;
         }
+        if (status == TAMIS_OK && ctx->what->after_page)
+            status = ctx->what->after_page(ctx->what->context, err);
         if (status != TAMIS_OK || strcmp(ctx->cursor, "0") == 0)
             return status;
         deadline = tamis__now_ns() + redis->patience_ns;

@@ -126,13 +126,13 @@ static tamis_status check_role(tamis_redis *redis, const tamis__node *node, tami
 
 void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node) {
     if (node)
-        atomic_store_explicit(&node->has_answered, true, memory_order_relaxed);
+        atomic_store_explicit(&node->endpoint.has_answered, true, memory_order_relaxed);
     atomic_store_explicit(&redis->has_answered, true, memory_order_relaxed);
 }
 
 bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status) {
     const bool any_will_do = !node || tamis__redis_can_learn(redis);
-    const atomic_bool *has_answered = any_will_do ? &redis->has_answered : &node->has_answered;
+    const atomic_bool *has_answered = any_will_do ? &redis->has_answered : &node->endpoint.has_answered;
     if (atomic_load_explicit(has_answered, memory_order_relaxed) || tamis__now_ns() < redis->connect_by)
         return false;
     /* A timeout may just have been too short. ZooKeeper's client reports a timeout also if the host

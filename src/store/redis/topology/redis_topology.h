@@ -29,8 +29,7 @@ typedef struct tamis__node {
     struct tamis__node *next;
     size_t number;            /* 0, 1, ... in the order of discovery */
     bool is_sentinel;         /* a sentinel, not a server */
-    atomic_bool has_answered; /* it has replied once, so calls wait for it if it is lost later */
-    tamis__endpoint endpoint;
+    tamis__endpoint endpoint; /* if it has answered once, calls wait for it when it is lost later */
     char *host;
     /* See redis_pool.c; guarded by the mutex. */
     size_t permits_used;    /* threads that may run commands here now */

@@ -136,14 +136,20 @@ static tamis_status set_pushing(const tamis__push *p, tamis_error *err) {
 }
 
 tamis_status tamis__push_begin(tamis__push *p, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
     *p->copy = '\0';
     tamis_status status = tamis__lock_acquire(p->rf, err);
     if (status != TAMIS_OK)
         return status;
-    status = find_config(p, err);
+    status = find_config(p, &why);
     if (status == TAMIS_OK && !*p->config.plan)
-        status = tamis__copy_read(p->rf, p->copy, err);
-    return status == TAMIS_OK ? status : tamis__push_withdraw(p, status);
+        status = tamis__copy_read(p->rf, p->copy, &why);
+    if (status == TAMIS_OK)
+        return status;
+    const bool is_released = tamis__lock_release(p->rf, NULL) == TAMIS_OK;
+    *tamis__tamis_of(p->rf)->token = '\0';
+    return is_released ? tamis__fail(err, status, why.sys_errno, "%s", why.text)
+                       : tamis__lock_left(&why, err);
 }
 
 tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status) {
@@ -309,10 +315,11 @@ static bool is_same(const char *a, const char *b) {
  * - p->plan is in field plan, or in field before (another writer has replaced it since): the switch took
  *   place.
  * - The old plan is still there; it never returns after a switch: the switch did not take place.
- * - Neither: another writer was here. Whether the switch took place before is known if it was answered.
- * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is
- * in the hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the
- * next holder of the lock removes them.
+ * - Neither: another writer was here. Whether the switch took place before is known if it was answered. It is a
+ *   success then, as for a drop, if there is a filter.
+ * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is in the
+ * hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the next holder of
+ * the lock removes them.
  */
 static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -338,8 +345,12 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
         (void)tamis__push_retire(p, NULL);
     if (is_over && p->switched != TAMIS__NOT_DONE && is_same(now.before, p->plan))
         return TAMIS_OK;
+    if (is_over && is_done && !is_old && *now.plan)
+        return TAMIS_OK;
     if (is_over || (p->is_sealed && p->switched == TAMIS__NOT_DONE))
         (void)tamis__push_remove(p, NULL);
+    if (p->switched == TAMIS__NOT_DONE && !is_released)
+        return tamis__lock_left(&why, err);
     if (p->switched == TAMIS__NOT_DONE || (is_over && is_old))
         return status;
     if (is_done && !is_read)
@@ -411,14 +422,15 @@ tamis_status tamis__push_empty(tamis_filter *there, tamis_error *err) {
     tamis__push p = {.there = there, .rf = tamis__redis_of(there), .options = &options};
     tamis_status status = name_generation(&p, err);
     p.ttl_ms = 0;
-    return status == TAMIS_OK ? replace_filter(&p, tamis__tamis_of(p.rf)->plan_text, err) : status;
-}
-
-static tamis_status fail_deleted(const tamis__push *p, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "redis %s: %s: its hash, which describes its partitions, was deleted or evicted; "
-                       "nothing was made; drop the filter, then add all keys again",
-                       p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
+    if (status == TAMIS_OK)
+        status = replace_filter(&p, tamis__tamis_of(p.rf)->plan_text, err);
+    if (status != TAMIS_OK)
+        return status;
+    /* The handle switches without reading the plan again: a failure would look as if nothing was cleared. */
+    tamis__config made = {.target_size = tamis__tamis_of(p.rf)->target_size};
+    memcpy(made.plan, p.plan, sizeof made.plan);
+    memcpy(made.target, tamis__tamis_of(p.rf)->target, made.target_size);
+    return tamis__handle_set_config(there, &made, err);
 }
 
 /* *is_there: another writer has made the filter, or is making it. */
@@ -427,11 +439,11 @@ static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) 
     *is_there = status == TAMIS_E_BUSY;
     if (status != TAMIS_OK)
         return status;
-    if (*p->copy) /* read the hash again: if this process was stopped between the reads, another may have made it */
-        status = tamis__config_find(p->rf, &p->config, err);
+    if (*p->copy) /* fails, unless this process was stopped between the reads, and another has made the filter */
+        status = tamis__config_seek(p->rf, &p->config, err);
     *is_there = status == TAMIS_OK && *p->config.plan;
-    if (status == TAMIS_OK && !*is_there && *p->copy)
-        status = fail_deleted(p, err);
+    if (status == TAMIS_OK && !*is_there && !p->rf->is_family)
+        status = tamis__lost_check(p->rf, err);
     if (status != TAMIS_OK || *is_there)
         return tamis__push_withdraw(p, status);
     status = tamis__push_conclude(p, run_steps(p, err), err);

@@ -138,8 +138,12 @@ static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
     status = tamis__push_begin(p, err);
     if (status != TAMIS_OK)
         return status;
-    if (!*p->config.plan)
-        return tamis__push_withdraw(p, fail_absent(p, err));
+    if (!*p->config.plan) /* says so if the hash was lost */
+        status = tamis__config_seek(p->rf, &p->config, err);
+    if (status == TAMIS_OK && !*p->config.plan)
+        status = fail_absent(p, err);
+    if (status != TAMIS_OK)
+        return tamis__push_withdraw(p, status);
     if (*p->config.next)
         return tamis__push_withdraw(p, fail_unfinished(p, err));
     status = tamis__push_announce(p, err);
