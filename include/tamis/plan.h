@@ -94,7 +94,7 @@ typedef struct tamis_plan {
 
 #define TAMIS_WINDOW_MAX       ((uint64_t)1 << 42) /* longest window, in milliseconds: 139 years */
 #define TAMIS_WINDOW_STEPS_MAX 2046                /* most steps in window and lateness together */
-#define TAMIS_WINDOW_LATE_MAX  4                  /* most steps in the lateness */
+#define TAMIS_WINDOW_LATE_MAX  4                   /* most steps in the lateness */
 
 #define TAMIS_PLAN_INIT TAMIS__INIT(tamis_plan, )
 

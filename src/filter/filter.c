@@ -262,11 +262,9 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
         status = ops->restore(created, image, err);
     }
     if (status == TAMIS_OK) {
-        tamis__verified_body body = {image->body,      image->body_size,
-                                     image->checksums, image->body_at,
-                                     image->zeros_at,  image->name,
-                                     image->mapped,    valid_of(ops),
-                                     created->body};
+        tamis__verified_body body = {image->body,    image->body_size, image->checksums,
+                                     image->body_at, image->zeros_at,  image->name,
+                                     image->mapped,  valid_of(ops),    created->body};
         created->verifier = tamis__block_verifier_create(&body, &memory);
         if (!created->verifier)
             status = tamis__fail_nomem(err, "filter", tamis__block_count(image->body_size) / 8);

@@ -30,8 +30,8 @@
  * lookups search all. A table whose entries are all too old is dropped. So the window grows without its keys,
  * and one window later there is one table again.
  *
- *     tables   | 32 KiB | 128 KiB | 512 KiB | 2 MiB |  <- new entries
- *                 older, only searched                   older ones go as their steps end
+ *     tables   | 32 KiB | 512 KiB | 8 MiB | 128 MiB |  <- new entries
+ *                older, only searched       older ones go as their steps end
  *
  * Several entries of one key. A key may be counted again in a later step, and for late records the earlier
  * time is still needed. `safe` is the step of the newest time less the lateness: every later record has that
@@ -67,11 +67,13 @@
 
 enum {
     LINE_BYTES = TAMIS__LINE,
-    BATCH = 256, /* keys that are added together */
-    AHEAD = 40,  /* keys whose lines are fetched before they are needed */
+    BATCH = 256,      /* keys that are added together */
+    AHEAD = 40,       /* keys whose lines are fetched before they are needed */
     SEARCH_MAX = 200, /* lines that a search for a free slot reads */
     SMALL = 4096,     /* lines of a table that grows even if it is far from full */
-    QUICK_GROWTH = 64 << 20 /* bytes of a table up to which the next one is four times as large, not twice */
+    /* bytes of a table below which the next one is 16 times as large, and 4 times; else twice */
+    GROWTH_BY_16 = 8 << 20,
+    GROWTH_BY_4 = 64 << 20
 };
 
 typedef struct window_table {
@@ -119,10 +121,10 @@ static heads load_heads(const uint8_t *line, uint32_t i) {
 }
 
 /* From four matches a vector (-1 or 0), for each vector of a line, to one bit a slot. */
-static uint32_t bits_of(const matches found[4], const window *w) {
+static inline uint32_t bits_of(const matches found[4], const window *w) {
     const matches bit = {1, 2, 4, 8};
-    const matches all = (found[0] & bit) | ((found[1] & bit) << 4) | ((found[2] & bit) << 8) |
-                        ((found[3] & bit) << 12);
+    const matches all =
+        (found[0] & bit) | ((found[1] & bit) << 4) | ((found[2] & bit) << 8) | ((found[3] & bit) << 12);
     return (uint32_t)(all[0] | all[1] | all[2] | all[3]) & ((UINT32_C(1) << w->shape.slots) - 1);
 }
 
@@ -133,6 +135,16 @@ static uint32_t matching_heads(const window *w, const uint8_t *line, uint64_t sl
     for (uint32_t i = 0; i < 4; i++)
         found[i] = ((load_heads(line, i) ^ head) & mask) == 0;
     return bits_of(found, w);
+}
+
+/* False if neither line has a head with the fingerprint bits of `slot`. Cheaper than matching_heads, for the
+ * many lookups that find nothing. True also if an unused byte of a line happens to match. */
+static bool any_head_matches(const window *w, const uint8_t *a, const uint8_t *b, uint64_t slot) {
+    const uint32_t head = (uint32_t)slot, mask = ~w->code_mask;
+    matches found = {0};
+    for (uint32_t i = 0; i < 4; i++)
+        found |= (((load_heads(a, i) ^ head) & mask) == 0) | (((load_heads(b, i) ^ head) & mask) == 0);
+    return found[0] | found[1] | found[2] | found[3];
 }
 
 static uint32_t code_of(const window *w, uint64_t step) {
@@ -185,7 +197,8 @@ static uint8_t *line_at(const window_table *t, uint64_t line) {
 
 static uint64_t other_line(const window *w, const window_table *t, uint64_t slot, uint64_t line) {
     const uint64_t fingerprint = slot >> w->shape.code_bits;
-    const uint64_t spread = 2 * tamis__mulhi(fingerprint * UINT64_C(0x9e3779b97f4a7c15), t->line_count / 2) + 1;
+    const uint64_t spread =
+        2 * tamis__mulhi(fingerprint * UINT64_C(0x9e3779b97f4a7c15), t->line_count / 2) + 1;
     return spread >= line ? spread - line : spread + t->line_count - line;
 }
 
@@ -219,10 +232,12 @@ static bool find(const window *w, const window_query *q, found_entry *found) {
     for (size_t i = w->table_count; i-- > 0;) {
         const window_table *t = &w->tables[i];
         const line_pair pair = lines_of(w, t, q);
-        uint8_t *line = line_at(t, pair.a);
+        uint8_t *line = line_at(t, pair.a), *other = line_at(t, pair.b);
+        if (!any_head_matches(w, line, other, q->slot))
+            continue;
         int slot = find_in_line(w, line, q);
         if (slot < 0) {
-            line = line_at(t, pair.b);
+            line = other;
             slot = find_in_line(w, line, q);
         }
         if (slot >= 0) {
@@ -428,6 +443,8 @@ static void remove_before(window *w, uint8_t *line, uint32_t entries, uint64_t l
  * the latest. */
 static void remove_redundant(tamis_filter *filter, const window_query *q, uint8_t *a, uint8_t *b) {
     window *w = filter->body;
+    if (!any_head_matches(w, a, b, q->slot))
+        return;
     const uint64_t safe = safe_step(filter);
     uint64_t latest = q->step <= safe ? q->step : 0;
     const uint32_t in_a = entries_until(w, a, q, safe, &latest);
@@ -497,7 +514,7 @@ static uint64_t slots_in(const window *w) {
 static tamis_status grow(tamis_filter *filter, tamis_error *err) {
     const window *w = filter->body;
     const uint64_t lines = w->tables[w->table_count - 1].line_count, limit = filter->plan.memory_limit;
-    uint64_t factor = lines * LINE_BYTES < QUICK_GROWTH ? 4 : 2;
+    uint64_t factor = lines * LINE_BYTES < GROWTH_BY_16 ? 16 : lines * LINE_BYTES < GROWTH_BY_4 ? 4 : 2;
     if (w->table_count == TAMIS__WINDOW_TABLES_MAX)
         return tamis__filter_full(filter, TAMIS_FULL_RATE, err);
     while (limit && !filter->ignore_memory_limit && factor > 1 &&
@@ -772,7 +789,8 @@ static tamis_status restore_table(tamis_filter *filter, const tamis__image *imag
     if (!t->counts)
         return tamis__fail_nomem(err, "filter", counts_bytes(w));
     w->table_count++;
-    t->lines = (uint8_t *)(uintptr_t)(image->body + *pos); /* read-only: filters in an image are not changed */
+    t->lines =
+        (uint8_t *)(uintptr_t)(image->body + *pos); /* read-only: filters in an image are not changed */
     t->line_count = row->size / LINE_BYTES;
     *pos += row->size;
     const uint64_t slots = t->line_count * w->shape.slots;

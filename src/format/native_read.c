@@ -471,7 +471,8 @@ static tamis_status read_window(const header *h, const sections *s, tamis_plan *
     plan->step = tamis__load64le(s->window + NATIVE_WINDOW_STEP);
     plan->lateness = tamis__load64le(s->window + NATIVE_WINDOW_LATENESS);
     plan->refresh = tamis__load64le(s->window + NATIVE_WINDOW_REFRESH) == 1;
-    if (tamis__load64le(s->window + NATIVE_WINDOW_REFRESH) > 1 || tamis__plan_check_window(plan, &why) != TAMIS_OK)
+    if (tamis__load64le(s->window + NATIVE_WINDOW_REFRESH) > 1 ||
+        tamis__plan_check_window(plan, &why) != TAMIS_OK)
         return fail_section(h, &found, "its times are out of range", err);
     window->newest = (int64_t)tamis__load64le(s->window + NATIVE_WINDOW_NEWEST);
     window->counts = s->window + NATIVE_WINDOW_COUNTS;
@@ -498,7 +499,9 @@ static tamis_plan plan_of(const header *h) {
     plan.memory_limit = h->field[NATIVE_memory_limit];
     plan.memory = h->field[NATIVE_body_size];
     bool table = !tamis_kind_is_bloom(plan.kind);
-    plan.lines = is_window(h) ? TAMIS__WINDOW_LINES_FIRST : table && plan.capacity ? plan.memory / TAMIS__LINE : 0;
+    plan.lines = is_window(h)             ? TAMIS__WINDOW_LINES_FIRST
+                 : table && plan.capacity ? plan.memory / TAMIS__LINE
+                                          : 0;
     plan.bits_per_key = plan.capacity ? 8 * (double)plan.memory / (double)plan.capacity : 0;
     memcpy(plan.reason, "read from a file", sizeof "read from a file");
     return plan;

@@ -212,8 +212,7 @@ static void put_split(const tamis_filter *filter, uint8_t *bits) {
 
 static void put_window(const tamis_filter *filter, const layout *l, uint8_t **offset) {
     const uint64_t bytes = window_counts_bytes(filter);
-    uint8_t *to =
-        put_section(offset, NATIVE_SECTION_WINDOW, NATIVE_WINDOW_COUNTS + l->partitions * bytes);
+    uint8_t *to = put_section(offset, NATIVE_SECTION_WINDOW, NATIVE_WINDOW_COUNTS + l->partitions * bytes);
     tamis__store64le(to + NATIVE_WINDOW, filter->plan.window);
     tamis__store64le(to + NATIVE_WINDOW_STEP, filter->plan.step);
     tamis__store64le(to + NATIVE_WINDOW_LATENESS, filter->plan.lateness);
@@ -282,9 +281,10 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     put_field(header, NATIVE_probes, plan->probes);
     put_field(header, NATIVE_slot_bits, plan->slot_bits);
     put_field(header, NATIVE_home_bits, plan->home_bits);
-    put_field(header, NATIVE_partitions, is_window(filter) ? l->partitions
-                                         : is_table(filter) ? plan->partitions
-                                                            : 0);
+    put_field(header, NATIVE_partitions,
+              is_window(filter)  ? l->partitions
+              : is_table(filter) ? plan->partitions
+                                 : 0);
     put_field(header, NATIVE_memory_limit, plan->memory_limit);
     put_field(header, NATIVE_added, filter->added);
     put_field(header, NATIVE_flags,

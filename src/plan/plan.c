@@ -57,7 +57,8 @@ tamis_status tamis_kind_parse(tamis_kind *kind, const char *name, tamis_error *e
         }
     }
     return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "%.100s: no such kind; use auto, classic, blocked, fingerprint, exact or window", name);
+                       "%.100s: no such kind; use auto, classic, blocked, fingerprint, exact or window",
+                       name);
 }
 
 bool tamis_kind_is_bloom(tamis_kind kind) {

@@ -137,9 +137,9 @@ typedef struct tamis__window_shape {
 
 #define TAMIS__WINDOW_LOAD 0.85 /* share of used slots at which a larger table is begun */
 enum {
-    TAMIS__WINDOW_TABLES_MAX = 16, /* most tables at once: the rate is planned for so many */
+    TAMIS__WINDOW_TABLES_MAX = 16,   /* most tables at once: the rate is planned for so many */
     TAMIS__WINDOW_LINES_FIRST = 512, /* lines of the first table, if the number of keys is not known */
-    TAMIS__WINDOW_LINES_MIN = 64   /* least number of lines of a table */
+    TAMIS__WINDOW_LINES_MIN = 64     /* least number of lines of a table */
 };
 
 tamis__window_shape tamis__window_shape_of(const tamis_plan *plan);

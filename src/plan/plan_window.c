@@ -78,7 +78,8 @@ static tamis_status fail_time(tamis_error *err, const char *what, uint64_t value
 /* Checks the times of a plan. */
 static tamis_status check_times(const tamis_plan *plan, tamis_error *err) {
     if (plan->window < 1 || plan->window > TAMIS_WINDOW_MAX)
-        return fail_time(err, "window", plan->window, "not from 1 ms to 2^42 ms (139 years); choose one within");
+        return fail_time(err, "window", plan->window,
+                         "not from 1 ms to 2^42 ms (139 years); choose one within");
     if (plan->step < 1 || plan->step > plan->window)
         return fail_time(err, "step", plan->step, "not from 1 ms to the window; choose one within");
     if (plan->lateness > TAMIS_WINDOW_LATE_MAX * plan->step)

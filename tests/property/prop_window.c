@@ -125,8 +125,8 @@ static void fill_batch(window_walk *w, window_batch *b) {
             newest = b->times[i];
         b->id[i] = test_below(&w->random, test_below(&w->random, 2) ? w->n : w->n / 50 + 1);
         bytes = b->id[i] ^ seed;
-        assert_int_equal(tamis_hash_many(tamis_filter_hasher(w->plain),
-                                         &(tamis_key){&bytes, sizeof bytes}, 1, &b->hashes[i], NULL),
+        assert_int_equal(tamis_hash_many(tamis_filter_hasher(w->plain), &(tamis_key){&bytes, sizeof bytes}, 1,
+                                         &b->hashes[i], NULL),
                          TAMIS_OK);
     }
 }

@@ -243,8 +243,7 @@ static void what_a_window_cannot_do_is_refused(void **state) {
     table.kind = TAMIS_KIND_FINGERPRINT;
     other = create_window(&table);
     const tamis_hash of_other = hash_of(other, 1);
-    assert_int_equal(tamis_window_add(other, &of_other, &time, 1, &answer, &done, &err),
-                     TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_window_add(other, &of_other, &time, 1, &answer, &done, &err), TAMIS_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "not a window"));
     assert_int_equal(tamis_window_newest(other), -1);
     assert_int_equal(tamis_window_newest(NULL), -1);
@@ -285,7 +284,8 @@ static void memory_stays_constant(void **state) {
     (void)state;
     for (int64_t day = 0; day < 30; day++) {
         for (uint64_t i = 0; i < per_day; i++)
-            assert_int_equal(add_number(filter, next++, day * DAY + (int64_t)(i * DAY / per_day)), TAMIS_ABSENT);
+            assert_int_equal(add_number(filter, next++, day * DAY + (int64_t)(i * DAY / per_day)),
+                             TAMIS_ABSENT);
         const tamis_filter_info info = filter_info(filter);
         if (day == 3)
             memory = info.memory;

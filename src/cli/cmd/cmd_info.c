@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include <tamis/experimental/window.h>
 #include <tamis/experimental/compressed.h>
+#include <tamis/experimental/window.h>
 #include <tamis/file.h>
 
 #include "cli/cli.h"

@@ -56,7 +56,7 @@ struct tamis_dedup {
     bool is_concurrent;         /* the filter is concurrent: any thread may query */
     pthread_mutex_t commits;    /* held by the thread that commits or aborts, if `is_concurrent` */
     tamis_on_full on_full;
-    uint64_t ahead; /* of a window: how far beyond the newest time a key may be */
+    uint64_t ahead;            /* of a window: how far beyond the newest time a key may be */
     tamis_dedup_counts counts; /* many: atomic */
     outlook outlook;
     tamis_allocator memory;

@@ -51,7 +51,8 @@ static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, co
         const char *text = i < x->key_part_count ? texts[i] : time;
         const size_t size = strlen(text) + 1;
         memcpy(buffer, text, size);
-        tamis_status status = tamis__key_part_parse(&p->spec, buffer, i >= x->key_part_count, buffer + size, err);
+        tamis_status status =
+            tamis__key_part_parse(&p->spec, buffer, i >= x->key_part_count, buffer + size, err);
         if (status != TAMIS_OK)
             return status;
         buffer += 2 * size;
@@ -163,8 +164,7 @@ static tamis_status init_extractor(tamis_extractor *x, const tamis_extractor_opt
     x->has_time = options->time != NULL;
     x->key_part_count = options->part_count ? options->part_count : 1;
     x->part_count = x->key_part_count + x->has_time;
-    tamis_status status =
-        parse_parts(x, options->part_count ? options->parts : line, options->time, err);
+    tamis_status status = parse_parts(x, options->part_count ? options->parts : line, options->time, err);
     if (status == TAMIS_OK)
         status = check_syntaxes(x, err);
     if (status == TAMIS_OK)

@@ -36,7 +36,7 @@ typedef struct tamis__key_part {
 /* Parses a part. `text` is borrowed; a name is stored in `name_buffer`, of strlen(text) bytes.
  * TAMIS_E_INVALID. */
 tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, bool is_time, char *name_buffer,
-                               tamis_error *err);
+                                   tamis_error *err);
 
 /* True if a column of this name must be given with quotes: csv:"NAME". */
 bool tamis__key_part_is_quoted(tamis_key name);

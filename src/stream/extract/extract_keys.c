@@ -206,8 +206,8 @@ static void extract_pieces(const tamis_extractor *x, const tamis_key *records, s
                            tamis_extraction *found) {
     for (size_t i = 0; i < count; i++) {
         const tamis_key piece = find_piece(x, &x->parts->spec, non_null(records[i]));
-        found[i] = (tamis_extraction){.key = piece,
-                                      .outcome = piece.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING};
+        found[i] =
+            (tamis_extraction){.key = piece, .outcome = piece.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING};
     }
 }
 
@@ -222,11 +222,10 @@ static tamis_status extract_json_values(tamis_extractor *x, const tamis_key *rec
         const tamis_status status =
             tamis__json_find(x->json, non_null(records[i]), &value, &x->arena, &fault);
         if (status == TAMIS_OK)
-            found[i] = (tamis_extraction){.key = value,
-                                          .outcome = value.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING};
-        else if (status == TAMIS_E_DAMAGED)
             found[i] =
-                (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED, .why = fault.why, .pos = fault.pos};
+                (tamis_extraction){.key = value, .outcome = value.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING};
+        else if (status == TAMIS_E_DAMAGED)
+            found[i] = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED, .why = fault.why, .pos = fault.pos};
         else
             return tamis__extract_fail_memory(err);
     }

@@ -153,12 +153,13 @@ static bool find_kind(tamis__key_part *part) {
 }
 
 tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, bool is_time, char *name_buffer,
-                               tamis_error *err) {
+                                   tamis_error *err) {
     *part = (tamis__key_part){.text = text, .is_time = is_time};
     if (!find_kind(part))
-        return tamis__key_part_fail(err, part,
-                                "not one of the forms; write line, field:N, bytes:FROM-TO, csv:N, csv:NAME, "
-                                "json:/POINTER or regex:PATTERN");
+        return tamis__key_part_fail(
+            err, part,
+            "not one of the forms; write line, field:N, bytes:FROM-TO, csv:N, csv:NAME, "
+            "json:/POINTER or regex:PATTERN");
     switch (part->kind) {
     case TAMIS__KEY_PART_FIELD:
         return parse_field(part, err);

@@ -82,10 +82,10 @@ static bool read_rfc3339(cursor *c, int64_t *ms) {
     int year, month, day, hour, minute, second;
     int64_t zone, fraction;
     if (!read_fixed(c, 4, 9999, &year) || !accept(c, '-', '-') || !read_fixed(c, 2, 12, &month) ||
-        !accept(c, '-', '-') || !read_fixed(c, 2, 31, &day) || !(accept(c, 'T', 't') || accept(c, ' ', ' ')) ||
-        !read_fixed(c, 2, 23, &hour) || !accept(c, ':', ':') || !read_fixed(c, 2, 59, &minute) ||
-        !accept(c, ':', ':') || !read_fixed(c, 2, 60, &second) || !read_fraction(c, &fraction) ||
-        !read_zone(c, &zone))
+        !accept(c, '-', '-') || !read_fixed(c, 2, 31, &day) ||
+        !(accept(c, 'T', 't') || accept(c, ' ', ' ')) || !read_fixed(c, 2, 23, &hour) ||
+        !accept(c, ':', ':') || !read_fixed(c, 2, 59, &minute) || !accept(c, ':', ':') ||
+        !read_fixed(c, 2, 60, &second) || !read_fraction(c, &fraction) || !read_zone(c, &zone))
         return false;
     if (month < 1 || day < 1 || day > days_in(year, month))
         return false;

@@ -145,9 +145,9 @@ static tamis_status query_timed(tamis__item *item, const tamis_stream_service *s
     for (size_t pos = 0; pos < q->count;) {
         size_t done = 0;
         tamis_error refused = TAMIS_ERROR_INIT;
-        tamis_status status = service->query_times(service->context, item->hashes + pos,
-                                                   q->times ? q->times + pos : NULL, q->count - pos,
-                                                   q->answers + pos, &done, &refused);
+        tamis_status status =
+            service->query_times(service->context, item->hashes + pos, q->times ? q->times + pos : NULL,
+                                 q->count - pos, q->answers + pos, &done, &refused);
         const bool is_refused = status == TAMIS_E_RANGE && done < q->count - pos;
         status = is_refused ? TAMIS_OK : check_done(status, &done, q->count - pos, &refused);
         if (status == TAMIS_OK)

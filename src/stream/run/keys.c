@@ -121,13 +121,13 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
             break;
         }
     }
-    *query = (tamis__query){keys->keys,    count < batch->count ? keys->record_index : NULL, count, i,
-                            keys->answers, keys->times};
+    *query = (tamis__query){
+        keys->keys, count < batch->count ? keys->record_index : NULL, count, i, keys->answers, keys->times};
     return TAMIS_OK;
 }
 
-tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch, const tamis__query *query,
-                                size_t i, const char *refused, tamis_error *why) {
+tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,
+                                const tamis__query *query, size_t i, const char *refused, tamis_error *why) {
     const size_t record = query->record_index ? query->record_index[i] : i;
     if (keys->malformed == TAMIS_STREAM_FAIL)
         return fail_record(keys, batch, record, TAMIS_E_RANGE, 0, refused, why);

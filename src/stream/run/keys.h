@@ -78,8 +78,8 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
 /* Ends the query before its key `i`, which the service refused with the message `refused`: sets *why to the
  * error that ends the run, TAMIS_E_RANGE. If the run continues behind malformed records instead,
  * marks the record as malformed and returns TAMIS_OK. */
-tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch, const tamis__query *query,
-                                size_t i, const char *refused, tamis_error *why);
+tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,
+                                const tamis__query *query, size_t i, const char *refused, tamis_error *why);
 
 /* Sets the outcome of each record that is decided once the first `done` keys are answered. Returns their
  * number. */

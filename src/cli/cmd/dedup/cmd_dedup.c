@@ -288,7 +288,8 @@ static tamis_status fail(const dedup_run *run, const dedup_config *config, tamis
     if (status == TAMIS_E_RANGE && config->filter.plan_options.window > 0) {
         const size_t used = strlen(err->text);
         snprintf(err->text + used, sizeof err->text - used,
-                 "; give a larger --ahead if the stream paused, or --on-error skip or pass if that clock is wrong");
+                 "; give a larger --ahead if the stream paused, or --on-error skip or pass if that clock is "
+                 "wrong");
     }
     cli_stream_advise(status, err);
     return err->status;

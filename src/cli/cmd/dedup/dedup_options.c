@@ -130,11 +130,13 @@ const cli_option dedup_options[] = {
      .value = "TIME",
      .min = 1,
      .max = CLI_TIME_MAX,
-     .help = "Forget keys after TIME, as in 30m, 24h or 7d: a record is a duplicate if its key came within TIME "
-             "before it.",
-     .more = "The window begins with the record that was printed, or with --refresh with the last one of its "
-             "key. Times are compared in whole steps (--step): a key counts for TIME, and for at most one step "
-             "more. The memory is that of the records of one window. --expect is their number. See NOTES."},
+     .help =
+         "Forget keys after TIME, as in 30m, 24h or 7d: a record is a duplicate if its key came within TIME "
+         "before it.",
+     .more =
+         "The window begins with the record that was printed, or with --refresh with the last one of its "
+         "key. Times are compared in whole steps (--step): a key counts for TIME, and for at most one step "
+         "more. The memory is that of the records of one window. --expect is their number. See NOTES."},
     {.id = DEDUP_STEP,
      .name = "step",
      .type = CLI_TIME,
@@ -147,11 +149,13 @@ const cli_option dedup_options[] = {
      .name = "time",
      .type = CLI_TEXT,
      .value = "PART",
-     .help = "With --window: where the time of a record is, in the forms of --key; without it, the clock's time "
-             "counts.",
-     .more = "A time is unix seconds or milliseconds, or RFC 3339, as in 2025-11-25T22:40:00+01:00. Seconds may "
-             "have a fraction; numbers from 10^11 on are milliseconds. A record without such a time is "
-             "malformed, see --on-error."},
+     .help =
+         "With --window: where the time of a record is, in the forms of --key; without it, the clock's time "
+         "counts.",
+     .more =
+         "A time is unix seconds or milliseconds, or RFC 3339, as in 2025-11-25T22:40:00+01:00. Seconds may "
+         "have a fraction; numbers from 10^11 on are milliseconds. A record without such a time is "
+         "malformed, see --on-error."},
     {.id = DEDUP_LATENESS,
      .name = "lateness",
      .type = CLI_TIME,
@@ -159,16 +163,18 @@ const cli_option dedup_options[] = {
      .min = 1,
      .max = CLI_TIME_MAX,
      .help = "With --time: how much older than the newest record another may be; by default one step.",
-     .more = "Such records are answered by their own time, in whatever order they come. It may be at most four "
-             "steps."},
+     .more =
+         "Such records are answered by their own time, in whatever order they come. It may be at most four "
+         "steps."},
     {.id = DEDUP_LATE,
      .name = "late",
      .type = CLI_CHOICE,
      .value = "ACTION",
      .fallback = "pass",
      .choices = cli_late,
-     .help = "With --time: for a record that is older than --lateness allows: pass it on without a lookup, or "
-             "drop it.",
+     .help =
+         "With --time: for a record that is older than --lateness allows: pass it on without a lookup, or "
+         "drop it.",
      .more = "The summary and a remark count such records."},
     {.id = DEDUP_AHEAD,
      .name = "ahead",
@@ -177,14 +183,16 @@ const cli_option dedup_options[] = {
      .min = 1,
      .max = CLI_TIME_MAX,
      .help = "With --time: how far beyond the newest record the next one may be; by default one step.",
-     .more = "A record further ahead is malformed, see --on-error: one wrong clock must not empty the window. "
-             "Give more if the stream pauses for longer."},
+     .more =
+         "A record further ahead is malformed, see --on-error: one wrong clock must not empty the window. "
+         "Give more if the stream pauses for longer."},
     {.id = DEDUP_REFRESH,
      .name = "refresh",
      .type = CLI_FLAG,
      .help = "With --window: let the window of a key begin anew each time the key comes.",
-     .more = "A key that keeps coming is then printed once, however long that lasts. Without this option, it is "
-             "printed again when the window after its last print is over."},
+     .more =
+         "A key that keeps coming is then printed once, however long that lasts. Without this option, it is "
+         "printed again when the window after its last print is over."},
     CLI_ROW_KIND,
     CLI_ROW_EXACT,
     CLI_ROW_SCHEME,
