@@ -51,6 +51,9 @@ typedef struct tamis_dedup_options {
      * or NULL). It logs absent keys there, see tamis_dedup_commit. Until the commit it keeps
      * sizeof(tamis_hash) bytes of memory for each absent key. */
     tamis_state *state;
+    /* For a window (tamis_dedup_add_timed): how far beyond the newest time a key may be, in milliseconds; 0:
+     * a step of the window */
+    uint64_t ahead;
 } tamis_dedup_options;
 
 #define TAMIS_DEDUP_OPTIONS_INIT TAMIS__INIT(tamis_dedup_options, )
@@ -61,7 +64,7 @@ typedef struct tamis_dedup_options {
  *
  * - options: NULL for the defaults.
  * - TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or too few bits for the promised rate; or the
- *   state was opened with read_only.
+ *   state was opened with read_only; or the filter of the state is a window.
  * - TAMIS_E_INVALID: the filter of the state has keys that are not logged, because a session was closed
  *   before it committed. Call tamis_state_abort first.
  */
@@ -87,6 +90,19 @@ TAMIS_API tamis_status tamis_dedup_add_many(tamis_dedup *session, const tamis_ke
  * hashes; no key is answered then. */
 TAMIS_API tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                               tamis_answer *answers, size_t *done, tamis_error *err);
+
+/*
+ * Like tamis_dedup_add_hashes, for a window (tamis/experimental/window.h): each key has a time, in
+ * milliseconds since 1970-01-01 UTC. If `times` is NULL, it is the clock's, and never before the newest time.
+ * TAMIS_LATE: the key is too old for the window.
+ *
+ * TAMIS_E_RANGE: the time of key *done is more than options.ahead beyond the newest time, or out of range.
+ * The key is not answered, and the window has not moved: a wrong clock must not empty it. Leave that key out
+ * and continue behind it.
+ */
+TAMIS_API tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes,
+                                             const int64_t *times, size_t count, tamis_answer *answers,
+                                             size_t *done, tamis_error *err);
 
 /*
  * Makes all answers so far durable, together with a checkpoint: bytes of the caller that say how far it is.
@@ -124,6 +140,7 @@ typedef struct tamis_dedup_counts {
     uint64_t absent;
     uint64_t present;
     uint64_t unknown;
+    uint64_t late;
 } tamis_dedup_counts;
 
 #define TAMIS_DEDUP_COUNTS_INIT TAMIS__INIT(tamis_dedup_counts, )

@@ -248,7 +248,8 @@ typedef struct tamis_filter_info {
     tamis_scheme scheme;
     /* adds answered TAMIS_ABSENT; after a union an estimate for both filters */
     uint64_t added;
-    double cardinality; /* estimate of the distinct keys added; (1) */
+    /* estimate of the distinct keys added; (1). Kind window: entries that may still be needed */
+    double cardinality;
     /* False-positive rate of a lookup now, computed from the contents: about plan.fpr_predicted when full;
      * (1) */
     double fpr_live;

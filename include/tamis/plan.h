@@ -22,11 +22,13 @@ typedef enum tamis_kind {
     /* table of fingerprints; 1 or 2 lines per key; grows without its keys */
     TAMIS_KIND_FINGERPRINT = 3,
     /* the same with all 128 bits of a hash; a lookup errs with n / 2^128 */
-    TAMIS_KIND_EXACT = 4
+    TAMIS_KIND_EXACT = 4,
+    /* table of fingerprints with times; keys expire, see tamis/experimental/window.h. Never chosen by AUTO */
+    TAMIS_KIND_WINDOW = 5
 } tamis_kind;
 
-/* Returns the name of a kind: "auto", "classic", "blocked", "fingerprint" or "exact"; NULL for any other
- * number. The string is static. */
+/* Returns the name of a kind: "auto", "classic", "blocked", "fingerprint", "exact" or "window"; NULL for any
+ * other number. The string is static. */
 TAMIS_API const char *tamis_kind_name(tamis_kind kind);
 /* Finds a kind by its name. TAMIS_E_INVALID: no such kind; the message lists all names. */
 TAMIS_API tamis_status tamis_kind_parse(tamis_kind *kind, const char *name, tamis_error *err);
@@ -49,6 +51,11 @@ typedef struct tamis_plan_options {
     /* classic, blocked: probes per key, up to TAMIS_PROBES_MAX; default: the number that takes the least
      * memory */
     uint32_t probes;
+    /* Kind window, where `expect` is the number of keys within a window. All times are milliseconds. */
+    uint64_t window;   /* required: how long a key counts as seen */
+    uint64_t step;     /* precision of times, at most `window`; default: a 24th of `window` */
+    uint64_t lateness; /* how much older than the newest time a key may be; default: `step` */
+    bool refresh;      /* a key that is seen again counts from then on; default: from its first time */
 } tamis_plan_options;
 
 #define TAMIS_PLAN_OPTIONS_INIT TAMIS__INIT(tamis_plan_options, )
@@ -81,7 +88,13 @@ typedef struct tamis_plan {
     double lines_touched;  /* expected 64-byte lines read by a lookup of an absent key, at capacity */
     char reason[160];      /* reason for the kind, for a person; no full stop */
     uint64_t target;       /* fingerprint, exact: keys it grows to, see tamis_plan_start_small; 0: capacity */
+    uint64_t window, step, lateness; /* window: as in the options, in milliseconds */
+    bool refresh;                    /* window: as in the options */
 } tamis_plan;
+
+#define TAMIS_WINDOW_MAX       ((uint64_t)1 << 42) /* longest window, in milliseconds: 139 years */
+#define TAMIS_WINDOW_STEPS_MAX 2046                /* most steps in window and lateness together */
+#define TAMIS_WINDOW_LATE_MAX  4                   /* most steps in the lateness */
 
 #define TAMIS_PLAN_INIT TAMIS__INIT(tamis_plan, )
 
@@ -95,7 +108,8 @@ typedef struct tamis_plan {
  * - TAMIS_E_RANGE: expect, fpr or probes are out of bounds; or fpr is below n / 2^b for n keys and the b bits
  *   of the scheme's hash; or the filter needs more bits or probes than the kind or the scheme supports.
  * - TAMIS_E_INVALID: classic or blocked without expect, since they cannot grow; or probes for a kind that has
- *   none; or *plan or *options has no struct_size (start both from their _INIT macros).
+ *   none; or a window for another kind, or kind window without one; or *plan or *options has no struct_size
+ *   (start both from their _INIT macros).
  * - TAMIS_E_MEMORY_LIMIT: the filter exceeds options->memory; the message names the memory that it needs.
  * - TAMIS_E_UNSUPPORTED: the kind needs a digest of 128 bits, and the scheme has less.
  *

@@ -228,3 +228,9 @@ uint64_t tamis__now_ns(void) {
 int64_t tamis__now_unix(void) {
     return (int64_t)time(NULL);
 }
+
+int64_t tamis__now_unix_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

@@ -103,7 +103,8 @@ TAMIS_PRIVATE_API tamis_status tamis__random(void *to, size_t size, const char *
 /* Returns monotonic time in nanoseconds. Never fails. Only differences have a meaning. */
 TAMIS_PRIVATE_API uint64_t tamis__now_ns(void);
 
-/* Returns the seconds since 1970 UTC. */
+/* Returns the seconds, or milliseconds, since 1970 UTC. */
 TAMIS_PRIVATE_API int64_t tamis__now_unix(void);
+TAMIS_PRIVATE_API int64_t tamis__now_unix_ms(void);
 
 #endif

@@ -32,6 +32,7 @@ typedef enum cli_type {
     CLI_SIZE,  /* bytes: 512MiB, 2G, 1e9 (K and KiB are 1024, KB is 1000) */
     CLI_RATE,  /* 1e-9, 0.1% */
     CLI_REAL,  /* 10, 9.6 */
+    CLI_TIME,  /* a length of time, in milliseconds: 500ms, 30s, 24h, 7d */
     CLI_SEED,  /* any 64-bit number, decimal or 0x */
     CLI_CHOICE /* one of a list */
 } cli_type;
@@ -90,7 +91,7 @@ typedef struct cli_option {
     const char *value;          /* name of the value in the help; NULL for a flag */
     const char *fallback;       /* default in the help; NULL: not shown */
     const char *const *choices; /* CLI_CHOICE: values, NULL-ended; CLI_TEXT: words for completion, or NULL */
-    uint64_t min, max;          /* bounds of CLI_COUNT and CLI_SIZE */
+    uint64_t min, max;          /* bounds of CLI_COUNT, CLI_SIZE and CLI_TIME */
     double rate_min, rate_max;  /* bounds of CLI_RATE and CLI_REAL */
     const char *help;           /* one sentence for --help and the manual */
     const char *more;           /* further sentences for the manual; NULL: none */
@@ -106,7 +107,7 @@ typedef struct cli_value {
     /* option that may be given several times: all values in order; cli_args_release frees the list */
     const char **list;
     size_t count;    /* number of values in the list */
-    uint64_t number; /* value of CLI_COUNT, CLI_SIZE, CLI_SEED; CLI_CHOICE: index into choices */
+    uint64_t number; /* value of CLI_COUNT, CLI_SIZE, CLI_TIME, CLI_SEED; CLI_CHOICE: index into choices */
     double rate;     /* value of CLI_RATE, CLI_REAL */
 } cli_value;
 

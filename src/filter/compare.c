@@ -42,6 +42,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <tamis/experimental/window.h>
+
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 #include "filter/metadata.h"
@@ -70,6 +72,8 @@ static bool same_shape(const tamis_plan *a, const tamis_plan *b) {
     bool grows = a->capacity == 0;
     return a->kind == b->kind && a->bits == b->bits && a->probes == b->probes &&
            a->slot_bits == b->slot_bits && a->home_bits == b->home_bits && a->partitions == b->partitions &&
+           a->window == b->window && a->step == b->step && a->lateness == b->lateness &&
+           a->refresh == b->refresh &&
            (a->bits || (grows == (b->capacity == 0) && (grows || a->lines == b->lines)));
 }
 
@@ -87,6 +91,8 @@ static void count_bits(const tamis_filter *a, const tamis_filter *b, tamis_diffe
 static bool same_parts(const tamis_filter *a, const tamis_filter *b) {
     tamis__body_part ours, theirs;
     size_t i = 0;
+    if (tamis_window_newest(a) != tamis_window_newest(b))
+        return false;
     for (; a->ops->body_part(a, i, &ours); i++)
         if (!b->ops->body_part(b, i, &theirs) || ours.size != theirs.size ||
             memcmp(ours.bytes, theirs.bytes, (size_t)ours.size) != 0)
@@ -159,8 +165,7 @@ static tamis_status check_compatible(const tamis_filter *into, const tamis_filte
         status = tamis__filter_check_local(from, "union", err);
     if (status != TAMIS_OK)
         return status;
-    const bool bloom = tamis_kind_is_bloom(into->plan.kind);
-    if (into->plan.kind != from->plan.kind && (bloom || tamis_kind_is_bloom(from->plan.kind)))
+    if (into->ops != from->ops) /* fingerprint and exact have the same */
         return tamis__fail(err, TAMIS_E_MISMATCH, 0, "union: kinds %s and %s differ; make both of one kind",
                            tamis_kind_name(into->plan.kind), tamis_kind_name(from->plan.kind));
     if (into->plan.bits != from->plan.bits)
@@ -184,6 +189,9 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "union: the filter is frozen and accepts no more keys; use one that is not frozen");
+    if (!into->remote && !into->ops->union_into)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "union: kind %s has no unions; use another kind",
+                           tamis_kind_name(into->plan.kind));
     tamis_status status = tamis__filter_check_not_add_only(into, "union", err);
     return status == TAMIS_OK ? check_compatible(into, from, keys, err) : status;
 }

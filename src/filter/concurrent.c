@@ -225,6 +225,10 @@ tamis_status tamis__concurrent_enable(tamis_filter *filter, tamis_error *err) {
             "concurrent: scheme %s makes no digest of a key to tell which thread may add it; use "
             "another scheme, or one thread",
             tamis_scheme_name(filter->hasher->scheme));
+    if (!filter->ops->concurrent && !filter->ops->parts)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "concurrent: kind %s is for one thread; leave it out, or use another kind",
+                           tamis_kind_name(filter->plan.kind));
     struct tamis__concurrent *c = tamis__filter_alloc(filter, sizeof *c);
     if (!c)
         return tamis__fail_nomem(err, "filter", sizeof *c);

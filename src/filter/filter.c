@@ -86,10 +86,19 @@ static const struct tamis__filter_ops *ops_of(tamis_kind kind) {
     case TAMIS_KIND_FINGERPRINT:
     case TAMIS_KIND_EXACT:
         return &tamis__fingerprint_ops;
+    case TAMIS_KIND_WINDOW:
+        return &tamis__window_ops;
     case TAMIS_KIND_AUTO:
         break;
     }
     return NULL;
+}
+
+/* The check of a block's bytes, see tamis__verified_body. NULL: any bytes are valid. */
+static bool (*valid_of(const struct tamis__filter_ops *ops))(const void *, const uint8_t *, uint64_t) {
+    return ops == &tamis__fingerprint_ops ? tamis__fingerprint_valid
+           : ops == &tamis__window_ops    ? NULL
+                                          : tamis__bloom_valid;
 }
 
 void tamis__filter_count_alloc(tamis_filter *filter, size_t size) {
@@ -175,11 +184,10 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     if (!ops)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "plan: not made; call tamis_plan_make first");
 
-    if (options.frozen && (tamis_kind_is_bloom(plan.kind) || plan.capacity == 0 || plan.target > 0))
+    if (options.frozen && (ops != &tamis__fingerprint_ops || plan.capacity == 0 || plan.target > 0))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "frozen: is for kinds fingerprint and exact with a number of keys that do not "
-                           "start small; leave it "
-                           "out, or plan one with options.expect");
+                           "start small; leave it out, or plan one with options.expect");
     if (options.allow_over_capacity && !tamis_kind_is_bloom(plan.kind))
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
@@ -254,12 +262,9 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
         status = ops->restore(created, image, err);
     }
     if (status == TAMIS_OK) {
-        bool table = ops == &tamis__fingerprint_ops;
-        tamis__verified_body body = {image->body,      image->body_size,
-                                     image->checksums, image->body_at,
-                                     image->zeros_at,  image->name,
-                                     image->mapped,    table ? tamis__fingerprint_valid : tamis__bloom_valid,
-                                     created->body};
+        tamis__verified_body body = {image->body,    image->body_size, image->checksums,
+                                     image->body_at, image->zeros_at,  image->name,
+                                     image->mapped,  valid_of(ops),    created->body};
         created->verifier = tamis__block_verifier_create(&body, &memory);
         if (!created->verifier)
             status = tamis__fail_nomem(err, "filter", tamis__block_count(image->body_size) / 8);

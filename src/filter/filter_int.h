@@ -68,7 +68,8 @@ typedef struct tamis__image {
     double union_false_present;
     bool saturated, allow_over_capacity, frozen;
     const tamis__body_part *parts; /* tables: the partitions, without `bytes` */
-    size_t part_count;             /* number of `parts` */
+    size_t part_count;
+    const struct tamis__window_image *window; /* kind window (filter/window.h); NULL: another kind */
 } tamis__image;
 
 /* The mapped file of a filter in an image, if the filter owns the mapping. */
@@ -188,11 +189,12 @@ struct tamis__filter_ops {
     tamis_status (*touch_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                tamis_error *err);
     /* Merges `from` into `into`. compare.c has checked that the hashers are equal and, for classic and
-     * blocked, the plans. Classic and blocked never fail. */
+     * blocked, the plans. Classic and blocked never fail. NULL: the kind has no unions. */
     tamis_status (*union_into)(tamis_filter *into, const tamis_filter *from, tamis_error *err);
     const tamis__parts_ops *parts;  /* NULL: the body cannot be divided */
     const tamis__piece_ops *pieces; /* copies of concurrent filters */
-    /* How many threads use the filter at once (filter/concurrent.h). NULL: by the parts above. */
+    /* How many threads use the filter at once (filter/concurrent.h). NULL: by the parts above; if these are
+     * NULL too, the kind cannot be concurrent. */
     const struct tamis__concurrent_ops *concurrent;
 };
 
@@ -345,6 +347,7 @@ void tamis__filter_swap(tamis_filter *filter, tamis_filter *with);
 extern const struct tamis__filter_ops tamis__classic_ops;
 extern const struct tamis__filter_ops tamis__blocked_ops;
 extern const struct tamis__filter_ops tamis__fingerprint_ops; /* exact too */
+extern const struct tamis__filter_ops tamis__window_ops;
 
 /* The bits of a classic or blocked filter: bit i is bit i & 63 of word i >> 6. */
 TAMIS_PRIVATE_API const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count);
@@ -382,7 +385,7 @@ double tamis__bloom_false_present(const tamis_filter *filter);
 double tamis__bloom_union_counts(const tamis_filter *filter, uint64_t *added);
 
 /* Allocates zeroed memory that counts as the filter's, aligned to 64 bytes. The plan counts all such
- * memory: everything but handles of at most 2 KiB. NULL: out of memory. Callable from any part. */
+ * memory: everything but handles of at most 3 KiB. NULL: out of memory. Callable from any part. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
 /* Count memory that was allocated or released in another way. Callable from any part. */

@@ -90,7 +90,7 @@ static const uint8_t native_magic[NATIVE_MAGIC] = {0x89, 'T', 'A', 'M', 'I', 'S'
     X(block_size, 48, 4, TAMIS__BLOCK, TAMIS__BLOCK)                                                         \
     X(needs, 52, 4, 0, 0)                                                                                    \
     X(sums_sum, 56, 8, 0, UINT64_MAX)                                                                        \
-    X(kind, 64, 4, TAMIS_KIND_CLASSIC, TAMIS_KIND_EXACT)                                                     \
+    X(kind, 64, 4, TAMIS_KIND_CLASSIC, TAMIS_KIND_WINDOW)                                                    \
     X(scheme, 68, 4, TAMIS_SCHEME_XXH3, TAMIS_SCHEME_REDISSON)                                               \
     X(seed, 72, 8, 0, UINT64_MAX)                                                                            \
     X(secret_print, 80, 8, 0, UINT64_MAX)                                                                    \
@@ -119,7 +119,18 @@ enum { NATIVE_SATURATED = 1, NATIVE_ALLOW_OVER_CAPACITY = 2 };
 #define NATIVE_SECTION_FROZEN     UINT32_C(5)
 #define NATIVE_SECTION_PARTITIONS UINT32_C(0x80000001)
 #define NATIVE_SECTION_SPLIT      UINT32_C(0x80000002)
+#define NATIVE_SECTION_WINDOW     UINT32_C(0x80000003)
 #define NATIVE_SECTION_CRITICAL   UINT32_C(0x80000000)
+
+/* Section "window": its times, then the entries of each kept step of each table, 8 bytes each. */
+enum {
+    NATIVE_WINDOW = 0, /* 8 bytes, milliseconds, as the next two */
+    NATIVE_WINDOW_STEP = 8,
+    NATIVE_WINDOW_LATENESS = 16,
+    NATIVE_WINDOW_NEWEST = 24,  /* 8 bytes; UINT64_MAX: no key was added */
+    NATIVE_WINDOW_REFRESH = 32, /* 8 bytes: 0 or 1 */
+    NATIVE_WINDOW_COUNTS = 40
+};
 
 /* Section "split": one bit for each first partition of a growing table. It is set if the partition was
  * split, into NATIVE_SPLIT_IN partitions. */

@@ -68,6 +68,8 @@
  *     frozen       once             tables with a capacity              0 bytes
  *     partitions   once             tables                              24 bytes a row; lines not above the body's
  *     split        once             growing tables                      32 bytes; 16 rows for each split partition
+ *     window       once             windows, required                   times in range; a count for each step of each
+ *                                                                       table, and no more entries than slots
  *
  * The rows of partitions are checked again, with the line shape, by the kind (fingerprint_image.c). Here
  * it suffices that products of a number of lines cannot overflow.
@@ -97,6 +99,7 @@
 #include "base/bytes.h"
 #include "filter/block_verifier.h"
 #include "filter/filter_int.h"
+#include "filter/window.h"
 #include "format/format.h"
 #include "format/native.h"
 #include "hash/hasher.h"
@@ -123,6 +126,8 @@ typedef struct sections {
     double union_false_present;
     uint32_t key_type;
     bool frozen;
+    const uint8_t *window; /* section "window"; NULL: none */
+    uint32_t window_size;
     char *text; /* free memory for the texts of labels, NUL-terminated */
 } sections;
 
@@ -251,7 +256,7 @@ static tamis_status check_uses(const header *h, tamis_error *err) {
         {NATIVE_bits, bloom},
         {NATIVE_probes, bloom},
         {NATIVE_slot_bits, !bloom},
-        {NATIVE_home_bits, !bloom},
+        {NATIVE_home_bits, !bloom && kind != TAMIS_KIND_WINDOW},
         {NATIVE_partitions, !bloom},
     };
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
@@ -343,6 +348,10 @@ static tamis_status read_label(const header *h, const section *s, sections *to, 
     return TAMIS_OK;
 }
 
+static bool is_window(const header *h) {
+    return h->field[NATIVE_kind] == TAMIS_KIND_WINDOW;
+}
+
 static tamis_status read_partitions(const header *h, const section *s, sections *to, tamis_error *err) {
     const size_t count = s->size / 24;
     if (s->size == 0 || s->size != 24 * count || !h->field[NATIVE_partitions] || to->part_count)
@@ -379,7 +388,7 @@ static tamis_status read_section(const header *h, const section *s, sections *to
             return fail_section(h, s, "expected 0 bytes", err);
         if (to->frozen)
             return fail_section(h, s, "is there twice", err);
-        if (!h->field[NATIVE_partitions] || !h->field[NATIVE_capacity])
+        if (!h->field[NATIVE_partitions] || !h->field[NATIVE_capacity] || is_window(h))
             return fail_section(
                 h, s, "only kinds fingerprint and exact with a capacity above 0 can be frozen", err);
         to->frozen = true;
@@ -388,9 +397,15 @@ static tamis_status read_section(const header *h, const section *s, sections *to
         return read_partitions(h, s, to, err);
     case NATIVE_SECTION_SPLIT:
         if (s->size != NATIVE_SPLIT_BYTES || to->split || h->field[NATIVE_capacity] ||
-            !h->field[NATIVE_partitions])
+            !h->field[NATIVE_partitions] || is_window(h))
             return fail_section(h, s, "is not of 32 bytes, there twice, or of no table that grows", err);
         to->split = s->bytes;
+        return TAMIS_OK;
+    case NATIVE_SECTION_WINDOW:
+        if (s->size < NATIVE_WINDOW_COUNTS || to->window || !is_window(h))
+            return fail_section(h, s, "is too short, there twice, or not of kind window", err);
+        to->window = s->bytes;
+        to->window_size = s->size;
         return TAMIS_OK;
     case NATIVE_SECTION_UNION:
         if (s->size != 16 || to->has_union)
@@ -443,6 +458,32 @@ static tamis_status read_sections(const header *h, sections *to, tamis_error *er
 
 /* ---- the filter ---- */
 
+/* Sets the times of a window's plan, and checks that the section has a count for each step of each table. */
+static tamis_status read_window(const header *h, const sections *s, tamis_plan *plan,
+                                tamis__window_image *window, tamis_error *err) {
+    const section found = {NATIVE_SECTION_WINDOW, s->window_size, s->window};
+    tamis_error why = TAMIS_ERROR_INIT;
+    if (!s->window || s->part_count < 1 || s->part_count > TAMIS__WINDOW_TABLES_MAX)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: kind window needs a section \"window\" and 1 to %d tables; " REMEDY,
+                           h->source->name, TAMIS__WINDOW_TABLES_MAX);
+    plan->window = tamis__load64le(s->window + NATIVE_WINDOW);
+    plan->step = tamis__load64le(s->window + NATIVE_WINDOW_STEP);
+    plan->lateness = tamis__load64le(s->window + NATIVE_WINDOW_LATENESS);
+    plan->refresh = tamis__load64le(s->window + NATIVE_WINDOW_REFRESH) == 1;
+    if (tamis__load64le(s->window + NATIVE_WINDOW_REFRESH) > 1 ||
+        tamis__plan_check_window(plan, &why) != TAMIS_OK)
+        return fail_section(h, &found, "its times are out of range", err);
+    window->newest = (int64_t)tamis__load64le(s->window + NATIVE_WINDOW_NEWEST);
+    window->counts = s->window + NATIVE_WINDOW_COUNTS;
+    if (window->newest < -1 || window->newest > TAMIS_TIME_MAX)
+        return fail_section(h, &found, "its newest time is out of range", err);
+    const uint64_t counts = (uint64_t)s->part_count * tamis__window_shape_of(plan).kept;
+    if (s->window_size != NATIVE_WINDOW_COUNTS + 8 * counts)
+        return fail_section(h, &found, "has not one count for each step of each table", err);
+    return TAMIS_OK;
+}
+
 static tamis_plan plan_of(const header *h) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     plan.kind = (tamis_kind)h->field[NATIVE_kind];
@@ -454,11 +495,13 @@ static tamis_plan plan_of(const header *h) {
     plan.probes = (uint32_t)h->field[NATIVE_probes];
     plan.slot_bits = (uint32_t)h->field[NATIVE_slot_bits];
     plan.home_bits = (uint32_t)h->field[NATIVE_home_bits];
-    plan.partitions = (uint32_t)h->field[NATIVE_partitions];
+    plan.partitions = is_window(h) ? 0 : (uint32_t)h->field[NATIVE_partitions]; /* tables, of a window */
     plan.memory_limit = h->field[NATIVE_memory_limit];
     plan.memory = h->field[NATIVE_body_size];
     bool table = !tamis_kind_is_bloom(plan.kind);
-    plan.lines = table && plan.capacity ? plan.memory / TAMIS__LINE : 0;
+    plan.lines = is_window(h)             ? TAMIS__WINDOW_LINES_FIRST
+                 : table && plan.capacity ? plan.memory / TAMIS__LINE
+                                          : 0;
     plan.bits_per_key = plan.capacity ? 8 * (double)plan.memory / (double)plan.capacity : 0;
     memcpy(plan.reason, "read from a file", sizeof "read from a file");
     return plan;
@@ -531,9 +574,16 @@ static tamis_status restore(tamis_filter **filter, const header *h, const sectio
                           .frozen = s->frozen,
                           .parts = s->parts,
                           .part_count = s->part_count};
+    tamis__window_image window = {-1, NULL};
     tamis_hasher *hasher = NULL;
     tamis_filter *opened = NULL;
-    tamis_status status = make_hasher(h, options, &hasher, err);
+    tamis_status status = TAMIS_OK;
+    if (is_window(h)) {
+        image.window = &window;
+        status = read_window(h, s, &image.plan, &window, err);
+    }
+    if (status == TAMIS_OK)
+        status = make_hasher(h, options, &hasher, err);
     if (status == TAMIS_OK)
         status = tamis__filter_restore(&opened, &image, hasher, options->allocator, err);
     if (status == TAMIS_OK)

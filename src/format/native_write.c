@@ -67,6 +67,7 @@
 #include "base/memory.h"
 #include "filter/block_verifier.h"
 #include "filter/filter_int.h"
+#include "filter/window.h"
 #include "format/native.h"
 #include "hash/hasher.h"
 
@@ -105,6 +106,15 @@ static bool get_union_counts(const tamis_filter *filter, uint64_t *added, double
     return *added || *mistaken > 0;
 }
 
+static bool is_window(const tamis_filter *filter) {
+    return filter->plan.kind == TAMIS_KIND_WINDOW;
+}
+
+/* Bytes of the counts of one table of a window. */
+static uint64_t window_counts_bytes(const tamis_filter *filter) {
+    return 8 * (uint64_t)tamis__window_shape_of(&filter->plan).kept;
+}
+
 static layout layout_of(const tamis_filter *filter) {
     const tamis_metadata *metadata = &filter->metadata.fields;
     layout l = {.header_size = NATIVE_HEADER};
@@ -128,6 +138,8 @@ static layout layout_of(const tamis_filter *filter) {
         l.header_size += section_size(24 * l.partitions);
     if (l.split)
         l.header_size += section_size(NATIVE_SPLIT_BYTES);
+    if (is_window(filter))
+        l.header_size += section_size(NATIVE_WINDOW_COUNTS + l.partitions * window_counts_bytes(filter));
     if (get_union_counts(filter, &added, &mistaken))
         l.header_size += section_size(16);
     l.body_offset = round_up(l.header_size, NATIVE_BODY_ALIGN);
@@ -198,6 +210,20 @@ static void put_split(const tamis_filter *filter, uint8_t *bits) {
         bits[n / 8] |= (uint8_t)(part.split << n % 8);
 }
 
+static void put_window(const tamis_filter *filter, const layout *l, uint8_t **offset) {
+    const uint64_t bytes = window_counts_bytes(filter);
+    uint8_t *to = put_section(offset, NATIVE_SECTION_WINDOW, NATIVE_WINDOW_COUNTS + l->partitions * bytes);
+    tamis__store64le(to + NATIVE_WINDOW, filter->plan.window);
+    tamis__store64le(to + NATIVE_WINDOW_STEP, filter->plan.step);
+    tamis__store64le(to + NATIVE_WINDOW_LATENESS, filter->plan.lateness);
+    tamis__store64le(to + NATIVE_WINDOW_NEWEST, (uint64_t)tamis_window_newest(filter));
+    tamis__store64le(to + NATIVE_WINDOW_REFRESH, filter->plan.refresh);
+    for (uint64_t i = 0; i < l->partitions; i++)
+        for (uint64_t n = 0; n < bytes / 8; n++)
+            tamis__store64le(to + NATIVE_WINDOW_COUNTS + i * bytes + 8 * n,
+                             tamis__window_count(filter, (size_t)i, (uint32_t)n));
+}
+
 static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *offset) {
     const tamis_metadata *metadata = &filter->metadata.fields;
     uint64_t added;
@@ -225,6 +251,8 @@ static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *o
     }
     if (l->split)
         put_split(filter, put_section(&offset, NATIVE_SECTION_SPLIT, NATIVE_SPLIT_BYTES));
+    if (is_window(filter))
+        put_window(filter, l, &offset);
 }
 
 static void put_header(const tamis_filter *filter, const layout *l, const uint8_t *checksums,
@@ -253,7 +281,10 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     put_field(header, NATIVE_probes, plan->probes);
     put_field(header, NATIVE_slot_bits, plan->slot_bits);
     put_field(header, NATIVE_home_bits, plan->home_bits);
-    put_field(header, NATIVE_partitions, is_table(filter) ? plan->partitions : 0);
+    put_field(header, NATIVE_partitions,
+              is_window(filter)  ? l->partitions
+              : is_table(filter) ? plan->partitions
+                                 : 0);
     put_field(header, NATIVE_memory_limit, plan->memory_limit);
     put_field(header, NATIVE_added, filter->added);
     put_field(header, NATIVE_flags,

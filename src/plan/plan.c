@@ -39,7 +39,7 @@
 static const char *const kind_names[] = {
     [TAMIS_KIND_AUTO] = "auto",       [TAMIS_KIND_CLASSIC] = "classic",
     [TAMIS_KIND_BLOCKED] = "blocked", [TAMIS_KIND_FINGERPRINT] = "fingerprint",
-    [TAMIS_KIND_EXACT] = "exact",
+    [TAMIS_KIND_EXACT] = "exact",     [TAMIS_KIND_WINDOW] = "window",
 };
 enum { KIND_COUNT = sizeof kind_names / sizeof *kind_names };
 
@@ -57,7 +57,8 @@ tamis_status tamis_kind_parse(tamis_kind *kind, const char *name, tamis_error *e
         }
     }
     return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "%.100s: no such kind; use auto, classic, blocked, fingerprint or exact", name);
+                       "%.100s: no such kind; use auto, classic, blocked, fingerprint, exact or window",
+                       name);
 }
 
 bool tamis_kind_is_bloom(tamis_kind kind) {

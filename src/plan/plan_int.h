@@ -122,6 +122,32 @@ TAMIS_PRIVATE_API bool tamis__plan_next_step(const tamis_plan *now, tamis_plan *
 /* Sets bits and probes in a plan of kind classic or blocked, and everything that follows from them. */
 void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);
 
+/* ---- windows, plan_window.c ---- */
+
+/* How a window stores times and fingerprints. It follows from the plan alone. A slot has a step code in its
+ * lowest bits, and a fingerprint above it. */
+typedef struct tamis__window_shape {
+    uint32_t slots;            /* slots of a 64-byte line */
+    uint32_t tail_bytes;       /* bytes of a slot beyond the first 4 */
+    uint32_t code_bits;        /* bits of a step code; code 0 is a free slot */
+    uint32_t fingerprint_bits; /* bits of a fingerprint */
+    uint32_t kept;             /* steps whose entries are kept */
+    uint32_t codes;            /* step codes in use: step s has code 1 + s % codes */
+} tamis__window_shape;
+
+#define TAMIS__WINDOW_LOAD 0.85 /* share of used slots at which a larger table is begun */
+enum {
+    TAMIS__WINDOW_TABLES_MAX = 16,   /* most tables at once: the rate is planned for so many */
+    TAMIS__WINDOW_LINES_FIRST = 512, /* lines of the first table, if the number of keys is not known */
+    TAMIS__WINDOW_LINES_MIN = 64     /* least number of lines of a table */
+};
+
+tamis__window_shape tamis__window_shape_of(const tamis_plan *plan);
+/* Sizes a window. As tamis__plan_kind. */
+tamis_status tamis__plan_window(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err);
+/* As tamis__plan_check_made, for kind window. */
+tamis_status tamis__plan_check_window(const tamis_plan *plan, tamis_error *err);
+
 /* ---- the choice, plan.c ---- */
 
 /* A kind that touches fewer lines is preferred while it costs at most this factor: in memory, in rate, or

@@ -9,6 +9,7 @@
  *     blocked        512-bit blocks, k probes                 blocks
  *     fingerprint    64-byte lines in partitions              lines, equal in all partitions
  *     exact          the same with slots of 120 bits          the same
+ *     window         64-byte lines, see plan_window.c         lines
  *
  * Classic under a scheme of another program has exactly the m and k of that program. Otherwise the filter
  * could not be shared. Its predicted rate may then exceed p. Under all other schemes m is enlarged until the
@@ -206,6 +207,10 @@ static tamis_status check_kind(const tamis_plan_options *options, tamis_kind kin
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: cannot grow, and the number of keys (expect) was not given; give it%s",
                            tamis_kind_name(kind), can_be_table ? ", or use kind fingerprint" : "");
+    if (options->window && kind != TAMIS_KIND_WINDOW)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "kind %s: its keys do not expire; leave the window out, or use kind window",
+                           tamis_kind_name(kind));
     return check_hash(options, kind, err);
 }
 
@@ -427,6 +432,8 @@ tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_plan_options *option
         return plan_classic(plan, options, err);
     if (kind == TAMIS_KIND_BLOCKED)
         return plan_blocked(plan, options, err);
+    if (kind == TAMIS_KIND_WINDOW)
+        return tamis__plan_window(plan, options, err);
     plan_table(plan, options, kind == TAMIS_KIND_EXACT);
     return TAMIS_OK;
 }
@@ -468,5 +475,7 @@ static tamis_status check_made_table(const tamis_plan *plan, tamis_error *err) {
 }
 
 tamis_status tamis__plan_check_made(const tamis_plan *plan, tamis_error *err) {
+    if (plan->kind == TAMIS_KIND_WINDOW)
+        return tamis__plan_check_window(plan, err);
     return tamis_kind_is_bloom(plan->kind) ? check_made_bloom(plan, err) : check_made_table(plan, err);
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tamis/experimental/window.h>
 #include <tamis/tamis.h>
 
 enum { KEY_MAX = 40 };
@@ -94,7 +95,13 @@ static const struct {
     {"fingerprint-larger-united", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_REDISBLOOM, 1e-5, 50000, 70000},
     {"fingerprint-growing-united", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 1e-4, 0, 9000},
     {"exact-united", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA64, 0, 2000, 5000},
+    {"window-xxh3", TAMIS_KIND_WINDOW, TAMIS_SCHEME_XXH3, 1e-9, 30, 30},
+    {"window-growing-sip", TAMIS_KIND_WINDOW, TAMIS_SCHEME_SIP, 1e-3, 0, 30000},
+    {"window-wide", TAMIS_KIND_WINDOW, TAMIS_SCHEME_GUAVA64, 1e-12, 0, 9000},
+    {"window-narrow", TAMIS_KIND_WINDOW, TAMIS_SCHEME_REDISBLOOM, 1e-7, 2000, 2000},
 };
+
+enum { WINDOW = 24 * 3600 * 1000 };
 
 static uint64_t random_state, absent_queries, false_positives;
 static tamis_error err = TAMIS_ERROR_INIT;
@@ -231,6 +238,7 @@ static tamis_filter *make(size_t i, uint64_t expect, uint64_t seed) {
     plan_options.scheme = filters[i].scheme;
     plan_options.fpr = filters[i].fpr;
     plan_options.expect = expect;
+    plan_options.window = plan_options.kind == TAMIS_KIND_WINDOW ? WINDOW : 0;
     must(filters[i].name, tamis_plan_make(&plan, &plan_options, &err));
     if (is_named(filters[i].name, "-parts") || is_named(filters[i].name, "-parts-grown")) {
         plan.partitions = 4;
@@ -258,6 +266,19 @@ static void say(tamis_filter *filter, const char *name) {
         metadata.data_size = 9;
     }
     must(name, tamis_filter_metadata_set(filter, &metadata, &err));
+}
+
+/* Adds keys to a window, evenly over one and a half windows: the first third is too old at the end. */
+static uint64_t add_timed(tamis_filter *filter, uint64_t set, uint64_t keys) {
+    uint8_t key[KEY_MAX];
+    for (uint64_t id = 0; id < keys; id++) {
+        const tamis_key view = {key, make_key(set, id_of(id), key)};
+        const int64_t time = 1735689600000 + (int64_t)(id * WINDOW * 3 / 2 / keys);
+        tamis_hash hash;
+        must("hash", tamis_hash_many(tamis_filter_hasher(filter), &view, 1, &hash, &err));
+        must("add", tamis_window_add(filter, &hash, &time, 1, NULL, NULL, &err));
+    }
+    return keys;
 }
 
 /* Adds the keys that fit. */
@@ -310,7 +331,7 @@ int main(int argc, char **argv) {
         } else {
             if (is_named(filters[i].name, "-split"))
                 choose(filter, set, in + queried);
-            in = add(filter, set, 0, in);
+            in = filters[i].kind == TAMIS_KIND_WINDOW ? add_timed(filter, set, in) : add(filter, set, 0, in);
         }
         say(filter, filters[i].name);
         snprintf(path, sizeof path, "%s/%s.tamis", argv[1], filters[i].name);

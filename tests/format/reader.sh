@@ -66,6 +66,9 @@ planted "$work/fingerprint-growing-redisbloom.tamis" 's/value >> above == wanted
 planted "$work/exact-growing-xxh3.tamis" 's/p = Y >> 128 - c/p = Y >> 127 - c \& 255/'
 planted "$golden/good/fingerprint-parts.tamis" 's/Z = Y << c \&/Z = Y \&/'
 planted "$golden/good/fingerprint-parts.tamis" 's/(line_number + g) % n/(line_number + g)/'
+planted "$work/window-narrow.tamis" 's/lines \/\/ 2) + 1 - a/lines \/\/ 2) + 2 - a/'
+planted "$work/window-narrow.tamis" 's/<= steps and/<= steps + 1 and/'
+planted "$work/window-wide.tamis" 's/at = 4 \* n/at = 4 * n + 1/'
 for entries in grown united; do # entries of several lengths
     planted "$golden/good/fingerprint-$entries.tamis" 's/value >> above == wanted >> above/value == wanted/'
 done

@@ -27,11 +27,12 @@ FIELDS = (  # of the header, in order: type and name
 LAYOUT = struct.Struct("<" + "".join(FIELDS[0::2]))
 NAMES = FIELDS[1::2]
 BLOCK = 65536
-KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact"}
+KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact", 5: "window"}
+WINDOW_SLOTS = {32: 16, 40: 12, 48: 10, 56: 9, 64: 8}
 SCHEMES = {1: "xxh3", 2: "sip", 3: "guava64", 4: "guava32", 5: "bkdr31", 6: "bkdr63", 7: "redisbloom", 8: "fnv-dcso", 9: "redisson"}
 FIXED = {(slot_bits, 4) for slot_bits in (16, 20, 24, 32, 40, 48, 64, 120)}  # slot_bits, home_bits
 GROWING = {(32, 4), (38, 2), (48, 4), (64, 4), (120, 4)}
-LABEL, UNION, DATA, KEYS, FROZEN, PARTITIONS, SPLIT = 1, 2, 3, 4, 5, 0x80000001, 0x80000002
+LABEL, UNION, DATA, KEYS, FROZEN, PARTITIONS, SPLIT, WINDOW = 1, 2, 3, 4, 5, 0x80000001, 0x80000002, 0x80000003
 MIX = 0xFF51AFD7ED558CCD
 DCSO_P, DCSO_G = 18446744073709551557, 18446744073709550147
 
@@ -113,7 +114,10 @@ def check_plan(h):
     for name, most in {"capacity": 10**12, "fpr": 1, "bits": 2**62, "probes": 255, "added": 2**63 - 1, "flags": 3,
                        "false_present": 2**63, "fpr_predicted": 1, "covered": 1}.items():
         insist(0 <= h[name] <= most, f"{name} {h[name]}")
-    if table:
+    if h["kind"] == 5:
+        insist(h["slot_bits"] in WINDOW_SLOTS and h["home_bits"] == 0, f"slot_bits {h['slot_bits']}")
+        insist(1 <= h["partitions"] <= 16, f"{h['partitions']} tables")
+    elif table:
         shapes = GROWING if h["capacity"] == 0 else FIXED
         insist((h["slot_bits"], h["home_bits"]) in shapes, f"slot_bits {h['slot_bits']}, home_bits {h['home_bits']}")
         insist(h["kind"] == 3 or h["slot_bits"] == 120, f"slot_bits {h['slot_bits']} of exact")
@@ -125,7 +129,7 @@ def check_plan(h):
 
 
 def read_sections(data, h):
-    h.update(labels={}, union=None, data=None, keys=None, frozen=False, table=[], split=None)
+    h.update(labels={}, union=None, data=None, keys=None, frozen=False, table=[], split=None, window=None)
     at, end = 256, h["header_size"]
     while at < end:
         insist(end - at >= 8, "a section is cut short")
@@ -148,21 +152,69 @@ def read_sections(data, h):
             h["keys"] = struct.unpack("<I", content)[0]
         elif kind == FROZEN:
             insist(size == 0 and not h["frozen"], f"frozen of {size} bytes, or twice")
-            insist(h["kind"] >= 3 and h["capacity"], "frozen, and no table of a given capacity")
+            insist(h["kind"] in (3, 4) and h["capacity"], "frozen, and no table of a given capacity")
             h["frozen"] = True
         elif kind == PARTITIONS:
             insist(not h["table"], "partitions twice")
             insist(size > 0 and size % 24 == 0 and h["partitions"], f"partitions of {size} bytes")
             h["table"] = list(struct.iter_unpack("<QQd", content))
         elif kind == SPLIT:
-            insist(size == 32 and h["split"] is None and h["partitions"] and not h["capacity"],
+            insist(size == 32 and h["split"] is None and h["kind"] in (3, 4) and not h["capacity"],
                    f"split of {size} bytes, twice, or of no table that grows")
             h["split"] = content
+        elif kind == WINDOW:
+            insist(h["kind"] == 5 and size >= 40 and size % 8 == 0 and not h["window"],
+                   f"window of {size} bytes, twice, or of another kind")
+            h["window"] = read_window(content)
         else:
             insist(not kind >> 31, f"section {kind:#x} is not known")
     if h["kind"] >= 3:
         insist(h["table"], "no partitions")
-        check_table(h)
+        check_window(h) if h["kind"] == 5 else check_table(h)
+
+
+def read_window(content):
+    """The times of a window, and what follows from them."""
+    W, S, L, T, refresh = struct.unpack_from("<QQQqQ", content)
+    insist(1 <= W <= 2**42 and 1 <= S <= W and L <= 4 * S, f"window of {W} ms, step of {S}, lateness of {L}")
+    insist(-1 <= T <= 2**53 and refresh <= 1, f"newest time {T}, refresh {refresh}")
+    K = -(-(W + L) // S) + 1
+    insist(K <= 2047, f"{K} steps")
+    c = next(c for c in range(2, 64) if 2**c - 1 >= 2 * K)
+    counts = [count for count, in struct.iter_unpack("<Q", content[40:])]
+    return dict(W=W, S=S, T=T, K=K, c=c, M=2**c - 1, counts=counts)
+
+
+def check_window(h):
+    w = h["window"]
+    insist(w, "no section window")
+    insist(len(h["table"]) == h["partitions"] and len(w["counts"]) == len(h["table"]) * w["K"], "counts of tables or steps")
+    for i, (lines, entries, zero) in enumerate(h["table"]):
+        counts = w["counts"][i * w["K"] : (i + 1) * w["K"]]
+        insist(lines >= 2 and lines % 2 == 0 and zero == 0, f"a table of {lines} lines")
+        insist(entries == sum(counts) <= lines * WINDOW_SLOTS[h["slot_bits"]], f"{entries} entries in {lines} lines")
+    insist(sum(lines for lines, _, _ in h["table"]) * 64 == h["body_size"], "lines and body_size differ")
+
+
+def window_has(h, body, x, y):
+    w, slot_bits = h["window"], h["slot_bits"]
+    c, M, n, tail = w["c"], w["M"], WINDOW_SLOTS[slot_bits], slot_bits // 8 - 4
+    F = x >> 64 - (slot_bits - c)
+    last = max(w["T"], 0) // w["S"]
+    steps = last - max(w["T"] - w["W"], 0) // w["S"]
+    start = 0
+    for lines, _, _ in h["table"]:
+        a = mulhi(y, lines)
+        b = (2 * mulhi(F * 0x9E3779B97F4A7C15 & U64, lines // 2) + 1 - a) % lines
+        for line in (body[64 * (start + i) : 64 * (start + i) + 64] for i in (a, b)):
+            for i in range(n):
+                at = 4 * n + i * tail
+                slot = int.from_bytes(line[4 * i : 4 * i + 4] + line[at : at + tail], "little")
+                code = slot & (1 << c) - 1
+                if slot >> c == F and code and (1 + last % M - code) % M <= steps and w["T"] >= 0:
+                    return True
+        start += lines
+    return False
 
 
 def position_bits(h, split=False):
@@ -368,6 +420,8 @@ class Filter:
         return self.has_hash(*digest(h, key, self.secret_key))
 
     def has_hash(self, x, y):
+        if self.header["kind"] == 5:
+            return window_has(self.header, self.body, x, y)
         if self.header["kind"] >= 3:
             return table_has(self.header, self.body, x, y)
         positions = positions_classic if self.header["kind"] == 1 else positions_blocked
@@ -377,7 +431,7 @@ class Filter:
         return all(self.body[p // 8] >> p % 8 & 1 for p in positions)
 
     def verify_lines(self):
-        if self.header["kind"] >= 3:
+        if self.header["kind"] in (3, 4):
             for at in range(0, len(self.body), 64):
                 Line(self.body[at : at + 64], self.header["slot_bits"], self.header["home_bits"])
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <tamis/experimental/compression.h>
+#include <tamis/experimental/stream.h>
 #include <tamis/tamis.h>
 
 /* The command is not a library, so the tested files are compiled in. */
@@ -185,9 +186,10 @@ static void refuses_with_a_message(void **state) {
 static void choices_are_those_of_the_library(void **state) {
     int number;
     (void)state;
-    for (number = 0; tamis_kind_name((tamis_kind)number) != NULL; number++)
+    for (number = 0; number < TAMIS_KIND_WINDOW; number++) /* --window chooses that one */
         assert_string_equal(cli_kinds[number], tamis_kind_name((tamis_kind)number));
     assert_null(cli_kinds[number]);
+    assert_null(tamis_kind_name((tamis_kind)(number + 1)));
     for (number = 0; tamis_scheme_name((tamis_scheme)number) != NULL; number++)
         assert_string_equal(cli_schemes[number], tamis_scheme_name((tamis_scheme)number));
     assert_null(cli_schemes[number]);
@@ -197,6 +199,8 @@ static void choices_are_those_of_the_library(void **state) {
     for (number = 0; tamis_compression_name((tamis_compression)number) != NULL; number++)
         assert_string_equal(cli_compressions[number], tamis_compression_name((tamis_compression)number));
     assert_null(cli_compressions[number]);
+    assert_string_equal(cli_late[TAMIS_STREAM_PASS], "pass");
+    assert_string_equal(cli_late[TAMIS_STREAM_DROP], "drop");
     assert_string_equal(cli_on_full[TAMIS_ON_FULL_FAIL], "fail");
     assert_string_equal(cli_on_full[TAMIS_ON_FULL_PASS], "pass");
 }

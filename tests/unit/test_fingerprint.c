@@ -106,7 +106,7 @@ static void many_keys_of_a_line_grow_a_table_to_its_limit(void **state) {
             }
             check_all_found(filter, hashes, done);
             /* The memory of failed attempts was freed. */
-            assert_in_range(memory.live_bytes, filter_info(filter).memory, filter_info(filter).memory + 2048);
+            assert_in_range(memory.live_bytes, filter_info(filter).memory, filter_info(filter).memory + 3072);
             tamis_filter_free(filter);
             assert_int_equal(memory.live_blocks, 0);
         }

@@ -99,7 +99,7 @@ static void check_growth(tamis_filter *filter, const char *name) {
     char path[512];
     tamis_status status = TAMIS_OK;
     assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_GROW), table && !frozen);
-    if (!table || capacity == 0)
+    if (!table || capacity == 0 || plan->kind == TAMIS_KIND_WINDOW)
         return;
     for (uint64_t i = 0; i <= capacity && status == TAMIS_OK; i++)
         status = tamis_filter_add(filter, &i, sizeof i, NULL, NULL);
@@ -143,7 +143,7 @@ static void check_good(const char *name) {
 
 static void good_files_give_the_same_answers(void **state) {
     (void)state;
-    assert_int_equal(for_each("good", check_good), 24);
+    assert_int_equal(for_each("good", check_good), 25);
 }
 
 /* ---- bad files ---- */

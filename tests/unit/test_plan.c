@@ -67,15 +67,15 @@ static void fit_refused(tamis_plan_options plan_options, tamis_status status, co
 
 static void kinds_have_names(void **state) {
     (void)state;
-    static const char *const names[] = {"auto", "classic", "blocked", "fingerprint", "exact"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const names[] = {"auto", "classic", "blocked", "fingerprint", "exact", "window"};
+    for (int i = 0; i < 6; i++) {
         tamis_kind kind = (tamis_kind)99;
         assert_string_equal(tamis_kind_name((tamis_kind)i), names[i]);
         assert_int_equal(tamis_kind_parse(&kind, names[i], NULL), TAMIS_OK);
         assert_int_equal(kind, i);
         assert_int_equal(tamis_kind_is_bloom(kind), kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED);
     }
-    assert_null(tamis_kind_name((tamis_kind)5));
+    assert_null(tamis_kind_name((tamis_kind)6));
     assert_null(tamis_kind_name((tamis_kind)-1));
     static const char *const wrong[] = {"", "Classic", "bloom", "exact "};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -95,7 +95,7 @@ static void numbers_out_of_range_are_refused(void **state) {
     static const double wrong[] = {0.51, 1, 2, -0.1, 0.9e-30, DBL_MIN, INFINITY, -INFINITY, NAN};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         refused(plan_options_of(TAMIS_KIND_AUTO, 10, wrong[i], 0), TAMIS_E_RANGE, "false-positive rate");
-    refused(plan_options_of((tamis_kind)5, 10, 0, 0), TAMIS_E_INVALID, "kind 5");
+    refused(plan_options_of((tamis_kind)6, 10, 0, 0), TAMIS_E_INVALID, "kind 6");
     refused(plan_options_of((tamis_kind)-1, 10, 0, 0), TAMIS_E_INVALID, "kind -1");
     tamis_plan_options plan_options = plan_options_of(TAMIS_KIND_AUTO, 10, 0, 0);
     plan_options.scheme = (tamis_scheme)10;

@@ -659,8 +659,7 @@ static void texts_that_are_no_parts_are_refused(void **state) {
         options.parts = &kinds[i];
         options.part_count = 1;
         assert_int_equal(tamis_extractor_create(&x, &options, &err), TAMIS_E_INVALID);
-        snprintf(message, sizeof message, "key '%s': it is not a kind of key; write line, field:N, ",
-                 kinds[i]);
+        snprintf(message, sizeof message, "key '%s': not one of the forms; write line, field:N, ", kinds[i]);
         say(message);
     }
     refuses("bytes:5-3", "key 'bytes:5-3': its last byte is before its first; write bytes:3-5");

@@ -60,6 +60,9 @@ typedef struct tamis_extractor_options {
      * that runs it (64 MiB reserved). In a run with several threads (tamis/experimental/stream.h), several
      * threads call it at once. */
     const tamis_allocator *allocator;
+    /* NULL, or one more part in the same forms, which has the time of the record and does not belong to the
+     * key; see tamis_time_parse */
+    const char *time;
 } tamis_extractor_options;
 
 #define TAMIS_EXTRACTOR_OPTIONS_INIT TAMIS__INIT(tamis_extractor_options, TAMIS__FIELD(delimiter, -1))
@@ -103,16 +106,34 @@ typedef struct tamis_extraction {
     uint8_t outcome; /* tamis_extracted */
     const char *why; /* for MALFORMED: the reason, such as "a string is not closed" (static) */
     size_t pos;      /* for MALFORMED: the byte in the record, from 0; its size for the end */
+    int64_t time;    /* for FOUND, with options.time: milliseconds since 1970-01-01 UTC */
 } tamis_extraction;
 
 /*
  * Finds the keys of `count` records without their terminators. The time is linear in their bytes; for regex
  * it is that of the expression. A record that exceeds a matching limit counts as malformed.
  *
+ * With options.time, a record that has a key but no time, or a text there that is no time, is malformed.
+ *
  * TAMIS_E_NOMEM; TAMIS_E_INVALID: a header is required but was not given.
  */
 TAMIS_API tamis_status tamis_extractor_extract(tamis_extractor *extractor, const tamis_key *records,
                                                size_t count, tamis_extraction *found, tamis_error *err);
+
+/* True if the extractor finds the time of a record too (options.time). */
+TAMIS_API bool tamis_extractor_has_time(const tamis_extractor *extractor);
+
+/*
+ * Reads a time: *ms becomes milliseconds since 1970-01-01 UTC. Digits beyond milliseconds are dropped.
+ *
+ *     1764110400             unix seconds, below 10^11 (until the year 5138)
+ *     1764110400.25          the same with a fraction
+ *     1764110400250          unix milliseconds, from 10^11 to 10^14
+ *     2025-11-25T22:40:00Z   RFC 3339, from the year 1970; a blank may stand for T, and Z may be +01:00
+ *
+ * False, and *ms unchanged, if the text is none of these. `text` need not end in NUL.
+ */
+TAMIS_API bool tamis_time_parse(int64_t *ms, const char *text, size_t size);
 
 /* Returns the number of values of a record: one for each part, or for each group of a regex. */
 TAMIS_API size_t tamis_extractor_value_count(const tamis_extractor *extractor);

@@ -86,6 +86,12 @@ typedef struct tamis_stream_service {
                                uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err);
     void (*finish_parts)(void *context, const tamis_answer *answers, size_t done, tamis_status status,
                          tamis_error *err);
+    /* NULL, or called instead of query_hashes, which is set too: times[i] is the time of key i, in milliseconds
+     * since 1970-01-01 UTC. `times` is NULL if the extractor finds none (tamis_extractor_options.time).
+     * Answers may be TAMIS_LATE. TAMIS_E_RANGE at *done: that record counts as malformed. The
+     * run ends with TAMIS_E_RANGE, or continues behind the record, as options.malformed says. Batches are not split. */
+    tamis_status (*query_times)(void *context, const tamis_hash *hashes, const int64_t *times, size_t count,
+                                tamis_answer *answers, size_t *done, tamis_error *err);
 } tamis_stream_service;
 
 #define TAMIS_STREAM_SERVICE_INIT TAMIS__INIT(tamis_stream_service, )
@@ -97,7 +103,7 @@ TAMIS_API void tamis_stream_service_dedup(tamis_stream_service *service, tamis_d
 /* Statistics of a run, during or after it. */
 typedef struct tamis_stream_stats {
     uint32_t struct_size;
-    uint64_t records;    /* answered, or skipped for lack of a key: the sum of the next five */
+    uint64_t records;    /* answered, or skipped for lack of a key: the sum of the next five and of `late` */
     uint64_t unique;     /* absent keys: written to the output, if there is one */
     uint64_t duplicates; /* present keys: written to the duplicates, if there is such an output */
     uint64_t unknown;    /* not answered because the filter was full: written to the output */
@@ -118,6 +124,7 @@ typedef struct tamis_stream_stats {
      * output failed, records in its buffer do not count. The number is exact for an uncompressed output of
      * lines that all have keys, otherwise a lower bound. The reader of a pipe may not have read them all. */
     uint64_t printed;
+    uint64_t late; /* too old for the window: written to the output or dropped, see options.late */
 } tamis_stream_stats;
 
 #define TAMIS_STREAM_STATS_INIT TAMIS__INIT(tamis_stream_stats, )
@@ -258,6 +265,7 @@ typedef struct tamis_stream_options {
     bool header;
     tamis_stream_policy missing;   /* for records without a key */
     tamis_stream_policy malformed; /* for malformed records */
+    tamis_stream_policy late;      /* for records that are too old for a window: PASS or DROP */
     tamis_stream_marking marking;
     /* column name in the header of marked records, also those marked by the service; NULL: "fresh" */
     const char *mark_name;

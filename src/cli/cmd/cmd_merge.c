@@ -60,7 +60,8 @@ static tamis_status refuse_keys(const merge_run *run, const tamis_filter *from, 
 static tamis_status refuse(const merge_run *run, const tamis_filter *from, const char *path,
                            tamis_error *err) {
     char shown[CLI_SERVER_SHOWN], other[CLI_SERVER_SHOWN];
-    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED; /* the first filter is frozen */
+    const bool is_window = tamis_filter_plan(from)->kind == TAMIS_KIND_WINDOW;
+    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED && !is_window; /* the first filter is frozen */
 
     if (keys_differ(run, from, err))
         return refuse_keys(run, from, path, err);
@@ -68,7 +69,7 @@ static tamis_status refuse(const merge_run *run, const tamis_filter *from, const
         cli_remedy(err, "build the first one with more --memory");
     if (is_frozen)
         cli_remedy(err, "name one first that was not built with --frozen");
-    if (err->status == TAMIS_E_FULL || err->status == TAMIS_E_MISMATCH || is_frozen)
+    if (err->status == TAMIS_E_FULL || err->status == TAMIS_E_MISMATCH || err->status == TAMIS_E_UNSUPPORTED)
         cli_subject(err, "%.100s: not merged with %.100s",
                     cli_server_show(is_frozen ? run->first : path, shown),
                     cli_server_show(is_frozen ? path : run->first, other));

@@ -29,6 +29,12 @@ const char *const cli_schemes[] = {
 };
 CHECK_CHOICES(cli_schemes, TAMIS_SCHEME_REDISSON);
 
+const char *const cli_late[] = {
+    [TAMIS_STREAM_PASS] = "pass",
+    [TAMIS_STREAM_DROP] = "drop",
+    NULL,
+};
+
 const char *const cli_on_full[] = {
     [TAMIS_ON_FULL_FAIL] = "fail",
     [TAMIS_ON_FULL_PASS] = "pass",

@@ -13,8 +13,9 @@
  * Values of options that several commands share, NULL-ended. The index of a value is the number of the
  * library's enum, named beside each list. A test compares the words with the library's names.
  */
-extern const char *const cli_kinds[];        /* tamis_kind */
-extern const char *const cli_schemes[];      /* tamis_scheme */
+extern const char *const cli_kinds[];   /* tamis_kind */
+extern const char *const cli_schemes[]; /* tamis_scheme */
+extern const char *const cli_late[];
 extern const char *const cli_on_full[];      /* tamis_on_full */
 extern const char *const cli_formats[];      /* tamis_format */
 extern const char *const cli_copy_formats[]; /* tamis_format or CLI_COPY_BITMAP */

@@ -292,6 +292,9 @@ static void describe_bounds(const cli_option *option, char *text, size_t size) {
                  cli_text_real(low, sizeof low, option->rate_min),
                  cli_text_real(high, sizeof high, option->rate_max));
         break;
+    case CLI_TIME:
+        snprintf(text, size, "give a time from 1ms to 50000d, such as 500ms, 30s, 24h or 7d");
+        break;
     default:
         snprintf(text, size, "give a whole number from 0 to %" PRIu64 ", in decimal or as 0x...", UINT64_MAX);
         break;
@@ -308,6 +311,8 @@ static cli_number read_within(const cli_option *option, const char *text, cli_va
         return cli_number_rate(text, &value->rate);
     case CLI_REAL:
         return cli_number_real(text, &value->rate);
+    case CLI_TIME:
+        return cli_number_time(text, &value->number);
     default:
         return cli_number_seed(text, &value->number);
     }
@@ -338,6 +343,7 @@ static const char *complaint(const cli_option *option, cli_number why, const cli
         return "too large";
     if (why == CLI_NUMBER_MALFORMED)
         return option->type == CLI_SIZE      ? "not a size"
+               : option->type == CLI_TIME    ? "not a time"
                : option->type != CLI_RATE    ? "not a number"
                : rate_word(option)[0] == 's' ? "not a share"
                                              : "not a rate";

@@ -181,3 +181,16 @@ unsigned cli_text_distance(const char *a, const char *b) {
     }
     return row[columns];
 }
+
+const char *cli_text_time(char *text, size_t size, uint64_t ms) {
+    static const struct {
+        const char *name;
+        uint64_t ms;
+    } units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+    size_t i = 0;
+
+    while (ms % units[i].ms != 0 || (i == 0 && ms < 3 * units[0].ms)) /* 24h and 36h, not 1d */
+        i++;
+    snprintf(text, size, "%" PRIu64 "%s", ms / units[i].ms, units[i].name);
+    return text;
+}

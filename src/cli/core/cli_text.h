@@ -45,4 +45,8 @@ int cli_text_hex_digit(char c);
  * remove. */
 unsigned cli_text_distance(const char *a, const char *b);
 
+/* Writes a length of time in the largest unit that it is a whole number of: "24h", "90s", "500ms". Returns
+ * `text`. */
+const char *cli_text_time(char *text, size_t size, uint64_t ms);
+
 #endif

@@ -57,11 +57,12 @@ static int find_compression(const char *text, const char **level) {
     return -1;
 }
 
-/* Refuses --missing and --on-error without --key: then every record has a key and none is malformed. */
-static tamis_status check_policies(const cli_value *values, tamis_error *err) {
-    const char *needless = values[CLI_OPT_MISSING].given    ? "missing"
-                           : values[CLI_OPT_ON_ERROR].given ? "on-error"
-                                                            : NULL;
+/* Refuses --missing and --on-error without --key: then every record has a key and none is malformed. A record
+ * whose time is needed (`timed`) may be malformed. */
+static tamis_status check_policies(const cli_value *values, bool timed, tamis_error *err) {
+    const char *needless = values[CLI_OPT_MISSING].given              ? "missing"
+                           : values[CLI_OPT_ON_ERROR].given && !timed ? "on-error"
+                                                                      : NULL;
 
     if (!needless || values[CLI_OPT_KEY].given)
         return TAMIS_OK;
@@ -182,9 +183,11 @@ tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *gi
     stream->malformed = malformed[values[CLI_OPT_ON_ERROR].number];
     if (given->reports)
         configure_report(stream, values, given->prints);
-    if (check_policies(values, err) != TAMIS_OK || configure_inputs(stream, given, err) != TAMIS_OK ||
+    if (check_policies(values, given->time, err) != TAMIS_OK ||
+        configure_inputs(stream, given, err) != TAMIS_OK ||
         configure_compression(stream, given, err) != TAMIS_OK ||
-        cli_extract_configure(&stream->extract, values, stream->terminator, given->fields, err) != TAMIS_OK)
+        cli_extract_configure(&stream->extract, values, given->time, stream->terminator, given->fields,
+                              err) != TAMIS_OK)
         return err->status;
     if (cli_key_configure(&stream->form, &values[CLI_OPT_TYPE], &values[CLI_OPT_HEX], err) != TAMIS_OK)
         return err->status;

@@ -128,6 +128,8 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
     if (stats->unknown > 0)
         print_share(out, summary->on_server ? "unknown" : "passed on unchecked", stats->unknown,
                     stats->records);
+    if (stats->late > 0)
+        print_share(out, "late", stats->late, stats->records);
     if (stats->missing > 0)
         print_share(out, "missing", stats->missing, stats->records);
     if (stats->malformed > 0)
@@ -188,6 +190,8 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
         cli_json_count(file, summary->present_name, file_stats->duplicates);
         if (has_unknown(summary))
             cli_json_count(file, "unknown", file_stats->unknown);
+        if (summary->drops)
+            cli_json_count(file, "late", file_stats->late);
         cli_json_count(file, "missing", file_stats->missing);
         cli_json_count(file, "malformed", file_stats->malformed);
         cli_json_count(file, "bytes_in", file_stats->bytes_in);
@@ -206,6 +210,8 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     cli_json_count(object, summary->present_name, stats->duplicates);
     if (has_unknown(summary))
         cli_json_count(object, "unknown", stats->unknown);
+    if (summary->drops)
+        cli_json_count(object, "late", stats->late);
     cli_json_count(object, "missing", stats->missing);
     cli_json_count(object, "malformed", stats->malformed);
     cli_json_count(object, "bytes_in", stats->bytes_in);

@@ -25,8 +25,10 @@
 
 #include <tamis/dedup.h>
 #include <tamis/experimental/state.h>
+#include <tamis/experimental/window.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/versioned.h"
 #include "filter/concurrent.h"
 #include "filter/filter_int.h"
@@ -54,7 +56,8 @@ struct tamis_dedup {
     bool is_concurrent;         /* the filter is concurrent: any thread may query */
     pthread_mutex_t commits;    /* held by the thread that commits or aborts, if `is_concurrent` */
     tamis_on_full on_full;
-    tamis_dedup_counts counts; /* atomic, if `is_concurrent` */
+    uint64_t ahead;            /* of a window: how far beyond the newest time a key may be */
+    tamis_dedup_counts counts; /* many: atomic */
     outlook outlook;
     tamis_allocator memory;
 };
@@ -97,6 +100,11 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "dedup session: its filter is not that of its state; give no filter beside a state");
+    const bool is_window = tamis_filter_plan(filter)->kind == TAMIS_KIND_WINDOW;
+    if (checked.state && is_window)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "dedup session: its state has a window, whose times the log does not have; use a "
+                           "window without a state");
     status = check_scheme(filter, err);
     if (status == TAMIS_OK && checked.state)
         status = tamis__state_check_logged(checked.state, err);
@@ -112,6 +120,7 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
         return tamis__fail_nomem(err, "dedup session", sizeof *made);
     made->filter = filter;
     made->on_full = checked.on_full;
+    made->ahead = checked.ahead ? checked.ahead : tamis_filter_plan(filter)->step;
     made->memory = memory;
     made->is_concurrent = filter->concurrent != NULL;
     (void)pthread_mutex_init(&made->commits, NULL); /* cannot fail without attributes */
@@ -149,18 +158,20 @@ static void log_batch(tamis_dedup *session, const tamis_hash *hashes, const tami
  * new. `hashes` may be NULL if there is no log. */
 static uint64_t count_answers(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
                               size_t count) {
-    uint64_t present = 0;
-    uint64_t unknown = 0;
+    uint64_t present = 0, unknown = 0, late = 0;
     for (size_t i = 0; i < count; i++) {
         present += answers[i] == TAMIS_PRESENT;
         unknown += answers[i] == TAMIS_UNKNOWN;
+        late += answers[i] == TAMIS_LATE;
     }
+    const uint64_t absent = count - present - unknown - late;
     __atomic_fetch_add(&session->counts.present, present, __ATOMIC_RELAXED);
     __atomic_fetch_add(&session->counts.unknown, unknown, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&session->counts.absent, count - present - unknown, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&session->counts.late, late, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&session->counts.absent, absent, __ATOMIC_RELAXED);
     if (session->log.state && !session->is_concurrent)
         log_batch(session, hashes, answers, count);
-    return count - present - unknown;
+    return absent;
 }
 
 /* A query: hashes, or keys if `hashes` is NULL; of one part if `parts` > 1. */
@@ -344,6 +355,75 @@ tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_hash *hash
     return add_batch(session, &(key_batch){NULL, hashes, count, 0, 1}, answers, done, err);
 }
 
+/* ---- with times ---- */
+
+/* Returns how many of the keys come before the first one that is too far ahead of those before it. */
+static size_t count_until_ahead(const tamis_dedup *session, const int64_t *times, size_t count) {
+    int64_t newest = tamis_window_newest(session->filter);
+    for (size_t i = 0; i < count; i++) {
+        if (newest >= 0 && times[i] > newest && (uint64_t)(times[i] - newest) > session->ahead)
+            return i;
+        newest = times[i] > newest ? times[i] : newest;
+    }
+    return count;
+}
+
+static tamis_status fail_ahead(const tamis_dedup *session, int64_t time, tamis_error *err) {
+    const int64_t newest = tamis_window_newest(session->filter);
+    return tamis__fail(err, TAMIS_E_RANGE, 0,
+                       "its time is %" PRIu64 " ms after the newest one before it, and %" PRIu64
+                       " ms are allowed",
+                       (uint64_t)(time - newest), session->ahead);
+}
+
+/* Adds the keys before the first one that is too far ahead. If that is the first, fails. */
+static tamis_status add_until_ahead(tamis_dedup *session, const tamis_hash *hashes, const int64_t *times,
+                                    size_t count, tamis_answer *answers, size_t *added, tamis_error *err) {
+    const size_t end = count_until_ahead(session, times, count);
+    if (end == 0)
+        return fail_ahead(session, times[0], err);
+    return tamis_window_add(session->filter, hashes, times, end, answers, added, err);
+}
+
+/* Adds some keys at the clock's time. If the clock was set back, the newest time counts instead. */
+static tamis_status add_now(tamis_dedup *session, const tamis_hash *hashes, size_t count,
+                            tamis_answer *answers, size_t *added, tamis_error *err) {
+    enum { NOW_MAX = 256 };
+    const int64_t now = tamis__now_unix_ms(), newest = tamis_window_newest(session->filter);
+    const size_t some = count < NOW_MAX ? count : NOW_MAX;
+    int64_t times[NOW_MAX];
+    for (size_t i = 0; i < some; i++)
+        times[i] = now > newest ? now : newest;
+    return tamis_window_add(session->filter, hashes, times, some, answers, added, err);
+}
+
+tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes, const int64_t *times,
+                                   size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(session, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    TAMIS__NEED_IF(count, answers, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = TAMIS_OK;
+    size_t pos = 0;
+    if (done)
+        *done = 0;
+    while (pos < count && status == TAMIS_OK) {
+        size_t added = 0;
+        status = times ? add_until_ahead(session, hashes + pos, times + pos, count - pos, answers + pos,
+                                         &added, &why)
+                       : add_now(session, hashes + pos, count - pos, answers + pos, &added, &why);
+        pos += added;
+        if (status == TAMIS_E_FULL && session->on_full == TAMIS_ON_FULL_PASS) {
+            answers[pos++] = TAMIS_UNKNOWN;
+            status = TAMIS_OK;
+        }
+    }
+    count_answers(session, hashes, answers, pos);
+    if (done)
+        *done = pos;
+    return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, why.sys_errno, "%s", why.text);
+}
+
 /* ---- by parts ---- */
 
 uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t max) {
@@ -371,6 +451,7 @@ static void count(const tamis_dedup *session, tamis_dedup_counts *counts) {
     counts->absent = __atomic_load_n(&session->counts.absent, __ATOMIC_RELAXED);
     counts->present = __atomic_load_n(&session->counts.present, __ATOMIC_RELAXED);
     counts->unknown = __atomic_load_n(&session->counts.unknown, __ATOMIC_RELAXED);
+    counts->late = __atomic_load_n(&session->counts.late, __ATOMIC_RELAXED);
 }
 
 void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {

@@ -39,17 +39,20 @@ static bool alloc_arrays(tamis_extractor *x) {
 }
 
 /* Parses the parts. `texts` gets a copy of each text, and beside it space for a name in that text. */
-static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, tamis_error *err) {
+static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, const char *time,
+                                tamis_error *err) {
     for (size_t i = 0; i < x->part_count; i++)
-        x->texts_size += 2 * (strlen(texts[i]) + 1);
+        x->texts_size += 2 * (strlen(i < x->key_part_count ? texts[i] : time) + 1);
     if (!alloc_arrays(x))
         return tamis__extract_fail_memory(err);
     char *buffer = x->texts;
     for (size_t i = 0; i < x->part_count; i++) {
         tamis__wanted_part *p = &x->parts[i];
-        const size_t size = strlen(texts[i]) + 1;
-        memcpy(buffer, texts[i], size);
-        tamis_status status = tamis__key_part_parse(&p->spec, buffer, buffer + size, err);
+        const char *text = i < x->key_part_count ? texts[i] : time;
+        const size_t size = strlen(text) + 1;
+        memcpy(buffer, text, size);
+        tamis_status status =
+            tamis__key_part_parse(&p->spec, buffer, i >= x->key_part_count, buffer + size, err);
         if (status != TAMIS_OK)
             return status;
         buffer += 2 * size;
@@ -115,6 +118,8 @@ static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
         if (status != TAMIS_OK)
             return status;
         p->count = p->regex ? tamis__regex_values(p->regex) : 1;
+        if (p == x->parts + x->key_part_count && p->count > 1)
+            return tamis__key_part_fail(err, &p->spec, "has several groups; give one with a single group");
         if (p->spec.kind == TAMIS__KEY_PART_JSON || p->spec.kind == TAMIS__KEY_PART_CSV) {
             p->first = together++;
         } else {
@@ -123,6 +128,8 @@ static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
         }
     }
     x->value_count = next;
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->key_part_count; p++)
+        x->key_value_count += p->count;
     x->values = tamis__alloc(&x->memory, next * sizeof *x->values, TAMIS__LINE);
     return x->values ? TAMIS_OK : tamis__extract_fail_memory(err);
 }
@@ -154,8 +161,10 @@ static tamis_status init_extractor(tamis_extractor *x, const tamis_extractor_opt
                                i + 1);
     x->trim = options->trim;
     x->ignore_case = options->ignore_case;
-    x->part_count = options->part_count ? options->part_count : 1;
-    tamis_status status = parse_parts(x, options->part_count ? options->parts : line, err);
+    x->has_time = options->time != NULL;
+    x->key_part_count = options->part_count ? options->part_count : 1;
+    x->part_count = x->key_part_count + x->has_time;
+    tamis_status status = parse_parts(x, options->part_count ? options->parts : line, options->time, err);
     if (status == TAMIS_OK)
         status = check_syntaxes(x, err);
     if (status == TAMIS_OK)
@@ -257,12 +266,16 @@ bool tamis_extractor_is_json(const tamis_extractor *extractor) {
     return extractor->pointer_count > 0;
 }
 
+bool tamis_extractor_has_time(const tamis_extractor *extractor) {
+    return extractor->has_time;
+}
+
 size_t tamis_extractor_value_count(const tamis_extractor *extractor) {
-    return extractor->value_count;
+    return extractor->key_value_count;
 }
 
 bool tamis_extractor_joins(const tamis_extractor *extractor) {
-    return extractor->value_count > 1;
+    return extractor->key_value_count > 1;
 }
 
 unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {

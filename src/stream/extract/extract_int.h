@@ -30,11 +30,12 @@ typedef struct tamis__key_part {
     size_t from;      /* field or column number from 1; first byte from 0 */
     size_t to;        /* end of a byte range */
     tamis__key_part_kind kind;
+    bool is_time; /* the time of the record, not a part of its key */
 } tamis__key_part;
 
 /* Parses a part. `text` is borrowed; a name is stored in `name_buffer`, of strlen(text) bytes.
  * TAMIS_E_INVALID. */
-tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, char *name_buffer,
+tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, bool is_time, char *name_buffer,
                                    tamis_error *err);
 
 /* True if a column of this name must be given with quotes: csv:"NAME". */
@@ -64,8 +65,9 @@ struct tamis_extractor {
     unsigned char field_delimiter, csv_delimiter;
     bool trim, ignore_case;
     bool wants_header, has_header;
-    tamis__wanted_part *parts;
-    size_t part_count;
+    bool has_time;             /* the last part has the time, and does not belong to the key */
+    tamis__wanted_part *parts; /* those of the key, and the one of the time */
+    size_t part_count, key_part_count;
     char *texts; /* texts and names of the parts */
     size_t texts_size;
     tamis__json *json;
@@ -74,7 +76,7 @@ struct tamis_extractor {
     size_t *columns; /* capacity part_count; 0: a named column that no header has given yet */
     size_t column_count;
     tamis_key *values; /* values of the present record */
-    size_t value_count;
+    size_t value_count, key_value_count;
     tamis__arena arena;
 };
 

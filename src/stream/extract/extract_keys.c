@@ -93,7 +93,7 @@ static tamis_status find_other_parts(tamis_extractor *x, tamis_key record, tamis
 
 /* True if each part has a value. Of a regular expression one group is enough. */
 static bool has_key(const tamis_extractor *x) {
-    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->key_part_count; p++) {
         size_t i = 0;
         while (i < p->count && !x->values[p->first + i].data)
             i++;
@@ -115,14 +115,16 @@ static void trim_blanks(tamis_key *value) {
 }
 
 static tamis_status join_values(tamis_extractor *x, tamis_key *key) {
+    const tamis__wanted_part *const end = x->parts + x->key_part_count;
     size_t size = 0;
-    for (size_t i = 0; i < x->value_count; i++)
-        size += SIZE_BYTES + x->values[i].size;
+    for (const tamis__wanted_part *p = x->parts; p < end; p++)
+        for (size_t i = 0; i < p->count; i++)
+            size += SIZE_BYTES + x->values[p->first + i].size;
     unsigned char *to = tamis__arena_alloc(&x->arena, size);
     if (!to)
         return TAMIS_E_NOMEM;
     *key = (tamis_key){to, size};
-    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+    for (const tamis__wanted_part *p = x->parts; p < end; p++) {
         for (const tamis_key *value = x->values + p->first; value < x->values + p->first + p->count;
              value++) {
             tamis__store64le(to, value->data ? value->size : UINT64_MAX);
@@ -133,6 +135,19 @@ static tamis_status join_values(tamis_extractor *x, tamis_key *key) {
         }
     }
     return TAMIS_OK;
+}
+
+/* Reads the time of the record. Without a valid one the record is malformed. */
+static void find_time(const tamis_extractor *x, tamis_key record, tamis_extraction *found) {
+    const tamis_key text = x->values[x->parts[x->key_part_count].first];
+    const unsigned char *begin = record.data, *data = text.data;
+    if (data && tamis_time_parse(&found->time, text.data, text.size))
+        return;
+    const bool is_within = data && data >= begin && data < begin + record.size;
+    *found = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED,
+                                .why = data ? "its time is neither RFC 3339 nor unix seconds or milliseconds"
+                                            : "it has no time",
+                                .pos = is_within ? (size_t)(data - begin) : 0};
 }
 
 /* Trims and folds the values as the options say. */
@@ -151,12 +166,12 @@ static tamis_status finish_values(tamis_extractor *x) {
 static tamis_status find_values(tamis_extractor *x, tamis_key record, tamis_extraction *found,
                                 tamis_error *err) {
     tamis__fault fault = {NULL, 0};
-    *found = (tamis_extraction){no_value, TAMIS_KEY_MISSING, NULL, 0};
+    *found = (tamis_extraction){.outcome = TAMIS_KEY_MISSING};
     tamis_status status = find_in_syntax(x, record, &fault);
     if (status == TAMIS_OK)
         status = find_other_parts(x, record, &fault);
     if (status == TAMIS_E_DAMAGED) {
-        *found = (tamis_extraction){no_value, TAMIS_KEY_MALFORMED, fault.why, fault.pos};
+        *found = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED, .why = fault.why, .pos = fault.pos};
         return TAMIS_OK;
     }
     if (status == TAMIS_OK && !has_key(x))
@@ -164,6 +179,8 @@ static tamis_status find_values(tamis_extractor *x, tamis_key record, tamis_extr
     if (status != TAMIS_OK || finish_values(x) != TAMIS_OK)
         return tamis__extract_fail_memory(err);
     found->outcome = TAMIS_KEY_FOUND;
+    if (x->has_time)
+        find_time(x, record, found);
     return TAMIS_OK;
 }
 
@@ -172,8 +189,8 @@ static tamis_status extract_record(tamis_extractor *x, tamis_key record, tamis_e
     tamis_status status = find_values(x, record, found, err);
     if (status != TAMIS_OK || found->outcome != TAMIS_KEY_FOUND)
         return status;
-    if (x->value_count == 1)
-        found->key = x->values[0];
+    if (x->key_value_count == 1)
+        found->key = x->values[x->parts->first];
     else if (join_values(x, &found->key) != TAMIS_OK)
         return tamis__extract_fail_memory(err);
     return TAMIS_OK;
@@ -189,7 +206,8 @@ static void extract_pieces(const tamis_extractor *x, const tamis_key *records, s
                            tamis_extraction *found) {
     for (size_t i = 0; i < count; i++) {
         const tamis_key piece = find_piece(x, &x->parts->spec, non_null(records[i]));
-        found[i] = (tamis_extraction){piece, piece.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING, NULL, 0};
+        found[i] =
+            (tamis_extraction){.key = piece, .outcome = piece.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING};
     }
 }
 
@@ -204,9 +222,10 @@ static tamis_status extract_json_values(tamis_extractor *x, const tamis_key *rec
         const tamis_status status =
             tamis__json_find(x->json, non_null(records[i]), &value, &x->arena, &fault);
         if (status == TAMIS_OK)
-            found[i] = (tamis_extraction){value, value.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING, NULL, 0};
+            found[i] =
+                (tamis_extraction){.key = value, .outcome = value.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING};
         else if (status == TAMIS_E_DAMAGED)
-            found[i] = (tamis_extraction){no_value, TAMIS_KEY_MALFORMED, fault.why, fault.pos};
+            found[i] = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED, .why = fault.why, .pos = fault.pos};
         else
             return tamis__extract_fail_memory(err);
     }
@@ -239,14 +258,17 @@ tamis_status tamis_extractor_extract(tamis_extractor *x, const tamis_key *record
     }
     if (x->part_count == 1 && x->json && !x->trim && !x->ignore_case)
         return extract_json_values(x, records, count, found, err);
-    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
+        if (x->json && i + 1 < count)
+            tamis__json_expect(x->json, non_null(records[i + 1]));
         status = extract_record(x, non_null(records[i]), &found[i], err);
+    }
     return status;
 }
 
 /* Copies the values of the present record in the order of the parts. */
 static void copy_values(const tamis_extractor *x, tamis_key *to) {
-    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->key_part_count; p++) {
         memcpy(to, x->values + p->first, p->count * sizeof *to);
         to += p->count;
     }
@@ -262,7 +284,7 @@ tamis_status tamis_extractor_values(tamis_extractor *x, const tamis_key *records
     for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
         status = find_values(x, non_null(records[i]), &found[i], err);
         if (status == TAMIS_OK && found[i].outcome == TAMIS_KEY_FOUND)
-            copy_values(x, values + i * x->value_count);
+            copy_values(x, values + i * x->key_value_count);
     }
     return status;
 }

@@ -17,7 +17,8 @@ tamis_status tamis__key_part_fail(tamis_error *err, const tamis__key_part *part,
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "key '%s': %s", tamis__show(part->text).text, why);
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s '%s': %s", part->is_time ? "time" : "key",
+                       tamis__show(part->text).text, why);
 }
 
 /* ---- numbers ---- */
@@ -151,13 +152,13 @@ static bool find_kind(tamis__key_part *part) {
     return false;
 }
 
-tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, char *name_buffer,
+tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, bool is_time, char *name_buffer,
                                    tamis_error *err) {
-    *part = (tamis__key_part){.text = text};
+    *part = (tamis__key_part){.text = text, .is_time = is_time};
     if (!find_kind(part))
         return tamis__key_part_fail(
             err, part,
-            "it is not a kind of key; write line, field:N, bytes:FROM-TO, csv:N, csv:NAME, "
+            "not one of the forms; write line, field:N, bytes:FROM-TO, csv:N, csv:NAME, "
             "json:/POINTER or regex:PATTERN");
     switch (part->kind) {
     case TAMIS__KEY_PART_FIELD:

@@ -100,14 +100,15 @@ void tamis__item_extract(tamis__item *item, const tamis_stream_service *service)
 
 /* Checks that the service returned only valid answers. If not, *count becomes the index of the first invalid
  * one. */
-static tamis_status check_answers(const tamis_answer *answers, size_t *count, tamis_error *err) {
+static tamis_status check_answers(const tamis_answer *answers, size_t *count, tamis_answer max,
+                                  tamis_error *err) {
     tamis_answer largest = 0;
     for (size_t i = 0; i < *count; i++)
         largest = answers[i] > largest ? answers[i] : largest;
-    if (largest <= TAMIS_UNKNOWN)
+    if (largest <= max)
         return TAMIS_OK;
     size_t valid_count = 0;
-    while (answers[valid_count] <= TAMIS_UNKNOWN)
+    while (answers[valid_count] <= max)
         valid_count++;
     *count = valid_count;
     return tamis__fail(
@@ -137,12 +138,42 @@ static void report_source(const tamis__item *item, const tamis_stream_service *s
         service->set_source(service->context, &source);
 }
 
+/* Sends keys to a service that needs times. It continues behind keys that the service refuses, unless they end the
+ * run: then the query ends before such a key. */
+static tamis_status query_timed(tamis__item *item, const tamis_stream_service *service) {
+    tamis__query *q = &item->query;
+    for (size_t pos = 0; pos < q->count;) {
+        size_t done = 0;
+        tamis_error refused = TAMIS_ERROR_INIT;
+        tamis_status status =
+            service->query_times(service->context, item->hashes + pos, q->times ? q->times + pos : NULL,
+                                 q->count - pos, q->answers + pos, &done, &refused);
+        const bool is_refused = status == TAMIS_E_RANGE && done < q->count - pos;
+        status = is_refused ? TAMIS_OK : check_done(status, &done, q->count - pos, &refused);
+        if (status == TAMIS_OK)
+            status = check_answers(q->answers + pos, &done, TAMIS_LATE, &refused);
+        pos += done;
+        item->answered = pos;
+        if (status != TAMIS_OK)
+            return tamis__fail(&item->err, status, refused.sys_errno, "%s", refused.text);
+        if (!is_refused)
+            continue;
+        status = tamis__keys_refuse(&item->keys, &item->batch, q, pos, refused.text, &item->err);
+        if (status != TAMIS_OK)
+            return status;
+        item->answered = ++pos;
+    }
+    return TAMIS_OK;
+}
+
 static tamis_status query_whole(tamis__item *item, const tamis_stream_service *service) {
     const tamis__query *q = &item->query;
     report_source(item, service);
     if (q->count == 0)
         return TAMIS_OK;
     tamis_status status;
+    if (service->query_times)
+        return query_timed(item, service);
     if (item->hashes)
         status = service->query_hashes(service->context, q->keys, item->hashes, q->count, q->answers,
                                        &item->answered, &item->err);
@@ -160,7 +191,7 @@ static uint32_t useful_parts(const tamis__item *item) {
 }
 
 size_t tamis__item_divide(tamis__item *item, const tamis_stream_service *service) {
-    const uint32_t max = item->status == TAMIS_OK ? useful_parts(item) : 1;
+    const uint32_t max = item->status == TAMIS_OK && !service->query_times ? useful_parts(item) : 1;
     item->parts = 1;
     if (max == 1)
         return 1;
@@ -219,8 +250,9 @@ bool tamis__item_query(tamis__item *item, const tamis_stream_service *service) {
     if (item->status == TAMIS_OK) {
         item->status = item->parts > 1 ? join_parts(item, service) : query_whole(item, service);
         /* An error of the query is reported before one of the check. */
-        tamis_status checked =
-            check_answers(item->query.answers, &item->answered, item->status == TAMIS_OK ? &item->err : NULL);
+        const tamis_answer max = service->query_times ? TAMIS__OUTCOME_MALFORMED : TAMIS_UNKNOWN;
+        tamis_status checked = check_answers(item->query.answers, &item->answered, max,
+                                             item->status == TAMIS_OK ? &item->err : NULL);
         item->status = item->status == TAMIS_OK ? checked : item->status;
         item->enough = service->enough && service->enough(service->context);
     }

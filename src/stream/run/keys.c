@@ -21,8 +21,10 @@ tamis_status tamis__keys_init(tamis__keys *keys, size_t capacity, tamis_error *e
         keys->record_index = tamis__alloc(memory, capacity * sizeof *keys->record_index, TAMIS__LINE);
         keys->answers = tamis__alloc(memory, capacity, TAMIS__LINE);
     }
+    if (keys->timed)
+        keys->times = tamis__alloc(memory, capacity * sizeof *keys->times, TAMIS__LINE);
     const bool extracts = keys->found && keys->keys && keys->record_index && keys->answers;
-    if (keys->outcomes && (extracts || !keys->extractor))
+    if (keys->outcomes && (extracts || !keys->extractor) && (keys->times || !keys->timed))
         return TAMIS_OK;
     return tamis__fail_nomem(err, "batch of keys",
                              capacity *
@@ -36,6 +38,7 @@ void tamis__keys_release(tamis__keys *keys) {
     tamis__free(memory, keys->keys, keys->capacity * sizeof *keys->keys);
     tamis__free(memory, keys->record_index, keys->capacity * sizeof *keys->record_index);
     tamis__free(memory, keys->answers, keys->capacity);
+    tamis__free(memory, keys->times, keys->capacity * sizeof *keys->times);
 }
 
 /* Returns a phrase with the number of lines that an open quote swallowed, or "". Users would not think of
@@ -98,7 +101,7 @@ static void refuse_non_objects(tamis__keys *keys, const tamis__record_batch *bat
 tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
                                  tamis_status *end_status, tamis_error *why, tamis_error *err) {
     *end_status = TAMIS_OK;
-    *query = (tamis__query){batch->keys, NULL, batch->count, batch->count, keys->outcomes};
+    *query = (tamis__query){batch->keys, NULL, batch->count, batch->count, keys->outcomes, keys->times};
     if (!keys->extractor)
         return TAMIS_OK;
     tamis_status status =
@@ -111,13 +114,26 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
     for (; i < batch->count; i++) {
         if (keys->found[i].outcome == TAMIS_KEY_FOUND) {
             keys->keys[count] = keys->found[i].key;
+            if (keys->times)
+                keys->times[count] = keys->found[i].time;
             keys->record_index[count++] = (uint32_t)i;
         } else if ((*end_status = check_ends_run(keys, batch, i, why)) != TAMIS_OK) {
             break;
         }
     }
-    *query =
-        (tamis__query){keys->keys, count < batch->count ? keys->record_index : NULL, count, i, keys->answers};
+    *query = (tamis__query){
+        keys->keys, count < batch->count ? keys->record_index : NULL, count, i, keys->answers, keys->times};
+    return TAMIS_OK;
+}
+
+tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,
+                                const tamis__query *query, size_t i, const char *refused, tamis_error *why) {
+    const size_t record = query->record_index ? query->record_index[i] : i;
+    if (keys->malformed == TAMIS_STREAM_FAIL)
+        return fail_record(keys, batch, record, TAMIS_E_RANGE, 0, refused, why);
+    query->answers[i] = TAMIS__OUTCOME_MALFORMED;
+    if (keys->found)
+        keys->found[record].why = "its time is out of range";
     return TAMIS_OK;
 }
 
@@ -143,6 +159,8 @@ size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *
         switch (keys->found[i].outcome) {
         case TAMIS_KEY_FOUND:
             keys->outcomes[i] = keys->answers[next++];
+            if (keys->outcomes[i] == TAMIS__OUTCOME_MALFORMED)
+                note_malformed(keys, batch, i);
             break;
         case TAMIS_KEY_MISSING:
             keys->outcomes[i] = TAMIS__OUTCOME_MISSING;

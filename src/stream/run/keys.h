@@ -26,7 +26,7 @@
  */
 
 /* Outcome of a record: a tamis_answer, or one of these for a record without a query. */
-enum { TAMIS__OUTCOME_MISSING = TAMIS_UNKNOWN + 1, TAMIS__OUTCOME_MALFORMED };
+enum { TAMIS__OUTCOME_MISSING = TAMIS_LATE + 1, TAMIS__OUTCOME_MALFORMED };
 
 /* The malformed record to be reported at the end of a run that continues. */
 typedef struct tamis__first_malformed {
@@ -48,6 +48,8 @@ typedef struct tamis__keys {
     uint32_t *record_index;
     tamis_answer *answers;
     uint8_t *outcomes;
+    bool timed;     /* the extractor finds times */
+    int64_t *times; /* time of each key, if `timed` */
 } tamis__keys;
 
 /* The query for a batch. */
@@ -57,6 +59,7 @@ typedef struct tamis__query {
     size_t count;
     size_t records; /* records of the batch that the query covers, including those without a key */
     tamis_answer *answers;
+    const int64_t *times; /* NULL: the extractor finds none */
 } tamis__query;
 
 /* Allocates the arrays. Extractor, policies, terminator and memory are set before. After an error, call
@@ -71,6 +74,12 @@ void tamis__keys_release(tamis__keys *keys);
  */
 tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
                                  tamis_status *end_status, tamis_error *why, tamis_error *err);
+
+/* Ends the query before its key `i`, which the service refused with the message `refused`: sets *why to the
+ * error that ends the run, TAMIS_E_RANGE. If the run continues behind malformed records instead,
+ * marks the record as malformed and returns TAMIS_OK. */
+tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,
+                                const tamis__query *query, size_t i, const char *refused, tamis_error *why);
 
 /* Sets the outcome of each record that is decided once the first `done` keys are answered. Returns their
  * number. */

@@ -62,6 +62,7 @@ static tamis_status put_marked_object(const tamis__router *router, tamis__writer
     static const char *const values[] = {[TAMIS_ABSENT] = "true",
                                          [TAMIS_PRESENT] = "false",
                                          [TAMIS_UNKNOWN] = "null",
+                                         [TAMIS_LATE] = "null",
                                          [TAMIS__OUTCOME_MISSING] = "null"};
     size_t brace = rec->size;
     while (brace > 0 && is_blank(rec->data[brace - 1]))
@@ -97,7 +98,7 @@ static tamis_status put_record(const tamis__router *router, tamis__writer *write
                                tamis_error *err) {
     const tamis_stream_service *service = router->service;
     tamis_status status = TAMIS_OK;
-    if (service->mark && rec->outcome <= TAMIS_UNKNOWN) {
+    if (service->mark && rec->outcome <= TAMIS_LATE) {
         const tamis_key mark = service->mark(service->context, rec->key);
         status = put_bytes(writer, mark.data, mark.size, err);
     }
@@ -121,6 +122,8 @@ static tamis__writer *choose_writer(const tamis__router *router, uint8_t outcome
     switch (outcome) {
     case TAMIS_PRESENT:
         return router->marking ? firsts : &router->writers[TAMIS__REPEATS];
+    case TAMIS_LATE:
+        return router->late == TAMIS_STREAM_PASS ? firsts : NULL;
     case TAMIS__OUTCOME_MISSING:
         return router->missing == TAMIS_STREAM_PASS ? firsts : NULL;
     case TAMIS__OUTCOME_MALFORMED:
@@ -133,7 +136,7 @@ static tamis__writer *choose_writer(const tamis__router *router, uint8_t outcome
 static uint64_t count_keyed(const uint8_t *outcomes, size_t count) {
     uint64_t keyed = 0;
     for (size_t i = 0; i < count; i++)
-        keyed += outcomes[i] <= TAMIS_UNKNOWN;
+        keyed += outcomes[i] <= TAMIS_LATE;
     return keyed;
 }
 
@@ -156,7 +159,7 @@ tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batc
             writer->records += count_keyed(outcomes + from, to - from);
             status = put_record(router, writer, &rec, err);
         }
-        key += outcomes[from] <= TAMIS_UNKNOWN; /* not used for records written together */
+        key += outcomes[from] <= TAMIS_LATE; /* not used for records written together */
         data = end;
     }
     return status;

@@ -16,7 +16,7 @@ enum { TAMIS__FIRSTS, TAMIS__REPEATS, TAMIS__OUTPUTS }; /* first occurrences, du
 typedef struct tamis__router {
     tamis__writer *writers; /* TAMIS__OUTPUTS of them, borrowed */
     const tamis_stream_service *service;
-    tamis_stream_policy missing, malformed;
+    tamis_stream_policy missing, malformed, late;
     tamis_stream_marking marking;
     const char *name; /* name of the mark */
     tamis_allocator memory;

@@ -17,6 +17,9 @@ tamis_status tamis__stream_check_service(tamis_stream_service *checked, const ta
     if (status == TAMIS_OK && !checked->hasher != !checked->query_hashes)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: service with one of hasher and query_hashes; give both, or none");
+    if (status == TAMIS_OK && checked->query_times && !checked->query_hashes)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: service with query_times and without query_hashes; give both");
     const int part_functions =
         (checked->parts != NULL) + (checked->query_part != NULL) + (checked->finish_parts != NULL);
     if (status == TAMIS_OK && part_functions != 0 && (part_functions != 3 || !checked->query_hashes))
@@ -76,6 +79,10 @@ tamis_status tamis__stream_check_options(tamis_stream_options *checked, const ta
                            "stream: %" PRIu32
                            " threads; give 1 to %d, or 0 for as many as there are processors",
                            checked->threads, TAMIS_STREAM_THREADS_MAX);
+    if (checked->late != TAMIS_STREAM_PASS && checked->late != TAMIS_STREAM_DROP)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: late is %d; use TAMIS_STREAM_PASS or TAMIS_STREAM_DROP",
+                           (int)checked->late);
     if (checked->max_record == 0)
         checked->max_record = TAMIS_MAX_RECORD_DEFAULT;
     status = check_delimiter(checked, err);

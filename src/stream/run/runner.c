@@ -70,6 +70,7 @@ static void init_run(run *r, const tamis_stream_service *service, const tamis_st
                                 .service = &r->service,
                                 .missing = options->missing,
                                 .malformed = options->malformed,
+                                .late = options->late,
                                 .marking = options->marking,
                                 .name = options->mark_name ? options->mark_name : "fresh",
                                 .memory = r->memory};
@@ -137,6 +138,7 @@ static void count_item(run *r, const tamis__item *item, size_t done) {
     r->stats.unique += by_outcome[TAMIS_ABSENT];
     r->stats.duplicates += by_outcome[TAMIS_PRESENT];
     r->stats.unknown += by_outcome[TAMIS_UNKNOWN];
+    r->stats.late += by_outcome[TAMIS_LATE];
     r->stats.missing += by_outcome[TAMIS__OUTCOME_MISSING];
     r->stats.malformed += by_outcome[TAMIS__OUTCOME_MALFORMED];
     r->stats.bytes_in += done > 0 ? (uint64_t)(end - batch->begin) : 0;
@@ -165,6 +167,7 @@ static void end_inputs(run *r, size_t next) {
         input_stats.unique -= r->stats_before.unique;
         input_stats.duplicates -= r->stats_before.duplicates;
         input_stats.unknown -= r->stats_before.unknown;
+        input_stats.late -= r->stats_before.late;
         input_stats.missing -= r->stats_before.missing;
         input_stats.malformed -= r->stats_before.malformed;
         input_stats.bytes_in -= r->stats_before.bytes_in;
@@ -337,6 +340,7 @@ static tamis_status create_items(run *r, tamis_error *err) {
                                               .first = &r->first_malformed,
                                               .terminator = o->terminator,
                                               .objects = o->marking == TAMIS_STREAM_MEMBER,
+                                              .timed = o->extractor && tamis_extractor_has_time(o->extractor),
                                               .memory = r->memory},
                                      .capacity = r->sizes.batch_size,
                                      .hashed = r->service.hasher != NULL,

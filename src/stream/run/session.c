@@ -17,6 +17,11 @@ static tamis_status query_by_hashes(void *session, const tamis_key *keys, const 
     return tamis_dedup_add_hashes(session, hashes, count, answers, done, err);
 }
 
+static tamis_status query_by_times(void *session, const tamis_hash *hashes, const int64_t *times,
+                                   size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    return tamis_dedup_add_timed(session, hashes, times, count, answers, done, err);
+}
+
 static void set_size_hint(void *session, uint64_t more) {
     tamis_dedup_expect(session, more);
 }
@@ -46,6 +51,7 @@ void tamis_stream_service_dedup(tamis_stream_service *service, tamis_dedup *sess
     if (tamis__filter_check_local(filter, "dedup", NULL) == TAMIS_OK) {
         full.hasher = tamis_filter_hasher(filter);
         full.query_hashes = query_by_hashes;
+        full.query_times = tamis_filter_plan(filter)->kind == TAMIS_KIND_WINDOW ? query_by_times : NULL;
         full.parts = choose_parts;
         full.query_part = query_one_part;
         full.finish_parts = finish_query;

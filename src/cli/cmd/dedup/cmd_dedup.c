@@ -97,7 +97,9 @@ static tamis_status find_filter(dedup_run *run, const dedup_config *config, cons
         const cli_filter_file file = {.path = path, .secret = secret, .access = CLI_CHANGE};
         if (cli_filter_held(&run->filter, &file, &run->compression, err) != TAMIS_OK)
             return err->status;
-        return cli_same_check(run->filter, path, &config->filter, remarks, err);
+        if (cli_same_check(run->filter, path, &config->filter, remarks, err) != TAMIS_OK)
+            return err->status;
+        return dedup_window_check(run->filter, path, config, err);
     }
     cli_filter_prefer_growth(&spec);
     (void)cli_filter_fit_inputs(&spec, &config->stream, false);
@@ -134,6 +136,7 @@ static tamis_status open_run(dedup_run *run, const dedup_config *config, int sto
         return status;
     session_options.on_full = config->on_full;
     session_options.state = run->state;
+    session_options.ahead = config->ahead;
     if (tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK)
         return TAMIS_OK;
     if (run->opened && err->status == TAMIS_E_UNSUPPORTED)
@@ -157,6 +160,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     stream_options.stop_fd = stop_fd;
     stream_options.first_malformed = &run->report.first_malformed;
     stream_options.marking = config->marking;
+    stream_options.late = config->late;
     stream_options.mark_name = config->mark_name;
     stream_options.profile = config->profile ? &run->profile : NULL;
     run->report.profile = stream_options.profile;
@@ -231,6 +235,19 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
     cli_report(message);
 }
 
+/* Reports records that were too old for the window. */
+static void report_late(const dedup_run *run, const dedup_config *config) {
+    const uint64_t late = run->report.stats.late;
+    char count[CLI_TEXT_NUMBER], message[300];
+
+    if (late == 0 || config->stream.quiet || config->stream.json)
+        return;
+    snprintf(message, sizeof message, "%s %s older than --lateness allows, and %s; see --lateness, --late",
+             cli_text_records(count, sizeof count, late), late == 1 ? "was" : "were",
+             config->late == TAMIS_STREAM_PASS ? "passed on" : "dropped");
+    cli_report(message);
+}
+
 /* Prints the summary, if an option requests it. Keeps the first error in *err. */
 static tamis_status summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
     if (!config->stream.stats && !run->report.profile)
@@ -268,6 +285,12 @@ static tamis_status fail(const dedup_run *run, const dedup_config *config, tamis
                                err);
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
+    if (status == TAMIS_E_RANGE && config->filter.plan_options.window > 0) {
+        const size_t used = strlen(err->text);
+        snprintf(err->text + used, sizeof err->text - used,
+                 "; give a larger --ahead if the stream paused, or --on-error skip or pass if that clock is "
+                 "wrong");
+    }
     cli_stream_advise(status, err);
     return err->status;
 }
@@ -322,8 +345,10 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
     } else {
         if (config->count)
             printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown +
+                                        (config->late == TAMIS_STREAM_PASS ? report->stats.late : 0) +
                                         cli_stream_passed(&config->stream, &report->stats));
         tell_unknown(run, config);
+        report_late(run, config);
         dedup_state_ended(config, &run->result);
         if (!run->state || run->result.start != TAMIS_STREAM_FINISHED)
             cli_summary_report_skipped(report, &config->stream);

@@ -9,6 +9,7 @@
 
 #include "cli/cmd/dedup/dedup_state.h"
 #include "cli/core/cli_option.h"
+#include "cli/core/cli_text.h"
 #include "cli/server/cli_server.h"
 
 static bool is_standard(const char *path) {
@@ -107,6 +108,33 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
                : TAMIS_OK;
 }
 
+/* Refuses options that apply to --window or --time if these are missing, and sets the plan of a window. */
+static tamis_status check_window(dedup_config *config, const cli_value *values, tamis_error *err) {
+    static const struct {
+        int option, needed;
+    } needs[] = {{DEDUP_STEP, DEDUP_WINDOW},   {DEDUP_TIME, DEDUP_WINDOW}, {DEDUP_REFRESH, DEDUP_WINDOW},
+                 {DEDUP_LATENESS, DEDUP_TIME}, {DEDUP_LATE, DEDUP_TIME},   {DEDUP_AHEAD, DEDUP_TIME}};
+    tamis_plan_options *plan = &config->filter.plan_options;
+
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        const char *name = cli_option_of(dedup_options, needs[i].option)->name;
+        const cli_option *needed = cli_option_of(dedup_options, needs[i].needed);
+        if (values[needs[i].option].given && !values[needs[i].needed].given)
+            return cli_fail(err, "--%s needs --%s %s; give it, or leave --%s out", name, needed->name,
+                            needed->value, name);
+    }
+    if (!values[DEDUP_WINDOW].given)
+        return TAMIS_OK;
+    plan->kind = TAMIS_KIND_WINDOW;
+    plan->window = values[DEDUP_WINDOW].number;
+    plan->step = values[DEDUP_STEP].number;
+    plan->lateness = values[DEDUP_LATENESS].number;
+    plan->refresh = values[DEDUP_REFRESH].given;
+    config->ahead = values[DEDUP_AHEAD].number;
+    config->late = (tamis_stream_policy)values[DEDUP_LATE].number;
+    return TAMIS_OK;
+}
+
 /* --mark adds a member to JSON records, and a column to others. Its name must be UTF-8 without control
  * characters. */
 static tamis_status check_mark(dedup_config *config, const cli_value *mark, tamis_error *err) {
@@ -137,6 +165,7 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
     cli_stream_given given = {.values = values,
                               .threads = true,
                               .reports = true,
+                              .time = values[DEDUP_TIME].text,
                               .inputs = args->operands,
                               .input_count = args->operand_count};
 
@@ -158,7 +187,36 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
     if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
         check_mark(config, &values[DEDUP_MARK], err) != TAMIS_OK || check_outputs(config, err) != TAMIS_OK ||
         check_filter_file(config, err) != TAMIS_OK || check_state(config, values, err) != TAMIS_OK ||
-        cli_filter_configure(&config->filter, values, 0, err) != TAMIS_OK)
+        cli_filter_configure(&config->filter, values, 0, err) != TAMIS_OK ||
+        check_window(config, values, err) != TAMIS_OK)
         return err->status;
     return check_kind(config, args, err);
+}
+
+tamis_status dedup_window_check(const tamis_filter *filter, const char *path, const dedup_config *config,
+                                tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    const tamis_plan_options *options = &config->filter.plan_options;
+    const struct {
+        const char *option;
+        uint64_t given, its;
+    } times[] = {{"window", options->window, plan->window},
+                 {"step", options->step, plan->step},
+                 {"lateness", options->lateness, plan->lateness}};
+    char its[CLI_TEXT_NUMBER];
+
+    if (plan->kind != TAMIS_KIND_WINDOW)
+        return TAMIS_OK; /* cli_same_check has refused a window for it */
+    if (options->kind != TAMIS_KIND_WINDOW)
+        return cli_fail(err, "%.200s: is a window of %s; give --window %s", path,
+                        cli_text_time(its, sizeof its, plan->window), its);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (times[i].given && times[i].given != times[i].its)
+            return cli_fail(err, "%.200s: its %s is %s; give --%s %s, or name another file", path,
+                            times[i].option, cli_text_time(its, sizeof its, times[i].its), times[i].option,
+                            its);
+    if (options->refresh != plan->refresh)
+        return cli_fail(err, "%.200s: was made %s --refresh; %s, or name another file", path,
+                        plan->refresh ? "with" : "without", plan->refresh ? "give it" : "leave it out");
+    return TAMIS_OK;
 }

@@ -21,6 +21,13 @@ enum {
     DEDUP_EXACTLY_ONCE,
     DEDUP_DEFER_UNTERMINATED,
     DEDUP_COMMIT_EVERY,
+    DEDUP_WINDOW,
+    DEDUP_STEP,
+    DEDUP_TIME,
+    DEDUP_LATENESS,
+    DEDUP_LATE,
+    DEDUP_AHEAD,
+    DEDUP_REFRESH,
     DEDUP_ON_FULL,
     DEDUP_PROFILE
 };
@@ -41,6 +48,8 @@ typedef struct dedup_config {
     uint64_t commit_bytes, commit_ms; /* values of --commit-every; 0: default of the library */
     const cli_value *values;          /* parsed options, by id */
     tamis_on_full on_full;
+    tamis_stream_policy late; /* what happens to records that are too old for the window */
+    uint64_t ahead;           /* how far beyond the newest time a record may be; 0: a step */
     bool count;
     bool profile;
     tamis_stream_marking marking;
@@ -50,5 +59,9 @@ typedef struct dedup_config {
 /* Validates the parsed arguments and fills *config.
  * The caller releases config->stream in both cases. */
 tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);
+
+/* Refuses a --filter file whose window differs from the options, or that has none. */
+tamis_status dedup_window_check(const tamis_filter *filter, const char *path, const dedup_config *config,
+                                tamis_error *err);
 
 #endif

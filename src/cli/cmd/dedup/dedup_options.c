@@ -3,6 +3,8 @@
 #include "cli/core/cli_choice.h"
 #include "cli/core/cli_rows.h"
 
+#define CLI_TIME_MAX (UINT64_C(50000) * 86400000) /* 50000d, within TAMIS_WINDOW_MAX */
+
 const cli_option dedup_options[] = {
     {.id = CLI_OPT_OUTPUT,
      .name = "output",
@@ -122,6 +124,75 @@ const cli_option dedup_options[] = {
      .rate_max = TAMIS_FPR_MAX,
      .help = "Probability that a new record is taken for a duplicate, as 1e-6 or 0.1%."},
     CLI_ROW_MEMORY,
+    {.id = DEDUP_WINDOW,
+     .name = "window",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = CLI_TIME_MAX,
+     .help =
+         "Forget keys after TIME, as in 30m, 24h or 7d: a record is a duplicate if its key came within TIME "
+         "before it.",
+     .more =
+         "The window begins with the record that was printed, or with --refresh with the last one of its "
+         "key. Times are compared in whole steps (--step): a key counts for TIME, and for at most one step "
+         "more. The memory is that of the records of one window. --expect is their number. See NOTES."},
+    {.id = DEDUP_STEP,
+     .name = "step",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = CLI_TIME_MAX,
+     .help = "With --window: the precision of times; by default a 24th of the window.",
+     .more = "Window and lateness together may have 2046 steps."},
+    {.id = DEDUP_TIME,
+     .name = "time",
+     .type = CLI_TEXT,
+     .value = "PART",
+     .help =
+         "With --window: where the time of a record is, in the forms of --key; without it, the clock's time "
+         "counts.",
+     .more =
+         "A time is unix seconds or milliseconds, or RFC 3339, as in 2025-11-25T22:40:00+01:00. Seconds may "
+         "have a fraction; numbers from 10^11 on are milliseconds. A record without such a time is "
+         "malformed, see --on-error."},
+    {.id = DEDUP_LATENESS,
+     .name = "lateness",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = CLI_TIME_MAX,
+     .help = "With --time: how much older than the newest record another may be; by default one step.",
+     .more =
+         "Such records are answered by their own time, in whatever order they come. It may be at most four "
+         "steps."},
+    {.id = DEDUP_LATE,
+     .name = "late",
+     .type = CLI_CHOICE,
+     .value = "ACTION",
+     .fallback = "pass",
+     .choices = cli_late,
+     .help =
+         "With --time: for a record that is older than --lateness allows: pass it on without a lookup, or "
+         "drop it.",
+     .more = "The summary and a remark count such records."},
+    {.id = DEDUP_AHEAD,
+     .name = "ahead",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = CLI_TIME_MAX,
+     .help = "With --time: how far beyond the newest record the next one may be; by default one step.",
+     .more =
+         "A record further ahead is malformed, see --on-error: one wrong clock must not empty the window. "
+         "Give more if the stream pauses for longer."},
+    {.id = DEDUP_REFRESH,
+     .name = "refresh",
+     .type = CLI_FLAG,
+     .help = "With --window: let the window of a key begin anew each time the key comes.",
+     .more =
+         "A key that keeps coming is then printed once, however long that lasts. Without this option, it is "
+         "printed again when the window after its last print is over."},
     CLI_ROW_KIND,
     CLI_ROW_EXACT,
     CLI_ROW_SCHEME,
@@ -157,6 +228,11 @@ const cli_conflict dedup_conflicts[] = {
     {DEDUP_COUNT, CLI_OPT_OUTPUT, "no records are written"},
     {DEDUP_MARK, DEDUP_DUPLICATES, "all records are written to one output"},
     {DEDUP_STATE, DEDUP_FILTER, "a state has a filter of its own"},
+    {DEDUP_WINDOW, DEDUP_STATE, "a state does not keep times"},
+    {DEDUP_WINDOW, CLI_OPT_KIND, "a window is a kind of its own"},
+    {DEDUP_WINDOW, CLI_OPT_EXACT, "a window keeps fingerprints"},
+    {DEDUP_WINDOW, CLI_OPT_TYPE, "a window takes keys as they are"},
+    {DEDUP_WINDOW, CLI_OPT_HEX, "a window takes keys as they are"},
     {DEDUP_MARK, DEDUP_COUNT, "no records are written"},
     {CLI_OPT_EXACT, CLI_OPT_FPR, "exact accepts no rate"},
     {CLI_OPT_PROGRESS, CLI_OPT_NO_PROGRESS, "one shows what the other hides"},

@@ -1,0 +1,857 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Kind window: a table of fingerprints, each with the step in which its key was counted.
+ *
+ * The idea. A lookup for time t looks for an entry with the key's fingerprint whose step lies within the
+ * window before t. Time passes without any work: an entry whose step is too old is no longer found, and its
+ * slot is free. So the window costs two cache lines a lookup, however many steps it has. (A ring of filters,
+ * one for each step, would cost one line or more for each of them.)
+ *
+ * Layout of a line of 64 bytes with n slots (plan/plan_window.c has the numbers):
+ *
+ *     | head 0 | head 1 | ... | head n-1 | tail 0 | tail 1 | ... | tail n-1 | unused |
+ *       4 bytes                            0 to 4 bytes each
+ *
+ *     slot = tail << 32 | head = fingerprint << code_bits | step code
+ *
+ * Heads are compared all at once; a tail is read only if its head matches. Code 0 is a free slot.
+ *
+ * The lines of a key. The hash selects line a, and the fingerprint leads from either line to the other:
+ *
+ *     b = (spread(fingerprint) - a) mod lines,  a = (spread(fingerprint) - b) mod lines
+ *
+ * The number of lines is even and the spread is odd, so a and b differ. An entry can be moved without its
+ * key. A new entry takes a free slot of the line that has more of them. If both are full, a breadth-first
+ * search finds a path of entries to a free slot: each moves to its other line. At a load of 0.85 that
+ * practically always succeeds.
+ *
+ * Growth. The window has several tables, each larger than the one before. New entries go into the last one;
+ * lookups search all. A table whose entries are all too old is dropped. So the window grows without its keys,
+ * and one window later there is one table again.
+ *
+ *     tables   | 32 KiB | 512 KiB | 8 MiB | 128 MiB |  <- new entries
+ *                older, only searched       older ones go as their steps end
+ *
+ * Several entries of one key. A key may be counted again in a later step, and for late records the earlier
+ * time is still needed. `safe` is the step of the newest time less the lateness: every later record has that
+ * step or a later one. Of all entries with the same fingerprint and lines in steps up to `safe`, the latest
+ * suffices, and the slots of the others are reused. So a key has at most as many entries as there are
+ * steps in the lateness, plus two; the plan limits that to fewer than two lines have slots.
+ *
+ * Dead entries. Step codes are steps modulo `codes`, so the code of an old entry would some day count as
+ * that of a new step. Before that the table is purged: every dead entry is set to 0. All entries have steps
+ * above purged - kept, so codes are unique while newest_step - purged <= codes - kept. A purge reads all
+ * lines, once in `kept` steps or less often.
+ *
+ * Invariants:
+ * 1. No false negative: an entry of a kept step is never overwritten or lost, except by one with the same
+ *    fingerprint and lines that answers every later lookup alike (see `safe`).
+ * 2. Answers depend on the order of keys and times alone: not on batches, on purges, or on saving and
+ *    opening. So a state can replay them.
+ * 3. counts[step % kept] of a table is the number of its entries of that step; `live` is their sum.
+ *
+ * Any bytes are valid lines, so a forged file cannot lead a lookup out of the body.
+ *
+ * References: partial-key moves are those of cuckoo filters (Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo
+ * Filter", 2014). ./dev bench window measures it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/system.h"
+#include "filter/block_verifier.h"
+#include "filter/window.h"
+#include "plan/plan_int.h"
+
+enum {
+    LINE_BYTES = TAMIS__LINE,
+    BATCH = 256,      /* keys that are added together */
+    AHEAD = 40,       /* keys whose lines are fetched before they are needed */
+    SEARCH_MAX = 200, /* lines that a search for a free slot reads */
+    SMALL = 4096,     /* lines of a table that grows even if it is far from full */
+    /* bytes of a table below which the next one is 16 times as large, and 4 times; else twice */
+    GROWTH_BY_16 = 8 << 20,
+    GROWTH_BY_4 = 64 << 20
+};
+
+typedef struct window_table {
+    uint8_t *lines;
+    uint64_t line_count;
+    uint64_t live;    /* entries of kept steps */
+    uint64_t *counts; /* entries of each kept step */
+} window_table;
+
+typedef struct window {
+    tamis__window_shape shape;
+    uint32_t code_mask;   /* the bits of a code in a head */
+    bool borrowed;        /* lines belong to a file image and are read-only */
+    int64_t newest;       /* largest time; -1: none */
+    uint64_t newest_step; /* the step of `newest` */
+    uint64_t purged;      /* the newest step when dead entries were last set to 0 */
+    double false_present; /* expected number of new keys that were answered present */
+    size_t table_count;
+    window_table tables[TAMIS__WINDOW_TABLES_MAX]; /* the last one gets new entries */
+} window;
+
+/* A key to look up: its fingerprint, shifted to its bits of a slot, and the steps in which it may have been
+ * counted. */
+typedef struct window_query {
+    uint64_t slot;  /* fingerprint << code_bits */
+    uint64_t hash;  /* selects line a */
+    uint64_t step;  /* step of its time */
+    uint64_t steps; /* number of steps before that one that belong to the window, too */
+} window_query;
+
+typedef struct line_pair {
+    uint64_t a, b;
+} line_pair;
+
+/* ---- lines and slots ---- */
+
+/* Four heads. Both compilers turn such vectors into the instructions of every x86-64 and arm64 machine. */
+typedef uint32_t heads __attribute__((vector_size(16)));
+typedef int32_t matches __attribute__((vector_size(16)));
+
+static heads load_heads(const uint8_t *line, uint32_t i) {
+    heads h;
+    memcpy(&h, line + 16 * i, sizeof h);
+    return h;
+}
+
+/* From four matches a vector (-1 or 0), for each vector of a line, to one bit a slot. */
+static inline uint32_t bits_of(const matches found[4], const window *w) {
+    const matches bit = {1, 2, 4, 8};
+    const matches all =
+        (found[0] & bit) | ((found[1] & bit) << 4) | ((found[2] & bit) << 8) | ((found[3] & bit) << 12);
+    return (uint32_t)(all[0] | all[1] | all[2] | all[3]) & ((UINT32_C(1) << w->shape.slots) - 1);
+}
+
+/* The slots of a line whose head has the fingerprint bits of `slot`, free ones included. */
+static uint32_t matching_heads(const window *w, const uint8_t *line, uint64_t slot) {
+    const uint32_t head = (uint32_t)slot, mask = ~w->code_mask;
+    matches found[4];
+    for (uint32_t i = 0; i < 4; i++)
+        found[i] = ((load_heads(line, i) ^ head) & mask) == 0;
+    return bits_of(found, w);
+}
+
+/* False if neither line has a head with the fingerprint bits of `slot`. Cheaper than matching_heads, for the
+ * many lookups that find nothing. True also if an unused byte of a line happens to match. */
+static bool any_head_matches(const window *w, const uint8_t *a, const uint8_t *b, uint64_t slot) {
+    const uint32_t head = (uint32_t)slot, mask = ~w->code_mask;
+    matches found = {0};
+    for (uint32_t i = 0; i < 4; i++)
+        found |= (((load_heads(a, i) ^ head) & mask) == 0) | (((load_heads(b, i) ^ head) & mask) == 0);
+    return found[0] | found[1] | found[2] | found[3];
+}
+
+static uint32_t code_of(const window *w, uint64_t step) {
+    return (uint32_t)(1 + step % w->shape.codes);
+}
+
+/* The free slots of a line: those with code 0 and those of steps that are no longer kept. */
+static uint32_t free_slots(const window *w, const uint8_t *line) {
+    const int32_t code = (int32_t)code_of(w, w->newest_step), codes = (int32_t)w->shape.codes;
+    const int32_t kept = (int32_t)w->shape.kept;
+    matches found[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        const matches codes_here = (matches)(load_heads(line, i) & w->code_mask);
+        const matches age = code - codes_here;
+        found[i] = (codes_here == 0) | (age + ((age < 0) & codes) >= kept);
+    }
+    return bits_of(found, w);
+}
+
+static uint64_t slot_at(const window *w, const uint8_t *line, uint32_t i) {
+    const uint32_t bytes = w->shape.tail_bytes;
+    uint8_t tail[4] = {0};
+    memcpy(tail, line + 4 * w->shape.slots + bytes * i, bytes);
+    return (uint64_t)tamis__load32le(tail) << 32 | tamis__load32le(line + 4 * i);
+}
+
+static void put_slot(const window *w, uint8_t *line, uint32_t i, uint64_t slot) {
+    const uint32_t bytes = w->shape.tail_bytes;
+    uint8_t tail[4];
+    tamis__store32le(tail, (uint32_t)(slot >> 32));
+    memcpy(line + 4 * w->shape.slots + bytes * i, tail, bytes);
+    tamis__store32le(line + 4 * i, (uint32_t)slot);
+}
+
+/* How many steps before `step` an entry with that code was counted, modulo `codes`. */
+static uint64_t age_of(const window *w, uint64_t step, uint32_t code) {
+    const uint32_t now = code_of(w, step);
+    return now >= code ? now - code : now + w->shape.codes - code;
+}
+
+/* ---- positions ---- */
+
+static uint64_t fingerprint_of(const window *w, const tamis_hash *hash) {
+    return hash->word[0] >> (64 - w->shape.fingerprint_bits);
+}
+
+static uint8_t *line_at(const window_table *t, uint64_t line) {
+    return t->lines + line * LINE_BYTES;
+}
+
+static uint64_t other_line(const window *w, const window_table *t, uint64_t slot, uint64_t line) {
+    const uint64_t fingerprint = slot >> w->shape.code_bits;
+    const uint64_t spread =
+        2 * tamis__mulhi(fingerprint * UINT64_C(0x9e3779b97f4a7c15), t->line_count / 2) + 1;
+    return spread >= line ? spread - line : spread + t->line_count - line;
+}
+
+static line_pair lines_of(const window *w, const window_table *t, const window_query *q) {
+    const uint64_t a = tamis__mulhi(q->hash, t->line_count);
+    return (line_pair){a, other_line(w, t, q->slot, a)};
+}
+
+/* ---- looking up ---- */
+
+/* Finds an entry of the key in a line, in one of the steps of the query. Returns its slot, or -1. */
+static int find_in_line(const window *w, const uint8_t *line, const window_query *q) {
+    for (uint32_t found = matching_heads(w, line, q->slot); found; found &= found - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(found);
+        const uint64_t slot = slot_at(w, line, i);
+        const uint32_t code = (uint32_t)slot & w->code_mask;
+        if (slot - code == q->slot && code && age_of(w, q->step, code) <= q->steps)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* An entry that was found. */
+typedef struct found_entry {
+    window_table *table;
+    uint8_t *line;
+    uint32_t slot;
+} found_entry;
+
+static bool find(const window *w, const window_query *q, found_entry *found) {
+    for (size_t i = w->table_count; i-- > 0;) {
+        const window_table *t = &w->tables[i];
+        const line_pair pair = lines_of(w, t, q);
+        uint8_t *line = line_at(t, pair.a), *other = line_at(t, pair.b);
+        if (!any_head_matches(w, line, other, q->slot))
+            continue;
+        int slot = find_in_line(w, line, q);
+        if (slot < 0) {
+            line = other;
+            slot = find_in_line(w, line, q);
+        }
+        if (slot >= 0) {
+            *found = (found_entry){(window_table *)t, line, (uint32_t)slot};
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t step_of(const tamis_filter *filter, int64_t time) {
+    return time > 0 ? (uint64_t)time / filter->plan.step : 0;
+}
+
+static window_query query_of(const tamis_filter *filter, const tamis_hash *hash, int64_t time) {
+    const window *w = filter->body;
+    const uint64_t step = step_of(filter, time);
+    return (window_query){fingerprint_of(w, hash) << w->shape.code_bits, hash->word[1], step,
+                          step - step_of(filter, time - (int64_t)filter->plan.window)};
+}
+
+/* Inlined, since the compiler takes a function that only fetches for one without effect and removes its
+ * calls. */
+static inline __attribute__((always_inline)) void prefetch(const window *w, const window_query *q) {
+    for (size_t i = 0; i < w->table_count; i++) {
+        const line_pair pair = lines_of(w, &w->tables[i], q);
+        tamis__prefetch(line_at(&w->tables[i], pair.a));
+        tamis__prefetch(line_at(&w->tables[i], pair.b));
+    }
+}
+
+/* The answers for the newest time. Nothing is present before the first key. */
+static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                     tamis_answer *answers) {
+    const window *w = filter->body;
+    window_query queries[BATCH];
+    found_entry found;
+    for (size_t from = 0; from < count; from += BATCH) {
+        const size_t batch = count - from < BATCH ? count - from : BATCH;
+        for (size_t i = 0; i < batch; i++) {
+            queries[i] = query_of(filter, &hashes[from + i], w->newest);
+            prefetch(w, &queries[i]);
+        }
+        for (size_t i = 0; i < batch; i++)
+            answers[from + i] = w->newest >= 0 && find(w, &queries[i], &found) ? TAMIS_PRESENT : TAMIS_ABSENT;
+    }
+}
+
+/* ---- tables ---- */
+
+static uint64_t *count_at(const window *w, const window_table *t, uint64_t step) {
+    return &t->counts[step % w->shape.kept];
+}
+
+static size_t counts_bytes(const window *w) {
+    return w->shape.kept * sizeof(uint64_t);
+}
+
+/* Adds a table without entries, which becomes the last one. False: out of memory. */
+static bool add_table(tamis_filter *filter, uint64_t line_count) {
+    window *w = filter->body;
+    const size_t bytes = (size_t)line_count * LINE_BYTES;
+    window_table *t = &w->tables[w->table_count];
+    t->counts = tamis__filter_alloc(filter, counts_bytes(w));
+    t->lines = t->counts ? tamis__filter_alloc(filter, bytes) : NULL;
+    if (!t->lines) {
+        if (t->counts)
+            tamis__filter_release(filter, t->counts, counts_bytes(w));
+        return false;
+    }
+    tamis__advise_large(t->lines, bytes);
+    t->line_count = line_count;
+    t->live = 0;
+    w->table_count++;
+    return true;
+}
+
+static void release_table(tamis_filter *filter, window_table *t) {
+    const window *w = filter->body;
+    if (!w->borrowed)
+        tamis__filter_release(filter, t->lines, (size_t)t->line_count * LINE_BYTES);
+    tamis__filter_release(filter, t->counts, counts_bytes(w));
+}
+
+/* Releases the tables without entries, but for the last one. */
+static void drop_empty_tables(tamis_filter *filter) {
+    window *w = filter->body;
+    size_t left = 0;
+    for (size_t i = 0; i < w->table_count; i++) {
+        if (w->tables[i].live == 0 && i + 1 < w->table_count)
+            release_table(filter, &w->tables[i]);
+        else
+            w->tables[left++] = w->tables[i];
+    }
+    w->table_count = left;
+}
+
+/* ---- time ---- */
+
+/* Sets every dead entry of all tables to 0. */
+static void purge(window *w) {
+    for (size_t n = 0; n < w->table_count; n++) {
+        const window_table *t = &w->tables[n];
+        for (uint64_t i = 0; i < t->line_count; i++) {
+            uint8_t *line = line_at(t, i);
+            for (uint32_t dead = free_slots(w, line); dead; dead &= dead - 1)
+                put_slot(w, line, (uint32_t)__builtin_ctz(dead), 0);
+        }
+    }
+    w->purged = w->newest_step;
+}
+
+/* Removes all entries of the last table, and the other tables. */
+static void remove_all(tamis_filter *filter) {
+    window *w = filter->body;
+    for (size_t i = 0; i < w->table_count; i++) {
+        w->tables[i].live = 0;
+        memset(w->tables[i].counts, 0, counts_bytes(w));
+    }
+    drop_empty_tables(filter);
+    memset(w->tables[0].lines, 0, (size_t)w->tables[0].line_count * LINE_BYTES);
+}
+
+/* Moves the newest time to a later one. */
+static void advance(tamis_filter *filter, int64_t time) {
+    window *w = filter->body;
+    const uint64_t step = step_of(filter, time), kept = w->shape.kept, from = w->newest_step;
+    const bool first = w->newest < 0;
+    w->newest = time;
+    if (step == from && !first)
+        return;
+    if (first || step - from >= kept) { /* nothing is young enough */
+        w->newest_step = w->purged = step;
+        if (!first)
+            remove_all(filter);
+        return;
+    }
+    if (step - w->purged > w->shape.codes - kept)
+        purge(w);
+    w->newest_step = step;
+    for (size_t i = 0; i < w->table_count; i++) {
+        window_table *t = &w->tables[i];
+        for (uint64_t s = from + 1; s <= step; s++) { /* step s takes the count of step s - kept */
+            t->live -= *count_at(w, t, s);
+            *count_at(w, t, s) = 0;
+        }
+    }
+    drop_empty_tables(filter);
+}
+
+/* The latest step that no later record can precede. */
+static uint64_t safe_step(const tamis_filter *filter) {
+    const window *w = filter->body;
+    return step_of(filter, w->newest - (int64_t)filter->plan.lateness);
+}
+
+/* ---- adding ---- */
+
+/* Stores an entry of the query's step in a slot of the last table, which is free or redundant. */
+static void store(window *w, const window_query *q, uint8_t *line, uint32_t slot) {
+    window_table *t = &w->tables[w->table_count - 1];
+    put_slot(w, line, slot, q->slot | code_of(w, q->step));
+    ++*count_at(w, t, q->step);
+    t->live++;
+}
+
+/* Returns the slots of a line that have the key in steps up to `safe`. *latest becomes the latest of these
+ * steps, if it was earlier. */
+static uint32_t entries_until(const window *w, const uint8_t *line, const window_query *q, uint64_t safe,
+                              uint64_t *latest) {
+    uint32_t entries = 0;
+    uint32_t found = matching_heads(w, line, q->slot) & ~free_slots(w, line);
+    for (; found; found &= found - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(found);
+        const uint64_t slot = slot_at(w, line, i);
+        const uint32_t code = (uint32_t)slot & w->code_mask;
+        const uint64_t step = w->newest_step - age_of(w, w->newest_step, code);
+        if (slot - code != q->slot || step > safe)
+            continue;
+        entries |= UINT32_C(1) << i;
+        if (step > *latest)
+            *latest = step;
+    }
+    return entries;
+}
+
+/* Removes those entries of a line whose step is before `latest`. */
+static void remove_before(window *w, uint8_t *line, uint32_t entries, uint64_t latest) {
+    window_table *t = &w->tables[w->table_count - 1];
+    for (; entries; entries &= entries - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(entries);
+        const uint32_t code = tamis__load32le(line + 4 * i) & w->code_mask;
+        const uint64_t step = w->newest_step - age_of(w, w->newest_step, code);
+        if (step == latest)
+            continue;
+        put_slot(w, line, i, 0);
+        --*count_at(w, t, step);
+        t->live--;
+    }
+}
+
+/* Removes the redundant entries of the key: of those in steps up to `safe`, the new one included, all but
+ * the latest. */
+static void remove_redundant(tamis_filter *filter, const window_query *q, uint8_t *a, uint8_t *b) {
+    window *w = filter->body;
+    if (!any_head_matches(w, a, b, q->slot))
+        return;
+    const uint64_t safe = safe_step(filter);
+    uint64_t latest = q->step <= safe ? q->step : 0;
+    const uint32_t in_a = entries_until(w, a, q, safe, &latest);
+    const uint32_t in_b = entries_until(w, b, q, safe, &latest);
+    remove_before(w, a, in_a, latest);
+    remove_before(w, b, in_b, latest);
+}
+
+/* A line that a search for a free slot has reached, through a slot of an earlier one. */
+typedef struct search_node {
+    uint64_t line;
+    uint32_t parent, slot; /* index of the earlier line, and its slot whose other line this one is */
+} search_node;
+
+/* Frees a slot of line a or b, both full, by moving entries to their other lines. Returns the line whose slot
+ * *slot is free, or NULL if the search finds none. */
+static uint8_t *free_by_moves(window *w, const window_table *t, line_pair pair, uint32_t *slot) {
+    search_node nodes[SEARCH_MAX] = {{.line = pair.a}, {.line = pair.b}};
+    uint32_t count = 2, free_in = 0, last = 0;
+    for (uint32_t n = 0; n < count && !free_in; n++) {
+        const uint8_t *line = line_at(t, nodes[n].line);
+        for (uint32_t i = 0; i < w->shape.slots && count < SEARCH_MAX && !free_in; i++) {
+            last = count++;
+            nodes[last] = (search_node){other_line(w, t, slot_at(w, line, i), nodes[n].line), n, i};
+            free_in = free_slots(w, line_at(t, nodes[last].line));
+        }
+    }
+    if (!free_in)
+        return NULL;
+    /* From the end of the path: each move frees the slot that the one before it needs. */
+    *slot = (uint32_t)__builtin_ctz(free_in);
+    for (uint32_t n = last; n > 1; n = nodes[n].parent) {
+        uint8_t *from = line_at(t, nodes[nodes[n].parent].line);
+        put_slot(w, line_at(t, nodes[n].line), *slot, slot_at(w, from, nodes[n].slot));
+        *slot = nodes[n].slot;
+        last = nodes[n].parent;
+    }
+    return line_at(t, nodes[last].line);
+}
+
+/* Stores a new entry in the last table. False: there is no slot for it. */
+static bool insert(tamis_filter *filter, const window_query *q) {
+    window *w = filter->body;
+    window_table *t = &w->tables[w->table_count - 1];
+    const line_pair pair = lines_of(w, t, q);
+    uint8_t *a = line_at(t, pair.a), *b = line_at(t, pair.b), *line;
+    remove_redundant(filter, q, a, b);
+    const uint32_t in_a = free_slots(w, a), in_b = free_slots(w, b);
+    const bool take_b = __builtin_popcount(in_b) > __builtin_popcount(in_a);
+    uint32_t slot;
+    if (in_a | in_b) {
+        line = take_b ? b : a;
+        slot = (uint32_t)__builtin_ctz(take_b ? in_b : in_a);
+    } else {
+        line = free_by_moves(w, t, pair, &slot);
+    }
+    if (line)
+        store(w, q, line, slot);
+    return line;
+}
+
+static uint64_t slots_in(const window *w) {
+    return w->tables[w->table_count - 1].line_count * w->shape.slots;
+}
+
+/* Begins a larger table. */
+static tamis_status grow(tamis_filter *filter, tamis_error *err) {
+    const window *w = filter->body;
+    const uint64_t lines = w->tables[w->table_count - 1].line_count, limit = filter->plan.memory_limit;
+    uint64_t factor = lines * LINE_BYTES < GROWTH_BY_16 ? 16 : lines * LINE_BYTES < GROWTH_BY_4 ? 4 : 2;
+    if (w->table_count == TAMIS__WINDOW_TABLES_MAX)
+        return tamis__filter_full(filter, TAMIS_FULL_RATE, err);
+    while (limit && !filter->ignore_memory_limit && factor > 1 &&
+           filter->tally.memory + factor * lines * LINE_BYTES + counts_bytes(w) > limit)
+        factor /= 2;
+    if (factor == 1)
+        return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
+    if (!add_table(filter, factor * lines))
+        return tamis__fail_nomem(err, "filter", (size_t)(factor * lines * LINE_BYTES));
+    return TAMIS_OK;
+}
+
+/* Counts a key at the time of the query. */
+static tamis_status count_key(tamis_filter *filter, const window_query *q, tamis_error *err) {
+    const window *w = filter->body;
+    bool is_full = (double)w->tables[w->table_count - 1].live >= TAMIS__WINDOW_LOAD * (double)slots_in(w);
+    if (!is_full && insert(filter, q))
+        return TAMIS_OK;
+    const window_table *last = &w->tables[w->table_count - 1];
+    if (!is_full && last->live < slots_in(w) / 2 && last->line_count >= SMALL)
+        return tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
+    tamis_status status = grow(filter, err);
+    if (status == TAMIS_OK)
+        insert(filter, q); /* a table without entries has a slot */
+    return status;
+}
+
+/* Counts a key again that was found, if it was counted in another step. */
+static tamis_status count_again(tamis_filter *filter, const window_query *q, const found_entry *found,
+                                tamis_error *err) {
+    window *w = filter->body;
+    const window_query same_step = {q->slot, q->hash, q->step, 0};
+    found_entry other;
+    if (find(w, &same_step, &other))
+        return TAMIS_OK;
+    const uint64_t slot = slot_at(w, found->line, found->slot);
+    const uint64_t age = age_of(w, q->step, (uint32_t)slot & w->code_mask);
+    if (q->step > safe_step(filter))
+        return count_key(filter, q, err);
+    put_slot(w, found->line, found->slot, q->slot | code_of(w, q->step));
+    --*count_at(w, found->table, q->step - age);
+    ++*count_at(w, found->table, q->step);
+    return TAMIS_OK;
+}
+
+/* The false-positive rate of a lookup now. */
+static double rate_of(const window *w) {
+    double rate = 0;
+    for (size_t i = 0; i < w->table_count; i++)
+        rate += 2 * (double)w->tables[i].live / (double)w->tables[i].line_count;
+    return rate / (double)(UINT64_C(1) << w->shape.fingerprint_bits);
+}
+
+static tamis_status add_at(tamis_filter *filter, const window_query *q, tamis_answer *answer,
+                           tamis_error *err) {
+    window *w = filter->body;
+    found_entry found;
+    if (find(w, q, &found)) {
+        *answer = TAMIS_PRESENT;
+        return filter->plan.refresh ? count_again(filter, q, &found, err) : TAMIS_OK;
+    }
+    const double rate = rate_of(w);
+    const tamis_status status = count_key(filter, q, err);
+    if (status != TAMIS_OK)
+        return status;
+    *answer = TAMIS_ABSENT;
+    w->false_present += rate;
+    filter->added++;
+    return TAMIS_OK;
+}
+
+/* Adds at most BATCH keys. */
+static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
+                              size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    window *w = filter->body;
+    window_query queries[BATCH];
+    for (size_t i = 0; i < count; i++) {
+        queries[i] = query_of(filter, &hashes[i], times[i]);
+        if (i < AHEAD)
+            prefetch(w, &queries[i]);
+    }
+    for (*done = 0; *done < count; ++*done) {
+        const int64_t time = times[*done];
+        if (*done + AHEAD < count)
+            prefetch(w, &queries[*done + AHEAD]);
+        if (time < 0 || time > TAMIS_TIME_MAX)
+            return tamis__fail(err, TAMIS_E_RANGE, 0,
+                               "time %" PRId64 " ms: not from 1970 to the year 287396; give milliseconds "
+                               "since 1970",
+                               time);
+        if (time > w->newest)
+            advance(filter, time);
+        if (time < w->newest - (int64_t)filter->plan.lateness) {
+            answers[*done] = TAMIS_LATE;
+            continue;
+        }
+        const tamis_status status = add_at(filter, &queries[*done], &answers[*done], err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status check_window(const tamis_filter *filter, tamis_error *err) {
+    if (filter->ops == &tamis__window_ops)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "tamis_window_add: the filter is not a window; plan one with kind window");
+}
+
+tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
+                              size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    TAMIS__NEED_IF(count, times, err);
+    tamis_answer unwanted[BATCH];
+    size_t in = 0;
+    if (done)
+        *done = 0;
+    tamis_status status = check_window(filter, err);
+    if (status == TAMIS_OK)
+        status = tamis__hasher_check(filter->hasher, hashes, count, err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_check_writable(filter, "add", err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_claim(filter, true, err);
+    if (status != TAMIS_OK)
+        return status;
+    while (in < count && status == TAMIS_OK) {
+        const size_t batch = count - in < BATCH ? count - in : BATCH;
+        size_t added = 0;
+        status =
+            add_batch(filter, hashes + in, times + in, batch, answers ? answers + in : unwanted, &added, err);
+        in += added;
+    }
+    tamis__filter_unclaim(filter, true);
+    if (done)
+        *done = in;
+    return status;
+}
+
+static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
+                        size_t *done, tamis_error *err) {
+    (void)filter, (void)hashes, (void)count, (void)answers;
+    *done = 0;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "add: the filter is a window, whose keys need times; add them with times");
+}
+
+int64_t tamis_window_newest(const tamis_filter *filter) {
+    return filter && filter->ops == &tamis__window_ops ? ((const window *)filter->body)->newest : -1;
+}
+
+uint64_t tamis_window_entries(const tamis_filter *filter) {
+    uint64_t entries = 0;
+    if (!filter || filter->ops != &tamis__window_ops)
+        return 0;
+    const window *w = filter->body;
+    for (size_t i = 0; i < w->table_count; i++)
+        entries += w->tables[i].live;
+    return entries;
+}
+
+/* ---- the handle's operations ---- */
+
+/* Makes the body without a table. */
+static tamis_status create_empty(tamis_filter *filter, window **created, tamis_error *err) {
+    window *w = tamis__alloc(&filter->allocator, sizeof *w, _Alignof(window));
+    if (!w)
+        return tamis__fail_nomem(err, "filter", sizeof *w);
+    filter->body = w;
+    w->shape = tamis__window_shape_of(&filter->plan);
+    w->code_mask = (UINT32_C(1) << w->shape.code_bits) - 1;
+    w->newest = -1;
+    *created = w;
+    return TAMIS_OK;
+}
+
+static tamis_status create(tamis_filter *filter, tamis_error *err) {
+    window *w;
+    const tamis_status status = create_empty(filter, &w, err);
+    if (status != TAMIS_OK || add_table(filter, filter->plan.lines))
+        return status;
+    return tamis__fail_nomem(err, "filter", (size_t)filter->plan.lines * LINE_BYTES);
+}
+
+static void destroy(tamis_filter *filter) {
+    window *w = filter->body;
+    if (!w)
+        return;
+    for (size_t i = 0; i < w->table_count; i++)
+        release_table(filter, &w->tables[i]);
+    tamis__free(&filter->allocator, w, sizeof *w);
+    filter->body = NULL;
+}
+
+static void clear(tamis_filter *filter) {
+    window *w = filter->body;
+    remove_all(filter);
+    w->newest = -1;
+    w->newest_step = w->purged = 0;
+    w->false_present = 0;
+}
+
+static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
+    window *mine = to->body;
+    const window *other = from->body;
+    release_table(to, &mine->tables[0]);
+    mine->table_count = 0;
+    for (size_t i = 0; i < other->table_count; i++) {
+        const window_table *theirs = &other->tables[i];
+        const size_t bytes = (size_t)theirs->line_count * LINE_BYTES;
+        if (!add_table(to, theirs->line_count))
+            return tamis__fail_nomem(err, "filter", bytes);
+        memcpy(mine->tables[i].lines, theirs->lines, bytes);
+        memcpy(mine->tables[i].counts, theirs->counts, counts_bytes(mine));
+        mine->tables[i].live = theirs->live;
+    }
+    mine->newest = other->newest;
+    mine->newest_step = other->newest_step;
+    mine->purged = other->purged;
+    mine->false_present = other->false_present;
+    return TAMIS_OK;
+}
+
+static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
+    const window *w = filter->body;
+    info->fpr_live = rate_of(w);
+    info->false_present = w->false_present;
+    info->cardinality = (double)tamis_window_entries(filter);
+}
+
+static bool body_part(const tamis_filter *filter, size_t i, tamis__body_part *out) {
+    const window *w = filter->body;
+    if (i >= w->table_count)
+        return false;
+    const window_table *t = &w->tables[i];
+    *out = (tamis__body_part){.bytes = t->lines, .size = t->line_count * LINE_BYTES, .entries = t->live};
+    return true;
+}
+
+uint64_t tamis__window_count(const tamis_filter *filter, size_t i, uint32_t n) {
+    const window *w = filter->body;
+    return *count_at(w, &w->tables[i], w->newest_step + 1 + n);
+}
+
+/* ---- files ---- */
+
+static tamis_status fail_image(const tamis__image *image, const char *what, uint64_t value, uint64_t max,
+                               tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "%s: %s is %" PRIu64 ", above %" PRIu64
+                       "; restore the file from a copy, or build it anew",
+                       image->name, what, value, max);
+}
+
+/* Restores table `i`, whose lines begin at *pos of the body. Moves *pos behind them. */
+static tamis_status restore_table(tamis_filter *filter, const tamis__image *image, size_t i, uint64_t *pos,
+                                  tamis_error *err) {
+    window *w = filter->body;
+    window_table *t = &w->tables[i];
+    const tamis__body_part *row = &image->parts[i];
+    const uint8_t *counts = image->window->counts + i * counts_bytes(w);
+    if (row->size > image->body_size - *pos)
+        return fail_image(image, "size of a table", row->size, image->body_size - *pos, err);
+    if (row->size == 0 || row->size % (2 * LINE_BYTES) != 0)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: size of a table is %" PRIu64
+                           ", not a multiple of 128; restore the file from a copy, or build it anew",
+                           image->name, row->size);
+    t->counts = tamis__filter_alloc(filter, counts_bytes(w));
+    if (!t->counts)
+        return tamis__fail_nomem(err, "filter", counts_bytes(w));
+    w->table_count++;
+    t->lines =
+        (uint8_t *)(uintptr_t)(image->body + *pos); /* read-only: filters in an image are not changed */
+    t->line_count = row->size / LINE_BYTES;
+    *pos += row->size;
+    const uint64_t slots = t->line_count * w->shape.slots;
+    for (uint32_t n = 0; n < w->shape.kept; n++) {
+        const uint64_t count = tamis__load64le(counts + 8 * n);
+        if (count > slots - t->live)
+            return fail_image(image, "entries of a step", count, slots - t->live, err);
+        t->live += count;
+        *count_at(w, t, w->newest_step + 1 + n) = count;
+    }
+    if (row->entries != t->live)
+        return fail_image(image, "entries of a table", row->entries, t->live, err);
+    return TAMIS_OK;
+}
+
+static tamis_status restore(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
+    window *w;
+    uint64_t pos = 0;
+    tamis_status status = create_empty(filter, &w, err);
+    if (status != TAMIS_OK)
+        return status;
+    w->borrowed = true;
+    w->newest = image->window->newest;
+    w->newest_step = step_of(filter, w->newest);
+    w->false_present = image->false_present;
+    /* The file does not say when its dead entries were purged: purge them before time advances. */
+    const uint64_t steps = w->shape.codes - w->shape.kept;
+    w->purged = w->newest_step > steps ? w->newest_step - steps : 0;
+    for (size_t i = 0; i < image->part_count && status == TAMIS_OK; i++)
+        status = restore_table(filter, image, i, &pos, err);
+    if (status == TAMIS_OK && pos != image->body_size)
+        status = fail_image(image, "body_size", image->body_size, pos, err);
+    return status;
+}
+
+static tamis_status touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                          tamis_error *err) {
+    const window *w = filter->body;
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < count; i++) {
+        const window_query q = query_of(filter, &hashes[i], w->newest);
+        for (size_t n = 0; n < w->table_count && status == TAMIS_OK; n++) {
+            const window_table *t = &w->tables[n];
+            const line_pair pair = lines_of(w, t, &q);
+            status = tamis__block_verifier_check(filter->verifier, line_at(t, pair.a), err);
+            if (status == TAMIS_OK)
+                status = tamis__block_verifier_check(filter->verifier, line_at(t, pair.b), err);
+        }
+    }
+    return status;
+}
+
+const struct tamis__filter_ops tamis__window_ops = {
+    .create = create,
+    .destroy = destroy,
+    .add = add,
+    .contains = contains,
+    .estimate = estimate,
+    .clear = clear,
+    .copy = copy,
+    .body_part = body_part,
+    .restore = restore,
+    .touch = touch,
+};

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Windows: the edges of window, step and lateness; what they refuse; growth and memory; files. The property
+ * test prop_window compares answers with an exact list. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <tamis/experimental/window.h>
+
+#include "base/bytes.h"
+#include "format/native.h"
+#include "property/filter_model.h"
+#include "support/fault.h"
+#include "support/formats.h"
+
+enum { HOUR = 3600 * 1000, DAY = 24 * HOUR };
+
+static tamis_plan_options day_options(void) {
+    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
+    options.kind = TAMIS_KIND_WINDOW;
+    options.window = DAY;
+    return options;
+}
+
+static tamis_filter *create_window(const tamis_plan_options *options) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_plan_make(&plan, options, &err) != TAMIS_OK ||
+        tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return filter;
+}
+
+static tamis_hash hash_of(const tamis_filter *filter, uint64_t number) {
+    tamis_hash hash;
+    assert_int_equal(
+        tamis_hash_many(tamis_filter_hasher(filter), &(tamis_key){&number, sizeof number}, 1, &hash, NULL),
+        TAMIS_OK);
+    return hash;
+}
+
+static tamis_answer add_number(tamis_filter *filter, uint64_t number, int64_t time) {
+    const tamis_hash hash = hash_of(filter, number);
+    tamis_answer answer = TAMIS_UNKNOWN;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_window_add(filter, &hash, &time, 1, &answer, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return answer;
+}
+
+static tamis_answer look_up(const tamis_filter *filter, uint64_t number) {
+    const tamis_hash hash = hash_of(filter, number);
+    tamis_answer answer = TAMIS_UNKNOWN;
+    assert_int_equal(tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, NULL), TAMIS_OK);
+    return answer;
+}
+
+/* ---- answers ---- */
+
+static void a_key_counts_for_the_window_and_up_to_a_step_more(void **state) {
+    const tamis_plan_options options = day_options();
+    (void)state;
+    for (int64_t begin = 0; begin < HOUR; begin += HOUR / 4) {
+        tamis_filter *filter = create_window(&options);
+        const int64_t time = 100 * (int64_t)DAY + begin;
+        assert_int_equal(add_number(filter, 1, time), TAMIS_ABSENT);
+        assert_int_equal(add_number(filter, 1, time), TAMIS_PRESENT);
+        assert_int_equal(add_number(filter, 1, time + DAY), TAMIS_PRESENT);
+        assert_int_equal(add_number(filter, 1, time + DAY + HOUR), TAMIS_ABSENT);
+        tamis_filter_free(filter);
+    }
+}
+
+static void a_refreshed_key_stays_as_long_as_it_comes(void **state) {
+    tamis_plan_options options = day_options();
+    (void)state;
+    for (int refresh = 0; refresh < 2; refresh++) {
+        options.refresh = refresh;
+        tamis_filter *filter = create_window(&options);
+        assert_int_equal(add_number(filter, 1, 0), TAMIS_ABSENT);
+        uint64_t absent = 0;
+        for (int64_t hour = 1; hour < 100; hour++)
+            absent += add_number(filter, 1, hour * HOUR) == TAMIS_ABSENT;
+        assert_int_equal(absent, refresh ? 0 : 3); /* in hours 25, 50 and 75 */
+        tamis_filter_free(filter);
+    }
+}
+
+static void late_keys_are_answered_by_their_own_time(void **state) {
+    const tamis_plan_options options = day_options();
+    tamis_filter *filter = create_window(&options);
+    (void)state;
+    assert_int_equal(add_number(filter, 1, 10 * HOUR), TAMIS_ABSENT);
+    assert_int_equal(add_number(filter, 2, 35 * HOUR), TAMIS_ABSENT);
+    assert_int_equal(add_number(filter, 1, 34 * HOUR), TAMIS_PRESENT); /* a window after its time */
+    assert_int_equal(add_number(filter, 1, 35 * HOUR), TAMIS_ABSENT);
+    assert_int_equal(add_number(filter, 3, 35 * HOUR), TAMIS_ABSENT);
+    assert_int_equal(add_number(filter, 3, 34 * HOUR), TAMIS_ABSENT); /* it was counted later only */
+    assert_int_equal(add_number(filter, 4, 34 * HOUR - 1), TAMIS_LATE);
+    assert_int_equal(add_number(filter, 4, 34 * HOUR), TAMIS_ABSENT); /* a late key was not counted */
+    tamis_filter_free(filter);
+}
+
+static void lookups_answer_for_the_newest_time(void **state) {
+    const tamis_plan_options options = day_options();
+    tamis_filter *filter = create_window(&options);
+    (void)state;
+    assert_int_equal(look_up(filter, 1), TAMIS_ABSENT);
+    assert_int_equal(tamis_window_newest(filter), -1);
+    add_number(filter, 1, 5 * HOUR);
+    assert_int_equal(look_up(filter, 1), TAMIS_PRESENT);
+    add_number(filter, 2, 29 * HOUR);
+    assert_int_equal(look_up(filter, 1), TAMIS_PRESENT);
+    add_number(filter, 2, 30 * HOUR);
+    assert_int_equal(look_up(filter, 1), TAMIS_ABSENT);
+    assert_int_equal(tamis_window_newest(filter), 30 * HOUR);
+    assert_int_equal(tamis_filter_clear(filter, NULL), TAMIS_OK);
+    assert_int_equal(tamis_window_newest(filter), -1);
+    assert_int_equal(add_number(filter, 2, 0), TAMIS_ABSENT);
+    tamis_filter_free(filter);
+}
+
+/* An entry that was not overwritten must not come back when its step code is used again. */
+static void old_entries_never_come_back(void **state) {
+    const tamis_plan_options options = day_options();
+    tamis_filter *filter = create_window(&options);
+    (void)state;
+    for (uint64_t i = 0; i < 1000; i++)
+        assert_int_equal(add_number(filter, i, 0), TAMIS_ABSENT);
+    for (int64_t hour = 1; hour < 500; hour++) {
+        add_number(filter, UINT64_MAX - (uint64_t)hour, hour * HOUR);
+        uint64_t present = 0;
+        for (uint64_t i = 0; i < 1000; i++)
+            present += look_up(filter, i) == TAMIS_PRESENT;
+        assert_int_equal(present, hour <= 24 ? 1000 : 0);
+    }
+    tamis_filter_free(filter);
+}
+
+static void the_rate_is_the_computed_one(void **state) {
+    const uint64_t n = 100000, queries = model_scale(2000000, 200000);
+    tamis_plan_options options = day_options();
+    uint64_t hits = 0;
+    (void)state;
+    options.step = DAY / 2000; /* many steps leave few bits for fingerprints */
+    options.fpr = 1e-3;
+    options.expect = n;
+    tamis_filter *filter = create_window(&options);
+    for (uint64_t i = 0; i < n; i++)
+        add_number(filter, i, (int64_t)i);
+    for (uint64_t i = 0; i < queries; i++)
+        hits += look_up(filter, UINT64_MAX - i) == TAMIS_PRESENT;
+    const double rate = filter_info(filter).fpr_live, expected = rate * (double)queries;
+    printf("# rate %g: %" PRIu64 " of %" PRIu64 ", expected %g\n", rate, hits, queries, expected);
+    assert_true(rate > 1e-5 && rate < 1e-3);
+    assert_true(fabs((double)hits - expected) <= 5 * sqrt(expected) + 1);
+    tamis_filter_free(filter);
+}
+
+/* ---- what is refused ---- */
+
+static void refuses_plan(tamis_plan_options options, tamis_status expected, const char *what) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis_plan_make(&plan, &options, &err), expected);
+    assert_non_null(strstr(err.text, what));
+}
+
+static void plans_out_of_range_are_refused(void **state) {
+    tamis_plan_options options = day_options();
+    (void)state;
+    options.window = 0;
+    refuses_plan(options, TAMIS_E_INVALID, "window");
+    options.window = TAMIS_WINDOW_MAX + 1;
+    refuses_plan(options, TAMIS_E_RANGE, "window");
+    options = day_options();
+    options.step = DAY + 1;
+    refuses_plan(options, TAMIS_E_RANGE, "step");
+    options.step = 1;
+    refuses_plan(options, TAMIS_E_RANGE, "longer step");
+    options.step = HOUR;
+    options.lateness = 4 * HOUR + 1;
+    refuses_plan(options, TAMIS_E_RANGE, "lateness");
+    options = day_options();
+    options.fpr = 1e-20;
+    refuses_plan(options, TAMIS_E_RANGE, "rate");
+    options = day_options();
+    options.kind = TAMIS_KIND_FINGERPRINT;
+    refuses_plan(options, TAMIS_E_INVALID, "do not expire");
+    options.kind = TAMIS_KIND_AUTO;
+    refuses_plan(options, TAMIS_E_INVALID, "do not expire");
+    options = day_options();
+    options.scheme = TAMIS_SCHEME_BKDR63;
+    refuses_plan(options, TAMIS_E_UNSUPPORTED, "digest");
+}
+
+static void the_default_step_is_a_24th(void **state) {
+    tamis_plan_options options = day_options();
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    (void)state;
+    assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_OK);
+    assert_int_equal(plan.step, HOUR);
+    assert_int_equal(plan.lateness, HOUR);
+    options.window = 5;
+    assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_OK);
+    assert_int_equal(plan.step, 1);
+}
+
+static void what_a_window_cannot_do_is_refused(void **state) {
+    const tamis_plan_options options = day_options();
+    tamis_filter *filter = create_window(&options), *other = create_window(&options), *none = NULL;
+    tamis_filter_options filter_options = TAMIS_FILTER_OPTIONS_INIT;
+    const tamis_hash hash = hash_of(filter, 1);
+    const int64_t time = 1;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_answer answer;
+    size_t done = 7;
+    (void)state;
+    assert_int_equal(tamis_filter_add(filter, "key", 3, &answer, &err), TAMIS_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "with times"));
+    assert_int_equal(tamis_filter_add_hashes(filter, &hash, 1, &answer, &done, &err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(done, 0);
+    assert_false(tamis_filter_can(filter, TAMIS_CAN_UNION));
+    assert_true(tamis_filter_can(filter, TAMIS_CAN_GROW));
+    assert_int_equal(tamis_filter_union(filter, other, &err), TAMIS_E_UNSUPPORTED);
+    assert_false(tamis_filter_is_compatible(filter, other));
+    filter_options.concurrent = true;
+    assert_int_equal(tamis_filter_create(&none, tamis_filter_plan(filter), &filter_options, &err),
+                     TAMIS_E_UNSUPPORTED);
+    filter_options.concurrent = false;
+    filter_options.frozen = true;
+    assert_int_equal(tamis_filter_create(&none, tamis_filter_plan(filter), &filter_options, &err),
+                     TAMIS_E_INVALID);
+    assert_null(none);
+    tamis_filter_free(other);
+
+    tamis_plan_options table = TAMIS_PLAN_OPTIONS_INIT;
+    table.kind = TAMIS_KIND_FINGERPRINT;
+    other = create_window(&table);
+    const tamis_hash of_other = hash_of(other, 1);
+    assert_int_equal(tamis_window_add(other, &of_other, &time, 1, &answer, &done, &err), TAMIS_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "not a window"));
+    assert_int_equal(tamis_window_newest(other), -1);
+    assert_int_equal(tamis_window_newest(NULL), -1);
+    assert_int_equal(tamis_filter_union(other, filter, &err), TAMIS_E_MISMATCH);
+    tamis_filter_free(other);
+    tamis_filter_free(filter);
+}
+
+static void a_wrong_time_stops_the_batch_before_it(void **state) {
+    const tamis_plan_options options = day_options();
+    const int64_t wrong[] = {-1, INT64_MIN, TAMIS_TIME_MAX + 1, INT64_MAX};
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        tamis_filter *filter = create_window(&options);
+        const tamis_hash hashes[] = {hash_of(filter, 1), hash_of(filter, 2), hash_of(filter, 3)};
+        const int64_t times[] = {5, wrong[i], 6};
+        tamis_answer answers[] = {TAMIS_UNKNOWN, TAMIS_UNKNOWN, TAMIS_UNKNOWN};
+        tamis_error err = TAMIS_ERROR_INIT;
+        size_t done = 0;
+        assert_int_equal(tamis_window_add(filter, hashes, times, 3, answers, &done, &err), TAMIS_E_RANGE);
+        assert_non_null(strstr(err.text, "time"));
+        assert_int_equal(done, 1);
+        assert_int_equal(answers[0], TAMIS_ABSENT);
+        assert_int_equal(answers[1], TAMIS_UNKNOWN);
+        assert_int_equal(tamis_window_newest(filter), 5);
+        assert_int_equal(filter_info(filter).added, 1);
+        tamis_filter_free(filter);
+    }
+}
+
+/* ---- growth and memory ---- */
+
+static void memory_stays_constant(void **state) {
+    const tamis_plan_options options = day_options();
+    const uint64_t per_day = model_scale(100000, 5000);
+    tamis_filter *filter = create_window(&options);
+    uint64_t memory = 0, next = 0;
+    (void)state;
+    for (int64_t day = 0; day < 30; day++) {
+        for (uint64_t i = 0; i < per_day; i++)
+            assert_int_equal(add_number(filter, next++, day * DAY + (int64_t)(i * DAY / per_day)),
+                             TAMIS_ABSENT);
+        const tamis_filter_info info = filter_info(filter);
+        if (day == 3)
+            memory = info.memory;
+        if (day > 3)
+            assert_int_equal(info.memory, memory);
+        assert_true(tamis_window_entries(filter) <= per_day * 27 / 24 + 1);
+    }
+    assert_int_equal(filter_info(filter).added, 30 * per_day);
+    tamis_filter_free(filter);
+}
+
+static void an_empty_window_is_small(void **state) {
+    const tamis_plan_options options = day_options();
+    tamis_filter *filter = create_window(&options);
+    (void)state;
+    assert_true(filter_info(filter).memory < 64 << 10);
+    tamis_filter_free(filter);
+}
+
+static void a_memory_limit_is_kept(void **state) {
+    tamis_plan_options options = day_options();
+    (void)state;
+    options.memory = 1 << 20;
+    tamis_filter *filter = create_window(&options);
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_answer answer;
+    uint64_t number = 0;
+    tamis_status status = TAMIS_OK;
+    while (status == TAMIS_OK) {
+        const tamis_hash hash = hash_of(filter, number);
+        status = tamis_window_add(filter, &hash, &(int64_t){1}, 1, &answer, NULL, &err);
+        number += status == TAMIS_OK;
+    }
+    assert_int_equal(status, TAMIS_E_FULL);
+    assert_int_equal(filter_info(filter).full, TAMIS_FULL_MEMORY);
+    assert_true(filter_info(filter).memory_peak <= 1 << 20);
+    assert_true(number > 50000);
+    for (uint64_t i = 0; i < number; i++)
+        assert_int_equal(look_up(filter, i), TAMIS_PRESENT);
+    /* Two days later there is room again. */
+    assert_int_equal(add_number(filter, number, 2 * (int64_t)DAY), TAMIS_ABSENT);
+    tamis_filter_free(filter);
+}
+
+/* ---- files ---- */
+
+static tamis_filter *filled_window(uint64_t count) {
+    tamis_plan_options options = day_options();
+    options.refresh = true;
+    tamis_filter *filter = create_window(&options);
+    for (uint64_t i = 0; i < count; i++)
+        add_number(filter, i, (int64_t)(i * DAY / count));
+    return filter;
+}
+
+static void a_file_has_all_of_a_window(void **state) {
+    test_bytes bytes = {NULL, 0, 0};
+    tamis_filter *filter = filled_window(20000), *copy = NULL, *decoded = NULL;
+    (void)state;
+    encode_filter(filter, TAMIS_FORMAT_TAMIS, &bytes);
+    assert_int_equal(tamis_filter_decode(&decoded, bytes.data, bytes.size, NULL, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
+    assert_true(tamis_filter_is_equal(decoded, filter));
+    assert_true(tamis_filter_is_equal(copy, filter));
+    assert_encodes_to(decoded, TAMIS_FORMAT_TAMIS, bytes.data, bytes.size);
+    assert_encodes_to(copy, TAMIS_FORMAT_TAMIS, bytes.data, bytes.size);
+    const tamis_plan *plan = tamis_filter_plan(decoded);
+    assert_int_equal(plan->window, DAY);
+    assert_int_equal(plan->step, HOUR);
+    assert_int_equal(plan->lateness, HOUR);
+    assert_true(plan->refresh);
+    assert_true(tamis_window_entries(decoded) > 20000 - 1);
+    for (uint64_t i = 0; i < 20000; i++)
+        assert_int_equal(look_up(decoded, i), TAMIS_PRESENT);
+    /* A copy goes its own way. */
+    add_number(copy, 1, 3 * (int64_t)DAY);
+    assert_false(tamis_filter_is_equal(copy, filter));
+    assert_int_equal(look_up(filter, 5), TAMIS_PRESENT);
+    tamis_filter_free(copy);
+    tamis_filter_free(decoded);
+    tamis_filter_free(filter);
+    bytes_clear(&bytes);
+}
+
+static void an_opened_file_is_looked_up_in_place(void **state) {
+    (void)state;
+    tamis_filter *filter = filled_window(20000), *opened = NULL;
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    scratch_make();
+    assert_int_equal(tamis_filter_save(filter, scratch("seen.tamis"), &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_open(&opened, scratch("seen.tamis"), NULL, &err), TAMIS_OK);
+    for (uint64_t i = 0; i < 20000; i++)
+        assert_int_equal(look_up(opened, i), TAMIS_PRESENT);
+    const tamis_hash hash = hash_of(opened, 1);
+    assert_int_equal(tamis_window_add(opened, &hash, &(int64_t){DAY}, 1, NULL, NULL, &err),
+                     TAMIS_E_UNSUPPORTED);
+    tamis_filter_free(opened);
+    options.writable = true;
+    assert_int_equal(tamis_filter_open(&opened, scratch("seen.tamis"), &options, &err), TAMIS_OK);
+    assert_int_equal(add_number(opened, 1, DAY), TAMIS_PRESENT);
+    assert_int_equal(add_number(opened, 20000, DAY), TAMIS_ABSENT);
+    tamis_filter_free(opened);
+    tamis_filter_free(filter);
+    scratch_remove();
+}
+
+static void damage_is_never_an_answer(void **state) {
+    test_bytes bytes = {NULL, 0, 0};
+    tamis_filter *filter = filled_window(100);
+    uint64_t random = 7;
+    (void)state;
+    encode_filter(filter, TAMIS_FORMAT_TAMIS, &bytes);
+    for (uint64_t i = 0; i < model_scale(4000, 400); i++) {
+        tamis_filter *decoded = NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        const uint64_t bit = test_below(&random, 8 * bytes.size);
+        bytes.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        const tamis_status status = tamis_filter_decode(&decoded, bytes.data, bytes.size, NULL, &err);
+        assert_true(status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT);
+        assert_null(decoded);
+        bytes.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    assert_decode_out_of_memory(bytes.data, bytes.size);
+    bytes_clear(&bytes);
+    tamis_filter_free(filter);
+}
+
+/* Returns the first byte of the section "window". */
+static unsigned char *window_section(const test_bytes *bytes) {
+    const uint64_t header_size = tamis__load32le(bytes->data + 12);
+    uint64_t pos = NATIVE_HEADER;
+    while (pos < header_size && tamis__load32le(bytes->data + pos) != NATIVE_SECTION_WINDOW)
+        pos += 8 + (tamis__load32le(bytes->data + pos + 4) + 7) / 8 * 8;
+    assert_true(pos < header_size);
+    return bytes->data + pos + 8;
+}
+
+/* A forged file has right checksums. Each field out of its range is refused, and none leads to a read outside
+ * the file. */
+static void forged_times_are_refused(void **state) {
+    static const struct {
+        int field;
+        uint64_t value;
+    } rows[] = {
+        {NATIVE_WINDOW, 0},
+        {NATIVE_WINDOW, TAMIS_WINDOW_MAX + 1},
+        {NATIVE_WINDOW, UINT64_MAX},
+        {NATIVE_WINDOW, DAY + HOUR}, /* one step more than there are counts */
+        {NATIVE_WINDOW_STEP, 0},
+        {NATIVE_WINDOW_STEP, UINT64_MAX},
+        {NATIVE_WINDOW_STEP, 1},
+        {NATIVE_WINDOW_LATENESS, UINT64_MAX},
+        {NATIVE_WINDOW_LATENESS, 4 * HOUR + 1},
+        {NATIVE_WINDOW_NEWEST, UINT64_MAX - 1},
+        {NATIVE_WINDOW_NEWEST, (uint64_t)TAMIS_TIME_MAX + 1},
+        {NATIVE_WINDOW_REFRESH, 2},
+        {NATIVE_WINDOW_COUNTS, UINT64_MAX},
+        {NATIVE_WINDOW_COUNTS + 8, 1u << 20},
+        {NATIVE_WINDOW_COUNTS + 16, 0},
+    };
+    test_bytes bytes = {NULL, 0, 0};
+    tamis_filter *filter = filled_window(100), *decoded = NULL;
+    (void)state;
+    encode_filter(filter, TAMIS_FORMAT_TAMIS, &bytes);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unsigned char *field = window_section(&bytes) + rows[i].field;
+        const uint64_t before = tamis__load64le(field);
+        tamis__store64le(field, rows[i].value);
+        tamis__store64le(bytes.data + 16, native_header_sum(bytes.data, tamis__load32le(bytes.data + 12)));
+        if (tamis_filter_decode(&decoded, bytes.data, bytes.size, NULL, NULL) != TAMIS_E_DAMAGED)
+            fail_msg("field at %d: %" PRIu64 " is not refused", rows[i].field, rows[i].value);
+        tamis__store64le(field, before);
+    }
+    tamis_filter_free(filter);
+    bytes_clear(&bytes);
+}
+
+/* ---- memory that runs out ---- */
+
+static void a_key_without_memory_is_not_counted(void **state) {
+    tamis_plan_options options = day_options();
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    (void)state;
+    assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_OK);
+    for (uint64_t n = 1;; n++) {
+        fault_memory memory = {.fail_at = n};
+        tamis_allocator allocator = fault_memory_allocator(&memory);
+        tamis_filter_options filter_options = TAMIS_FILTER_OPTIONS_INIT;
+        tamis_filter *filter = NULL;
+        filter_options.allocator = &allocator;
+        tamis_status status = tamis_filter_create(&filter, &plan, &filter_options, NULL);
+        uint64_t refused = 0;
+        for (uint64_t i = 0; i < 30000 && status == TAMIS_OK; i++) {
+            const tamis_hash hash = hash_of(filter, i);
+            tamis_answer answer = TAMIS_UNKNOWN;
+            tamis_status added = tamis_window_add(filter, &hash, &(int64_t){1}, 1, &answer, NULL, NULL);
+            if (added == TAMIS_E_NOMEM) {
+                refused++;
+                assert_int_equal(look_up(filter, i), TAMIS_ABSENT);
+                assert_int_equal(add_number(filter, i, 1), TAMIS_ABSENT);
+            }
+            assert_int_equal(look_up(filter, i), TAMIS_PRESENT);
+        }
+        assert_true(status == TAMIS_OK || (status == TAMIS_E_NOMEM && !filter));
+        tamis_filter_free(filter);
+        assert_int_equal(memory.live_blocks, 0);
+        if (memory.refused == 0)
+            break;
+        assert_true(status == TAMIS_E_NOMEM || refused == 1);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_counts_for_the_window_and_up_to_a_step_more),
+        cmocka_unit_test(a_refreshed_key_stays_as_long_as_it_comes),
+        cmocka_unit_test(late_keys_are_answered_by_their_own_time),
+        cmocka_unit_test(lookups_answer_for_the_newest_time),
+        cmocka_unit_test(old_entries_never_come_back),
+        cmocka_unit_test(the_rate_is_the_computed_one),
+        cmocka_unit_test(plans_out_of_range_are_refused),
+        cmocka_unit_test(the_default_step_is_a_24th),
+        cmocka_unit_test(what_a_window_cannot_do_is_refused),
+        cmocka_unit_test(a_wrong_time_stops_the_batch_before_it),
+        cmocka_unit_test(memory_stays_constant),
+        cmocka_unit_test(an_empty_window_is_small),
+        cmocka_unit_test(a_memory_limit_is_kept),
+        cmocka_unit_test(a_file_has_all_of_a_window),
+        cmocka_unit_test(an_opened_file_is_looked_up_in_place),
+        cmocka_unit_test(damage_is_never_an_answer),
+        cmocka_unit_test(forged_times_are_refused),
+        cmocka_unit_test(a_key_without_memory_is_not_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
