@@ -189,8 +189,11 @@ tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batc
         while (!singly && to < count && choose_writer(router, outcomes[to]) == writer)
             to++;
         const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
-        const record rec = {data, (size_t)(end - data), batch->unterminated && to == batch->count,
-                            outcomes[from], key};
+        const record rec = {.data = data,
+                            .size = (size_t)(end - data),
+                            .unterminated = batch->unterminated && to == batch->count,
+                            .outcome = outcomes[from],
+                            .key = key};
         if (writer && writer->target) {
             writer->records += count_keyed(outcomes + from, to - from);
             status = put_record(router, writer, &rec, err);
