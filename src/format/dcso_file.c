@@ -133,8 +133,11 @@ static bool has_own_probes(const dcso_header *h) {
 
 static dcso_header read_header(const uint8_t *bytes) {
     uint64_t rate = tamis__load64le(bytes + P_AT);
-    dcso_header h = {tamis__load64le(bytes + N_AT), tamis__load64le(bytes + K_AT),
-                     tamis__load64le(bytes + M_AT), tamis__load64le(bytes + COUNT_AT), 0};
+    dcso_header h = {.n = tamis__load64le(bytes + N_AT),
+                     .k = tamis__load64le(bytes + K_AT),
+                     .m = tamis__load64le(bytes + M_AT),
+                     .count = tamis__load64le(bytes + COUNT_AT),
+                     .p = 0};
     memcpy(&h.p, &rate, sizeof h.p);
     return h;
 }
@@ -261,7 +264,8 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
 
 static dcso_header make_header(const tamis_filter *filter) {
     const tamis_plan *plan = tamis_filter_plan(filter);
-    return (dcso_header){plan->capacity, plan->probes, plan->bits, filter->added, plan->fpr};
+    return (dcso_header){
+        .n = plan->capacity, .k = plan->probes, .m = plan->bits, .count = filter->added, .p = plan->fpr};
 }
 
 static tamis_status encoded_size(const tamis_filter *filter, uint64_t *size, tamis_error *err) {
@@ -308,4 +312,5 @@ static tamis_status encode(const tamis_filter *filter, const tamis__emitter *out
     return status;
 }
 
-const tamis__format tamis__format_dcso = {recognise, decode, encoded_size, encode};
+const tamis__format tamis__format_dcso = {
+    .recognise = recognise, .decode = decode, .encoded_size = encoded_size, .encode = encode};

@@ -139,7 +139,8 @@ static tamis_status decode_odd(tamis_filter **filter, const void *bytes, uint64_
                                const tamis_open_options *options, tamis_error *err) {
     const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
     tamis_format format;
-    tamis__source source = {bytes, size, "filter", false, NULL};
+    tamis__source source = {
+        .bytes = bytes, .size = size, .name = "filter", .stay = false, .block_size = NULL};
     tamis_status status = tamis__format_recognise(&source, options, &format, err);
     if (status != TAMIS_OK)
         return status;
@@ -165,7 +166,10 @@ tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint6
     options.writable = true;
     if (size > 0 && (uintptr_t)bytes % sizeof(uint64_t))
         return decode_odd(filter, bytes, size, &options, err);
-    return tamis__format_decode(filter, &(tamis__source){bytes, size, "filter", false, NULL}, &options, err);
+    return tamis__format_decode(
+        filter,
+        &(tamis__source){.bytes = bytes, .size = size, .name = "filter", .stay = false, .block_size = NULL},
+        &options, err);
 }
 
 tamis_status tamis_filter_encoded_size(const tamis_filter *filter, tamis_format number, uint64_t *size,

@@ -141,4 +141,5 @@ static tamis_status encode(const tamis_filter *filter, const tamis__emitter *out
     return status == TAMIS_OK ? tamis__bloom_bits_encode(filter, out, TAMIS__BIG_ENDIAN, err) : status;
 }
 
-const tamis__format tamis__format_guava = {recognise, decode, encoded_size, encode};
+const tamis__format tamis__format_guava = {
+    .recognise = recognise, .decode = decode, .encoded_size = encoded_size, .encode = encode};

@@ -361,8 +361,11 @@ static tamis_status read_partitions(const header *h, const section *s, sections 
         uint64_t lines = tamis__load64le(row);
         if (lines > h->field[NATIVE_body_size] / TAMIS__LINE)
             return fail_section(h, s, "names more lines than the body has", err);
-        to->parts[i] = (tamis__body_part){NULL, lines * TAMIS__LINE, tamis__load64le(row + 8),
-                                          load_real(row + 16), false};
+        to->parts[i] = (tamis__body_part){.bytes = NULL,
+                                          .size = lines * TAMIS__LINE,
+                                          .entries = tamis__load64le(row + 8),
+                                          .covered = load_real(row + 16),
+                                          .split = false};
     }
     to->part_count = count;
     return TAMIS_OK;

@@ -79,16 +79,17 @@ static const struct scheme_row {
     bool keyed;           /* accepts a secret */
     bool uniform;         /* as good as random, see tamis_scheme_is_uniform */
 } scheme_rows[] = {
-    [TAMIS_SCHEME_AUTO] = {"auto", 128, true, true, true},
-    [TAMIS_SCHEME_XXH3] = {"xxh3", 128, true, false, true},
-    [TAMIS_SCHEME_SIP] = {"sip", 128, false, true, true},
-    [TAMIS_SCHEME_GUAVA64] = {"guava64", 128, false, false, true},
-    [TAMIS_SCHEME_GUAVA32] = {"guava32", 128, false, false, true},
-    [TAMIS_SCHEME_BKDR31] = {"bkdr31", 0, false, false, false},
-    [TAMIS_SCHEME_BKDR63] = {"bkdr63", 0, false, false, false},
-    [TAMIS_SCHEME_REDISBLOOM] = {"redisbloom", 128, false, false, true},
-    [TAMIS_SCHEME_FNV_DCSO] = {"fnv-dcso", 64, false, false, true},
-    [TAMIS_SCHEME_REDISSON] = {"redisson", 128, false, false, true},
+    [TAMIS_SCHEME_AUTO] =
+        {.name = "auto", .digest_bits = 128, .seeded = true, .keyed = true, .uniform = true},
+    [TAMIS_SCHEME_XXH3] = {.name = "xxh3", .digest_bits = 128, .seeded = true, .uniform = true},
+    [TAMIS_SCHEME_SIP] = {.name = "sip", .digest_bits = 128, .keyed = true, .uniform = true},
+    [TAMIS_SCHEME_GUAVA64] = {.name = "guava64", .digest_bits = 128, .uniform = true},
+    [TAMIS_SCHEME_GUAVA32] = {.name = "guava32", .digest_bits = 128, .uniform = true},
+    [TAMIS_SCHEME_BKDR31] = {.name = "bkdr31"},
+    [TAMIS_SCHEME_BKDR63] = {.name = "bkdr63"},
+    [TAMIS_SCHEME_REDISBLOOM] = {.name = "redisbloom", .digest_bits = 128, .uniform = true},
+    [TAMIS_SCHEME_FNV_DCSO] = {.name = "fnv-dcso", .digest_bits = 64, .uniform = true},
+    [TAMIS_SCHEME_REDISSON] = {.name = "redisson", .digest_bits = 128, .uniform = true},
 };
 enum { SCHEME_COUNT = sizeof scheme_rows / sizeof *scheme_rows };
 

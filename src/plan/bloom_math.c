@@ -160,7 +160,8 @@ typedef struct bit_logs {
 } bit_logs;
 
 static bit_logs bit_logs_of(double b) {
-    return (bit_logs){b, log1p(-1 / b), log1p(-2 / b), log1p(-1 / ((b - 1) * (b - 1)))};
+    return (bit_logs){
+        .b = b, .log_a = log1p(-1 / b), .log_c = log1p(-2 / b), .spread = log1p(-1 / ((b - 1) * (b - 1)))};
 }
 
 static inline double bits_fpr(const bit_logs *l, double t, double k) {

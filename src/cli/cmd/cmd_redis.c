@@ -257,12 +257,25 @@ static tamis_status clean(const cli_args *args, tamis_error *err) {
 enum { ALIAS, CLEAN, DROP, EXPIRE, LS, UNALIAS, ACTIONS };
 
 static const cli_action actions[ACTIONS] = {
-    [ALIAS] = {"alias", 1, 1, "URI TARGET", UINT64_C(1) << CLI_OPT_LOCK_WAIT},
-    [CLEAN] = {"clean", 0, 0, "URI", UINT64_C(1) << CLI_OPT_JSON},
-    [DROP] = {"drop", 0, SIZE_MAX, "URI...", UINT64_C(1) << CLI_OPT_LOCK_WAIT},
-    [EXPIRE] = {"expire", 1, 1, "URI TIME", UINT64_C(1) << CLI_OPT_LOCK_WAIT},
-    [LS] = {"ls", 0, 0, "URI", UINT64_C(1) << CLI_OPT_JSON | UINT64_C(1) << OPT_LEFTOVER},
-    [UNALIAS] = {"unalias", 0, 0, "URI", UINT64_C(1) << CLI_OPT_LOCK_WAIT}};
+    [ALIAS] = {.name = "alias",
+               .min_operands = 1,
+               .max_operands = 1,
+               .takes = "URI TARGET",
+               .options = UINT64_C(1) << CLI_OPT_LOCK_WAIT},
+    [CLEAN] = {.name = "clean", .takes = "URI", .options = UINT64_C(1) << CLI_OPT_JSON},
+    [DROP] = {.name = "drop",
+              .max_operands = SIZE_MAX,
+              .takes = "URI...",
+              .options = UINT64_C(1) << CLI_OPT_LOCK_WAIT},
+    [EXPIRE] = {.name = "expire",
+                .min_operands = 1,
+                .max_operands = 1,
+                .takes = "URI TIME",
+                .options = UINT64_C(1) << CLI_OPT_LOCK_WAIT},
+    [LS] = {.name = "ls",
+            .takes = "URI",
+            .options = UINT64_C(1) << CLI_OPT_JSON | UINT64_C(1) << OPT_LEFTOVER},
+    [UNALIAS] = {.name = "unalias", .takes = "URI", .options = UINT64_C(1) << CLI_OPT_LOCK_WAIT}};
 
 static tamis_status (*const runs[ACTIONS])(const cli_args *args, tamis_error *err) = {
     [ALIAS] = alias, [CLEAN] = clean, [DROP] = drop, [EXPIRE] = expire, [LS] = list, [UNALIAS] = unalias};
@@ -272,7 +285,8 @@ static const char *const action_names[] = {
     [LS] = "ls",       [UNALIAS] = "unalias", [ACTIONS] = NULL};
 
 static tamis_status run_redis(const cli_args *args, bool *negative, tamis_error *err) {
-    const cli_actions known = {"redis", "redis://host:port/NAME", actions, ACTIONS};
+    const cli_actions known = {
+        .command = "redis", .uri = "redis://host:port/NAME", .all = actions, .count = ACTIONS};
     size_t action;
 
     (void)negative;

@@ -30,7 +30,7 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
         int value = option->type == CLI_FLAG ? no_argument
                     : option->optional       ? optional_argument
                                              : required_argument;
-        longs[count] = (struct option){option->name, value, NULL, LONG_BASE + (int)count};
+        longs[count] = (struct option){.name = option->name, .has_arg = value, .val = LONG_BASE + (int)count};
         if (option->letter == 0)
             continue;
         *pos++ = option->letter;
@@ -39,8 +39,8 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
     }
     *pos++ = cli_option_help.letter;
     *pos = '\0';
-    longs[count] = (struct option){cli_option_help.name, no_argument, NULL, LONG_HELP};
-    longs[count + 1] = (struct option){NULL, 0, NULL, 0};
+    longs[count] = (struct option){.name = cli_option_help.name, .has_arg = no_argument, .val = LONG_HELP};
+    longs[count + 1] = (struct option){0};
 }
 
 /* Returns the option for a result of getopt_long; NULL if the table has no such option. */

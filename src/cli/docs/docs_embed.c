@@ -35,15 +35,15 @@ static const struct {
     const char *title, *member; /* heading in the text, member of cli_manual */
     section_type type;
     bool required;
-} sections[] = {{"DESCRIPTION", "description", PARAGRAPHS, true},
-                {"NUMBERS", "numbers", PARAGRAPHS, false},
-                {"ENVIRONMENT", "environment", ENTRIES, false},
-                {"SCHEMES", "schemes", ENTRIES, false},
-                {"JSON", "json", INTRO_ENTRIES, false},
-                {"NOTES", "notes", PARAGRAPHS, false},
-                {"FILES", "files", ENTRIES, false},
-                {"EXIT STATUS", "exits", ENTRIES, true},
-                {"EXAMPLES", "examples", ENTRIES, true}};
+} sections[] = {{.title = "DESCRIPTION", .member = "description", .type = PARAGRAPHS, .required = true},
+                {.title = "NUMBERS", .member = "numbers", .type = PARAGRAPHS},
+                {.title = "ENVIRONMENT", .member = "environment", .type = ENTRIES},
+                {.title = "SCHEMES", .member = "schemes", .type = ENTRIES},
+                {.title = "JSON", .member = "json", .type = INTRO_ENTRIES},
+                {.title = "NOTES", .member = "notes", .type = PARAGRAPHS},
+                {.title = "FILES", .member = "files", .type = ENTRIES},
+                {.title = "EXIT STATUS", .member = "exits", .type = ENTRIES, .required = true},
+                {.title = "EXAMPLES", .member = "examples", .type = ENTRIES, .required = true}};
 
 enum { SECTIONS = sizeof sections / sizeof sections[0], NO_SECTION = SECTIONS };
 

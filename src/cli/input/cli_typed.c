@@ -39,7 +39,10 @@ static bool has_enough(void *context) {
 static void set_typed_source(void *context, const tamis_stream_source *source) {
     cli_typed *typed = context;
 
-    typed->next = (cli_key_position){source->input, "record", source->first, source->record_index};
+    typed->next = (cli_key_position){.input = source->input,
+                                     .word = "record",
+                                     .number = source->first,
+                                     .record_index = source->record_index};
     if (typed->inner.set_source)
         typed->inner.set_source(typed->inner.context, source);
 }
@@ -54,7 +57,7 @@ tamis_status cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_st
                              tamis_error *err) {
     memset(typed, 0, sizeof *typed);
     typed->inner = typed->service = *inner;
-    typed->next = (cli_key_position){NULL, "record", 1, NULL};
+    typed->next = (cli_key_position){.input = NULL, .word = "record", .number = 1, .record_index = NULL};
     if (cli_key_is_plain(form))
         return TAMIS_OK;
     typed->service.context = typed;

@@ -162,7 +162,7 @@ tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup,
         made->has_key_option = setup->extract->has_parts;
         if (setup->adds)
             (void)tamis_heavy_hitters_create(&made->members, NULL, NULL); /* only a remark depends on it */
-        made->next = (cli_key_position){NULL, "record", 1, NULL};
+        made->next = (cli_key_position){.input = NULL, .word = "record", .number = 1, .record_index = NULL};
         status = open_family(made, setup, plain, err);
     }
     free(plain);
@@ -269,7 +269,10 @@ void cli_family_set_source(void *context, const tamis_stream_source *source) {
     cli_family *family = context;
     const tamis_stream_service *typed = &family->typed.service;
 
-    family->next = (cli_key_position){source->input, "record", source->first, source->record_index};
+    family->next = (cli_key_position){.input = source->input,
+                                      .word = "record",
+                                      .number = source->first,
+                                      .record_index = source->record_index};
     family->records = source->records;
     if (typed->set_source)
         typed->set_source(typed->context, source);

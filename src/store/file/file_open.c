@@ -132,7 +132,8 @@ static void free_content(const content *content_read, const tamis_allocator *mem
 
 static tamis_status read_content(content *content_read, int fd, const char *path, const struct stat *st,
                                  const tamis_open_options *options, tamis_error *err) {
-    *content_read = (content){NULL, (size_t)st->st_size, false, (size_t)st->st_size};
+    *content_read = (content){
+        .bytes = NULL, .size = (size_t)st->st_size, .mapped = false, .allocated = (size_t)st->st_size};
     if (content_read->size == 0)
         return TAMIS_OK;
     if (!options->writable) {
@@ -150,7 +151,11 @@ static tamis_status read_content(content *content_read, int fd, const char *path
     const tamis__shown name = tamis__show(path);
     tamis_status status = tamis__file_read(fd, path, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
-        status = tamis__format_recognise(&(tamis__source){head, content_read->size, name.text, false, NULL},
+        status = tamis__format_recognise(&(tamis__source){.bytes = head,
+                                                          .size = content_read->size,
+                                                          .name = name.text,
+                                                          .stay = false,
+                                                          .block_size = NULL},
                                          options, &format, err);
     if (status != TAMIS_OK)
         return status;
@@ -182,15 +187,22 @@ static tamis_status load(tamis_filter **filter, int *fd, const char *path, const
     if (status == TAMIS_OK) {
         const tamis__shown name = tamis__show(path);
         const tamis__source source = {
-            content_read.bytes ? content_read.bytes : (const uint8_t *)"", content_read.size, name.text,
-            content_read.mapped, content_read.mapped || !content_read.bytes ? NULL : &content_read.allocated};
+            .bytes = content_read.bytes ? content_read.bytes : (const uint8_t *)"",
+            .size = content_read.size,
+            .name = name.text,
+            .stay = content_read.mapped,
+            .block_size = content_read.mapped || !content_read.bytes ? NULL : &content_read.allocated};
         status = tamis__format_decode(&created, &source, options, err);
     }
     if (status == TAMIS_OK && created->verifier && content_read.mapped) {
         /* Probes are spread at random, so reading ahead would be wasted. */
         (void)tamis__sys.advise(content_read.bytes, content_read.size, MADV_RANDOM);
-        created->backing = (tamis__backing){release_content,   is_unchanged, content_read.bytes,
-                                            content_read.size, *fd,          st->st_mtim};
+        created->backing = (tamis__backing){.release = release_content,
+                                            .is_same = is_unchanged,
+                                            .bytes = content_read.bytes,
+                                            .size = content_read.size,
+                                            .fd = *fd,
+                                            .modified = st->st_mtim};
         *fd = -1;
     } else {
         free_content(&content_read, options->allocator);

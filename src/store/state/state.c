@@ -63,7 +63,10 @@ bool tamis__state_is_clean(const tamis_state *state) {
 }
 
 tamis__filter_stats tamis__filter_stats_get(const tamis_filter *filter) {
-    return (tamis__filter_stats){filter->added, filter->tally.memory, filter->saturated, filter->full};
+    return (tamis__filter_stats){.added = filter->added,
+                                 .memory = filter->tally.memory,
+                                 .saturated = filter->saturated,
+                                 .full = filter->full};
 }
 
 void tamis__state_stats_set(tamis_state *state, const tamis__filter_stats *stats) {
@@ -260,12 +263,12 @@ static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
 
 static tamis_status commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
     const tamis__filter_stats filter = tamis__state_stats_get(state);
-    const state_commit next_commit = {state->last.number + 1,
-                                      state->keys,
-                                      state->size_hint,
-                                      state->notes.count,
-                                      filter.saturated ? STATE_SATURATED : 0u,
-                                      (uint32_t)filter.full};
+    const state_commit next_commit = {.number = state->last.number + 1,
+                                      .keys = state->keys,
+                                      .size_hint = state->size_hint,
+                                      .notes = state->notes.count,
+                                      .flags = filter.saturated ? STATE_SATURATED : 0u,
+                                      .full = (uint32_t)filter.full};
     state_bytes new_checkpoint = {NULL, 0, 0};
     struct stat st;
     /* After the state's directory was removed, the commit would be written to an unlinked file. */

@@ -185,7 +185,7 @@ tamis_status tamis__state_directory_list(const state_directory *directory,
                                          tamis_status (*visit)(void *context, const state_found *found,
                                                                tamis_error *err),
                                          void *context, tamis_error *err) {
-    listing l = {visit, context, TAMIS_OK, err};
+    listing l = {.visit = visit, .context = context, .status = TAMIS_OK, .err = err};
     if (tamis__sys.list(directory->path, visit_name, &l) < 0)
         return tamis__fail_file(err, directory->path, errno);
     return l.status;

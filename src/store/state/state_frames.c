@@ -165,9 +165,12 @@ tamis_status tamis__state_frames_next(state_frames *frames, state_frame *frame, 
 
 void tamis__state_commit_read(const state_frame *frame, state_commit *commit) {
     const uint8_t *from = frame->payload;
-    *commit =
-        (state_commit){tamis__load64le(from + 8),  tamis__load64le(from + 16), tamis__load64le(from + 24),
-                       tamis__load64le(from + 32), tamis__load32le(from + 40), tamis__load32le(from + 44)};
+    *commit = (state_commit){.number = tamis__load64le(from + 8),
+                             .keys = tamis__load64le(from + 16),
+                             .size_hint = tamis__load64le(from + 24),
+                             .notes = tamis__load64le(from + 32),
+                             .flags = tamis__load32le(from + 40),
+                             .full = tamis__load32le(from + 44)};
 }
 
 /* ---- after the break ---- */

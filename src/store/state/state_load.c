@@ -380,15 +380,15 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     live->bytes = state->log.synced_end;
     live->check = state->log.synced_check;
     const uint32_t processors = tamis__thread_processors();
-    const state_source source = {&state->directory,
-                                 &state->memory,
-                                 manifest,
-                                 copy.segments,
-                                 copy.segment_count,
-                                 state->hasher,
-                                 &state->last,
-                                 processors < STATE_THREADS_MAX ? processors : STATE_THREADS_MAX,
-                                 NULL};
+    const state_source source = {.directory = &state->directory,
+                                 .memory = &state->memory,
+                                 .manifest = manifest,
+                                 .segments = copy.segments,
+                                 .segment_count = copy.segment_count,
+                                 .hasher = state->hasher,
+                                 .last = &state->last,
+                                 .threads = processors < STATE_THREADS_MAX ? processors : STATE_THREADS_MAX,
+                                 .given_up = NULL};
     status = tamis__state_build(&source, &state->filter, &state->replayed, err);
     tamis__state_manifest_free(&state->memory, &copy);
     if (status == TAMIS_OK)

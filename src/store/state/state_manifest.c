@@ -95,7 +95,7 @@ void tamis__state_notes_cut(const tamis_allocator *memory, state_notes *notes, u
 void tamis__state_notes_free(const tamis_allocator *memory, state_notes *notes) {
     tamis__state_notes_cut(memory, notes, 0);
     tamis__free(memory, notes->list, notes->capacity * sizeof *notes->list);
-    *notes = (state_notes){NULL, 0, 0, 0};
+    *notes = (state_notes){0};
 }
 
 /* ---- encoding and decoding, by one list of fields ---- */
@@ -403,7 +403,7 @@ tamis_status tamis__state_manifest_read(const state_directory *directory, const 
     const state_path path = tamis__state_path(directory, "manifest");
     state_bytes bytes = {NULL, 0, 0};
     memset(manifest, 0, sizeof *manifest);
-    *notes = (state_notes){NULL, 0, 0, 0};
+    *notes = (state_notes){0};
     tamis_status status = read_whole(path.text, memory, &bytes, exists, err);
     if (status == TAMIS_OK && *exists)
         status = decode(path.text, memory, &bytes, manifest, notes, err);

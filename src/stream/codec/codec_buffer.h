@@ -15,8 +15,10 @@ typedef struct tamis__codec_buffer {
 } tamis__codec_buffer;
 
 static inline void tamis__codec_buffer_advance(tamis__codec_buffer *io, size_t consumed, size_t produced) {
-    *io = (tamis__codec_buffer){io->in + consumed, io->in_size - consumed, io->out + produced,
-                                io->out_size - produced};
+    *io = (tamis__codec_buffer){.in = io->in + consumed,
+                                .in_size = io->in_size - consumed,
+                                .out = io->out + produced,
+                                .out_size = io->out_size - produced};
 }
 
 /* Limits a size to what zlib and libbz2 accept in one call. */

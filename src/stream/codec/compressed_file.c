@@ -56,8 +56,10 @@ static tamis_status count_bytes(const input_file *p, tamis__decompressor *from, 
     size_t got;
     tamis_status status = read_fully(from, scratch, SCRATCH, &got, err);
     if (status == TAMIS_OK)
-        status = tamis__format_recognise(&(tamis__source){scratch, got, p->name.text, false, NULL},
-                                         &p->options, &format, err);
+        status = tamis__format_recognise(
+            &(tamis__source){
+                .bytes = scratch, .size = got, .name = p->name.text, .stay = false, .block_size = NULL},
+            &p->options, &format, err);
     for (*size = got; status == TAMIS_OK && got == SCRATCH; *size += got)
         status = read_fully(from, scratch, SCRATCH, &got, err);
     return status;
@@ -124,8 +126,11 @@ static tamis_status open_compressed(tamis_filter **filter, const input_file *p, 
         return tamis__fail_nomem(err, p->name.text, size);
     status = decompress_into(p, bytes, (size_t)size, err);
     if (status == TAMIS_OK)
-        status = tamis__format_decode(&made, &(tamis__source){bytes, size, p->name.text, false, &capacity},
-                                      &p->options, err);
+        status = tamis__format_decode(
+            &made,
+            &(tamis__source){
+                .bytes = bytes, .size = size, .name = p->name.text, .stay = false, .block_size = &capacity},
+            &p->options, err);
     if (capacity)
         tamis__free(memory, bytes, capacity);
     if (status == TAMIS_OK)

@@ -14,12 +14,27 @@ static const struct {
     const tamis__decoder_ops *decoder;
     const tamis__encoder *encoder;
 } compressions[TAMIS_COMPRESSIONS] = {
-    [TAMIS_COMPRESSION_NONE] = {"none", NULL, NULL, NULL},
-    [TAMIS_COMPRESSION_GZIP] = {"gzip", ".gz", &tamis__decoder_gzip, &tamis__encoder_gzip},
-    [TAMIS_COMPRESSION_ZSTD] = {"zstd", ".zst", &tamis__decoder_zstd, &tamis__encoder_zstd},
-    [TAMIS_COMPRESSION_LZ4] = {"lz4", ".lz4", &tamis__decoder_lz4, &tamis__encoder_lz4},
-    [TAMIS_COMPRESSION_XZ] = {"xz", ".xz", &tamis__decoder_xz, &tamis__encoder_xz},
-    [TAMIS_COMPRESSION_BZIP2] = {"bzip2", ".bz2", &tamis__decoder_bzip2, &tamis__encoder_bzip2},
+    [TAMIS_COMPRESSION_NONE] = {.name = "none"},
+    [TAMIS_COMPRESSION_GZIP] = {.name = "gzip",
+                                .end = ".gz",
+                                .decoder = &tamis__decoder_gzip,
+                                .encoder = &tamis__encoder_gzip},
+    [TAMIS_COMPRESSION_ZSTD] = {.name = "zstd",
+                                .end = ".zst",
+                                .decoder = &tamis__decoder_zstd,
+                                .encoder = &tamis__encoder_zstd},
+    [TAMIS_COMPRESSION_LZ4] = {.name = "lz4",
+                               .end = ".lz4",
+                               .decoder = &tamis__decoder_lz4,
+                               .encoder = &tamis__encoder_lz4},
+    [TAMIS_COMPRESSION_XZ] = {.name = "xz",
+                              .end = ".xz",
+                              .decoder = &tamis__decoder_xz,
+                              .encoder = &tamis__encoder_xz},
+    [TAMIS_COMPRESSION_BZIP2] = {.name = "bzip2",
+                                 .end = ".bz2",
+                                 .decoder = &tamis__decoder_bzip2,
+                                 .encoder = &tamis__encoder_bzip2},
 };
 
 static bool is_known(tamis_compression compression) {

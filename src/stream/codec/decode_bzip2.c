@@ -58,8 +58,12 @@ static void end_bzip2(tamis__decoder *decoder) {
     tamis__codec_free(&decoder->memory, decoder->state);
 }
 
-const tamis__decoder_ops tamis__decoder_bzip2 = {begin_bzip2, reset_bzip2,         decode_bzip2,
-                                                 end_bzip2,   TAMIS__PADDING_NONE, "bzip2 -dc"};
+const tamis__decoder_ops tamis__decoder_bzip2 = {.begin = begin_bzip2,
+                                                 .reset = reset_bzip2,
+                                                 .step = decode_bzip2,
+                                                 .end = end_bzip2,
+                                                 .padding = TAMIS__PADDING_NONE,
+                                                 .program = "bzip2 -dc"};
 
 #else
 

@@ -57,7 +57,11 @@ static void end_gzip(tamis__decoder *decoder) {
     tamis__codec_free(&decoder->memory, decoder->state);
 }
 
-const tamis__decoder_ops tamis__decoder_gzip = {begin_gzip, reset_gzip,           decode_gzip,
-                                                end_gzip,   TAMIS__PADDING_ZEROS, "gzip -dc"};
+const tamis__decoder_ops tamis__decoder_gzip = {.begin = begin_gzip,
+                                                .reset = reset_gzip,
+                                                .step = decode_gzip,
+                                                .end = end_gzip,
+                                                .padding = TAMIS__PADDING_ZEROS,
+                                                .program = "gzip -dc"};
 
 #endif

@@ -51,8 +51,12 @@ static void end_lz4(tamis__decoder *decoder) {
     LZ4F_freeDecompressionContext(decoder->state);
 }
 
-const tamis__decoder_ops tamis__decoder_lz4 = {begin_lz4, reset_lz4,           decode_lz4,
-                                               end_lz4,   TAMIS__PADDING_NONE, "lz4 -dc"};
+const tamis__decoder_ops tamis__decoder_lz4 = {.begin = begin_lz4,
+                                               .reset = reset_lz4,
+                                               .step = decode_lz4,
+                                               .end = end_lz4,
+                                               .padding = TAMIS__PADDING_NONE,
+                                               .program = "lz4 -dc"};
 
 #else
 

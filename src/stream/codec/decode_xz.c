@@ -46,7 +46,10 @@ static tamis__decode_result decode_xz(tamis__decoder *decoder, tamis__codec_buff
     stream->next_out = io->out;
     stream->avail_out = io->out_size;
     lzma_ret result = lzma_code(stream, LZMA_RUN);
-    *io = (tamis__codec_buffer){stream->next_in, stream->avail_in, stream->next_out, stream->avail_out};
+    *io = (tamis__codec_buffer){.in = stream->next_in,
+                                .in_size = stream->avail_in,
+                                .out = stream->next_out,
+                                .out_size = stream->avail_out};
     switch (result) {
     case LZMA_OK:
     case LZMA_BUF_ERROR: /* no progress was possible */
@@ -76,8 +79,12 @@ static void end_xz(tamis__decoder *decoder) {
     tamis__codec_free(&decoder->memory, own);
 }
 
-const tamis__decoder_ops tamis__decoder_xz = {
-    begin_xz, reset_xz, decode_xz, end_xz, TAMIS__PADDING_ZERO_WORDS, "xz -dc"};
+const tamis__decoder_ops tamis__decoder_xz = {.begin = begin_xz,
+                                              .reset = reset_xz,
+                                              .step = decode_xz,
+                                              .end = end_xz,
+                                              .padding = TAMIS__PADDING_ZERO_WORDS,
+                                              .program = "xz -dc"};
 
 #else
 

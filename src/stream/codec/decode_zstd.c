@@ -54,8 +54,12 @@ static void end_zstd(tamis__decoder *decoder) {
     ZSTD_freeDStream(decoder->state);
 }
 
-const tamis__decoder_ops tamis__decoder_zstd = {begin_zstd, reset_zstd,          decode_zstd,
-                                                end_zstd,   TAMIS__PADDING_NONE, "zstd --long=31 -dc"};
+const tamis__decoder_ops tamis__decoder_zstd = {.begin = begin_zstd,
+                                                .reset = reset_zstd,
+                                                .step = decode_zstd,
+                                                .end = end_zstd,
+                                                .padding = TAMIS__PADDING_NONE,
+                                                .program = "zstd --long=31 -dc"};
 
 #else
 

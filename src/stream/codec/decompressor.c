@@ -65,13 +65,21 @@ static const struct magic {
     uint8_t range_size;
     char bytes[TAMIS__MAGIC_MAX + 1];
 } magics[] = {
-    {TAMIS_COMPRESSION_GZIP, 2, 0, 0, "\x1f\x8b"},
-    {TAMIS_COMPRESSION_ZSTD, 4, 0, 0, "\x28\xb5\x2f\xfd"},
-    {TAMIS_COMPRESSION_LZ4, 4, 0, 0, "\x04\x22\x4d\x18"},
-    {TAMIS_COMPRESSION_XZ, 6, 0, 0, "\3757zXZ"},
-    {TAMIS_COMPRESSION_BZIP2, 10, 3, 8, "BZh11AY&SY"},
-    {TAMIS_COMPRESSION_BZIP2, 10, 3, 8, "BZh1\x17rE8P\x90"}, /* an empty stream, without a block */
-    {SKIPPABLE, 4, 0, 15, "\x50\x2a\x4d\x18"},
+    {.compression = TAMIS_COMPRESSION_GZIP, .size = 2, .bytes = "\x1f\x8b"},
+    {.compression = TAMIS_COMPRESSION_ZSTD, .size = 4, .bytes = "\x28\xb5\x2f\xfd"},
+    {.compression = TAMIS_COMPRESSION_LZ4, .size = 4, .bytes = "\x04\x22\x4d\x18"},
+    {.compression = TAMIS_COMPRESSION_XZ, .size = 6, .bytes = "\3757zXZ"},
+    {.compression = TAMIS_COMPRESSION_BZIP2,
+     .size = 10,
+     .range_index = 3,
+     .range_size = 8,
+     .bytes = "BZh11AY&SY"},
+    {.compression = TAMIS_COMPRESSION_BZIP2,
+     .size = 10,
+     .range_index = 3,
+     .range_size = 8,
+     .bytes = "BZh1\x17rE8P\x90"}, /* an empty stream, without a block */
+    {.compression = SKIPPABLE, .size = 4, .range_size = 15, .bytes = "\x50\x2a\x4d\x18"},
 };
 
 /* Returns how many of the bytes agree with the magic. */

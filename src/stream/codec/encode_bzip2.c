@@ -72,8 +72,14 @@ static tamis_status encode_bzip2(void *state, tamis__encode_op op, tamis__codec_
     return TAMIS_OK;
 }
 
-const tamis__encoder tamis__encoder_bzip2 = {1, LEVEL_DEFAULT, LEVEL_MAX,    sizeof(bzip2),
-                                             1, begin_bzip2,   encode_bzip2, end_bzip2};
+const tamis__encoder tamis__encoder_bzip2 = {.level_min = 1,
+                                             .level_default = LEVEL_DEFAULT,
+                                             .level_max = LEVEL_MAX,
+                                             .state_size = sizeof(bzip2),
+                                             .output_min = 1,
+                                             .begin = begin_bzip2,
+                                             .step = encode_bzip2,
+                                             .end = end_bzip2};
 
 #else
 

@@ -67,5 +67,11 @@ static void end_gzip(void *state) {
     deflateEnd(&((gzip *)state)->stream);
 }
 
-const tamis__encoder tamis__encoder_gzip = {1,    LEVEL_DEFAULT, LEVEL_MAX,   sizeof(gzip),
-                                            MARK, begin_gzip,    encode_gzip, end_gzip};
+const tamis__encoder tamis__encoder_gzip = {.level_min = 1,
+                                            .level_default = LEVEL_DEFAULT,
+                                            .level_max = LEVEL_MAX,
+                                            .state_size = sizeof(gzip),
+                                            .output_min = MARK,
+                                            .begin = begin_gzip,
+                                            .step = encode_gzip,
+                                            .end = end_gzip};

@@ -65,8 +65,14 @@ static tamis_status encode_lz4(void *state, tamis__encode_op op, tamis__codec_bu
     return TAMIS_OK;
 }
 
-const tamis__encoder tamis__encoder_lz4 = {1,    LEVEL_DEFAULT, LEVEL_MAX,  sizeof(lz4),
-                                           NEED, begin_lz4,     encode_lz4, end_lz4};
+const tamis__encoder tamis__encoder_lz4 = {.level_min = 1,
+                                           .level_default = LEVEL_DEFAULT,
+                                           .level_max = LEVEL_MAX,
+                                           .state_size = sizeof(lz4),
+                                           .output_min = NEED,
+                                           .begin = begin_lz4,
+                                           .step = encode_lz4,
+                                           .end = end_lz4};
 
 #else
 

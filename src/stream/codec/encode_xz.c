@@ -43,7 +43,10 @@ static tamis_status encode_xz(void *state, tamis__encode_op op, tamis__codec_buf
     lzma_ret result = lzma_code(stream, actions[op]);
     if (result != LZMA_OK && result != LZMA_STREAM_END)
         return tamis__encoder_fail_memory(x->memory, err);
-    *io = (tamis__codec_buffer){stream->next_in, stream->avail_in, stream->next_out, stream->avail_out};
+    *io = (tamis__codec_buffer){.in = stream->next_in,
+                                .in_size = stream->avail_in,
+                                .out = stream->next_out,
+                                .out_size = stream->avail_out};
     *done = op == TAMIS__ENCODE_CONTINUE ? io->in_size == 0 : result == LZMA_STREAM_END;
     return TAMIS_OK;
 }
@@ -52,8 +55,14 @@ static void end_xz(void *state) {
     lzma_end(&((xz *)state)->stream);
 }
 
-const tamis__encoder tamis__encoder_xz = {0, LEVEL_DEFAULT, LEVEL_MAX, sizeof(xz),
-                                          1, begin_xz,      encode_xz, end_xz};
+const tamis__encoder tamis__encoder_xz = {.level_min = 0,
+                                          .level_default = LEVEL_DEFAULT,
+                                          .level_max = LEVEL_MAX,
+                                          .state_size = sizeof(xz),
+                                          .output_min = 1,
+                                          .begin = begin_xz,
+                                          .step = encode_xz,
+                                          .end = end_xz};
 
 #else
 

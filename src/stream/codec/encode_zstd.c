@@ -34,7 +34,7 @@ static tamis_status begin_zstd(void *state, const tamis__compressor_options *opt
                                tamis__codec_memory *memory, tamis_error *err) {
     zstd *z = state;
     unsigned char none[1];
-    tamis__codec_buffer io = {none, 0, none, 0};
+    tamis__codec_buffer io = {.in = none, .in_size = 0, .out = none, .out_size = 0};
     size_t left;
     z->memory = memory;
     z->context = ZSTD_createCCtx();
@@ -58,8 +58,14 @@ static tamis_status encode_zstd(void *state, tamis__encode_op op, tamis__codec_b
     return status;
 }
 
-const tamis__encoder tamis__encoder_zstd = {1, LEVEL_DEFAULT, LEVEL_MAX,   sizeof(zstd),
-                                            1, begin_zstd,    encode_zstd, end_zstd};
+const tamis__encoder tamis__encoder_zstd = {.level_min = 1,
+                                            .level_default = LEVEL_DEFAULT,
+                                            .level_max = LEVEL_MAX,
+                                            .state_size = sizeof(zstd),
+                                            .output_min = 1,
+                                            .begin = begin_zstd,
+                                            .step = encode_zstd,
+                                            .end = end_zstd};
 
 #else
 

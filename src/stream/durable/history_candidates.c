@@ -95,7 +95,8 @@ static tamis_status keep_head(tamis__candidate *kept, int fd, off_t base, const 
     const uint64_t size = st.st_size > base ? (uint64_t)(st.st_size - base) : 0;
     const size_t size_read =
         size < TAMIS__FILE_FINGERPRINT_BYTES ? (size_t)size : TAMIS__FILE_FINGERPRINT_BYTES;
-    kept->head = (tamis__file_head){(uint64_t)st.st_dev, (uint64_t)st.st_ino, size, NULL, 0};
+    kept->head = (tamis__file_head){
+        .device = (uint64_t)st.st_dev, .inode = (uint64_t)st.st_ino, .size = size, .bytes = NULL, .count = 0};
     if (size_read == 0)
         return TAMIS_OK;
     kept->bytes = tamis__alloc(memory, size_read, 1);

@@ -124,8 +124,10 @@ static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpo
     const rest left = input_rest(in);
     const char *name = left.file.name;
     const bool header = o->header || (x && tamis_extractor_wants_header(x));
-    const struct tamis__reader_start from = {false, in->position.offset, in->position.records,
-                                             in->position.lines};
+    const struct tamis__reader_start from = {.skipped = false,
+                                             .offset = in->position.offset,
+                                             .records = in->position.records,
+                                             .lines = in->position.lines};
     const tamis__reader_setup setup = {.inputs = &name,
                                        .input_count = 1,
                                        .max_record = o->max_record,

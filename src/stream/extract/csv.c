@@ -183,7 +183,7 @@ static bool note_by_blocks(const text *t, const query *a) {
 
 tamis_status tamis__csv_find(unsigned char delimiter, tamis_key record, const size_t *columns, size_t count,
                              tamis_key *values, tamis__arena *arena, tamis__fault *fault) {
-    query a = {columns, count, 0, values};
+    query a = {.columns = columns, .count = count, .last = 0, .values = values};
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < count; i++) {
         values[i] = (tamis_key){NULL, 0};

@@ -1,6 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Parsing the texts of key parts. tamis/experimental/extract.h describes them. */
+/*
+ * Parsing the texts of key parts, "field:3" or "csv:NAME". tamis/experimental/extract.h describes the forms.
+ *
+ *     text     csv:"first ""x"""          bytes:5-8               json:/a/b
+ *              |   |                      |     | |               |    |
+ *     kind     CSV |                      BYTES | |               JSON |
+ *     rest         "first ""x"""                5-8                    /a/b
+ *     name         first "x"              from: 4; to: 8
+ *
+ * A text is split at its first colon. The word before it is the kind, and all behind it belongs to that kind,
+ * further colons included. Only `line` has no colon.
+ *
+ *     kind     what is stored                    what is checked here
+ *     ------   -------------------------------   --------------------------------------
+ *     line     nothing
+ *     field    from: number, from 1              a number and nothing behind it
+ *     bytes    from: first byte, from 0          two numbers from 1, in order;
+ *              to: end, or SIZE_MAX              the second may be left out
+ *     csv      from: number, from 1; or name     a number, a name, or a quoted name
+ *     json     rest: the pointer                 nothing: tamis__json_create parses it
+ *     regex    rest: the pattern                 not empty; PCRE2 parses it
+ *
+ * Columns by name or by number. A text of digits is a number, so a column that is named "7" in the header
+ * needs quotes: csv:"7". Quotes are also required where the eye, a shell or a list of names could take the
+ * text for something else: with a comma, a quote, or blanks at an end. The same rule decides in extract.c
+ * whether a message lists a name with quotes, so a name copied from a message is always accepted.
+ *
+ * Invariants:
+ * 1. Numbers count from 1, and 0 stands for "no number": read_number returns it for a missing or a too large
+ *    one. So every range check is one comparison with 0.
+ * 2. No text is copied, except the name of a column. It is shorter than its text, so `name_buffer` cannot
+ *    overflow.
+ * 3. Each message quotes the whole text and says what to write instead.
+ * 4. `name.data` is NULL unless the part names a column. `from` then means nothing: the header decides.
+ */
 #include "stream/extract/extract_int.h"
 
 #include <stdarg.h>

@@ -210,8 +210,11 @@ static tamis_status take_records(tamis__reader *reader, tamis_key *keys, tamis__
     *batch = empty_batch(reader, keys);
     const unsigned char *buffer = reader->into->bytes;
     const tamis__reader_setup *setup = &reader->setup;
-    tamis__split_span span = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,
-                              setup->max_record, setup->terminator};
+    tamis__split_span span = {.start = buffer + reader->start,
+                              .scan = buffer + reader->scan,
+                              .end = buffer + reader->end,
+                              .max_record = setup->max_record,
+                              .terminator = setup->terminator};
     const uint64_t begun = tamis__clock_begin(setup->split_time);
     batch->count =
         setup->csv ? tamis__split_csv(&span, setup->delimiter, &reader->csv_state, keys, setup->batch_size)
@@ -357,8 +360,12 @@ static tamis_status detect_compression(tamis__reader *reader, tamis_error *err) 
             "%s: is compressed with %s, and a compressed file cannot be followed; follow a plain one, "
             "or read it once, without following",
             tamis__show(reader->name).text, tamis_compression_name(compression));
-    tamis__decompressor_setup setup = {reader->fd, reader->name, &reader->file_counted,
-                                       begun,      size,         &reader->memory};
+    tamis__decompressor_setup setup = {.fd = reader->fd,
+                                       .name = reader->name,
+                                       .records = &reader->file_counted,
+                                       .begun = begun,
+                                       .begun_size = size,
+                                       .memory = &reader->memory};
     reader->end = reader->scan = reader->start;
     return tamis__decompressor_create(&reader->decompressor, &setup, err);
 }

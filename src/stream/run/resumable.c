@@ -136,8 +136,11 @@ static tamis_status check_header(resumable *c, const char *input, tamis_error *e
 static tamis_status on_input_begun(void *context, const tamis__record_batch *batch, tamis_error *err) {
     resumable *c = context;
     if (batch->count == 0) /* the batch had only the header */
-        c->durable.live.inputs[tamis__reader_input(&c->run->reader)].prefix = (struct tamis__input_position){
-            batch->offset, batch->first - 1, batch->line - 1, batch->unterminated};
+        c->durable.live.inputs[tamis__reader_input(&c->run->reader)].prefix =
+            (struct tamis__input_position){.offset = batch->offset,
+                                           .records = batch->first - 1,
+                                           .lines = batch->line - 1,
+                                           .unterminated = batch->unterminated};
     return check_header(c, batch->input, err);
 }
 
@@ -166,8 +169,10 @@ static void advance_positions(resumable *c, const tamis__item *item) {
         finish_empty_inputs(live, item->input - 1);
     live->input = item->input;
     live->inputs[item->input].position = (struct tamis__input_position){
-        batch->offset + (uint64_t)(batch->end - batch->begin), batch->first - 1 + batch->count,
-        batch->line - 1 + tamis__count_byte(batch->begin, batch->end, '\n'), batch->unterminated};
+        .offset = batch->offset + (uint64_t)(batch->end - batch->begin),
+        .records = batch->first - 1 + batch->count,
+        .lines = batch->line - 1 + tamis__count_byte(batch->begin, batch->end, '\n'),
+        .unterminated = batch->unterminated};
     c->bytes_done = item->bytes_done;
     c->uncommitted = true;
 }
@@ -296,8 +301,10 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
         return tamis__fail_nomem(err, "stream", size);
     for (size_t i = 0; i < live->input_count; i++) {
         const struct tamis__input_position *position = &live->inputs[i].position;
-        c->from[i] = (struct tamis__reader_start){live->inputs[i].skipped, position->offset,
-                                                  position->records, position->lines};
+        c->from[i] = (struct tamis__reader_start){.skipped = live->inputs[i].skipped,
+                                                  .offset = position->offset,
+                                                  .records = position->records,
+                                                  .lines = position->lines};
     }
     setup.defers_unterminated = c->commits.defer_unterminated;
     setup.opened = on_input_opened;

@@ -1,4 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Routing: writes each record of a batch to the output that its outcome demands.
+ *
+ *     outcome         output if unmarked              output if marked                mark of a service
+ *     -------------   -----------------------------   -----------------------------   -----------------
+ *     TAMIS_ABSENT    first occurrences               first occurrences               yes
+ *     TAMIS_UNKNOWN   first occurrences               first occurrences               yes
+ *     TAMIS_PRESENT   duplicates                      first occurrences               yes
+ *     no key          first occurrences, or dropped   first occurrences, or dropped   no
+ *     malformed       first occurrences, or dropped   first occurrences, or dropped   no
+ *
+ * An unknown answer counts as a first occurrence: a duplicate that is printed does less harm than a first
+ * occurrence that is not. The policies `missing` and `malformed` decide about the last two rows. A policy
+ * that fails has ended the run before the record gets here. An output without a target drops its records.
+ *
+ * Forms of a record, from left to right:
+ *
+ *     unmarked            {"id":7}
+ *     column              1 TAB {"id":7}           1: absent, 0: present, -: any other outcome
+ *     member              {"id":7,"fresh":true}    true: absent, false: present, null: any other outcome
+ *     mark of a service   bytes of the service, then one of the forms above
+ *     header              NAME TAB header          if there is a column or a mark of a service
+ *
+ * Runs of records. The records of a batch are consecutive in memory, each with its terminator. So several
+ * records with the same output are one piece of memory, and unmarked output is written in such pieces:
+ *
+ *     batch      | a | b | c | d | e | f |      a b, e f: first occurrences; c d: duplicates
+ *     writes     |- 1 -| |- 2 -| |- 3 -|
+ *
+ * If few records are duplicates, a write carries many records. Marked records are written singly.
+ *
+ * Invariants:
+ * 1. An output has its records in the order of the inputs: the loop over the batch has no other order.
+ * 2. A record is written unchanged, apart from its mark. A malformed record gets no member, and neither does
+ *    a record that does not end with a brace.
+ * 3. The index that the service's mark gets counts only records with a key, as its query did.
+ * 4. Header and byte order mark go to every output, except to one that already has a header: an appended one.
+ */
 #include "stream/run/route.h"
 
 #include <stdio.h>
@@ -153,8 +192,11 @@ tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batc
         while (!singly && to < count && choose_writer(router, outcomes[to]) == writer)
             to++;
         const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
-        const record rec = {data, (size_t)(end - data), batch->unterminated && to == batch->count,
-                            outcomes[from], key};
+        const record rec = {.data = data,
+                            .size = (size_t)(end - data),
+                            .unterminated = batch->unterminated && to == batch->count,
+                            .outcome = outcomes[from],
+                            .key = key};
         if (writer && writer->target) {
             writer->records += count_keyed(outcomes + from, to - from);
             status = put_record(router, writer, &rec, err);

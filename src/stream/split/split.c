@@ -45,7 +45,8 @@ bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t
 size_t tamis__split(tamis__split_span *span, tamis_key *keys, size_t capacity) {
     const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
     const unsigned char *scan = span->scan, *end = span->end;
-    tamis__cutting c = {span->start, keys, 0, capacity, span->max_record};
+    tamis__cutting c = {
+        .start = span->start, .keys = keys, .count = 0, .capacity = capacity, .max_record = span->max_record};
     uint32_t ends[ENDS_AT_ONCE + TAMIS__FIND_SLACK];
     bool goes_on = capacity > 0;
     while (goes_on && scan < end) {

@@ -141,7 +141,11 @@ static bool cut_blocks(tamis__cutting *c, const struct tamis__stream_kernels *ke
     size_t done = 0; /* blocks that are already cut; `ends` of the later ones wait */
     for (size_t i = 0; i < m->count; i++) {
         const unsigned char *bytes = m->bytes + i * TAMIS__BYTE_MASK_SIZE;
-        const block b = {bytes, m->size, m->masks[i], span->terminator, delimiter};
+        const block b = {.bytes = bytes,
+                         .size = m->size,
+                         .masks = m->masks[i],
+                         .terminator = span->terminator,
+                         .delimiter = delimiter};
         if (scan_block(&b, state, &ends[i]))
             continue;
         if (!cut_ends(c, kernels, m->bytes + done * TAMIS__BYTE_MASK_SIZE, ends + done, i - done) ||
@@ -156,7 +160,8 @@ size_t tamis__split_csv(tamis__split_span *span, unsigned char delimiter, uint8_
                         size_t capacity) {
     const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
     const unsigned char *scan = span->scan, *end = span->end;
-    tamis__cutting c = {span->start, keys, 0, capacity, span->max_record};
+    tamis__cutting c = {
+        .start = span->start, .keys = keys, .count = 0, .capacity = capacity, .max_record = span->max_record};
     block_masks m;
     bool cuts = capacity > 0;
     while (cuts && scan < end) {

@@ -130,8 +130,12 @@ static tamis_status open_held(add_run *run, tamis_error *err) {
     file.form = config->stream.form;
     if (config->is_family)
         status = cli_family_open(&run->family,
-                                 &(cli_family_setup){config->filter, &config->stream.extract, true,
-                                                     config->trace, config->stream.form, given},
+                                 &(cli_family_setup){.uri = config->filter,
+                                                     .extract = &config->stream.extract,
+                                                     .adds = true,
+                                                     .trace = config->trace,
+                                                     .form = config->stream.form,
+                                                     .secret = given},
                                  err);
     else
         status = cli_filter_hold(&run->lock, &run->filter, &file, config->lock_wait, &run->compression, err);

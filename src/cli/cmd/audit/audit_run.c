@@ -58,8 +58,10 @@ static void note_missing(audit *run, const tamis_key *key, cli_key_position posi
 }
 
 static void note_source(void *context, const tamis_stream_source *source) {
-    ((key_reader *)context)->next =
-        (cli_key_position){source->input, "record", source->first, source->record_index};
+    ((key_reader *)context)->next = (cli_key_position){.input = source->input,
+                                                       .word = "record",
+                                                       .number = source->first,
+                                                       .record_index = source->record_index};
 }
 
 /* The query function of the stream that reads the user's keys. Makes keys of the texts itself, because a

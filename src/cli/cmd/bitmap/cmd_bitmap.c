@@ -149,11 +149,15 @@ enum { SET, GET, COUNT, POS, OP, ACTIONS };
 #define RANGE (UINT64_C(1) << OPT_BYTES | UINT64_C(1) << OPT_BITS)
 
 static const cli_action actions[ACTIONS] = {
-    [SET] = {"set", 0, SIZE_MAX, "URI [OFFSET[=0|1]...]", QUIET},
-    [GET] = {"get", 0, SIZE_MAX, "URI [OFFSET...]", 0},
-    [COUNT] = {"count", 0, 0, "URI", RANGE},
-    [POS] = {"pos", 1, 1, "URI 0|1", RANGE},
-    [OP] = {"op", 2, SIZE_MAX, "URI and|or|xor|not SOURCE...", QUIET}};
+    [SET] = {.name = "set", .max_operands = SIZE_MAX, .takes = "URI [OFFSET[=0|1]...]", .options = QUIET},
+    [GET] = {.name = "get", .max_operands = SIZE_MAX, .takes = "URI [OFFSET...]"},
+    [COUNT] = {.name = "count", .takes = "URI", .options = RANGE},
+    [POS] = {.name = "pos", .min_operands = 1, .max_operands = 1, .takes = "URI 0|1", .options = RANGE},
+    [OP] = {.name = "op",
+            .min_operands = 2,
+            .max_operands = SIZE_MAX,
+            .takes = "URI and|or|xor|not SOURCE...",
+            .options = QUIET}};
 
 static tamis_status (*const runs[ACTIONS])(bitmap_run *run, tamis_error *err) = {
     [SET] = set, [GET] = get, [COUNT] = count, [POS] = pos, [OP] = op};
@@ -162,7 +166,8 @@ static const char *const action_names[] = {
     [SET] = "set", [GET] = "get", [COUNT] = "count", [POS] = "pos", [OP] = "op", [ACTIONS] = NULL};
 
 static tamis_status run_bitmap(const cli_args *args, bool *negative, tamis_error *err) {
-    const cli_actions known = {"bitmap", "redis://host:port/KEY", actions, ACTIONS};
+    const cli_actions known = {
+        .command = "bitmap", .uri = "redis://host:port/KEY", .all = actions, .count = ACTIONS};
     bitmap_run run = {.args = args};
     size_t action;
     tamis_status status;

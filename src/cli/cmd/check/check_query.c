@@ -143,8 +143,12 @@ static void order_rows(check_query *query) {
 
 static tamis_status open_family(check_query *query, const cli_secret *secrets, tamis_error *err) {
     const check_config *config = query->config;
-    const cli_family_setup setup = {config->filters[0], &config->stream.extract, false,
-                                    config->trace,      config->stream.form,     secrets};
+    const cli_family_setup setup = {.uri = config->filters[0],
+                                    .extract = &config->stream.extract,
+                                    .adds = false,
+                                    .trace = config->trace,
+                                    .form = config->stream.form,
+                                    .secret = secrets};
 
     return cli_family_open(&query->family, &setup, err);
 }
@@ -215,7 +219,7 @@ static tamis_status reserve_rows(check_query *query, size_t count, tamis_error *
 static tamis_status query_lines(check_query *query, const tamis_key *records, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
     const tamis_filter_set set = {query->filters + query->whole_count, query->count - query->whole_count};
-    const cli_key_position no_position = {NULL, "record", 1, NULL};
+    const cli_key_position no_position = {.input = NULL, .word = "record", .number = 1, .record_index = NULL};
     tamis_answer *any = query->rows + query->count * count;
     const tamis_key *lines;
     size_t made;

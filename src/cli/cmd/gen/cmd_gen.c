@@ -82,7 +82,7 @@ static tamis_status generate(const gen_config *config, const gen_source *source,
 }
 
 static tamis_status run_gen(const cli_args *args, bool *negative, tamis_error *err) {
-    gen_config config = {NULL, 0, 0, 0};
+    gen_config config = {0};
     gen_source *source;
     char *buffer;
     tamis_status status;

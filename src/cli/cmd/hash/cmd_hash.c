@@ -179,7 +179,7 @@ static tamis_status answer_operand(hash_run *run, cli_typed *typed, const char *
     tamis_answer answer;
     size_t done;
 
-    typed->next = (cli_key_position){NULL, "key", number, NULL};
+    typed->next = (cli_key_position){.input = NULL, .word = "key", .number = number, .record_index = NULL};
     run->summary.stats.records++;
     if (extractor) {
         if (tamis_extractor_extract(extractor, &key, 1, &found, err) != TAMIS_OK)

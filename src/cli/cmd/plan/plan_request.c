@@ -1,4 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * From the five numbers of `tamis plan` to the options of the library.
+ *
+ * Records n, rate f, memory M, bits a record b and probes k depend on each other. The user gives some of
+ * them, in any combination. The library takes n, f, M and k, and finds the best filter in two ways:
+ * tamis_plan_make, for a given rate, and tamis_plan_fit, for a given memory.
+ *
+ *     given       n           f             M           library
+ *     ---------   ---------   -----------   ---------   -----------------------------
+ *     nothing     unknown     1e-9                      make: a filter that grows
+ *     f           unknown     given                     make: a filter that grows
+ *     n           given       1e-9                      make
+ *     n f         given       given                     make
+ *     n k         given       2^-k                      make
+ *     n M         given       lowest        given       fit
+ *     n f M       given       given         limit       make
+ *     M           most        1e-9          given       fit
+ *     f M         most        given         given       fit
+ *     k M         most        2^-k          given       fit
+ *     b M         8 M / b     lowest        given       fit
+ *     f b M       8 M / b     given         given       make
+ *     n b         given       lowest        n b / 8     fit
+ *     n f b       given       given         n b / 8     make
+ *     n M b       given       lowest        n b / 8     fit; an error if M is less
+ *     n f M b     given       given         the less    make
+ *
+ * With half of the bits set, an absent key passes k probes with probability 2^-k. In other combinations k is
+ * passed on and decides nothing else. With neither n nor M, but with b or with f and k, plan_record.c plans
+ * for one record of many. k alone is an error.
+ *
+ * The steps of plan_request_solve: check, turn b into n or M (derive_expect, derive_memory), choose the rate
+ * and the function (derive_rate). So b never reaches the library.
+ *
+ * Messages. If the library finds too little memory, its message names a limit that the user may not have
+ * given: M came from b. plan_request_name_limit then names --bits-per-key, and how many bits would do.
+ *
+ * Invariants:
+ * 1. plan_options.memory is the lower of the given limit and the derived one, so one check covers both.
+ * 2. `sources` tells for each number whether it was given, derived or the default. The output shows it.
+ * 3. The plan keeps all numbers that were given, M and b as upper limits. A contradiction is an error.
+ */
 #include "cli/cmd/plan/plan_request.h"
 
 #include <inttypes.h>

@@ -1,4 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The table of `tamis plan`: what each kind of filter would cost, and which one is chosen.
+ *
+ *     records   1,000,000 distinct                        print_head: the numbers that make the plan,
+ *     rate      ...                                       and the choice with its reason
+ *     choice    blocked: ...
+ *
+ *       kind   bits/key   memory   per key   lines   rate
+ *     * ...                                     chosen    print_row, one for each kind but auto
+ *       ...                                     note      why the kind is impossible or does not fit
+ *
+ *     memory: of the filter, at its peak; ...             print_notes: columns and alternatives
+ *
+ * The table is computed first (plan_table_make) and then printed as text or as JSON. Both show the same
+ * numbers, and printing computes no plan.
+ *
+ * A row is a plan for its kind. The chosen plan is made apart, with the kind of the request, by the library:
+ * this file has no rule for choosing. It only marks the row of the chosen kind.
+ *
+ * Memory limits. For a given rate, a row is planned without the limit and then compared with it. So the user
+ * sees by how much a kind exceeds the limit. With `fit` the limit is what the plan is made from, and all rows
+ * get the same memory; they differ in rate or, without --expect, in the number of records.
+ *
+ * "Nearly". With `fit` the library prefers a kind that reads fewer cache lines, if it is only a little worse.
+ * Another row then has a lower rate or more records, and the head says "nearly the least" (is_nearly).
+ *
+ * Alternatives below the table: a growing filter in the same memory, and a plain hash set for few records.
+ * A hash set has no wrong answers, and with few records its size does not matter.
+ *
+ * Invariants:
+ * 1. `plan` of a row is valid if the row is possible. `note` says why a row is impossible or does not fit.
+ * 2. `chosen` is valid if `decided` is set, and its kind is never auto.
+ * 3. The rows are valid even if no kind can be chosen: the table then shows why, and the command fails.
+ */
 #include "cli/cmd/plan/plan_table.h"
 
 #include <inttypes.h>

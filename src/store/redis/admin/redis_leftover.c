@@ -509,7 +509,10 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
     snprintf(ctx->rf.uri->shown_name, sizeof ctx->rf.uri->shown_name, "%s", ctx->pattern_shown);
     if (status == TAMIS_OK)
         status = tamis__leftover_members(
-            &ctx->rf, &(tamis__leftover_report){ctx->sink, ctx->context, ctx->removes, &ctx->denied}, err);
+            &ctx->rf,
+            &(tamis__leftover_report){
+                .sink = ctx->sink, .context = ctx->context, .removes = ctx->removes, .denied = &ctx->denied},
+            err);
     if (status == TAMIS_OK)
         warn_left_out(ctx, err);
     tamis__free(&ctx->rf.redis->allocator, ctx->hashes, ctx->hash_capacity * sizeof *ctx->hashes);

@@ -108,7 +108,12 @@ static tamis_status scan_layout(listing *list, const tamis__layout *layout, cons
     list->before = before;
     list->behind = behind;
     list->suffix = strlen(suffix);
-    const tamis__scan scan = {pattern, size, type, take_key, list, .slot_suffix = list->suffix};
+    const tamis__scan scan = {.pattern = pattern,
+                              .pattern_size = size,
+                              .type = type,
+                              .add_key = take_key,
+                              .context = list,
+                              .slot_suffix = list->suffix};
     return tamis__redis_scan(list->rf.redis, &scan, err);
 }
 

@@ -239,7 +239,7 @@ tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_redis_bitma
     TAMIS__NEED(target, err);
     TAMIS__NEED_IF(count, sources, err);
     const tamis_allocator *allocator = &target->allocator;
-    combining ctx = {target, NULL, count, op};
+    combining ctx = {.target = target, .sources = NULL, .count = count, .op = op};
     uint64_t bytes = 0;
     tamis_status status = check_operation(target, op, count, err);
     if (status != TAMIS_OK)

@@ -295,16 +295,16 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
         const char *scheme;
         tamis__redis_kind kind;
         bool is_socket, has_tls;
-    } schemes[] = {{"redis://", TAMIS__REDIS_ONE, false, false},
-                   {"rediss://", TAMIS__REDIS_ONE, false, true},
-                   {"redis+unix://", TAMIS__REDIS_ONE, true, false},
-                   {"redis+shard://", TAMIS__REDIS_SHARD, false, false},
-                   {"redis+cluster://", TAMIS__REDIS_CLUSTER, false, false},
-                   {"redis+sentinel://", TAMIS__REDIS_SENTINEL, false, false},
-                   {"rediss+shard://", TAMIS__REDIS_SHARD, false, true},
-                   {"rediss+cluster://", TAMIS__REDIS_CLUSTER, false, true},
-                   {"rediss+sentinel://", TAMIS__REDIS_SENTINEL, false, true},
-                   {"codis+zk://", TAMIS__REDIS_CODIS, false, false}};
+    } schemes[] = {{.scheme = "redis://", .kind = TAMIS__REDIS_ONE},
+                   {.scheme = "rediss://", .kind = TAMIS__REDIS_ONE, .has_tls = true},
+                   {.scheme = "redis+unix://", .kind = TAMIS__REDIS_ONE, .is_socket = true},
+                   {.scheme = "redis+shard://", .kind = TAMIS__REDIS_SHARD},
+                   {.scheme = "redis+cluster://", .kind = TAMIS__REDIS_CLUSTER},
+                   {.scheme = "redis+sentinel://", .kind = TAMIS__REDIS_SENTINEL},
+                   {.scheme = "rediss+shard://", .kind = TAMIS__REDIS_SHARD, .has_tls = true},
+                   {.scheme = "rediss+cluster://", .kind = TAMIS__REDIS_CLUSTER, .has_tls = true},
+                   {.scheme = "rediss+sentinel://", .kind = TAMIS__REDIS_SENTINEL, .has_tls = true},
+                   {.scheme = "codis+zk://", .kind = TAMIS__REDIS_CODIS}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
     tamis_status status = init_uri(uri, text, false, allocator, err);

@@ -233,7 +233,10 @@ static tamis_status query_pairs(tamis_redis_family *family, const tamis_redis_pa
         if (count_now > 0)
             status = tamis__redis_query_members(
                 family->filter, &(tamis__key_batch){collected_keys->keys, collected_keys->hashes, count_now},
-                &(tamis__members){family->names, collected_keys->names, members, collected_keys->member_of},
+                &(tamis__members){.hasher = family->names,
+                                  .names = collected_keys->names,
+                                  .count = members,
+                                  .member_of = collected_keys->member_of},
                 adds, answers ? answers + pairs_done : NULL, &answered, err);
         pairs_done += answered;
         if (done)

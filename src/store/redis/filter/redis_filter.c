@@ -64,7 +64,8 @@ static void destroy(tamis_filter *filter) {
     tamis__free(&filter->allocator, rf, sizeof *rf);
 }
 
-static const tamis__remote remote = {add, tamis__redis_contains, estimate, clear, destroy};
+static const tamis__remote remote = {
+    .add = add, .contains = tamis__redis_contains, .estimate = estimate, .clear = clear, .destroy = destroy};
 
 /* ---- opening ---- */
 

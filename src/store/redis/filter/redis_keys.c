@@ -192,7 +192,12 @@ static tamis_status take_range(void *context, size_t i, const tamis__reply *repl
 tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tamis__bytes_of *bytes_of,
                                 uint64_t *ones, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
-    counting ctx = {filter, rf, bytes_of, bytes, (size_t)((bytes + RANGE - 1) / RANGE), 0};
+    counting ctx = {.filter = filter,
+                    .rf = rf,
+                    .bytes_of = bytes_of,
+                    .bytes = bytes,
+                    .ranges = (size_t)((bytes + RANGE - 1) / RANGE),
+                    .ones = 0};
     const tamis__requests requests = {.count = tamis__redis_all_keys(rf) * ctx.ranges,
                                       .context = &ctx,
                                       .put_command = put_range,

@@ -1,4 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The trace of a batch: which server answered for which bits of an element, and how long that took.
+ *
+ * A traced batch sends the same commands as any other, so a trace costs no round trip. Sending and receiving
+ * leave notes, and the report is made from them when the answers are final:
+ *
+ *     tamis__trace_begin         one block of memory for the batch
+ *     tamis__trace_put           command of a probe group is put: server and time
+ *     tamis__trace_take_reply    its reply is read: duration, and bits in the order of the probes
+ *     tamis__trace_report        for each answered element, in order: calls the tracer
+ *     tamis__trace_free
+ *
+ * The block, for n elements with at most g probe groups and k probes each:
+ *
+ *     | tamis__trace | entries: n * g | parts: g | names: g * TAMIS__REDIS_KEY | bits: n * k |
+ *     | report: one  | notes: all     | report of one element                  | notes: all  |
+ *
+ * A report groups the bits by Redis key. Example with k = 4 and two Redis keys:
+ *
+ *     probe        0    1    2    3          part 0, key A           part 1, key B
+ *     Redis key    A    B    A    B          offsets  p0 p2          offsets  p1 p3
+ *     bit          1    0    1    1          bits      1  1          bits      0  1
+ *
+ * Why not report each reply as it comes: replies of several servers come in any order. A command that lost
+ * its connection is sent again. And a batch that met a replaced filter is sent again as a whole; its first
+ * answers must not be seen.
+ *
+ * Invariants:
+ * 1. Only answered elements are reported. All of their commands have a reply, so all of their notes are set.
+ * 2. If a command is sent more than once, server and time are those of the last sending, whose reply counts.
+ *    The bits are those that the reply shows. Thus an add that was repeated may find its own bits.
+ * 3. Each array of the block needs at most the alignment of the one before it, so no gap is needed.
+ * 4. `parts`, `names`, `offsets` and `found` hold one element. They are valid during the call of the tracer.
+ */
 #include "store/redis/filter/redis_batch.h"
 
 #include "base/memory.h"

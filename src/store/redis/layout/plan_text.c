@@ -85,14 +85,17 @@ typedef struct number {
 } number;
 
 static const number numbers[] = {
-    {"layout", offsetof(tamis__parsed_plan, layout), 1, 2},
-    {"seed", offsetof(tamis__parsed_plan, seed), 0, UINT64_MAX},
-    {"secret", offsetof(tamis__parsed_plan, secret), 0, 0},
-    {"bits", offsetof(tamis__parsed_plan, bits), BLOCK_BITS, TAMIS_BITS_MAX},
-    {"probes", offsetof(tamis__parsed_plan, probes), 1, TAMIS_PROBES_MAX},
-    {"partition", offsetof(tamis__parsed_plan, partition), 1, TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK - 1},
-    {"expect", offsetof(tamis__parsed_plan, expect), 1, TAMIS_EXPECT_MAX},
-    {"generation", offsetof(tamis__parsed_plan, generation), 0, 0}};
+    {.name = "layout", .to = offsetof(tamis__parsed_plan, layout), .min = 1, .max = 2},
+    {.name = "seed", .to = offsetof(tamis__parsed_plan, seed), .min = 0, .max = UINT64_MAX},
+    {.name = "secret", .to = offsetof(tamis__parsed_plan, secret), .min = 0, .max = 0},
+    {.name = "bits", .to = offsetof(tamis__parsed_plan, bits), .min = BLOCK_BITS, .max = TAMIS_BITS_MAX},
+    {.name = "probes", .to = offsetof(tamis__parsed_plan, probes), .min = 1, .max = TAMIS_PROBES_MAX},
+    {.name = "partition",
+     .to = offsetof(tamis__parsed_plan, partition),
+     .min = 1,
+     .max = TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK - 1},
+    {.name = "expect", .to = offsetof(tamis__parsed_plan, expect), .min = 1, .max = TAMIS_EXPECT_MAX},
+    {.name = "generation", .to = offsetof(tamis__parsed_plan, generation), .min = 0, .max = 0}};
 
 enum { NUMBERS = sizeof numbers / sizeof *numbers, SECRET = 2 /* index of the only optional number */ };
 

@@ -171,7 +171,7 @@ static tamis_status take_fields(void *context, size_t i, const tamis__reply *rep
 static tamis_status read_config(const tamis__redis_filter *rf, const char *filter, size_t size,
                                 tamis__config *config, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
-    config_query query = {rf, name, hash_name(filter, size, name), config};
+    config_query query = {.rf = rf, .name = name, .size = hash_name(filter, size, name), .to = config};
     const tamis__requests requests = {.count = 1,
                                       .context = &query,
                                       .put_command = put_query,

@@ -1,7 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The pipelines of a run: commands in flight, retries, failures and connections. redis_run.c has the
- * picture. */
+/*
+ * The pipelines of a run: commands in flight, retries, failures and connections. redis_run.c puts commands
+ * and takes replies, and has the picture of the whole. This file has what survives a lost connection.
+ *
+ * A pipeline belongs to one server. It is made at the first command for that server and stays until the run
+ * ends; its connection comes and goes:
+ *
+ *                     connect                                 all replies are there
+ *     no connection -----------> connected, replies pending ------------------------> connected, idle
+ *        ^     ^                         |                                               |
+ *        |     +------ pause <-----------+ lost: pending commands go to `retries`        |
+ *        +-------------------------------------------------------------------------------+ released
+ *
+ * Commands are numbers. `pending` is a ring of the commands whose replies are outstanding, oldest first.
+ * ASKING, which precedes a command redirected by ASK, has an entry too, because it also has a reply:
+ *
+ *     pending   . . | 17 | ASKING | 18 | 23 | . . .      count = 4
+ *                     ^ first: next reply     ^ next command
+ *
+ * Failures. A lost connection is not an error of the run. Whether the server carried out the pending commands
+ * is unknown, so they are marked in `sent`, and put again in the order of their numbers. The pipeline
+ * pauses before it connects again: longer with each try, and at random, so that many clients do not return at
+ * once. A server that says READONLY is treated in the same way, once all its replies are there. The run fails
+ * if a server that has never replied cannot be reached, if patience ends, or after an error of another kind.
+ *
+ * Limits keep a pipeline from filling buffers while nobody reads: TAMIS__WINDOW commands in flight, or
+ * CODIS_WINDOW to a proxy. No command is put while UNSENT_MAX bytes wait for the socket.
+ *
+ * Permits. A connected pipeline holds one of the `connections` permits of its server. A run with several
+ * servers needs several permits, and two runs could wait for each other's. So a run that has to wait first
+ * reads its outstanding replies and releases its other permits.
+ *
+ * Invariants:
+ * 1. A pipeline holds a permit if and only if it has a connection.
+ * 2. `pending` is empty without a connection.
+ * 3. `retries` is sorted by command number.
+ * 4. A connection that may still receive replies is closed, never returned to the pool.
+ * 5. A connection that is given up before WAIT confirmed its writes sets `unconfirmed` of the requests.
+ */
 #include "store/redis/request/redis_pipeline.h"
 
 #include <errno.h>

@@ -88,12 +88,16 @@ static tamis_status find_or_make(tamis_redis *redis, const node_key *wanted, tam
 
 tamis_status tamis__redis_node(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
                                tamis__node **node, tamis_error *err) {
-    return find_or_make(redis, &(node_key){host, host_size, port, false}, node, err);
+    return find_or_make(redis,
+                        &(node_key){.host = host, .host_size = host_size, .port = port, .is_sentinel = false},
+                        node, err);
 }
 
 tamis_status tamis__redis_sentinel(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
                                    tamis__node **node, tamis_error *err) {
-    return find_or_make(redis, &(node_key){host, host_size, port, true}, node, err);
+    return find_or_make(redis,
+                        &(node_key){.host = host, .host_size = host_size, .port = port, .is_sentinel = true},
+                        node, err);
 }
 
 void tamis__redis_free_nodes(tamis_redis *redis) {

@@ -1,6 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Opening and closing a tamis_redis: parameters of its URI, its first nodes, and the first replies. */
+/*
+ * Opening and closing a tamis_redis: the servers of a URI.
+ *
+ *     tamis_redis_open
+ *       parse the URI         redis_uri.c       no name of a filter may follow
+ *       create                                  parameters, TLS context, first nodes; no Redis is contacted
+ *       check_used            redis_uri.c       a parameter that nothing read is refused
+ *       reach_in_time                           first replies, repeated until connect_wait ends
+ *
+ * A filter or a bitmap may be opened by one URI of server and name (tamis__redis_find). That only parses and
+ * creates: the caller reads parameters of its own before check_used, and its first command connects.
+ *
+ * The addresses of a URI become nodes, and the kind decides what the nodes are and where the slot map comes
+ * from:
+ *
+ *     URI                 nodes at first     slot map             reach_all
+ *     -----------------   ----------------   ------------------   ---------------------------------
+ *     redis://            the server         fixed                PING
+ *     redis+shard://      all servers        fixed, in order      PING to each
+ *     redis+cluster://    some servers       learned from one     the query for the map
+ *     redis+sentinel://   the sentinels      learned from one     the query for the master
+ *     codis+zk://         none               one proxy a map      ZooKeeper, then a connection to a proxy
+ *
+ * So a wrong address fails when the servers are opened, and not at the first batch. An error reply to PING is
+ * good enough: the server is there, and it is a Redis.
+ *
+ * Times, from the parameters of the URI: `timeout` limits connecting, `read_timeout` the wait for a reply.
+ * `patience` limits the time without any reply. `retry_interval` is the delay after the first failure, and
+ * doubles up to 32 times that. `connect_wait` is for servers that start at the same time as their clients.
+ *
+ * Invariants:
+ * 1. tamis__redis_create takes over the URI, also on failure. Users and passwords of nodes point into it, so
+ *    it is released after them.
+ * 2. The template `endpoint` is complete before the first node copies it.
+ * 3. A fixed map is made here and is never replaced. A learned one is NULL until a node has replied.
+ * 4. tamis_redis_close accepts what a failed creation left: parts that were not made are NULL. It stops the
+ *    watch of proxies, then frees nodes with their idle connections, map and TLS context.
+ */
 #include <stdio.h>
 #include <string.h>
 

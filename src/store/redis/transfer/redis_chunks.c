@@ -223,7 +223,7 @@ static tamis_status take_check_word(void *context, size_t i, const tamis__reply 
 tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(up->there);
     const uint64_t chunks = tamis__chunk_count(up->there);
-    sending ctx = {up, rf, NULL, 0, up->there->plan.bits / 8};
+    sending ctx = {.up = up, .rf = rf, .bytes = NULL, .done = 0, .total = up->there->plan.bits / 8};
     tamis__requests requests = {.count = 2 * chunks,
                                 .context = &ctx,
                                 .put_command = put_chunk,
