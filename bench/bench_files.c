@@ -40,8 +40,8 @@ static void succeed(tamis_status status, const tamis_error *err) {
     need(status == TAMIS_OK, err->text);
 }
 
-static int by_size(const void *one, const void *other) {
-    double a = *(const double *)one, b = *(const double *)other;
+static int by_size(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
@@ -87,15 +87,15 @@ static answered query(const tamis_filter *filter, uint64_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_answer answers[BATCH];
     batch queried;
-    answered all = {now(), 0};
+    answered result = {now(), 0};
     for (uint64_t from = 0; from < count; from += queried.count) {
         make_batch(&queried, from, count);
         succeed(tamis_filter_contains_many(filter, queried.keys, queried.count, answers, NULL, &err), &err);
         for (size_t i = 0; i < queried.count; i++)
-            all.present += answers[i] == TAMIS_PRESENT;
+            result.present += answers[i] == TAMIS_PRESENT;
     }
-    all.seconds = now() - all.seconds;
-    return all;
+    result.seconds = now() - result.seconds;
+    return result;
 }
 
 /* Checks, outside the timed part, that every added key is found. Returns the number of false positives. */
@@ -123,9 +123,9 @@ static uint64_t check_answers(const tamis_filter *filter, uint64_t count) {
  * read. No other distance, and neither rows of prefetches nor the first-level cache, is faster. */
 static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t count, uint32_t lines,
                            bool fetched) {
-    uint64_t at[AHEAD] = {0}, used = 0; /* the first lines read are line 0 */
+    uint64_t ring[AHEAD] = {0}, used = 0; /* the first lines read are line 0 */
     batch queried;
-    answered all = {now(), 0};
+    answered result = {now(), 0};
     for (uint64_t from = 0; from < count; from += queried.count) {
         make_batch(&queried, from, count);
         for (size_t i = 0; i < queried.count; i++) {
@@ -133,17 +133,17 @@ static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t c
             for (uint32_t k = 0; k < lines; k++, x += UINT64_C(0xd1342543de82ef95)) {
                 uint64_t line = (scatter(x) >> 32) * all_lines >> 32;
                 if (fetched) {
-                    uint64_t *place = &at[used++ % AHEAD], due = *place;
+                    uint64_t *waiting = &ring[used++ % AHEAD], due = *waiting;
                     __builtin_prefetch(words + line * WORDS, 0, 2);
-                    *place = line;
+                    *waiting = line;
                     line = due;
                 }
-                all.present += words[line * WORDS] ^ words[line * WORDS + WORDS - 1];
+                result.present += words[line * WORDS] ^ words[line * WORDS + WORDS - 1];
             }
         }
     }
-    all.seconds = now() - all.seconds;
-    return all;
+    result.seconds = now() - result.seconds;
+    return result;
 }
 
 /* Saves a filter with half of `count` keys as `path`, of the size that `bytes` of memory allow at that
@@ -205,15 +205,15 @@ static void query_kind(const char *directory, tamis_kind kind, double rate, uint
         sum += words[i];
     double warm[RUNS], reads[RUNS], fetched[RUNS];
     for (int run = 0; run < RUNS; run++) {
-        answered all = query(filter, count);
-        need(all.present == first.present, "the same keys were answered otherwise");
-        warm[run] = all.seconds;
-        all = read_lines(words, size / LINE, count, lines_a_key, false);
-        sum += all.present;
-        reads[run] = all.seconds;
-        all = read_lines(words, size / LINE, count, lines_a_key, true);
-        sum += all.present;
-        fetched[run] = all.seconds;
+        answered result = query(filter, count);
+        need(result.present == first.present, "the same keys were answered otherwise");
+        warm[run] = result.seconds;
+        result = read_lines(words, size / LINE, count, lines_a_key, false);
+        sum += result.present;
+        reads[run] = result.seconds;
+        result = read_lines(words, size / LINE, count, lines_a_key, true);
+        sum += result.present;
+        fetched[run] = result.seconds;
     }
     volatile uint64_t used = sum; /* so that the compiler keeps every read */
     (void)used;
@@ -249,7 +249,7 @@ static uint64_t resident(void) {
 }
 
 /* Microseconds of opening and of the first lookup, and the resident memory after both. */
-static void open_file(const char *path, double *opening, double *asking, uint64_t *grown) {
+static void open_file(const char *path, double *opening, double *querying, uint64_t *grown) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter;
     tamis_answer answer;
@@ -258,7 +258,7 @@ static void open_file(const char *path, double *opening, double *asking, uint64_
     succeed(tamis_filter_open(&filter, path, NULL, &err), &err);
     double opened = now();
     succeed(tamis_filter_contains(filter, "key", 3, &answer, &err), &err);
-    *asking = 1e6 * (now() - opened);
+    *querying = 1e6 * (now() - opened);
     *opening = 1e6 * (opened - start);
     *grown = resident() - before;
     tamis_filter_free(filter);
@@ -269,12 +269,12 @@ static int run_open(char **paths) {
     printf("%-10s%12s%12s%12s%16s\n", "GiB", "open us", "ask us", "RSS KiB", "times first");
     for (; *paths; paths++) {
         struct stat st;
-        double opening[OPENS], asking[OPENS];
+        double opening[OPENS], querying[OPENS];
         uint64_t grown = 0;
         need(stat(*paths, &st) == 0, *paths);
         for (int i = 0; i < OPENS; i++)
-            open_file(*paths, &opening[i], &asking[i], &grown);
-        double open_us = median(opening, OPENS), query_us = median(asking, OPENS);
+            open_file(*paths, &opening[i], &querying[i], &grown);
+        double open_us = median(opening, OPENS), query_us = median(querying, OPENS);
         if (first == 0)
             first = open_us + query_us;
         printf("%-10.3f%12.1f%12.1f%12" PRIu64 "%16.2f\n", (double)st.st_size / (1 << 30), open_us, query_us,

@@ -46,22 +46,22 @@ static tamis_filter *make(tamis_kind kind, double p, uint64_t expect) {
 }
 
 /* Adds keys until the filter has `count`. *worst: max. bits a key above 2^20 keys. */
-static void fill(tamis_filter *filter, uint64_t *held, uint64_t count, double *worst) {
+static void fill_filter(tamis_filter *filter, uint64_t *held, uint64_t count, double *worst) {
     uint64_t numbers[BATCH];
     tamis_key keys[BATCH];
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     while (*held < count) {
-        size_t some = count - *held < BATCH ? (size_t)(count - *held) : BATCH;
-        for (size_t i = 0; i < some; i++) {
+        size_t batch = count - *held < BATCH ? (size_t)(count - *held) : BATCH;
+        for (size_t i = 0; i < batch; i++) {
             numbers[i] = added++;
             keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
         }
         tamis_error err = TAMIS_ERROR_INIT;
-        if (tamis_filter_add_many(filter, keys, some, NULL, NULL, &err) != TAMIS_OK) {
+        if (tamis_filter_add_many(filter, keys, batch, NULL, NULL, &err) != TAMIS_OK) {
             fprintf(stderr, "bench_growth: %s\n", err.text);
             exit(2);
         }
-        *held += some;
+        *held += batch;
         tamis_filter_info_get(filter, &info, NULL);
         double bits = 8.0 * (double)info.memory_peak / (double)*held;
         if (*held > 1u << 20 && bits > *worst)
@@ -82,7 +82,7 @@ static void fixed(tamis_kind kind, double p) {
     tamis_filter *filter = make(kind, p, keys);
     uint64_t held = 0;
     double worst = 0;
-    fill(filter, &held, keys, &worst);
+    fill_filter(filter, &held, keys, &worst);
     /* The table has its size from the start, so only the last number is meaningful. */
     worst = 8.0 * (double)tamis_filter_plan(filter)->memory / (double)keys;
     print_row(tamis_kind_name(kind), p, held, filter, worst);
@@ -96,7 +96,7 @@ static void growing(tamis_kind kind, double p) {
     char name[32];
     snprintf(name, sizeof name, "%s, growing", tamis_kind_name(kind));
     for (int log2 = 20; log2 <= 24; log2++) {
-        fill(filter, &held, UINT64_C(1) << log2, &worst);
+        fill_filter(filter, &held, UINT64_C(1) << log2, &worst);
         print_row(name, p, held, filter, worst);
     }
     tamis_filter_free(filter);
@@ -114,7 +114,7 @@ typedef struct allocated {
     size_t blocks, bytes;
 } allocated;
 
-static void *take(void *context, size_t size, size_t align) {
+static void *allocate(void *context, size_t size, size_t align) {
     allocated *sum = context;
     void *block = aligned_alloc(align, (size + align - 1) / align * align);
     sum->blocks++;
@@ -122,7 +122,7 @@ static void *take(void *context, size_t size, size_t align) {
     return block ? memset(block, 0, size) : NULL;
 }
 
-static void give(void *context, void *block, size_t size) {
+static void release(void *context, void *block, size_t size) {
     (void)context;
     (void)size;
     free(block);
@@ -147,7 +147,7 @@ static double plan_time(double p, uint64_t expect) {
 static void print_empty(void) {
     static const double rates[] = {0.5, 0.3, 0.1, 1e-2, 1e-3, 1e-6, 1e-9, 1e-20};
     allocated sum = {0, 0};
-    const tamis_allocator counting = {take, give, &sum};
+    const tamis_allocator counting = {allocate, release, &sum};
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     double min = 1e9;
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
@@ -183,8 +183,8 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int by_size(const void *one, const void *other) {
-    const double a = *(const double *)one, b = *(const double *)other;
+static int by_size(const void *left, const void *right) {
+    const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 

@@ -56,16 +56,16 @@ int main(int count, char **args) {
     need(end && end != args[1] && *end == '\0', "give how many");
     (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ,
                 PIPE); /* fails without harm if the output is no pipe, or the size is not allowed */
-    for (uint64_t from = 0, some; from < keys; from += some) {
-        some = keys - from < LINES ? keys - from : LINES;
-        char *at = buffer;
-        for (uint64_t i = from; i < from + some; i++, at += LINE) {
+    for (uint64_t from = 0, batch; from < keys; from += batch) {
+        batch = keys - from < LINES ? keys - from : LINES;
+        char *pos = buffer;
+        for (uint64_t i = from; i < from + batch; i++, pos += LINE) {
             uint64_t number = scatter(i), low = digits(number & 0xffffffff), high = digits(number >> 32);
-            memcpy(at, &low, sizeof low);
-            memcpy(at + sizeof low, &high, sizeof high);
-            at[KEY] = '\n';
+            memcpy(pos, &low, sizeof low);
+            memcpy(pos + sizeof low, &high, sizeof high);
+            pos[KEY] = '\n';
         }
-        write_all(buffer, (size_t)(at - buffer));
+        write_all(buffer, (size_t)(pos - buffer));
     }
     return 0;
 }

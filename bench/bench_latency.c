@@ -38,8 +38,8 @@ static void give_up(const char *what) {
 }
 
 static void write_all(int to, const char *bytes, size_t size) {
-    for (ssize_t some; size > 0; bytes += some, size -= (size_t)some)
-        if ((some = write(to, bytes, size)) < 0)
+    for (ssize_t written; size > 0; bytes += written, size -= (size_t)written)
+        if ((written = write(to, bytes, size)) < 0)
             give_up("bench_latency: write");
 }
 
@@ -65,19 +65,19 @@ static uint64_t read_records(int from) {
     static char bytes[AT_ONCE * RECORD];
     uint64_t records = 0;
     size_t held = 0;
-    for (ssize_t some; (some = read(from, bytes + held, sizeof bytes - held)) != 0;) {
-        if (some < 0)
+    for (ssize_t got; (got = read(from, bytes + held, sizeof bytes - held)) != 0;) {
+        if (got < 0)
             give_up("bench_latency: read");
         const uint64_t now = now_ns();
-        size_t at = 0;
-        for (held += (size_t)some; held - at >= RECORD; at += RECORD, records++) {
+        size_t pos = 0;
+        for (held += (size_t)got; held - pos >= RECORD; pos += RECORD, records++) {
             char sent[17] = {0};
-            memcpy(sent, bytes + at, 16);
+            memcpy(sent, bytes + pos, 16);
             const uint64_t elapsed = (now - strtoull(sent, NULL, 16)) / 1000;
             counts[elapsed < SLOTS ? elapsed : SLOTS - 1]++;
         }
-        memmove(bytes, bytes + at, held - at);
-        held -= at;
+        memmove(bytes, bytes + pos, held - pos);
+        held -= pos;
     }
     return records;
 }

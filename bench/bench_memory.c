@@ -98,13 +98,13 @@ static void *do_share(void *context) {
     tamis_answer answers[BATCH];
     tamis_error err = TAMIS_ERROR_INIT;
     for (size_t i = 0; i < s->count; i += s->batch) {
-        size_t some = s->count - i < s->batch ? s->count - i : s->batch;
+        size_t batch_size = s->count - i < s->batch ? s->count - i : s->batch;
         if (!s->queries) {
-            succeed(tamis_filter_add_many(s->filter, s->keys + i, some, NULL, NULL, &err), &err);
+            succeed(tamis_filter_add_many(s->filter, s->keys + i, batch_size, NULL, NULL, &err), &err);
             continue;
         }
-        succeed(tamis_filter_contains_many(s->filter, s->keys + i, some, answers, NULL, &err), &err);
-        for (size_t j = 0; j < some; j++)
+        succeed(tamis_filter_contains_many(s->filter, s->keys + i, batch_size, answers, NULL, &err), &err);
+        for (size_t j = 0; j < batch_size; j++)
             s->present += answers[j] == TAMIS_PRESENT;
     }
     return NULL;
@@ -114,21 +114,21 @@ static void *do_share(void *context) {
  * lookups. */
 static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool queries, size_t threads,
                           double *ns) {
-    share shares[THREADS_MAX], all = {filter, keys, KEYS, queries ? BATCH : KEYS, queries, 0};
+    share shares[THREADS_MAX], whole = {filter, keys, KEYS, queries ? BATCH : KEYS, queries, 0};
     pthread_t ids[THREADS_MAX];
     double start = now();
     if (threads == 0)
-        do_share(&all);
+        do_share(&whole);
     for (size_t i = 0; i < threads; i++) {
         shares[i] = (share){filter, keys + KEYS / threads * i, KEYS / threads, BATCH, queries, 0};
         need(pthread_create(&ids[i], NULL, do_share, &shares[i]) == 0, "no thread");
     }
     for (size_t i = 0; i < threads; i++) {
         pthread_join(ids[i], NULL);
-        all.present += shares[i].present;
+        whole.present += shares[i].present;
     }
     *ns = ns_a_key(start);
-    return all.present;
+    return whole.present;
 }
 
 /* Threads 0: an ordinary filter, else a concurrent one. Returns its memory in bytes. */

@@ -83,7 +83,7 @@ typedef struct longest {
 } longest;
 
 /* Returns and resets the longest calls. A call in progress counts too. */
-static longest take_longest(adding *a) {
+static longest reset_longest(adding *a) {
     const uint64_t start = a->calls;
     while (a->calls < start + 2)
         usleep(100);
@@ -112,15 +112,15 @@ static void measure(tamis_kind kind, uint64_t keys, bool grows, const char *path
     if (pthread_create(&thread, NULL, add_on, &a) != 0)
         exit(2);
     sleep(1);
-    const longest alone = take_longest(&a);
+    const longest alone = reset_longest(&a);
     uint64_t start = now_ns();
     require(tamis_filter_save(a.filter, path, &err));
     const double saved = (double)(now_ns() - start) * 1e-9;
-    const longest save = take_longest(&a);
+    const longest save = reset_longest(&a);
     start = now_ns();
     require(tamis_filter_copy(&copy, a.filter, &err));
     const double copied = (double)(now_ns() - start) * 1e-9;
-    const longest copying = take_longest(&a);
+    const longest copying = reset_longest(&a);
     a.stop = true;
     pthread_join(thread, NULL);
     printf("%-11s %-6s %6.0f %6.2f/%6.2f %6.2f/%6.2f %6.2f/%6.2f %8.2f %8.2f\n", tamis_kind_name(kind),

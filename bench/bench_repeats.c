@@ -30,17 +30,17 @@ static uint64_t run(tamis_filter *filter, uint64_t count, bool add) {
     static tamis_answer answers[BATCH];
     tamis_error err = TAMIS_ERROR_INIT;
     uint64_t present = 0;
-    for (uint64_t done = 0, some; done < count; done += some) {
-        some = count - done < BATCH ? count - done : BATCH;
-        for (size_t i = 0; i < some; i++) {
+    for (uint64_t done = 0, batch; done < count; done += batch) {
+        batch = count - done < BATCH ? count - done : BATCH;
+        for (size_t i = 0; i < batch; i++) {
             numbers[i] = keys_made++;
             keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
         }
-        tamis_status status = add ? tamis_filter_add_many(filter, keys, some, answers, NULL, &err)
-                                  : tamis_filter_contains_many(filter, keys, some, answers, NULL, &err);
+        tamis_status status = add ? tamis_filter_add_many(filter, keys, batch, answers, NULL, &err)
+                                  : tamis_filter_contains_many(filter, keys, batch, answers, NULL, &err);
         if (status != TAMIS_OK)
             die(&err);
-        for (size_t i = 0; i < some; i++)
+        for (size_t i = 0; i < batch; i++)
             present += answers[i] == TAMIS_PRESENT;
     }
     return present;

@@ -82,7 +82,7 @@ static bool read_block(work *w) {
 }
 
 /* Bit i: byte i of 64 ends a line. */
-static uint64_t ends_in(const char *text) {
+static uint64_t newlines_in(const char *text) {
     uint64_t found = 0;
 #ifdef __SSE2__
     const __m128i end = _mm_set1_epi8('\n');
@@ -101,16 +101,16 @@ static void split(work *w) {
     uint32_t *next = w->begins;
     *next++ = 0;
     memset(w->text + w->filled, 0, PADDING);
-    for (size_t at = 0; at < w->filled; at += 64)
-        for (uint64_t found = ends_in(w->text + at); found != 0; found &= found - 1)
-            *next++ = (uint32_t)at + (uint32_t)__builtin_ctzll(found) + 1;
+    for (size_t pos = 0; pos < w->filled; pos += 64)
+        for (uint64_t found = newlines_in(w->text + pos); found != 0; found &= found - 1)
+            *next++ = (uint32_t)pos + (uint32_t)__builtin_ctzll(found) + 1;
     w->count = (size_t)(next - w->begins) - 1;
     need(w->count > 0, "a line is longer than a block");
 }
 
-static uint64_t load(const char *at) {
+static uint64_t load(const char *pos) {
     uint64_t word;
-    memcpy(&word, at, sizeof word);
+    memcpy(&word, pos, sizeof word);
     return word;
 }
 
@@ -124,13 +124,13 @@ static uint64_t hash_of(const char *text, size_t size) {
     static const uint64_t kept[] = {0,          0xff,         0xffff,         0xffffff,
                                     0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
                                     UINT64_MAX}; /* the first bytes of eight */
-    const uint64_t one = UINT64_C(0x9e3779b97f4a7c15), other = UINT64_C(0xbf58476d1ce4e5b9);
-    uint64_t hash = one * (size + 1);
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15), other = UINT64_C(0xbf58476d1ce4e5b9);
+    uint64_t hash = factor * (size + 1);
     for (; size > 16; text += 16, size -= 16)
-        hash += fold(load(text) ^ (one + size), load(text + 8) ^ other);
+        hash += fold(load(text) ^ (factor + size), load(text + 8) ^ other);
     uint64_t low = load(text) & kept[size < 8 ? size : 8],
              high = load(text + 8) & kept[size < 8 ? 0 : size - 8];
-    return fold(fold(low ^ hash, high ^ other), one);
+    return fold(fold(low ^ hash, high ^ other), factor);
 }
 
 static void hash(work *w) {

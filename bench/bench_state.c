@@ -106,9 +106,9 @@ static void begin_file(written *file, const char *directory, const char *name, c
 /* Writes up to so many bytes, in pieces of the buffer's size. */
 static void write_up_to(written *file, const char *buffer, uint64_t end) {
     while (file->done < end) {
-        size_t some = end - file->done < BUFFER ? (size_t)(end - file->done) : BUFFER;
-        write_all(file->fd, file->path, buffer, some);
-        file->done += some;
+        size_t piece = end - file->done < BUFFER ? (size_t)(end - file->done) : BUFFER;
+        write_all(file->fd, file->path, buffer, piece);
+        file->done += piece;
     }
 }
 
@@ -202,15 +202,15 @@ static void time_open(const char *directory) {
 /* ---- databases ---- */
 
 /* Progress of a run: offsets in input and output. */
-typedef struct place {
+typedef struct progress {
     uint64_t input, output;
-} place;
+} progress;
 
 typedef struct database {
     const char *name;
-    place (*open)(const char *directory);      /* reads the last commit and begins a transaction */
+    progress (*open)(const char *directory);   /* reads the last commit and begins a transaction */
     bool (*add)(const char *key, size_t size); /* true: the line is new */
-    void (*commit)(place at);                  /* commits, and begins the next transaction */
+    void (*commit)(progress reached);          /* commits, and begins the next transaction */
     void (*close)(void);
 } database;
 
@@ -237,22 +237,23 @@ static sqlite3_stmt *sqlite_prepare(const char *text) {
 }
 
 /* The cache holds all pages, so that only commits wait for the disk. */
-static place sqlite_begin(const char *directory) {
+static progress sqlite_begin(const char *directory) {
     char path[PATH];
     path_in(path, directory, "seen.sqlite");
     sqlite_need(sqlite3_open(path, &sqlite.base) == SQLITE_OK);
     sqlite_run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1048576;"
                "CREATE TABLE IF NOT EXISTS seen (record BLOB PRIMARY KEY) WITHOUT ROWID;"
-               "CREATE TABLE IF NOT EXISTS place (run INTEGER PRIMARY KEY, input INTEGER, output INTEGER);"
+               "CREATE TABLE IF NOT EXISTS progress (run INTEGER PRIMARY KEY, input INTEGER, output INTEGER);"
                "BEGIN");
     sqlite.add = sqlite_prepare("INSERT OR IGNORE INTO seen VALUES (?)");
-    sqlite.keep = sqlite_prepare("INSERT OR REPLACE INTO place VALUES (1, ?, ?)");
-    sqlite3_stmt *last = sqlite_prepare("SELECT input, output FROM place WHERE run = 1");
-    place at = {0, 0};
+    sqlite.keep = sqlite_prepare("INSERT OR REPLACE INTO progress VALUES (1, ?, ?)");
+    sqlite3_stmt *last = sqlite_prepare("SELECT input, output FROM progress WHERE run = 1");
+    progress reached = {0, 0};
     if (sqlite3_step(last) == SQLITE_ROW)
-        at = (place){(uint64_t)sqlite3_column_int64(last, 0), (uint64_t)sqlite3_column_int64(last, 1)};
+        reached =
+            (progress){(uint64_t)sqlite3_column_int64(last, 0), (uint64_t)sqlite3_column_int64(last, 1)};
     sqlite3_finalize(last);
-    return at;
+    return reached;
 }
 
 static bool sqlite_add(const char *key, size_t size) {
@@ -262,9 +263,9 @@ static bool sqlite_add(const char *key, size_t size) {
     return sqlite3_changes(sqlite.base) > 0;
 }
 
-static void sqlite_commit(place at) {
-    sqlite3_bind_int64(sqlite.keep, 1, (int64_t)at.input);
-    sqlite3_bind_int64(sqlite.keep, 2, (int64_t)at.output);
+static void sqlite_commit(progress reached) {
+    sqlite3_bind_int64(sqlite.keep, 1, (int64_t)reached.input);
+    sqlite3_bind_int64(sqlite.keep, 2, (int64_t)reached.output);
     sqlite_need(sqlite3_step(sqlite.keep) == SQLITE_DONE);
     sqlite3_reset(sqlite.keep);
     sqlite_run("COMMIT; BEGIN");
@@ -283,7 +284,7 @@ enum { LMDB_MAP_LOG2 = 36 }; /* address space only: the file is as long as its c
 static struct {
     MDB_env *base;
     MDB_txn *transaction;
-    MDB_dbi present, place;
+    MDB_dbi present, progress;
 } lmdb;
 
 static void lmdb_need(int code) {
@@ -291,27 +292,27 @@ static void lmdb_need(int code) {
         fail("lmdb", mdb_strerror(code));
 }
 
-static MDB_val lmdb_place_key(void) {
-    static char name[] = "place";
+static MDB_val lmdb_progress_key(void) {
+    static char name[] = "progress";
     return (MDB_val){sizeof name, name};
 }
 
-static place lmdb_begin(const char *directory) {
-    place at = {0, 0};
-    MDB_val key = lmdb_place_key(), last;
+static progress lmdb_begin(const char *directory) {
+    progress reached = {0, 0};
+    MDB_val key = lmdb_progress_key(), last;
     lmdb_need(mdb_env_create(&lmdb.base));
     lmdb_need(mdb_env_set_mapsize(lmdb.base, (size_t)1 << LMDB_MAP_LOG2));
     lmdb_need(mdb_env_set_maxdbs(lmdb.base, 2));
     lmdb_need(mdb_env_open(lmdb.base, directory, 0, 0666));
     lmdb_need(mdb_txn_begin(lmdb.base, NULL, 0, &lmdb.transaction));
     lmdb_need(mdb_dbi_open(lmdb.transaction, "seen", MDB_CREATE, &lmdb.present));
-    lmdb_need(mdb_dbi_open(lmdb.transaction, "place", MDB_CREATE, &lmdb.place));
-    const int found = mdb_get(lmdb.transaction, lmdb.place, &key, &last);
+    lmdb_need(mdb_dbi_open(lmdb.transaction, "progress", MDB_CREATE, &lmdb.progress));
+    const int found = mdb_get(lmdb.transaction, lmdb.progress, &key, &last);
     if (found != MDB_NOTFOUND) {
         lmdb_need(found);
-        memcpy(&at, last.mv_data, sizeof at);
+        memcpy(&reached, last.mv_data, sizeof reached);
     }
-    return at;
+    return reached;
 }
 
 static bool lmdb_add(const char *key, size_t size) {
@@ -322,9 +323,9 @@ static bool lmdb_add(const char *key, size_t size) {
     return code == 0;
 }
 
-static void lmdb_commit(place at) {
-    MDB_val key = lmdb_place_key(), value = {sizeof at, &at};
-    lmdb_need(mdb_put(lmdb.transaction, lmdb.place, &key, &value, 0));
+static void lmdb_commit(progress reached) {
+    MDB_val key = lmdb_progress_key(), value = {sizeof reached, &reached};
+    lmdb_need(mdb_put(lmdb.transaction, lmdb.progress, &key, &value, 0));
     lmdb_need(mdb_txn_commit(lmdb.transaction));
     lmdb_need(mdb_txn_begin(lmdb.base, NULL, 0, &lmdb.transaction));
 }
@@ -359,7 +360,7 @@ static void flush(answers *out) {
     out->used = 0;
 }
 
-static void put(answers *out, const char *record, size_t size) {
+static void put_answer(answers *out, const char *record, size_t size) {
     if (size > BUFFER - out->used)
         flush(out);
     if (size > BUFFER)
@@ -373,7 +374,7 @@ static void put(answers *out, const char *record, size_t size) {
 static void commit(const database *base, answers *out, uint64_t input) {
     flush(out);
     sync_file(out->fd, out->path);
-    base->commit((place){input, out->size});
+    base->commit((progress){input, out->size});
 }
 
 /* Cuts the output back to the last commit. Its name is synced before the first write. */
@@ -408,28 +409,28 @@ static void dedup(const database *base, const char *directory, const char *in) {
     static answers out;
     uint64_t size, records = 0;
     const char *text = map_input(in, &size);
-    uint64_t at = 0, committed;
-    const place last = base->open(directory);
+    uint64_t pos = 0, committed;
+    const progress last = base->open(directory);
     begin_output(&out, directory, last.output);
     if (last.input > size)
         fail(in, "is shorter than what was read of it");
-    at = committed = last.input;
+    pos = committed = last.input;
     double start = now();
-    while (at < size) {
-        const char *record = text + at, *newline = memchr(record, '\n', (size_t)(size - at));
-        const size_t key = newline ? (size_t)(newline - record) : (size_t)(size - at);
+    while (pos < size) {
+        const char *record = text + pos, *newline = memchr(record, '\n', (size_t)(size - pos));
+        const size_t key = newline ? (size_t)(newline - record) : (size_t)(size - pos);
         const size_t whole = key + (newline != NULL);
         if (base->add(record, key))
-            put(&out, record, whole);
-        at += whole;
+            put_answer(&out, record, whole);
+        pos += whole;
         const bool checks_time = ++records % RECORDS_A_LOOK == 0;
-        if (at - committed >= COMMIT_BYTES || (checks_time && now() - start >= commit_seconds)) {
-            commit(base, &out, at);
-            committed = at;
+        if (pos - committed >= COMMIT_BYTES || (checks_time && now() - start >= commit_seconds)) {
+            commit(base, &out, pos);
+            committed = pos;
             start = now();
         }
     }
-    commit(base, &out, at);
+    commit(base, &out, pos);
     base->close();
     close(out.fd);
 }

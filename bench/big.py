@@ -41,9 +41,9 @@ def generate(program, count, through=None):
     return count / (time.monotonic() - start)
 
 
-def once(tamis, program, count, folder):
+def once(tamis, program, count, directory):
     """Wall seconds, peak resident bytes, and number of unique lines."""
-    report = os.path.join(folder, "time")
+    report = os.path.join(directory, "time")
     start = time.monotonic()
     with subprocess.Popen([program, str(count)], stdout=subprocess.PIPE) as source:
         done = subprocess.run(["/usr/bin/time", "-q", "-f", "%M", "-o", report, tamis, "dedup", "--json", "--expect",
@@ -74,9 +74,9 @@ def main():
           f"{generate(program, some, ['cat']) / 1e6:.0f} M keys/s to cat\n\n"
           f"{'seconds':>9}{'M keys/s':>10}{'peak GiB':>10}{'unique':>14}", flush=True)
     results = []
-    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
         for _ in range(runs):
-            seconds, peak, unique = once(tamis, program, count, folder)
+            seconds, peak, unique = once(tamis, program, count, directory)
             print(f"{seconds:>9.1f}{count / seconds / 1e6:>10.1f}{peak / GIB:>10.2f}{unique:>14}", flush=True)
             lost = count - unique
             most = count * RATE + 5 * math.sqrt(count * RATE) + 3

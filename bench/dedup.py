@@ -135,9 +135,9 @@ def few_missing(path, wanted, rate, unique):
         return all(line in lines for line in some)  # the search for a line continues after the one before
 
 
-def check(ways, path, folder):
+def check(ways, path, directory):
     """The number of unique records, by the first exact command. All others are checked against it."""
-    wanted, out = os.path.join(folder, "wanted"), os.path.join(folder, "out")
+    wanted, out = os.path.join(directory, "wanted"), os.path.join(directory, "out")
     reference = next(way for way in ways if way.order == "kept" and way.rate == 0)
     with open(wanted, "wb") as stdout:
         run(reference.argv, path, stdout)
@@ -160,11 +160,11 @@ def check(ways, path, folder):
 
 # ---- measuring ----
 
-def measure(title, ways, path, runs, folder):
+def measure(title, ways, path, runs, directory):
     """Median seconds and peak memory by command."""
     ways = [way for way in ways if shutil.which(way.program)]
     records = "" if path.endswith(".gz") else f"{lines_of(path)} records, "
-    unique = check(ways, path, folder)
+    unique = check(ways, path, directory)
     os.sync()  # writes the files of the checks to disk before timing
     print(f"{title}: {records}{os.path.getsize(path) / 1e6:.1f} MB, {unique} unique; every way printed the same; "
           f"median of {runs}\n\n"
@@ -203,8 +203,8 @@ SORT, MAWK, PERL = "sort -u --parallel=2", "mawk '!s[$0]++'", "perl -ne 'print i
 SMALL = " --expect 1e7 --fpr 1e-6"
 
 
-def measure_words(tamis, runs, path, folder):
-    m = Measured(*measure("W", ours(tamis, CONFIGS, path) + line_peers(path), path, runs, folder))
+def measure_words(tamis, runs, path, directory):
+    m = Measured(*measure("W", ours(tamis, CONFIGS, path) + line_peers(path), path, runs, directory))
     on = f"{THREADS[-1]} threads"
     print_bars([
         (f"W, default settings, {on}: times as fast as sort -u", 9, m.faster(SORT)),
@@ -217,8 +217,8 @@ def measure_words(tamis, runs, path, folder):
     ])
 
 
-def measure_urls(tamis, runs, path, folder):
-    m = Measured(*measure("U", ours(tamis, CONFIGS, path) + line_peers(path), path, runs, folder))
+def measure_urls(tamis, runs, path, directory):
+    m = Measured(*measure("U", ours(tamis, CONFIGS, path) + line_peers(path), path, runs, directory))
     print_bars([
         ("U, default settings, 1 thread: times as fast as sort -u", 12, m.faster(SORT, count=1)),
         ("U, default settings, 2 threads: times as fast as sort -u", 20, m.faster(SORT, count=2)),
@@ -226,15 +226,15 @@ def measure_urls(tamis, runs, path, folder):
     ])
 
 
-def measure_clicks(tamis, runs, path, folder):
+def measure_clicks(tamis, runs, path, directory):
     ways = ours(tamis, [""], path, POINTER) + json_peers(path)
-    m = Measured(*measure("J, by json:/event_id", ways, path, runs, folder))
+    m = Measured(*measure("J, by json:/event_id", ways, path, runs, directory))
     packed = path + ".gz"
     with open(packed, "wb") as out:
         subprocess.run(["gzip", "-c", path], stdout=out, check=True)
     print()
     ways = ours(tamis, ["", " --exact"], packed, POINTER) + decompressors(packed)
-    z = Measured(*measure("J.gz, by json:/event_id", ways, packed, runs, folder))
+    z = Measured(*measure("J.gz, by json:/event_id", ways, packed, runs, directory))
     alone = [z.seconds[way.name] for way in decompressors(packed) if way.name in z.seconds]
     print_bars([
         ("J, 1 thread: times as fast as python's json", 20, m.faster("python json, set", count=1)),
@@ -256,11 +256,11 @@ def main():
     tamis, runs = sys.argv[1], int(sys.argv[2])
     for name in dict.fromkeys(sys.argv[3:] or INPUTS):
         part, made = INPUTS[name]
-        with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-            path = os.path.join(folder, name)
+        with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
+            path = os.path.join(directory, name)
             with open(path, "wb") as out:
                 subprocess.run([tamis, "gen", *made, "--seed", "7"], stdout=out, check=True)
-            part(tamis, runs, path, folder)
+            part(tamis, runs, path, directory)
 
 
 if __name__ == "__main__":

@@ -25,12 +25,12 @@ GUAVA = "/usr/share/java/guava.jar"
 
 
 class Bench:
-    def __init__(self, tamis, program, guava_check, runs, scale, folder):
+    def __init__(self, tamis, program, guava_check, runs, scale, directory):
         self.tamis, self.program, self.guava_check = tamis, program, guava_check
-        self.runs, self.scale, self.folder = runs, scale, folder
+        self.runs, self.scale, self.directory = runs, scale, directory
 
     def path(self, name):
-        return os.path.join(self.folder, name)
+        return os.path.join(self.directory, name)
 
     def size(self, size):
         """The number of bytes at this scale, in whole MiB."""
@@ -131,7 +131,7 @@ def questions(b):
           "each\nblock is verified when it is first used; warm: all are. reads: the same keys made, and as many random "
           "lines of\nthe file read, and nothing else; fetched: each line prefetched long before it is read. ratio: warm "
           "to it\n", flush=True)
-    subprocess.run([b.program, "ask", b.folder, str(lines), str(size)], check=True)
+    subprocess.run([b.program, "ask", b.directory, str(lines), str(size)], check=True)
     print()
 
 
@@ -249,9 +249,9 @@ def guava(b):
     path, count = b.path("g.guava"), int(10e6 * b.scale)
     b.run([b.tamis, "build", "-q", "--format", "guava", "--scheme", "guava64", "--expect", str(count), "-o", path,
            b.path("words")])
-    subprocess.run(["javac", "-cp", GUAVA, "-d", b.folder, b.guava_check], check=True)
+    subprocess.run(["javac", "-cp", GUAVA, "-d", b.directory, b.guava_check], check=True)
     lines = mixed(b, count, "lines")
-    theirs = ["java", "-cp", f"{GUAVA}:{b.folder}", "GuavaCheck", path, lines]
+    theirs = ["java", "-cp", f"{GUAVA}:{b.directory}", "GuavaCheck", path, lines]
     ours = [b.tamis, "check", "-c", path, lines]
     found, inside = b.output(theirs).split()
     need(found == b.output(ours).strip(), "Guava and tamis check -c count other lines")
@@ -278,8 +278,8 @@ def main():
         sys.exit(__doc__)
     if not 0.001 <= scale <= 1:
         sys.exit("files.py: SCALE is not from 0.001 to 1")
-    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-        b = Bench(*sys.argv[1:4], int(sys.argv[4]), scale, folder)
+    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
+        b = Bench(*sys.argv[1:4], int(sys.argv[4]), scale, directory)
         for part in (records, foreign, questions, opening, whole):
             part(b)
 

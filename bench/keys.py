@@ -40,9 +40,9 @@ for row in lines:
 """
 
 
-def make(tamis, folder):
+def make(tamis, directory):
     """The two inputs. A comma is added to the user agents, as real ones have it."""
-    lines, table = os.path.join(folder, "clicks.jsonl"), os.path.join(folder, "clicks.csv")
+    lines, table = os.path.join(directory, "clicks.jsonl"), os.path.join(directory, "clicks.csv")
     with open(lines, "wb") as out:
         subprocess.run([tamis, "gen", "clicks", str(RECORDS), "--duplicates", "10%", "--seed", "7"], stdout=out,
                        check=True)
@@ -84,9 +84,9 @@ def main():
     if len(sys.argv) != 3 or not sys.argv[2].isdigit() or int(sys.argv[2]) < 1:
         sys.exit(__doc__)
     tamis, runs = sys.argv[1], int(sys.argv[2])
-    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-        lines, table = make(tamis, folder)
-        out = os.path.join(folder, "out")
+    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
+        lines, table = make(tamis, directory)
+        out = os.path.join(directory, "out")
         rows = [("tamis dedup --key json:/event_id", [tamis, "dedup", "--key", "json:/event_id", lines], True),
                 ("tamis dedup --key regex:...", [tamis, "dedup", "--key", 'regex:"event_id":"([^"]*)"', lines], True),
                 ("python", [sys.executable, "-c", JSON], True),

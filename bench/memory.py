@@ -25,14 +25,14 @@ BLOCKED, GUAVA64 = 5.5, 20.0  # ns a key at 1e-2
 DEBIAN = "/usr/share/java/guava.jar"
 
 
-def guava(source, peers, folder):
+def guava(source, peers, scratch):
     """The command of Guava, or None. Prefers the version of ./dev peers, which is newer than Debian's."""
     jars = [os.path.join(peers, name) for name in ("guava.jar", "failureaccess.jar")]
     jars = jars if all(map(os.path.exists, jars)) else [DEBIAN]
     if not (shutil.which("javac") and os.path.exists(jars[0])):
         return None
-    path = ":".join([*jars, folder])
-    subprocess.run(["javac", "-cp", path, "-d", folder, source], check=True)
+    path = ":".join([*jars, scratch])
+    subprocess.run(["javac", "-cp", path, "-d", scratch, source], check=True)
     return ["java", "-cp", path, "GuavaMemory", str(KEYS)]
 
 
@@ -54,8 +54,8 @@ def main():
         sys.exit(__doc__)
     tamis, program, source, peers = sys.argv[1:5]
     runs, results = int(sys.argv[5]), {}
-    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-        java = guava(source, peers, folder)
+    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as scratch:
+        java = guava(source, peers, scratch)
         for _ in range(runs):
             for rate in RATES:
                 rows = rows_of([program, rate])

@@ -38,12 +38,12 @@ class Server:
     """A private redis-server on a free port. It ends with this process."""
 
     def __init__(self, core, options=()):
-        self.folder = tempfile.mkdtemp(prefix="tamis-bench-")
+        self.directory = tempfile.mkdtemp(prefix="tamis-bench-")
         for _ in range(30):
             self.port = random.randrange(10_000, 32_000)  # below the ports that systems give to clients
             self.process = subprocess.Popen(
                 ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path(), "--save",
-                 "", "--dir", self.folder, "--logfile", os.path.join(self.folder, "log"), *options],
+                 "", "--dir", self.directory, "--logfile", os.path.join(self.directory, "log"), *options],
                 stdin=subprocess.DEVNULL, preexec_fn=lambda: (pin(core), end_with_parent()))
             if self.answers():
                 return
@@ -51,7 +51,7 @@ class Server:
         need(False, "redis-server does not start")
 
     def path(self):
-        return os.path.join(self.folder, "socket")
+        return os.path.join(self.directory, "socket")
 
     def answers(self):
         for _ in range(500):
@@ -77,7 +77,7 @@ class Server:
         self.process.kill()
         self.process.wait()
         if not keep:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            shutil.rmtree(self.directory, ignore_errors=True)
 
 
 def pin(core):
@@ -129,7 +129,7 @@ class Bench:
         cores = sorted(os.sched_getaffinity(0))
         self.core, self.others = cores[-1], cores[:-1] or cores
         self.servers, self.cluster = [], []
-        self.folder = tempfile.mkdtemp(prefix="tamis-bench-")
+        self.directory = tempfile.mkdtemp(prefix="tamis-bench-")
         self.samples, self.found = {}, {}
 
     def start(self):
@@ -149,7 +149,7 @@ class Bench:
     def stop(self):
         for server in self.servers:
             server.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def run(self, argv, fine=(0,)):
         """Output, wall and CPU seconds."""
@@ -165,7 +165,7 @@ class Bench:
             server.ask("FLUSHALL")
 
     def words(self, what, count):
-        path = os.path.join(self.folder, f"{what}-{count}")
+        path = os.path.join(self.directory, f"{what}-{count}")
         if not os.path.exists(path):
             with open(path, "w", encoding="ascii") as out:
                 subprocess.run([self.program, "words", what, str(count)], stdout=out, check=True)

@@ -61,8 +61,8 @@ def main():
     tamis, program, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
     for name in dict.fromkeys(sys.argv[4:] or "WU"):
         _, made = INPUTS[name]
-        with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-            path = os.path.join(folder, name)
+        with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
+            path = os.path.join(directory, name)
             with open(path, "wb") as out:
                 subprocess.run([tamis, "gen", *made, "--seed", "7"], stdout=out, check=True)
             os.sync()

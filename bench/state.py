@@ -39,13 +39,13 @@ DATABASES = {"sqlite": ("SQLite, INSERT OR IGNORE", 20), "lmdb": ("LMDB, MDB_NOO
 
 
 class Bench:
-    def __init__(self, tamis, program, keys, runs, scale, folder):
-        self.tamis, self.program, self.keys, self.folder = tamis, program, keys, folder
+    def __init__(self, tamis, program, keys, runs, scale, directory):
+        self.tamis, self.program, self.keys, self.directory = tamis, program, keys, directory
         self.runs, self.scale = runs, scale
         self.databases = subprocess.check_output([program, "databases"], text=True).split()
 
     def path(self, name):
-        return os.path.join(self.folder, name)
+        return os.path.join(self.directory, name)
 
     def scaled(self, count):
         return max(int(count * self.scale), 1)
@@ -137,7 +137,7 @@ def make_logged(b, count):
     return state
 
 
-def make_foreseen(b, count):
+def make_hinted(b, count):
     """A state of a run over a file, whose size gave a size hint. With up to some 10^7 keys it has no snapshot."""
     path = os.path.join(b.fresh(), "keys")
     with open(path, "wb") as file:
@@ -174,8 +174,8 @@ def time_start(b, state, number):
     return time.monotonic() - begun
 
 
-def files_below(folder):
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+def files_below(directory):
+    return [os.path.join(directory, name) for name in sorted(os.listdir(directory))]
 
 
 def need_keys(found, count):
@@ -213,10 +213,10 @@ def start(b, count):
 def starting(b):
     counts = [b.scaled(count) for count in KEYS]
     print("Replay: a state without a snapshot, all of whose keys come out of its log, opened: of a run over a file, whose\n"
-          f"size foresaw them, or killed when all of them had come unforeseen; median of {b.runs}\n\n"
+          f"size is a hint of their number, or killed after the last one, without a hint; median of {b.runs}\n\n"
           f"{'keys':>11}  {'':<20}{'log MB':>8}{'seconds':>10}{'M entries/s':>13}", flush=True)
-    bars = [replay(b, counts[0], make_foreseen, "foreseen")]
-    bars += [replay(b, count, make_logged, "nothing foreseen") for count in counts]
+    bars = [replay(b, counts[0], make_hinted, "size hint")]
+    bars += [replay(b, count, make_logged, "no size hint") for count in counts]
     print("\nStart: bench_keys KEYS | tamis dedup --state S -o /dev/null, then tamis dedup --state S EMPTY -o OUT,\n"
           f"from its start to its end, with the files of S in memory (warm) and without (cold); median of {b.runs}\n\n"
           f"{'keys':>11}{'log MB':>10}{'snapshot MB':>13}{'replayed':>11}{'warm s':>10}{'cold s':>10}", flush=True)
@@ -240,14 +240,14 @@ def main():
         wrong(f"'{runs}' is no number of runs from 1")
     if not (re.fullmatch(r"[0-9]*\.?[0-9]+", scale) and 0.001 <= float(scale) <= 1):
         wrong(f"'{scale}' is no scale from 0.001 to 1")
-    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-        b = Bench(*sys.argv[1:4], int(runs), float(scale), folder)
-        free = shutil.disk_usage(folder).free
-        need(free >= ROOM * b.scale, f"{folder} has {free / 1e9:.1f} GB free, {ROOM * b.scale / 1e9:.1f} are needed;"
-             " name a folder with more in TMPDIR, or give a smaller SCALE")
-        place = subprocess.check_output(["df", "--output=fstype,source", folder], text=True)
+    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
+        b = Bench(*sys.argv[1:4], int(runs), float(scale), directory)
+        free = shutil.disk_usage(directory).free
+        need(free >= ROOM * b.scale, f"{directory} has {free / 1e9:.1f} GB free, {ROOM * b.scale / 1e9:.1f} are needed;"
+             " name a directory with more in TMPDIR, or give a smaller SCALE")
+        place = subprocess.check_output(["df", "--output=fstype,source", directory], text=True)
         kind, device = place.splitlines()[-1].split(None, 1)
-        nothing = "; fsync costs nothing there: name a folder on a disk in TMPDIR" if kind in ("tmpfs", "ramfs") else ""
+        nothing = "; fsync costs nothing there: name a directory on a disk in TMPDIR" if kind in ("tmpfs", "ramfs") else ""
         print(f"Everything on {device}, {kind}{nothing}\n", flush=True)
         for name in "WU":
             writing(b, name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # libtamis, libtamis-stream and libtamis-redis, each static and shared out of the same position-independent objects.
 
-# tamis_layer_sources(<out> <layer>...): the sources of these layers, found anew at every build.
+# tamis_layer_sources(<out> <layer>...): the sources of these layers, found again at every build.
 function(tamis_layer_sources out)
   set(found)
   foreach(layer IN LISTS ARGN)

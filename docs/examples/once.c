@@ -46,29 +46,29 @@ static void sync_directory(const char *path) {
 }
 
 /* Where the last commit was; nothing that was written behind it may come back among what is written now. */
-static checkpoint begin(const tamis_state *state, FILE *input, FILE *output) {
-    checkpoint at = {0, 0};
+static checkpoint begin_run(const tamis_state *state, FILE *input, FILE *output) {
+    checkpoint reached = {0, 0};
     const void *bytes;
     size_t size;
 
     tamis_state_committed(state, &bytes, &size);
-    if (size == sizeof at)
-        memcpy(&at, bytes, sizeof at);
-    if (fseeko(output, 0, SEEK_END) != 0 || ftello(output) < at.written)
+    if (size == sizeof reached)
+        memcpy(&reached, bytes, sizeof reached);
+    if (fseeko(output, 0, SEEK_END) != 0 || ftello(output) < reached.written)
         die("the output is shorter than it was left");
-    if (fseeko(input, at.read, SEEK_SET) != 0 || ftruncate(fileno(output), at.written) != 0 ||
-        fsync(fileno(output)) != 0 || fseeko(output, at.written, SEEK_SET) != 0)
+    if (fseeko(input, reached.read, SEEK_SET) != 0 || ftruncate(fileno(output), reached.written) != 0 ||
+        fsync(fileno(output)) != 0 || fseeko(output, reached.written, SEEK_SET) != 0)
         die("cannot go on where it was");
-    return at;
+    return reached;
 }
 
 /* The output first: the commit refers to it. */
-static void commit(tamis_dedup *session, checkpoint *at, FILE *input, FILE *output) {
+static void commit(tamis_dedup *session, checkpoint *reached, FILE *input, FILE *output) {
     if (fflush(output) != 0 || fsync(fileno(output)) != 0)
         die("the output cannot be written");
-    at->read = ftello(input);
-    at->written = ftello(output);
-    check(tamis_dedup_commit(session, at, sizeof *at, &err));
+    reached->read = ftello(input);
+    reached->written = ftello(output);
+    check(tamis_dedup_commit(session, reached, sizeof *reached, &err));
 }
 
 int main(int argc, char **argv) {
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
     FILE *input = argc == 4 ? fopen(argv[2], "rb") : NULL;
     FILE *output = argc == 4 ? fopen(argv[3], "ab") : NULL; /* makes it, where it is not there */
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     ssize_t size;
 
     if (argc != 4)
@@ -95,20 +95,20 @@ int main(int argc, char **argv) {
     options.state = state;
     check(tamis_dedup_open(&session, NULL, &options, &err));
 
-    checkpoint at = begin(state, input, output);
+    checkpoint reached = begin_run(state, input, output);
     sync_directory(argv[3]);
-    for (uint64_t lines = 1; (size = getline(&line, &room, input)) > 0; lines++) {
+    for (uint64_t lines = 1; (size = getline(&line, &capacity, input)) > 0; lines++) {
         const tamis_key key = {line, (size_t)size - (line[size - 1] == '\n')};
         tamis_answer answer;
         check(tamis_dedup_add_many(session, &key, 1, &answer, NULL, &err));
         if (answer == TAMIS_ABSENT)
             fwrite(line, 1, (size_t)size, output);
         if (lines % COMMIT_EVERY == 0)
-            commit(session, &at, input, output);
+            commit(session, &reached, input, output);
     }
     if (ferror(input))
         die("the input cannot be read");
-    commit(session, &at, input, output);
+    commit(session, &reached, input, output);
     tamis_dedup_close(session);
     tamis_state_close(state);
     free(line);

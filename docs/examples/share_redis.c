@@ -21,14 +21,14 @@ enum { BATCH = 500 };
 /* A line as getline(3) keeps it. */
 typedef struct line {
     char *text;
-    size_t room;
+    size_t capacity;
 } line;
 
 /* Up to BATCH lines of standard input, each without its newline. */
 static size_t next_batch(line lines[BATCH], tamis_key keys[BATCH]) {
     size_t count = 0;
     ssize_t size;
-    while (count < BATCH && (size = getline(&lines[count].text, &lines[count].room, stdin)) > 0) {
+    while (count < BATCH && (size = getline(&lines[count].text, &lines[count].capacity, stdin)) > 0) {
         const size_t last = (size_t)size - 1;
         keys[count].data = lines[count].text;
         keys[count].size = lines[count].text[last] == '\n' ? last : last + 1;
@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
     static line lines[BATCH];
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_filter *seen = NULL;
+    tamis_filter *filter = NULL;
     tamis_key keys[BATCH];
     tamis_answer answers[BATCH];
     tamis_status status = TAMIS_OK;
@@ -57,16 +57,16 @@ int main(int argc, char **argv) {
         return 2;
     }
     options.create = true;
-    if (tamis_redis_filter_open(&seen, NULL, argv[1], &options, &err) != TAMIS_OK)
+    if (tamis_redis_filter_open(&filter, NULL, argv[1], &options, &err) != TAMIS_OK)
         return die(&err);
     while (status == TAMIS_OK && (count = next_batch(lines, keys)) > 0) {
-        status = tamis_filter_add_many(seen, keys, count, answers, NULL, &err);
+        status = tamis_filter_add_many(filter, keys, count, answers, NULL, &err);
         for (size_t i = 0; status == TAMIS_OK && i < count; i++)
             if (answers[i] != TAMIS_PRESENT) /* TAMIS_ABSENT, or TAMIS_UNKNOWN */
                 printf("%.*s\n", (int)keys[i].size, lines[i].text);
     }
     for (size_t i = 0; i < BATCH; i++)
         free(lines[i].text);
-    tamis_filter_free(seen);
+    tamis_filter_free(filter);
     return status == TAMIS_OK ? 0 : die(&err);
 }

@@ -35,8 +35,8 @@ typedef struct exception {
 } exception;
 
 typedef struct exceptions {
-    exception *at; /* in order, each once */
-    size_t count, room;
+    exception *items; /* in order, each once */
+    size_t count, capacity;
 } exceptions;
 
 static void die(const char *what, const char *why) {
@@ -76,20 +76,20 @@ static size_t read_batch(addresses *batch, FILE *file, const char *name) {
     return count;
 }
 
-static int by_address(const void *one, const void *other) {
-    return strcmp(((const exception *)one)->address, ((const exception *)other)->address);
+static int by_address(const void *left, const void *right) {
+    return strcmp(((const exception *)left)->address, ((const exception *)right)->address);
 }
 
-static exception *find(const exceptions *some, const char *address) {
+static exception *find(const exceptions *list, const char *address) {
     exception wanted;
     strcpy(wanted.address, address);
-    return some->count > 0 ? bsearch(&wanted, some->at, some->count, sizeof wanted, by_address) : NULL;
+    return list->count > 0 ? bsearch(&wanted, list->items, list->count, sizeof wanted, by_address) : NULL;
 }
 
 /* The addresses of a file, or, given a filter, those that it hits. */
 static exceptions read_exceptions(const char *name, const tamis_filter *filter, addresses *batch) {
     tamis_error err = TAMIS_ERROR_INIT;
-    exceptions some = {NULL, 0, 0};
+    exceptions list = {NULL, 0, 0};
     FILE *file = open_file(name, "r");
     size_t count, kept = 0;
 
@@ -98,27 +98,27 @@ static exceptions read_exceptions(const char *name, const tamis_filter *filter, 
         memset(answers, TAMIS_PRESENT, sizeof answers);
         if (filter != NULL)
             need(tamis_filter_contains_many(filter, batch->keys, count, answers, NULL, &err), &err);
-        if (some.room < some.count + count) {
-            some.room = 2 * some.room + BATCH;
-            some.at = realloc(some.at, some.room * sizeof *some.at);
-            if (some.at == NULL)
+        if (list.capacity < list.count + count) {
+            list.capacity = 2 * list.capacity + BATCH;
+            list.items = realloc(list.items, list.capacity * sizeof *list.items);
+            if (list.items == NULL)
                 die(name, "out of memory");
         }
         for (size_t i = 0; i < count; i++) {
             if (answers[i] != TAMIS_PRESENT)
                 continue;
-            strcpy(some.at[some.count].address, batch->lines[i]);
-            some.at[some.count++].listed = false;
+            strcpy(list.items[list.count].address, batch->lines[i]);
+            list.items[list.count++].listed = false;
         }
     }
     fclose(file);
-    if (some.count > 0)
-        qsort(some.at, some.count, sizeof *some.at, by_address);
-    for (size_t i = 0; i < some.count; i++)
-        if (i == 0 || by_address(&some.at[i], &some.at[kept - 1]) != 0)
-            some.at[kept++] = some.at[i];
-    some.count = kept;
-    return some;
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof *list.items, by_address);
+    for (size_t i = 0; i < list.count; i++)
+        if (i == 0 || by_address(&list.items[i], &list.items[kept - 1]) != 0)
+            list.items[kept++] = list.items[i];
+    list.count = kept;
+    return list;
 }
 
 /* A filter of just the size for the addresses of a file. */
@@ -161,12 +161,12 @@ static void build(const char *list, const char *good, const char *path, const ch
     fclose(file);
     file = open_file(allow, "w");
     for (size_t i = 0; i < hit.count; i++)
-        if (!hit.at[i].listed)
-            fprintf(file, "%s\n", hit.at[i].address);
+        if (!hit.items[i].listed)
+            fprintf(file, "%s\n", hit.items[i].address);
     if (ferror(file) || fclose(file) != 0)
         die(allow, "cannot be written");
     need(tamis_filter_save(filter, path, &err), &err);
-    free(hit.at);
+    free(hit.items);
     tamis_filter_free(filter);
 }
 
@@ -191,7 +191,7 @@ static void check(const char *path, const char *allow, addresses *batch) {
     if (fflush(stdout) != 0 || ferror(stdout))
         die("standard output", "cannot be written");
     tamis_filter_free(filter);
-    free(allowed.at);
+    free(allowed.items);
 }
 
 int main(int argc, char **argv) {

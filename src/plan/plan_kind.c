@@ -151,7 +151,7 @@ uint64_t tamis__scheme_bits_max(tamis_scheme scheme) {
 }
 
 /* Returns the bits of a hash that distinguish keys; 0 if each probe has a hash of its own. */
-static uint32_t telling_bits(tamis_scheme scheme, tamis_kind kind) {
+static uint32_t distinguishing_bits(tamis_scheme scheme, tamis_kind kind) {
     return scheme == TAMIS_SCHEME_GUAVA32 && kind == TAMIS_KIND_CLASSIC ? GUAVA32_BITS
                                                                         : tamis__plan_digest_bits(scheme);
 }
@@ -161,7 +161,7 @@ static double keys_of(const tamis_plan_options *options) {
 }
 
 double tamis__plan_min_fpr(const tamis_plan_options *options, tamis_kind kind) {
-    uint32_t bits = telling_bits(options->scheme, kind);
+    uint32_t bits = distinguishing_bits(options->scheme, kind);
     return bits ? fmax(TAMIS_FPR_MIN, ldexp(keys_of(options), -(int)bits)) : TAMIS_FPR_MIN;
 }
 
@@ -171,7 +171,7 @@ static tamis_status check_hash(const tamis_plan_options *options, tamis_kind kin
     double min = tamis__plan_min_fpr(options, kind);
     if (kind == TAMIS_KIND_EXACT || options->fpr >= min)
         return TAMIS_OK;
-    uint32_t bits = telling_bits(options->scheme, kind);
+    uint32_t bits = distinguishing_bits(options->scheme, kind);
     char rate[TAMIS__PLAN_NUMBER], limit[TAMIS__PLAN_NUMBER], keys[TAMIS__PLAN_NUMBER];
     return tamis__fail(err, TAMIS_E_RANGE, 0,
                        "false-positive rate %s: below %s, the rate of %" PRIu32

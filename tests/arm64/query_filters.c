@@ -38,7 +38,7 @@ static void must(const char *what, tamis_status status) {
         die(what, err.text);
 }
 
-static void take_line(const char *path, char *line, uint64_t hasher_id) {
+static void parse_line(const char *path, char *line, uint64_t hasher_id) {
     char *tab = strchr(line, '\t');
     if (!tab || key_count == QUERIES_MAX || hash_count == QUERIES_MAX)
         die(path, "not what make_filters writes");
@@ -69,7 +69,7 @@ static void read_queries(const char *filter_path, uint64_t hasher_id) {
         die(path, "cannot be read");
     key_count = hash_count = 0;
     while (fgets(line, sizeof line, file))
-        take_line(path, line, hasher_id);
+        parse_line(path, line, hasher_id);
     fclose(file);
 }
 

@@ -60,13 +60,44 @@ DOCUMENTS = [
     (False, "```\nno language\n```\n"),
     (False, "```sh\nno end\n"),
 ]
+ALLOWED = "tests/checks/words_allowed.txt"
 WORDS = [
-    ("plain names", True, "src/plan/plain.c", "int asking; /* told */\n"),
-    ("an allowed name", True, "src/plan/allowed.c", "int tails_packed;\n"),
-    ("a private name", False, "src/plan/private.c", "int what_was_told;\n"),
-    ("a private file name", False, "src/plan/lot.c", "\n"),
-    ("a private phrase", False, "src/plan/phrase.c", "/* finished; nothing is to be done */\n"),
-    ("a private phrase in a document", False, "docs/x.md", "nothing is to be done\n"),
+    ("plain names", True, {"src/plan/plain.c": "int asker; /* told */\n"}),
+    ("an allowed name", True, {"src/plan/allowed.c": "int tails_packed;\n", ALLOWED: "# why\ntails_packed\n"}),
+    ("a name allowed in its file", True, {"src/plan/a.c": "int at;\n", ALLOWED: "src/plan/a.c at\n"}),
+    ("a phrase allowed in its file", True, {"docs/x.md": "made anew\n", ALLOWED: "docs/x.md anew\n"}),
+    ("an allowed file name", True, {"src/plan/front.c": "\n", ALLOWED: "front\n"}),
+    ("a name allowed in another file", False, {"src/plan/b.c": "int at;\n", ALLOWED: "src/plan/a.c at\n"}),
+    ("an allowed name that is gone", False, {ALLOWED: "tails_packed\n"}),
+    ("a private name", False, {"src/plan/private.c": "int what_was_told;\n"}),
+    ("an inflected name", False, {"src/plan/inflected.c": "bool lends(void);\n"}),
+    ("a name in an example", False, {"docs/examples/a.c": "char room[5];\n"}),
+    ("a name for a position", False, {"src/plan/place.c": "int place;\n"}),
+    ("checksums", False, {"src/plan/checksums.c": "int block_sums;\n"}),
+    ("requests in flight", True, {"src/plan/in_flight.c": "int in_flight, tamis__in_flight_count;\n"}),
+    ("a flight", False, {"src/plan/requests.c": "int flight;\n"}),
+    ("a preposition as variable", False, {"src/plan/variable.c": "int f(int of) { return of; }\n"}),
+    ("a preposition as variable of a test", True, {"tests/unit/test_a.c": "int f(int of) { return of; }\n"}),
+    ("a bare verb as function", False, {"tests/unit/test_b.c": "static int begin(int a) { return a; }\n"}),
+    ("a bare verb as field", True, {"src/plan/field.c": "void f(void) { codec->begin(codec); }\n"}),
+    ("a sentence as name of a test", True, {"tests/unit/test_c.c": "static void drop_ends_the_run(void **state);\n"}),
+    ("a private file name", False, {"src/plan/lot.c": "\n"}),
+    ("a private name of a case", False, {"tests/cli/check/follow_packed.sh": "\n"}),
+    ("a name of a golden file", True, {"tests/golden/line-packed.tamis": "\n"}),
+    ("a private phrase", False, {"src/plan/phrase.c": "/* finished; nothing is to be done */\n"}),
+    ("a phrase over two lines", False, {"src/plan/lines.c": "/* finished; nothing is\n * to be done */\n"}),
+    ("a phrase over two strings", False, {"src/plan/strings.c": 'char *a = "no "\n         "room";\n'}),
+    ("words on both sides of code", True, {"src/plan/sides.c": 'f("no", "room");\n'}),
+    ("a private phrase in a document", False, {"docs/x.md": "nothing is to be done\n"}),
+    ("a private phrase in README", False, {"README.md": "The folder of the state.\n"}),
+    ("a private phrase in an expected message", False, {"tests/cli/add/a.err": "tamis: a: there is no room\n"}),
+    ("a private phrase in a script", False, {"tests/cli/add/a.sh": "# The thread lets go of it.\n"}),
+    ("what is nothing", False, {"docs/x.md": "The answer is nothing.\n"}),
+    ("there is nothing", True, {"docs/x.md": "There is nothing to do.\n"}),
+    ("a merge", False, {"docs/x.md": "The command unites filters.\n"}),
+    ("a Redis key", True, {"docs/x.md": "tamis:{NAME:G:I}:unite-R\n"}),
+    ("a message of format 1", True, {"src/plan/damaged.c": 'char *a = "restore the file from a copy, or "\n         "build it anew";\n'}),
+    ("another message", False, {"src/plan/open.c": 'char *a = "open it anew";\n'}),
 ]
 COMMENTS = [
     ("a name of its file", True, "src/plan/own.c", "int size; /* `size`, *size */\n"),
@@ -147,13 +178,13 @@ def main(cc, cxx):
         for check in ("layers", "names", "spdx", "links"):
             expect(f"{check} of a clean tree", True, run(sys.executable, sources, check, root))
     words = os.path.join(HERE, "words.py")
-    for what, passes, path, text in WORDS:
+    for what, passes, files in WORDS:
         with tempfile.TemporaryDirectory() as root:
             write(root, CLEAN)
-            write(root, {path: text})
+            write(root, files)
             result = run(sys.executable, words, root)
             expect(f"words with {what}", passes, result)
-            if not passes and path + ":" not in result.stdout:
+            if not passes and next(iter(files)) + ":" not in result.stdout:
                 failures.append(f"words with {what}: does not name it\n{result.stdout}")
     comments = os.path.join(HERE, "comments.py")
     for what, passes, path, text in COMMENTS:

@@ -35,7 +35,7 @@ needs() {
     exit 77
 }
 
-# lines_to_complete: what a shell is asked to complete, in a folder with the files clicks.log and --odd.
+# lines_to_complete: what a shell is asked to complete, in a directory with the files clicks.log and --odd.
 lines_to_complete() {
     sed 's/|$//' << 'END'
 tamis |

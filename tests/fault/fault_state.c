@@ -38,7 +38,7 @@ static const char *checkpoint(int number) {
     return number ? text : "";
 }
 
-static int place_of(const tamis_state *state) {
+static int commit_of(const tamis_state *state) {
     for (int i = 0; i <= COMMITS; i++)
         if (states_is_at(state, checkpoint(i)))
             return i;
@@ -51,7 +51,7 @@ static tamis_status open_state(tamis_state **state) {
     return states_open(state, &make, scratch(""), &allocator);
 }
 
-static tamis_status step(tamis_state *state, int number) {
+static tamis_status make_commit(tamis_state *state, int number) {
     tamis_status status = states_add(state, (uint64_t)(number - 1) * EACH, EACH);
     if (status == TAMIS_OK && number == 2)
         status = tamis_state_note(state, "note", 4, &states_err);
@@ -77,8 +77,8 @@ static tamis_status run(void) {
         status = open_state(&state);
         if (status != TAMIS_OK)
             return status;
-        for (int number = place_of(state); status == TAMIS_OK && number < (part ? COMMITS : 2); number++)
-            status = step(state, number + 1);
+        for (int number = commit_of(state); status == TAMIS_OK && number < (part ? COMMITS : 2); number++)
+            status = make_commit(state, number + 1);
         if (status != TAMIS_OK) /* a failed state accepts nothing more */
             assert_int_equal(tamis_state_commit(state, "late", 4, NULL), status);
         tamis_state_close(state);
@@ -91,11 +91,11 @@ static void assert_sound(const char *what, uint64_t n) {
     test_bytes got = {0};
     if (open_state(&state) != TAMIS_OK)
         fail_msg("%s %" PRIu64 ": %s", what, n, states_err.text);
-    int place = place_of(state);
-    if (place != acknowledged && place != under_way)
-        fail_msg("%s %" PRIu64 ": at commit %d, acknowledged %d", what, n, place, acknowledged);
+    int commit = commit_of(state);
+    if (commit != acknowledged && commit != under_way)
+        fail_msg("%s %" PRIu64 ": at commit %d, acknowledged %d", what, n, commit, acknowledged);
     states_encode(state, &got);
-    assert_true(bytes_check(what, &got, &expected[place]));
+    assert_true(bytes_check(what, &got, &expected[commit]));
     bytes_clear(&got);
     tamis_state_close(state);
 }

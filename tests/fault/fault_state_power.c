@@ -49,7 +49,7 @@ static tamis_state *open_state(void) {
 
 /* ---- the run, which continues from the state's commit ---- */
 
-static int place_of(const tamis_state *state) {
+static int commit_of(const tamis_state *state) {
     for (int i = 0; i <= COMMITS; i++)
         if (states_is_at(state, checkpoint(i)))
             return i;
@@ -57,7 +57,7 @@ static int place_of(const tamis_state *state) {
 }
 
 /* Makes one more commit of EACH keys. Marks: 2n - 1, commit n is under way; 2n, it is acknowledged. */
-static bool step(tamis_state *state, int mark) {
+static bool make_commit(tamis_state *state, int mark) {
     if (states_add(state, (uint64_t)(mark - 1) * EACH, EACH) != TAMIS_OK)
         return false;
     if (mark % 5 == 2 && tamis_state_note(state, "note", 4, &states_err) != TAMIS_OK)
@@ -75,13 +75,13 @@ static bool run_some(int max) {
     tamis_state *state = open_state();
     if (!state)
         return false;
-    int mark = place_of(state); /* reported by the start, so it must last */
+    int mark = commit_of(state); /* reported by the start, so it must last */
     const int end = mark + max < COMMITS ? mark + max : COMMITS;
     outage_mark(2 * mark);
     bool fine = true;
     while (fine && mark < end) {
         mark++;
-        fine = step(state, mark);
+        fine = make_commit(state, mark);
         if (fine && mark % 4 == 1) { /* keys that were logged and not committed are gone */
             fine = states_add(state, 100000, 30) == TAMIS_OK &&
                    tamis_state_abort(state, &states_err) == TAMIS_OK;
@@ -91,7 +91,7 @@ static bool run_some(int max) {
             fine = states_add(state, 200000, 30) == TAMIS_OK;
             tamis_state_close(state);
             state = open_state();
-            fine = fine && state && place_of(state) == mark;
+            fine = fine && state && commit_of(state) == mark;
         }
     }
     tamis_state_close(state);
@@ -109,27 +109,27 @@ typedef struct findings {
     uint64_t max_wrong;            /* number of wrong states that ends the check */
 } findings;
 
-static bool is_whole(const tamis_state *state, int place) {
+static bool is_whole(const tamis_state *state, int commit) {
     test_bytes got = {0};
     states_encode(state, &got);
-    bool same = bytes_equal(&got, &expected[place]);
+    bool same = bytes_equal(&got, &expected[commit]);
     bytes_clear(&got);
-    return same && states_keys(state) == (uint64_t)place * EACH;
+    return same && states_keys(state) == (uint64_t)commit * EACH;
 }
 
 static const char *look(findings *f, int mark) {
     tamis_state *state = open_state();
     if (!state)
         return "it does not open";
-    const int place = place_of(state);
+    const int commit = commit_of(state);
     const char *what = NULL;
-    if (place != mark / 2 && place != (mark + 1) / 2)
+    if (commit != mark / 2 && commit != (mark + 1) / 2)
         what = "it is at another commit";
-    else if (!is_whole(state, place))
+    else if (!is_whole(state, commit))
         what = "its filter is another";
-    else if (place < COMMITS && !step(state, place + 1))
+    else if (commit < COMMITS && !make_commit(state, commit + 1))
         what = "it does not go on";
-    if (!what && place == mark / 2)
+    if (!what && commit == mark / 2)
         f->at++;
     else if (!what)
         f->under_way++;

@@ -63,7 +63,7 @@ static int sync_nothing(int fd) {
     return 0;
 }
 
-static void begin(void) {
+static void begin_process(void) {
     scratch_make();
     if (atexit(scratch_remove) != 0)
         give_up("atexit");
@@ -85,7 +85,7 @@ static void begin(void) {
 
 void command_start(void) {
     if (!is_ready)
-        begin();
+        begin_process();
     scratch_clear();
 }
 
@@ -165,7 +165,7 @@ static void unstage(void) {
         give_up("home");
 }
 
-static void take(int fd, test_bytes *into) {
+static void read_output(int fd, test_bytes *into) {
     char buffer[65536];
     ssize_t got;
     bytes_clear(into);
@@ -262,8 +262,8 @@ int command_run(const void *input, size_t size, const char *const *words) {
     int left = close_left(open_before);
     for (int i = 0; i < SIGNALS; i++)
         sigaction(signals[i], &actions[i], NULL);
-    take(files[STDOUT_FILENO], &command_out);
-    take(files[STDERR_FILENO], &command_err);
+    read_output(files[STDOUT_FILENO], &command_out);
+    read_output(files[STDERR_FILENO], &command_err);
     check_run(code, left, before);
     return code;
 }

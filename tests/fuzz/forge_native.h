@@ -23,17 +23,17 @@ static inline uint8_t *forge_pages(uint64_t size) {
     return bytes;
 }
 
-static inline void forge_sums(uint8_t *bytes, uint64_t size) {
+static inline void forge_checksums(uint8_t *bytes, uint64_t size) {
     uint64_t header = tamis__load32le(bytes + 12), at = tamis__load64le(bytes + 32);
     uint64_t body = tamis__load64le(bytes + 40), blocks = tamis__block_count(body);
     if (at <= size && body <= size - at && blocks * 8 <= size - at - body) {
-        uint8_t *sums = bytes + at + body;
+        uint8_t *checksums = bytes + at + body;
         for (uint64_t i = 0; i < blocks; i++) {
             uint64_t left = body - i * TAMIS__BLOCK;
             size_t of = (size_t)(left < TAMIS__BLOCK ? left : TAMIS__BLOCK);
-            tamis__store64le(sums + 8 * i, XXH3_64bits(bytes + at + i * TAMIS__BLOCK, of));
+            tamis__store64le(checksums + 8 * i, XXH3_64bits(bytes + at + i * TAMIS__BLOCK, of));
         }
-        tamis__store64le(bytes + 56, XXH3_64bits(sums, (size_t)(8 * blocks)));
+        tamis__store64le(bytes + 56, XXH3_64bits(checksums, (size_t)(8 * blocks)));
     }
     if (header >= NATIVE_HEADER && header <= size)
         tamis__store64le(bytes + 16, native_header_sum(bytes, header));
@@ -60,7 +60,7 @@ static inline uint8_t *forge_file(const uint8_t *data, size_t size, uint64_t *ma
     tamis__store64le(bytes + 32, at);
     tamis__store64le(bytes + 40, body);
     tamis__store32le(bytes + 48, TAMIS__BLOCK);
-    forge_sums(bytes, whole);
+    forge_checksums(bytes, whole);
     *made = whole;
     return bytes;
 }

@@ -41,7 +41,7 @@ static void lay_out(uint8_t form, const uint8_t *data, size_t size) {
     } else if (form & 1 && native) {
         forged = forge_pages(size);
         memcpy(forged, data, size);
-        forge_sums(forged, size);
+        forge_checksums(forged, size);
     }
     command_start();
     file_write(scratch("a"), forged ? forged : data, (size_t)whole);

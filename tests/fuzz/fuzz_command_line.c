@@ -115,7 +115,7 @@ static void make_words(const uint8_t *data, size_t size) {
 
 /* ---- command lines that are not run ---- */
 
-static bool takes_long(const char *verb, const char *option, const cli_value *value) {
+static bool is_slow(const char *verb, const char *option, const cli_value *value) {
     bool fills = strcmp(verb, "build") == 0 || strcmp(verb, "dedup") == 0;
     return (strcmp(option, "follow") == 0 || strcmp(option, "measure") == 0) ||
            (strcmp(option, "queries") == 0 && value->number > MANY) ||
@@ -145,7 +145,7 @@ static bool is_left_out(const cli_command *command, const cli_args *args) {
         queries |= strcmp(name, "queries") == 0;
         if (strcmp(name, "key") == 0) /* there a '/' begins a JSON pointer, not a path */
             continue;
-        if (takes_long(command->name, name, value) || leads_away(value->text))
+        if (is_slow(command->name, name, value) || leads_away(value->text))
             return true;
         for (size_t j = 0; j < value->count; j++)
             if (leads_away(value->list[j]))

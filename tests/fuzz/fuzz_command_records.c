@@ -46,7 +46,7 @@ static void split(const uint8_t *data, size_t size) {
 }
 
 /* Appends a record like the command: a record without terminator gets one if another record follows. */
-static void put(test_bytes *to, const record *one, bool *open) {
+static void put_record(test_bytes *to, const record *one, bool *open) {
     if (*open)
         bytes_add(to, &terminator, 1);
     bytes_add(to, one->data, one->size);
@@ -87,7 +87,7 @@ static void word(const char *text) {
     words[word_count] = NULL;
 }
 
-static void begin(const char *verb) {
+static void begin_command(const char *verb) {
     word_count = 0;
     word(verb);
     if (form & FORM_ZERO)
@@ -107,7 +107,7 @@ static int run_on(bool one, bool two) {
 static void put_all(test_bytes *to) {
     bool open = false;
     for (size_t i = 0; i < record_count; i++)
-        put(to, &records[i], &open);
+        put_record(to, &records[i], &open);
 }
 
 /* ---- commands ---- */
@@ -115,7 +115,7 @@ static void put_all(test_bytes *to) {
 static void dedup(void) {
     test_bytes absent = {0}, present = {0}, file = {0};
     bool absent_open = false, present_open = false;
-    begin("dedup");
+    begin_command("dedup");
     word("--exact");
     word("--duplicates");
     word("seen");
@@ -128,9 +128,9 @@ static void dedup(void) {
     if (code == 0) {
         for (size_t i = 0; i < record_count; i++)
             if (is_first(i))
-                put(&absent, &records[i], &absent_open);
+                put_record(&absent, &records[i], &absent_open);
             else
-                put(&present, &records[i], &present_open);
+                put_record(&present, &records[i], &present_open);
         file_read(scratch("seen"), &file);
         command_check(bytes_equal(&command_out, &absent), "the first ones are not what they are");
         command_check(bytes_equal(&file, &present), "the duplicates are not what they are");
@@ -146,7 +146,7 @@ static bool build(uint8_t what, bool second) {
     static const char *const schemes[] = {"auto",   "xxh3",   "guava64",    "guava32",
                                           "bkdr31", "bkdr63", "redisbloom", "fnv-dcso"};
     static const char *const formats[] = {"auto", "tamis", "guava", "dcso"};
-    begin("build");
+    begin_command("build");
     word("--output=f");
     word("--kind");
     word(kinds[what % 5]);
@@ -163,7 +163,7 @@ static bool build(uint8_t what, bool second) {
 
 static void check_there(void) {
     test_bytes all = {0};
-    begin("check");
+    begin_command("check");
     word("f");
     int code = run_on(true, true);
     put_all(&all);
@@ -175,7 +175,7 @@ static void check_there(void) {
 /* Records of pairs of hexadecimal digits, which stand for bytes. */
 static void check_hex(void) {
     test_bytes digits = {0};
-    begin("check");
+    begin_command("check");
     word("--hex");
     word("f");
     for (size_t i = 0; i < record_count; i++) {
@@ -193,7 +193,7 @@ static void check_hex(void) {
 }
 
 static void check_fuzzed_hex(void) {
-    begin("check");
+    begin_command("check");
     word("--hex");
     word("--invert-match");
     if (form & FORM_SHORT)
@@ -203,7 +203,7 @@ static void check_fuzzed_hex(void) {
 }
 
 static void add(void) {
-    begin("add");
+    begin_command("add");
     word("--print=seen");
     if (form & FORM_SHORT)
         word("--max-record=16");
@@ -215,7 +215,7 @@ static void add(void) {
 }
 
 static void audit(void) {
-    begin("audit");
+    begin_command("audit");
     word("--queries=20");
     word("--json");
     word("f");

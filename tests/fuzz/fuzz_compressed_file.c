@@ -38,7 +38,7 @@ static ssize_t read_piece(int fd, void *buffer, size_t size) {
     return read(fd, buffer, size < piece ? size : piece);
 }
 
-static void put(const uint8_t *data, size_t size) {
+static void write_input(const uint8_t *data, size_t size) {
     check(ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size);
 }
 
@@ -146,7 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (wrap) {
         size_t compressed;
         uint8_t *bytes = compress_bytes(data, size, piece % size, &compressed);
-        put(bytes, compressed);
+        write_input(bytes, compressed);
         free(bytes);
         bytes = malloc(size); /* exactly its size, and aligned */
         check(bytes);
@@ -154,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         expected = tamis_filter_decode(&expected_filter, bytes, size, NULL, NULL);
         free(bytes);
     } else {
-        put(data, size);
+        write_input(data, size);
     }
     tamis_filter *filter = open_it(&status, &compression);
     check(!wrap || (status == expected && (!expected_filter || (same(filter, expected_filter) &&

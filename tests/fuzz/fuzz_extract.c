@@ -31,7 +31,7 @@ static struct {
     size_t size;
 } blocks[BLOCKS];
 
-static void *take(void *context, size_t size, size_t align) {
+static void *allocate(void *context, size_t size, size_t align) {
     (void)context;
     size_t i = 0;
     while (i < BLOCKS && blocks[i].data)
@@ -46,7 +46,7 @@ static void *take(void *context, size_t size, size_t align) {
     return block;
 }
 
-static void give(void *context, void *block, size_t size) {
+static void release(void *context, void *block, size_t size) {
     (void)context;
     size_t i = 0;
     while (i < BLOCKS && blocks[i].data != block)
@@ -56,14 +56,14 @@ static void give(void *context, void *block, size_t size) {
     free(block);
 }
 
-static const tamis_allocator memory = {take, give, NULL};
+static const tamis_allocator memory = {allocate, release, NULL};
 
 static bool lies_in(tamis_key key, const unsigned char *block, size_t size) {
     const unsigned char *pos = key.data;
     return block && pos >= block && pos <= block + size && key.size <= (size_t)(block + size - pos);
 }
 
-static void check_place(tamis_key key, tamis_key record) {
+static void check_bounds(tamis_key key, tamis_key record) {
     bool is_ours = lies_in(key, record.data, record.size);
     for (size_t i = 0; !is_ours && i < BLOCKS; i++)
         is_ours = lies_in(key, blocks[i].data, blocks[i].size);
@@ -150,7 +150,7 @@ static void compare(tamis_extractor *const *alone, size_t count, tamis_key recor
 
 static void check_outcome(const tamis_extraction *found, tamis_key record) {
     if (found->outcome == TAMIS_KEY_FOUND)
-        check_place(found->key, record);
+        check_bounds(found->key, record);
     else
         check(!found->key.data && found->key.size == 0);
     if (found->outcome == TAMIS_KEY_MALFORMED)
@@ -159,8 +159,8 @@ static void check_outcome(const tamis_extraction *found, tamis_key record) {
         check(!found->why);
 }
 
-static void take_records(tamis_extractor *x, tamis_extractor *const *alone, size_t count,
-                         const tamis_key *records, size_t record_count) {
+static void extract_records(tamis_extractor *x, tamis_extractor *const *alone, size_t count,
+                            const tamis_key *records, size_t record_count) {
     tamis_extraction found[RECORDS], again;
     tamis_error err = TAMIS_ERROR_INIT;
     if (is_refused(tamis_extractor_extract(x, records, record_count, found, &err), &err))
@@ -198,7 +198,7 @@ static void run(tamis_extractor_options options, const char *const *parts, size_
             check(read_header(alone[i], records[0]) || !tamis_extractor_wants_header(alone[i]));
     }
     if (is_good)
-        take_records(x, alone, count, records, record_count);
+        extract_records(x, alone, count, records, record_count);
     for (size_t i = 0; i < record_count; i++)
         free(lines[i]);
     for (size_t i = 0; i < count; i++)

@@ -112,7 +112,7 @@ static void decode(const uint8_t *bytes, uint64_t size) {
 }
 
 /* Decoded in both ways: used in place, and copied. */
-static void take(const uint8_t *bytes, uint64_t size) {
+static void try_file(const uint8_t *bytes, uint64_t size) {
     open_in_place(bytes, size);
     decode(bytes, size);
 }
@@ -123,16 +123,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size >= NATIVE_HEADER && data[0] != native_magic[0]) {
         uint64_t whole;
         uint8_t *made = forge_file(data, size, &whole);
-        take(made, whole);
+        try_file(made, whole);
         free(made);
         return 0;
     }
     uint8_t *bytes = forge_pages(size);
     memcpy(bytes, data, size);
-    take(bytes, size);
+    try_file(bytes, size);
     if (size >= NATIVE_HEADER) {
-        forge_sums(bytes, size);
-        take(bytes, size);
+        forge_checksums(bytes, size);
+        try_file(bytes, size);
     }
     free(bytes);
     return 0;

@@ -53,10 +53,10 @@ static uint64_t sum_reply(uint64_t sum, const tamis__reply *reply) {
     return sum;
 }
 
-typedef void taker(void *context, const tamis__reply *reply);
+typedef void acceptor(void *context, const tamis__reply *reply);
 
 /* Returns a checksum of all replies and of the final status. */
-static uint64_t read_all(const uint8_t *data, size_t size, size_t piece, taker *take, void *context) {
+static uint64_t read_all(const uint8_t *data, size_t size, size_t piece, acceptor *accept, void *context) {
     tamis__replies *replies = tamis__replies_create(&allocator);
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_status status = TAMIS_OK;
@@ -75,7 +75,7 @@ static uint64_t read_all(const uint8_t *data, size_t size, size_t piece, taker *
                 status = tamis__replies_next(replies, &reply, &err);
             if (status == TAMIS_OK && reply) {
                 sum = sum_reply(sum, reply);
-                take(context, reply);
+                accept(context, reply);
             }
         } while (status == TAMIS_OK && reply);
     }
@@ -85,7 +85,7 @@ static uint64_t read_all(const uint8_t *data, size_t size, size_t piece, taker *
     return sum_bytes(sum, &status, sizeof status);
 }
 
-static void take_none(void *context, const tamis__reply *reply) {
+static void accept_none(void *context, const tamis__reply *reply) {
     (void)context;
     (void)reply;
 }
@@ -116,33 +116,33 @@ static void check_map(tamis_redis *redis) {
     tamis__slot_map_drop(redis, map);
 }
 
-static void take_cluster(void *context, const tamis__reply *reply) {
+static void accept_cluster(void *context, const tamis__reply *reply) {
     tamis_redis *redis = context;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis__redirection to;
     if (reply->type == TAMIS__REPLY_ERROR && tamis__cluster_redirection(reply, redis->nodes, &to))
         check(to.slot < TAMIS__CLUSTER_SLOTS && to.port > 0 && to.host_size > 0 && to.host[to.host_size - 1]);
-    tamis_status status = tamis__cluster_take_reply(redis, redis->nodes, reply, &err);
+    tamis_status status = tamis__cluster_accept_reply(redis, redis->nodes, reply, &err);
     if (status == TAMIS_OK)
         check_map(redis);
     else
         check_failed(status, &err);
 }
 
-static void take_sentinel(void *context, const tamis__reply *reply) {
+static void accept_sentinel(void *context, const tamis__reply *reply) {
     tamis_redis *redis = context;
     const tamis__node *sentinel = redis->nodes;
     tamis_error err = TAMIS_ERROR_INIT;
     while (!sentinel->is_sentinel)
         sentinel = sentinel->next;
-    tamis_status status = tamis__sentinel_take_reply(redis, sentinel, reply, &err);
+    tamis_status status = tamis__sentinel_accept_reply(redis, sentinel, reply, &err);
     if (status == TAMIS_OK)
         check_map(redis);
     else
         check_failed(status, &err);
 }
 
-static void take_redisson(void *context, const tamis__reply *reply) {
+static void accept_redisson(void *context, const tamis__reply *reply) {
     const tamis_filter *filter = context;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -169,23 +169,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size--;
 
     uint64_t sum = 0;
-    const uint64_t in_pieces = read_all(data, size, piece, take_none, NULL);
+    const uint64_t in_pieces = read_all(data, size, piece, accept_none, NULL);
     switch (what) {
     case 0:
-        sum = read_all(data, size, size, take_none, NULL);
+        sum = read_all(data, size, size, accept_none, NULL);
         break;
     case 1:
         redis = servers_of("redis+cluster://127.0.0.1:1");
-        sum = read_all(data, size, size, take_cluster, redis);
+        sum = read_all(data, size, size, accept_cluster, redis);
         break;
     case 2:
         redis = servers_of("redis+sentinel://127.0.0.1:1/m");
-        sum = read_all(data, size, size, take_sentinel, redis);
+        sum = read_all(data, size, size, accept_sentinel, redis);
         break;
     default:
         check(tamis__redis_name(&filter, NULL, "redis://127.0.0.1:1/n?layout=redisson", &allocator, NULL) ==
               TAMIS_OK);
-        sum = read_all(data, size, size, take_redisson, filter);
+        sum = read_all(data, size, size, accept_redisson, filter);
     }
     tamis_filter_free(filter);
     tamis_redis_close(redis);

@@ -46,7 +46,7 @@ static void password_is_hidden(const tamis__redis_uri *uri, const char *text) {
         check(!strstr(uri->shown, uri->password) && !strstr(uri->shown_name, uri->password));
 }
 
-static void take_parameters(tamis__redis_uri *uri) {
+static void check_parameters(tamis__redis_uri *uri) {
     static const char name[] = "none that was read"; /* the names passed to the parser are constants */
     tamis_error unused = TAMIS_ERROR_INIT;
     tamis_status used = tamis__redis_uri_check_used(uri, &unused);
@@ -86,7 +86,7 @@ static void read_uri(const char *text, bool is_name) {
             check(*uri.addresses[i].host);
         check(!uri.name || uri.name_size < uri.block_size);
         password_is_hidden(&uri, text);
-        take_parameters(&uri);
+        check_parameters(&uri);
         status = tamis__redis_uri_server(&uri, &err);
         check(status != TAMIS_OK || !uri.name);
     }

@@ -84,7 +84,7 @@ static void print_found(const tamis_extraction *found) {
     putchar('\n');
 }
 
-static void take_all(tamis_extractor *extractor) {
+static void extract_all(tamis_extractor *extractor) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_key records[BATCH];
     tamis_extraction found[BATCH];
@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
     if (has_header && tamis_extractor_header(extractor, header, &err) != TAMIS_OK)
         die("refused", err.text);
     free_record(header);
-    take_all(extractor);
+    extract_all(extractor);
     tamis_extractor_free(extractor);
     return 0;
 }

@@ -37,7 +37,7 @@ static void must(tamis_status status) {
 /* ---- memory for sizes that are only looked at ---- */
 
 /* Large blocks are read-only, which a system gives however large they are: `size` never writes. */
-static void *take(void *context, size_t size, size_t align) {
+static void *allocate(void *context, size_t size, size_t align) {
     (void)context;
     (void)align; /* a page is aligned enough */
     int rights = size > (size_t)1 << 30 ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -45,7 +45,7 @@ static void *take(void *context, size_t size, size_t align) {
     return block == MAP_FAILED ? NULL : block;
 }
 
-static void give(void *context, void *block, size_t size) {
+static void release(void *context, void *block, size_t size) {
     (void)context;
     munmap(block, size);
 }
@@ -238,7 +238,7 @@ static void check_plan(const tamis_guava_options *options, const tamis_guava *fi
 }
 
 static void size(char **w) {
-    tamis_allocator looked_at = {take, give, NULL};
+    tamis_allocator looked_at = {allocate, release, NULL};
     tamis_guava_options options = options_of("bytes", "guava64", w[1], w[2]);
     options.allocator = &looked_at;
     tamis_guava *made = create_or_range(&options);
@@ -250,7 +250,7 @@ static void size(char **w) {
     tamis_guava_free(made);
 }
 
-static void put(char **w) {
+static void put_object(char **w) {
     const struct slot *slot = slot_at(w[1]);
     bool changed;
     must(tamis_guava_put(slot->filter, object_of(slot->funnel, w[2]), &changed, &err));
@@ -373,7 +373,7 @@ static const struct operation {
     void (*run)(char **w);
     int min; /* words */
 } operations[] = {
-    {"create", create, 6}, {"size", size, 3},   {"put", put, 3},         {"has", has, 3},
+    {"create", create, 6}, {"size", size, 3},   {"put", put_object, 3},  {"has", has, 3},
     {"putall", putall, 3}, {"copy", copy, 3},   {"equal", equal, 3},     {"compatible", compatible, 3},
     {"hash", hash, 2},     {"state", state, 2}, {"written", written, 5}, {"digest", digest, 3},
 };

@@ -8,7 +8,7 @@
  *     redis_filter ask URI      looks the keys up and prints the answers
  *     redis_filter clear URI
  *     redis_filter family URI   adds each key to the member `seen` of a family, and a letter of it to `unseen`
- *     redis_filter places SERVERS NAME?layout=php3&...   without a server: prints "server key:offset ..." for each key
+ *     redis_filter positions SERVERS NAME?layout=php3&...   without a server: prints "server key:offset ..." for each key
  *
  * A key is a line of hexadecimal digits.
  */
@@ -87,11 +87,11 @@ static const tamis__layout *layout_of(tamis__redis_uri *uri) {
     for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i]->name, name) == 0)
             return known[i];
-    fprintf(stderr, "redis_filter: a layout whose places depend on no server is needed\n");
+    fprintf(stderr, "redis_filter: a layout whose positions depend on no server is needed\n");
     exit(2);
 }
 
-static void show_places(uint32_t servers, const char *name) {
+static void show_positions(uint32_t servers, const char *name) {
     static uint8_t bytes[AT_ONCE][CAPACITY];
     static tamis_key keys[AT_ONCE];
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -127,8 +127,8 @@ static void show_places(uint32_t servers, const char *name) {
 int main(int argc, char **argv) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter;
-    if (argc == 4 && strcmp(argv[1], "places") == 0) {
-        show_places((uint32_t)strtoul(argv[2], NULL, 10), argv[3]);
+    if (argc == 4 && strcmp(argv[1], "positions") == 0) {
+        show_positions((uint32_t)strtoul(argv[2], NULL, 10), argv[3]);
         return 0;
     }
     if (argc == 3 && strcmp(argv[1], "family") == 0) {
@@ -136,7 +136,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (argc != 3) {
-        fprintf(stderr, "usage: redis_filter add|make|ask|clear|family URI, or places SERVERS NAME\n");
+        fprintf(stderr, "usage: redis_filter add|make|ask|clear|family URI, or positions SERVERS NAME\n");
         return 2;
     }
     options.create = strcmp(argv[1], "make") == 0;

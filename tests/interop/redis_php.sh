@@ -79,7 +79,7 @@ done
 # places VERSION BITS PROBES SERVERS: compares the positions of bits.
 places() {
     command php "$here/redis.php" - "$1" places "$2" "$3" "$4" <"$work/others" >"$work/php" || exit 1
-    "$ours" places "$4" "seen?layout=php$1&bits=$2&probes=$3" <"$work/others" | cmp - "$work/php" ||
+    "$ours" positions "$4" "seen?layout=php$1&bits=$2&probes=$3" <"$work/others" | cmp - "$work/php" ||
         die "php$1: places differ with $2 bits, $3 probes and $4 servers"
 }
 for bits in 350000000 4294967296 4294967297 8589934592 100000000000 4503599627370497; do
@@ -90,6 +90,6 @@ for bits in 350000000 4294967296 4294967297 8589934592 100000000000 450359962737
 done
 places 1 4294967296 24 1
 # One probe less must be noticed.
-"$ours" places 1 'seen?layout=php1&bits=4294967296&probes=23' <"$work/others" | cmp -s - "$work/php" &&
+"$ours" positions 1 'seen?layout=php1&bits=4294967296&probes=23' <"$work/others" | cmp -s - "$work/php" &&
     die "a mistake is not noticed"
 exit 0

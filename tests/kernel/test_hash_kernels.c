@@ -60,7 +60,7 @@ static void check_batch(tamis__isa isa, uint64_t seed, const tamis_key *keys, si
 
 static unsigned char random_bytes[MAX + LONGEST];
 
-static void fill(uint64_t *random) {
+static void fill_bytes(uint64_t *random) {
     for (size_t i = 0; i < sizeof random_bytes; i++)
         random_bytes[i] = (unsigned char)test_random(random);
 }
@@ -69,7 +69,7 @@ static void fill(uint64_t *random) {
 static void every_length(tamis__isa isa) {
     uint64_t random = test_seed(61);
     static tamis_key keys[MAX];
-    fill(&random);
+    fill_bytes(&random);
     for (size_t size = 0; size <= LONGEST; size++) {
         for (size_t i = 0; i < MAX; i++)
             keys[i] = (tamis_key){random_bytes + i, size};
@@ -92,7 +92,7 @@ static size_t random_size(uint64_t *random, uint64_t mixture) {
 static void mixed_batches(tamis__isa isa) {
     uint64_t random = test_seed(62);
     static tamis_key keys[MAX];
-    fill(&random);
+    fill_bytes(&random);
     for (uint64_t round = 0; round < test_scale(20000, 1000, 3000); round++) {
         const size_t count = round <= 100 ? round : test_below(&random, round % 10 ? 101 : MAX + 1);
         for (size_t i = 0; i < count; i++) {

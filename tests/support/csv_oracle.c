@@ -178,8 +178,8 @@ static bool cut_agrees(comparison *c, const unsigned char *bytes, size_t size, t
 
 /* Splits the bytes that have arrived. `left` is a block of its own, so that a sanitizer sees a read past
  * its end. */
-static bool take_whole(comparison *c, const unsigned char *bytes, size_t size, const test_bytes *left,
-                       size_t *scan, uint8_t *csv_state, size_t *cut, uint64_t *random) {
+static bool split_whole(comparison *c, const unsigned char *bytes, size_t size, const test_bytes *left,
+                        size_t *scan, uint8_t *csv_state, size_t *cut, uint64_t *random) {
     tamis__split_span span = {left->data, left->data + *scan, left->data + left->size, UINT64_MAX,
                               c->terminator};
     bool agrees = true;
@@ -217,7 +217,7 @@ bool csv_agrees(const unsigned char *bytes, size_t size, unsigned char delimiter
         if (!left.data)
             abort();
         memcpy(left.data, bytes + c.pos, left.size);
-        agrees = take_whole(&c, bytes, size, &left, &scan, &csv_state, &cut, random);
+        agrees = split_whole(&c, bytes, size, &left, &scan, &csv_state, &cut, random);
     }
     if (agrees && c.pos < size)
         agrees = cut_agrees(&c, bytes, size, (tamis_key){left.data + cut, left.size - cut}, false, random);

@@ -85,14 +85,14 @@ static bool next_is(const reading *r, const char *any_of) {
     return r->at < r->end && *r->at && strchr(any_of, *r->at);
 }
 
-static bool take(reading *r, const char *any_of) {
+static bool accept_byte(reading *r, const char *any_of) {
     const bool is = next_is(r, any_of);
     r->at += is;
     return is;
 }
 
 static void blanks(reading *r) {
-    while (take(r, " \t\r\n")) {
+    while (accept_byte(r, " \t\r\n")) {
     }
 }
 
@@ -109,13 +109,14 @@ static bool hex4(reading *r, uint32_t *unit) {
 
 static bool escape(reading *r, test_bytes *into) {
     uint32_t unit = 0, second = 0;
-    if (take(r, "u")) {
+    if (accept_byte(r, "u")) {
         if (!hex4(r, &unit))
             return false;
         if (unit >= 0xdc00 && unit <= 0xdfff)
             return false;
         if (unit >= 0xd800 && unit <= 0xdbff) {
-            if (!take(r, "\\") || !take(r, "u") || !hex4(r, &second) || second < 0xdc00 || second > 0xdfff)
+            if (!accept_byte(r, "\\") || !accept_byte(r, "u") || !hex4(r, &second) || second < 0xdc00 ||
+                second > 0xdfff)
                 return false;
             unit = 0x10000 + (unit - 0xd800) * 0x400 + (second - 0xdc00);
         }
@@ -136,38 +137,38 @@ static bool escape(reading *r, test_bytes *into) {
 }
 
 static bool string(reading *r, test_bytes *into) {
-    if (!take(r, "\""))
+    if (!accept_byte(r, "\""))
         return false;
     while (r->at < r->end && *r->at != '"') {
         if ((unsigned char)*r->at < 0x20)
             return false;
-        if (take(r, "\\")) {
+        if (accept_byte(r, "\\")) {
             if (!escape(r, into))
                 return false;
         } else {
             bytes_add(into, r->at++, 1);
         }
     }
-    return take(r, "\"");
+    return accept_byte(r, "\"");
 }
 
 static bool digits(reading *r) {
-    if (!take(r, "0123456789"))
+    if (!accept_byte(r, "0123456789"))
         return false;
-    while (take(r, "0123456789")) {
+    while (accept_byte(r, "0123456789")) {
     }
     return true;
 }
 
 static bool number(reading *r) {
-    take(r, "-");
-    if (!take(r, "0") && !digits(r))
+    accept_byte(r, "-");
+    if (!accept_byte(r, "0") && !digits(r))
         return false;
-    if (take(r, ".") && !digits(r))
+    if (accept_byte(r, ".") && !digits(r))
         return false;
-    if (!take(r, "eE"))
+    if (!accept_byte(r, "eE"))
         return true;
-    take(r, "+-");
+    accept_byte(r, "+-");
     return digits(r);
 }
 
@@ -189,7 +190,7 @@ static bool inner(reading *r, json_tree *tree, bool named) {
         if (!string(r, &child->name))
             return false;
         blanks(r);
-        if (!take(r, ":"))
+        if (!accept_byte(r, ":"))
             return false;
         blanks(r);
     }
@@ -202,13 +203,13 @@ static bool inner(reading *r, json_tree *tree, bool named) {
 static bool container(reading *r, json_tree *tree, bool named, const char *close) {
     r->at++;
     blanks(r);
-    if (take(r, close))
+    if (accept_byte(r, close))
         return true;
     do {
         if (!inner(r, tree, named))
             return false;
-    } while (take(r, ","));
-    return take(r, close);
+    } while (accept_byte(r, ","));
+    return accept_byte(r, close);
 }
 
 static bool value(reading *r, json_tree *tree) {
@@ -273,7 +274,7 @@ static bool is_name(const json_tree *tree, const char *token, size_t size) {
     return is;
 }
 
-static const json_tree *step(const json_tree *tree, const char *token, size_t size) {
+static const json_tree *find_child(const json_tree *tree, const char *token, size_t size) {
     const json_tree *found = NULL;
     unsigned long long index = 0;
     char written[24];
@@ -289,7 +290,7 @@ static const json_tree *step(const json_tree *tree, const char *token, size_t si
 bool json_tree_find(const json_tree *tree, const char *pointer, test_bytes *found) {
     while (tree && *pointer == '/') {
         const size_t size = strcspn(++pointer, "/");
-        tree = step(tree, pointer, size);
+        tree = find_child(tree, pointer, size);
         pointer += size;
     }
     bytes_clear(found);

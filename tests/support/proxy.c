@@ -27,11 +27,11 @@ typedef struct pair {
     bool used, held, trickles;
     bool delayed;     /* true while requests wait for proxy_deliver */
     bool was_delayed; /* true after a delay: the client may have gone, so unread replies are discarded */
-    stream_of_bytes flows[2]; /* by direction; the client is flows[PROXY_REQUESTS].from */
+    stream_of_bytes streams[2]; /* by direction; the client is streams[PROXY_REQUESTS].from */
 } pair;
 
 typedef struct orders {
-    bool stops, armed, ends_held, delivers;
+    bool stops, armed, drops_held, delivers;
     bool counts_commands; /* true if `at` is the number of a command, not of a byte */
     proxy_way way;
     proxy_harm harm;
@@ -60,13 +60,13 @@ static void give_up(const char *what) {
 static void hang_up(pair *one, bool reset) {
     struct linger now = {1, 0};
     if (reset)
-        setsockopt(one->flows[0].from, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    close(one->flows[0].from);
-    close(one->flows[0].to);
+        setsockopt(one->streams[0].from, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(one->streams[0].from);
+    close(one->streams[0].to);
     one->used = false;
 }
 
-static void take_client(proxy *self) {
+static void accept_client(proxy *self) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int client = accept4(self->door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -84,9 +84,9 @@ static void take_client(proxy *self) {
     }
     one->used = true;
     one->held = one->trickles = one->delayed = one->was_delayed = false;
-    one->flows[PROXY_REQUESTS].from = one->flows[PROXY_REPLIES].to = client;
-    one->flows[PROXY_REQUESTS].to = one->flows[PROXY_REPLIES].from = server;
-    one->flows[0].begin = one->flows[0].end = one->flows[1].begin = one->flows[1].end = 0;
+    one->streams[PROXY_REQUESTS].from = one->streams[PROXY_REPLIES].to = client;
+    one->streams[PROXY_REQUESTS].to = one->streams[PROXY_REPLIES].from = server;
+    one->streams[0].begin = one->streams[0].end = one->streams[1].begin = one->streams[1].end = 0;
 }
 
 /* ---- harm ---- */
@@ -137,7 +137,7 @@ static bool is_due(proxy *self, proxy_way way, const stream_of_bytes *bytes, siz
 /* Returns how many of the bytes may be forwarded, and does the harm that is due. *ends: close the
  * connection. */
 static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *reset) {
-    stream_of_bytes *bytes = &one->flows[way];
+    stream_of_bytes *bytes = &one->streams[way];
     orders *now = &self->now;
     size_t size = bytes->end - bytes->begin, before;
     *ends = *reset = false;
@@ -184,7 +184,7 @@ static bool send_on(pair *one, stream_of_bytes *bytes, size_t end) {
 
 /* Forwards the bytes of one direction. False if the connection is over. */
 static bool pass(proxy *self, pair *one, proxy_way way) {
-    stream_of_bytes *bytes = &one->flows[way];
+    stream_of_bytes *bytes = &one->streams[way];
     ssize_t some = recv(bytes->from, bytes->bytes, BUFFER, MSG_DONTWAIT);
     bool ends, reset;
     if (some < 0 && (errno == EAGAIN || errno == EINTR))
@@ -207,7 +207,7 @@ static bool pass(proxy *self, pair *one, proxy_way way) {
 }
 
 /* True if bytes of that direction are read now. While requests are delayed, a client's end is not noticed. */
-static bool takes(const pair *one, int way) {
+static bool has_space(const pair *one, int way) {
     return one->used && !one->held && !(one->delayed && way == PROXY_REQUESTS);
 }
 
@@ -220,7 +220,7 @@ static void count_over(proxy *self) {
 static void deliver(proxy *self) {
     for (pair *one = self->pairs; one < self->pairs + PAIRS; one++)
         if (one->used && one->delayed && !one->was_delayed) {
-            stream_of_bytes *bytes = &one->flows[PROXY_REQUESTS];
+            stream_of_bytes *bytes = &one->streams[PROXY_REQUESTS];
             one->delayed = false;
             one->was_delayed = true;
             (void)send_on(one, bytes, bytes->end);
@@ -237,13 +237,13 @@ static void *run(void *context) {
             for (int way = 0; way < 2; way++) {
                 pair *one = &self->pairs[i];
                 fds[2 + 2 * i + way] =
-                    (struct pollfd){takes(one, way) ? one->flows[way].from : -1, POLLIN, 0};
+                    (struct pollfd){has_space(one, way) ? one->streams[way].from : -1, POLLIN, 0};
             }
         if (poll(fds, 2 + 2 * PAIRS, -1) < 0 && errno != EINTR)
             give_up("poll");
         pthread_mutex_lock(&self->mutex);
-        const bool stops = self->now.stops, ends_held = self->now.ends_held, delivers = self->now.delivers;
-        self->now.ends_held = self->now.delivers = false;
+        const bool stops = self->now.stops, drops_held = self->now.drops_held, delivers = self->now.delivers;
+        self->now.drops_held = self->now.delivers = false;
         pthread_mutex_unlock(&self->mutex);
         char byte;
         if (fds[1].revents)
@@ -253,10 +253,10 @@ static void *run(void *context) {
         for (int i = 0; i < PAIRS; i++) {
             pair *one = &self->pairs[i];
             const bool is_late = one->used && (one->delayed || one->was_delayed);
-            if (one->used && (stops || (ends_held && (one->held || one->trickles || one->delayed))))
+            if (one->used && (stops || (drops_held && (one->held || one->trickles || one->delayed))))
                 hang_up(one, false);
             for (int way = 0; way < 2; way++)
-                if (one->used && takes(one, way) && fds[2 + 2 * i + way].fd >= 0 &&
+                if (one->used && has_space(one, way) && fds[2 + 2 * i + way].fd >= 0 &&
                     fds[2 + 2 * i + way].revents && !pass(self, one, (proxy_way)way))
                     hang_up(one, false);
             if (is_late && !one->used)
@@ -265,7 +265,7 @@ static void *run(void *context) {
         if (stops)
             return NULL;
         if (fds[0].revents)
-            take_client(self);
+            accept_client(self);
     }
 }
 
@@ -325,7 +325,7 @@ void proxy_arm_random(proxy *self, uint64_t mean, uint64_t seed) {
 }
 
 void proxy_disarm(proxy *self) {
-    order(self, (orders){.ends_held = true});
+    order(self, (orders){.drops_held = true});
 }
 
 void proxy_arm_command(proxy *self, proxy_harm harm, uint64_t at) {

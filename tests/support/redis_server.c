@@ -160,7 +160,7 @@ static void name_it(redis_server *server) {
 void redis_server_start(redis_server *server, const char *const *options) {
     *server = (redis_server){.options = options};
     if (!temporary_directory(server->directory, sizeof server->directory, "tamis-redis"))
-        give_up(server, "a folder in TMPDIR", strerror(errno));
+        give_up(server, "a directory in TMPDIR", strerror(errno));
     name_it(server);
     remember(server);
     /* Ports below those that systems give to clients. */

@@ -43,7 +43,7 @@ static void replace_by_rename(tamis_redis *redis) {
     }
 }
 
-static tamis_status take_entry(void *context, const tamis_redis_entry *entry, tamis_error *e) {
+static tamis_status append_entry(void *context, const tamis_redis_entry *entry, tamis_error *e) {
     char *to = context;
     (void)e;
     snprintf(to + strlen(to), 200 - strlen(to), "%.*s %s %d %.*s;", (int)entry->name_size, entry->name,
@@ -53,7 +53,7 @@ static tamis_status take_entry(void *context, const tamis_redis_entry *entry, ta
 
 static void check_list(tamis_redis *redis, const char *expected) {
     char reported[200] = "";
-    OK(tamis_redis_list(redis, "*whole", take_entry, reported, &err));
+    OK(tamis_redis_list(redis, "*whole", append_entry, reported, &err));
     assert_string_equal(reported, expected);
 }
 

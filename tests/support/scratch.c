@@ -107,7 +107,7 @@ static char directory[64];
 
 void scratch_make(void) {
     if (!temporary_directory(directory, sizeof directory, "tamis-test"))
-        give_up("a folder in TMPDIR");
+        give_up("a directory in TMPDIR");
 }
 
 void scratch_make_in_memory(void) {

@@ -16,7 +16,7 @@ tamis_sink *sink_new(void) {
     return sink;
 }
 
-size_t sink_take(tamis_sink *sink, const tamis_key **keys) {
+size_t sink_keys(tamis_sink *sink, const tamis_key **keys) {
     tamis_error err = TAMIS_ERROR_INIT;
     size_t count = 0;
     if (tamis_sink_keys(sink, keys, &count, &err) != TAMIS_OK)
@@ -29,7 +29,7 @@ void sink_expect(tamis_sink *sink, const char *hex) {
     uint8_t expected[256];
     size_t size = golden_bytes(hex, expected);
     tamis_sink_end_key(sink);
-    assert_int_equal(sink_take(sink, &keys), 1);
+    assert_int_equal(sink_keys(sink, &keys), 1);
     assert_int_equal(keys[0].size, size);
     if (size)
         assert_memory_equal(keys[0].data, expected, size);

@@ -8,7 +8,7 @@
 
 tamis_sink *sink_new(void);
 /* Stores the keys of the sink in *keys and returns their number. */
-size_t sink_take(tamis_sink *sink, const tamis_key **keys);
+size_t sink_keys(tamis_sink *sink, const tamis_key **keys);
 /* Ends the key, checks that it is the only one and has these bytes, and clears the sink. */
 void sink_expect(tamis_sink *sink, const char *hex);
 

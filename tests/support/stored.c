@@ -66,11 +66,11 @@ tamis_status stored_save_keyed(const char *path, const char *secret, uint64_t fr
 }
 
 bool stored_leave_temp(tamis_lock *lock, const char *path) {
-    tamis__target place;
+    tamis__target target;
     tamis__temp_file temp = {.lock = lock};
     int fd;
-    if (tamis__target_find(&place, path, NULL) != TAMIS_OK ||
-        tamis__temp_file_create(&temp, &place, false, &fd, NULL) != TAMIS_OK)
+    if (tamis__target_find(&target, path, NULL) != TAMIS_OK ||
+        tamis__temp_file_create(&temp, &target, false, &fd, NULL) != TAMIS_OK)
         return false;
     return write(fd, "half", 4) == 4 && close(fd) == 0;
 }

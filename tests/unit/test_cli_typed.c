@@ -75,7 +75,7 @@ static void position_at(const cli_typed *typed, const char *input, uint64_t firs
     typed->service.set_source(typed->service.context, &source);
 }
 
-static void begin(cli_typed *typed, cli_key_form form) {
+static void begin_typed(cli_typed *typed, cli_key_form form) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
     memset(&inner, 0, sizeof inner);
@@ -99,7 +99,7 @@ static const char *key_of(cli_key_form form, const char *text, tamis_error *err)
     static char log[LOG];
     cli_typed typed;
     size_t done = 77;
-    begin(&typed, form);
+    begin_typed(&typed, form);
     tamis_status status = query_texts(&typed, &text, 1, &done, err);
     assert_int_equal(done, status == TAMIS_OK);
     assert_int_equal(inner.calls, done);
@@ -208,7 +208,7 @@ static void records_before_a_bad_one_are_answered(void **state) {
         tamis_error err = TAMIS_ERROR_INIT, again = TAMIS_ERROR_INIT;
         cli_typed typed;
         size_t done = 77;
-        begin(&typed, cases[i].form);
+        begin_typed(&typed, cases[i].form);
         position_at(&typed, "in", 10, NULL);
         assert_int_equal(query_texts(&typed, texts, 5, &done, &err), TAMIS_E_INVALID);
         assert_int_equal(done, 2);
@@ -233,7 +233,7 @@ static void records_without_key_are_counted(void **state) {
     cli_typed typed;
     size_t done = 77;
     (void)state;
-    begin(&typed, (cli_key_form){.type = CLI_KEY_INT32});
+    begin_typed(&typed, (cli_key_form){.type = CLI_KEY_INT32});
     position_at(&typed, "in", 100, record_index);
     assert_int_equal(query_texts(&typed, texts, 5, &done, &err), TAMIS_E_INVALID);
     assert_int_equal(done, 3);
@@ -257,7 +257,7 @@ static void a_service_may_stop_on_the_way(void **state) {
     cli_typed typed;
     size_t done = 77;
     (void)state;
-    begin(&typed, (cli_key_form){.type = CLI_KEY_INT32});
+    begin_typed(&typed, (cli_key_form){.type = CLI_KEY_INT32});
     inner.limit = 3;
     assert_int_equal(query_texts(&typed, texts, 5, &done, &err), TAMIS_E_FULL);
     assert_int_equal(done, 3);
@@ -278,7 +278,7 @@ static void batches_are_large(void **state) {
     static const size_t bad[] = {0, 1, 255, 256, 2048, MANY - 1};
     cli_typed typed;
     (void)state;
-    begin(&typed, (cli_key_form){.type = CLI_KEY_UTF16});
+    begin_typed(&typed, (cli_key_form){.type = CLI_KEY_UTF16});
     for (size_t i = 0; i < MANY; i++)
         keys[i] = (tamis_key){texts[i], (size_t)snprintf(texts[i], sizeof texts[i], "%zu", i)};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -307,7 +307,7 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
     cli_typed typed;
     (void)state;
-    begin(&typed, (cli_key_form){.type = CLI_KEY_UTF8});
+    begin_typed(&typed, (cli_key_form){.type = CLI_KEY_UTF8});
     assert_null(typed.service.mark);
     assert_null(typed.service.enough);
     cli_typed_end(&typed);
@@ -334,7 +334,7 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
 static void plain_keys_bypass_the_wrapper(void **state) {
     cli_typed typed;
     (void)state;
-    begin(&typed, (cli_key_form){.type = CLI_KEY_BYTES});
+    begin_typed(&typed, (cli_key_form){.type = CLI_KEY_BYTES});
     assert_ptr_equal(typed.service.query, log_keys);
     assert_ptr_equal(typed.service.context, &inner);
     assert_null(typed.service.set_source);

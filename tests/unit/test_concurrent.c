@@ -90,7 +90,7 @@ static void run_together(shared *s, uint32_t threads, void *(*work)(void *)) {
 }
 
 /* Waits until all threads have started, and returns the number of the calling one. */
-static uint32_t begin(shared *s) {
+static uint32_t begin_thread(shared *s) {
     uint32_t mine = atomic_fetch_add(&s->started, 1);
     pthread_barrier_wait(&s->together);
     return mine;
@@ -107,7 +107,7 @@ static size_t batch_size(uint64_t *state, size_t left) {
  * from other positions on. Added keys must be present from then on. */
 static void *add_all_keys(void *context) {
     shared *s = context;
-    uint32_t mine = begin(s);
+    uint32_t mine = begin_thread(s);
     uint64_t state = mine;
     tamis_answer answers[BATCH_MAX];
     size_t offset = mine % 2 ? s->count / s->threads * mine : 0;
@@ -249,7 +249,7 @@ static void partitions_meet(void **state) {
 /* Each thread adds keys of its own until one is refused. Every answered key must be present. */
 static void *add_own(void *context) {
     shared *s = context;
-    uint32_t mine = begin(s);
+    uint32_t mine = begin_thread(s);
     uint64_t state = mine;
     tamis_answer answers[BATCH_MAX];
     size_t own = s->count / s->threads, end = own * (mine + 1);
@@ -448,7 +448,7 @@ static const char *check_info(shared *s, uint64_t *min) {
 static void *add_or_look(void *context) {
     shared *s = context;
     uint64_t min = 0;
-    if (begin(s) < 2) {
+    if (begin_thread(s) < 2) {
         const char *wrong = NULL;
         do
             wrong = check_info(s, &min);
@@ -687,7 +687,7 @@ typedef struct savers {
 static void *add_until_it_stops(void *context) {
     savers *all = context;
     shared *s = &all->s;
-    const uint32_t mine = begin(s);
+    const uint32_t mine = begin_thread(s);
     const size_t share = s->count / 2, from = mine * share;
     uint64_t state = mine;
     if (mine == 2) { /* saves */

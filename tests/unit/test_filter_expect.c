@@ -38,7 +38,7 @@ static void name_keys(tamis_key *keys, uint64_t *numbers, uint64_t from) {
 
 /* Adds numbers, with a size hint before each batch, until `count` of them are in or the filter is full.
  * Checks that all are present, and returns their number. */
-static uint64_t fill(tamis_filter *filter, uint64_t count, uint64_t size_hint) {
+static uint64_t fill_filter(tamis_filter *filter, uint64_t count, uint64_t size_hint) {
     uint64_t numbers[BATCH], in = 0;
     tamis_key keys[BATCH];
     tamis_answer answers[BATCH];
@@ -69,7 +69,7 @@ typedef struct outcome {
 static outcome run(bool exact, uint64_t memory_limit, uint64_t count, uint64_t size_hint) {
     tamis_filter *filter = make(exact, memory_limit);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    outcome is = {.in = fill(filter, count, size_hint)};
+    outcome is = {.in = fill_filter(filter, count, size_hint)};
     assert_int_equal(tamis_filter_info_get(filter, &info, NULL), TAMIS_OK);
     assert_int_equal(info.added, is.in);
     is.memory = info.memory;
@@ -134,7 +134,7 @@ static void other_kinds_take_no_note(void **state) {
     assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
     tamis_filter_expect(filter, 1000000);
-    assert_int_equal(fill(filter, 1000, 1000), 1000);
+    assert_int_equal(fill_filter(filter, 1000, 1000), 1000);
     tamis_filter_free(filter);
 }
 

@@ -89,7 +89,7 @@ static void check_table(const tamis_filter *filter) {
 
 /* Adds random hashes until `stops` of them have found no slot. `narrow`: their first bits are those of few
  * lines. */
-static void fill(tamis_filter *filter, uint32_t narrow, int stops) {
+static void fill_filter(tamis_filter *filter, uint32_t narrow, int stops) {
     enum { MAX = 65536 };
     static tamis_hash hashes[MAX];
     static tamis_answer answers[MAX];
@@ -121,7 +121,7 @@ static void full_tables_keep_their_invariants(void **state) {
     for (size_t i = 0; i < sizeof fixed_bits; i++)
         for (uint64_t seed = 1; seed <= test_scale(3, 1, 1); seed++) {
             tamis_filter *filter = make(fixed_bits[i], false, 1u << (seed - 1), seed);
-            fill(filter, 0, 10);
+            fill_filter(filter, 0, 10);
             tamis_filter_free(filter);
         }
 }
@@ -132,7 +132,7 @@ static void crowded_tables_keep_their_invariants(void **state) {
     for (size_t i = 0; i < sizeof fixed_bits; i++)
         for (uint32_t narrow = 1; narrow <= 8; narrow += (uint32_t)test_scale(2, 4, 4)) {
             tamis_filter *filter = make(fixed_bits[i], false, 1 + narrow % 4, narrow);
-            fill(filter, narrow, 5);
+            fill_filter(filter, narrow, 5);
             tamis_filter_free(filter);
         }
 }

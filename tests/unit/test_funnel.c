@@ -97,7 +97,7 @@ static void bytes_of_every_length(void **state) {
         tamis_sink_put_bytes(sink, data + size / 2, size - size / 2);
         tamis_sink_end_key(sink);
     }
-    assert_int_equal(sink_take(sink, &keys), MAX + 1);
+    assert_int_equal(sink_keys(sink, &keys), MAX + 1);
     for (size_t size = 0; size <= MAX; size++) {
         assert_int_equal(keys[size].size, size);
         assert_memory_equal(keys[size].data, data, size);
@@ -109,20 +109,20 @@ static void empty_keys_are_keys(void **state) {
     (void)state;
     tamis_sink *sink = sink_new();
     const tamis_key *keys = NULL;
-    assert_int_equal(sink_take(sink, &keys), 0);
+    assert_int_equal(sink_keys(sink, &keys), 0);
     tamis_sink_put_bytes(sink, NULL, 0);
     tamis_sink_end_key(sink);
     tamis_sink_put_utf16(sink, NULL, 0);
     tamis_sink_put_utf8(sink, NULL, 0);
     tamis_sink_put_text(sink, NULL, 0);
     tamis_sink_end_key(sink);
-    assert_int_equal(sink_take(sink, &keys), 2);
+    assert_int_equal(sink_keys(sink, &keys), 2);
     assert_true(keys[0].size == 0 && keys[1].size == 0);
     tamis_sink_put_byte(sink, 7);
-    assert_int_equal(sink_take(sink, &keys), 2); /* bytes after the last ended key are no key yet */
+    assert_int_equal(sink_keys(sink, &keys), 2); /* bytes after the last ended key are no key yet */
     tamis_sink_end_key(sink);
     tamis_sink_end_key(sink);
-    assert_int_equal(sink_take(sink, &keys), 4);
+    assert_int_equal(sink_keys(sink, &keys), 4);
     assert_true(keys[1].size == 0 && keys[2].size == 1 && keys[3].size == 0);
     assert_int_equal(*(const uint8_t *)keys[2].data, 7);
     tamis_sink_free(sink);
@@ -140,13 +140,13 @@ static void many_keys_and_clear(void **state) {
             tamis_sink_put_utf8(sink, text, (size_t)sprintf(text, "%d/%d", round, i));
             tamis_sink_end_key(sink);
         }
-        assert_int_equal(sink_take(sink, &keys), KEYS);
+        assert_int_equal(sink_keys(sink, &keys), KEYS);
         for (int i = 0; i < KEYS; i++) {
             assert_int_equal(keys[i].size, sprintf(text, "%d/%d", round, i));
             assert_memory_equal(keys[i].data, text, keys[i].size);
         }
         tamis_sink_clear(sink);
-        assert_int_equal(sink_take(sink, &keys), 0);
+        assert_int_equal(sink_keys(sink, &keys), 0);
     }
     tamis_sink_put_byte(sink, 1); /* bytes of an unfinished key are forgotten too */
     tamis_sink_clear(sink);
@@ -168,7 +168,7 @@ static void a_large_key(void **state) {
     tamis_sink_end_key(sink);
     tamis_sink_put_utf8(sink, text, SIZE);
     tamis_sink_end_key(sink);
-    assert_int_equal(sink_take(sink, &keys), 2);
+    assert_int_equal(sink_keys(sink, &keys), 2);
     assert_int_equal(keys[0].size, SIZE / 3 * 2);
     for (size_t i = 0; i < keys[0].size; i += 2)
         assert_memory_equal((const char *)keys[0].data + i, "\xac\x20", 2);
@@ -203,7 +203,7 @@ static void funnels_of_callers(void **state) {
     const tamis_key *keys;
     int calls = 0;
     tamis_funnel_many(sink, click_funnel, &calls, clicks, sizeof *clicks, 2);
-    assert_int_equal(sink_take(sink, &keys), 2);
+    assert_int_equal(sink_keys(sink, &keys), 2);
     assert_int_equal(calls, 2);
     assert_true(keys[0].size == 5 && memcmp(keys[0].data, "\1\0\0\0a", 5) == 0);
     assert_true(keys[1].size == 4 && memcmp(keys[1].data, "\xfe\xff\xff\xff", 4) == 0);
@@ -265,7 +265,7 @@ static void every_funnel_of_guava(void **state) {
         } else if (strcmp(kind, "utf16") == 0) {
             size_t size = golden_bytes(g.field[1], units);
             tamis_funnel_many(sink, tamis_funnel_utf16, NULL, &(tamis_key){text, text_size}, 1, 1);
-            assert_int_equal(sink_take(sink, &keys), 1);
+            assert_int_equal(sink_keys(sink, &keys), 1);
             assert_int_equal(keys[0].size, size);
             assert_memory_equal(keys[0].data, units, size);
             rows[3]++;
@@ -276,7 +276,7 @@ static void every_funnel_of_guava(void **state) {
         } else {
             continue;
         }
-        assert_int_equal(sink_take(sink, &keys), 1);
+        assert_int_equal(sink_keys(sink, &keys), 1);
         check_digest(hasher, keys, g.field[2]);
         tamis_sink_clear(sink);
     }
@@ -288,7 +288,7 @@ static void every_funnel_of_guava(void **state) {
 /* ---- out of memory ---- */
 
 /* Puts keys of all types, enough that both buffers grow. Returns the result of tamis_sink_keys. */
-static tamis_status fill(tamis_sink *sink, size_t *count) {
+static tamis_status fill_sink(tamis_sink *sink, size_t *count) {
     tamis_error err = TAMIS_ERROR_INIT;
     const tamis_key *keys;
     for (int i = 0; i < 1000; i++) {
@@ -317,12 +317,12 @@ static void every_allocation_fails(void **state) {
             assert_null(sink);
             continue;
         }
-        tamis_status status = fill(sink, &count);
+        tamis_status status = fill_sink(sink, &count);
         reached = memory.refused > 0;
         assert_int_equal(status, reached ? TAMIS_E_NOMEM : TAMIS_OK);
         assert_int_equal(count, reached ? 0 : 1000);
         tamis_sink_clear(sink); /* the sink works again when there is memory */
-        assert_int_equal(fill(sink, &count), TAMIS_OK);
+        assert_int_equal(fill_sink(sink, &count), TAMIS_OK);
         assert_int_equal(count, 1000);
         tamis_sink_free(sink);
         assert_int_equal(memory.live_blocks, 0);

@@ -31,7 +31,7 @@ static const char secret[] = "a secret of 25 characters";
 typedef struct good_file {
     char name[256];
     test_bytes bytes;
-    uint64_t header, body, sums; /* end of the header; beginning of body and checksums */
+    uint64_t header, body, checksums; /* end of the header; beginning of body and checksums */
     tamis_key keys[KEYS];
     uint8_t key_bytes[KEYS][KEY_MAX];
     size_t count;
@@ -135,7 +135,7 @@ static void damage(void) {
         change(at, (uint8_t)(1u << at % 8));
     for (uint64_t bit = 0; bit < 8 * file.header; bit += test_scale(1, 7, 7))
         change(bit / 8, (uint8_t)(1u << bit % 8));
-    for (uint64_t at = file.sums; at < size; at += test_scale(1, 5, 5))
+    for (uint64_t at = file.checksums; at < size; at += test_scale(1, 5, 5))
         change(at, 0xff);
     open_mapped(true, "as it was", 0);
     for (uint64_t left = size - 1; left > 0; left -= left < step ? left : left < file.header ? 1 : step)
@@ -160,7 +160,7 @@ static void every_byte_of_every_good_file(void **state) {
         file_read(path, &file.bytes);
         file.header = tamis__load32le(file.bytes.data + 12);
         file.body = tamis__load64le(file.bytes.data + 32);
-        file.sums = file.body + tamis__load64le(file.bytes.data + 40);
+        file.checksums = file.body + tamis__load64le(file.bytes.data + 40);
         read_keys();
         file_write(scratch("file"), file.bytes.data, file.bytes.size);
         file.fd = open(scratch("file"), O_WRONLY | O_CLOEXEC);

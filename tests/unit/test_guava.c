@@ -38,7 +38,7 @@ static tamis_guava *made(int64_t n, double p) {
     return made_with(&options);
 }
 
-static bool put(tamis_guava *guava, const void *bytes, size_t size) {
+static bool put_key(tamis_guava *guava, const void *bytes, size_t size) {
     tamis_key key = {bytes, size};
     bool changed = false;
     assert_int_equal(tamis_guava_put(guava, &key, &changed, NULL), TAMIS_OK);
@@ -200,7 +200,7 @@ static void filters_of_guava(void **state) {
         tamis_guava *guava = made(atoll(g.field[2]), strtod(g.field[3], NULL));
         char *rest = g.field[5];
         for (int i = 0; i < atoi(g.field[4]); i++)
-            put(guava, bytes, golden_key(g.field[1], strsep(&rest, ","), bytes));
+            put_key(guava, bytes, golden_key(g.field[1], strsep(&rest, ","), bytes));
         check_written(guava, bytes, golden_bytes(g.field[6], bytes));
         double fpp = strtod(g.field[7], NULL);
         int64_t count = -1;
@@ -222,8 +222,8 @@ static void hash_codes_of_guava(void **state) {
     tamis_guava *mitz32 = made_with(&options);
     tamis_guava *both[] = {mitz64, mitz32};
     for (int i = 0; i < 2; i++) {
-        put(both[i], "foo", 3);
-        put(both[i], "bar\0\377", 5);
+        put_key(both[i], "foo", 3);
+        put_key(both[i], "bar\0\377", 5);
     }
     assert_int_equal(tamis_guava_hash_code(mitz64, 682910755, 1129944640), 1398267376);
     assert_int_equal(tamis_guava_hash_code(mitz32, 682910755, 1221027335), 1903406237);
@@ -237,10 +237,10 @@ static void put_says_whether_bits_changed(void **state) {
     (void)state;
     tamis_guava *guava = made(2, 0.03);
     assert_false(might(guava, "foo"));
-    assert_true(put(guava, "foo", 3));
-    assert_false(put(guava, "foo", 3));
+    assert_true(put_key(guava, "foo", 3));
+    assert_false(put_key(guava, "foo", 3));
     assert_true(might(guava, "foo"));
-    assert_true(put(guava, "", 0));
+    assert_true(put_key(guava, "", 0));
     assert_true(might(guava, ""));
     assert_int_equal(tamis_guava_put(guava, &(tamis_key){"bar", 3}, NULL, NULL), TAMIS_OK);
     assert_true(might(guava, "bar"));
@@ -256,7 +256,7 @@ static void over_capacity(void **state) {
     assert_int_equal(tamis_guava_approximate_element_count(guava, &count, &err), TAMIS_OK);
     assert_int_equal(count, 0);
     for (uint32_t i = 0; i < 5000; i++)
-        put(guava, &i, sizeof i);
+        put_key(guava, &i, sizeof i);
     assert_int_equal(tamis_guava_bit_count(guava), 64);
     assert_true(tamis_guava_expected_fpp(guava) == 1);
     assert_true(might(guava, "never put"));
@@ -297,7 +297,7 @@ static void put_all_of_equal_filters_only(void **state) {
 
     tamis_guava *others[] = {equal, strategy, context, funnel, size, functions};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        put(others[i], "foo", 3);
+        put_key(others[i], "foo", 3);
     cannot_put_all(one, one, TAMIS_E_INVALID, "itself");
     cannot_put_all(one, functions, TAMIS_E_MISMATCH, "hash functions differ, 7 and 6");
     cannot_put_all(one, size, TAMIS_E_MISMATCH, "bits differ, 128 and 192");
@@ -305,7 +305,7 @@ static void put_all_of_equal_filters_only(void **state) {
     cannot_put_all(one, funnel, TAMIS_E_MISMATCH, "funnels");
     cannot_put_all(one, context, TAMIS_E_MISMATCH, "contexts");
     assert_true(tamis_guava_is_compatible(one, equal));
-    put(one, "bar", 3);
+    put_key(one, "bar", 3);
     assert_int_equal(tamis_guava_put_all(one, equal, NULL), TAMIS_OK);
     assert_true(might(one, "foo") && might(one, "bar"));
     assert_false(might(equal, "bar"));
@@ -323,15 +323,15 @@ static void equality(void **state) {
     assert_true(tamis_guava_equals(one, one));
     assert_true(tamis_guava_equals(one, other));
     assert_false(tamis_guava_equals(one, funnel));
-    put(one, "foo", 3);
+    put_key(one, "foo", 3);
     assert_false(tamis_guava_equals(one, other));
-    put(other, "foo", 3);
+    put_key(other, "foo", 3);
     assert_true(tamis_guava_equals(one, other));
 
     assert_int_equal(tamis_guava_copy(&copy, one, NULL), TAMIS_OK);
     assert_true(tamis_guava_equals(one, copy) && tamis_guava_is_compatible(one, copy));
     assert_int_equal(tamis_guava_hash_code(one, 3, 4), tamis_guava_hash_code(copy, 3, 4));
-    put(copy, "bar", 3);
+    put_key(copy, "bar", 3);
     assert_true(might(copy, "foo") && might(copy, "bar"));
     assert_false(might(one, "bar"));
     assert_false(tamis_guava_equals(one, copy));
@@ -388,7 +388,7 @@ static void a_refused_value_is_not_put(void **state) {
     assert_int_equal(tamis_guava_might_contain(guava, &overlong, &answer, NULL), TAMIS_E_INVALID);
     assert_true(answer);
     assert_int_equal(tamis_guava_bit_count(guava), 0);
-    assert_true(put(guava, "\303\251", 2));
+    assert_true(put_key(guava, "\303\251", 2));
     tamis_guava_free(guava);
 }
 

@@ -162,16 +162,16 @@ static uint64_t hasher_id_of(tamis_scheme scheme, uint64_t seed, const void *byt
 
 static void hasher_ids_differ_between_hashers(void **state) {
     (void)state;
-    uint64_t origins[] = {
+    uint64_t ids[] = {
         hasher_id_of(TAMIS_SCHEME_XXH3, 0, NULL, 0),          hasher_id_of(TAMIS_SCHEME_XXH3, 1, NULL, 0),
         hasher_id_of(TAMIS_SCHEME_XXH3, UINT64_MAX, NULL, 0), hasher_id_of(TAMIS_SCHEME_GUAVA64, 0, NULL, 0),
         hasher_id_of(TAMIS_SCHEME_SIP, 0, secret, 16),        hasher_id_of(TAMIS_SCHEME_SIP, 0, secret, 17),
         hasher_id_of(TAMIS_SCHEME_SIP, 0, secret + 1, 16),
     };
-    for (size_t i = 0; i < sizeof origins / sizeof *origins; i++)
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         for (size_t j = 0; j < i; j++)
-            assert_true(origins[i] != origins[j]);
-    assert_true(origins[4] == hasher_id_of(TAMIS_SCHEME_AUTO, 0, secret, 16));
+            assert_true(ids[i] != ids[j]);
+    assert_true(ids[4] == hasher_id_of(TAMIS_SCHEME_AUTO, 0, secret, 16));
 }
 
 static void refused(tamis_scheme scheme, uint64_t seed, size_t secret_size, const char *says) {

@@ -188,7 +188,7 @@ static const char *const texts[] = {"\xc3\xa9t\xc3\xa9",
 enum { TEXTS = sizeof texts / sizeof *texts };
 
 /* Fills `text` with `before` letters and then one character again and again. */
-static void fill(char *text, size_t capacity, size_t before, const char *character) {
+static void fill_text(char *text, size_t capacity, size_t before, const char *character) {
     size_t size = before;
     memset(text, 'x', size);
     for (; size + 4 < capacity; size += strlen(character))
@@ -217,7 +217,7 @@ static void utf8_stays_utf8(void **state) {
         add(sampler, texts[i]);
     for (size_t i = 0; i < 3; i++) /* a character across the end of a cut text, at each offset */
         for (size_t before = 0; before < 4; before++) {
-            fill(text, sizeof text, before, characters[i]);
+            fill_text(text, sizeof text, before, characters[i]);
             add(sampler, text);
         }
     for (int i = 0; i < 20000; i++) {
@@ -242,7 +242,7 @@ static void utf16_is_that_of_utf8(void **state) {
     (void)state;
     assert_int_equal(tamis_sink_create(&sink, NULL, NULL), TAMIS_OK);
     for (size_t i = 0; i <= TEXTS + 3; i++) {
-        fill(text, sizeof text, i, "\xf0\x9f\x98\x80");
+        fill_text(text, sizeof text, i, "\xf0\x9f\x98\x80");
         const char *added = i < TEXTS ? texts[i] : text;
         tamis_sink_clear(sink);
         tamis_sink_put_text(sink, added, strlen(added));

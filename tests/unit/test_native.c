@@ -315,17 +315,18 @@ static void every_byte_changed_is_noticed(void **state) {
 }
 
 /* Makes the checksums right again for a file with wrong fields: made by an attacker, or by a bug. */
-static void repair_sums(encoded *e) {
+static void repair_checksums(encoded *e) {
     uint64_t header = tamis__load32le(e->bytes + 12), body = tamis__load64le(e->bytes + 32);
     uint64_t size = tamis__load64le(e->bytes + 40);
     if (body <= e->size && size <= e->size - body && tamis__block_count(size) * 8 <= e->size - body - size) {
-        uint8_t *sums = e->bytes + body + size;
+        uint8_t *checksums = e->bytes + body + size;
         for (uint64_t i = 0; i < tamis__block_count(size); i++) {
             uint64_t left = size - i * TAMIS__BLOCK;
-            tamis__store64le(sums + 8 * i, XXH3_64bits(e->bytes + body + i * TAMIS__BLOCK,
-                                                       (size_t)(left < TAMIS__BLOCK ? left : TAMIS__BLOCK)));
+            tamis__store64le(checksums + 8 * i,
+                             XXH3_64bits(e->bytes + body + i * TAMIS__BLOCK,
+                                         (size_t)(left < TAMIS__BLOCK ? left : TAMIS__BLOCK)));
         }
-        tamis__store64le(e->bytes + 56, XXH3_64bits(sums, (size_t)(8 * tamis__block_count(size))));
+        tamis__store64le(e->bytes + 56, XXH3_64bits(checksums, (size_t)(8 * tamis__block_count(size))));
     }
     if (header >= 256 && header <= e->size)
         tamis__store64le(e->bytes + 16, native_header_sum(e->bytes, header));
@@ -349,7 +350,7 @@ static void forged_fields_are_refused_or_harmless(void **state) {
                 e.bytes[at] =
                     test_below(&random, 2) ? (uint8_t)test_random(&random) : (uint8_t)(e.bytes[at] + 1);
             }
-            repair_sums(&e);
+            repair_checksums(&e);
             tamis_open_options options = options_for(c->scheme);
             tamis_filter *forged = NULL;
             tamis_error err = TAMIS_ERROR_INIT;
@@ -392,7 +393,7 @@ static void a_table_out_of_order_does_no_harm(void **state) {
             tamis__store32le(line + 4 * slot, tamis__load32le(line + 4 * slot + 4));
             tamis__store32le(line + 4 * slot + 4, head);
         }
-    repair_sums(&e);
+    repair_checksums(&e);
     if (tamis_filter_decode(&forged, e.bytes, e.size, NULL, NULL) == TAMIS_OK)
         for (uint64_t id = 0; id < 400000; id++)
             tamis_filter_add(forged, &id, sizeof id, NULL, NULL);
@@ -417,11 +418,11 @@ static void bits_past_the_last_are_refused(void **state) {
     for (uint64_t bit = 95; bit < 512; bit += 59) {
         uint8_t *at = e.bytes + tamis__load64le(e.bytes + 32) + bit / 8;
         *at ^= (uint8_t)(1u << bit % 8);
-        repair_sums(&e);
+        repair_checksums(&e);
         assert_int_equal(tamis_filter_decode(&back, e.bytes, e.size, NULL, NULL), TAMIS_E_DAMAGED);
         *at ^= (uint8_t)(1u << bit % 8);
     }
-    repair_sums(&e);
+    repair_checksums(&e);
     assert_int_equal(tamis_filter_decode(&back, e.bytes, e.size, NULL, NULL), TAMIS_OK);
     tamis_filter_free(back);
     tamis_filter_free(filter);

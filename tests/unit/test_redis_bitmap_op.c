@@ -55,20 +55,20 @@ static void combine_at(const redis_server *at, const redis_server *elsewhere, ui
         const tamis_redis_bitmap_operation op = (tamis_redis_bitmap_operation)(n % 4);
         const size_t count = op == TAMIS_REDIS_BITMAP_NOT ? 1 : 1 + test_below(seed, SOURCES);
         const size_t first = op == TAMIS_REDIS_BITMAP_NOT ? test_below(seed, SOURCES) : 0;
-        const bool in_place = n % 3 == 0;
+        const bool is_target = n % 3 == 0;
         uint64_t size = 77;
         for (size_t i = 0; i < SOURCES; i++) {
             fill(&from[i], test_below(seed, 3) ? test_below(seed, 3000) : 0, 2, seed);
             put_there(i == 2 && elsewhere ? elsewhere : at, keys_of[i], &from[i]);
         }
         model_op(&expected, op, from + first, count);
-        tamis_redis_bitmap *target = open_uri(at->uri, in_place ? "s1" : "target");
+        tamis_redis_bitmap *target = open_uri(at->uri, is_target ? "s1" : "target");
         redis_server_command(at, "SET target a_longer_one_that_was_there_before EX 1000");
         OK(tamis_redis_bitmap_op(target, op, sources + first, count, &size, &err));
         tamis_redis_bitmap_close(target);
         assert_int_equal(size, expected.size);
-        assert_there(at, in_place ? "s1" : "target", &expected);
-        if (!in_place)
+        assert_there(at, is_target ? "s1" : "target", &expected);
+        if (!is_target)
             assert_int_equal(redis_server_number(at, "TTL target"), expected.size > 0 ? -1 : -2);
     }
 }

@@ -48,7 +48,7 @@ static int64_t model_pos(const model *it, unsigned bit, const tamis_redis_bitmap
 
 /* Chooses an offset near an end, near a boundary of pieces, or anywhere; also one that counts from the
  * end. */
-static int64_t some_place(int64_t total, int64_t cut, uint64_t *seed) {
+static int64_t random_offset(int64_t total, int64_t cut, uint64_t *seed) {
     const int64_t near = (int64_t)test_below(seed, 20) - 10;
     switch (test_below(seed, 5)) {
     case 0:
@@ -119,8 +119,8 @@ static void ranges_are_those_of_a_model(void **state) {
                 const bool bits = test_below(&seed, 4) > 0;
                 const int64_t total = (int64_t)sizes[i] * (bits ? 8 : 1), cut = 4096 * (bits ? 8 : 1);
                 range.unit = bits ? TAMIS_REDIS_BITMAP_BITS : TAMIS_REDIS_BITMAP_BYTES;
-                range.from = some_place(total, cut, &seed);
-                range.to = some_place(total, range.from + cut, &seed);
+                range.from = random_offset(total, cut, &seed);
+                range.to = random_offset(total, range.from + cut, &seed);
                 range.is_open = test_below(&seed, 4) == 0;
                 check_range(bitmap, &it, &range);
                 if (server_knows)

@@ -94,9 +94,9 @@ static void begin_test(void) {
 
 static const char dead[] = "{\"addr\":\"127.0.0.1:1\",\"state\":\"online\"}";
 
-static void set_state(const char *place, int i, const char *state) {
+static void set_state(const char *znode, int i, const char *state) {
     char path[200], data[300];
-    snprintf(path, sizeof path, "%s/proxy-%032d", place, i);
+    snprintf(path, sizeof path, "%s/proxy-%032d", znode, i);
     const int size = snprintf(data, sizeof data,
                               "{\n    \"addr\": \"127.0.0.1:%d\",\n    \"admin\": \"127.0.0.1:11080\",\n"
                               "    \"start\": \"2026-01-01 00:00:00 +0000\",\n    \"token\": \"%032d\",\n"
@@ -109,9 +109,9 @@ static void set_text(const char *path, const char *text) {
     zookeeper_set(&keeper, path, text, (int)strlen(text));
 }
 
-static void leave(const char *place, int i) {
+static void leave(const char *znode, int i) {
     char path[200];
-    snprintf(path, sizeof path, "%s/proxy-%032d", place, i);
+    snprintf(path, sizeof path, "%s/proxy-%032d", znode, i);
     zookeeper_remove(&keeper, path);
 }
 
@@ -249,10 +249,10 @@ static const char *const layouts[] = {
 };
 
 /* Uses a filter by the proxies and by the server directly: it must be the same. */
-static void use(tamis_redis *codis, tamis_redis *itself, const char *layout, const char *place) {
+static void use(tamis_redis *codis, tamis_redis *itself, const char *layout, const char *znode) {
     char name[200];
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    snprintf(name, sizeof name, layout, place); // NOLINT
+    snprintf(name, sizeof name, layout, znode); // NOLINT
     tamis_filter *here = open_filter(codis, name), *there = open_filter(itself, name);
     for (size_t i = 0; i < 500; i += 50) {
         add(here, i, 50);
@@ -360,8 +360,8 @@ static bool put_ping(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_reply_of_ping(void *context, size_t i, const tamis__reply *reply, bool again,
-                                       tamis_error *error) {
+static tamis_status accept_ping_reply(void *context, size_t i, const tamis__reply *reply, bool again,
+                                      tamis_error *error) {
     (void)context;
     (void)i;
     (void)again;
@@ -373,7 +373,7 @@ static tamis_status take_reply_of_ping(void *context, size_t i, const tamis__rep
 static void barriers_are_waited_for(void **state) {
     const tamis__requests requests = {.count = ALL,
                                       .put_command = put_ping,
-                                      .take_reply = take_reply_of_ping,
+                                      .accept_reply = accept_ping_reply,
                                       .what = "it",
                                       .barriers = {BEFORE, BEFORE}};
     bool any_retried = true;
@@ -563,24 +563,24 @@ static size_t idle_links(tamis_redis *redis, int i) {
     return count;
 }
 
-static void follows(const char *place, const char *product, const char *name) {
+static void follows(const char *znode, const char *product, const char *name) {
     adding ctx;
-    set_state(place, 0, "online");
+    set_state(znode, 0, "online");
     start_adding(&ctx, product, name);
     wait_for(0);
-    set_state(place, 1, "online");
+    set_state(znode, 1, "online");
     wait_for(1);
-    set_state(place, 0, "offline");
+    set_state(znode, 0, "offline");
     wait_without(0);
     assert_int_equal(idle_links(ctx.redis, 0), 0);
-    set_state(place, 0, "online");
+    set_state(znode, 0, "online");
     wait_for(0);
-    leave(place, 1);
+    leave(znode, 1);
     wait_without(1);
     assert_int_equal(idle_links(ctx.redis, 1), 0);
-    leave(place, 0); /* no proxy for a while */
+    leave(znode, 0); /* no proxy for a while */
     pause_ms(100);
-    set_state(place, 1, "online");
+    set_state(znode, 1, "online");
     wait_for(1);
     for (int i = 0; i < 10; i++) { /* connections are lost too */
         proxy_arm(proxies[1], i % 2 ? PROXY_REQUESTS : PROXY_REPLIES, i % 3 ? PROXY_CUT : PROXY_RESET, 5000);

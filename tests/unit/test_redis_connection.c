@@ -90,7 +90,7 @@ static void begin_test(server *self, const char *says, size_t size) {
     assert_int_equal(pthread_create(&self->thread, NULL, serve, self), 0);
 }
 
-static void end(server *self) {
+static void join_server(server *self) {
     pthread_join(self->thread, NULL);
 }
 
@@ -241,7 +241,7 @@ static tamis_status query_until(server *self, size_t size, bool *opened) {
         assert_true(tamis__connection_is_idle(conn));
     }
     tamis__connection_close(conn);
-    end(self);
+    join_server(self);
     assert_int_equal(memory.live_blocks, 0);
     return status;
 }
@@ -305,7 +305,7 @@ static void an_error_quotes_the_reply_of_the_server(void **state) {
         assert_non_null(strstr(err.text, rows[i].reported));
         assert_null(strstr(err.text, "hush"));
         assert_null(conn);
-        end(&self);
+        join_server(&self);
         bytes_clear(&self.heard);
     }
 }
@@ -335,7 +335,7 @@ static void a_wrong_password_may_be_a_word_of_the_answer(void **state) {
         assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_E_REFUSED);
         if (!strstr(err.text, rows[i].reported))
             fail_msg("%s", err.text);
-        end(&self);
+        join_server(&self);
         bytes_clear(&self.heard);
     }
 }
@@ -354,7 +354,7 @@ static void a_word_too_many_is_noticed(void **state) {
         assert_int_equal(tamis__connection_wait_reply(conn, in_ms(LONG), &reply, &err), TAMIS_OK);
         assert_false(tamis__connection_is_idle(conn));
         tamis__connection_close(conn);
-        end(&self);
+        join_server(&self);
         bytes_clear(&self.heard);
     }
 }
@@ -381,7 +381,7 @@ static void words_may_be_long_and_many(void **state) {
     }
     assert_int_equal(tamis__connection_wait_reply(conn, in_ms(LONG), &reply, &err), TAMIS_OK);
     tamis__connection_close(conn);
-    end(&self);
+    join_server(&self);
     test_bytes expected = {0};
     bytes_add(&expected, "*20\r\n", 5);
     for (int i = 0; i < 20; i++) {
@@ -423,7 +423,7 @@ static void every_allocation_may_fail(void **state) {
             assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
             close(fd);
         }
-        end(&self);
+        join_server(&self);
         bytes_clear(&self.heard);
         assert_int_equal(memory.live_blocks, 0);
         assert_int_equal(fault_open_descriptors(), descriptors);

@@ -134,7 +134,7 @@ static void check_in(const tamis_filter *filter, const tamis_key keys[KEYS], siz
             fail_msg("%s: key %zu was answered, and is not there", where, i);
 }
 
-static uint64_t step(void) {
+static uint64_t byte_step(void) {
     return test_scale_torture(1, 3, 13, 7);
 }
 
@@ -170,8 +170,8 @@ static void a_connection_may_close_at_every_byte(void **state) {
     need_server();
     for (int layout = 0; layout < 2; layout++)
         for (int way = 0; way < 2; way++) {
-            cut_everywhere(layouts[layout], (proxy_way)way, PROXY_CUT, step());
-            cut_everywhere(layouts[layout], (proxy_way)way, PROXY_RESET, 5 * step());
+            cut_everywhere(layouts[layout], (proxy_way)way, PROXY_CUT, byte_step());
+            cut_everywhere(layouts[layout], (proxy_way)way, PROXY_RESET, 5 * byte_step());
         }
 }
 
@@ -183,7 +183,7 @@ static void a_connection_may_fall_silent(void **state) {
         both ends =
             open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=60s&connect_wait=60s");
         for (int way = 0; way < 2; way++)
-            for (uint64_t at = 0; at < 300; at += 23 * step()) {
+            for (uint64_t at = 0; at < 300; at += 23 * byte_step()) {
                 tamis_key keys[KEYS];
                 uint64_t values[KEYS];
                 tamis_answer answers[KEYS];
@@ -224,7 +224,7 @@ static void a_bit_may_be_turned_over(void **state) {
         both ends = open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=50ms");
         for (int way = 0; way < 2; way++) {
             bool reached = true;
-            for (uint64_t at = 0; reached; at += 3 * step()) {
+            for (uint64_t at = 0; reached; at += 3 * byte_step()) {
                 tamis_key keys[KEYS];
                 uint64_t values[KEYS];
                 tamis_answer answers[KEYS];
@@ -255,7 +255,7 @@ static void an_add_that_failed_may_be_repeated(void **state) {
         int repeated = 0, unknown = 0;
         both ends = open_both(rests[layout], "patience=40ms");
         for (int way = 0; way < 2; way++)
-            for (uint64_t at = 0; at < 400; at += 3 * step()) {
+            for (uint64_t at = 0; at < 400; at += 3 * byte_step()) {
                 tamis_key keys[KEYS];
                 uint64_t values[KEYS];
                 tamis_answer answers[KEYS];

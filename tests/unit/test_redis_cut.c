@@ -80,7 +80,7 @@ static bool has_changed(const cut_writer *self, const char *plan) {
 }
 
 /* The message is true, and says which case it is. */
-static void check_report(const cut_writer *self, const char *plan, const char *place) {
+static void check_report(const cut_writer *self, const char *plan, const char *where) {
     const char *text = self->why.text;
     const bool changed = has_changed(self, plan), unknown = strstr(text, "it is unknown whether");
     const bool done = strstr(text, ", but Redis keys") || strstr(text, "took effect, and its lock stays");
@@ -89,16 +89,16 @@ static void check_report(const cut_writer *self, const char *plan, const char *p
     const bool is_ok = self->status == TAMIS_OK || done ? changed : unknown || !changed;
     const bool is_silent = is_locked && self->status != TAMIS_OK && !done && !unknown && !says_lock;
     if (!is_ok || is_silent || strlen(text) >= sizeof self->why.text - 1 || strstr(text, "TLS"))
-        fail_msg("%s: status %d, %s: %s", place, self->status, changed ? "done" : "not done", text);
+        fail_msg("%s: status %d, %s: %s", where, self->status, changed ? "done" : "not done", text);
 }
 
 static void cut(tamis_status (*run)(cut_writer *self), bool replies, uint64_t at) {
     cut_writer self;
     pthread_t thread;
-    char plan[500], place[60];
+    char plan[500], where[60];
     prepare(&self, run);
     snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
-    snprintf(place, sizeof place, "%s %d", replies ? "byte of the replies" : "command", (int)at);
+    snprintf(where, sizeof where, "%s %d", replies ? "byte of the replies" : "command", (int)at);
     if (replies)
         proxy_arm(between, PROXY_REPLIES, PROXY_HOLD, at);
     else
@@ -108,7 +108,7 @@ static void cut(tamis_status (*run)(cut_writer *self), bool replies, uint64_t at
         usleep(500);
     proxy_stop(between);
     pthread_join(thread, NULL);
-    check_report(&self, plan, place);
+    check_report(&self, plan, where);
     finish(&self);
 }
 

@@ -9,7 +9,7 @@
  *     late      the client closes the connection, and completes its work over another one
  *     stopped   the client waits, as if it was stopped; meanwhile its lock expires
  *
- * Then another program builds the filter anew and adds keys, all of which are acknowledged. Then the held
+ * Then another program builds the filter again and adds keys, all of which are acknowledged. Then the held
  * requests arrive. The filter must be that of the other program, with all its keys. If the stopped client did
  * its work after that and reports success, the filter must be the stopped client's. No Redis key may be left
  * that has neither an expiry nor a record.
@@ -105,7 +105,7 @@ enum { WORKS = sizeof works / sizeof *works };
 
 /* ---- the other program ---- */
 
-/* Builds the filter anew; `plan` is its plan then. */
+/* Builds the filter again; `plan` is its plan then. */
 static void build_other(char plan[500]) {
     tamis_status status = tamis_redis_push(other, redis, "f", NULL, &err);
     OK(status);

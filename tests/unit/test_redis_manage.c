@@ -482,7 +482,7 @@ static void union_loses_no_add(void **state) {
     tamis_filter_free(there);
 }
 
-/* A union must not create a lost partition anew. */
+/* A union must not create a lost partition again. */
 static void union_does_not_hide_lost_partitions(void **state) {
     (void)state;
     begin_test();

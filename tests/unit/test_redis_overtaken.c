@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a writer reports that was held up until another writer had made the filter anew. Tried at every
+ * What a writer reports that was held up until another writer had made the filter again. Tried at every
  * command of a drop, of a push and of the end of a resize: a proxy holds the command, the lock is deleted
  * as if it had expired, and another program builds the filter, or drops it first; then the command arrives.
  */
@@ -144,7 +144,7 @@ static void check_message(const held_writer *self, uint64_t n, const char *effec
 static void reg_22_a_drop_that_took_effect_is_no_failure(void **state) {
     (void)state;
     begin_test();
-    uint64_t in_effect = 0, anew = 0;
+    uint64_t in_effect = 0, again = 0;
     const uint64_t commands = count_commands(drop_filter);
     for (uint64_t n = 0; n < commands; n++) {
         held_writer self;
@@ -155,8 +155,8 @@ static void reg_22_a_drop_that_took_effect_is_no_failure(void **state) {
             !moment.is_locked) /* drops the filter of the other program, which was there first */
             continue;
         if (moment.has_plan &&
-            self.status == TAMIS_OK) { /* the same: it took the lock anew before it read the hash */
-            anew++;
+            self.status == TAMIS_OK) { /* the same: it took the lock again before it read the hash */
+            again++;
             continue;
         }
         if (moment.has_plan) {
@@ -169,7 +169,7 @@ static void reg_22_a_drop_that_took_effect_is_no_failure(void **state) {
         in_effect += !moment.has_plan;
     }
     assert_in_range(in_effect, 5, commands);
-    assert_int_equal(anew, 1);
+    assert_int_equal(again, 1);
 }
 
 /* The server refuses to remove the partitions: the message says that the filter was dropped and what removes
@@ -208,11 +208,11 @@ static void forbid_lock(void) {
     redis_server_command(&server, "ACL SETUSER default resetkeys ~tamis:{f}");
 }
 
-static void take_lock(void) {
+static void set_lock(void) {
     redis_server_command(&server, "SET tamis:{f}:push another");
 }
 
-static void take_lock_of_g(void) {
+static void set_lock_of_g(void) {
     redis_server_command(&server, "SET tamis:{g}:push another");
 }
 
@@ -251,7 +251,7 @@ static void reg_22_an_overtaken_clean_names_the_other_writer(void **state) {
     const uint64_t commands = count_commands(clean);
     for (uint64_t n = 0; n < commands; n++) {
         held_writer self;
-        run_beside(&self, clean, n, take_lock_of_g);
+        run_beside(&self, clean, n, set_lock_of_g);
         if (self.status == TAMIS_OK || self.why.sys_errno != ESTALE)
             continue;
         assert_int_equal(self.status, TAMIS_E_BUSY);
@@ -275,7 +275,7 @@ static void reg_22_an_overtaken_expire_says_what_it_did(void **state) {
     const uint64_t commands = count_commands(expire_filter);
     for (uint64_t n = 0; n < commands; n++) {
         held_writer self;
-        run_beside(&self, expire_filter, n, take_lock);
+        run_beside(&self, expire_filter, n, set_lock);
         if (self.status == TAMIS_OK || self.why.sys_errno != ESTALE)
             continue;
         assert_int_equal(self.status, TAMIS_E_BUSY);

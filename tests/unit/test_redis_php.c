@@ -83,15 +83,15 @@ static uint64_t up(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }
 
-typedef struct place_case {
+typedef struct position_case {
     const tamis__layout *layout;
     uint64_t m;
     uint32_t servers;
     uint32_t keys; /* P */
-} place_case;
+} position_case;
 
 /* Checks the positions by the published rules, in integers. */
-static void check_places(const place_case *c) {
+static void check_positions(const position_case *c) {
     const bool by_offset = c->layout == &tamis__layout_php3, by_key = c->layout == &tamis__layout_php2;
     const uint64_t share = by_offset && c->servers > 1 ? up(c->m, c->servers) : c->m,
                    part = up(share, c->keys);
@@ -127,7 +127,7 @@ static void check_places(const place_case *c) {
 static void bits_are_where_php_has_them(void **state) {
     (void)state;
     assert_int_equal(crc32_of((const uint8_t *)"123456789", 9), 0xcbf43926);
-    static const place_case cases[] = {
+    static const position_case cases[] = {
         {&tamis__layout_php1, 1, 1, 1},
         {&tamis__layout_php1, 350000000, 1, 1},
         {&tamis__layout_php1, UINT64_C(1) << 32, 1, 1},
@@ -148,7 +148,7 @@ static void bits_are_where_php_has_them(void **state) {
         {&tamis__layout_php3, (UINT64_C(1) << 53) - 1, 7, 299594},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_places(&cases[i]);
+        check_positions(&cases[i]);
 }
 
 static void assert_name(const tamis__layout *layout, uint64_t m, uint32_t key, const char *expected) {

@@ -258,7 +258,7 @@ static void adds_to_an_expired_generation_are_moved(void **state) {
     tamis_filter_free(made);
 }
 
-/* An idle handle checks the plan before it adds. Otherwise it would create the old partitions anew, in
+/* An idle handle checks the plan before it adds. Otherwise it would create the old partitions again, in
  * full size. */
 static void an_idle_handle_checks_before_it_adds(void **state) {
     (void)state;

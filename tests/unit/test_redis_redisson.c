@@ -169,7 +169,7 @@ static void a_config_that_changes_is_noticed(void **state) {
     add(filter, "key");
     put_config("{open}:config", "9586", "7", "1000", "0.01");
     assert_said(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_E_MISMATCH,
-                "its config was changed while it was open; open it anew");
+                "its config was changed while it was open; open it again");
     put_config("{open}:config", "9585", "8", "1000", "0.01");
     assert_said(tamis_filter_add(filter, "other", 5, &answer, &err), TAMIS_E_MISMATCH, "was changed");
     redis_server_command(&server, "DEL {open}:config");

@@ -289,7 +289,7 @@ static void reg_22_an_end_waits_for_the_lock(void **state) {
     tamis_filter_free(larger);
 }
 
-/* If a partition of the new filter is lost, adds must not create it anew. */
+/* If a partition of the new filter is lost, adds must not create it again. */
 static void new_files_may_be_lost(void **state) {
     (void)state;
     begin_test();

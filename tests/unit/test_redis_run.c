@@ -119,13 +119,13 @@ static tamis_redis *open_it(const char *parameters) {
 
 /* ---- the pipeline ---- */
 
-typedef struct asking {
+typedef struct queries {
     unsigned char selected[KEYS_MAX], again[KEYS_MAX];
     bool skips; /* true if numbers divisible by 3 have no command */
     bool wrong;
-} asking;
+} queries;
 
-static asking ctx;
+static queries ctx;
 
 static bool put_command(void *context, size_t i, tamis__connection *conn) {
     char digits[8];
@@ -138,8 +138,8 @@ static bool put_command(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool again,
-                               tamis_error *error) {
+static tamis_status accept_reply(void *context, size_t i, const tamis__reply *reply, bool again,
+                                 tamis_error *error) {
     (void)context;
     (void)error;
     ctx.wrong = ctx.wrong || reply->type != TAMIS__REPLY_INTEGER || reply->integer != (int64_t)i;
@@ -150,7 +150,7 @@ static tamis_status take_reply(void *context, size_t i, const tamis__reply *repl
 
 static tamis_status run(tamis_redis *redis, size_t count, bool *any_retried) {
     const tamis__requests requests = {
-        .count = count, .put_command = put_command, .take_reply = take_reply, .what = "it"};
+        .count = count, .put_command = put_command, .accept_reply = accept_reply, .what = "it"};
     memset(ctx.selected, 0, sizeof ctx.selected);
     memset(ctx.again, 0, sizeof ctx.again);
     ctx.wrong = false;

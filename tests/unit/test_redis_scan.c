@@ -20,7 +20,7 @@ typedef struct names {
     bool had[FILTERS];
 } names;
 
-static tamis_status take_name(void *context, const tamis_redis_entry *entry, tamis_error *why) {
+static tamis_status append_name(void *context, const tamis_redis_entry *entry, tamis_error *why) {
     names *collected = context;
     (void)why;
     unsigned long number = strtoul(entry->name, NULL, 10); /* always followed by a separator */
@@ -48,7 +48,7 @@ static tamis_redis *open_through(int port, const char *parameters) {
 static void list_all(tamis_redis *there) {
     names *collected = calloc(1, sizeof *collected);
     assert_non_null(collected);
-    OK(tamis_redis_list(there, NULL, take_name, collected, &err));
+    OK(tamis_redis_list(there, NULL, append_name, collected, &err));
     assert_int_equal(collected->count, FILTERS);
     free(collected);
 }
@@ -82,7 +82,7 @@ static void a_server_that_stays_away_is_reported(void **state) {
     proxy *between = proxy_start(server.socket);
     tamis_redis *there = open_through(proxy_port(between), "patience=1s");
     proxy_stop(between);
-    assert_int_not_equal(tamis_redis_list(there, NULL, take_name, NULL, &err), TAMIS_OK);
+    assert_int_not_equal(tamis_redis_list(there, NULL, append_name, NULL, &err), TAMIS_OK);
     if (!strstr(err.text, "127.0.0.1"))
         fail_msg("%s", err.text);
     tamis_redis_close(there);
@@ -130,7 +130,7 @@ static void missing_partitions_are_reported(void **state) {
     plan_options.expect = 1000000;
     plan_options.fpr = 1e-6;
     err = (tamis_error)TAMIS_ERROR_INIT;
-    FAILS(tamis_redis_list(NULL, NULL, take_name, NULL, &err), TAMIS_E_INVALID, "give one of them");
+    FAILS(tamis_redis_list(NULL, NULL, append_name, NULL, &err), TAMIS_E_INVALID, "give one of them");
     FAILS(tamis_redis_plan_make(&plan, NULL, &err), TAMIS_E_INVALID, "TAMIS_PLAN_OPTIONS_INIT");
     FAILS(tamis_redis_plan_make(&plan, &unset, &err), TAMIS_E_INVALID, "TAMIS_PLAN_OPTIONS_INIT");
     FAILS(tamis_redis_plan_make(&none, &plan_options, &err), TAMIS_E_INVALID, "TAMIS_PLAN_INIT");

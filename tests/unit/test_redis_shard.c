@@ -295,8 +295,8 @@ static bool put_counted(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_counted(void *context, size_t i, const tamis__reply *reply, bool again,
-                                 tamis_error *failure) {
+static tamis_status accept_counted(void *context, size_t i, const tamis__reply *reply, bool again,
+                                   tamis_error *failure) {
     counted *ctx = context;
     (void)failure;
     assert_false(again);
@@ -316,7 +316,7 @@ static void a_query_after_a_barrier_waits_for_all_replies(void **state) {
     const tamis__requests requests = {.count = ctx.barrier + SERVERS,
                                       .context = &ctx,
                                       .put_command = put_counted,
-                                      .take_reply = take_counted,
+                                      .accept_reply = accept_counted,
                                       .what = "counted",
                                       .slot = slot_of,
                                       .barriers = {ctx.barrier}};

@@ -48,7 +48,7 @@ static void forget(reported *traced) {
     traced->count = 0;
 }
 
-static void end(reported *traced) {
+static void free_reported(reported *traced) {
     forget(traced);
     while (traced->model_count > 0)
         free(traced->model[--traced->model_count]);
@@ -101,7 +101,7 @@ static void check_part(reported *traced, const tamis_redis_traced_part *part) {
     traced->lines[traced->count] = strdup(text);
 }
 
-static void take(void *context, const tamis_redis_traced *one) {
+static void note_traced(void *context, const tamis_redis_traced *one) {
     reported *traced = context;
     assert_true(traced->count < REPORTED);
     assert_int_equal(one->adds, traced->adds);
@@ -124,7 +124,7 @@ static void check_filter(tamis_filter *filter, size_t count, size_t max_parts) {
     size_t probes = tamis_filter_plan(filter)->probes, several = 0;
     for (int round = 0; round < 3; round++) {
         traced.adds = round < 2;
-        OK(tamis_redis_filter_trace(filter, take, &traced, &err));
+        OK(tamis_redis_filter_trace(filter, note_traced, &traced, &err));
         if (traced.adds)
             OK(tamis_filter_add_many(filter, keys, count, answers, NULL, &err));
         else
@@ -153,7 +153,7 @@ static void check_filter(tamis_filter *filter, size_t count, size_t max_parts) {
     OK(tamis_filter_contains_many(filter, keys, count, answers, NULL, &err));
     assert_int_equal(traced.count, 0);
     forget(&before);
-    end(&traced);
+    free_reported(&traced);
     tamis_filter_free(filter);
 }
 
@@ -165,7 +165,8 @@ static void bits_are_reported_as_they_were(void **state) {
     check_filter(open_filter("r?layout=redisson&expect=1000&fpr=0.01"), 300, 1);
     check_filter(open_filter("p?layout=php2&bits=30000&probes=5"), 300, 1);
     tamis_filter *filter = open_filter("q?layout=php3&bits=30000&probes=5");
-    tamis__redis_of(filter)->keys = tamis__redis_of(filter)->probe_groups = 3; /* as if Redis keys were smaller */
+    tamis__redis_of(filter)->keys = tamis__redis_of(filter)->probe_groups =
+        3; /* as if Redis keys were smaller */
     tamis__php3_of(tamis__redis_of(filter))->key_bits = 10000;
     check_filter(filter, 300, 3);
 }
@@ -185,7 +186,7 @@ static void elements_are_reported_in_order(void **state) {
 }
 
 /* The published example: an id of the Java class and its five bits. */
-static void take_published(void *context, const tamis_redis_traced *one) {
+static void check_published(void *context, const tamis_redis_traced *one) {
     static const uint64_t offsets[] = {17799, 14920, 12041, 12190, 9311};
     int *count = context;
     ++*count;
@@ -205,7 +206,7 @@ static void offsets_are_the_published_ones(void **state) {
     (void)state;
     begin_test();
     tamis_filter *filter = open_filter("x?layout=java&expect=3000&fpr=0.03");
-    OK(tamis_redis_filter_trace(filter, take_published, &count, &err));
+    OK(tamis_redis_filter_trace(filter, check_published, &count, &err));
     OK(tamis_filter_add(filter, "76930242", 8, NULL, &err));
     OK(tamis_filter_add(filter, "76930242", 8, NULL, &err));
     OK(tamis_filter_contains(filter, "76930242", 8, &(tamis_answer){0}, &err));
@@ -269,7 +270,7 @@ static void memory_may_run_out(void **state) {
 static void other_filters_are_refused(void **state) {
     (void)state;
     tamis_filter *filter = make_filter(100, 0, 10);
-    FAILS(tamis_redis_filter_trace(filter, take, NULL, &err), TAMIS_E_UNSUPPORTED, "not in a Redis");
+    FAILS(tamis_redis_filter_trace(filter, note_traced, NULL, &err), TAMIS_E_UNSUPPORTED, "not in a Redis");
     tamis_filter_free(filter);
 }
 

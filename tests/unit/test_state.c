@@ -66,7 +66,7 @@ static void what_is_committed_is_there(void **unused) {
     tamis_state_close(state);
 }
 
-/* A state without a commit is made anew, so a refused run does not bind the next one. A commit binds, even
+/* A state without a commit is made again, so a refused run does not bind the next one. A commit binds, even
  * without keys. */
 static void what_nothing_was_committed_to_is_made_anew(void **unused) {
     (void)unused;
@@ -327,7 +327,7 @@ static void a_finished_state_is_small(void **unused) {
     tamis_state_close(state);
 }
 
-/* The message is about the state, since a snapshot cannot be built anew like a filter file. */
+/* The message is about the state, since a snapshot cannot be built again like a filter file. */
 static void a_damaged_snapshot_is_reported(void **unused) {
     (void)unused;
     test_bytes bytes = {0};

@@ -222,14 +222,14 @@ typedef struct limited {
 } limited;
 
 /* Session and state. */
-typedef struct asking {
+typedef struct query_session {
     const limited *of;
     tamis_state *state;
     tamis_dedup *session;
     uint64_t snapshot_at;
-} asking;
+} query_session;
 
-static void begin(asking *a) {
+static void begin_session(query_session *a) {
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
     a->state = opened(&a->of->make);
     a->state->snapshot_at = a->snapshot_at;
@@ -238,13 +238,13 @@ static void begin(asking *a) {
     assert_ok(tamis_dedup_open(&a->session, NULL, &options, &states_err));
 }
 
-static void end(asking *a) {
+static void end_session(query_session *a) {
     tamis_dedup_close(a->session);
     tamis_state_close(a->state);
 }
 
 /* Queries keys, each about twice. */
-static void query(asking *a, uint64_t from, tamis_answer *answers) {
+static void query(query_session *a, uint64_t from, tamis_answer *answers) {
     uint64_t numbers[QUERIES];
     tamis_key keys[QUERIES];
     size_t done;
@@ -264,32 +264,32 @@ typedef struct outcome {
     bool saturated;
 } outcome;
 
-static void take_outcome(asking *a, outcome *of) {
+static void save_outcome(query_session *a, outcome *of) {
     const tamis_filter *filter = tamis_state_filter(a->state);
     states_encode(a->state, &of->filter);
     of->full = filter->full;
     of->saturated = filter->saturated;
-    end(a);
+    end_session(a);
 }
 
 static void query_undisturbed(const limited *l, outcome *of) {
-    asking a = {.of = l, .snapshot_at = UINT64_MAX};
-    begin(&a);
+    query_session a = {.of = l, .snapshot_at = UINT64_MAX};
+    begin_session(&a);
     assert_ok(tamis_state_expect(a.state, l->hinted, &states_err));
     for (uint64_t from = 0; from < l->keys; from += QUERIES)
         query(&a, from, of->answers + from);
     assert_ok(tamis_dedup_commit(a.session, "all", 3, &states_err));
-    take_outcome(&a, of);
+    save_outcome(&a, of);
 }
 
 /* Queries with a commit every few batches. Some batches after a commit are undone, by an abort or by a
  * start. */
 static uint64_t query_disturbed(const limited *l, outcome *of) {
     enum { SOME = 20 };
-    asking a = {.of = l, .snapshot_at = 16 * l->keys / 40};
+    query_session a = {.of = l, .snapshot_at = 16 * l->keys / 40};
     tamis_answer lost[QUERIES];
     uint64_t snapshots = 0, last = 0;
-    begin(&a);
+    begin_session(&a);
     assert_ok(tamis_state_expect(a.state, l->hinted, &states_err));
     for (uint64_t from = 0, n = 1; from < l->keys; from += QUERIES, n++) {
         query(&a, from, of->answers + from);
@@ -307,14 +307,14 @@ static uint64_t query_disturbed(const limited *l, outcome *of) {
             assert_ok(tamis_state_snapshot(a.state, UINT64_MAX, &states_err));
         if (n % (7 * SOME) == 0) {
             query(&a, from + QUERIES, lost);
-            end(&a);
-            begin(&a);
+            end_session(&a);
+            begin_session(&a);
         }
     }
     assert_ok(tamis_state_snapshot(a.state, UINT64_MAX, &states_err));
-    end(&a);
-    begin(&a);
-    take_outcome(&a, of);
+    end_session(&a);
+    begin_session(&a);
+    save_outcome(&a, of);
     return snapshots;
 }
 

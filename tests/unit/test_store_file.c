@@ -524,7 +524,7 @@ static holder hold(const char *path, bool note_temp) {
     return h;
 }
 
-static void end(holder h, bool killed) {
+static void end_holder(holder h, bool killed) {
     int status = -1;
     if (killed)
         kill(h.pid, SIGKILL);
@@ -553,7 +553,7 @@ static void an_error_names_the_holder_of_the_lock(void **state) {
     assert_int_equal(save("link", 1000), TAMIS_E_BUSY); /* by any name of the file */
     assert_holds("f", 0);                               /* readers are not locked out */
     assert_int_equal(save("g", 1000), TAMIS_OK);
-    end(h, false);
+    end_holder(h, false);
     assert_int_equal(save("f", 1000), TAMIS_OK);
     assert_holds("f", 1000);
     assert_int_equal(scratch_entries(), 3);
@@ -565,7 +565,7 @@ static void a_killed_holder(void **state) {
     assert_int_equal(save("f", 0), TAMIS_OK);
     file_write(scratch(".f.tamis-mine"), "x", 1);
     holder h = hold(scratch("f"), true);
-    end(h, true);
+    end_holder(h, true);
     assert_int_equal(scratch_entries(), 4); /* f, mine, the lock, the temporary file */
     assert_int_equal(save("f", 1000), TAMIS_OK);
     assert_holds("f", 1000);

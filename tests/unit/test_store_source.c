@@ -53,7 +53,7 @@ static void make(const char *name, uint64_t from) {
 }
 
 /* Puts another filter under that name, by rename, like a program that takes no lock. */
-static void put(const char *name) {
+static void put_theirs(const char *name) {
     char temp[300];
     snprintf(temp, sizeof temp, "%s", scratch("theirs"));
     make("theirs", THEIRS);
@@ -95,7 +95,7 @@ static void a_file_that_was_replaced(void **state) {
     make("f", OURS);
     tamis_filter *filter = open_as("f", true);
     add(filter, ADDED);
-    put("f");
+    put_theirs("f");
     for (int again = 0; again < 2; again++) /* refused again */
         assert_refused(tamis_filter_save(filter, scratch("f"), &err), "was replaced since");
     assert_holds("f", THEIRS, true);
@@ -132,7 +132,7 @@ static void after_a_save_its_file_is_known(void **state) {
     for (int i = 0; i < 3; i++)
         assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
     assert_holds("f", ADDED, true);
-    put("f");
+    put_theirs("f");
     assert_refused(tamis_filter_save(filter, scratch("f"), &err), "was replaced since");
     tamis_filter_free(filter);
 }
@@ -171,7 +171,7 @@ static void copies_know_it_too(void **state) {
     tamis_filter_free(opened);
     add(copy, ADDED);
     assert_int_equal(tamis_filter_save(copy, scratch("f"), &err), TAMIS_OK);
-    put("f");
+    put_theirs("f");
     assert_refused(tamis_filter_save(copy, scratch("f"), &err), "was replaced since");
     tamis_filter_free(copy);
 }
@@ -181,7 +181,7 @@ static void what_was_reloaded_is_known(void **state) {
     make("f", OURS);
     tamis_filter *opened = open_as("f", false), *copy = NULL;
     bool changed = false;
-    put("f");
+    put_theirs("f");
     assert_int_equal(tamis_filter_reload(opened, &changed, &err), TAMIS_OK);
     assert_true(changed);
     assert_int_equal(tamis_filter_copy(&copy, opened, &err), TAMIS_OK);
@@ -194,7 +194,7 @@ static void what_was_reloaded_is_known(void **state) {
 static void what_was_made_here_replaces(void **state) {
     (void)state;
     make("f", OURS);
-    put("f");
+    put_theirs("f");
     make("f", OURS);
     assert_holds("f", OURS, true);
     assert_holds("f", THEIRS, false);
@@ -205,7 +205,7 @@ static void what_was_made_here_replaces(void **state) {
 /* Lets the other program act after everything is written, before the last check. */
 static int putting_sync(int fd) {
     tamis__sys = real;
-    put("f");
+    put_theirs("f");
     return real.sync(fd);
 }
 
@@ -227,7 +227,7 @@ static void a_file_that_comes_while_it_is_written(void **state) {
 
 static int putting_rename_new(const char *from, const char *to) {
     tamis__sys = real;
-    put("f");
+    put_theirs("f");
     return real.rename_new(from, to);
 }
 

@@ -186,7 +186,7 @@ static void compressed_outputs_continue(void **state) {
 
 /* ---- headers and keys ---- */
 
-static void take_extractor(const char *part) {
+static void create_extractor(const char *part) {
     tamis_extractor_options how = TAMIS_EXTRACTOR_OPTIONS_INIT;
     how.parts = &part;
     how.part_count = 1;
@@ -229,7 +229,7 @@ static void a_header_comes_once(void **state) {
     static const char *const fronts[] = {"number,id\n", "\xEF\xBB\xBFnumber,id\r\n"};
     (void)state;
     shape = shape_extracted;
-    take_extractor("csv:id");
+    create_extractor("csv:id");
     for (int way = 0; way < 4; way++) {
         const char *front = fronts[way % 2];
         make_csv(0, front, way < 2 ? 400 : 0);
@@ -245,7 +245,7 @@ static void a_header_comes_once(void **state) {
 static void an_input_with_only_a_byte_order_mark_continues(void **state) {
     (void)state;
     shape = shape_extracted;
-    take_extractor("csv:id");
+    create_extractor("csv:id");
     write_text(in[0], "\xEF\xBB\xBF");
     make_csv(1, "number,id\n", 900);
     write_text(in[2], "\xEF\xBB\xBF");
@@ -257,7 +257,7 @@ static void an_input_with_only_a_byte_order_mark_continues(void **state) {
 static void a_header_comes_once_over_runs(void **state) {
     (void)state;
     shape = shape_extracted;
-    take_extractor("csv:id");
+    create_extractor("csv:id");
     for (int i = 0; i < INPUTS; i++)
         make_csv(i, "number,id\n", 200);
     assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_NEW);
@@ -296,7 +296,7 @@ static void records_without_key_continue(void **state) {
         file_write(in[i], text.data, text.size);
     bytes_clear(&text);
     shape = shape_policies;
-    take_extractor("json:/id");
+    create_extractor("json:/id");
     for (policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_DROP; policy++)
         stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(5, 7, 7, 7));
 }
@@ -325,7 +325,7 @@ static void reg_22_required_keys(void **state) {
     shape = shape_required;
     for (int i = 0; i < INPUTS; i++)
         write_records(in[i], "x", 300);
-    take_extractor("json:/id");
+    create_extractor("json:/id");
     run_commits(make, 0);
     assert_true(commits_came_to(&run, TAMIS_E_NO_KEY, "none of 900 records has a key"));
     assert_true(file_is(output, ""));
@@ -349,7 +349,7 @@ static void a_failed_run_continues(void **state) {
     const commits_make *make = &commits_makes[COMMITS_GROWING];
     shape = shape_policies;
     policy = TAMIS_STREAM_FAIL;
-    take_extractor("json:/id");
+    create_extractor("json:/id");
     write_text(in[0], "{\"id\":1}\n{\"id\":2}\n");
     write_text(in[1], "{\"id\":1}\n{\"id\":3}\n{\"x\":4}\n");
     write_text(in[2], "{\"id\":4}\n{\"id\":4}\n");

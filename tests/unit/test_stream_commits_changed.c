@@ -52,7 +52,7 @@ static void go_to(const char *path, bool again) {
 }
 
 /* Makes a run that ends, or one that is stopped in the middle. */
-static void begin(bool ended) {
+static void begin_run(bool ended) {
     commits_forget();
     unlink(output);
     unlink(other);
@@ -99,7 +99,7 @@ static void an_input_that_changed_is_refused(void **state) {
     (void)state;
     for (int ended = 0; ended < 2; ended++)
         for (int way = 0; way < 3; way++) {
-            begin(ended);
+            begin_run(ended);
             const off_t size = size_of(output);
             if (way == 0)
                 change(in, 100, SEEK_SET);
@@ -123,7 +123,7 @@ static void an_input_that_changed_is_refused(void **state) {
 
 static void an_input_that_was_moved_is_known(void **state) {
     (void)state;
-    begin(false);
+    begin_run(false);
     snprintf(in, sizeof in, "%s", scratch("moved"));
     assert_int_equal(rename(scratch("in"), in), 0);
     run_commits(0);
@@ -137,11 +137,11 @@ static void an_input_that_was_moved_is_known(void **state) {
 
 static void another_file_of_that_name_is_refused(void **state) {
     (void)state;
-    begin(false);
+    begin_run(false);
     const off_t size = size_of(output);
     commits_write(scratch("new"), 900, 8);
     assert_int_equal(rename(scratch("new"), in), 0);
-    for (int again = 0; again < 2; again++) { /* nor is its rest dropped when the name is read anew */
+    for (int again = 0; again < 2; again++) { /* nor is its rest dropped when the name is read again */
         go_to(output, again);
         assert_true(commits_came_to(&run, TAMIS_E_INVALID, "its last run did not finish"));
         assert_false(run.result.was_read);
@@ -156,7 +156,7 @@ static void another_file_of_that_name_is_refused(void **state) {
 static void the_same_input_elsewhere_is_refused(void **state) {
     (void)state;
     for (int ended = 0; ended < 2; ended++) {
-        begin(ended);
+        begin_run(ended);
         go_to(other, false);
         assert_true(commits_came_to(&run, TAMIS_E_INVALID, "already processed (output "));
         assert_true(strstr(run.err.text, output) && run.result.was_read);
@@ -171,7 +171,7 @@ static void the_same_input_elsewhere_is_refused(void **state) {
 /* The filter would have all keys of the input, and the new output none of them. */
 static void again_finds_duplicates(void **state) {
     (void)state;
-    begin(true);
+    begin_run(true);
     go_to(other, true);
     assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     assert_int_equal(size_of(other), 0);
@@ -225,7 +225,7 @@ static void an_output_that_changed_is_refused(void **state) {
                                        "is no longer there", "is longer than"};
     for (int ended = 0; ended < 2; ended++)
         for (int way = 0; way < 4 + ended; way++) {
-            begin(ended);
+            begin_run(ended);
             if (way == 0)
                 assert_int_equal(truncate(output, size_of(output) - 1), 0);
             else if (way < 3)
@@ -244,7 +244,7 @@ static void an_output_that_changed_is_refused(void **state) {
 /* Bytes behind the last commit are the run's own. */
 static void the_rest_of_a_stopped_run_is_cut_off(void **state) {
     (void)state;
-    begin(false);
+    begin_run(false);
     assert_int_equal(truncate(output, size_of(output) + 700), 0);
     run_commits(0);
     assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
@@ -254,7 +254,7 @@ static void the_rest_of_a_stopped_run_is_cut_off(void **state) {
 /* Also if there was another run in between. */
 static void an_older_run_is_continued(void **state) {
     (void)state;
-    begin(false);
+    begin_run(false);
     assert_int_equal(truncate(output, size_of(output) + 700), 0);
     char stopped[300];
     snprintf(stopped, sizeof stopped, "%s", in);
@@ -286,7 +286,7 @@ static void an_unknown_output_is_refused(void **state) {
 
 static void the_next_input_is_appended(void **state) {
     (void)state;
-    begin(true);
+    begin_run(true);
     const off_t size = size_of(output);
     snprintf(in, sizeof in, "%s", scratch("next"));
     commits_write(in, 1000, 2);

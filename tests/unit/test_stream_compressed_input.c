@@ -55,7 +55,7 @@ static void compress_bytes(const compressor *with, const void *data, size_t size
     tool_run(with->command, data, size, to);
 }
 
-static const char *put(const char *name, const test_bytes *bytes) {
+static const char *write_input(const char *name, const test_bytes *bytes) {
     file_write(scratch(name), bytes->data, bytes->size);
     return scratch(name);
 }
@@ -112,7 +112,11 @@ static void records_are_those_of_the_plain(void **state) {
             else
                 compress_bytes(&compressors[i], plain[j].data, plain[j].size, &compressed);
             on_disk += compressed.size;
-            snprintf(names[j], sizeof names[j], "%s", put(j == 0 ? "a" : j == 1 ? "b" : "c", &compressed));
+            snprintf(names[j], sizeof names[j], "%s",
+                     write_input(j == 0   ? "a"
+                                 : j == 1 ? "b"
+                                          : "c",
+                                 &compressed));
             paths[j] = names[j];
             bytes_clear(&compressed);
         }
@@ -141,7 +145,7 @@ static void text_that_begins_like_compressed_data_is_text(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         for (size_t size = 1; size < 20; size++) {
             const test_bytes plain = {(unsigned char *)(uintptr_t)texts[i], strlen(texts[i]), 0};
-            const char *path = put("in", &plain);
+            const char *path = write_input("in", &plain);
             const tamis__stream_buffer_sizes tuning = {size, 64, 3};
             stream_oracle oracle;
             oracle_make(&oracle, &plain, 1, '\n');
@@ -215,7 +219,7 @@ static void standard_input_is_decompressed(void **state) {
     const int before = dup(STDIN_FILENO);
     (void)state;
     compress_bytes(&compressors[0], "one\ntwo\none\n", 12, &compressed);
-    const int fd = open(put("in", &compressed), O_RDONLY | O_CLOEXEC);
+    const int fd = open(write_input("in", &compressed), O_RDONLY | O_CLOEXEC);
     assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
     tamis_status status = run_one("-");
     dup2(before, STDIN_FILENO);
@@ -291,7 +295,7 @@ static void cut_anywhere(size_t header) {
         for (size_t size = 10; size < compressed.size; size++) { /* enough to recognise the format */
             const test_bytes cut = {compressed.data, size, 0};
             char said[40];
-            assert_int_equal(run_one(put("in", &cut)), TAMIS_E_DAMAGED);
+            assert_int_equal(run_one(write_input("in", &cut)), TAMIS_E_DAMAGED);
             say("/in: cut short, after ");
             snprintf(said, sizeof said, ", after %d record%s: its", (int)stats.records,
                      stats.records == 1 ? "" : "s");
@@ -321,8 +325,8 @@ static void damage_after_several_files_is_located(void **state) {
     compress_bytes(&compressors[0], "three\nfour\nfi", 13, &bad);
     bad.data[bad.size - 8] ^= 1; /* its checksum */
     char names[2][300];
-    snprintf(names[0], sizeof names[0], "%s", put("good", &good));
-    snprintf(names[1], sizeof names[1], "%s", put("bad", &bad));
+    snprintf(names[0], sizeof names[0], "%s", write_input("good", &good));
+    snprintf(names[1], sizeof names[1], "%s", write_input("bad", &bad));
     const char *const paths[] = {names[0], names[1]};
     assert_int_equal(run(paths, 2, &tuning), TAMIS_E_DAMAGED);
     say("/bad: its gzip data is damaged before byte ");
@@ -330,7 +334,7 @@ static void damage_after_several_files_is_located(void **state) {
     assert_int_equal(stats.records, 4);
     assert_int_equal(stats.bytes_in, 8 + 11);
     bytes_add(&good, "what", 4);
-    put("good", &good);
+    write_input("good", &good);
     assert_int_equal(run(paths, 2, &tuning), TAMIS_E_DAMAGED);
     say("/good: unexpected bytes ");
     say(": unexpected bytes after the end of its gzip data, at byte 28, after 2 records");
@@ -351,7 +355,7 @@ static void a_record_of_a_bomb_is_too_long(void **state) {
         snprintf(command, sizeof command, "(head -c %dM /dev/zero | %s)", (int)test_scale(64, 20, 20),
                  compressors[i].command);
         compress_bytes(&(compressor){compressors[i].compression, command, true}, "", 0, &compressed);
-        const char *path = put("in", &compressed);
+        const char *path = write_input("in", &compressed);
         options.inputs = &path;
         options.input_count = 1;
         options.max_record = 1 << 20;
@@ -373,7 +377,7 @@ static void a_compressed_file_is_not_followed(void **state) {
     options.threads = test_threads;
     (void)state;
     compress_bytes(&compressors[0], "one\ntwo\n", 8, &compressed);
-    const char *path = put("in", &compressed);
+    const char *path = write_input("in", &compressed);
     options.inputs = &path;
     options.input_count = 1;
     options.follow = true;

@@ -398,7 +398,7 @@ static void send(int fd, const char *text) {
 }
 
 /* Receives some of the output. */
-static void take(live *l) {
+static void receive_output(live *l) {
     struct pollfd output = {.fd = l->out, .events = POLLIN};
     unsigned char piece[4096];
     if (poll(&output, 1, PATIENCE_MS) <= 0)
@@ -413,7 +413,7 @@ static void take(live *l) {
 static void wait_decompressed(live *l, const char *text, bool all) {
     for (bool there = false; !there;) {
         test_bytes now = {0};
-        take(l);
+        receive_output(l);
         (void)decompress_bytes(l->compression, &l->got, &now);
         there = now.size >= strlen(text) && memcmp(now.data, text, strlen(text)) == 0;
         assert_true(!there || !all || now.size == strlen(text));
@@ -586,7 +586,7 @@ static void a_run_that_is_stopped(void **state) {
         send(l.stop, "!");
         if (compression !=
             TAMIS_COMPRESSION_BZIP2) /* whose end is out: settled takes a reader that has taken all */
-            take(&l);
+            receive_output(&l);
         live_join(&l);
         assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
         assert_int_equal(stats.records, 3);

@@ -250,8 +250,8 @@ static void the_splitter_stops_before_a_long_record(void **state) {
 /* ---- random records ---- */
 
 /* Makes mostly well-formed rows, or special bytes in any order, close together or far apart. */
-static void fill(test_bytes *text, size_t size, unsigned char delimiter, unsigned char terminator,
-                 uint64_t *random) {
+static void fill_rows(test_bytes *text, size_t size, unsigned char delimiter, unsigned char terminator,
+                      uint64_t *random) {
     const unsigned char special[] = {'"', delimiter, terminator, '\r', '"', '\n', ' ', 0};
     const uint64_t one_in = 1 + test_below(random, test_below(random, 2) ? 3 : 60);
     const bool in_order = test_below(random, 2);
@@ -281,7 +281,7 @@ static void columns_equal_a_byte_wise_parser(void **state) {
     for (uint64_t round = 0; round < test_scale(40000, 1000, 4000); round++) {
         const unsigned char delimiter = delimiters[test_below(&random, sizeof delimiters)];
         const unsigned char terminator = test_below(&random, 4) ? '\n' : 0;
-        fill(&text, test_below(&random, 600), delimiter, terminator, &random);
+        fill_rows(&text, test_below(&random, 600), delimiter, terminator, &random);
         const size_t piece = test_below(&random, 3) ? 1 + test_below(&random, 200) : 1000;
         assert_true(csv_agrees(text.data, text.size, delimiter, terminator, piece, &random));
     }

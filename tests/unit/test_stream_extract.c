@@ -58,7 +58,7 @@ static tamis_extractor *make(const char *parts) {
     return make_as(parts, (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT);
 }
 
-static tamis_extraction take(tamis_extractor *x, tamis_key record) {
+static tamis_extraction extract_key(tamis_extractor *x, tamis_key record) {
     tamis_extraction found = {.outcome = 9};
     if (tamis_extractor_extract(x, &record, 1, &found, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
@@ -66,7 +66,7 @@ static tamis_extraction take(tamis_extractor *x, tamis_key record) {
 }
 
 static void key_is(tamis_extractor *x, tamis_key record, tamis_key expected) {
-    const tamis_extraction found = take(x, record);
+    const tamis_extraction found = extract_key(x, record);
     assert_int_equal(found.outcome, TAMIS_KEY_FOUND);
     assert_int_equal(found.key.size, expected.size);
     if (expected.size > 0)
@@ -74,7 +74,7 @@ static void key_is(tamis_extractor *x, tamis_key record, tamis_key expected) {
 }
 
 static void outcome_is(tamis_extractor *x, tamis_key record, tamis_extracted expected) {
-    const tamis_extraction found = take(x, record);
+    const tamis_extraction found = extract_key(x, record);
     assert_int_equal(found.outcome, expected);
     assert_null(found.key.data);
     assert_true((found.why != NULL) == (expected == TAMIS_KEY_MALFORMED));
@@ -123,7 +123,7 @@ static void a_line_is_the_record(void **state) {
     const tamis_key record = KEY("a\tb\0c\r");
     tamis_extractor *x = NULL;
     assert_int_equal(tamis_extractor_create(&x, NULL, &err), TAMIS_OK);
-    assert_ptr_equal(take(x, record).key.data, record.data);
+    assert_ptr_equal(extract_key(x, record).key.data, record.data);
     key_is(x, record, record);
     key_is(x, (tamis_key){NULL, 0}, KEY(""));
     assert_false(tamis_extractor_is_csv(x) || tamis_extractor_is_json(x) || tamis_extractor_wants_header(x));
@@ -441,7 +441,7 @@ static void blanks_are_trimmed(void **state) {
     tamis_extractor *x = make_as("line", options);
     const tamis_key record = KEY(" \t\n\v\f\ra b\0 \r");
     key_is(x, record, KEY("a b\0"));
-    assert_ptr_equal(take(x, record).key.data, (const char *)record.data + 6);
+    assert_ptr_equal(extract_key(x, record).key.data, (const char *)record.data + 6);
     key_is(x, KEY(" \r\t"), KEY(""));
     key_is(x, KEY(""), KEY(""));
     key_is(x, KEY("\xc2\xa0"), KEY("\xc2\xa0")); /* a Unicode space, which is not trimmed */
@@ -479,7 +479,8 @@ static void letters_are_folded(void **state) {
     for (size_t i = 0; i < COUNT(rows); i++) {
         key_is(x, rows[i].from, rows[i].to);
         key_is(x, rows[i].to, rows[i].to);
-        assert_ptr_equal(take(x, rows[i].to).key.data, rows[i].to.data); /* folded text is not copied */
+        assert_ptr_equal(extract_key(x, rows[i].to).key.data,
+                         rows[i].to.data); /* folded text is not copied */
     }
     tamis_extractor_free(x);
     options.trim = true;
@@ -730,7 +731,7 @@ static void no_expression_runs_for_ever(void **state) {
         assert_int_equal(found[1].outcome, TAMIS_KEY_MALFORMED);
         assert_string_equal(found[1].why,
                             "matching the expression takes too many steps back, or too much memory");
-        assert_int_equal(take(x, KEY("a")).outcome, TAMIS_KEY_FOUND); /* the extractor still works */
+        assert_int_equal(extract_key(x, KEY("a")).outcome, TAMIS_KEY_FOUND); /* the extractor still works */
         tamis_extractor_free(x);
     }
 }

@@ -30,14 +30,14 @@ typedef struct reader {
     tamis__fault fault;
 } reader;
 
-static void begin(reader *r, const char *const *queried, size_t count, tamis__isa isa) {
+static void begin_reader(reader *r, const char *const *queried, size_t count, tamis__isa isa) {
     size_t which;
     *r = (reader){.count = count, .arena = {.memory = tamis__allocator_resolve(NULL)}};
     assert_int_equal(tamis__json_create(&r->json, queried, count, NULL, &which, &r->fault), TAMIS_OK);
     r->json->kernels = tamis__json_kernels_of(isa);
 }
 
-static void end(reader *r) {
+static void end_reader(reader *r) {
     tamis__json_free(r->json);
     tamis__arena_release(&r->arena);
 }
@@ -46,13 +46,13 @@ static void end(reader *r) {
 static reader plain, blocks;
 
 static void begin_both(const char *const *queried, size_t count, tamis__isa isa) {
-    begin(&plain, queried, count, TAMIS__ISA_SCALAR);
-    begin(&blocks, queried, count, isa);
+    begin_reader(&plain, queried, count, TAMIS__ISA_SCALAR);
+    begin_reader(&blocks, queried, count, isa);
 }
 
 static void end_both(void) {
-    end(&plain);
-    end(&blocks);
+    end_reader(&plain);
+    end_reader(&blocks);
 }
 
 static bool same_values(void) {
@@ -123,7 +123,7 @@ static size_t shifted(char *text, size_t shift) {
 
 enum { SHIFTS = 64, CAPACITY = sizeof rich + SHIFTS };
 
-static void every_place(tamis__isa isa) {
+static void every_shift(tamis__isa isa) {
     char text[CAPACITY];
     begin_both(pointers, POINTERS, isa);
     for (size_t shift = 0; shift < SHIFTS; shift++) {
@@ -383,7 +383,7 @@ static void tables(tamis__isa isa) {
         isa_each(test);                                                                                      \
     }
 EACH(tables)
-EACH(every_place)
+EACH(every_shift)
 EACH(every_cut)
 EACH(every_changed_byte)
 EACH(random_records)
@@ -392,7 +392,7 @@ EACH(depth_and_length)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_tables),           cmocka_unit_test(each_every_place),
+        cmocka_unit_test(each_tables),           cmocka_unit_test(each_every_shift),
         cmocka_unit_test(each_every_cut),        cmocka_unit_test(each_every_changed_byte),
         cmocka_unit_test(each_random_records),   cmocka_unit_test(each_lists_of_records),
         cmocka_unit_test(each_depth_and_length),

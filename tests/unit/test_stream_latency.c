@@ -63,7 +63,7 @@ static void *paced_main(void *context) {
     return NULL;
 }
 
-static void begin(paced_run *run) {
+static void begin_run(paced_run *run) {
     int input[2], output[2];
     if (pipe(input) < 0 || pipe(output) < 0)
         abort();
@@ -108,7 +108,7 @@ static void receive_until(paced_run *run, size_t *bytes, uint64_t due) {
 }
 
 /* Ends the run. Records that are received only now count as received now. */
-static void end(paced_run *run, size_t *bytes) {
+static void end_run(paced_run *run, size_t *bytes) {
     close(run->in);
     pthread_join(run->thread, NULL);
     receive_until(run, bytes, 0);
@@ -126,13 +126,13 @@ static int compare_times(const void *one, const void *other) {
 static uint64_t median_at(const pace *pos) {
     static paced_run run;
     size_t bytes = 0;
-    begin(&run);
+    begin_run(&run);
     const uint64_t begun = tamis__now_ns();
     for (size_t i = 0; i < pos->records; i++) {
         send_record(&run, i);
         receive_until(&run, &bytes, begun + (i + 1) * pos->step);
     }
-    end(&run, &bytes);
+    end_run(&run, &bytes);
     assert_int_equal(run.status, TAMIS_OK);
     assert_int_equal(bytes, RECORD_SIZE * pos->records);
     qsort(run.elapsed, pos->records, sizeof run.elapsed[0], compare_times);

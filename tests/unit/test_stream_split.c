@@ -42,7 +42,7 @@ static size_t cut_slowly(tamis__split_span *s, tamis_key *keys, size_t capacity)
 }
 
 /* Uses bytes that differ from the terminator in one bit, or by one: a faulty bit trick would confuse them. */
-static void fill(unsigned char *bytes, size_t size, unsigned char terminator, uint32_t one_in) {
+static void fill_bytes(unsigned char *bytes, size_t size, unsigned char terminator, uint32_t one_in) {
     for (size_t i = 0; i < size; i++) {
         bytes[i] = (unsigned char)(chance(2) ? terminator ^ 1u << chance(8) : chance(256));
         if (bytes[i] == terminator)
@@ -62,7 +62,7 @@ static void records_equal_a_byte_wise_split(void **state) {
         const unsigned char terminator = chance(2) ? '\n' : (unsigned char)chance(256);
         unsigned char *bytes = malloc(size + 1);
         assert_non_null(bytes);
-        fill(bytes, size, terminator, 1 + chance(chance(2) ? 8 : 300));
+        fill_bytes(bytes, size, terminator, 1 + chance(chance(2) ? 8 : 300));
         tamis__split_span one = {bytes, bytes, bytes + size, chance(4) ? MAX : chance(80), terminator},
                           other = one;
         const size_t capacity = chance(3) ? MAX : 1 + chance(20);
@@ -92,7 +92,7 @@ static size_t cut_both_ways(uint8_t *to, size_t limit) {
     state_of_chance = 12;
     for (int round = 0; round < 300; round++) {
         const size_t length = chance(sizeof bytes);
-        fill(bytes, length, '\n', 1 + chance(40));
+        fill_bytes(bytes, length, '\n', 1 + chance(40));
         for (size_t i = 0; i < length; i++)
             if (chance(9) == 0)
                 bytes[i] = chance(2) ? '"' : ',';

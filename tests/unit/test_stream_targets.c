@@ -258,11 +258,11 @@ static void links_are_followed(void **state) {
 
 static void a_symlink_into_another_directory(void **state) {
     (void)state;
-    assert_int_equal(mkdir(scratch("folder"), 0777), 0);
-    assert_int_equal(symlink("folder/../folder/target", scratch("link")), 0);
+    assert_int_equal(mkdir(scratch("directory"), 0777), 0);
+    assert_int_equal(symlink("directory/../directory/target", scratch("link")), 0);
     assert_int_equal(run(scratch("in"), scratch("link"), NULL), TAMIS_OK);
-    assert_true(file_is(scratch("folder/target"), "a\nb\n"));
-    assert_int_equal(unlink(scratch("folder/target")), 0);
+    assert_true(file_is(scratch("directory/target"), "a\nb\n"));
+    assert_int_equal(unlink(scratch("directory/target")), 0);
 }
 
 static void the_longest_name(void **state) {

@@ -465,7 +465,7 @@ enum { WIDE = 25 << 20 };
 static struct tamis__system real;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t at_end;
-static size_t ends_read;
+static size_t end_reads;
 
 /* Lets no read go beyond the header. */
 static ssize_t read_and_note(int fd, void *buffer, size_t size) {
@@ -475,7 +475,7 @@ static ssize_t read_and_note(int fd, void *buffer, size_t size) {
     const ssize_t got = real.read(fd, buffer, size);
     if (got == 0) {
         pthread_mutex_lock(&lock);
-        ends_read++;
+        end_reads++;
         pthread_cond_signal(&at_end);
         pthread_mutex_unlock(&lock);
     }
@@ -490,7 +490,7 @@ static tamis_status answer_late(void *context, const tamis_key *keys, size_t cou
     (void)keys;
     (void)err;
     pthread_mutex_lock(&lock);
-    while (ends_read < 2 && tamis__cond_wait(&at_end, &lock, deadline))
+    while (end_reads < 2 && tamis__cond_wait(&at_end, &lock, deadline))
         ;
     pthread_mutex_unlock(&lock);
     memset(answers, TAMIS_ABSENT, count);
@@ -536,7 +536,7 @@ static void a_large_header_while_all_batches_are_out(void **state) {
     options.output = scratch("fresh");
     options.allocator = &allocator;
     options.threads = 2;
-    ends_read = 0;
+    end_reads = 0;
     tamis__cond_init(&at_end);
     real = tamis__sys;
     tamis__sys.read = read_and_note;
@@ -545,7 +545,7 @@ static void a_large_header_while_all_batches_are_out(void **state) {
     assert_int_equal(status, TAMIS_OK);
     assert_int_equal(stats.unique, first + 1);
     assert_int_equal(stats.bytes_out, WIDE + first * (sizeof record - 1) + strlen("the last one"));
-    assert_true(ends_read >= 2);
+    assert_true(end_reads >= 2);
     assert_int_equal(memory.live_blocks, 0);
 }
 

@@ -35,7 +35,7 @@ public final class TamisRedis implements AutoCloseable {
                 || probes < 1 || probes > 255 || partition < 1 || partition > (old ? 8388607 : 8388604))
             throw new IOException(name + ": this client cannot read it: " + plan);
         if (old && !("ready " + generation).equals(there[1]))
-            throw new IOException(name + ": of layout 1 and not ready: wait for its maker, or drop it and make it anew");
+            throw new IOException(name + ": of layout 1 and not ready: wait for its maker, or drop it and make it again");
     }
     private String key(long i) { return config.replace("}", ":" + generation + ":" + i + "}:bits"); }
     private long end(long i) { return 64 * Math.min(partition, blocks - i * partition); }

@@ -30,7 +30,7 @@ final class TamisRedis {
             $this->partition < 1 || $this->partition > ($layout === 1 ? 8388607 : 8388604))
             throw new RuntimeException("$name: this client cannot read it: $plan");
         if ($layout === 1 && $state !== "ready $this->generation")
-            throw new RuntimeException("$name: of layout 1 and not ready: wait for its maker, or drop it and make it anew");
+            throw new RuntimeException("$name: of layout 1 and not ready: wait for its maker, or drop it and make it again");
     }
 
     /** High and low half of the product of two unsigned numbers of 64 bits. */

@@ -27,7 +27,7 @@ class TamisRedis:
                 not (self.blocks and 1 <= self.probes <= 255 and 1 <= self.partition <= largest):
             raise ValueError(f"{name}: this client cannot read it: {self.plan}")
         if said["layout"] == "1" and state != f"ready {self.generation}".encode():
-            raise LookupError(f"{name}: of layout 1 and not ready: wait for its maker, or drop it and make it anew")
+            raise LookupError(f"{name}: of layout 1 and not ready: wait for its maker, or drop it and make it again")
         self.keys = keys_of(self.config, said)
 
     def end(self, i):  # bytes of partition i before its footer

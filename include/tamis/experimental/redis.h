@@ -293,8 +293,8 @@ typedef struct tamis_redis_traced {
     const tamis_key *element; /* NULL: the caller passed a hash */
 } tamis_redis_traced;
 
-/* Receives a trace. *one is valid during the call, which must not use the filter. */
-typedef void (*tamis_redis_tracer)(void *context, const tamis_redis_traced *one);
+/* Receives a trace. *traced is valid during the call, which must not use the filter. */
+typedef void (*tamis_redis_tracer)(void *context, const tamis_redis_traced *traced);
 
 /*
  * Traces every element from now on: when a batch is answered, calls `tracer` for each element in order. NULL

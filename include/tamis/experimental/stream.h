@@ -460,8 +460,8 @@ TAMIS_API bool tamis_stream_checkpoint_get(const tamis_stream_checkpoint *checkp
 TAMIS_API bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint);
 /* True if both are of one run, which has the same names of inputs and the same outputs: the later checkpoint
  * counts. */
-TAMIS_API bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *one,
-                                                   const tamis_stream_checkpoint *other);
+TAMIS_API bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *a,
+                                                   const tamis_stream_checkpoint *b);
 /* Returns `commits.command` of the run, or NULL. The checkpoint owns the text. */
 TAMIS_API const char *tamis_stream_checkpoint_command(const tamis_stream_checkpoint *checkpoint);
 /* Returns the name of input `i`, from 0, as it was given; NULL after the last one. *read (may be NULL)

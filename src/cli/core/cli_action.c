@@ -13,7 +13,7 @@ static void name_all(const cli_actions *actions, char *list, size_t size) {
 
     for (size_t i = 0; i < actions->count && used < size; i++) {
         const char *between = i == 0 ? "" : i + 1 < actions->count ? ", " : " or ";
-        used += (size_t)snprintf(list + used, size - used, "%s%s", between, actions->all[i].name);
+        used += (size_t)snprintf(list + used, size - used, "%s%s", between, actions->list[i].name);
     }
 }
 
@@ -33,7 +33,8 @@ static tamis_status check(const cli_actions *actions, const cli_action *action, 
     size_t count = args->operand_count;
 
     if (count < 2 || count - 2 < action->min_operands || count - 2 > action->max_operands)
-        return cli_fail(err, "%s %s: takes %s; see tamis help %s", command, name, action->takes, command);
+        return cli_fail(err, "%s %s: takes %s; see tamis help %s", command, name, action->operands_text,
+                        command);
     if (!cli_server_is_uri(args->operands[1]))
         return cli_fail(err, "%s %s: '%.200s' is not a URI; write %s", command, name, args->operands[1],
                         actions->uri);
@@ -49,10 +50,10 @@ tamis_status cli_action_find(size_t *found, const cli_actions *actions, const cl
     const char *name = args->operand_count > 0 ? args->operands[0] : NULL;
     size_t i = 0;
 
-    while (name && i < actions->count && strcmp(actions->all[i].name, name) != 0)
+    while (name && i < actions->count && strcmp(actions->list[i].name, name) != 0)
         i++;
     if (!name || i == actions->count)
         return fail_unknown(actions, name, err);
     *found = i;
-    return check(actions, &actions->all[i], args, options, err);
+    return check(actions, &actions->list[i], args, options, err);
 }

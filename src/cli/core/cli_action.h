@@ -9,14 +9,14 @@
 typedef struct cli_action {
     const char *name;
     size_t min_operands, max_operands; /* number of operands after the URI */
-    const char *takes;                 /* all operands, for the error message */
+    const char *operands_text;         /* all operands, for the error message */
     uint64_t options;                  /* bit 1 << id for each option that the action allows */
 } cli_action;
 
 typedef struct cli_actions {
     const char *command; /* name of the command */
     const char *uri;     /* example of a URI, for the error message */
-    const cli_action *all;
+    const cli_action *list;
     size_t count;
 } cli_actions;
 

@@ -35,15 +35,16 @@ static int check_table(const cli_command *command) {
     uint64_t ids = 0;
     int failed = 0;
 
-    for (const cli_option *one = command->options; one->name; one++) {
-        if (one->id < 0 || one->id >= CLI_OPTIONS_MAX)
-            return fail(command, one->name, "its id is out of range");
-        if (ids >> one->id & 1)
-            failed |= fail(command, one->name, "another option has its id");
-        ids |= UINT64_C(1) << one->id;
-        for (const cli_option *other = command->options; other != one; other++)
-            if (strcmp(one->name, other->name) == 0 || (one->letter != 0 && one->letter == other->letter))
-                failed |= fail(command, one->name, "another option has its name or letter");
+    for (const cli_option *option = command->options; option->name; option++) {
+        if (option->id < 0 || option->id >= CLI_OPTIONS_MAX)
+            return fail(command, option->name, "its id is out of range");
+        if (ids >> option->id & 1)
+            failed |= fail(command, option->name, "another option has its id");
+        ids |= UINT64_C(1) << option->id;
+        for (const cli_option *other = command->options; other != option; other++)
+            if (strcmp(option->name, other->name) == 0 ||
+                (option->letter != 0 && option->letter == other->letter))
+                failed |= fail(command, option->name, "another option has its name or letter");
     }
     for (const cli_conflict *conflict = command->conflicts; conflict && conflict->why; conflict++)
         if ((ids >> conflict->first & ids >> conflict->second & 1) == 0)

@@ -102,15 +102,15 @@ static bool size_of_input(const char *input, uint64_t *bytes) {
 
 /* Finds the bytes of all inputs. Returns false if the size of one is unknown. */
 static bool size_of_inputs(const cli_stream *stream, uint64_t *bytes) {
-    uint64_t one;
+    uint64_t size;
 
     *bytes = 0;
     if (stream->input_count == 0)
         return size_of_input("-", bytes);
     for (size_t i = 0; i < stream->input_count; i++) {
-        if (!size_of_input(stream->inputs[i], &one))
+        if (!size_of_input(stream->inputs[i], &size))
             return false;
-        *bytes += one;
+        *bytes += size;
     }
     return true;
 }
@@ -344,7 +344,7 @@ void cli_filter_report_kept(const char *path) {
     cli_report(message);
 }
 
-bool cli_filter_takes_hashes(const tamis_filter *filter) {
+bool cli_filter_accepts_hashes(const tamis_filter *filter) {
     return !cli_server_format(filter) &&
            tamis_scheme_digest_bits(tamis_hasher_scheme(tamis_filter_hasher(filter))) > 0;
 }

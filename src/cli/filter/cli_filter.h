@@ -62,8 +62,8 @@ tamis_status cli_filter_create(tamis_filter **filter, const cli_filter_spec *spe
 tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
                              tamis_error *err);
 
-/* True if the filter takes hashes as fast as keys: its scheme has a digest, and it is not on a server. */
-bool cli_filter_takes_hashes(const tamis_filter *filter);
+/* True if the filter accepts hashes as fast as keys: its scheme has a digest, and it is not on a server. */
+bool cli_filter_accepts_hashes(const tamis_filter *filter);
 
 /* A filter to be opened. */
 typedef struct cli_filter_file {

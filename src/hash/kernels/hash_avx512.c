@@ -233,21 +233,21 @@ static inline void xxh3_eights(const tamis__xxh3 *x, uint64_t hasher_id, const t
 /* True if more than an eighth of the first SAMPLE keys are longer than 16 bytes. AVX2 is then faster,
  * because xxh3_eights() hashes longer keys twice. */
 static inline bool are_long(const tamis_key *keys, size_t count) {
-    const size_t some = count < SAMPLE ? count : SAMPLE;
+    const size_t sampled = count < SAMPLE ? count : SAMPLE;
     size_t longer = 0;
-    for (size_t i = 0; i < some; i += LANES)
+    for (size_t i = 0; i < sampled; i += LANES)
         longer += (size_t)_mm_popcnt_u32(_mm512_cmpgt_epu64_mask(load_sizes(keys + i), splat(16)));
-    return longer > some / 8;
+    return longer > sampled / 8;
 }
 
 static void xxh3(const tamis__xxh3 *x, uint64_t hasher_id, const tamis_key *keys, size_t count,
                  tamis_hash *hashes) {
-    for (size_t some; count >= LANES; keys += some, hashes += some, count -= some) {
-        some = count < HASH_CHUNK ? count / LANES * LANES : HASH_CHUNK;
-        if (are_long(keys, some))
-            tamis__hash_kernels_avx2.xxh3(x, hasher_id, keys, some, hashes);
+    for (size_t chunk; count >= LANES; keys += chunk, hashes += chunk, count -= chunk) {
+        chunk = count < HASH_CHUNK ? count / LANES * LANES : HASH_CHUNK;
+        if (are_long(keys, chunk))
+            tamis__hash_kernels_avx2.xxh3(x, hasher_id, keys, chunk, hashes);
         else
-            xxh3_eights(x, hasher_id, keys, some, hashes);
+            xxh3_eights(x, hasher_id, keys, chunk, hashes);
     }
     tamis__hash_kernels_scalar.xxh3(x, hasher_id, keys, count, hashes);
 }

@@ -66,8 +66,9 @@ static tamis_status checksum_bytes(int fd, off_t from, uint64_t size, const char
     return status;
 }
 
-static tamis_status checksum_ends(tamis__file_fingerprint *fingerprint, int fd, off_t base, uint64_t length,
-                                  const char *name, bool *is_whole, tamis_error *err) {
+static tamis_status checksum_head_and_tail(tamis__file_fingerprint *fingerprint, int fd, off_t base,
+                                           uint64_t length, const char *name, bool *is_whole,
+                                           tamis_error *err) {
     const uint64_t size = end_size(length);
     tamis_status status = checksum_bytes(fd, base, size, name, &fingerprint->head, is_whole, err);
     if (status == TAMIS_OK && *is_whole)
@@ -84,7 +85,7 @@ tamis_status tamis__file_fingerprint_compute(tamis__file_fingerprint *fingerprin
     if (tamis__sys.fstat(fd, &st) < 0)
         return tamis__fail_file(err, name, errno);
     *fingerprint = (tamis__file_fingerprint){.device = (uint64_t)st.st_dev, .inode = (uint64_t)st.st_ino};
-    tamis_status status = checksum_ends(fingerprint, fd, base, length, name, &is_whole, err);
+    tamis_status status = checksum_head_and_tail(fingerprint, fd, base, length, name, &is_whole, err);
     if (status != TAMIS_OK || is_whole)
         return status;
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
@@ -101,7 +102,7 @@ tamis_status tamis__file_fingerprint_compare(const tamis__file_fingerprint *know
     if (tamis__sys.fstat(fd, &st) < 0)
         return tamis__fail_file(err, name, errno);
     const bool same_file = (uint64_t)st.st_dev == known->device && (uint64_t)st.st_ino == known->inode;
-    tamis_status status = checksum_ends(&now, fd, base, known->length, name, &is_whole, err);
+    tamis_status status = checksum_head_and_tail(&now, fd, base, known->length, name, &is_whole, err);
     if (status != TAMIS_OK)
         return status;
     const bool hinted = named || same_file;

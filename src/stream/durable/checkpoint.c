@@ -388,9 +388,8 @@ bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint) 
     return tamis__checkpoint_is_open(&checkpoint->checkpoint);
 }
 
-bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *one,
-                                         const tamis_stream_checkpoint *other) {
-    return tamis__checkpoint_run_key(&one->checkpoint) == tamis__checkpoint_run_key(&other->checkpoint);
+bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *a, const tamis_stream_checkpoint *b) {
+    return tamis__checkpoint_run_key(&a->checkpoint) == tamis__checkpoint_run_key(&b->checkpoint);
 }
 
 const char *tamis_stream_checkpoint_command(const tamis_stream_checkpoint *checkpoint) {

@@ -74,12 +74,12 @@ tamis_status tamis__input_open_regular(const char *name, int *fd, bool *borrowed
 
 enum { CLUES = 3 };
 
-static void make_clues(uint64_t sums[CLUES], const char *name, uint64_t device, uint64_t inode,
+static void make_clues(uint64_t hashes[CLUES], const char *name, uint64_t device, uint64_t inode,
                        uint64_t head) {
     const uint64_t file[] = {device, inode};
-    sums[0] = tamis__fnv1_64(name, strlen(name));
-    sums[1] = tamis__fnv1_64(file, sizeof file);
-    sums[2] = head;
+    hashes[0] = tamis__fnv1_64(name, strlen(name));
+    hashes[1] = tamis__fnv1_64(file, sizeof file);
+    hashes[2] = head;
 }
 
 static int by_sum(const void *left_clue, const void *right_clue) {
@@ -113,15 +113,15 @@ static tamis_status open_candidate_input(tamis__candidates *candidates, const ta
     int fd;
     bool borrowed;
     off_t base;
-    uint64_t size, sums[CLUES];
+    uint64_t size, hashes[CLUES];
     tamis_status status = tamis__input_open_regular(name, &fd, &borrowed, &base, &size, err);
     if (status == TAMIS_OK && fd >= 0)
         status = keep_head(kept, fd, base, tamis__input_name(name), &run->memory, err);
     if (fd >= 0 && !borrowed)
         tamis__sys.close(fd);
-    make_clues(sums, name, kept->head.device, kept->head.inode, tamis__file_head_checksum(&kept->head));
+    make_clues(hashes, name, kept->head.device, kept->head.inode, tamis__file_head_checksum(&kept->head));
     for (size_t n = 0; n < CLUES; n++)
-        candidates->clues[i * CLUES + n] = (tamis__clue){sums[n], i};
+        candidates->clues[i * CLUES + n] = (tamis__clue){hashes[n], i};
     return status;
 }
 
@@ -224,16 +224,16 @@ tamis_status tamis__candidates_compare(const tamis__search *s, size_t i, const t
 tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_input *known, size_t *found,
                                     size_t *changed, tamis_error *err) {
     tamis__candidates *candidates = &s->candidates;
-    uint64_t sums[CLUES];
+    uint64_t hashes[CLUES];
     *found = *changed = SIZE_MAX;
     if (!known->regular || known->position.offset == 0)
         return TAMIS_OK;
     candidates->lookup++;
-    make_clues(sums, known->name, known->fingerprint.device, known->fingerprint.inode,
+    make_clues(hashes, known->name, known->fingerprint.device, known->fingerprint.inode,
                known->fingerprint.head);
     for (size_t n = 0; n < CLUES; n++)
-        for (size_t clue = find_clue(candidates, sums[n]);
-             clue < CLUES * candidates->count && candidates->clues[clue].sum == sums[n]; clue++) {
+        for (size_t clue = find_clue(candidates, hashes[n]);
+             clue < CLUES * candidates->count && candidates->clues[clue].sum == hashes[n]; clue++) {
             const size_t i = candidates->clues[clue].input;
             tamis__file_match match = TAMIS__FILE_OTHER;
             tamis_status status = TAMIS_OK;

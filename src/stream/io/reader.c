@@ -203,8 +203,8 @@ static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err)
 }
 
 /* Cuts whole records from the buffer. batch->count is 0 if there are none. */
-static tamis_status take_records(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
-                                 tamis_error *err) {
+static tamis_status split_records(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
+                                  tamis_error *err) {
     if (!skip_bom(reader))
         return TAMIS_OK;
     *batch = empty_batch(reader, keys);
@@ -249,8 +249,8 @@ static void defer_partial(tamis__reader *reader, size_t size) {
         setup->deferred(setup->context, tamis__reader_input(reader));
 }
 
-/* Takes the rest at the end of an input: its last record, without terminator. */
-static bool take_last_record(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch) {
+/* Splits off the rest at the end of an input: its last record, without terminator. */
+static bool split_last_record(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch) {
     size_t size = reader->end - reader->start;
     if (size > 0 && defers_unterminated(reader)) {
         defer_partial(reader, size);
@@ -512,7 +512,7 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
         *known = reader->waiting;
         return TAMIS_OK;
     }
-    *known = take_last_record(reader, keys, batch);
+    *known = split_last_record(reader, keys, batch);
     reader->shortened = shorter;
     return restart_file(reader, err);
 }
@@ -533,7 +533,7 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     if (reader->skipping && !reader->undecided)
         status = skip_to_start(reader, err);
     if (status == TAMIS_OK && !reader->skipping && !reader->undecided)
-        status = take_records(reader, keys, batch, err);
+        status = split_records(reader, keys, batch, err);
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__poll_loop_report(reader->loop);
@@ -551,7 +551,7 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     if (result == READ_END && reader->undecided && reader->end > reader->start) {
         reader->undecided = false; /* too short to be compressed */
     } else if (result == READ_END) {
-        *known = take_last_record(reader, keys, batch);
+        *known = split_last_record(reader, keys, batch);
         close_input(reader);
     } else if (result == READ_NOT_NOW && reader->may_block) {
         *event = TAMIS__READER_IDLE;

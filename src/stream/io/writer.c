@@ -147,7 +147,7 @@ static tamis_status handle_short_write(tamis__writer *writer, int sys_errno, tam
  * too. */
 static void count_lost_records(tamis__writer *writer, const unsigned char *data, size_t size) {
     for (size_t i = 0; i < size; i++)
-        writer->lost_ends += data[i] == writer->terminator;
+        writer->lost_terminators += data[i] == writer->terminator;
 }
 
 uint64_t tamis__writer_records_written(const tamis__writer *writer) {
@@ -155,7 +155,8 @@ uint64_t tamis__writer_records_written(const tamis__writer *writer) {
         return writer->records;
     if (writer->compressor)
         return writer->flushed_records;
-    const uint64_t lost = writer->lost_ends + (writer->owes_terminator && writer->lost_ends > 0);
+    const uint64_t lost =
+        writer->lost_terminators + (writer->owes_terminator && writer->lost_terminators > 0);
     return lost < writer->records ? writer->records - lost : 0;
 }
 

@@ -33,7 +33,7 @@ typedef struct tamis__writer {
     tamis__file_prefix *prefix; /* gets the first bytes written; borrowed; NULL: none */
     uint64_t records;           /* records with keys that were put; counted by the router */
     uint64_t flushed_records;   /* `records` at the last flush of a compressed output */
-    uint64_t lost_ends;         /* terminators of records that were put but not written */
+    uint64_t lost_terminators;  /* terminators of records that were put but not written */
     uint64_t *time;             /* timer for compressing, writing and syncing (clock.h); NULL: none */
     unsigned char terminator;
     bool durable;         /* a regular file must survive a power loss */

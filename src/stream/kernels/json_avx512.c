@@ -7,7 +7,7 @@
 typedef __m512i bytes64;
 
 /* Returns a vector of equal bytes. Constants that every block needs are loaded from memory, where the
- * compiler cannot see them. Otherwise it would build each one anew at each use, with two instructions. */
+ * compiler cannot see them. Otherwise it would build each one again at each use, with two instructions. */
 static inline __m512i splat(unsigned char byte) {
     static const char kept[] = TAMIS__JSON_CONSTANTS;
     if (__builtin_constant_p(byte))
@@ -72,9 +72,9 @@ static inline bits shift_in(bits these, bits *before) {
 }
 
 /* Adds with carry across words. A word of all ones passes a carry on; it cannot have produced one itself. */
-static inline bits sum(bits one, bits addend, unsigned *carry) {
-    const bits added = one + addend;
-    const unsigned over = _mm512_cmplt_epu64_mask((__m512i)added, (__m512i)one);
+static inline bits sum(bits augend, bits addend, unsigned *carry) {
+    const bits added = augend + addend;
+    const unsigned over = _mm512_cmplt_epu64_mask((__m512i)added, (__m512i)augend);
     const unsigned full = _mm512_cmpeq_epi64_mask((__m512i)added, _mm512_set1_epi64(-1));
     const unsigned carried = (over << 1 | *carry) + full;
     *carry = carried >> BLOCKS;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A file that is not a filter, an incomplete one, or one with another secret.
 printf '%s\n' a b > in
-mkdir folder
+mkdir directory
 head -c 32 /dev/zero > secret
 head -c 33 /dev/zero > other
 : > empty
@@ -11,7 +11,7 @@ try() {
 }
 try
 try missing
-try folder
+try directory
 try in
 try empty
 tamis build -o f.tamis in
@@ -21,7 +21,7 @@ cp f.tamis changed && printf '\377' | dd of=changed bs=1 seek=4130 conv=notrunc 
 try changed
 try f.tamis f.tamis
 try f.tamis missing
-try f.tamis folder
+try f.tamis directory
 try f.tamis --secret-file secret
 try f.tamis --secret-file none
 tamis build -o s.tamis --secret-file secret --expect 9 in

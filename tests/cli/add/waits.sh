@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Several at once wait for each other: the keys of all are in, and who waits for long says so.
+# Several at once wait for each other: the keys of all are in, and a command that waits for long says so.
 echo 0 > in
 tamis build -o f.tamis in
 for i in {1..8}; do seq "$i"00 "$i"99 | tamis add f.tamis & done

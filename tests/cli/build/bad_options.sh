@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What makes no sense is refused before anything is read or made.
 echo a > in
-mkdir folder
+mkdir directory
 head -c 32 /dev/zero > secret
 try() {
     tamis build "$@" < /dev/null
@@ -9,12 +9,12 @@ try() {
 }
 try in
 try -o - in
-try -o folder in
+try -o directory in
 try -o /dev/full in
 try -o in in
 try -o x/y in
 try -o f in missing
-try -o f folder
+try -o f directory
 try -o f ''
 try -o f --label colour in
 try -o f --label =blue in

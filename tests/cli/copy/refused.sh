@@ -21,5 +21,5 @@ try -o out
 try -o out a.tamis a.bloom
 try -o out --format zip a.tamis
 try a.tamis
-try -o folder/out a.tamis
+try -o directory/out a.tamis
 ls -A

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A directory has no records.
-mkdir folder
-tamis dedup folder -o once
+mkdir directory
+tamis dedup directory -o once
 echo "status $?"
 ls -A

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A directory cannot be replaced.
-mkdir folder
-echo a | tamis dedup -o folder
+mkdir directory
+echo a | tamis dedup -o directory
 echo "status $?"
 ls -A

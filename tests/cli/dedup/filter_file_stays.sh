@@ -23,7 +23,7 @@ tamis dedup --filter f.tamis --secret-file f.tamis in
 try
 tamis dedup --filter in in
 try
-tamis dedup --filter folder/f.tamis in
+tamis dedup --filter directory/f.tamis in
 try
 echo x | tamis dedup --filter f.tamis > /dev/full
 try

@@ -40,8 +40,8 @@ refused tamis dedup --state st --reread two.log one.log -o out
 bash -c "$(command_of said)" 2> /dev/null && sort out | cmp - <(sort ../whole)
 refused tamis dedup --state st two.log one.log -o out && tail -n 1 out
 cd ..
-echo read anew # nothing is lost if the file of the name is the one
-begin anew
+echo read again # nothing is lost if the file of the name is the one
+begin again
 echo new > three.log
 refused tamis dedup -q --state st --reread one.log three.log -o out && wc -l < out
 refused tamis dedup --state old/st one.log -o old/out --duplicates twice # another run to the same output

@@ -31,7 +31,7 @@ printf 'id\n1\n' > x.csv && printf 'name\n1\n' > y.csv && printf 'id\n2\n' > z.c
 tamis dedup -q --state csv --key csv:id x.csv -o csv.out
 refused tamis dedup --state csv --key csv:id y.csv -o csv.out
 refused tamis dedup --state csv --key csv:id z.csv -o csv.out
-# --reread of the same run reads it anew.
+# --reread of the same run reads it again.
 fails --state st.4 'c d.log' a.log -o out.4
 refused tamis dedup --state st.4 b.log -o out.4
 refused tamis dedup --state st.4 b.log -o out.4 --reread

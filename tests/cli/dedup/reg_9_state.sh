@@ -47,7 +47,7 @@ refused tamis dedup --state T half -o t
 tamis dedup --state T half -o t --reread && tail -n 2 t
 # Standard input after another file.
 seq 3 > first && tamis dedup --state I first - -o i < <(seq 4) && seq 5 > second && tamis dedup --state J first - -o j < second && cat j
-# Moved with its folder.
+# Moved with its directory.
 mkdir job && (cd job && seq 3 > x && tamis dedup --state S x -o o) && mv job moved && (cd moved && echo 4 >> x && tamis dedup --state S x -o o && cat o)
 # An older checkpoint of a run does not overrule its last.
 printf '1\n1\n' > q1 && seq 5 > q2 && tamis dedup --state Q q1 -o oq1 --duplicates od1 && tamis dedup --state Q q2 -o oq2

@@ -10,7 +10,7 @@ tamis gen words 1e6 | tamis hash | head -n 1
 echo "gone: ${PIPESTATUS[1]}"
 (trap '' PIPE; tamis gen words 1e5 2> /dev/null | tamis hash | head -n 1 | wc -l)
 tamis hash < .
-echo "folder: $?"
+echo "directory: $?"
 tamis hash <&-
 echo "closed: $?"
 head -c 32 /dev/urandom > secret

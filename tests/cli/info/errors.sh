@@ -9,11 +9,11 @@ dcso_file good.bloom
 echo text > text
 : > empty
 mkfifo fifo
-mkdir folder
+mkdir directory
 head -c 60 good.bloom > cut.bloom
 cp good.bloom $'new\nline.bloom'
 try
-try nowhere good.bloom folder
+try nowhere good.bloom directory
 try text empty fifo
 try cut.bloom
 try --jsno good.bloom

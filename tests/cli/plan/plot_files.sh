@@ -5,7 +5,7 @@ try() {
     tamis plan --plot -o "$@"
     echo "status $?"
 }
-mkdir folder
+mkdir directory
 printf 'old\n' > old.svg
 chmod 640 old.svg
 try old.svg
@@ -18,7 +18,7 @@ try link.svg
 [ -L link.svg ] && cmp target new.svg
 ln -s nowhere lost.svg
 try lost.svg
-try folder
+try directory
 try missing/curve.svg
 try old.svg/curve.svg
 try /dev/full
@@ -35,6 +35,6 @@ cat pipe > copy &
 try pipe
 wait $!
 cmp copy new.svg
-ls -A . folder
+ls -A . directory
 tamis plan --plot -o - > /dev/full
 echo "status $?"

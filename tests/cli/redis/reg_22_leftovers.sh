@@ -38,7 +38,7 @@ left 'unread:*'
 clean 'read:*'
 redis_ask keys '*read*'
 
-echo "# the same, and the family is made anew"
+echo "# the same, and the family is made again"
 make read 100
 old=$(generation_of 'read:*:*')
 drop_killed 'read:*:*'

@@ -38,7 +38,7 @@ redis_ask hset 'tamis:{copied}' plan "${plan/int64/int128 more=1}" > none
 tamis check -c "$redis_uri/copied" keys 2>&1 | shown
 redis_ask hset 'tamis:{copied}' plan "${plan/ type=int64/}" > none
 tamis check -c --type int64 "$redis_uri/copied" keys
-echo "# layouts that have no place for it"
+echo "# layouts that cannot store it"
 tamis build --type int64 -o "$redis_uri/java?layout=java&expect=500&fpr=0.01" keys 2>&1 | shown
 tamis copy -o "$redis_uri/java2?layout=java&expect=500&fpr=0.01" "$redis_uri/java?layout=java&expect=500&fpr=0.01" 2>&1 | shown
 tamis check -c --type int64 "$redis_uri/java?layout=java&expect=500&fpr=0.01" keys

@@ -17,9 +17,9 @@ make() {
     tamis dedup -q "$@" --expect 6000 words others words >fresh.$name
     tamis check words.$name words others >hits.$name
     case $name in
-    *.classic* | *.blocked*) tamis merge -q -o united.$name words.$name others.$name ;;
+    *.classic* | *.blocked*) tamis merge -q -o merged.$name words.$name others.$name ;;
     esac
-    for file in words others united; do
+    for file in words others merged; do
         [ ! -e $file.$name ] || blank $file.$name >$file.$name.blank
     done
 }

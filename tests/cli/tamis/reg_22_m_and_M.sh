@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# 1m is one minute, 1M a million or a mebibyte: who takes one for the other is told both, and what was understood is said.
+# 1m is one minute, 1M a million or a mebibyte: the message names both, and says what was understood.
 try() {
     echo a | tamis "$@"
     echo "$*: $?"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""writeTo() and readFrom() of Guava beside tamis: files.py FILTER_FILE SEED FILTERS RULE CLASSPATH, in an empty folder
+"""writeTo() and readFrom() of Guava beside tamis: files.py FILTER_FILE SEED FILTERS RULE CLASSPATH, in an empty directory
 
 For each filter half of the keys are put by one side and half by the other, in either order. Both files have to be the
 same, and both sides have to answer alike for them. Exit status 1 and a sentence where something differs.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Guava's funnels beside `tamis --type`: keys.py TAMIS SEED FILTERS CLASSPATH, in an empty folder
+"""Guava's funnels beside `tamis --type`: keys.py TAMIS SEED FILTERS CLASSPATH, in an empty directory
 
 For each type one side makes a file and the other asks it, each adds keys to the file of the other, and both have to
 answer alike: each key that was put is there. Exit status 1 and a sentence where something differs.

@@ -76,7 +76,7 @@ both() {
     # Each adds to the other's filter.
     peer "$name" add <"$work/others" >"$work/theirs"
     [ "$("$ours" add "$uri" <"$work/others" | sort -u)" = 1 ] || die "$shown: we do not see what they added"
-    [ "$(peer "$name" init 5 0.5)" = 0 ] || die "$shown: made anew"
+    [ "$(peer "$name" init 5 0.5)" = 0 ] || die "$shown: made again"
 }
 both seen 1000 0.01
 both seen2 700 0.0001

@@ -98,7 +98,7 @@ static tamis_status stream(add_run *run, tamis_error *err) {
     } else {
         cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                     cli_stream_line_end(&records));
-        if (cli_filter_takes_hashes(run->filter)) {
+        if (cli_filter_accepts_hashes(run->filter)) {
             service.hasher = tamis_filter_hasher(run->filter);
             service.query_hashes = add_hashes;
         }

@@ -155,7 +155,7 @@ tamis_status build_buffer_add(void *context, const tamis_key *keys, size_t count
     return status;
 }
 
-tamis_filter *build_buffer_take_filter(build_buffer *buffer) {
+tamis_filter *build_buffer_detach_filter(build_buffer *buffer) {
     tamis_filter *filter = buffer->filter;
 
     buffer->filter = NULL;

@@ -14,7 +14,7 @@
  *             buffer of 2^16 hashes -> end of the input: build_buffer_count, build_buffer_flush
  *                |full
  *                v
- *             growing filter        -> end of the input: build_buffer_take_filter
+ *             growing filter        -> end of the input: build_buffer_detach_filter
  */
 typedef struct build_buffer build_buffer;
 
@@ -32,7 +32,7 @@ tamis_status build_buffer_add(void *buffer, const tamis_key *keys, size_t count,
 
 /* Returns the growing filter, which the caller then owns, or NULL if the hashes are still buffered. Add no
  * keys afterwards. */
-tamis_filter *build_buffer_take_filter(build_buffer *buffer);
+tamis_filter *build_buffer_detach_filter(build_buffer *buffer);
 
 /* Number of buffered hashes, one for each distinct key. */
 uint64_t build_buffer_count(const build_buffer *buffer);

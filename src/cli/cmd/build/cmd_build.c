@@ -161,7 +161,7 @@ static tamis_status fill_filter(build_run *run, tamis_error *err) {
         return build_buffer_flush(run->buffer, run->filter, err);
     service.context = run->filter;
     service.query = add_keys;
-    if (cli_filter_takes_hashes(run->filter)) {
+    if (cli_filter_accepts_hashes(run->filter)) {
         service.hasher = tamis_filter_hasher(run->filter);
         service.query_hashes = add_hashes;
     }
@@ -205,7 +205,7 @@ static tamis_status buffer_and_fill(build_run *run, tamis_error *err) {
     service.context = run->buffer;
     service.query = build_buffer_add;
     status = read_all(run, &service, err);
-    run->filter = build_buffer_take_filter(run->buffer);
+    run->filter = build_buffer_detach_filter(run->buffer);
     if (status != TAMIS_OK || run->filter)
         return status;
     spec->plan_options.expect = build_buffer_count(run->buffer) + 1; /* 0 would mean unknown */

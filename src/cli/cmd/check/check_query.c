@@ -12,7 +12,7 @@
  * - Scheme fnv-dcso hashes lines without a final carriage return. Filters of this scheme get keys of their
  *   own, made by `line_maker`. Their rows are the last ones.
  * - With --follow, every batch begins with a look at the files. If one was replaced, its filter is reloaded,
- *   and the rows are ordered anew, because the new file may have another scheme.
+ *   and the rows are ordered again, because the new file may have another scheme.
  */
 #include "cli/cmd/check/check_query.h"
 
@@ -319,7 +319,7 @@ const tamis_hasher *check_query_hasher(const check_query *query) {
         (query->line_maker && config->stream.extract.extractor))
         return NULL;
     for (size_t i = 0; i < query->count; i++)
-        if (!cli_filter_takes_hashes(query->filters[i]))
+        if (!cli_filter_accepts_hashes(query->filters[i]))
             return NULL;
     return tamis_filter_set_hasher(&set);
 }

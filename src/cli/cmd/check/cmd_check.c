@@ -93,8 +93,8 @@ static void print_keys(check_query *query, const check_config *config, const tam
 
 /* Fills `keys` with the keys of the command line, after --trim and --ignore-case. They belong to *whole,
  * which the caller frees, or to argv if *whole is NULL. */
-static tamis_status take_keys(const check_config *config, tamis_key *keys, tamis_extractor **whole,
-                              tamis_error *err) {
+static tamis_status extract_keys(const check_config *config, tamis_key *keys, tamis_extractor **whole,
+                                 tamis_error *err) {
     size_t count = config->key_count;
     tamis_extraction *found;
     tamis_status status;
@@ -131,7 +131,7 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
     if (!keys || !answers)
         status = cli_fail_nomem("--lookup", err);
     else
-        status = take_keys(config, keys, &whole, err);
+        status = extract_keys(config, keys, &whole, err);
     if (status == TAMIS_OK)
         status = cli_typed_begin(&typed, config->stream.form, &service, err);
     if (status == TAMIS_OK) {

@@ -231,7 +231,7 @@ char *gen_click(const gen_source *source, uint64_t index, char *pos) {
                                       "Chrome/126.0 (Android 14)", "Chrome/126.0 (Windows)",
                                       "Chrome/126.0 (Macintosh)",  "Safari/17.5 (iPhone)",
                                       "Safari/17.5 (Macintosh)",   "Edge/126.0 (Windows)"};
-    static const char origins[][8] = {"direct", "search", "mail", "social"};
+    static const char referrers[][8] = {"direct", "search", "mail", "social"};
     uint64_t state = state_of(source, root_of(source, index)), bits = draw(state, DRAW_FIRST);
     uint64_t more = draw(state, DRAW_FOURTH), node = draw(state_of(source, index), DRAW_FOURTH) >> 40;
     char *path;
@@ -250,7 +250,7 @@ char *gen_click(const gen_source *source, uint64_t index, char *pos) {
     if (pos[-1] == '-' || pos[-1] == '/')
         pos[-1] = 's';
     pos = PUT(pos, "\",\"from\":\"");
-    pos = put_bytes(pos, origins[more >> 32 & 3], strlen(origins[more >> 32 & 3]));
+    pos = put_bytes(pos, referrers[more >> 32 & 3], strlen(referrers[more >> 32 & 3]));
     pos = PUT(pos, "\",\"agent\":\"");
     pos = put_bytes(pos, agents[more >> 34 & 7], strlen(agents[more >> 34 & 7]));
     pos = PUT(pos, "\",\"node\":\"edge-");

@@ -24,7 +24,7 @@ enum {
 const plan_curve plan_curves[PLAN_CURVES] = {{0.1, "10 %"}, {0.01, "1 %"}, {0.001, "0.1 %"}};
 
 /* Marks distinguish the curves without colour. The colours are SGR codes: blue, red and green. */
-static const char marks[PLAN_CURVES] = {'#', 'o', '+'};
+static const char symbols[PLAN_CURVES] = {'#', 'o', '+'};
 static const char *const colours[PLAN_CURVES] = {"\033[34m", "\033[31m", "\033[32m"};
 
 double plan_curve_rate(const plan_curve *curve, double t) {
@@ -80,10 +80,10 @@ static void draw_curve(canvas *drawing, const plan_curve *curve, char mark) {
 }
 
 static void print_mark(FILE *out, char mark, bool colour) {
-    const char *pos = memchr(marks, mark, PLAN_CURVES);
+    const char *pos = memchr(symbols, mark, PLAN_CURVES);
 
     if (colour && pos)
-        fprintf(out, "%s%c\033[0m", colours[pos - marks], mark);
+        fprintf(out, "%s%c\033[0m", colours[pos - symbols], mark);
     else
         fputc(mark, out);
 }
@@ -130,7 +130,7 @@ static void print_legend(FILE *out, bool colour) {
     fputc('\n', out);
     for (int i = 0; i < PLAN_CURVES; i++) {
         fputs("  ", out);
-        print_mark(out, marks[i], colour);
+        print_mark(out, symbols[i], colour);
         fprintf(out, "  %6s  ", plan_curves[i].name);
         for (int t = 1; t <= PLAN_TIMES; t++)
             fprintf(out, "  %6s", plan_percent(text, sizeof text, plan_curve_rate(&plan_curves[i], t)));
@@ -148,7 +148,7 @@ void plan_plot_text(FILE *out, size_t columns, bool colour) {
     drawing.columns = columns - MARGIN;
     draw_grid(&drawing);
     for (int i = 0; i < PLAN_CURVES; i++)
-        draw_curve(&drawing, &plan_curves[i], marks[i]);
+        draw_curve(&drawing, &plan_curves[i], symbols[i]);
     fputs("A Bloom filter with more keys than planned\n\n  false positives\n", out);
     for (int row = 0; row < ROWS; row++)
         print_row(out, &drawing, row, colour);

@@ -127,23 +127,23 @@ static bool put_query(void *context, size_t i, tamis__connection *conn) {
 }
 
 /* Adds the generation of a plan. */
-static tamis_status take_plan(member_search *ctx, const tamis__reply *plan, tamis_error *err) {
+static tamis_status accept_plan(member_search *ctx, const tamis__reply *plan, tamis_error *err) {
     static const char word[] = "generation=";
     const char *found = plan->type == TAMIS__REPLY_STRING ? strstr(plan->text, word) : NULL;
     return found ? add_generation(ctx, &ctx->named, strtoull(found + sizeof word - 1, NULL, 16), err)
                  : TAMIS_OK;
 }
 
-static tamis_status take_record(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                tamis_error *err) {
+static tamis_status accept_record(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                  tamis_error *err) {
     member_search *ctx = context;
     (void)i;
     (void)resent;
     if (reply->type != TAMIS__REPLY_ARRAY)
-        return take_plan(ctx, reply, err);
+        return accept_plan(ctx, reply, err);
     tamis_status status = TAMIS_OK;
     for (size_t j = 0; j < reply->size && status == TAMIS_OK; j++)
-        status = take_plan(ctx, &reply->items[j], err);
+        status = accept_plan(ctx, &reply->items[j], err);
     return status;
 }
 
@@ -160,7 +160,7 @@ static tamis_status read_records(member_search *ctx, bool *is_denied, tamis_erro
     const tamis__requests requests = {.count = ctx->record_count,
                                       .context = ctx,
                                       .put_command = put_query,
-                                      .take_reply = take_record,
+                                      .accept_reply = accept_record,
                                       .what = ctx->rf->uri->shown_name,
                                       .slot = slot_of_record,
                                       .denied = is_denied};

@@ -197,8 +197,8 @@ static bool put_ttl(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_ttl(void *context, size_t i, const tamis__reply *reply, bool resent,
-                             tamis_error *err) {
+static tamis_status accept_ttl(void *context, size_t i, const tamis__reply *reply, bool resent,
+                               tamis_error *err) {
     leftover_search *ctx = context;
     (void)i;
     (void)resent;
@@ -218,8 +218,8 @@ static bool put_removal(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_removal(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                 tamis_error *err) {
+static tamis_status accept_removal(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                   tamis_error *err) {
     const leftover_search *ctx = context;
     (void)i;
     (void)resent;
@@ -228,12 +228,12 @@ static tamis_status take_removal(void *context, size_t i, const tamis__reply *re
 
 static tamis_status
 run_requests(leftover_search *ctx, size_t count, bool (*put_command)(void *, size_t, tamis__connection *),
-             tamis_status (*take_reply)(void *, size_t, const tamis__reply *, bool, tamis_error *),
+             tamis_status (*accept_reply)(void *, size_t, const tamis__reply *, bool, tamis_error *),
              tamis_error *err) {
     const tamis__requests requests = {.count = count,
                                       .context = ctx,
                                       .put_command = put_command,
-                                      .take_reply = take_reply,
+                                      .accept_reply = accept_reply,
                                       .what = ctx->rf.uri->shown_name,
                                       .slot = slot_of_partition};
     return tamis__requests_run(ctx->rf.redis, &requests, NULL, err);
@@ -309,7 +309,7 @@ static tamis_status remove_locked(leftover_search *ctx, uint64_t generation, siz
         status = tamis__lock_renew(&ctx->rf, err);
     if (status != TAMIS_OK || *is_used)
         return status;
-    status = run_requests(ctx, count, put_removal, take_removal, err);
+    status = run_requests(ctx, count, put_removal, accept_removal, err);
     if (status == TAMIS_OK && kind == TAMIS_REDIS_LEFT_UNFINISHED)
         return tamis__field_remove(&ctx->rf, "pushing", ctx->pushing, err);
     if (status != TAMIS_OK || kind != TAMIS_REDIS_LEFT_REPLACED)
@@ -397,7 +397,7 @@ static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err)
     if (status == TAMIS_OK)
         status = check_use(ctx, first->generation, &is_used, &kind, &why);
     if (status == TAMIS_OK && !is_used)
-        status = run_requests(ctx, count, put_ttl, take_ttl, &why);
+        status = run_requests(ctx, count, put_ttl, accept_ttl, &why);
     if (status != TAMIS_OK)
         return skip_denied(ctx, count, &why, err);
     if (is_used || (ctx->stay == 0 && !is_recorded(ctx, kind)))

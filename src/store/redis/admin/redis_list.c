@@ -64,7 +64,7 @@ static tamis_status keep_text(listing *list, const char *text, size_t size, size
 
 /* ---- names ---- */
 
-static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
+static tamis_status accept_key(void *context, const char *key, size_t size, tamis_error *err) {
     listing *list = context;
     const size_t before = strlen(list->before), around = before + strlen(list->behind) + list->suffix;
     if (size <= around || size - around > TAMIS__REDIS_NAME)
@@ -111,7 +111,7 @@ static tamis_status scan_layout(listing *list, const tamis__layout *layout, cons
     const tamis__scan scan = {.pattern = pattern,
                               .pattern_size = size,
                               .type = type,
-                              .add_key = take_key,
+                              .add_key = accept_key,
                               .context = list,
                               .slot_suffix = list->suffix};
     return tamis__redis_scan(list->rf.redis, &scan, err);
@@ -194,7 +194,7 @@ static bool put_command(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_plan(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
+static tamis_status accept_plan(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 3)
         return tamis__redis_filter_bad_reply(&list->rf, err);
     const tamis__reply *plan = &reply->items[0], *state = &reply->items[1], *alias = &reply->items[2];
@@ -227,7 +227,7 @@ static tamis_status take_plan(listing *list, found *item, const tamis__reply *re
     return TAMIS_OK;
 }
 
-static tamis_status take_size(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
+static tamis_status accept_size(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
     if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
         return tamis__redis_filter_bad_reply(&list->rf, err);
     item->is_there = reply->integer > 0;
@@ -237,7 +237,7 @@ static tamis_status take_size(listing *list, found *item, const tamis__reply *re
     return TAMIS_OK;
 }
 
-static tamis_status take_config(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
+static tamis_status accept_config(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_status status = tamis__redisson_read_plan(&list->rf, reply, &plan, &item->is_there, err);
     item->entry.state = status == TAMIS_OK ? TAMIS_REDIS_READY : TAMIS_REDIS_DAMAGED;
@@ -253,8 +253,8 @@ static tamis_status take_config(listing *list, found *item, const tamis__reply *
 
 enum { NO_KEY = -2 /* reply of PTTL */ };
 
-static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
+static tamis_status accept_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
     listing *list = context;
     found *item = &list->entries[list->first + i / 2];
     (void)resent;
@@ -267,9 +267,9 @@ static tamis_status take_reply(void *context, size_t i, const tamis__reply *repl
         return TAMIS_OK;
     }
     if (item->entry.layout == tamis__layout_tamis.name)
-        return take_plan(list, item, reply, err);
-    return item->entry.layout == tamis__layout_java.name ? take_size(list, item, reply, err)
-                                                         : take_config(list, item, reply, err);
+        return accept_plan(list, item, reply, err);
+    return item->entry.layout == tamis__layout_java.name ? accept_size(list, item, reply, err)
+                                                         : accept_config(list, item, reply, err);
 }
 
 /* Reads `count` entries in one pipeline. If the user may not read one of them, reads each half by itself. */
@@ -278,7 +278,7 @@ static tamis_status query_entries(listing *list, size_t first, size_t count, tam
     const tamis__requests requests = {.count = 2 * count,
                                       .context = list,
                                       .put_command = put_command,
-                                      .take_reply = take_reply,
+                                      .accept_reply = accept_reply,
                                       .what = list->rf.uri->shown_name,
                                       .slot = slot_of,
                                       .denied = &denied};

@@ -263,7 +263,7 @@ static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__conf
 }
 
 /* Hides the filter and reads the plan back. *now is the hash afterwards. If it has another plan, the drop has
- * taken effect too: another program has made the filter anew. */
+ * taken effect too: another program has made the filter again. */
 static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tamis__config *config,
                                         tamis__config *now, tamis__outcome *outcome, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -296,7 +296,7 @@ static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis_
     return status == TAMIS_OK && !*config->plan ? tamis__plan_text_expire(rf, copy, -1, err) : status;
 }
 
-/* Removes and forgets, with care for another writer that has made the filter anew: it may have replaced this
+/* Removes and forgets, with care for another writer that has made the filter again: it may have replaced this
  * plan before the drop's own step, so batches may still read the partitions; and its field before may name
  * partitions without an expiry. */
 static tamis_status remove_dropped(const tamis__redis_filter *rf, const tamis__config *config,
@@ -518,7 +518,7 @@ static tamis_status expire_locked(const tamis__redis_filter *rf, uint64_t ms, ta
         status = expire_partitions(rf, config.plan, ms, err);
     if (status == TAMIS_OK)
         status = tamis__members_expire(rf, config.plan, (int64_t)ms, err);
-    if (status == TAMIS_OK && rf->is_family) { /* finding the members may outlast the lock: take it anew */
+    if (status == TAMIS_OK && rf->is_family) { /* finding the members may outlast the lock: take it again */
         (void)tamis__lock_release(rf, NULL);
         status = tamis__lock_acquire(rf, err);
     }

@@ -33,8 +33,8 @@ static bool put_command(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
+static tamis_status accept_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
     const query_run *ctx = context;
     tamis__bitmap_query *query = &ctx->queries[i];
     (void)resent;
@@ -54,7 +54,7 @@ tamis_status tamis__bitmap_run_queries(const tamis_redis_bitmap *bitmap, tamis__
     const tamis__requests requests = {.count = count,
                                       .context = &ctx,
                                       .put_command = put_command,
-                                      .take_reply = take_reply,
+                                      .accept_reply = accept_reply,
                                       .what = bitmap->uri->shown_name,
                                       .slot = slot};
     return tamis__requests_run(bitmap->redis, &requests, NULL, err);

@@ -117,8 +117,8 @@ static bool put_command(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
+static tamis_status accept_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
     touching *ctx = context;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != count_of(ctx, i))
         return tamis__bitmap_bad_reply(ctx->bitmap, err);
@@ -140,7 +140,7 @@ static tamis_status touch_chunk(touching *ctx, size_t *done, tamis_error *err) {
     const tamis__requests requests = {.count = (ctx->count + BITS_PER_COMMAND - 1) / BITS_PER_COMMAND,
                                       .context = ctx,
                                       .put_command = put_command,
-                                      .take_reply = take_reply,
+                                      .accept_reply = accept_reply,
                                       .what = ctx->bitmap->uri->shown_name,
                                       .slot = slot};
     size_t answered = 0;

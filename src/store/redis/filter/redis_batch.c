@@ -63,8 +63,8 @@ static bool put_expire(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_expire(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                tamis_error *err) {
+static tamis_status accept_expire(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                  tamis_error *err) {
     const tamis__redis_batch *batch = context;
     (void)i;
     (void)resent;
@@ -77,7 +77,7 @@ static tamis_status expire_endless(tamis__redis_batch *batch, tamis_error *err) 
     const tamis__requests requests = {.count = tamis__redis_batch_keys(batch),
                                       .context = batch,
                                       .put_command = put_expire,
-                                      .take_reply = take_expire,
+                                      .accept_reply = accept_expire,
                                       .what = batch->rf->uri->shown_name,
                                       .slot = slot_of_expire};
     if (!must_expire(batch->rf, batch->adds) || !memchr(batch->never_expires, true, requests.count))
@@ -99,7 +99,7 @@ static tamis_status run_rest(tamis__redis_batch *batch, tamis_error *err) {
     const tamis__requests requests = {.count = batch->checks + count_expiries(batch),
                                       .context = batch,
                                       .put_command = tamis__redis_batch_put_command,
-                                      .take_reply = tamis__redis_batch_take_reply,
+                                      .accept_reply = tamis__redis_batch_accept_reply,
                                       .what = batch->rf->uri->shown_name,
                                       .slot = tamis__redis_batch_slot};
     batch->first = batch->elements;
@@ -129,10 +129,10 @@ static tamis_status run_and_check(tamis__redis_batch *batch, tamis_error *err) {
     bool any_retried = false, unconfirmed = false;
     tamis__requests requests = {.context = batch,
                                 .put_command = tamis__redis_batch_put_command,
-                                .take_reply = tamis__redis_batch_take_reply,
+                                .accept_reply = tamis__redis_batch_accept_reply,
                                 .what = rf->uri->shown_name,
                                 .slot = tamis__redis_batch_slot,
-                                .take_refusal = tamis__redis_batch_take_refusal,
+                                .note_refusal = tamis__redis_batch_note_refusal,
                                 .unconfirmed =
                                     batch->adds && batch->key_batch.count > 0 ? &unconfirmed : NULL,
                                 .denied = &batch->denied};

@@ -42,8 +42,8 @@ tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter
  * counts. */
 void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__connection *conn);
 /* Records the reply to that command, which the caller has checked. */
-void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t number,
-                             const tamis__element_positions *positions, const tamis__reply *reply);
+void tamis__trace_accept_reply(tamis__trace *trace, size_t element, uint32_t number,
+                               const tamis__element_positions *positions, const tamis__reply *reply);
 /* Calls the tracer for an element that is answered. In a family, rf->name must be the element's member. */
 void tamis__trace_report(tamis__trace *trace, const tamis__element_positions *positions, bool adds,
                          tamis_answer answer, const tamis_key *key, size_t element);
@@ -107,8 +107,8 @@ void tamis__redis_batch_put_expiry(const tamis__redis_batch *batch, size_t numbe
 /* The functions of a tamis__requests. */
 uint32_t tamis__redis_batch_slot(void *context, size_t i);
 bool tamis__redis_batch_put_command(void *context, size_t i, tamis__connection *conn);
-tamis_status tamis__redis_batch_take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                           tamis_error *err);
-void tamis__redis_batch_take_refusal(void *context, size_t i);
+tamis_status tamis__redis_batch_accept_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                             tamis_error *err);
+void tamis__redis_batch_note_refusal(void *context, size_t i);
 
 #endif

@@ -279,8 +279,8 @@ static tamis_status has_in_block(tamis__redis_batch *batch, size_t element, cons
     return TAMIS_OK;
 }
 
-static tamis_status take_element(tamis__redis_batch *batch, size_t element, uint32_t number,
-                                 const tamis__reply *reply, bool resent, tamis_error *err) {
+static tamis_status accept_element(tamis__redis_batch *batch, size_t element, uint32_t number,
+                                   const tamis__reply *reply, bool resent, tamis_error *err) {
     tamis_answer *answer = &batch->answers[element];
     bool all_set = false;
     tamis_status status = batch->rf->layout->has_blocks && !batch->adds
@@ -289,8 +289,8 @@ static tamis_status take_element(tamis__redis_batch *batch, size_t element, uint
     if (status != TAMIS_OK)
         return status;
     if (batch->trace)
-        tamis__trace_take_reply(batch->trace, element, number, tamis__redis_batch_locate(batch, element),
-                                reply);
+        tamis__trace_accept_reply(batch->trace, element, number, tamis__redis_batch_locate(batch, element),
+                                  reply);
     batch->groups_left[element]--;
     if (!all_set && (!batch->adds || is_deciding(batch, element, number)))
         *answer = TAMIS_ABSENT;
@@ -300,37 +300,37 @@ static tamis_status take_element(tamis__redis_batch *batch, size_t element, uint
 }
 
 /* Splits the reply to a command of several elements: each has as many items as probes. */
-static tamis_status take_elements(tamis__redis_batch *batch, size_t element, uint32_t number,
-                                  const tamis__reply *reply, bool resent, tamis_error *err) {
+static tamis_status accept_elements(tamis__redis_batch *batch, size_t element, uint32_t number,
+                                    const tamis__reply *reply, bool resent, tamis_error *err) {
     const size_t together = count_together(batch, element), probes = batch->filter->plan.probes;
     tamis_status status = TAMIS_OK;
     if (together == 1)
-        return take_element(batch, element, number, reply, resent, err);
+        return accept_element(batch, element, number, reply, resent, err);
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != together * probes)
         return tamis__redis_filter_bad_reply(batch->rf, err);
     tamis__reply own = *reply;
     own.size = probes;
     for (size_t i = 0; i < together && status == TAMIS_OK; i++, own.items += probes)
-        status = take_element(batch, element + i, number, &own, resent, err);
+        status = accept_element(batch, element + i, number, &own, resent, err);
     return status;
 }
 
-tamis_status tamis__redis_batch_take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                           tamis_error *err) {
+tamis_status tamis__redis_batch_accept_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                             tamis_error *err) {
     tamis__redis_batch *batch = context;
     i += batch->first;
     if (i < batch->elements)
-        return take_elements(batch, element_of(batch, i), group_of(batch, i), reply, resent, err);
+        return accept_elements(batch, element_of(batch, i), group_of(batch, i), reply, resent, err);
     i -= batch->elements;
     if (i < batch->checks)
-        return batch->rf->layout->take_check_reply(batch->filter, i, reply, err);
+        return batch->rf->layout->accept_check_reply(batch->filter, i, reply, err);
     batch->never_expires[i - batch->checks] =
         reply->integer == -1; /* reply of PTTL; PEXPIRE replies 0 or 1 */
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
 }
 
 /* Of an element of several parts, another part may have been carried out. */
-void tamis__redis_batch_take_refusal(void *context, size_t i) {
+void tamis__redis_batch_note_refusal(void *context, size_t i) {
     tamis__redis_batch *batch = context;
     i += batch->first;
     if (i >= batch->elements || batch->rf->probe_groups > 1)

@@ -66,8 +66,8 @@ typedef struct tamis__layout {
     bool (*check_query)(const tamis_filter *filter, const tamis__touched *batch, size_t i,
                         tamis__connection *conn);
     uint32_t (*check_slot)(const tamis_filter *filter, const tamis__touched *batch, size_t i);
-    tamis_status (*take_check_reply)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
-                                     tamis_error *err);
+    tamis_status (*accept_check_reply)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
+                                       tamis_error *err);
     /* NULL, or evaluates the replies to the checks. *again: the name refers to another filter now, the
      * handle has switched to it, and the caller must send the whole batch again. */
     tamis_status (*apply_checks)(const tamis_filter *filter, const tamis__touched *batch, bool *again,

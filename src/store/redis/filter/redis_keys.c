@@ -111,8 +111,8 @@ static bool put_key(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool resent,
-                             tamis_error *err) {
+static tamis_status accept_sum(void *context, size_t i, const tamis__reply *reply, bool resent,
+                               tamis_error *err) {
     every_key *ctx = context;
     (void)i;
     (void)resent;
@@ -126,7 +126,7 @@ static tamis_status run_every_key(every_key *ctx, tamis_error *err) {
     const tamis__requests requests = {.count = tamis__redis_all_keys(ctx->rf),
                                       .context = ctx,
                                       .put_command = put_key,
-                                      .take_reply = take_sum,
+                                      .accept_reply = accept_sum,
                                       .what = ctx->rf->uri->shown_name,
                                       .slot = slot_of_key};
     return tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
@@ -178,8 +178,8 @@ static bool put_range(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_range(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
+static tamis_status accept_range(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
     counting *ctx = context;
     (void)i;
     (void)resent;
@@ -201,7 +201,7 @@ tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tami
     const tamis__requests requests = {.count = tamis__redis_all_keys(rf) * ctx.ranges,
                                       .context = &ctx,
                                       .put_command = put_range,
-                                      .take_reply = take_range,
+                                      .accept_reply = accept_range,
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_range};
     tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);

@@ -107,8 +107,8 @@ void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, cons
     *entry_of(trace, element, number) = (trace_entry){tamis__connection_name(conn), tamis__now_ns()};
 }
 
-void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t number,
-                             const tamis__element_positions *positions, const tamis__reply *reply) {
+void tamis__trace_accept_reply(tamis__trace *trace, size_t element, uint32_t number,
+                               const tamis__element_positions *positions, const tamis__reply *reply) {
     const uint32_t probes = trace->filter->plan.probes;
     uint8_t *bits = trace->bits + element * probes;
     trace_entry *found = entry_of(trace, element, number);

@@ -53,8 +53,8 @@ static bool put_length(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_length(void *context, size_t i, const tamis__reply *reply, bool again,
-                                tamis_error *err) {
+static tamis_status accept_length(void *context, size_t i, const tamis__reply *reply, bool again,
+                                  tamis_error *err) {
     const measuring *ctx = context;
     const tamis__redis_filter *rf = tamis__redis_of(ctx->filter);
     char name[TAMIS__REDIS_KEY + 1];
@@ -81,7 +81,7 @@ tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *
     const tamis__requests requests = {.count = count,
                                       .context = &ctx,
                                       .put_command = put_length,
-                                      .take_reply = take_length,
+                                      .accept_reply = accept_length,
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_length,
                                       .denied = &denied};

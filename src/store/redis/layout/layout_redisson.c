@@ -73,8 +73,8 @@ static bool put_config_query(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_config(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                tamis_error *err) {
+static tamis_status accept_config(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                  tamis_error *err) {
     config *stored = context;
     char *const to[FIELDS] = {stored->size, stored->probes, stored->expect, stored->fpr};
     (void)i;
@@ -102,7 +102,7 @@ static tamis_status read_config(const tamis__redis_filter *rf, config *stored, t
     const tamis__requests requests = {.count = 1,
                                       .context = stored,
                                       .put_command = put_config_query,
-                                      .take_reply = take_config,
+                                      .accept_reply = accept_config,
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_config};
     stored->rf = rf;
@@ -268,7 +268,7 @@ static tamis_status read_plan(const tamis__redis_filter *rf, const config *store
 tamis_status tamis__redisson_read_plan(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_plan *plan, bool *is_here, tamis_error *err) {
     config stored = {.rf = rf};
-    tamis_status status = take_config(&stored, 0, reply, false, err);
+    tamis_status status = accept_config(&stored, 0, reply, false, err);
     *is_here = is_there(&stored);
     return status == TAMIS_OK && *is_here ? read_plan(rf, &stored, plan, err) : status;
 }
@@ -360,27 +360,27 @@ static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *bat
     return slot_of_config(&stored, i);
 }
 
-static tamis_status take_check_reply(const tamis_filter *filter, size_t i, const tamis__reply *reply,
-                                     tamis_error *err) {
+static tamis_status accept_check_reply(const tamis_filter *filter, size_t i, const tamis__reply *reply,
+                                       tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     config stored = {.rf = rf};
     uint64_t size, probes;
     if (i > 0)
         return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(rf, err);
-    tamis_status status = take_config(&stored, 0, reply, false, err);
+    tamis_status status = accept_config(&stored, 0, reply, false, err);
     if (status != TAMIS_OK)
         return status;
     if (!is_there(&stored))
         return tamis__fail(
             err, TAMIS_E_NOT_FOUND, 0,
             "redis %s: %s: was deleted, or expired, while it was open, or its server was started again "
-            "without its data; open it anew",
+            "without its data; open it again",
             rf->redis->endpoint.shown, rf->uri->shown_name);
     if (read_plain(stored.size, UINT64_MAX, &size) && size == filter->plan.bits &&
         read_plain(stored.probes, UINT64_MAX, &probes) && probes == filter->plan.probes)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: its config was changed while it was open; open it anew",
+                       "redis %s: %s: its config was changed while it was open; open it again",
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
@@ -421,7 +421,7 @@ const tamis__layout tamis__layout_redisson = {.name = "redisson",
                                               .check_count = check_count,
                                               .check_query = check_query,
                                               .check_slot = check_slot,
-                                              .take_check_reply = take_check_reply,
+                                              .accept_check_reply = accept_check_reply,
                                               .refresh = tamis__redis_check_length,
                                               .bytes_in = tamis__redis_bytes_in,
                                               .estimate = estimate,

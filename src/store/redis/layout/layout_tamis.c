@@ -54,7 +54,7 @@ static tamis_status fail_gone(const tamis__redis_filter *rf, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_NOT_FOUND, 0,
         "redis %s: %s: was dropped, or expired, while it was open, or its server was started again "
-        "without its data; open it anew",
+        "without its data; open it again",
         rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
@@ -232,7 +232,7 @@ static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *bat
     return tamis__redis_slot(rf->redis, name, size);
 }
 
-static tamis_status take_plan(const tamis__redis_filter *rf, const tamis__reply *reply, tamis_error *err) {
+static tamis_status accept_plan(const tamis__redis_filter *rf, const tamis__reply *reply, tamis_error *err) {
     tamis__tamis_state *state = tamis__tamis_of(rf);
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 3 ||
         (reply->items[0].type != TAMIS__REPLY_STRING && reply->items[0].type != TAMIS__REPLY_NIL))
@@ -247,13 +247,13 @@ static tamis_status take_plan(const tamis__redis_filter *rf, const tamis__reply 
     return TAMIS_OK;
 }
 
-static tamis_status take_check_reply(const tamis_filter *filter, size_t i, const tamis__reply *reply,
-                                     tamis_error *err) {
+static tamis_status accept_check_reply(const tamis_filter *filter, size_t i, const tamis__reply *reply,
+                                       tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis__tamis_state *state = tamis__tamis_of(rf);
     const size_t footers = count_footers(rf);
     if (i == footers + CHECK_PLAN)
-        return take_plan(rf, reply, err);
+        return accept_plan(rf, reply, err);
     if (i == footers + CHECK_EXPIRY)
         return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(rf, err);
     if (i == footers + CHECK_ALIAS) {
@@ -287,7 +287,7 @@ static tamis_status apply_checks(const tamis_filter *filter, const tamis__touche
             err, TAMIS_E_DAMAGED, 0,
             "redis %s: %s: partition %" PRIu32
             " is gone or cut short (evicted, deleted or overwritten), with "
-            "keys that were in it; drop the filter and build it anew, and keep it from eviction",
+            "keys that were in it; drop the filter and build it again, and keep it from eviction",
             rf->redis->endpoint.shown, rf->uri->shown_name, first_without_footer - 1);
     if (!replaced) {
         state->checked_ns = tamis__now_ns();
@@ -455,7 +455,7 @@ const tamis__layout tamis__layout_tamis = {.name = "tamis",
                                            .check_count = check_count,
                                            .check_query = check_query,
                                            .check_slot = check_slot,
-                                           .take_check_reply = take_check_reply,
+                                           .accept_check_reply = accept_check_reply,
                                            .apply_checks = apply_checks,
                                            .mirror = mirror,
                                            .put_renewal = put_renewal,

@@ -235,13 +235,13 @@ bool tamis__footer_matches(const tamis__partitions *partitions, uint32_t key, co
 typedef struct tamis__rounds {
     const tamis__partitions *partitions;
     size_t first; /* first partition of the current round */
-    size_t done;  /* partitions answered, counted by take_reply */
-    tamis_status (*take_reply)(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err);
+    size_t done;  /* partitions answered, counted by accept_reply */
+    tamis_status (*accept_reply)(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err);
     bool is_steps; /* see tamis__requests */
 } tamis__rounds;
 /* Runs a command for each partition, at most `max` at once. Renews a held lock after each round.
- * `put_command` and `take_reply` get `rounds` as their context. */
+ * `put_command` and `accept_reply` get `rounds` as their context. */
 tamis_status tamis__rounds_run(tamis__rounds *rounds, size_t max,
                                bool (*put_command)(void *context, size_t i, tamis__connection *conn),
                                tamis_error *err);

@@ -200,7 +200,7 @@ tamis_status tamis__plan_text_read_field(const tamis__redis_filter *rf, const ch
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
             "redis %s: %s: its field %s is not a plan of layout 1 or 2: it %s; use a version of tamis that "
-            "knows that, restore it, or drop the filter and build it anew",
+            "knows that, restore it, or drop the filter and build it again",
             rf->redis->endpoint.shown, rf->uri->shown_name, field, why);
     if (plan->is_family == rf->is_family)
         return TAMIS_OK;

@@ -34,8 +34,8 @@ static bool put_step(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_step(void *context, size_t i, const tamis__reply *reply, bool resent,
-                              tamis_error *err) {
+static tamis_status accept_step(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                tamis_error *err) {
     running *ctx = context;
     (void)i;
     ctx->is_resent = resent;
@@ -45,7 +45,7 @@ static tamis_status take_step(void *context, size_t i, const tamis__reply *reply
     return TAMIS_OK;
 }
 
-static void take_refusal(void *context, size_t i) {
+static void note_refusal(void *context, size_t i) {
     running *ctx = context;
     (void)i;
     ctx->is_refused = true;
@@ -55,10 +55,10 @@ static tamis_status run(running *ctx, tamis_error *err) {
     const tamis__requests requests = {.count = 1,
                                       .context = ctx,
                                       .put_command = put_step,
-                                      .take_reply = take_step,
+                                      .accept_reply = accept_step,
                                       .what = ctx->rf->uri->shown_name,
                                       .slot = slot_of_step,
-                                      .take_refusal = take_refusal,
+                                      .note_refusal = note_refusal,
                                       .is_steps = true};
     return tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
 }

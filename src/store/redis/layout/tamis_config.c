@@ -135,8 +135,8 @@ static bool put_query(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_fields(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                tamis_error *err) {
+static tamis_status accept_fields(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                  tamis_error *err) {
     const config_query *query = context;
     tamis__config *to = query->to;
     char *const texts[] = {to->plan, to->state, to->before, to->pushing, to->next, to->sending, to->target};
@@ -158,7 +158,7 @@ static tamis_status take_fields(void *context, size_t i, const tamis__reply *rep
         if (field->size >= sizes[j])
             return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                                "redis %s: %s: field %s of its hash has %zu bytes, which is too long; restore "
-                               "it, or drop the filter and build it anew",
+                               "it, or drop the filter and build it again",
                                query->rf->redis->endpoint.shown, query->rf->uri->shown_name, fields[j],
                                field->size);
         memcpy(texts[j], field->text, field->size + !is_name); /* all but the alias with their NUL */
@@ -175,7 +175,7 @@ static tamis_status read_config(const tamis__redis_filter *rf, const char *filte
     const tamis__requests requests = {.count = 1,
                                       .context = &query,
                                       .put_command = put_query,
-                                      .take_reply = take_fields,
+                                      .accept_reply = accept_fields,
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_query};
     return tamis__requests_run(rf->redis, &requests, NULL, err);

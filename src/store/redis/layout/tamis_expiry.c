@@ -69,7 +69,7 @@ static bool put_expiry(void *context, size_t i, tamis__connection *conn) {
 tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const bool *selected, int64_t ms,
                                       tamis_error *err) {
     expiry_rounds ctx = {
-        .rounds = {.partitions = partitions, .take_reply = check_integer}, .selected = selected, .ms = ms};
+        .rounds = {.partitions = partitions, .accept_reply = check_integer}, .selected = selected, .ms = ms};
     return tamis__rounds_run(&ctx.rounds, ms < 0 ? tamis__round_size(partitions) : partitions->count,
                              put_expiry, err);
 }
@@ -88,8 +88,8 @@ static bool put_footer_query(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_footer(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                tamis_error *err) {
+static tamis_status accept_footer(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                  tamis_error *err) {
     const unsealed_rounds *ctx = context;
     (void)resent;
     if (reply->type != TAMIS__REPLY_STRING)
@@ -105,7 +105,7 @@ tamis_status tamis__partitions_expire_unsealed(const tamis__partitions *partitio
     if (!unsealed)
         return tamis__fail_nomem(err, "redis", partitions->count);
     memset(unsealed, 0, partitions->count);
-    unsealed_rounds ctx = {.rounds = {.partitions = partitions, .take_reply = take_footer},
+    unsealed_rounds ctx = {.rounds = {.partitions = partitions, .accept_reply = accept_footer},
                            .selected = selected,
                            .unsealed = unsealed};
     tamis_status status = tamis__rounds_run(&ctx.rounds, partitions->count, put_footer_query, err);
@@ -179,8 +179,8 @@ static bool put_read(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_stamp(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
+static tamis_status accept_stamp(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
     stamp_rounds *ctx = context;
     (void)resent;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > STAMP)
@@ -198,14 +198,14 @@ static tamis_status stamp_all(stamp_rounds *ctx, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < STAMP_TRIES && status == TAMIS_OK; i++) {
         ctx->unstamped = 0;
-        ctx->rounds.take_reply = take_stamp;
+        ctx->rounds.accept_reply = accept_stamp;
         ctx->rounds.is_steps = false;
         status = tamis__rounds_run(&ctx->rounds, partitions->count, put_read, err);
         if (status != TAMIS_OK || ctx->unstamped == 0)
             return status;
         if (ctx->plan)
             status = tamis__change_confirm(partitions->rf, ctx->plan, err);
-        ctx->rounds.take_reply = check_integer;
+        ctx->rounds.accept_reply = check_integer;
         ctx->rounds.is_steps = true;
         if (status == TAMIS_OK)
             status = tamis__rounds_run(&ctx->rounds, partitions->count, put_stamp, err);
@@ -290,7 +290,8 @@ static bool put_retirement(void *context, size_t i, tamis__connection *conn) {
 }
 
 static tamis_status retire_stamps(const tamis__partitions *partitions, tamis_error *err) {
-    stamp_rounds ctx = {.rounds = {.partitions = partitions, .take_reply = check_integer, .is_steps = true}};
+    stamp_rounds ctx = {
+        .rounds = {.partitions = partitions, .accept_reply = check_integer, .is_steps = true}};
     memcpy(ctx.own_stamp, retired, sizeof retired);
     return tamis__rounds_run(&ctx.rounds, partitions->count, put_retirement, err);
 }

@@ -41,7 +41,7 @@ tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err) {
 
 /* ---- take ---- */
 
-enum { TAKE_TRIES = 4 };
+enum { LOCK_TRIES = 4 };
 
 typedef struct lock_attempt {
     const tamis__redis_filter *rf;
@@ -111,13 +111,13 @@ tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err
     const tamis__requests requests = {.count = 1,
                                       .context = &lock,
                                       .put_command = put_lock,
-                                      .take_reply = check_lock_reply,
+                                      .accept_reply = check_lock_reply,
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_lock,
                                       .is_steps = true};
     tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, &why);
     snprintf(lock.prefix, sizeof lock.prefix, "%016" PRIx64 "-", random);
-    for (int i = 0; i < TAKE_TRIES && is_free && status == TAMIS_OK; i++) {
+    for (int i = 0; i < LOCK_TRIES && is_free && status == TAMIS_OK; i++) {
         status = tamis__requests_run(rf->redis, &requests, NULL, &why);
         if (status == TAMIS_OK)
             status = read_lock(rf, &lock, &is_free, &why);

@@ -8,7 +8,7 @@
  *     gone     gone     some           lost: a partition without a record shows it (tamis__lost_check)
  *     gone     gone     gone           no filter: nothing shows that there was one
  *
- * A filter must not be made anew in the first two cases: in an empty filter every key is absent.
+ * A filter must not be made again in the first two cases: in an empty filter every key is absent.
  *
  * A partition is evidence if it has its footer and no expiry, and if no record names its generation. Without the
  * footer it may be a string that a late add created after a drop. With an expiry it may be a replaced partition, or
@@ -187,8 +187,8 @@ static bool put_query(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
+static tamis_status accept_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
     lost_search *search = context;
     char footer[40];
     (void)resent;
@@ -208,7 +208,7 @@ static tamis_status read_candidates(lost_search *search, tamis_error *err) {
     const tamis__requests requests = {.count = 2,
                                       .context = search,
                                       .put_command = put_query,
-                                      .take_reply = take_reply,
+                                      .accept_reply = accept_reply,
                                       .what = search->rf->uri->shown_name,
                                       .slot = slot_of};
     tamis_status status = TAMIS_OK;

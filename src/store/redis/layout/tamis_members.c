@@ -34,7 +34,7 @@ typedef struct member_keys {
 
 enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof ":0123456789abcdef}:bits" - 1 };
 
-static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
+static tamis_status accept_key(void *context, const char *key, size_t size, tamis_error *err) {
     member_keys *ctx = context;
     const tamis_allocator *allocator = &ctx->rf->redis->allocator;
     char *text = tamis__array_reserve(allocator, ctx->text, 1, ctx->used + size, &ctx->capacity);
@@ -94,8 +94,8 @@ static bool put_command(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
+static tamis_status accept_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
     const member_keys *ctx = context;
     (void)i;
     (void)resent;
@@ -130,13 +130,13 @@ static tamis_status visit_members(member_keys *ctx, tamis_key names, uint64_t ge
     char pattern[TAMIS__REDIS_KEY];
     const int size = snprintf(pattern, sizeof pattern, "tamis:{%.*s:%016" PRIx64 "}:bits", (int)names.size,
                               (const char *)names.data, generation);
-    const tamis__scan scan = {.pattern = pattern, (size_t)size, "string", take_key, ctx};
+    const tamis__scan scan = {.pattern = pattern, (size_t)size, "string", accept_key, ctx};
     tamis_status status = tamis__redis_scan(ctx->rf->redis, &scan, err);
     sort_members(ctx);
     const tamis__requests requests = {.count = ctx->count,
                                       .context = ctx,
                                       .put_command = put_command,
-                                      .take_reply = take_reply,
+                                      .accept_reply = accept_reply,
                                       .what = ctx->rf->uri->shown_name,
                                       .slot = slot_of};
     if (status == TAMIS_OK && ctx->count > 0)

@@ -215,7 +215,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *s
     if (status != TAMIS_OK || !tamis__has_scheme(scheme))
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "redis %s: %s: has scheme=%s, and layout tamis has xxh3, sip and guava64; use a "
-                           "version of tamis that knows it, or drop the filter and build it anew",
+                           "version of tamis that knows it, or drop the filter and build it again",
                            rf->redis->endpoint.shown, rf->uri->shown_name, tamis__show(stored->scheme).text);
     if (have && (have->scheme != scheme || have->seed != stored->seed ||
                  (stored->has_secret && have->secret_print != stored->secret) ||
@@ -223,7 +223,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *s
         return tamis__fail(
             err, TAMIS_E_MISMATCH, 0,
             "redis %s: %s: was replaced by one of another scheme, seed, secret or type of keys "
-            "while it was open; open it anew",
+            "while it was open; open it again",
             rf->redis->endpoint.shown, rf->uri->shown_name);
     if (have)
         return TAMIS_OK;
@@ -257,7 +257,7 @@ static void set_plan(tamis_filter *filter, const tamis__parsed_plan *stored) {
 static tamis_status fail_unfinished(const tamis__redis_filter *rf, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_BUSY, 0,
                        "redis %s: %s: a client of layout 1 is making it, or was stopped while it did; wait "
-                       "for it, or drop the filter and make it anew",
+                       "for it, or drop the filter and make it again",
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 

@@ -118,7 +118,7 @@ tamis_status tamis__rounds_run(tamis__rounds *rounds, size_t max,
     const size_t count = rounds->partitions->count;
     tamis__requests requests = {.context = rounds,
                                 .put_command = put_command,
-                                .take_reply = rounds->take_reply,
+                                .accept_reply = rounds->accept_reply,
                                 .what = rf->uri->shown_name,
                                 .slot = slot_of_partition,
                                 .is_steps = rounds->is_steps};
@@ -198,8 +198,8 @@ static bool put_partition(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_partition(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                   tamis_error *err) {
+static tamis_status accept_partition(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                     tamis_error *err) {
     making *make = context;
     const tamis__redis_filter *rf = make->rounds.partitions->rf;
     make->rounds.done++;
@@ -223,7 +223,7 @@ static tamis_status read_footers(tamis__rounds *rounds, tamis_error *err) {
     const tamis__requests requests = {.count = rounds->partitions->count,
                                       .context = rounds,
                                       .put_command = put_footer,
-                                      .take_reply = rounds->take_reply,
+                                      .accept_reply = rounds->accept_reply,
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_partition};
     return tamis__requests_run(rf->redis, &requests, NULL, err);
@@ -245,11 +245,11 @@ static tamis_status check_mark(void *context, size_t i, const tamis__reply *repl
 
 tamis_status tamis__partitions_make(const tamis__partitions *partitions, uint64_t life_ms, tamis_error *err) {
     const tamis__redis_filter *rf = partitions->rf;
-    making make = {.rounds = {.partitions = partitions, .take_reply = take_partition, .is_steps = true},
+    making make = {.rounds = {.partitions = partitions, .accept_reply = accept_partition, .is_steps = true},
                    .ms = life_ms};
     tamis_status status = tamis__rounds_run(&make.rounds, tamis__round_size(partitions), put_partition, err);
     if (status == TAMIS_OK && make.is_unsure && partitions->fills)
-        return read_footers(&(tamis__rounds){.partitions = partitions, .take_reply = check_mark}, err);
+        return read_footers(&(tamis__rounds){.partitions = partitions, .accept_reply = check_mark}, err);
     if (status == TAMIS_E_TIMEOUT)
         return tamis__fail(
             err, status, ETIMEDOUT,
@@ -308,8 +308,8 @@ static bool put_seal(void *context, size_t i, tamis__connection *conn) {
 
 /* A seal that was sent twice may find the work of its first sending and report that it did nothing. So the
  * footers are read afterwards. */
-static tamis_status take_seal(void *context, size_t i, const tamis__reply *reply, bool resent,
-                              tamis_error *err) {
+static tamis_status accept_seal(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                tamis_error *err) {
     const making *make = context;
     const tamis__redis_filter *rf = make->rounds.partitions->rf;
     if (reply->type != TAMIS__REPLY_INTEGER)
@@ -319,7 +319,7 @@ static tamis_status take_seal(void *context, size_t i, const tamis__reply *reply
 
 tamis_status tamis__partitions_seal(tamis__partitions *partitions, bool has_chunks, uint64_t ttl_ms,
                                     tamis_error *err) {
-    making make = {.rounds = {.partitions = partitions, .take_reply = take_seal, .is_steps = true},
+    making make = {.rounds = {.partitions = partitions, .accept_reply = accept_seal, .is_steps = true},
                    .ms = ttl_ms,
                    .has_chunks = has_chunks};
     tamis_status status = tamis__rounds_run(&make.rounds, partitions->count, put_seal, err);
@@ -331,8 +331,8 @@ tamis_status tamis__partitions_seal(tamis__partitions *partitions, bool has_chun
 
 /* ---- footers ---- */
 
-static tamis_status take_footer(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                tamis_error *err) {
+static tamis_status accept_footer(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                  tamis_error *err) {
     const tamis__partitions *partitions = ((const tamis__rounds *)context)->partitions;
     (void)resent;
     return tamis__footer_matches(partitions, (uint32_t)i, reply)
@@ -341,7 +341,7 @@ static tamis_status take_footer(void *context, size_t i, const tamis__reply *rep
 }
 
 tamis_status tamis__footers_check(const tamis__partitions *partitions, tamis_error *err) {
-    return read_footers(&(tamis__rounds){.partitions = partitions, .take_reply = take_footer}, err);
+    return read_footers(&(tamis__rounds){.partitions = partitions, .accept_reply = accept_footer}, err);
 }
 
 void tamis__state_write(uint64_t generation, char to[TAMIS__REDIS_STATE]) {

@@ -29,8 +29,8 @@ static bool put_command(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
+static tamis_status accept_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
     tamis__command *command = context;
     (void)i;
     (void)resent;
@@ -59,7 +59,7 @@ tamis_status tamis__command_run(tamis__command *command, tamis_error *err) {
     const tamis__requests requests = {.count = 1,
                                       .context = command,
                                       .put_command = put_command,
-                                      .take_reply = take_reply,
+                                      .accept_reply = accept_reply,
                                       .what = command->what,
                                       .slot = slot,
                                       .unconfirmed = command->waits_for_replicas ? &unconfirmed : NULL};

@@ -46,7 +46,7 @@ typedef struct tamis__in_flight {
     uint8_t *sent;              /* bit for each command: maybe carried out; NULL: all 0 */
     tamis__node_pipeline *full; /* last pipeline found full in this pass; NULL: none */
     bool paused;                /* a command waits for a pause to end, or for a connection */
-    bool is_outdated;           /* the map must be learned anew */
+    bool is_outdated;           /* the map must be learned again */
     tamis__node *source;        /* node to query for the map first; NULL: any */
     uint64_t renewals;          /* renewals of the map in a row that changed nothing */
     uint64_t renew_at;          /* earliest time of the next renewal */

@@ -34,8 +34,8 @@ typedef struct tamis__requests {
     /* Processes the reply to command i; error replies are handled before. resent: the command was sent
      * more than once, so an earlier sending may have carried it out. A failure ends the run, such as
      * TAMIS_E_IO for a reply that this command cannot have. */
-    tamis_status (*take_reply)(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err);
+    tamis_status (*accept_reply)(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err);
     const char *what; /* the filter's name, for messages */
     /* Returns the slot of command i (tamis__redis_slot), or TAMIS__NO_SLOT if there is no such command.
      * Not called, and may be NULL, if there is only one slot. */
@@ -50,7 +50,7 @@ typedef struct tamis__requests {
     bool *unconfirmed;
     /* If not NULL, called for an error reply to a command that was sent once: it was not carried out. An error reply
      * that ends the run then does so when all commands under way are answered. */
-    void (*take_refusal)(void *context, size_t i);
+    void (*note_refusal)(void *context, size_t i);
     /* If not NULL, set when an error reply ends the run: true if tamis__redis_is_denied holds for that
      * reply. */
     bool *denied;

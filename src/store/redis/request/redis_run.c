@@ -18,10 +18,10 @@
  * - Choosing a pipeline. Whenever a command is put, its slot and the map give the node. So a retried
  *   command goes to the server that has its slot by then.
  * - Redirections. After MOVED or ASK, the command goes to the node that the error names. After MOVED, and
- *   after any error that a failover may cause, the map is learned anew.
+ *   after any error that a failover may cause, the map is learned again.
  * - Full pipelines. A command whose pipeline cannot take it now holds up the commands from `next` on.
  *   Passing it would gain nothing, because the run has to wait for all replies.
- * - Codis. All proxies serve the one slot. A run keeps the proxy of its map until the map is learned anew.
+ * - Codis. All proxies serve the one slot. A run keeps the proxy of its map until the map is learned again.
  *
  * Invariants: 1. Every index is in exactly one place: from `next` on, in `retries`, in one `pending`, or
  * answered. 2. Replies come in the order of `pending`. 3. An index whose command was sent and lost its
@@ -176,9 +176,9 @@ static bool was_sent(const tamis__in_flight *run, size_t i) {
     return run->sent && run->sent[i / 8] >> i % 8 & 1;
 }
 
-/* An error reply that ends the run. Without take_refusal it ends at once. */
+/* An error reply that ends the run. Without note_refusal it ends at once. */
 static tamis_status end_refused(tamis__in_flight *run, tamis_error *err) {
-    if (!run->requests->take_refusal)
+    if (!run->requests->note_refusal)
         return tamis__in_flight_fail(run, err);
     if (!run->is_refused)
         run->refusal = run->last_error;
@@ -190,8 +190,8 @@ static tamis_status handle_error(tamis__in_flight *run, tamis__node_pipeline *pi
                                  const tamis__reply *reply, tamis_error *err) {
     tamis__redirection to;
     tamis__redis_refused(&pipeline->node->endpoint, run->requests->what, reply, &run->last_error);
-    if (run->requests->take_refusal && !was_sent(run, i) && !tamis__redis_is_unsure(reply))
-        run->requests->take_refusal(run->requests->context, i);
+    if (run->requests->note_refusal && !was_sent(run, i) && !tamis__redis_is_unsure(reply))
+        run->requests->note_refusal(run->requests->context, i);
     if (run->redis->uri.kind == TAMIS__REDIS_CLUSTER &&
         tamis__cluster_redirection(reply, pipeline->node, &to))
         return follow_redirection(run, i, &to, err);
@@ -212,8 +212,8 @@ static tamis_status handle_error(tamis__in_flight *run, tamis__node_pipeline *pi
     return status;
 }
 
-static tamis_status take_next_reply(tamis__in_flight *run, tamis__node_pipeline *pipeline,
-                                    const tamis__reply *reply, tamis_error *err) {
+static tamis_status accept_next_reply(tamis__in_flight *run, tamis__node_pipeline *pipeline,
+                                      const tamis__reply *reply, tamis_error *err) {
     const tamis__requests *requests = run->requests;
     const uint32_t i = tamis__node_pipeline_shift(pipeline);
     if (i == TAMIS__ASKING)
@@ -225,10 +225,10 @@ static tamis_status take_next_reply(tamis__in_flight *run, tamis__node_pipeline 
     pipeline->tries = 0;
     run->last = run->now;
     run->last_error.status = TAMIS_OK;
-    return requests->take_reply(requests->context, i, reply, was_sent(run, i), err);
+    return requests->accept_reply(requests->context, i, reply, was_sent(run, i), err);
 }
 
-static tamis_status take_replies(tamis__in_flight *run, tamis__node_pipeline *pipeline, tamis_error *err) {
+static tamis_status accept_replies(tamis__in_flight *run, tamis__node_pipeline *pipeline, tamis_error *err) {
     for (;;) {
         const tamis__reply *reply;
         tamis_status status = tamis__connection_next_reply(pipeline->conn, &reply, &run->last_error);
@@ -244,7 +244,7 @@ static tamis_status take_replies(tamis__in_flight *run, tamis__node_pipeline *pi
                         pipeline->node->endpoint.shown);
             return tamis__node_pipeline_recover(run, pipeline, TAMIS_E_IO, err);
         }
-        status = take_next_reply(run, pipeline, reply, err);
+        status = accept_next_reply(run, pipeline, reply, err);
         if (status == TAMIS_OK && pipeline->is_replica && pipeline->count == 0)
             return tamis__node_pipeline_recover(run, pipeline, TAMIS_E_IO, err);
         if (status != TAMIS_OK || !pipeline->conn)
@@ -308,7 +308,7 @@ static tamis_status receive_replies(tamis__in_flight *run, tamis__node_pipeline 
             return tamis__node_pipeline_recover(run, pipeline, status, err);
         if (received)
             pipeline->received_ns = run->now;
-        status = take_replies(run, pipeline, err);
+        status = accept_replies(run, pipeline, err);
         if (status != TAMIS_OK || !pipeline->conn)
             return status;
     }

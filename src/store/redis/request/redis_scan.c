@@ -42,7 +42,7 @@ static tamis_status fail_refused(const scanning *ctx, const tamis__reply *reply,
 
 /* Takes a page, [cursor, [key, key, ...]]. With independent servers, a key on a server that does not have
  * its slot is skipped: no client would look for it there. */
-static tamis_status take_page(scanning *ctx, const tamis__reply *reply, tamis_error *err) {
+static tamis_status accept_page(scanning *ctx, const tamis__reply *reply, tamis_error *err) {
     if (reply->type == TAMIS__REPLY_ERROR)
         return fail_refused(ctx, reply, err);
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 2 ||
@@ -111,7 +111,7 @@ static tamis_status scan_page(scanning *ctx, uint64_t deadline, scan_outcome *ou
         *outcome = SERVER_AWAY;
         status = tamis__redis_refused(&ctx->node->endpoint, "SCAN", reply, err);
     } else {
-        status = take_page(ctx, reply, err);
+        status = accept_page(ctx, reply, err);
     }
     if (status == TAMIS_OK)
         tamis__redis_mark_answered(redis, ctx->node);

@@ -210,7 +210,7 @@ static tamis_status run_one(tamis_redis *redis, const tamis__requests *requests,
     if (status != TAMIS_OK || !had)
         return status;
     const tamis__reply reply = {.type = TAMIS__REPLY_INTEGER, .integer = state.is_done};
-    return requests->take_reply(requests->context, i, &reply, resent, err);
+    return requests->accept_reply(requests->context, i, &reply, resent, err);
 }
 
 tamis_status tamis__requests_transact(tamis_redis *redis, const tamis__requests *requests, tamis_error *err) {

@@ -14,7 +14,7 @@
  * Errors:
  * - A reading that fails leaves the list unchanged. It is repeated at the next event, or after AGAIN_MS.
  * - A session that ended is replaced by a new one.
- * - So is a session without a server for alone_ns. A ZooKeeper that was installed anew refuses clients
+ * - So is a session without a server for alone_ns. A ZooKeeper that was reinstalled refuses clients
  *   that have seen later changes than it has; a new session has seen none.
  *
  * Stopping. Name servers or ZooKeeper may hold up the thread. The owner waits LEAVE_MS for it, then leaves

@@ -105,8 +105,8 @@ static tamis_status read_range(tamis_redis *redis, const tamis__node *source, co
     return status;
 }
 
-tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *source,
-                                       const tamis__reply *reply, tamis_error *err) {
+tamis_status tamis__cluster_accept_reply(tamis_redis *redis, const tamis__node *source,
+                                         const tamis__reply *reply, tamis_error *err) {
     if (reply->type == TAMIS__REPLY_ERROR && strstr(reply->text, "cluster support disabled"))
         return tamis__fail(err, TAMIS_E_REFUSED, 0,
                            "redis %s: is not a node of a cluster; write redis:// or redis+shard://",

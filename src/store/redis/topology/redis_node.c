@@ -227,9 +227,9 @@ static tamis_status learn_from(tamis_redis *redis, tamis__node *source, uint64_t
     if (status == TAMIS_OK)
         tamis__redis_mark_answered(redis, source);
     if (status == TAMIS_OK && source->is_sentinel)
-        status = tamis__sentinel_take_reply(redis, source, reply, err);
+        status = tamis__sentinel_accept_reply(redis, source, reply, err);
     else if (status == TAMIS_OK)
-        status = tamis__cluster_take_reply(redis, source, reply, err);
+        status = tamis__cluster_accept_reply(redis, source, reply, err);
     if (status != TAMIS_OK) {
         tamis__connection_close(conn);
         return status;

@@ -31,8 +31,8 @@
 #include "store/file/file_error.h"
 #include "store/redis/topology/redis_topology.h"
 
-tamis_status tamis__sentinel_take_reply(tamis_redis *redis, const tamis__node *sentinel,
-                                        const tamis__reply *reply, tamis_error *err) {
+tamis_status tamis__sentinel_accept_reply(tamis_redis *redis, const tamis__node *sentinel,
+                                          const tamis__reply *reply, tamis_error *err) {
     const tamis__reply *items = reply->items;
     tamis__node *master;
     if (reply->type == TAMIS__REPLY_NIL)
@@ -117,7 +117,7 @@ static verdict query_master(tamis_redis *redis, tamis__node *sentinel, tamis__co
         return SAYS_NOTHING;
     tamis__sentinel_put_query(redis, conn);
     if (tamis__connection_wait_reply(conn, deadline, &reply, err) != TAMIS_OK ||
-        tamis__sentinel_take_reply(redis, sentinel, reply, err) != TAMIS_OK)
+        tamis__sentinel_accept_reply(redis, sentinel, reply, err) != TAMIS_OK)
         return SAYS_NOTHING;
     tamis__slot_map *map = tamis__slot_map_hold(redis);
     const bool is_same = map->slots[0] == master;

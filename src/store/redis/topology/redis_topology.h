@@ -164,10 +164,10 @@ bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *so
 
 /* The query for the map of a cluster, and its reply, which becomes the current map. */
 void tamis__cluster_put_query(tamis__connection *conn);
-tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *source,
-                                       const tamis__reply *reply, tamis_error *err);
+tamis_status tamis__cluster_accept_reply(tamis_redis *redis, const tamis__node *source,
+                                         const tamis__reply *reply, tamis_error *err);
 
-/* The query for the master, to a sentinel. tamis__sentinel_take_reply makes the current map from the reply;
+/* The query for the master, to a sentinel. tamis__sentinel_accept_reply makes the current map from the reply;
  * TAMIS_E_NOT_FOUND: the sentinel knows no master of that name. */
 void tamis__sentinel_put_query(const tamis_redis *redis, tamis__connection *conn);
 /* *has_moved: sentinels now report another master than map `before` has. A replaced master accepts
@@ -180,8 +180,8 @@ void tamis__sentinel_put_query(const tamis_redis *redis, tamis__connection *conn
  * - Without sentinels, or if `before` is NULL, *has_moved is unchanged. */
 tamis_status tamis__sentinel_has_moved(tamis_redis *redis, const tamis__slot_map *before, bool *has_moved,
                                        tamis_error *err);
-tamis_status tamis__sentinel_take_reply(tamis_redis *redis, const tamis__node *sentinel,
-                                        const tamis__reply *reply, tamis_error *err);
+tamis_status tamis__sentinel_accept_reply(tamis_redis *redis, const tamis__node *sentinel,
+                                          const tamis__reply *reply, tamis_error *err);
 
 /* ---- the proxies of a Codis ---- */
 

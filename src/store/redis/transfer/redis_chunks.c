@@ -157,8 +157,8 @@ static tamis_status fail_changed(const sending *ctx, tamis_error *err) {
         ctx->rf->redis->endpoint.shown, ctx->rf->uri->shown_name);
 }
 
-static tamis_status take_chunk(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
+static tamis_status accept_chunk(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
     sending *ctx = context;
     const tamis__upload *up = ctx->up;
     (void)resent;
@@ -205,8 +205,8 @@ static bool put_check_word(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_check_word(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                    tamis_error *err) {
+static tamis_status accept_check_word(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                      tamis_error *err) {
     const sending *ctx = context;
     const tamis__chunk chunk = tamis__chunk_of(ctx->up->there, i);
     const uint64_t *word = last_nonzero_word(ctx->up, &chunk);
@@ -227,7 +227,7 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
     tamis__requests requests = {.count = 2 * chunks,
                                 .context = &ctx,
                                 .put_command = put_chunk,
-                                .take_reply = take_chunk,
+                                .accept_reply = accept_chunk,
                                 .what = rf->uri->shown_name,
                                 .slot = slot_of_chunk,
                                 .is_steps = true};
@@ -239,7 +239,7 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
     requests.count = chunks;
     requests.is_steps = false;
     requests.put_command = put_check_word;
-    requests.take_reply = take_check_word;
+    requests.accept_reply = accept_check_word;
     requests.slot = slot_of_check_word;
     return status == TAMIS_OK ? tamis__requests_run(rf->redis, &requests, NULL, err) : status;
 }

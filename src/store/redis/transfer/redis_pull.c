@@ -47,8 +47,8 @@ static bool put_get(void *context, size_t i, tamis__connection *conn) {
 }
 
 /* Bytes past the end of a bitmap are zeros. Both targets were zeroed before. */
-static tamis_status take_get(void *context, size_t i, const tamis__reply *reply, bool resent,
-                             tamis_error *err) {
+static tamis_status accept_get(void *context, size_t i, const tamis__reply *reply, bool resent,
+                               tamis_error *err) {
     const fetching *ctx = context;
     const tamis__chunk chunk = tamis__chunk_of(ctx->there, ctx->first + i);
     (void)resent;
@@ -71,7 +71,7 @@ static tamis_status fetch(fetching *ctx, tamis_redis_sink sink, void *context, t
         const tamis__requests requests = {.count = batch_size,
                                           .context = ctx,
                                           .put_command = put_get,
-                                          .take_reply = take_get,
+                                          .accept_reply = accept_get,
                                           .what = ctx->rf->uri->shown_name,
                                           .slot = slot_of_get};
         if (ctx->bytes)

@@ -89,7 +89,7 @@ static tamis_status set_next(tamis__push *p, tamis_error *err) {
     const tamis__requests requests = {.count = 1,
                                       .context = &ctx,
                                       .put_command = put_next,
-                                      .take_reply = check_next_reply,
+                                      .accept_reply = check_next_reply,
                                       .what = p->rf->uri->shown_name,
                                       .slot = slot_of_next,
                                       .is_steps = true};

@@ -56,8 +56,8 @@ static bool put_or(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, bool resent,
-                            tamis_error *err) {
+static tamis_status accept_or(void *context, size_t i, const tamis__reply *reply, bool resent,
+                              tamis_error *err) {
     union_state *ctx = context;
     (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER)
@@ -91,7 +91,7 @@ static tamis_status or_staged(const tamis_filter *there, const tamis__partitions
     const tamis__requests or = {.count = partitions->count,
                                 .context = &ctx,
                                 .put_command = put_or,
-                                .take_reply = take_or,
+                                .accept_reply = accept_or,
                                 .what = rf->uri->shown_name,
                                 .slot = slot_of_or,
                                 .is_steps = true};
@@ -152,8 +152,8 @@ tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, ta
     if (tamis__tamis_of(rf)->partitions.each > TAMIS__PARTITION_BLOCKS)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
-            "redis %s: %s: its partitions, of layout 1, have no room for what a union writes behind them; "
-            "build it anew with both, or add the keys themselves",
+            "redis %s: %s: its partitions, of layout 1, have no space for the staging bits of a union; "
+            "build it again with both, or add the keys themselves",
             rf->redis->endpoint.shown, rf->uri->shown);
     tamis_status status = tamis__filter_check_local(from, "union", err);
     if (status == TAMIS_OK)

@@ -3,13 +3,13 @@
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 400 > keys
 tamis build -o a.tamis --kind classic --expect 100000 --fpr 1e-3 keys
-mkdir folder closed
+mkdir directory closed
 mkfifo fifo
 try() {
     tamis merge -o "$1" a.tamis a.tamis
     echo "$1: $?"
 }
-try folder
+try directory
 try fifo
 try -
 try /dev/null
