@@ -64,7 +64,7 @@ typedef struct tamis_dedup_options {
  *
  * - options: NULL for the defaults.
  * - TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or too few bits for the promised rate; or the
- *   state was opened with read_only; or the filter of the state is a window.
+ *   state was opened with read_only.
  * - TAMIS_E_INVALID: the filter of the state has keys that are not logged, because a session was closed
  *   before it committed. Call tamis_state_abort first.
  */

@@ -254,9 +254,10 @@ static uint64_t step_of(const tamis_filter *filter, int64_t time) {
 
 static window_query query_of(const tamis_filter *filter, const tamis_hash *hash, int64_t time) {
     const window *w = filter->body;
+    const int64_t window = (int64_t)filter->plan.window;
     const uint64_t step = step_of(filter, time);
     return (window_query){fingerprint_of(w, hash) << w->shape.code_bits, hash->word[1], step,
-                          step - step_of(filter, time - (int64_t)filter->plan.window)};
+                          step - step_of(filter, time > window ? time - window : 0)};
 }
 
 /* Inlined, since the compiler takes a function that only fetches for one without effect and removes its

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <tamis/experimental/state.h>
 #include <tamis/experimental/window.h>
 
 #include "base/bytes.h"
@@ -248,6 +249,12 @@ static void what_a_window_cannot_do_is_refused(void **state) {
     assert_int_equal(tamis_window_newest(other), -1);
     assert_int_equal(tamis_window_newest(NULL), -1);
     assert_int_equal(tamis_filter_union(other, filter, &err), TAMIS_E_MISMATCH);
+    tamis_state_options in_state = TAMIS_STATE_OPTIONS_INIT;
+    tamis_state *opened = NULL;
+    in_state.plan = tamis_filter_plan(filter);
+    assert_int_equal(tamis_state_open(&opened, "nowhere", &in_state, &err), TAMIS_E_UNSUPPORTED);
+    assert_null(opened);
+    assert_false(file_exists("nowhere"));
     tamis_filter_free(other);
     tamis_filter_free(filter);
 }

@@ -82,6 +82,7 @@ typedef struct tamis_state_options {
  * - TAMIS_E_SECRET: the secret is missing or wrong. Nothing has changed.
  * - TAMIS_E_DAMAGED: bytes before the last commit have changed; the message names the file and the position.
  * - TAMIS_E_FORMAT: not a state, or one of a later version.
+ * - TAMIS_E_UNSUPPORTED: a plan of kind window.
  * - TAMIS_E_IO; TAMIS_E_BUSY.
  *
  * Cost: reading the snapshot and adding the keys logged since; docs/PERFORMANCE.md has figures.

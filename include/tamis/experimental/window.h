@@ -47,7 +47,7 @@ extern "C" {
  * plan.memory_limit. It keeps that memory.
  *
  * What a window cannot do: tamis_filter_add_many and _add_hashes (TAMIS_E_UNSUPPORTED: they have no times),
- * unions, options.concurrent, options.frozen. tamis_filter_contains_many answers for the newest time.
+ * unions, options.concurrent, options.frozen, states. tamis_filter_contains_many answers for the newest time.
  */
 
 #define TAMIS_TIME_MAX ((int64_t)1 << 53) /* largest time, in milliseconds: in the year 287396 */

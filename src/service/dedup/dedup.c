@@ -100,11 +100,6 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "dedup session: its filter is not that of its state; give no filter beside a state");
-    const bool is_window = tamis_filter_plan(filter)->kind == TAMIS_KIND_WINDOW;
-    if (checked.state && is_window)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "dedup session: its state has a window, whose times the log does not have; use a "
-                           "window without a state");
     status = check_scheme(filter, err);
     if (status == TAMIS_OK && checked.state)
         status = tamis__state_check_logged(checked.state, err);

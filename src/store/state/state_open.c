@@ -402,6 +402,9 @@ static tamis_status open_state(tamis_state **state, const char *path, const tami
     if (!state || !path)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: no directory, or no pointer for the state; give both");
+    if (options.plan && options.plan->kind == TAMIS_KIND_WINDOW)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "state: its log has no times, so it cannot have a window; plan another kind");
     if (to == TO_WRITE && options.read_only)
         to = TO_READ;
     const tamis_allocator memory = tamis__allocator_resolve(options.allocator);
