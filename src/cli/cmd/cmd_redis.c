@@ -260,22 +260,22 @@ static const cli_action actions[ACTIONS] = {
     [ALIAS] = {.name = "alias",
                .min_operands = 1,
                .max_operands = 1,
-               .takes = "URI TARGET",
+               .operands_text = "URI TARGET",
                .options = UINT64_C(1) << CLI_OPT_LOCK_WAIT},
-    [CLEAN] = {.name = "clean", .takes = "URI", .options = UINT64_C(1) << CLI_OPT_JSON},
+    [CLEAN] = {.name = "clean", .operands_text = "URI", .options = UINT64_C(1) << CLI_OPT_JSON},
     [DROP] = {.name = "drop",
               .max_operands = SIZE_MAX,
-              .takes = "URI...",
+              .operands_text = "URI...",
               .options = UINT64_C(1) << CLI_OPT_LOCK_WAIT},
     [EXPIRE] = {.name = "expire",
                 .min_operands = 1,
                 .max_operands = 1,
-                .takes = "URI TIME",
+                .operands_text = "URI TIME",
                 .options = UINT64_C(1) << CLI_OPT_LOCK_WAIT},
     [LS] = {.name = "ls",
-            .takes = "URI",
+            .operands_text = "URI",
             .options = UINT64_C(1) << CLI_OPT_JSON | UINT64_C(1) << OPT_LEFTOVER},
-    [UNALIAS] = {.name = "unalias", .takes = "URI", .options = UINT64_C(1) << CLI_OPT_LOCK_WAIT}};
+    [UNALIAS] = {.name = "unalias", .operands_text = "URI", .options = UINT64_C(1) << CLI_OPT_LOCK_WAIT}};
 
 static tamis_status (*const runs[ACTIONS])(const cli_args *args, tamis_error *err) = {
     [ALIAS] = alias, [CLEAN] = clean, [DROP] = drop, [EXPIRE] = expire, [LS] = list, [UNALIAS] = unalias};
@@ -286,7 +286,7 @@ static const char *const action_names[] = {
 
 static tamis_status run_redis(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_actions known = {
-        .command = "redis", .uri = "redis://host:port/NAME", .all = actions, .count = ACTIONS};
+        .command = "redis", .uri = "redis://host:port/NAME", .list = actions, .count = ACTIONS};
     size_t action;
 
     (void)negative;

@@ -149,14 +149,18 @@ enum { SET, GET, COUNT, POS, OP, ACTIONS };
 #define RANGE (UINT64_C(1) << OPT_BYTES | UINT64_C(1) << OPT_BITS)
 
 static const cli_action actions[ACTIONS] = {
-    [SET] = {.name = "set", .max_operands = SIZE_MAX, .takes = "URI [OFFSET[=0|1]...]", .options = QUIET},
-    [GET] = {.name = "get", .max_operands = SIZE_MAX, .takes = "URI [OFFSET...]"},
-    [COUNT] = {.name = "count", .takes = "URI", .options = RANGE},
-    [POS] = {.name = "pos", .min_operands = 1, .max_operands = 1, .takes = "URI 0|1", .options = RANGE},
+    [SET] = {.name = "set",
+             .max_operands = SIZE_MAX,
+             .operands_text = "URI [OFFSET[=0|1]...]",
+             .options = QUIET},
+    [GET] = {.name = "get", .max_operands = SIZE_MAX, .operands_text = "URI [OFFSET...]"},
+    [COUNT] = {.name = "count", .operands_text = "URI", .options = RANGE},
+    [POS] =
+        {.name = "pos", .min_operands = 1, .max_operands = 1, .operands_text = "URI 0|1", .options = RANGE},
     [OP] = {.name = "op",
             .min_operands = 2,
             .max_operands = SIZE_MAX,
-            .takes = "URI and|or|xor|not SOURCE...",
+            .operands_text = "URI and|or|xor|not SOURCE...",
             .options = QUIET}};
 
 static tamis_status (*const runs[ACTIONS])(bitmap_run *run, tamis_error *err) = {
@@ -167,7 +171,7 @@ static const char *const action_names[] = {
 
 static tamis_status run_bitmap(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_actions known = {
-        .command = "bitmap", .uri = "redis://host:port/KEY", .all = actions, .count = ACTIONS};
+        .command = "bitmap", .uri = "redis://host:port/KEY", .list = actions, .count = ACTIONS};
     bitmap_run run = {.args = args};
     size_t action;
     tamis_status status;
