@@ -175,7 +175,8 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
         size_t found, changed;
         status = tamis__candidates_find(s, &checkpoint->inputs[n], &found, &changed, err);
         if (status == TAMIS_OK)
-            tamis__candidates_note_rotation(s, &checkpoint->inputs[n], found != SIZE_MAX);
+            tamis__candidates_note_rotation(s, &checkpoint->inputs[n],
+                                            found != SIZE_MAX || (s->abandoned && n >= checkpoint->input));
         if (status != TAMIS_OK || s->reread) /* all inputs are read from their beginning */
             continue;
         if (found != SIZE_MAX && note_input(s, checkpoint, n, found, to_same, &why) != TAMIS_OK &&
@@ -229,7 +230,7 @@ static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size
     if (status != TAMIS_OK)
         return status;
     note_outputs(s, &checkpoint);
-    s->keep_as_other_run = false;
+    s->keep_as_other_run = s->abandoned = false;
     if (!found)
         status = compare_run(s, &checkpoint, &c, &refused);
     if (status == TAMIS_OK)

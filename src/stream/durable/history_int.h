@@ -42,6 +42,7 @@ typedef struct tamis__search {
     bool unfinished;                     /* true if the run of the current checkpoint is unfinished */
     bool was_read;                       /* true if the error is that an input was read or has changed */
     bool changed;                        /* true if an input has changed, which ends the search */
+    bool abandoned;                      /* true if the rest of the current checkpoint is given up */
     bool keep_as_other_run;              /* true if the current checkpoint becomes history->other_run */
     uint64_t *keys;                      /* tamis__checkpoint_run_key of each checkpoint so far */
     size_t key_count, key_capacity;
@@ -75,8 +76,8 @@ typedef struct tamis__present_input {
 void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present);
 
 /* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among
- * its inputs, unchanged. If the run has only its name, the file was rotated away or rewritten, and
- * search->history->rotated says how much of it was not read. */
+ * its inputs, unchanged, or another message is about it. If the run has only its name, the file was rotated
+ * away or rewritten, and search->history->rotated says how much of it was not read. */
 void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpoint_input *known, bool there);
 
 /* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the

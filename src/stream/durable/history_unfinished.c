@@ -335,6 +335,7 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
     }
     if (!s->abandon)
         return fail_blocked(s, checkpoint, &total, covered, err);
+    s->abandoned = true;
     describe_given_up(s, checkpoint, &total, remark_text);
     return close_run(s, checkpoint, last, remark_text, err);
 }
