@@ -521,6 +521,24 @@ static tamis_status check_content(const tamis__durable *d, size_t i, int fd, con
                        tamis__show(name).text);
 }
 
+/* Says that the file open as `fd` has the name of one that was there when the run began, and was not read. */
+static tamis_status report_replaced(const tamis__durable *d, size_t i, int fd, tamis_error *err) {
+    const tamis__checkpoint_input *in = &d->live.inputs[i];
+    const char *name = tamis__input_name(d->names[i]);
+    char message[300];
+    tamis__file_match match;
+    const tamis_status status =
+        tamis__file_fingerprint_compare(&in->fingerprint, fd, in->base, true, name, &match, err);
+    if (status != TAMIS_OK || (match == TAMIS__FILE_SAME && in->fingerprint.inode == in->inode &&
+                               in->fingerprint.device == in->device))
+        return status;
+    snprintf(message, sizeof message,
+             "%s: replaced or changed since the run began; what it had then was not read",
+             tamis__show(name).text);
+    send_remark(d, message, true);
+    return TAMIS_OK;
+}
+
 tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const struct stat *st,
                                    tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
@@ -533,6 +551,9 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
         return fail_replaced(name, err);
     if (in->observed.length > 0)
         return check_content(d, i, fd, st, err);
+    const tamis_status status = report_replaced(d, i, fd, err);
+    if (status != TAMIS_OK)
+        return status;
     /* Fingerprinted now, so that a file that is rewritten before the first commit is noticed. */
     const uint64_t size = st->st_size > in->base ? (uint64_t)(st->st_size - in->base) : 0;
     return tamis__file_fingerprint_compute(

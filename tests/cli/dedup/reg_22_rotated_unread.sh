@@ -61,3 +61,8 @@ begin part a.log
 mv a.log a.log.1 && seq 100 120 > a.log
 again --abandon a.log | sed 's/: [0-9]* records/: N records/; /kept-N/d'
 cd ..
+echo replaced during the run
+mkdir during && cd during && cp ../b.log . && mkfifo a.log
+tamis dedup -q --state st a.log b.log -o out 2> said &
+exec 3> a.log; until [ -s out ]; do echo x >&3; sleep 0.05; done
+mv b.log b.log.1; echo new > b.log; exec 3>&-; wait $!; cat said; tail -n 1 out
