@@ -123,9 +123,9 @@ static heads load_heads(const uint8_t *line, uint32_t i) {
 /* From four matches a vector (-1 or 0), for each vector of a line, to one bit a slot. */
 static inline uint32_t bits_of(const matches found[4], const window *w) {
     const matches bit = {1, 2, 4, 8};
-    const matches all =
+    const matches bits =
         (found[0] & bit) | ((found[1] & bit) << 4) | ((found[2] & bit) << 8) | ((found[3] & bit) << 12);
-    return (uint32_t)(all[0] | all[1] | all[2] | all[3]) & ((UINT32_C(1) << w->shape.slots) - 1);
+    return (uint32_t)(bits[0] | bits[1] | bits[2] | bits[3]) & ((UINT32_C(1) << w->shape.slots) - 1);
 }
 
 /* The slots of a line whose head has the fingerprint bits of `slot`, free ones included. */
@@ -254,10 +254,10 @@ static uint64_t step_of(const tamis_filter *filter, int64_t time) {
 
 static window_query query_of(const tamis_filter *filter, const tamis_hash *hash, int64_t time) {
     const window *w = filter->body;
-    const int64_t window = (int64_t)filter->plan.window;
+    const int64_t length = (int64_t)filter->plan.window;
     const uint64_t step = step_of(filter, time);
     return (window_query){fingerprint_of(w, hash) << w->shape.code_bits, hash->word[1], step,
-                          step - step_of(filter, time > window ? time - window : 0)};
+                          step - step_of(filter, time > length ? time - length : 0)};
 }
 
 /* Inlined, since the compiler takes a function that only fetches for one without effect and removes its
@@ -494,11 +494,11 @@ static bool insert(tamis_filter *filter, const window_query *q) {
     uint8_t *a = line_at(t, pair.a), *b = line_at(t, pair.b), *line;
     remove_redundant(filter, q, a, b);
     const uint32_t in_a = free_slots(w, a), in_b = free_slots(w, b);
-    const bool take_b = __builtin_popcount(in_b) > __builtin_popcount(in_a);
+    const bool uses_b = __builtin_popcount(in_b) > __builtin_popcount(in_a);
     uint32_t slot;
     if (in_a | in_b) {
-        line = take_b ? b : a;
-        slot = (uint32_t)__builtin_ctz(take_b ? in_b : in_a);
+        line = uses_b ? b : a;
+        slot = (uint32_t)__builtin_ctz(uses_b ? in_b : in_a);
     } else {
         line = free_by_moves(w, t, pair, &slot);
     }

@@ -26,7 +26,7 @@ enum { INPUTS = 2 };
 
 static commits_run run;
 static char in[INPUTS][300], output[300], other[300], spare[300];
-static const char *names[INPUTS];
+static const char *names[INPUTS + 1];
 static size_t inputs;
 static test_bytes expected;
 static uint64_t commit_bytes, when;
@@ -303,6 +303,55 @@ static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     assert_true(commits_started(&run, TAMIS_STREAM_NEW));
 }
 
+static unsigned losses;
+
+static void count_loss(void *context, const char *message, bool loss) {
+    (void)context;
+    losses += loss && strstr(message, in[1]);
+}
+
+static void run_after_rotation(bool abandon) {
+    losses = 0;
+    prepare();
+    run.commits.abandon = abandon;
+    run.commits.remark = count_loss;
+    commits_go(&run);
+}
+
+/* The last input is renamed before an unfinished run has read a byte of it, and another file has its name. */
+static void reg_22_an_unread_input_is_renamed(void **state) {
+    (void)state;
+    enum { FINISHED, IN_THE_LIST, GIVEN_UP, GONE, WAYS };
+    for (int way = 0; way < WAYS; way++) {
+        forget();
+        inputs = 2;
+        names[1] = in[1];
+        commits_write(in[0], 1000, 1);
+        commits_write(in[1], 1000, 2);
+        run_commits(9);
+        assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
+        replace_last();
+        if (way == GONE)
+            assert_int_equal(unlink(spare), 0);
+        else
+            run_after_rotation(false);
+        if (way != GONE)
+            assert_true(commits_came_to(&run, TAMIS_E_INVALID, "its last run did not finish"));
+        names[2] = spare;
+        inputs = way == IN_THE_LIST ? 3 : 2;
+        names[1] = way == FINISHED ? spare : in[1];
+        run_after_rotation(way == GIVEN_UP);
+        assert_true(
+            commits_started(&run, way == FINISHED || way == GONE ? TAMIS_STREAM_RESUMED : TAMIS_STREAM_NEW));
+        assert_int_equal(losses, way == GONE);
+        names[1] = in[1];
+        inputs = 2;
+        run_after_rotation(false);
+        assert_true(commits_started(&run, way == FINISHED ? TAMIS_STREAM_NEW : TAMIS_STREAM_FINISHED));
+        assert_int_equal(losses, 0);
+    }
+}
+
 /* ---- cost of a start ---- */
 
 static struct tamis__system unharmed;
@@ -547,6 +596,7 @@ int main(void) {
         CASE(an_input_is_rewritten_during_the_run),
         CASE(an_output_changes),
         CASE(an_unfinished_run_is_not_abandoned_silently),
+        CASE(reg_22_an_unread_input_is_renamed),
         CASE(opens_do_not_grow_with_checkpoints),
         CASE(an_output_without_locks_is_reported),
         CASE(signals_end_no_run),

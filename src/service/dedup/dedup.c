@@ -385,11 +385,11 @@ static tamis_status add_now(tamis_dedup *session, const tamis_hash *hashes, size
                             tamis_answer *answers, size_t *added, tamis_error *err) {
     enum { NOW_MAX = 256 };
     const int64_t now = tamis__now_unix_ms(), newest = tamis_window_newest(session->filter);
-    const size_t some = count < NOW_MAX ? count : NOW_MAX;
+    const size_t batch = count < NOW_MAX ? count : NOW_MAX;
     int64_t times[NOW_MAX];
-    for (size_t i = 0; i < some; i++)
+    for (size_t i = 0; i < batch; i++)
         times[i] = now > newest ? now : newest;
-    return tamis_window_add(session->filter, hashes, times, some, answers, added, err);
+    return tamis_window_add(session->filter, hashes, times, batch, answers, added, err);
 }
 
 tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes, const int64_t *times,

@@ -25,7 +25,8 @@ typedef struct tamis__checkpoint_input {
         uint64_t records, lines; /* records and line ends in them, see tamis__reader_start */
         bool unterminated;       /* true if the last record had no terminator */
     } position;
-    tamis__file_fingerprint fingerprint; /* fingerprint of the bytes read, or of a compressed file */
+    /* Fingerprint of the bytes read; of the head, if none was read; of all of a compressed file. */
+    tamis__file_fingerprint fingerprint;
     /* Fields of the current run, which are not encoded. */
     struct tamis__input_position prefix; /* position after byte order mark and header */
     uint64_t device, inode;              /* file that the reader has opened; 0: not opened yet */

@@ -79,8 +79,9 @@ static tamis_status detect_compression(tamis__durable *d, size_t i, bool *compre
     return status;
 }
 
-/* Fingerprints an input of a new run. A compressed input is fingerprinted whole: a position in the
- * decompressed stream has no position in the file. */
+/* Fingerprints an input of a new run: its head, by which a file is known that was renamed before it was read.
+ * A compressed input is fingerprinted whole: a position in the decompressed stream has no position in the
+ * file. */
 static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     tamis_status status = open_input(d, i, err);
@@ -92,11 +93,13 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
     if (!in->regular)
         return TAMIS_OK;
     status = detect_compression(d, i, &in->compressed, err);
+    const uint64_t length =
+        in->compressed || d->size < TAMIS__FILE_FINGERPRINT_BYTES ? d->size : TAMIS__FILE_FINGERPRINT_BYTES;
     if (status == TAMIS_OK)
-        status =
-            tamis__file_fingerprint_compute(&in->fingerprint, d->input, d->base, in->compressed ? d->size : 0,
-                                            tamis__input_name(d->names[i]), err);
-    in->observed = in->fingerprint;
+        status = tamis__file_fingerprint_compute(&in->fingerprint, d->input, d->base, length,
+                                                 tamis__input_name(d->names[i]), err);
+    /* Others may write to an input until it is opened. */
+    in->observed = in->compressed ? in->fingerprint : (tamis__file_fingerprint){.length = 0};
     return status;
 }
 
@@ -405,14 +408,22 @@ static void send_remark(const tamis__durable *d, const char *message, bool loss)
         d->commits->remark(d->commits->callback_context, message, loss);
 }
 
+static void send_rotation(const tamis__durable *d, const tamis__rotation *rotation) {
+    char message[600], others[60] = "";
+    if (rotation->others > 0)
+        snprintf(others, sizeof others, "; the same holds for %zu more input%s", rotation->others,
+                 rotation->others > 1 ? "s" : "");
+    snprintf(message, sizeof message, "%s%s", rotation->text, others);
+    send_remark(d, message, true);
+}
+
 /* Says how the run begins, and remarks about other runs. */
 static void report_start(const tamis__durable *d, const tamis__history *h) {
     char message[500];
     if (d->commits->on_start)
         d->commits->on_start(d->commits->callback_context, &d->result, &d->live.stats);
     send_remark(d, h->beside, false);
-    if (!h->found)
-        send_remark(d, h->rotated, true);
+    send_rotation(d, h->found ? &h->unread : &h->rotated);
     for (const tamis__closed_run *left = h->closed_runs; left; left = left->next)
         send_remark(d, left->remark_text, true);
     if (d->skipped == 0 || d->finished)
@@ -510,6 +521,24 @@ static tamis_status check_content(const tamis__durable *d, size_t i, int fd, con
                        tamis__show(name).text);
 }
 
+/* Says that the file open as `fd` has the name of one that was there when the run began, and was not read. */
+static tamis_status report_replaced(const tamis__durable *d, size_t i, int fd, tamis_error *err) {
+    const tamis__checkpoint_input *in = &d->live.inputs[i];
+    const char *name = tamis__input_name(d->names[i]);
+    char message[300];
+    tamis__file_match match;
+    const tamis_status status =
+        tamis__file_fingerprint_compare(&in->fingerprint, fd, in->base, true, name, &match, err);
+    if (status != TAMIS_OK || (match == TAMIS__FILE_SAME && in->fingerprint.inode == in->inode &&
+                               in->fingerprint.device == in->device))
+        return status;
+    snprintf(message, sizeof message,
+             "%s: replaced or changed since the run began; what it had then was not read",
+             tamis__show(name).text);
+    send_remark(d, message, true);
+    return TAMIS_OK;
+}
+
 tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const struct stat *st,
                                    tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
@@ -522,6 +551,9 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
         return fail_replaced(name, err);
     if (in->observed.length > 0)
         return check_content(d, i, fd, st, err);
+    const tamis_status status = report_replaced(d, i, fd, err);
+    if (status != TAMIS_OK)
+        return status;
     /* Fingerprinted now, so that a file that is rewritten before the first commit is noticed. */
     const uint64_t size = st->st_size > in->base ? (uint64_t)(st->st_size - in->base) : 0;
     return tamis__file_fingerprint_compute(

@@ -141,6 +141,33 @@ static tamis_status compare_all_inputs(tamis__search *s, const tamis__checkpoint
     return status;
 }
 
+/* True if none of the checkpoint's inputs that no run has begun to read was renamed. The run's input of that
+ * name is another file then. */
+static bool unread_inputs_are_there(const tamis__search *s, const tamis__checkpoint *checkpoint) {
+    for (size_t i = 0; i < checkpoint->input_count; i++) {
+        const tamis__checkpoint_input *known = &checkpoint->inputs[i];
+        tamis__present_input present;
+        if (!tamis__input_is_unread(known) || tamis__candidates_has_inode(s, i, known))
+            continue;
+        tamis__input_find(known, &present);
+        if (present.found && present.size > 0 && strcmp(present.name, known->name) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* For a run that is continued: says which inputs were replaced before it has read a byte of them. A run that
+ * has ended commits nothing until there are bytes, so it says nothing of an empty file for an empty one. */
+static void note_unread(tamis__search *s, const tamis__checkpoint *checkpoint) {
+    for (size_t i = 0; i < checkpoint->input_count; i++) {
+        const tamis__checkpoint_input *known = &checkpoint->inputs[i];
+        const bool still_empty =
+            checkpoint->finished && known->fingerprint.length == 0 && s->candidates.inputs[i].head.size == 0;
+        if (tamis__input_is_unread(known) && !still_empty)
+            tamis__candidates_note_rotation(s, known, false, &s->history->unread);
+    }
+}
+
 /* Notes how much the checkpoint has read of its input `n`, which is the run's input `i`. Fails if the
  * input has unread bytes and the outputs are not the same. */
 static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkpoint, size_t n, size_t i,
@@ -175,7 +202,9 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
         size_t found, changed;
         status = tamis__candidates_find(s, &checkpoint->inputs[n], &found, &changed, err);
         if (status == TAMIS_OK)
-            tamis__candidates_note_rotation(s, &checkpoint->inputs[n], found != SIZE_MAX);
+            tamis__candidates_note_rotation(s, &checkpoint->inputs[n],
+                                            found != SIZE_MAX || (s->abandoned && n >= checkpoint->input),
+                                            &s->history->rotated);
         if (status != TAMIS_OK || s->reread) /* all inputs are read from their beginning */
             continue;
         if (found != SIZE_MAX && note_input(s, checkpoint, n, found, to_same, &why) != TAMIS_OK &&
@@ -207,7 +236,11 @@ static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *check
                                 tamis_error *err) {
     const bool to_same = tamis__outputs_match_both(s, checkpoint);
     *c = (comparison){to_same && s->run->input_count == checkpoint->input_count, to_same, SIZE_MAX};
-    return c->is_run ? compare_all_inputs(s, checkpoint, &c->is_run, &c->changed, err) : TAMIS_OK;
+    if (!c->is_run)
+        return TAMIS_OK;
+    const tamis_status status = compare_all_inputs(s, checkpoint, &c->is_run, &c->changed, err);
+    c->is_run = c->is_run && (status != TAMIS_OK || unread_inputs_are_there(s, checkpoint));
+    return status;
 }
 
 /* Fails if, by the checkpoint of another run, a new run must be refused. */
@@ -229,7 +262,7 @@ static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size
     if (status != TAMIS_OK)
         return status;
     note_outputs(s, &checkpoint);
-    s->keep_as_other_run = false;
+    s->keep_as_other_run = s->abandoned = false;
     if (!found)
         status = compare_run(s, &checkpoint, &c, &refused);
     if (status == TAMIS_OK)
@@ -237,6 +270,7 @@ static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size
     if (status == TAMIS_OK && !found && !c.is_run)
         status = check_inputs(s, &checkpoint, &c, &refused);
     if (c.is_run && status == TAMIS_OK) {
+        note_unread(s, &checkpoint);
         s->history->found = true;
         s->history->last = last;
         s->was_read = false;

@@ -47,6 +47,12 @@ typedef struct tamis__closed_run {
     char remark_text[500]; /* remark about what is given up; "": none */
 } tamis__closed_run;
 
+/* Message about inputs that were rotated away or replaced, with bytes that no run has read. */
+typedef struct tamis__rotation {
+    char text[500]; /* about the first of them; "": none */
+    size_t others;  /* number of the others */
+} tamis__rotation;
+
 /* What a search has found. */
 typedef struct tamis__history {
     bool found, last;               /* a checkpoint of this run was found; it is that of the last commit */
@@ -57,7 +63,8 @@ typedef struct tamis__history {
     bool any_before;                /* true if one of `inputs` was read before */
     tamis_error read_by;            /* error naming the first run found that wrote to other outputs */
     tamis__closed_run *closed_runs; /* unfinished runs that end when this one begins */
-    char rotated[500];              /* message: an input was rotated away with an unread rest; "": none */
+    tamis__rotation rotated;        /* inputs of other runs, if no checkpoint of this run was found */
+    tamis__rotation unread;         /* inputs of which the run had not read a byte, if it was found */
     char beside[500];               /* message: another run is unfinished, but not in conflict; "": none */
     /* If the run is refused. */
     bool was_read;               /* true if an input was read or has changed */

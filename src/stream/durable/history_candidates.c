@@ -218,6 +218,8 @@ tamis_status tamis__candidates_compare(const tamis__search *s, size_t i, const t
         *match = TAMIS__FILE_CHANGED; /* bytes behind the compressed data were not read */
     if (*match == TAMIS__FILE_CHANGED && known->position.offset == 0)
         *match = TAMIS__FILE_SAME; /* no byte was read, so any file will do */
+    if (status == TAMIS_OK && named && tamis__input_is_unread(known))
+        *match = TAMIS__FILE_SAME; /* the callers look for a file that was renamed */
     return status;
 }
 
@@ -252,6 +254,15 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
 
 /* ---- inputs that were rotated away ---- */
 
+bool tamis__input_is_unread(const tamis__checkpoint_input *known) {
+    return known->regular && !known->compressed && known->position.offset == 0;
+}
+
+bool tamis__candidates_has_inode(const tamis__search *s, size_t i, const tamis__checkpoint_input *known) {
+    const tamis__file_head *head = &s->candidates.inputs[i].head;
+    return head->inode == known->fingerprint.inode && head->device == known->fingerprint.device;
+}
+
 bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path, bool named,
                           uint64_t *size) {
     tamis__file_match match = TAMIS__FILE_OTHER;
@@ -268,14 +279,14 @@ bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path
 }
 
 /* A search of the directory of an input for the file that had its name. */
-typedef struct rotation {
+typedef struct directory_search {
     const tamis__checkpoint_input *known;
     int directory_size; /* size of the directory in the known name, with its slash */
     tamis__present_input *present;
-} rotation;
+} directory_search;
 
 static bool is_rotated(void *context, const char *name) {
-    const rotation *r = context;
+    const directory_search *r = context;
     tamis__present_input *present = r->present;
     const int size =
         snprintf(present->name, sizeof present->name, "%.*s%s", r->directory_size, r->known->name, name);
@@ -288,22 +299,73 @@ static bool is_rotated(void *context, const char *name) {
     return !present->found;
 }
 
+static bool has_known_inode(const tamis__checkpoint_input *known) {
+    const int fd = tamis__descriptor_named(known->name, STDIN_FILENO);
+    struct stat st;
+    return (fd >= 0 ? tamis__sys.fstat(fd, &st) : tamis__sys.stat(known->name, &st)) == 0 &&
+           (uint64_t)st.st_ino == known->fingerprint.inode &&
+           (uint64_t)st.st_dev == known->fingerprint.device;
+}
+
 void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present) {
     const char *slash = strrchr(known->name, '/');
     char directory[PATH_MAX] = ".";
-    rotation r = {known, slash ? (int)(slash + 1 - known->name) : 0, present};
+    directory_search r = {known, slash ? (int)(slash + 1 - known->name) : 0, present};
     if (slash)
         snprintf(directory, sizeof directory, "%.*s", r.directory_size, known->name);
     snprintf(present->name, sizeof present->name, "%s", known->name);
-    present->found = tamis__input_is_file(known, known->name, true, &present->size);
-    if (present->found || known->position.offset == 0)
-        return;
-    (void)tamis__sys.list(directory, is_rotated, &r);
+    uint64_t size = 0;
+    const bool named = tamis__input_is_file(known, known->name, true, &size);
+    const bool known_head = known->fingerprint.length >= TAMIS__FILE_FINGERPRINT_BYTES;
+    present->found = named && (!tamis__input_is_unread(known) || known_head || has_known_inode(known));
     if (!present->found)
-        snprintf(present->name, sizeof present->name, "%s", known->name);
+        (void)tamis__sys.list(directory, is_rotated, &r);
+    if (present->found && strcmp(present->name, known->name) != 0)
+        return;
+    snprintf(present->name, sizeof present->name, "%s", known->name);
+    /* An unread file that was copied or restored is known by its head. */
+    present->found = named && (present->found || known->fingerprint.length > 0);
+    present->size = size;
 }
 
-void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_input *known, bool there) {
+/* The message about a file that had the name of one of the run's inputs, and is not among them. */
+static void describe_rotation(char text[500], const tamis__checkpoint_input *known,
+                              const tamis__present_input *present) {
+    const uint64_t offset = known->position.offset;
+    const tamis__shown name = tamis__show(tamis__input_name(known->name));
+    if (present->found)
+        snprintf(
+            text, 500, "%s: a new file; the %s%" PRIu64 " bytes of the one before it, now %s, were not read",
+            name.text, offset > 0 ? "last " : "", present->size - offset, tamis__show(present->name).text);
+    else if (offset > 0)
+        snprintf(text, 500,
+                 "%s: replaced or changed after %" PRIu64 " bytes of it were read; if it had more, that was "
+                 "not read",
+                 name.text, offset);
+    else if (has_known_inode(known))
+        snprintf(text, 500, "%s: changed before it was read; what it had then was not read", name.text);
+    else
+        snprintf(text, 500, "%s: a new file; the one before it%s was not read", name.text,
+                 known->fingerprint.length > 0 ? "" : ", if it was not empty,");
+}
+
+/* True if the run has that unread input, under any name. */
+static bool run_has_unread(const tamis__search *s, const tamis__checkpoint_input *known) {
+    const tamis__candidates *candidates = &s->candidates;
+    uint64_t sums[CLUES];
+    make_clues(sums, known->name, known->fingerprint.device, known->fingerprint.inode,
+               known->fingerprint.head);
+    for (size_t clue = find_clue(candidates, sums[1]);
+         clue < CLUES * candidates->count && candidates->clues[clue].sum == sums[1]; clue++)
+        if (tamis__candidates_has_inode(s, candidates->clues[clue].input, known) &&
+            tamis__file_head_matches(&known->fingerprint,
+                                     &candidates->inputs[candidates->clues[clue].input].head))
+            return true;
+    return false;
+}
+
+void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_input *known, bool there,
+                                     tamis__rotation *rotation) {
     tamis__candidates *candidates = &s->candidates;
     const uint64_t sum = tamis__fnv1_64(known->name, strlen(known->name));
     size_t clue = find_clue(candidates, sum);
@@ -314,24 +376,19 @@ void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_i
         return;
     tamis__candidate *kept = &candidates->inputs[candidates->clues[clue].input];
     tamis__present_input present;
-    if (kept->name_known || !known->regular || known->compressed || known->position.offset == 0)
+    if (kept->name_known || !known->regular || known->compressed)
         return;
     kept->name_known = true;
-    if (there)
+    if (there || (tamis__input_is_unread(known) && run_has_unread(s, known)))
         return;
     tamis__input_find(known, &present);
-    if (s->history->rotated[0] != '\0' || (present.found && present.size <= known->position.offset))
+    if (present.found && (present.size <= known->position.offset ||
+                          (tamis__input_is_unread(known) && strcmp(present.name, known->name) == 0)))
         return;
-    if (present.found)
-        snprintf(s->history->rotated, sizeof s->history->rotated,
-                 "%s: a new file; the last %" PRIu64 " bytes of the one before it, now %s, were not read",
-                 tamis__show(known->name).text, present.size - known->position.offset,
-                 tamis__show(present.name).text);
+    if (rotation->text[0] != '\0')
+        rotation->others++;
     else
-        snprintf(s->history->rotated, sizeof s->history->rotated,
-                 "%s: replaced or changed after %" PRIu64 " bytes of it were read; if it had more, that was "
-                 "not read",
-                 tamis__show(known->name).text, known->position.offset);
+        describe_rotation(rotation->text, known, &present);
 }
 
 /* ---- outputs ---- */

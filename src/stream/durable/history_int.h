@@ -42,6 +42,7 @@ typedef struct tamis__search {
     bool unfinished;                     /* true if the run of the current checkpoint is unfinished */
     bool was_read;                       /* true if the error is that an input was read or has changed */
     bool changed;                        /* true if an input has changed, which ends the search */
+    bool abandoned;                      /* true if the rest of the current checkpoint is given up */
     bool keep_as_other_run;              /* true if the current checkpoint becomes history->other_run */
     uint64_t *keys;                      /* tamis__checkpoint_run_key of each checkpoint so far */
     size_t key_count, key_capacity;
@@ -71,13 +72,20 @@ typedef struct tamis__present_input {
 } tamis__present_input;
 
 /* Finds the file that an input of a checkpoint was: under its name, or, if that is gone or another file now,
- * under any name in the same directory (log rotation). */
+ * under any name in the same directory (log rotation). If no byte of it was read, and its head is shorter
+ * than 4 KiB, its inode counts more than its name. */
 void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present);
 
+/* True for an input that is not compressed and of which no byte was read. */
+bool tamis__input_is_unread(const tamis__checkpoint_input *known);
+/* True if the run's input `i` has the inode of the input of a checkpoint. */
+bool tamis__candidates_has_inode(const tamis__search *search, size_t i, const tamis__checkpoint_input *known);
+
 /* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among
- * its inputs, unchanged. If the run has only its name, the file was rotated away or rewritten, and
- * search->history->rotated says how much of it was not read. */
-void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpoint_input *known, bool there);
+ * its inputs, unchanged, or another message is about it. If the run has only its name, the file was rotated
+ * away or rewritten, and *rotation says how much of it was not read. */
+void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpoint_input *known, bool there,
+                                     tamis__rotation *rotation);
 
 /* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the
  * old path is gone; or by its content, if it is a copy (`by_content`). `ended`: the run that wrote it last

@@ -216,9 +216,11 @@ static bool is_in_the_way(tamis__search *s, const tamis__checkpoint *checkpoint,
 }
 
 /* *reads: the new run reads that input too, from its beginning or from where the unfinished run stopped. An
- * input of which nothing was read is known by its name; a compressed one, by its content too. */
-static tamis_status reads_on(tamis__search *s, const tamis__checkpoint_input *in, bool *reads,
-                             tamis_error *err) {
+ * input of which nothing was read is known by its name, or by its inode if it was renamed to `now`; a
+ * compressed one, by its content too. */
+static tamis_status reads_on(tamis__search *s, const tamis__checkpoint_input *in, const char *now,
+                             bool *reads, tamis_error *err) {
+    const bool renamed = strcmp(now, in->name) != 0;
     size_t found = SIZE_MAX, changed;
     *reads = false;
     if (in->position.offset > 0) {
@@ -229,7 +231,7 @@ static tamis_status reads_on(tamis__search *s, const tamis__checkpoint_input *in
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < s->run->input_count && !*reads && status == TAMIS_OK; i++) {
         tamis__file_match match = TAMIS__FILE_OTHER;
-        if (strcmp(s->run->inputs[i].name, in->name) == 0)
+        if (renamed ? tamis__candidates_has_inode(s, i, in) : strcmp(s->run->inputs[i].name, in->name) == 0)
             status = tamis__candidates_compare(s, i, in, true, &match, err);
         *reads = match == TAMIS__FILE_SAME;
     }
@@ -247,7 +249,7 @@ static tamis_status covers_rest(tamis__search *s, const tamis__checkpoint *check
             continue;
         const rest left = input_rest(in);
         if (!left.known || left.bytes > 0)
-            status = reads_on(s, in, covered, err);
+            status = reads_on(s, in, left.file.name, covered, err);
     }
     return status;
 }
@@ -337,6 +339,7 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
     }
     if (!s->abandon)
         return fail_blocked(s, checkpoint, &total, covered, err);
+    s->abandoned = true;
     describe_given_up(s, checkpoint, &total, remark_text);
     return close_run(s, checkpoint, last, remark_text, err);
 }

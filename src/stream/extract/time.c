@@ -18,8 +18,8 @@ static bool is_digit(const cursor *c) {
 }
 
 /* Reads the next byte if it is one of two. */
-static bool accept(cursor *c, char one, char other) {
-    if (c->pos == c->end || (*c->pos != (unsigned char)one && *c->pos != (unsigned char)other))
+static bool accept(cursor *c, char byte, char other) {
+    if (c->pos == c->end || (*c->pos != (unsigned char)byte && *c->pos != (unsigned char)other))
         return false;
     c->pos++;
     return true;

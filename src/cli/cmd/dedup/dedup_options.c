@@ -189,7 +189,7 @@ const cli_option dedup_options[] = {
     {.id = DEDUP_REFRESH,
      .name = "refresh",
      .type = CLI_FLAG,
-     .help = "With --window: let the window of a key begin anew each time the key comes.",
+     .help = "With --window: let the window of a key begin again each time the key comes.",
      .more =
          "A key that keeps coming is then printed once, however long that lasts. Without this option, it is "
          "printed again when the window after its last print is over."},
