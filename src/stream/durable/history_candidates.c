@@ -352,11 +352,11 @@ static void describe_rotation(char text[500], const tamis__checkpoint_input *kno
 /* True if the run has that unread input, under any name. */
 static bool run_has_unread(const tamis__search *s, const tamis__checkpoint_input *known) {
     const tamis__candidates *candidates = &s->candidates;
-    uint64_t sums[CLUES];
-    make_clues(sums, known->name, known->fingerprint.device, known->fingerprint.inode,
+    uint64_t checksums[CLUES];
+    make_clues(checksums, known->name, known->fingerprint.device, known->fingerprint.inode,
                known->fingerprint.head);
-    for (size_t clue = find_clue(candidates, sums[1]);
-         clue < CLUES * candidates->count && candidates->clues[clue].sum == sums[1]; clue++)
+    for (size_t clue = find_clue(candidates, checksums[1]);
+         clue < CLUES * candidates->count && candidates->clues[clue].sum == checksums[1]; clue++)
         if (tamis__candidates_has_inode(s, candidates->clues[clue].input, known) &&
             tamis__file_head_matches(&known->fingerprint,
                                      &candidates->inputs[candidates->clues[clue].input].head))

@@ -2,7 +2,7 @@
 # If scripts are forbidden, operations that change the filter of a name use transactions. If these are forbidden too, they are refused.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
-shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s|clerk:secret@||g; s|; all that filters take.*|...|"; }
+shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s|clerk:secret@||g; s|; tamis-redis.1. lists.*|...|"; }
 clerk="redis://clerk:secret@127.0.0.1:$redis_port"
 seq 1000 > keys
 seq 1001 2000 > more

@@ -61,13 +61,8 @@ static void grant(const tamis__reply *reply, char to[REMEDY]) {
     const size_t size = command ? strcspn(command += strlen("run the '"), "'") : 0;
     const bool is_command = size > 0 && size < 30;
     if (is_command || strstr(reply->text, "run this command"))
-        snprintf(
-            to, REMEDY,
-            "grant %s%.*s with ACL SETUSER; all that filters take is +bitfield +getrange +setrange "
-            "+setbit +bitcount +bitop +strlen +exists +get +set +del +hget +hmget +hset +hdel +eval "
-            "+pexpire +pttl +persist +unlink +rename +info, and +scan to list them, or +@read to be asked "
-            "alone",
-            is_command ? "+" : "what its script runs", (int)(is_command ? size : 0), command);
+        snprintf(to, REMEDY, "grant %s%.*s with ACL SETUSER; tamis-redis(1) lists all that filters need",
+                 is_command ? "+" : "what its script runs", (int)(is_command ? size : 0), command);
     else
         snprintf(
             to, REMEDY,

@@ -182,8 +182,8 @@ tamis_status tamis__lock_left(const tamis_error *why, tamis_error *err) {
     const tamis_error copy = *why; /* may be *err */
     const bool is_said = strstr(copy.text, TAMIS__NO_EFFECT) != NULL;
     return tamis__fail(err, copy.status, copy.sys_errno,
-                       is_said ? "%.400s"
-                               : "%.300s; " TAMIS__NO_EFFECT
+                       is_said ? "%.490s"
+                               : "%.390s; " TAMIS__NO_EFFECT
                                  ", and its lock may stay for up to %d s: repeat it after that",
                        copy.text, TAMIS__LOCK_MS / 1000);
 }
