@@ -257,8 +257,11 @@ static void find_site(site *at, const char *directory, const char *name, const c
 }
 
 static void note_absent(dedup_finish *finish, const char *name) {
+    const char *slash = strrchr(name, '/'); /* the command has the whole name, and messages are short */
+
     if (finish->absent[0] == '\0' && strcmp(name, "-") != 0)
-        snprintf(finish->absent, sizeof finish->absent, "%.*s", (int)sizeof finish->absent - 1, name);
+        snprintf(finish->absent, sizeof finish->absent, "%.*s", (int)sizeof finish->absent - 1,
+                 slash && slash[1] != '\0' ? slash + 1 : name);
 }
 
 /* Returns the value of an option, or the present name if it names the state or an output that was moved. */
@@ -359,7 +362,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
 void dedup_command_missing_names(char *to, size_t capacity, const dedup_finish *finish) {
     to[0] = '\0';
     if (finish->absent[0] != '\0')
-        snprintf(to, capacity, " (%s is gone or changed: give the file as it was, by its present name)",
+        snprintf(to, capacity, " (%s is gone or changed: give it as it was, by its present name)",
                  finish->absent);
     else if (finish->unsure)
         snprintf(to, capacity, " (the state was copied or moved: give the outputs by their present names)");
