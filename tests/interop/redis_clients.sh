@@ -223,7 +223,7 @@ found() {
     grep -qiE "$text" <<<"$line" || fail "$who $name: after $*: status $status, not '$text' but: $line"
 }
 make_small() {
-    redis_ask del 'tamis:{small}' 'tamis:{small}:plan' >/dev/null
+    redis_ask del 'tamis:{small}' 'tamis:{small}:plan' ${bits:+"$bits"} >/dev/null
     client c "small?expect=1000&fpr=0.01&scheme=guava64" add <"$work/keys" >/dev/null
     generation=$(redis_ask hget 'tamis:{small}' plan | sed 's/.*generation=//')
     bits="tamis:{small:$generation:0}:bits"
@@ -244,9 +244,9 @@ for who in "${clients[@]}"; do
     redis_ask acl setuser default +hget +hmget >/dev/null
     make_small && found "$who" small damaged\|gone redis_ask del "$bits"
     make_small && found "$who" small damaged\|gone redis_ask set "$bits" x
-    make_small && found "$who" small dropped redis_ask del 'tamis:{small}'
-    make_small && found "$who" small dropped redis_ask del 'tamis:{small}' "$bits"
-    make_small && found "$who" small 'replaced|no plan' redis_ask hset 'tamis:{small}' plan "layout=1 kind=blocked"
+    make_small && found "$who" small 'dropped|deleted' redis_ask del 'tamis:{small}'
+    make_small && found "$who" small 'dropped|deleted' redis_ask del 'tamis:{small}' "$bits"
+    make_small && found "$who" small 'replaced|no plan|not a plan' redis_ask hset 'tamis:{small}' plan "layout=1 kind=blocked"
     # A client that cannot add to the new filter of a resize too refuses to add.
     if [ "$who" != c ]; then
         make_small
