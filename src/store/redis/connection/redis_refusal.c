@@ -73,16 +73,15 @@ static void grant(const tamis__reply *reply, char to[REMEDY]) {
 
 tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *what,
                                   const tamis__reply *reply, tamis_error *err) {
-    static const char denied[] = "grant it"; /* placeholder: grant() writes the remedy */
     static const struct {
-        const char *word, *remedy;
+        const char *word, *remedy; /* remedy NULL: it depends on the error, see grant() */
         tamis_status status;
     } known[] = {
         {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
         /* The reply to a command of more than 10 words before AUTH. */
         {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
-        {"NOPERM", denied, TAMIS_E_REFUSED},
-        {script_denied, denied, TAMIS_E_REFUSED},
+        {"NOPERM", NULL, TAMIS_E_REFUSED},
+        {script_denied, NULL, TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there, and do it again", TAMIS_E_REFUSED},
         {"WRONGTYPE", "another program keeps something else under this name: choose another",
          TAMIS_E_MISMATCH},
@@ -112,7 +111,7 @@ tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *w
         }
     }
     char granted[REMEDY];
-    if (remedy == denied) {
+    if (!remedy) {
         grant(reply, granted);
         remedy = granted;
     }
