@@ -246,7 +246,8 @@ typedef struct tamis_filter_info {
     uint32_t struct_size;
     tamis_kind kind;
     tamis_scheme scheme;
-    /* adds answered TAMIS_ABSENT; after a union an estimate for both filters */
+    /* adds answered TAMIS_ABSENT; after a union an estimate for both filters. Window: with refresh, also
+     * adds of present keys that were counted again */
     uint64_t added;
     /* estimate of the distinct keys added; (1). Kind window: entries that may still be needed */
     double cardinality;

@@ -134,6 +134,12 @@ static ssize_t system_random(void *to, size_t size) {
     return getrandom(to, size, 0);
 }
 
+static int64_t system_now_unix_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 struct tamis__system tamis__sys = {
     .open = system_open,
     .close = close,
@@ -171,6 +177,7 @@ struct tamis__system tamis__sys = {
     .send = system_send,
     .receive = system_receive,
     .random = system_random,
+    .now_unix_ms = system_now_unix_ms,
     .thread = pthread_create,
 };
 
@@ -227,10 +234,4 @@ uint64_t tamis__now_ns(void) {
 
 int64_t tamis__now_unix(void) {
     return (int64_t)time(NULL);
-}
-
-int64_t tamis__now_unix_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }

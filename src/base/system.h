@@ -69,6 +69,7 @@ struct tamis__system {
     ssize_t (*send)(int fd, const void *buffer, size_t size); /* without SIGPIPE */
     ssize_t (*receive)(int fd, void *buffer, size_t size);
     ssize_t (*random)(void *to, size_t size); /* getrandom */
+    int64_t (*now_unix_ms)(void);             /* milliseconds since 1970 UTC */
     /* pthread_create: returns 0 or an errno */
     int (*thread)(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context);
 };
@@ -103,8 +104,7 @@ TAMIS_PRIVATE_API tamis_status tamis__random(void *to, size_t size, const char *
 /* Returns monotonic time in nanoseconds. Never fails. Only differences have a meaning. */
 TAMIS_PRIVATE_API uint64_t tamis__now_ns(void);
 
-/* Returns the seconds, or milliseconds, since 1970 UTC. */
+/* Returns the seconds since 1970 UTC. */
 TAMIS_PRIVATE_API int64_t tamis__now_unix(void);
-TAMIS_PRIVATE_API int64_t tamis__now_unix_ms(void);
 
 #endif

@@ -511,15 +511,22 @@ static uint64_t slots_in(const window *w) {
     return w->tables[w->table_count - 1].line_count * w->shape.slots;
 }
 
-/* Begins a larger table. */
+/* Memory of all tables. */
+static uint64_t table_bytes(const window *w) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < w->table_count; i++)
+        bytes += w->tables[i].line_count * LINE_BYTES + counts_bytes(w);
+    return bytes;
+}
+
+/* Begins a larger table. A replay must choose the same size, so the choice depends on the tables alone. */
 static tamis_status grow(tamis_filter *filter, tamis_error *err) {
     const window *w = filter->body;
     const uint64_t lines = w->tables[w->table_count - 1].line_count, limit = filter->plan.memory_limit;
     uint64_t factor = lines * LINE_BYTES < GROWTH_BY_16 ? 16 : lines * LINE_BYTES < GROWTH_BY_4 ? 4 : 2;
     if (w->table_count == TAMIS__WINDOW_TABLES_MAX)
         return tamis__filter_full(filter, TAMIS_FULL_RATE, err);
-    while (limit && !filter->ignore_memory_limit && factor > 1 &&
-           filter->tally.memory + factor * lines * LINE_BYTES + counts_bytes(w) > limit)
+    while (limit && factor > 1 && table_bytes(w) + factor * lines * LINE_BYTES + counts_bytes(w) > limit)
         factor /= 2;
     if (factor == 1)
         return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
@@ -543,9 +550,9 @@ static tamis_status count_key(tamis_filter *filter, const window_query *q, tamis
     return status;
 }
 
-/* Counts a key again that was found, if it was counted in another step. */
+/* Counts a key again that was found, if it was counted in another step. Sets *counted if it was. */
 static tamis_status count_again(tamis_filter *filter, const window_query *q, const found_entry *found,
-                                tamis_error *err) {
+                                bool *counted, tamis_error *err) {
     window *w = filter->body;
     const window_query same_step = {q->slot, q->hash, q->step, 0};
     found_entry other;
@@ -553,8 +560,12 @@ static tamis_status count_again(tamis_filter *filter, const window_query *q, con
         return TAMIS_OK;
     const uint64_t slot = slot_at(w, found->line, found->slot);
     const uint64_t age = age_of(w, q->step, (uint32_t)slot & w->code_mask);
-    if (q->step > safe_step(filter))
-        return count_key(filter, q, err);
+    if (q->step > safe_step(filter)) {
+        const tamis_status status = count_key(filter, q, err);
+        *counted = status == TAMIS_OK;
+        return status;
+    }
+    *counted = true;
     put_slot(w, found->line, found->slot, q->slot | code_of(w, q->step));
     --*count_at(w, found->table, q->step - age);
     ++*count_at(w, found->table, q->step);
@@ -569,27 +580,46 @@ static double rate_of(const window *w) {
     return rate / (double)(UINT64_C(1) << w->shape.fingerprint_bits);
 }
 
-static tamis_status add_at(tamis_filter *filter, const window_query *q, tamis_answer *answer,
+/* Answers a key and counts it. Sets *counted if an entry was made or changed. */
+static tamis_status add_at(tamis_filter *filter, const window_query *q, tamis_answer *answer, bool *counted,
                            tamis_error *err) {
     window *w = filter->body;
     found_entry found;
+    *counted = false;
     if (find(w, q, &found)) {
         *answer = TAMIS_PRESENT;
-        return filter->plan.refresh ? count_again(filter, q, &found, err) : TAMIS_OK;
+        const tamis_status status =
+            filter->plan.refresh ? count_again(filter, q, &found, counted, err) : TAMIS_OK;
+        filter->added += *counted;
+        return status;
     }
     const double rate = rate_of(w);
     const tamis_status status = count_key(filter, q, err);
     if (status != TAMIS_OK)
         return status;
     *answer = TAMIS_ABSENT;
+    *counted = true;
     w->false_present += rate;
     filter->added++;
     return TAMIS_OK;
 }
 
-/* Adds at most BATCH keys. */
+/* Steps before its own that belong to the window of every time. Some times have one more. */
+static uint64_t whole_steps(const tamis_filter *filter) {
+    return filter->plan.window / filter->plan.step;
+}
+
+static uint8_t change_of(const tamis_filter *filter, const window_query *q, bool renewed) {
+    const window *w = filter->body;
+    return (uint8_t)(TAMIS__WINDOW_COUNTED | (renewed ? TAMIS__WINDOW_RENEWED : 0) |
+                     (q->steps > whole_steps(filter) ? TAMIS__WINDOW_STEP_MORE : 0) |
+                     (w->newest_step - q->step));
+}
+
+/* Adds at most BATCH keys. `changes` may be NULL. */
 static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
-                              size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+                              size_t count, tamis_answer *answers, uint8_t *changes, size_t *done,
+                              tamis_error *err) {
     window *w = filter->body;
     window_query queries[BATCH];
     for (size_t i = 0; i < count; i++) {
@@ -599,6 +629,9 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, co
     }
     for (*done = 0; *done < count; ++*done) {
         const int64_t time = times[*done];
+        bool counted;
+        if (changes)
+            changes[*done] = 0;
         if (*done + AHEAD < count)
             prefetch(w, &queries[*done + AHEAD]);
         if (time < 0 || time > TAMIS_TIME_MAX)
@@ -612,9 +645,11 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, co
             answers[*done] = TAMIS_LATE;
             continue;
         }
-        const tamis_status status = add_at(filter, &queries[*done], &answers[*done], err);
+        const tamis_status status = add_at(filter, &queries[*done], &answers[*done], &counted, err);
         if (status != TAMIS_OK)
             return status;
+        if (changes && counted)
+            changes[*done] = change_of(filter, &queries[*done], answers[*done] == TAMIS_PRESENT);
     }
     return TAMIS_OK;
 }
@@ -626,15 +661,12 @@ static tamis_status check_window(const tamis_filter *filter, tamis_error *err) {
                        "tamis_window_add: the filter is not a window; plan one with kind window");
 }
 
-tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
-                              size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
-    TAMIS__NEED(filter, err);
-    TAMIS__NEED_IF(count, hashes, err);
-    TAMIS__NEED_IF(count, times, err);
+tamis_status tamis__window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
+                               size_t count, tamis_answer *answers, uint8_t *changes, size_t *done,
+                               tamis_error *err) {
     tamis_answer unwanted[BATCH];
     size_t in = 0;
-    if (done)
-        *done = 0;
+    *done = 0;
     tamis_status status = check_window(filter, err);
     if (status == TAMIS_OK)
         status = tamis__hasher_check(filter->hasher, hashes, count, err);
@@ -647,14 +679,84 @@ tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, co
     while (in < count && status == TAMIS_OK) {
         const size_t batch = count - in < BATCH ? count - in : BATCH;
         size_t added = 0;
-        status =
-            add_batch(filter, hashes + in, times + in, batch, answers ? answers + in : unwanted, &added, err);
+        status = add_batch(filter, hashes + in, times + in, batch, answers ? answers + in : unwanted,
+                           changes ? changes + in : NULL, &added, err);
         in += added;
     }
     tamis__filter_unclaim(filter, true);
-    if (done)
-        *done = in;
+    *done = in;
     return status;
+}
+
+tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
+                              size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    TAMIS__NEED_IF(count, times, err);
+    size_t added = 0;
+    const tamis_status status = tamis__window_add(filter, hashes, times, count, answers, NULL, &added, err);
+    if (done)
+        *done = added;
+    return status;
+}
+
+/* ---- repeating what a log has ---- */
+
+/* True if a key could get this change now. */
+static bool is_change(const tamis_filter *filter, uint8_t change) {
+    const window *w = filter->body;
+    const uint64_t back = change & TAMIS__WINDOW_STEPS_BACK;
+    return change & TAMIS__WINDOW_COUNTED && !(change & TAMIS__WINDOW_UNUSED) && w->newest >= 0 &&
+           back <= w->newest_step && w->newest_step - back >= safe_step(filter) &&
+           (filter->plan.refresh || !(change & TAMIS__WINDOW_RENEWED));
+}
+
+static window_query query_of_change(const tamis_filter *filter, const tamis_hash *hash, uint8_t change) {
+    const window *w = filter->body;
+    return (window_query){fingerprint_of(w, hash) << w->shape.code_bits, hash->word[1],
+                          w->newest_step - (change & TAMIS__WINDOW_STEPS_BACK),
+                          whole_steps(filter) + (change & TAMIS__WINDOW_STEP_MORE ? 1 : 0)};
+}
+
+tamis_status tamis__window_repeat(tamis_filter *filter, const tamis_hash *hashes, const uint8_t *changes,
+                                  size_t count, size_t *done, tamis_error *err) {
+    const window *w = filter->body;
+    for (size_t i = 0; i < count && i < AHEAD; i++) {
+        const window_query next = query_of_change(filter, &hashes[i], changes[i]);
+        prefetch(w, &next);
+    }
+    for (*done = 0; *done < count; ++*done) {
+        const uint8_t change = changes[*done];
+        const window_query q = query_of_change(filter, &hashes[*done], change);
+        tamis_answer answer;
+        bool counted;
+        if (*done + AHEAD < count) {
+            const window_query next = query_of_change(filter, &hashes[*done + AHEAD], changes[*done + AHEAD]);
+            prefetch(w, &next);
+        }
+        if (!is_change(filter, change))
+            return TAMIS_OK;
+        const tamis_status status = add_at(filter, &q, &answer, &counted, err);
+        if (status != TAMIS_OK)
+            return status;
+        if (!counted || (answer == TAMIS_PRESENT) != (bool)(change & TAMIS__WINDOW_RENEWED))
+            return TAMIS_OK;
+    }
+    return TAMIS_OK;
+}
+
+void tamis__window_set_newest(tamis_filter *filter, int64_t time) {
+    if (time > tamis_window_newest(filter))
+        advance(filter, time);
+}
+
+int64_t tamis__window_steps_end(const tamis_filter *filter, int64_t newest) {
+    const int64_t step = (int64_t)filter->plan.step, lateness = (int64_t)filter->plan.lateness;
+    if (newest < 0)
+        return 0;
+    const int64_t end = (int64_t)(step_of(filter, newest) + 1) * step;
+    const int64_t safe_end = (int64_t)(step_of(filter, newest - lateness) + 1) * step + lateness;
+    return end < safe_end ? end : safe_end;
 }
 
 static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,

@@ -14,6 +14,34 @@ typedef struct tamis__window_image {
     const uint8_t *counts; /* entries of each kept step, for one table after the other, as 64-bit numbers */
 } tamis__window_image;
 
+/*
+ * What adding a key changed, in one byte. A state logs it with the key's hash, so that a later start can repeat
+ * the change (docs/DURABILITY.md, "Windows").
+ */
+enum {
+    TAMIS__WINDOW_STEPS_BACK = 0x07, /* steps from the one it was counted in to the newest one */
+    TAMIS__WINDOW_STEP_MORE = 0x08,  /* the window of its time has a step more than window / step */
+    TAMIS__WINDOW_RENEWED = 0x10,    /* it was present, and was counted again */
+    TAMIS__WINDOW_UNUSED = 0x60,     /* bits that no change has */
+    TAMIS__WINDOW_COUNTED = 0x80     /* always set; 0 instead of a change: nothing changed */
+};
+
+/* As tamis_window_add, for checked arguments. `changes` may be NULL; else changes[i] becomes the change of key i. */
+tamis_status tamis__window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
+                               size_t count, tamis_answer *answers, uint8_t *changes, size_t *done,
+                               tamis_error *err);
+
+/* Counts keys as their changes say, in order. *done is the number of keys before the first one for which that
+ * is not possible: then the window is not the one in which the keys got their changes. TAMIS_E_NOMEM,
+ * TAMIS_E_FULL. */
+tamis_status tamis__window_repeat(tamis_filter *filter, const tamis_hash *hashes, const uint8_t *changes,
+                                  size_t count, size_t *done, tamis_error *err);
+/* Moves the newest time to `time`, if that is later. */
+void tamis__window_set_newest(tamis_filter *filter, int64_t time);
+/* Returns the first later time at which a window counts keys in another way than at `newest`: another step
+ * is the newest, or another one is too old for late records. */
+int64_t tamis__window_steps_end(const tamis_filter *filter, int64_t newest);
+
 /* Entries of table `i` in kept step `n`, where 0 is the oldest. */
 uint64_t tamis__window_count(const tamis_filter *filter, size_t i, uint32_t n);
 

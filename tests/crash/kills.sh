@@ -20,7 +20,8 @@ rm all
 
 # High rates, so that a filter that is not restored exactly gives different answers.
 kinds=('' '--fpr 1e-3' '--exact' "--kind blocked --expect $records --fpr 1e-3" "--kind classic --expect $records --fpr 1e-3"
-    "--expect $records --fpr 1e-4" '--memory 2MiB --on-full pass')
+    "--expect $records --fpr 1e-4" '--memory 2MiB --on-full pass'
+    '--window 5m --time json:/ts --fpr 1e-3' '--window 30s --step 10s --time json:/ts --refresh')
 keys=('' '--key json:/event_id' '--key json:/user_id')
 
 unpack() { # FILE

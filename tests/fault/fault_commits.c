@@ -39,6 +39,7 @@ static const pair_scenario scenarios[] = {
     {"exact", COMMITS_EXACT, 1, TAMIS_COMPRESSION_NONE, 7, false},
     {"fixed", COMMITS_FIXED, 1, TAMIS_COMPRESSION_NONE, 7, false},
     {"4 threads", COMMITS_GROWING, 4, TAMIS_COMPRESSION_NONE, 7, false},
+    {"window", COMMITS_WINDOW, 1, TAMIS_COMPRESSION_NONE, 7, false},
     {"gzip", COMMITS_GROWING, 1, TAMIS_COMPRESSION_GZIP, 7, false},
     {"partial", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 7, true},
 };

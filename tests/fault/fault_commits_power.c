@@ -35,6 +35,7 @@ static const pair_scenario scenarios[] = {
     {"classic", COMMITS_CLASSIC, 1, TAMIS_COMPRESSION_NONE, 7, false},
     {"exact", COMMITS_EXACT, 1, TAMIS_COMPRESSION_NONE, 7, false},
     {"fixed", COMMITS_FIXED, 1, TAMIS_COMPRESSION_NONE, 7, false},
+    {"window", COMMITS_WINDOW, 1, TAMIS_COMPRESSION_NONE, 7, false},
     {"gzip", COMMITS_GROWING, 1, TAMIS_COMPRESSION_GZIP, 11, false},
     {"partial", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 11, true},
 };

@@ -24,8 +24,11 @@
 
 enum { COMMITS = 6, EACH = 40 };
 
-static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 400, 1e-3, 0, false,
-                                 false};
+static const states_make makes[] = {
+    {.name = "small", .kind = TAMIS_KIND_FINGERPRINT, .expect = 400, .fpr = 1e-3},
+    {.name = "window", .kind = TAMIS_KIND_WINDOW, .expect = 400, .fpr = 1e-3, .window = 3600 * 1000},
+};
+static const states_make *make = &makes[0];
 static test_bytes expected[COMMITS + 1];
 static fault_memory memory;
 static size_t descriptors;
@@ -48,7 +51,7 @@ static int commit_of(const tamis_state *state) {
 static tamis_status open_state(tamis_state **state) {
     static tamis_allocator allocator;
     allocator = fault_memory_allocator(&memory);
-    return states_open(state, &make, scratch(""), &allocator);
+    return states_open(state, make, scratch(""), &allocator);
 }
 
 static tamis_status make_commit(tamis_state *state, int number) {
@@ -276,5 +279,10 @@ int main(void) {
         CASE(every_allocation_fails_once),
         CASE(a_description_is_the_old_or_the_new),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = 0;
+    for (size_t i = 0; i < sizeof makes / sizeof *makes; i++) {
+        make = &makes[i];
+        failed += cmocka_run_group_tests_name(make->name, tests, NULL, NULL);
+    }
+    return failed;
 }

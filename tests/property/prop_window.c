@@ -182,7 +182,7 @@ static void walk(tamis_plan_options options, uint64_t n, uint64_t batches) {
     }
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     assert_int_equal(tamis_filter_info_get(w.plain, &info, NULL), TAMIS_OK);
-    assert_int_equal(info.added, w.counted);
+    assert_true(w.plan.refresh ? info.added >= w.counted : info.added == w.counted);
     const double expected = options.fpr * (double)w.absent;
     printf("# window %" PRIu64 " step %" PRIu64 " lateness %" PRIu64 "%s: %" PRIu64 " counted, %" PRIu64
            " of %" PRIu64 " absent answered present\n",

@@ -8,15 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tamis/experimental/window.h>
+
 #include "store/state/state_int.h"
 #include "stream/run/runner.h"
 
 const commits_make commits_makes[COMMITS_MAKES] = {
-    [COMMITS_GROWING] = {"growing", TAMIS_KIND_FINGERPRINT, 0, 1e-2},
-    [COMMITS_FIXED] = {"fixed", TAMIS_KIND_FINGERPRINT, 20000, 1e-2},
-    [COMMITS_EXACT] = {"exact", TAMIS_KIND_EXACT, 0, 0},
-    [COMMITS_BLOCKED] = {"blocked", TAMIS_KIND_BLOCKED, 20000, 1e-2},
-    [COMMITS_CLASSIC] = {"classic", TAMIS_KIND_CLASSIC, 20000, 1e-2},
+    [COMMITS_GROWING] = {"growing", TAMIS_KIND_FINGERPRINT, 0, 1e-2, 0},
+    [COMMITS_FIXED] = {"fixed", TAMIS_KIND_FINGERPRINT, 20000, 1e-2, 0},
+    [COMMITS_EXACT] = {"exact", TAMIS_KIND_EXACT, 0, 0, 0},
+    [COMMITS_BLOCKED] = {"blocked", TAMIS_KIND_BLOCKED, 20000, 1e-2, 0},
+    [COMMITS_CLASSIC] = {"classic", TAMIS_KIND_CLASSIC, 20000, 1e-2, 0},
+    [COMMITS_WINDOW] = {"window", TAMIS_KIND_WINDOW, 100, 1e-2, 600},
 };
 
 void commits_init(commits_run *run, const commits_make *make) {
@@ -41,6 +44,9 @@ static tamis_status open_state(commits_run *run, tamis_state **state) {
     plan_options.kind = run->make->kind;
     plan_options.expect = run->make->expect;
     plan_options.fpr = run->make->fpr;
+    plan_options.window = run->make->window;
+    plan_options.step = run->make->window / 3; /* few frames with times: the model tries all sets of writes */
+    plan_options.refresh = run->make->window > 0;
     if (planned != run->make) {
         plan = (tamis_plan)TAMIS_PLAN_INIT;
         planned = NULL;
@@ -60,11 +66,13 @@ typedef struct queried {
     uint64_t batches, stop_before;
     void (*before_batch)(uint64_t batch);
     int stop;
+    const char *first_input;
+    int64_t time; /* of a window: time of the next record */
 } queried;
 
 static void count_batch(void *context, const tamis_stream_source *source) {
     queried *a = context;
-    (void)source;
+    a->time = (int64_t)source->first + (strcmp(source->input, a->first_input) == 0 ? 0 : 100000);
     if (++a->batches == a->stop_before && write(a->stop, "", 1) != 1)
         abort();
     if (a->before_batch)
@@ -81,6 +89,19 @@ static tamis_status query_hashes(void *context, const tamis_key *keys, const tam
                                  tamis_answer *answers, size_t *done, tamis_error *err) {
     const queried *a = context;
     return a->service.query_hashes(a->session, keys, hashes, count, answers, done, err);
+}
+
+/* The first input has times from 1 on, the other ones from 100001 on. Every record has a key. */
+static tamis_status query_times(void *context, const tamis_hash *hashes, const int64_t *times, size_t count,
+                                tamis_answer *answers, size_t *done, tamis_error *err) {
+    queried *a = context;
+    int64_t own[1000];
+    (void)times;
+    if (count > sizeof own / sizeof *own)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        own[i] = a->time++;
+    return a->service.query_times(a->session, hashes, own, count, answers, done, err);
 }
 
 static uint32_t parts(void *context, size_t count, uint32_t max) {
@@ -104,13 +125,19 @@ static tamis_status stream(commits_run *run, tamis_dedup *session) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         abort();
-    queried a = {TAMIS_STREAM_SERVICE_INIT, session, 0, run->stop_before, run->before_batch, ends[1]};
+    queried a = {.service = TAMIS_STREAM_SERVICE_INIT,
+                 .session = session,
+                 .stop_before = run->stop_before,
+                 .before_batch = run->before_batch,
+                 .stop = ends[1],
+                 .first_input = run->options.input_count > 0 ? run->options.inputs[0] : ""};
     tamis_stream_service_dedup(&a.service, session);
     tamis_stream_service service = a.service;
     service.context = &a;
     service.set_source = count_batch;
     service.query = query_keys;
     service.query_hashes = run->typed ? NULL : query_hashes;
+    service.query_times = service.query_times ? query_times : NULL;
     service.hasher = run->typed ? NULL : service.hasher;
     service.parts = run->typed ? NULL : parts;
     service.query_part = run->typed ? NULL : query_part;
@@ -137,6 +164,7 @@ tamis_status commits_go(commits_run *run) {
     if (run->status == TAMIS_OK) {
         state->snapshot_at = run->snapshot_at;
         options.state = state;
+        options.ahead = (uint64_t)TAMIS_TIME_MAX;
         options.allocator = run->allocator;
         run->status = tamis_dedup_open(&session, NULL, &options, &run->err);
     }

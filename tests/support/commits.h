@@ -16,11 +16,21 @@ typedef struct commits_make {
     tamis_kind kind;
     uint64_t expect;
     double fpr;
+    /* Of a window, in milliseconds. Its records come a millisecond apart, and present keys are counted again. */
+    uint64_t window;
 } commits_make;
 
 /* High false-positive rates, if the kind has one: a filter that differs after a restart then changes the
  * output. */
-enum { COMMITS_GROWING, COMMITS_FIXED, COMMITS_EXACT, COMMITS_BLOCKED, COMMITS_CLASSIC, COMMITS_MAKES };
+enum {
+    COMMITS_GROWING,
+    COMMITS_FIXED,
+    COMMITS_EXACT,
+    COMMITS_BLOCKED,
+    COMMITS_CLASSIC,
+    COMMITS_WINDOW,
+    COMMITS_MAKES
+};
 extern const commits_make commits_makes[COMMITS_MAKES];
 
 typedef struct commits_run {

@@ -203,10 +203,15 @@ static int outage_truncate(int fd, off_t size) {
     return result;
 }
 
+/* True if a frame with keys begins here. */
+static bool has_keys(const unsigned char *frame) {
+    return memcmp(frame, "KEYS", 4) == 0 || memcmp(frame, "WKEY", 4) == 0;
+}
+
 static bool ends_in_commit(int file) {
     for (size_t i = change_count; i-- > 0;)
         if (changes[i].kind == WRITTEN && changes[i].file == file)
-            return changes[i].size < 4 || memcmp(written.data + changes[i].bytes, "KEYS", 4) != 0;
+            return changes[i].size < 4 || !has_keys(written.data + changes[i].bytes);
     return true;
 }
 

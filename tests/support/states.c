@@ -5,19 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tamis/experimental/window.h>
+
 #include "base/system.h"
+#include "service/dedup/dedup_commits.h"
 #include "support/fault.h"
 
 tamis_error states_err = TAMIS_ERROR_INIT;
 
 const states_make states_makes[STATES_MAKES] = {
-    {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 0, false, false},
-    {"fixed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40000, 1e-6, 0, false, false},
-    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 0, false, false},
-    {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0, false, false},
-    {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0, false, false},
-    {"guava", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 40000, 1e-2, 0, false, false},
-    {"keyed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 0, 1e-6, 0, false, false},
+    {.name = "growing", .kind = TAMIS_KIND_FINGERPRINT, .fpr = 1e-6},
+    {.name = "fixed", .kind = TAMIS_KIND_FINGERPRINT, .expect = 40000, .fpr = 1e-6},
+    {.name = "exact", .kind = TAMIS_KIND_EXACT},
+    {.name = "blocked", .kind = TAMIS_KIND_BLOCKED, .expect = 40000, .fpr = 1e-2},
+    {.name = "classic", .kind = TAMIS_KIND_CLASSIC, .expect = 40000, .fpr = 1e-2},
+    {.name = "guava",
+     .kind = TAMIS_KIND_CLASSIC,
+     .scheme = TAMIS_SCHEME_GUAVA64,
+     .expect = 40000,
+     .fpr = 1e-2},
+    {.name = "keyed", .kind = TAMIS_KIND_FINGERPRINT, .scheme = TAMIS_SCHEME_SIP, .fpr = 1e-6},
+    {.name = "window", .kind = TAMIS_KIND_WINDOW, .fpr = 1e-6, .window = 1 << 30},
 };
 
 static const char secret[] = "sixteen bytes or more";
@@ -46,6 +54,8 @@ tamis_status states_open(tamis_state **state, const states_make *make, const cha
     plan_options.expect = make->expect;
     plan_options.fpr = make->fpr;
     plan_options.memory = make->memory;
+    plan_options.window = make->window;
+    plan_options.refresh = make->window > 0;
     if (planned != make) {
         plan = (tamis_plan)TAMIS_PLAN_INIT;
         status = tamis_plan_make(&plan, &plan_options, &states_err);
@@ -59,8 +69,28 @@ tamis_status states_open(tamis_state **state, const states_make *make, const cha
     return status == TAMIS_OK ? tamis_state_open(state, directory, &options, &states_err) : status;
 }
 
+enum { BATCH = 500 };
+
+/* Adds hashes of numbers from `from` on to a window, and logs them. */
+static tamis_status add_to_window(tamis_state *state, const tamis_hash *hashes, uint64_t from, size_t count,
+                                  tamis_answer *answers) {
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_dedup *session = NULL;
+    int64_t times[BATCH];
+    for (size_t i = 0; i < count; i++)
+        times[i] = (int64_t)(from + i) * 1000;
+    options.state = state;
+    options.ahead = (uint64_t)TAMIS_TIME_MAX;
+    tamis_status status = tamis_dedup_open(&session, NULL, &options, &states_err);
+    if (status == TAMIS_OK)
+        status = tamis_dedup_add_timed(session, hashes, times, count, answers, NULL, &states_err);
+    if (status == TAMIS_OK)
+        status = tamis__dedup_written(session, 1, &states_err);
+    tamis_dedup_close(session);
+    return status;
+}
+
 tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count) {
-    enum { BATCH = 500 };
     uint64_t numbers[BATCH];
     tamis_key keys[BATCH];
     tamis_hash hashes[BATCH];
@@ -74,6 +104,10 @@ tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count) {
             keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
         }
         status = tamis_hash_many(tamis_filter_hasher(filter), keys, some, hashes, &states_err);
+        if (status == TAMIS_OK && tamis_filter_plan(filter)->kind == TAMIS_KIND_WINDOW) {
+            status = add_to_window(state, hashes, from + at, some, answers);
+            continue;
+        }
         if (status == TAMIS_OK)
             status = tamis_filter_add_hashes(filter, hashes, some, answers, NULL, &states_err);
         for (size_t i = 0; i < some && status == TAMIS_OK; i++)

@@ -24,9 +24,17 @@ typedef struct states_make {
     uint64_t memory; /* memory limit of a growing filter; 0: no limit */
     bool frozen;     /* `frozen` of tamis_filter_options */
     bool small;      /* true to start small (tamis_plan_start_small) */
+    uint64_t
+        window; /* of a window, in milliseconds; its step is a 24th, and present keys are counted again */
 } states_make;
 
-enum { STATES_MAKES = 7, STATES_GROWING = 0, STATES_SMALL = 3 /* its snapshot has a few KiB */ };
+enum {
+    STATES_MAKES = 8,
+    STATES_GROWING = 0,
+    STATES_KEYED = 6,
+    STATES_WINDOW = 7,
+    STATES_SMALL = 3 /* its snapshot has a few KiB */
+};
 extern const states_make states_makes[STATES_MAKES];
 
 /* Opens the state in a directory, or makes it, with the right options.secret. */
@@ -35,7 +43,8 @@ tamis_status states_open(tamis_state **state, const states_make *make, const cha
 /* Returns the options of states_open, with plan NULL. */
 tamis_state_options states_options(const states_make *make, const tamis_allocator *allocator);
 
-/* Adds `count` numbers to the filter and logs those that were absent. */
+/* Adds `count` numbers to the filter and logs those that were absent. In a window, number n has the time of n
+ * seconds, and present numbers are logged, too. */
 tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count);
 /* Commits with that text as the checkpoint. */
 tamis_status states_commit(tamis_state *state, const char *checkpoint);

@@ -141,8 +141,8 @@ static void a_commit_has_what_is_written(void **state) {
     query(o.session, 0, 10);
     query(o.session, 5, 10); /* 5 are absent */
     query(o.session, 100, 10);
-    assert_ok(tamis__dedup_written(o.session, &err));
-    assert_ok(tamis__dedup_written(o.session, &err));
+    assert_ok(tamis__dedup_written(o.session, 1, &err));
+    assert_ok(tamis__dedup_written(o.session, 1, &err));
     assert_ok(tamis__state_commit(o.state, "two", 3, &err));
     close_it(&o);
     o = open_it(0);

@@ -158,7 +158,7 @@ static void assert_counts(const shared *s, uint64_t absent) {
  * byte. */
 static void reg_22_many_threads_over_a_state(void **unused) {
     (void)unused;
-    for (int i = 0; i < STATES_MAKES; i++) {
+    for (int i = 0; i < STATES_WINDOW; i++) {
         shared s = {.count = model_full() ? 35000 : 5000, .commits = true};
         test_bytes before = {0}, after = {0};
         s.absent = calloc(s.count, 1);
@@ -218,8 +218,8 @@ static void keys_beside_the_session_are_logged(void **unused) {
  * them are answered once. */
 static void a_full_filter_passes_keys_on(void **unused) {
     (void)unused;
-    static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0, true,
-                                      false};
+    static const states_make small = {
+        .name = "small", .kind = TAMIS_KIND_FINGERPRINT, .expect = 2000, .fpr = 1e-6, .frozen = true};
     shared s = {.count = 3000, .commits = true};
     s.absent = calloc(s.count, 1);
     assert_non_null(s.absent);
@@ -241,7 +241,7 @@ static void a_full_filter_passes_keys_on(void **unused) {
 static void reg_22_a_session_outgrows_its_number(void **unused) {
     (void)unused;
     static const states_make small = {
-        "small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0, false, false};
+        .name = "small", .kind = TAMIS_KIND_FINGERPRINT, .expect = 2000, .fpr = 1e-6};
     for (int snapshot = 0; snapshot < 2; snapshot++) {
         shared s = {.count = 30000, .commits = true};
         s.absent = calloc(s.count, 1);

@@ -181,7 +181,7 @@ static void reg_22_another_plan_is_refused(void **unused) {
 static void reg_22_a_frozen_state_stays_frozen(void **unused) {
     (void)unused;
     static const states_make frozen = {
-        "frozen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 3000, 1e-6, 0, true, false};
+        .name = "frozen", .kind = TAMIS_KIND_FINGERPRINT, .expect = 3000, .fpr = 1e-6, .frozen = true};
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
     tamis_state *state = opened(&frozen);
@@ -209,7 +209,7 @@ static void reg_22_a_frozen_state_stays_frozen(void **unused) {
 /* A state without a commit is not bound to a secret yet. */
 static void a_secret_binds_with_the_first_commit(void **unused) {
     (void)unused;
-    const states_make *keyed = &states_makes[STATES_MAKES - 1];
+    const states_make *keyed = &states_makes[STATES_KEYED];
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_state *state = opened(keyed);
@@ -471,7 +471,7 @@ static void assert_only_added_to(tamis_state *state) {
 
 static void reg_22_the_filter_is_only_added_to(void **unused) {
     (void)unused;
-    for (int i = 0; i < STATES_MAKES; i++) {
+    for (int i = 0; i < STATES_WINDOW; i++) { /* a window has no unions */
         tamis_state *state = opened(&states_makes[i]);
         assert_only_added_to(state); /* new */
         assert_ok(states_add(state, 0, 50));
@@ -539,7 +539,7 @@ static void one_may_look_meanwhile(void **unused) {
 
 static void a_secret_has_to_be_the_one(void **unused) {
     (void)unused;
-    const states_make *keyed = &states_makes[STATES_MAKES - 1];
+    const states_make *keyed = &states_makes[STATES_KEYED];
     tamis_state *state = opened(keyed);
     assert_ok(states_add(state, 0, 100));
     assert_ok(states_commit(state, "one"));
@@ -638,8 +638,7 @@ static void a_filter_without_order_is_refused(void **unused) {
 /* A filter that refused a key still reports that after a start. */
 static void a_full_filter_stays_full(void **unused) {
     (void)unused;
-    static const states_make tiny = {"tiny", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 100, 1e-2, 0, false,
-                                     false};
+    static const states_make tiny = {.name = "tiny", .kind = TAMIS_KIND_BLOCKED, .expect = 100, .fpr = 1e-2};
     tamis_state *state = opened(&tiny);
     test_bytes before = {0}, after = {0};
     assert_ok(states_add(state, 0, 90));

@@ -322,11 +322,11 @@ static uint64_t query_disturbed(const limited *l, outcome *of) {
 static void limits_are_met_as_without_snapshots(void **unused) {
     (void)unused;
     static const limited each[] = {
-        {{"capacity", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 60000, 1e-6, 0, false, false}, 300000, 0},
-        {{"saturated", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 60000, 1e-2, 0, false, false}, 300000, 0},
-        {{"memory, exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 4000000, false, false}, 600000, 0},
-        {{"memory", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 1300000, false, false}, 800000, 0},
-        {{"memory, size hint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 3000000, false, false},
+        {{.name = "capacity", .kind = TAMIS_KIND_FINGERPRINT, .expect = 60000, .fpr = 1e-6}, 300000, 0},
+        {{.name = "saturated", .kind = TAMIS_KIND_BLOCKED, .expect = 60000, .fpr = 1e-2}, 300000, 0},
+        {{.name = "memory, exact", .kind = TAMIS_KIND_EXACT, .memory = 4000000}, 600000, 0},
+        {{.name = "memory", .kind = TAMIS_KIND_FINGERPRINT, .fpr = 1e-6, .memory = 1300000}, 800000, 0},
+        {{.name = "memory, size hint", .kind = TAMIS_KIND_FINGERPRINT, .fpr = 1e-6, .memory = 3000000},
          2000000,
          900000},
     };

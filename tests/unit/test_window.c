@@ -13,6 +13,7 @@
 #include <tamis/experimental/window.h>
 
 #include "base/bytes.h"
+#include "base/system.h"
 #include "format/native.h"
 #include "property/filter_model.h"
 #include "support/fault.h"
@@ -249,14 +250,93 @@ static void what_a_window_cannot_do_is_refused(void **state) {
     assert_int_equal(tamis_window_newest(other), -1);
     assert_int_equal(tamis_window_newest(NULL), -1);
     assert_int_equal(tamis_filter_union(other, filter, &err), TAMIS_E_MISMATCH);
-    tamis_state_options in_state = TAMIS_STATE_OPTIONS_INIT;
-    tamis_state *opened = NULL;
-    in_state.plan = tamis_filter_plan(filter);
-    assert_int_equal(tamis_state_open(&opened, "nowhere", &in_state, &err), TAMIS_E_UNSUPPORTED);
-    assert_null(opened);
-    assert_false(file_exists("nowhere"));
     tamis_filter_free(other);
     tamis_filter_free(filter);
+}
+
+/* ---- in a state ---- */
+
+static int64_t clock_ms;
+
+static int64_t read_clock(void) {
+    return clock_ms;
+}
+
+static tamis_state *open_window_state(void) {
+    const tamis_plan_options options = day_options();
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_state_options state_options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_state *state = NULL;
+    assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_OK);
+    state_options.plan = &plan;
+    assert_int_equal(tamis_state_open(&state, scratch(""), &state_options, NULL), TAMIS_OK);
+    return state;
+}
+
+/* Opens the state, adds a key at the time of the clock, and commits. */
+static tamis_answer answer_by_clock(uint64_t key) {
+    tamis_state *state = open_window_state();
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_dedup *session = NULL;
+    tamis_answer answer = TAMIS_UNKNOWN;
+    options.state = state;
+    assert_int_equal(tamis_dedup_open(&session, NULL, &options, NULL), TAMIS_OK);
+    const tamis_hash hash = hash_of(tamis_state_filter(state), key);
+    assert_int_equal(tamis_dedup_add_timed(session, &hash, NULL, 1, &answer, NULL, NULL), TAMIS_OK);
+    assert_int_equal(tamis_dedup_commit(session, "", 0, NULL), TAMIS_OK);
+    tamis_dedup_close(session);
+    tamis_state_close(state);
+    return answer;
+}
+
+/* Thirty simulated days. The clock is set back now and then, which shortens nothing. */
+static void a_state_follows_the_clock(void **unused) {
+    const int64_t day = 24 * 3600 * 1000, hour = 3600 * 1000;
+    const struct tamis__system real = tamis__sys;
+    (void)unused;
+    scratch_make_in_memory();
+    tamis__sys.now_unix_ms = read_clock;
+    tamis__sys.sync = fault_no_sync;
+    for (int64_t i = 0; i < 30; i++) {
+        const int64_t begin = (i * 10 + 20000) * day / 10 * 12; /* each 12 days later */
+        clock_ms = begin;
+        assert_int_equal(answer_by_clock(1), TAMIS_ABSENT);
+        clock_ms = begin + day;
+        assert_int_equal(answer_by_clock(1), TAMIS_PRESENT);
+        clock_ms = begin + day / 2; /* set back: still a day later for the window */
+        assert_int_equal(answer_by_clock(2), TAMIS_ABSENT);
+        clock_ms = begin + 2 * day + 2 * hour;
+        assert_int_equal(answer_by_clock(1), TAMIS_ABSENT);
+        assert_int_equal(answer_by_clock(2), TAMIS_ABSENT);
+    }
+    tamis__sys = real;
+    scratch_remove();
+}
+
+/* Only a session knows the times that the log needs. */
+static void a_state_logs_a_window_by_a_session_alone(void **unused) {
+    const struct tamis__system real = tamis__sys;
+    tamis_error err = TAMIS_ERROR_INIT;
+    const int64_t time = 1000;
+    tamis_answer answer;
+    (void)unused;
+    scratch_make_in_memory();
+    tamis__sys.sync = fault_no_sync;
+    tamis_state *state = open_window_state();
+    tamis_filter *filter = tamis_state_filter(state);
+    const tamis_hash hash = hash_of(filter, 1);
+    assert_int_equal(tamis_state_expect(state, 1000, &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_window_add(filter, &hash, &time, 1, &answer, NULL, &err), TAMIS_OK);
+    assert_int_equal(tamis_state_log(state, &hash, 1, &err), TAMIS_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "by a dedup session"));
+    assert_int_equal(tamis_state_commit(state, "", 0, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_state_abort(state, &err), TAMIS_OK);
+    assert_int_equal(tamis_window_newest(tamis_state_filter(state)), -1);
+    assert_int_equal(tamis_state_commit(state, "", 0, &err), TAMIS_OK);
+    tamis_state_close(state);
+    tamis__sys = real;
+    scratch_remove();
 }
 
 static void a_wrong_time_stops_the_batch_before_it(void **state) {
@@ -517,6 +597,8 @@ int main(void) {
         cmocka_unit_test(plans_out_of_range_are_refused),
         cmocka_unit_test(the_default_step_is_a_24th),
         cmocka_unit_test(what_a_window_cannot_do_is_refused),
+        cmocka_unit_test(a_state_follows_the_clock),
+        cmocka_unit_test(a_state_logs_a_window_by_a_session_alone),
         cmocka_unit_test(a_wrong_time_stops_the_batch_before_it),
         cmocka_unit_test(memory_stays_constant),
         cmocka_unit_test(an_empty_window_is_small),

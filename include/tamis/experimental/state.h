@@ -32,6 +32,9 @@ extern "C" {
  *     tamis_state_log                                     those answered TAMIS_ABSENT
  *     (sync the output); tamis_state_commit               with a checkpoint
  *
+ * A window (tamis/experimental/window.h) is used through a dedup session alone: the session logs keys with
+ * their times.
+ *
  * The filter depends only on the order of the logged hashes and on the hints from tamis_state_expect between
  * them. So it is the same after any number of starts. docs/DURABILITY.md has the protocol and its proof.
  *
@@ -74,15 +77,14 @@ typedef struct tamis_state_options {
  * Everything after the last commit is removed. If nothing was ever committed and a plan is given, the state
  * is created again. The caller closes *state.
  *
- * With options.plan, an existing state must have the same kind, scheme, capacity, fpr and memory_limit, and
- * the same seed, allow_over_capacity and frozen as options.filter. Without a plan it is opened as it is.
+ * With options.plan, an existing state must have the same kind, scheme, capacity, fpr and memory_limit, the
+ * same window, step, lateness and refresh, and the same seed, allow_over_capacity and frozen as options.filter. Without a plan it is opened as it is.
  *
  * - TAMIS_E_MISMATCH: one of these differs, or a secret was given and the state has none. The message says
  *   which. Nothing has changed.
  * - TAMIS_E_SECRET: the secret is missing or wrong. Nothing has changed.
  * - TAMIS_E_DAMAGED: bytes before the last commit have changed; the message names the file and the position.
  * - TAMIS_E_FORMAT: not a state, or one of a later version.
- * - TAMIS_E_UNSUPPORTED: a plan of kind window.
  * - TAMIS_E_IO; TAMIS_E_BUSY.
  *
  * Cost: reading the snapshot and adding the keys logged since; docs/PERFORMANCE.md has figures.
@@ -117,12 +119,14 @@ TAMIS_API void tamis_state_committed(const tamis_state *state, const void **chec
  * Gives the filter a size hint (tamis_filter_expect) and logs it, because growth, and so the filter, depends
  * on it. The next commit makes it durable. Meant to be called once in a run.
  *
- * TAMIS_E_INVALID: some added keys are not logged yet. Never call tamis_filter_expect on this filter
+ * TAMIS_E_INVALID: some added keys are not logged yet. Does nothing for a window, whose memory follows its
+ * keys. Never call tamis_filter_expect on this filter
  * directly; the next commit is then TAMIS_E_INVALID.
  */
 TAMIS_API tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *err);
 /* Logs hashes that the filter answered TAMIS_ABSENT, in that order. 16 bytes each, buffered. Hashes of keys
- * after the position of the next checkpoint are logged only after that commit. */
+ * after the position of the next checkpoint are logged only after that commit. TAMIS_E_UNSUPPORTED: the
+ * filter is a window. */
 TAMIS_API tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count,
                                        tamis_error *err);
 /*
@@ -164,7 +168,7 @@ TAMIS_API tamis_status tamis_state_snapshot(tamis_state *state, uint64_t bytes, 
 /* Numbers of a state. */
 typedef struct tamis_state_info {
     uint32_t struct_size;
-    uint64_t keys;           /* committed keys in total */
+    uint64_t keys;           /* committed keys in total; of a window, each time that a key was counted */
     uint64_t commits;        /* commits in total */
     uint64_t epoch;          /* starts in total */
     uint64_t log_bytes;      /* size of the log on the disk */

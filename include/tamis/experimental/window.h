@@ -40,14 +40,17 @@ extern "C" {
  *     TAMIS_LATE      t is older than the newest time less the lateness: the window cannot tell
  *
  * A key that is answered absent is counted at its time. With plan.refresh a key that is answered present is
- * counted too, so that it stays in the window as long as it keeps coming. A late key is not counted. Absent keys are answered present at the false-positive rate of the plan; that rate holds for the
- * whole window.
+ * counted too, so that it stays in the window as long as it keeps coming. A late key is not counted. Absent
+ * keys are answered present at the false-positive rate of the plan; that rate holds for the whole window.
  *
  * Growth: if more keys come within a window than the plan expected, the filter takes more memory, up to
  * plan.memory_limit. It keeps that memory.
  *
+ * A state (tamis/experimental/state.h) may have a window. Its keys are added by a dedup session
+ * (tamis_dedup_add_timed), which logs their times.
+ *
  * What a window cannot do: tamis_filter_add_many and _add_hashes (TAMIS_E_UNSUPPORTED: they have no times),
- * unions, options.concurrent, options.frozen, states. tamis_filter_contains_many answers for the newest time.
+ * unions, options.concurrent, options.frozen. tamis_filter_contains_many answers for the newest time.
  */
 
 #define TAMIS_TIME_MAX ((int64_t)1 << 53) /* largest time, in milliseconds: in the year 287396 */

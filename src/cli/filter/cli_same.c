@@ -20,7 +20,9 @@ static tamis_status check_kind(const tamis_filter *filter, const char *path, con
     if (spec->plan_options.kind == TAMIS_KIND_AUTO || spec->plan_options.kind == plan->kind)
         return TAMIS_OK;
     snprintf(has, sizeof has, "is of kind %s", tamis_kind_name(plan->kind));
-    if (!spec->given[CLI_OPT_EXACT].given)
+    if (spec->plan_options.kind == TAMIS_KIND_WINDOW)
+        snprintf(option, sizeof option, "--window");
+    else if (!spec->given[CLI_OPT_EXACT].given)
         snprintf(option, sizeof option, "--kind %s", tamis_kind_name(spec->plan_options.kind));
     return contradicts(path, has, option, err);
 }

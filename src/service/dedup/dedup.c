@@ -33,6 +33,7 @@
 #include "filter/concurrent.h"
 #include "filter/filter_int.h"
 #include "filter/parts.h"
+#include "filter/window.h"
 #include "service/dedup/dedup_commits.h"
 #include "service/dedup/dedup_log.h"
 #include "service/dedup/dedup_parts.h"
@@ -53,6 +54,10 @@ struct tamis_dedup {
     const tamis_hash *in_parts; /* with a log: the batch that is queried by parts */
     tamis_hash *hashes;         /* with a log: buffer for the hashes of a batch of keys */
     size_t hashes_capacity;     /* capacity of `hashes` */
+    int64_t *times;             /* of a window: buffer for the clock's times of a batch */
+    uint8_t *changes;           /* of a window, with a log: buffer for the changes of a batch */
+    size_t changes_capacity;    /* capacity of `times` and of `changes` */
+    uint64_t renewed;           /* of a window: present keys that were counted again */
     bool is_concurrent;         /* the filter is concurrent: any thread may query */
     pthread_mutex_t commits;    /* held by the thread that commits or aborts, if `is_concurrent` */
     tamis_on_full on_full;
@@ -128,6 +133,14 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     return TAMIS_OK;
 }
 
+static void release_changes(tamis_dedup *session) {
+    tamis__free(&session->memory, session->times, session->changes_capacity * sizeof *session->times);
+    tamis__free(&session->memory, session->changes, session->changes_capacity);
+    session->times = NULL;
+    session->changes = NULL;
+    session->changes_capacity = 0;
+}
+
 void tamis_dedup_close(tamis_dedup *session) {
     if (!session)
         return;
@@ -138,21 +151,25 @@ void tamis_dedup_close(tamis_dedup *session) {
     pthread_mutex_destroy(&session->commits);
     tamis__dedup_log_release(&session->log);
     tamis__free(&memory, session->hashes, session->hashes_capacity * sizeof *session->hashes);
+    release_changes(session);
     tamis__free(&memory, session, sizeof *session);
+}
+
+/* Keys that the filter has if nobody but the session put keys in. May wrap on the way. */
+static uint64_t count_own(const tamis_dedup *session) {
+    return session->added_before + session->counts.absent + session->renewed;
 }
 
 /* The filter's own count does not include a batch in parts yet, so the keys are counted here. */
 static void log_batch(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
                       size_t count) {
     tamis__filter_stats stats = tamis__filter_stats_get(session->filter);
-    stats.added = session->added_before + session->counts.absent;
+    stats.added = count_own(session);
     tamis__dedup_log_append(&session->log, hashes, answers, count, &stats);
 }
 
-/* Passes `count` final answers on: counts them, and queues the new keys for the log. Returns how many are
- * new. `hashes` may be NULL if there is no log. */
-static uint64_t count_answers(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
-                              size_t count) {
+/* Counts answers. Returns how many are TAMIS_ABSENT. */
+static uint64_t sum_answers(tamis_dedup *session, const tamis_answer *answers, size_t count) {
     uint64_t present = 0, unknown = 0, late = 0;
     for (size_t i = 0; i < count; i++) {
         present += answers[i] == TAMIS_PRESENT;
@@ -164,6 +181,14 @@ static uint64_t count_answers(tamis_dedup *session, const tamis_hash *hashes, co
     __atomic_fetch_add(&session->counts.unknown, unknown, __ATOMIC_RELAXED);
     __atomic_fetch_add(&session->counts.late, late, __ATOMIC_RELAXED);
     __atomic_fetch_add(&session->counts.absent, absent, __ATOMIC_RELAXED);
+    return absent;
+}
+
+/* Passes `count` final answers on: counts them, and queues the new keys for the log. Returns how many are
+ * new. `hashes` may be NULL if there is no log. */
+static uint64_t count_answers(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
+                              size_t count) {
+    const uint64_t absent = sum_answers(session, answers, count);
     if (session->log.state && !session->is_concurrent)
         log_batch(session, hashes, answers, count);
     return absent;
@@ -278,7 +303,7 @@ static tamis_status hash_for_log(tamis_dedup *session, key_batch *batch, tamis_e
 /* Fails if keys were added to the state's filter outside the session. They are in no log, so the session
  * accepts nothing more until an abort. Must be called in the session's thread. */
 static tamis_status check_added(tamis_dedup *session, tamis_error *err) {
-    const uint64_t own = session->added_before + session->counts.absent, added = session->filter->added;
+    const uint64_t own = count_own(session), added = session->filter->added;
     if (added == own)
         return TAMIS_OK;
     return tamis__dedup_fail_foreign_keys(added, own, err);
@@ -371,25 +396,79 @@ static tamis_status fail_ahead(const tamis_dedup *session, int64_t time, tamis_e
                        (uint64_t)(time - newest), session->ahead);
 }
 
-/* Adds the keys before the first one that is too far ahead. If that is the first, fails. */
-static tamis_status add_until_ahead(tamis_dedup *session, const tamis_hash *hashes, const int64_t *times,
-                                    size_t count, tamis_answer *answers, size_t *added, tamis_error *err) {
-    const size_t end = count_until_ahead(session, times, count);
+/* A batch of keys with times. */
+typedef struct timed_batch {
+    const tamis_hash *hashes;
+    const int64_t *times;
+    uint8_t *changes; /* NULL without a log */
+    size_t count;
+    bool by_clock; /* the times are the clock's, which may be ahead of the newest time by any pause */
+} timed_batch;
+
+/* Adds the keys from `pos` on, before the first one that is too far ahead. If that is the first, fails. */
+static tamis_status add_until_ahead(tamis_dedup *session, const timed_batch *batch, size_t pos,
+                                    tamis_answer *answers, size_t *added, tamis_error *err) {
+    const size_t rest = batch->count - pos;
+    const size_t end = batch->by_clock ? rest : count_until_ahead(session, batch->times + pos, rest);
+    *added = 0;
     if (end == 0)
-        return fail_ahead(session, times[0], err);
-    return tamis_window_add(session->filter, hashes, times, end, answers, added, err);
+        return fail_ahead(session, batch->times[pos], err);
+    return tamis__window_add(session->filter, batch->hashes + pos, batch->times + pos, end, answers + pos,
+                             batch->changes ? batch->changes + pos : NULL, added, err);
 }
 
-/* Adds some keys at the clock's time. If the clock was set back, the newest time counts instead. */
-static tamis_status add_now(tamis_dedup *session, const tamis_hash *hashes, size_t count,
-                            tamis_answer *answers, size_t *added, tamis_error *err) {
-    enum { NOW_MAX = 256 };
-    const int64_t now = tamis__now_unix_ms(), newest = tamis_window_newest(session->filter);
-    const size_t batch = count < NOW_MAX ? count : NOW_MAX;
-    int64_t times[NOW_MAX];
-    for (size_t i = 0; i < batch; i++)
-        times[i] = now > newest ? now : newest;
-    return tamis_window_add(session->filter, hashes, times, batch, answers, added, err);
+/* Adds the keys. With on_full TAMIS_ON_FULL_PASS, continues behind keys that the full window refuses. */
+static tamis_status add_times(tamis_dedup *session, const timed_batch *batch, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT; /* a full window sets it, which may not be an error here */
+    tamis_status status = TAMIS_OK;
+    for (*done = 0; *done < batch->count && status == TAMIS_OK;) {
+        size_t added;
+        status = add_until_ahead(session, batch, *done, answers, &added, &why);
+        *done += added;
+        if (status != TAMIS_E_FULL || session->on_full != TAMIS_ON_FULL_PASS)
+            continue;
+        if (batch->changes)
+            batch->changes[*done] = 0;
+        answers[(*done)++] = TAMIS_UNKNOWN;
+        status = TAMIS_OK;
+    }
+    return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, why.sys_errno, "%s", why.text);
+}
+
+/* Ensures capacity for times and changes of `count` keys. */
+static tamis_status reserve_changes(tamis_dedup *session, size_t count, tamis_error *err) {
+    if (count <= session->changes_capacity)
+        return TAMIS_OK;
+    release_changes(session);
+    session->times = tamis__alloc(&session->memory, count * sizeof *session->times, TAMIS__LINE);
+    session->changes = tamis__alloc(&session->memory, count, TAMIS__LINE);
+    session->changes_capacity = count;
+    if (session->times && session->changes)
+        return TAMIS_OK;
+    release_changes(session);
+    return tamis__fail_nomem(err, "dedup session", count * sizeof *session->times);
+}
+
+/* Returns the time of the clock for `count` keys. If the clock was set back, the newest time counts. */
+static const int64_t *clock_times(tamis_dedup *session, size_t count) {
+    const int64_t now = tamis__sys.now_unix_ms(), newest = tamis_window_newest(session->filter);
+    for (size_t i = 0; i < count; i++)
+        session->times[i] = now > newest ? now : newest;
+    return session->times;
+}
+
+/* Counts answers, and queues the counted keys for the log. `newest` is the newest time before the batch. */
+static void count_timed(tamis_dedup *session, const timed_batch *batch, const tamis_answer *answers,
+                        size_t done, int64_t newest) {
+    (void)sum_answers(session, answers, done);
+    if (!session->log.state)
+        return;
+    for (size_t i = 0; i < done; i++)
+        session->renewed += (batch->changes[i] & TAMIS__WINDOW_RENEWED) != 0;
+    const tamis__filter_stats stats = tamis__filter_stats_get(session->filter);
+    tamis__dedup_log_append_window(&session->log, batch->hashes, batch->times, batch->changes, done, newest,
+                                   &stats);
 }
 
 tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes, const int64_t *times,
@@ -397,26 +476,25 @@ tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashe
     TAMIS__NEED(session, err);
     TAMIS__NEED_IF(count, hashes, err);
     TAMIS__NEED_IF(count, answers, err);
-    tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = TAMIS_OK;
-    size_t pos = 0;
+    timed_batch batch = {.hashes = hashes, .times = times, .count = count, .by_clock = !times};
+    size_t answered = 0;
     if (done)
         *done = 0;
-    while (pos < count && status == TAMIS_OK) {
-        size_t added = 0;
-        status = times ? add_until_ahead(session, hashes + pos, times + pos, count - pos, answers + pos,
-                                         &added, &why)
-                       : add_now(session, hashes + pos, count - pos, answers + pos, &added, &why);
-        pos += added;
-        if (status == TAMIS_E_FULL && session->on_full == TAMIS_ON_FULL_PASS) {
-            answers[pos++] = TAMIS_UNKNOWN;
-            status = TAMIS_OK;
-        }
-    }
-    count_answers(session, hashes, answers, pos);
+    tamis_status status = check_log(session, err);
+    if (status == TAMIS_OK && (!times || session->log.state))
+        status = reserve_changes(session, count, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!times)
+        batch.times = clock_times(session, count);
+    if (session->log.state)
+        batch.changes = session->changes;
+    const int64_t newest = tamis_window_newest(session->filter);
+    status = add_times(session, &batch, answers, &answered, err);
+    count_timed(session, &batch, answers, answered, newest);
     if (done)
-        *done = pos;
-    return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, why.sys_errno, "%s", why.text);
+        *done = answered;
+    return status;
 }
 
 /* ---- by parts ---- */
@@ -482,8 +560,8 @@ bool tamis__dedup_is_committed(const tamis_dedup *session) {
            tamis__state_is_committed(session->log.state);
 }
 
-tamis_status tamis__dedup_written(tamis_dedup *session, tamis_error *err) {
-    return tamis__dedup_log_written(&session->log, 1, err);
+tamis_status tamis__dedup_written(tamis_dedup *session, size_t calls, tamis_error *err) {
+    return tamis__dedup_log_written(&session->log, calls, err);
 }
 
 static tamis_status check_state(const tamis_dedup *session, tamis_error *err) {
@@ -520,8 +598,7 @@ tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
     if (status == TAMIS_OK && session->is_concurrent)
         tamis__dedup_log_listen(&session->log, session->filter);
     if (status == TAMIS_OK)
-        session->added_before =
-            session->filter->added - session->counts.absent; /* may wrap; only the sum of both is used */
+        session->added_before = session->filter->added - session->counts.absent - session->renewed;
     return status;
 }
 

@@ -17,9 +17,9 @@ TAMIS_PRIVATE_API bool tamis__dedup_is_concurrent(const tamis_dedup *session);
 /* True if all keys are committed: nothing was queried since the last commit or abort. */
 TAMIS_PRIVATE_API bool tamis__dedup_is_committed(const tamis_dedup *session);
 
-/* Logs the new keys of the oldest batch that is not logged. The caller has written that batch's records, so
- * that the next commit may cover them. Another thread may query the next batch meanwhile. Errors of
- * tamis_state_log; TAMIS_E_NOMEM. */
-TAMIS_PRIVATE_API tamis_status tamis__dedup_written(tamis_dedup *session, tamis_error *err);
+/* Logs the new keys of the oldest batches that are not logged: those of `calls` calls that added keys. The
+ * caller has written their records, so that the next commit may cover them. Another thread may query the next
+ * batch meanwhile. Errors of tamis_state_log; TAMIS_E_NOMEM. */
+TAMIS_PRIVATE_API tamis_status tamis__dedup_written(tamis_dedup *session, size_t calls, tamis_error *err);
 
 #endif

@@ -17,6 +17,8 @@ void tamis__dedup_log_release(tamis__dedup_log *log) {
     if (!log->state)
         return;
     tamis__free(&log->memory, log->hashes, log->capacity * sizeof *log->hashes);
+    tamis__free(&log->memory, log->newest, log->newest_capacity * sizeof *log->newest);
+    tamis__free(&log->memory, log->changes, log->changes_capacity);
     tamis__free(&log->memory, log->spare, log->spare_capacity * sizeof *log->spare);
     tamis__free(&log->memory, log->batches, log->batch_capacity * sizeof *log->batches);
     pthread_mutex_destroy(&log->mutex);
@@ -50,6 +52,10 @@ static void drop_logged(tamis__dedup_log *log) {
         return;
     if (left > 0)
         memmove(log->hashes, log->hashes + log->logged, left * sizeof *log->hashes);
+    if (left > 0 && log->changes) {
+        memmove(log->newest, log->newest + log->logged, left * sizeof *log->newest);
+        memmove(log->changes, log->changes + log->logged, left);
+    }
     log->logged = 0;
     log->count = left;
 }
@@ -65,8 +71,8 @@ static void append_absent(tamis__dedup_log *log, const tamis_hash *hashes, const
     log->count = to;
 }
 
-static bool append_batch(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
-                         size_t count, const tamis__filter_stats *stats) {
+/* Ensures capacity for a batch of `count` keys. */
+static bool reserve_batch(tamis__dedup_log *log, size_t count) {
     void *row = log->hashes, *batches = log->batches;
     drop_logged(log);
     const bool is_reserved =
@@ -74,19 +80,65 @@ static bool append_batch(tamis__dedup_log *log, const tamis_hash *hashes, const 
         reserve(&log->memory, &batches, &log->batch_capacity, log->waiting, 1, sizeof *log->batches);
     log->hashes = row;
     log->batches = batches;
-    if (!is_reserved)
-        return false;
-    const size_t before = log->count;
-    append_absent(log, hashes, answers, count);
+    return is_reserved;
+}
+
+/* Ensures capacity for times and changes of `count` keys. */
+static bool reserve_changes(tamis__dedup_log *log, size_t count) {
+    void *newest = log->newest, *changes = log->changes;
+    const bool is_reserved =
+        reserve(&log->memory, &newest, &log->newest_capacity, log->count, count, sizeof *log->newest) &&
+        reserve(&log->memory, &changes, &log->changes_capacity, log->count, count, sizeof *log->changes);
+    log->newest = newest;
+    log->changes = changes;
+    return is_reserved;
+}
+
+/* Makes the hashes behind the first `before` a batch. */
+static void end_batch(tamis__dedup_log *log, size_t before, const tamis__filter_stats *stats) {
     log->batches[log->waiting++] = (struct tamis__dedup_batch){log->count - before, *stats};
-    return true;
+}
+
+static void fail_append(tamis__dedup_log *log, size_t count) {
+    log->status = tamis__fail_nomem(&log->err, "log of absent keys", count * sizeof *log->hashes);
 }
 
 void tamis__dedup_log_append(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
                              size_t count, const tamis__filter_stats *stats) {
     pthread_mutex_lock(&log->mutex);
-    if (log->status == TAMIS_OK && !append_batch(log, hashes, answers, count, stats))
-        log->status = tamis__fail_nomem(&log->err, "log of absent keys", count * sizeof *hashes);
+    if (log->status == TAMIS_OK && reserve_batch(log, count)) {
+        const size_t before = log->count;
+        append_absent(log, hashes, answers, count);
+        end_batch(log, before, stats);
+    } else if (log->status == TAMIS_OK) {
+        fail_append(log, count);
+    }
+    pthread_mutex_unlock(&log->mutex);
+}
+
+static void append_changes(tamis__dedup_log *log, const tamis_hash *hashes, const int64_t *times,
+                           const uint8_t *changes, size_t count, int64_t newest) {
+    for (size_t i = 0; i < count; i++) {
+        newest = times[i] > newest ? times[i] : newest;
+        if (!changes[i])
+            continue;
+        log->hashes[log->count] = hashes[i];
+        log->newest[log->count] = newest;
+        log->changes[log->count++] = changes[i];
+    }
+}
+
+void tamis__dedup_log_append_window(tamis__dedup_log *log, const tamis_hash *hashes, const int64_t *times,
+                                    const uint8_t *changes, size_t count, int64_t newest,
+                                    const tamis__filter_stats *stats) {
+    pthread_mutex_lock(&log->mutex);
+    if (log->status == TAMIS_OK && reserve_batch(log, count) && reserve_changes(log, count)) {
+        const size_t before = log->count;
+        append_changes(log, hashes, times, changes, count, newest);
+        end_batch(log, before, stats);
+    } else if (log->status == TAMIS_OK) {
+        fail_append(log, count);
+    }
     pthread_mutex_unlock(&log->mutex);
 }
 
@@ -120,7 +172,10 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
     if (status != TAMIS_OK)
         tamis__fail(err, status, log->err.sys_errno, "%s", log->err.text);
     else if (hashes > 0)
-        status = tamis_state_log(log->state, log->hashes + log->logged, hashes, err);
+        status = log->changes ? tamis__state_log_window(log->state, log->hashes + log->logged,
+                                                        log->newest + log->logged, log->changes + log->logged,
+                                                        hashes, err)
+                              : tamis_state_log(log->state, log->hashes + log->logged, hashes, err);
     if (status == TAMIS_OK) {
         log->logged += hashes;
         log->waiting -= batches;

@@ -26,6 +26,10 @@ typedef struct tamis__dedup_log {
     pthread_mutex_t mutex; /* guards the fields below */
     tamis_hash *hashes;    /* logged hashes, not yet removed, then those of the waiting batches */
     size_t logged, count, capacity;
+    /* of a window's keys, for each hash: the newest time when it was counted, and its change; else NULL */
+    int64_t *newest;
+    uint8_t *changes;
+    size_t newest_capacity, changes_capacity;
     struct tamis__dedup_batch {
         size_t hashes;             /* new keys in the batch */
         tamis__filter_stats stats; /* statistics of the filter after the batch */
@@ -46,6 +50,14 @@ void tamis__dedup_log_release(tamis__dedup_log *log);
  * reported by the next call of tamis__dedup_log_written. */
 void tamis__dedup_log_append(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
                              size_t count, const tamis__filter_stats *stats);
+
+/*
+ * The same for a window: appends the hashes that have a change (filter/window.h). `newest` is the newest time of
+ * the window before the batch.
+ */
+void tamis__dedup_log_append_window(tamis__dedup_log *log, const tamis_hash *hashes, const int64_t *times,
+                                    const uint8_t *changes, size_t count, int64_t newest,
+                                    const tamis__filter_stats *stats);
 
 /* TAMIS_E_INVALID: the filter has `added` keys, but the session added `own`. */
 tamis_status tamis__dedup_fail_foreign_keys(uint64_t added, uint64_t own, tamis_error *err);

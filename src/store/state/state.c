@@ -24,6 +24,7 @@
 #include "base/bytes.h"
 #include "base/system.h"
 #include "base/versioned.h"
+#include "filter/window.h"
 #include "hash/hasher.h"
 #include "store/file/file_error.h"
 #include "store/state/state_int.h"
@@ -65,6 +66,7 @@ bool tamis__state_is_clean(const tamis_state *state) {
 tamis__filter_stats tamis__filter_stats_get(const tamis_filter *filter) {
     return (tamis__filter_stats){.added = filter->added,
                                  .memory = filter->tally.memory,
+                                 .newest = tamis_window_newest(filter),
                                  .saturated = filter->saturated,
                                  .full = filter->full};
 }
@@ -94,6 +96,16 @@ static uint64_t count_added(const tamis_state *state) {
 
 bool tamis__state_is_committed(const tamis_state *state) {
     return state->failed == TAMIS_OK && tamis__state_is_clean(state) && count_added(state) == state->keys;
+}
+
+static bool is_window(const tamis_state *state) {
+    return state->manifest.plan.kind == TAMIS_KIND_WINDOW;
+}
+
+void tamis__state_set_hint(tamis_state *state) {
+    state->hint = state->last.hint;
+    if (is_window(state))
+        state->steps_end = tamis__window_steps_end(state->filter, (int64_t)state->hint - 1);
 }
 
 /* ---- queries ---- */
@@ -201,30 +213,70 @@ tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *
     status = tamis__state_check_logged(state, err);
     if (status != TAMIS_OK)
         return status;
+    if (is_window(state)) /* its memory follows its keys */
+        return TAMIS_OK;
     tamis_filter_expect(state->filter, more);
-    state->size_hint = state->filter->size_hint;
-    tamis__store64le(payload, state->size_hint);
+    state->hint = state->filter->size_hint;
+    tamis__store64le(payload, state->hint);
     status = tamis__state_log_frame(&state->log, &state->memory, STATE_EXPECT, payload, sizeof payload, &why);
     return record_failure(state, status, &why, err);
 }
 
-tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count, tamis_error *err) {
-    TAMIS__NEED(state, err);
-    TAMIS__NEED_IF(count, hashes, err);
-    tamis_error why = TAMIS_ERROR_INIT;
+/* Checks keys that are to be logged. */
+static tamis_status check_keys(const tamis_state *state, const tamis_hash *hashes, size_t count,
+                               tamis_error *err) {
     tamis_status status = check(state, err);
     if (status == TAMIS_OK)
         status = tamis__hasher_check(state->hasher, hashes, count, err);
     if (status != TAMIS_OK)
         return status;
     const uint64_t added = tamis__state_stats_get(state).added;
-    if (count > added - state->keys)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "state: %zu keys are to be logged, but its filter has %" PRIu64
-                           " that are not logged; log each key that was absent, once",
-                           count, added - state->keys);
+    if (count <= added - state->keys)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "state: %zu keys are to be logged, but its filter has %" PRIu64
+                       " that are not logged; log each key that was absent, once",
+                       count, added - state->keys);
+}
+
+tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count, tamis_error *err) {
+    TAMIS__NEED(state, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = check_keys(state, hashes, count, err);
+    if (status == TAMIS_OK && is_window(state))
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "state: its filter is a window, whose keys need times in the log; add them by a "
+                           "dedup session");
+    if (status != TAMIS_OK)
+        return status;
     state->keys += count;
-    status = tamis__state_log_keys(&state->log, hashes, count, &why);
+    status = tamis__state_log_keys(&state->log, hashes, NULL, count, &why);
+    return record_failure(state, status, &why, err);
+}
+
+static tamis_status log_time(tamis_state *state, int64_t newest, tamis_error *err) {
+    uint8_t payload[8];
+    tamis__store64le(payload, (uint64_t)newest + 1);
+    state->steps_end = tamis__window_steps_end(state->filter, newest);
+    return tamis__state_log_frame(&state->log, &state->memory, STATE_TIME, payload, sizeof payload, err);
+}
+
+tamis_status tamis__state_log_window(tamis_state *state, const tamis_hash *hashes, const int64_t *newest,
+                                     const uint8_t *changes, size_t count, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = check_keys(state, hashes, count, err);
+    if (status != TAMIS_OK)
+        return status;
+    state->keys += count;
+    for (size_t from = 0, end; from < count && status == TAMIS_OK; from = end) {
+        if (newest[from] >= state->steps_end)
+            status = log_time(state, newest[from], &why);
+        for (end = from; end < count && newest[end] < state->steps_end;)
+            end++;
+        if (status == TAMIS_OK)
+            status = tamis__state_log_keys(&state->log, hashes + from, changes + from, end - from, &why);
+    }
     return record_failure(state, status, &why, err);
 }
 
@@ -253,7 +305,7 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
 
 /* Growth depends on the size hint, so the log must have it. */
 static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
-    if (state->filter->size_hint == state->size_hint)
+    if (is_window(state) || state->filter->size_hint == state->hint)
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
@@ -265,7 +317,7 @@ static tamis_status commit(tamis_state *state, const void *checkpoint, size_t si
     const tamis__filter_stats filter = tamis__state_stats_get(state);
     const state_commit next_commit = {.number = state->last.number + 1,
                                       .keys = state->keys,
-                                      .size_hint = state->size_hint,
+                                      .hint = is_window(state) ? (uint64_t)filter.newest + 1 : state->hint,
                                       .notes = state->notes.count,
                                       .flags = filter.saturated ? STATE_SATURATED : 0u,
                                       .full = (uint32_t)filter.full};
@@ -288,6 +340,7 @@ static tamis_status commit(tamis_state *state, const void *checkpoint, size_t si
     tamis__state_bytes_free(&state->memory, &state->checkpoint);
     state->checkpoint = new_checkpoint;
     state->last = next_commit;
+    tamis__state_set_hint(state);
     return TAMIS_OK;
 }
 

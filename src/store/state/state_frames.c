@@ -117,7 +117,10 @@ void tamis__state_frames_close(state_frames *frames) {
 static bool is_valid_size(uint32_t type, size_t size) {
     switch (type) {
     case STATE_KEYS:
-        return size > 0 && size % STATE_KEY == 0 && size <= (size_t)STATE_KEYS_FRAME * STATE_KEY;
+    case STATE_WINDOW_KEYS:
+        return size > 0 && size % tamis__state_key_size(type) == 0 &&
+               size <= STATE_KEYS_FRAME * tamis__state_key_size(type);
+    case STATE_TIME:
     case STATE_EXPECT:
         return size == 8;
     case STATE_NOTE:
@@ -167,7 +170,7 @@ void tamis__state_commit_read(const state_frame *frame, state_commit *commit) {
     const uint8_t *from = frame->payload;
     *commit = (state_commit){.number = tamis__load64le(from + 8),
                              .keys = tamis__load64le(from + 16),
-                             .size_hint = tamis__load64le(from + 24),
+                             .hint = tamis__load64le(from + 24),
                              .notes = tamis__load64le(from + 32),
                              .flags = tamis__load32le(from + 40),
                              .full = tamis__load32le(from + 44)};

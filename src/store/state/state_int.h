@@ -106,10 +106,10 @@ enum { STATE_SATURATED = 1 };
 
 /* Content of a commit without its checkpoint. */
 typedef struct state_commit {
-    uint64_t number;    /* counted from 1; 0: no commit yet */
-    uint64_t keys;      /* keys logged so far */
-    uint64_t size_hint; /* size hint of the filter */
-    uint64_t notes;     /* notes so far */
+    uint64_t number; /* counted from 1; 0: no commit yet */
+    uint64_t keys;   /* keys logged so far */
+    uint64_t hint;   /* size hint of the filter; of a window, its newest time plus 1 (0: no key yet) */
+    uint64_t notes;  /* notes so far */
     uint32_t flags, full;
 } state_commit;
 
@@ -179,16 +179,19 @@ void tamis__state_notes_free(const tamis_allocator *memory, state_notes *notes);
 /* Frame type, stored as four letters. */
 #define STATE_FRAME(a, b, c, d)                                                                              \
     ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
-#define STATE_KEYS     STATE_FRAME('K', 'E', 'Y', 'S')
-#define STATE_EXPECT   STATE_FRAME('E', 'X', 'P', 'T')
-#define STATE_NOTE     STATE_FRAME('N', 'O', 'T', 'E')
-#define STATE_COMMIT   STATE_FRAME('C', 'M', 'I', 'T')
-#define STATE_RESTATED STATE_FRAME('L', 'A', 'S', 'T')
+#define STATE_KEYS        STATE_FRAME('K', 'E', 'Y', 'S')
+#define STATE_WINDOW_KEYS STATE_FRAME('W', 'K', 'E', 'Y')
+#define STATE_TIME        STATE_FRAME('T', 'I', 'M', 'E')
+#define STATE_EXPECT      STATE_FRAME('E', 'X', 'P', 'T')
+#define STATE_NOTE        STATE_FRAME('N', 'O', 'T', 'E')
+#define STATE_COMMIT      STATE_FRAME('C', 'M', 'I', 'T')
+#define STATE_RESTATED    STATE_FRAME('L', 'A', 'S', 'T')
 
 enum {
     STATE_HEADER = 56,       /* size of a segment's header */
     STATE_FRAME_HEADER = 16, /* type, payload size, checksum */
     STATE_KEY = 16,
+    STATE_WINDOW_KEY = 17,    /* hash and change */
     STATE_KEYS_FRAME = 16384, /* most keys in one frame */
     STATE_COMMIT_FIXED = 56,  /* size of a commit without its checkpoint */
     STATE_FRAME_MAX = STATE_FRAME_HEADER + STATE_COMMIT_FIXED + TAMIS_STATE_CHECKPOINT_MAX
@@ -210,16 +213,22 @@ typedef struct state_log {
     uint64_t synced_end;   /* length before that frame; a closed segment ends there (I4) */
     uint64_t synced_check; /* checksum chain at `synced_end` */
     state_path path;
-    state_bytes frame; /* frame under construction: space for its header, then the buffered keys */
-    size_t keys;       /* buffered keys */
+    uint32_t keys_type; /* type of frames with keys: STATE_KEYS, or STATE_WINDOW_KEYS in a window */
+    state_bytes frame;  /* frame under construction: space for its header, then the buffered keys */
+    size_t keys;        /* buffered keys */
 } state_log;
 
+/* Type of the frames with keys, and bytes of a key in them, for a kind of filter. */
+uint32_t tamis__state_keys_type(tamis_kind kind);
+size_t tamis__state_key_size(uint32_t keys_type);
 /* Steps R1, R2: creates and syncs a segment with a header and the last commit restated. */
 tamis_status tamis__state_log_create(state_log *log, const state_directory *directory,
                                      const tamis_allocator *memory, const state_segment *segment,
-                                     const state_commit *last, const state_bytes *checkpoint,
-                                     tamis_error *err);
-tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, size_t count, tamis_error *err);
+                                     uint32_t keys_type, const state_commit *last,
+                                     const state_bytes *checkpoint, tamis_error *err);
+/* `changes` are those of a window's keys; for other kinds NULL. */
+tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, const uint8_t *changes,
+                                   size_t count, tamis_error *err);
 /* Writes the buffered keys, then one frame. */
 tamis_status tamis__state_log_frame(state_log *log, const tamis_allocator *memory, uint32_t type,
                                     const void *payload, size_t size, tamis_error *err);
@@ -335,7 +344,8 @@ struct tamis_state {
     state_commit last;
     state_bytes checkpoint; /* checkpoint of the last commit */
     uint64_t keys;          /* logged keys, including uncommitted ones */
-    uint64_t size_hint;     /* logged size hint */
+    uint64_t hint;          /* logged size hint; of a window, as in `last` */
+    int64_t steps_end;      /* of a window: keys of this newest time or a later one need a TIME frame first */
     uint64_t replayed;
     uint64_t snapshot_at;    /* log size that triggers a snapshot; 0: derived from the filter's size */
     uint64_t snapshot_again; /* log size for the next try after a failed snapshot; 0: none failed */
@@ -363,6 +373,8 @@ void tamis__state_sweep(const tamis_state *state);
 bool tamis__state_is_clean(const tamis_state *state);
 /* TAMIS_E_RANGE: a description of so many bytes is too long. */
 tamis_status tamis__state_check_metadata_size(size_t size, tamis_error *err);
+/* Sets the logged hint to that of the last commit. */
+void tamis__state_set_hint(tamis_state *state);
 /* Records a fatal error: all later calls report it. Returns `status`. */
 tamis_status tamis__state_fail(tamis_state *state, tamis_status status, const tamis_error *why);
 /* Copies a recorded error to *err. Returns `status`. */

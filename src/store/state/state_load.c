@@ -25,6 +25,7 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "filter/concurrent.h"
+#include "filter/window.h"
 #include "hash/hasher.h"
 #include "store/file/file_error.h"
 #include "store/state/state_int.h"
@@ -71,6 +72,8 @@ static bool matches_plan(const tamis_filter *filter, const state_manifest *manif
                             own_plan->home_bits == manifest_plan->home_bits;
     return own_plan->kind == manifest_plan->kind && own_plan->scheme == manifest_plan->scheme &&
            own_plan->bits == manifest_plan->bits && own_plan->probes == manifest_plan->probes &&
+           own_plan->window == manifest_plan->window && own_plan->step == manifest_plan->step &&
+           own_plan->lateness == manifest_plan->lateness && own_plan->refresh == manifest_plan->refresh &&
            (same_shape || has_grown(filter, manifest)) && filter->hasher->seed == manifest->seed &&
            filter->hasher->secret_print == manifest->secret_print;
 }
@@ -118,7 +121,9 @@ static tamis_status load_snapshot(const state_source *source, tamis_filter **fil
         return fail_snapshot(&why, err);
     if (status != TAMIS_OK)
         return tamis__state_report(&why, status, err);
-    if (!matches_plan(opened, source->manifest) || opened->added != snapshot->covers.keys)
+    if (!matches_plan(opened, source->manifest) || opened->added != snapshot->covers.keys ||
+        (opened->plan.kind == TAMIS_KIND_WINDOW &&
+         (uint64_t)tamis_window_newest(opened) + 1 != snapshot->covers.hint))
         status = fail_other_filter(&path, err);
     else
         status = set_false_present(opened, &snapshot->false_present, source->memory, &path, err);
@@ -126,7 +131,8 @@ static tamis_status load_snapshot(const state_source *source, tamis_filter **fil
         tamis_filter_free(opened);
         return status;
     }
-    opened->size_hint = snapshot->covers.size_hint;
+    if (opened->plan.kind != TAMIS_KIND_WINDOW)
+        opened->size_hint = snapshot->covers.hint;
     opened->metadata.fields.created =
         0; /* the creation time belongs to the snapshot file, not to the filter */
     *filter = opened;
@@ -171,6 +177,7 @@ typedef struct replay {
         uint64_t offset; /* offset of the frame in its segment */
         size_t end;      /* number of batch keys up to the frame's last one */
     } frames[STATE_BATCH];
+    uint8_t changes[STATE_KEYS_FRAME]; /* of a window's keys */
     state_batch batch;
 } replay;
 
@@ -210,29 +217,67 @@ static tamis_status queue_keys(replay *r, const state_frames *frames, const stat
     return TAMIS_OK;
 }
 
-/* Sets a size hint between the same keys as when it was logged. */
-static tamis_status set_size_hint(replay *r, const state_frames *frames, uint64_t keys, tamis_error *err) {
-    if (r->filter->size_hint == keys)
-        return TAMIS_OK;
-    const tamis_status status = add_waiting(r, frames, err);
-    r->filter->size_hint = keys;
+/* Counts keys of a window again, as their changes say. */
+static tamis_status repeat_window_keys(replay *r, const state_frames *frames, const state_frame *frame,
+                                       tamis_error *err) {
+    const size_t count = frame->size / STATE_WINDOW_KEY;
+    const uint64_t hasher_id = r->source->hasher->hasher_id;
+    size_t done;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *from = frame->payload + i * STATE_WINDOW_KEY;
+        r->batch.hashes[i] = (tamis_hash){{tamis__load64le(from), tamis__load64le(from + 8)}, hasher_id};
+        r->changes[i] = from[STATE_KEY];
+    }
+    r->keys += count;
+    r->replayed += count;
+    const tamis_status status =
+        tamis__window_repeat(r->filter, r->batch.hashes, r->changes, count, &done, err);
+    if (status == TAMIS_E_NOMEM || (status == TAMIS_OK && done == count))
+        return status;
+    return tamis__state_fail_damaged(frames, frame->offset, "has a key that does not fit the window", err);
+}
+
+static void set_hint(tamis_filter *filter, uint64_t hint) {
+    if (filter->plan.kind != TAMIS_KIND_WINDOW)
+        filter->size_hint = hint;
+    else if (hint > 0)
+        tamis__window_set_newest(filter, (int64_t)hint - 1);
+}
+
+/* Sets a hint between the same keys as when it was logged. */
+static tamis_status replay_hint(replay *r, const state_frames *frames, const state_frame *frame,
+                                uint64_t hint, tamis_error *err) {
+    const bool is_window = r->filter->plan.kind == TAMIS_KIND_WINDOW;
+    tamis_status status = TAMIS_OK;
+    if (is_window && hint > (uint64_t)TAMIS_TIME_MAX + 1)
+        return tamis__state_fail_damaged(frames, frame->offset, "has a time out of range", err);
+    if (!is_window && r->filter->size_hint != hint)
+        status = add_waiting(r, frames, err);
+    set_hint(r->filter, hint);
     return status;
 }
 
 static tamis_status apply(replay *r, const state_frames *frames, const state_frame *frame, tamis_error *err) {
+    const tamis_kind kind = r->filter->plan.kind;
     state_commit commit;
     switch (frame->type) {
     case STATE_KEYS:
-        return queue_keys(r, frames, frame, err);
+    case STATE_WINDOW_KEYS:
+        if (frame->type != tamis__state_keys_type(kind))
+            return tamis__state_fail_damaged(frames, frame->offset, "has keys of another kind of filter",
+                                             err);
+        return kind == TAMIS_KIND_WINDOW ? repeat_window_keys(r, frames, frame, err)
+                                         : queue_keys(r, frames, frame, err);
+    case STATE_TIME:
     case STATE_EXPECT:
-        return set_size_hint(r, frames, tamis__load64le(frame->payload), err);
+        return replay_hint(r, frames, frame, tamis__load64le(frame->payload), err);
     case STATE_COMMIT:
     case STATE_RESTATED:
         tamis__state_commit_read(frame, &commit);
         if (commit.keys != r->keys)
             return tamis__state_fail_damaged(frames, frame->offset, "has another number of keys than the log",
                                              err);
-        return set_size_hint(r, frames, commit.size_hint, err);
+        return replay_hint(r, frames, frame, commit.hint, err);
     default:
         return TAMIS_OK;
     }
@@ -282,7 +327,7 @@ static tamis_status replay_all(replay *r, tamis_error *err) {
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: has %" PRIu64 " keys, and its last commit says %" PRIu64 "; " STATE_REMEDY,
                            tamis__show(source->directory->path).text, r->keys, last->keys);
-    filter->size_hint = last->size_hint;
+    set_hint(filter, last->hint);
     filter->saturated = filter->saturated || last->flags & STATE_SATURATED;
     filter->full = (tamis_full)last->full;
     return TAMIS_OK;
@@ -332,7 +377,8 @@ static tamis_status read_frame(tamis_state *state, const state_frames *frames, c
                                uint64_t *keys, tamis_error *err) {
     switch (frame->type) {
     case STATE_KEYS:
-        *keys += frame->size / STATE_KEY;
+    case STATE_WINDOW_KEYS:
+        *keys += frame->size / tamis__state_key_size(frame->type);
         return TAMIS_OK;
     case STATE_NOTE:
         return tamis__state_note_add(&state->memory, &state->notes, frame->payload, frame->size, err);
@@ -396,6 +442,7 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     if (status == TAMIS_OK && state->concurrent)
         status = tamis__concurrent_enable(state->filter, err);
     state->keys = state->last.keys;
-    state->size_hint = state->last.size_hint;
+    if (status == TAMIS_OK)
+        tamis__state_set_hint(state);
     return status;
 }

@@ -31,7 +31,7 @@
 static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'S', 'T', '\r', '\n'};
 
 enum {
-    VERSION = 2, /* 1 is written if the plan has no target */
+    VERSION = 3, /* of a window; 2 is written if the plan has a target, else 1 */
     HEADER_SIZE = 32,
     SEGMENT_ROW = 48,
     FALSE_PRESENT_MAX = 1 << 16
@@ -187,7 +187,7 @@ static void code_snapshot(coder *c, state_snapshot *snapshot) {
     code64(c, &snapshot->bytes);
     code64(c, &snapshot->covers.number);
     code64(c, &snapshot->covers.keys);
-    code64(c, &snapshot->covers.size_hint);
+    code64(c, &snapshot->covers.hint);
     code64(c, &snapshot->covers.notes);
     code32(c, &snapshot->covers.flags);
     code32(c, &snapshot->covers.full);
@@ -223,9 +223,20 @@ static void code_segments(coder *c, state_manifest *manifest) {
         code_segment(c, &manifest->segments[i]);
 }
 
+static void code_window(coder *c, tamis_plan *plan) {
+    uint32_t refresh = plan->refresh;
+    code64(c, &plan->window);
+    code64(c, &plan->step);
+    code64(c, &plan->lateness);
+    code32(c, &refresh);
+    c->bad = c->bad || refresh > 1;
+    plan->refresh = refresh;
+}
+
 static void code_fields(coder *c, state_manifest *manifest) {
     uint32_t flags = manifest->allow_over_capacity | (uint32_t)manifest->frozen << 1 |
-                     (uint32_t)(manifest->plan.target > 0) << 2;
+                     (uint32_t)(manifest->plan.target > 0) << 2 |
+                     (uint32_t)(manifest->plan.kind == TAMIS_KIND_WINDOW) << 3;
     code64(c, &manifest->epoch);
     code64(c, &manifest->next);
     code_plan(c, &manifest->plan);
@@ -236,6 +247,8 @@ static void code_fields(coder *c, state_manifest *manifest) {
     manifest->frozen = flags & 2;
     if (flags & 4)
         code64(c, &manifest->plan.target);
+    if (flags & 8)
+        code_window(c, &manifest->plan);
     code_run(c, &manifest->metadata, TAMIS_STATE_METADATA_MAX + 1);
     code_snapshot(c, &manifest->snapshot);
     code_segments(c, manifest);
@@ -272,6 +285,11 @@ static uint64_t checksum_of(const uint8_t *bytes, size_t size) {
 
 /* ---- the file ---- */
 
+/* The lowest version that has all fields of the plan. */
+static uint32_t version_of(const tamis_plan *plan) {
+    return plan->kind == TAMIS_KIND_WINDOW ? VERSION : plan->target > 0 ? 2 : 1;
+}
+
 static tamis_status encode(const tamis_allocator *memory, const state_manifest *manifest,
                            const state_notes *notes, uint64_t note_count, state_bytes *out,
                            tamis_error *err) {
@@ -289,7 +307,7 @@ static tamis_status encode(const tamis_allocator *memory, const state_manifest *
             "state: its log has more than %d segments; free space, so that a snapshot can be made",
             (int)STATE_SEGMENTS_MAX);
     memcpy(out->data, magic, sizeof magic);
-    tamis__store32le(out->data + 8, manifest->plan.target > 0 ? VERSION : 1);
+    tamis__store32le(out->data + 8, version_of(&manifest->plan));
     tamis__store64le(out->data + 16, out->size);
     tamis__store64le(out->data + 24, checksum_of(out->data, out->size));
     return TAMIS_OK;

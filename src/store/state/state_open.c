@@ -249,6 +249,14 @@ static tamis_status check_plan(const tamis_state *state, const tamis_state_optio
     }
     if (status == TAMIS_OK)
         status = compare_number(name, "memory_limit", has->memory_limit, given_plan.memory_limit, err);
+    if (status == TAMIS_OK)
+        status = compare_number(name, "window", has->window, given_plan.window, err);
+    if (status == TAMIS_OK)
+        status = compare_number(name, "step", has->step, given_plan.step, err);
+    if (status == TAMIS_OK)
+        status = compare_number(name, "lateness", has->lateness, given_plan.lateness, err);
+    if (status == TAMIS_OK)
+        status = compare_number(name, "refresh", has->refresh, given_plan.refresh, err);
     if (status == TAMIS_OK && options->filter)
         status = check_filter_options(&state->manifest, options->filter, name, err);
     return status;
@@ -402,9 +410,6 @@ static tamis_status open_state(tamis_state **state, const char *path, const tami
     if (!state || !path)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: no directory, or no pointer for the state; give both");
-    if (options.plan && options.plan->kind == TAMIS_KIND_WINDOW)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "state: its log has no times, so it cannot have a window; plan another kind");
     if (to == TO_WRITE && options.read_only)
         to = TO_READ;
     const tamis_allocator memory = tamis__allocator_resolve(options.allocator);

@@ -64,8 +64,9 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
         return status;
     state->manifest.next++; /* never used again, even if this attempt fails */
     const state_segment *live = &next.segments[next.segment_count - 1];
-    status = tamis__state_log_create(&log, &state->directory, &state->memory, live, &state->last,
-                                     &state->checkpoint, err);
+    status = tamis__state_log_create(&log, &state->directory, &state->memory, live,
+                                     tamis__state_keys_type(next.plan.kind), &state->last, &state->checkpoint,
+                                     err);
     if (status != TAMIS_OK) {
         tamis__state_manifest_free(&state->memory, &next);
         return status;

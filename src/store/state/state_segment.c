@@ -62,6 +62,14 @@ uint64_t tamis__state_commit_check(const uint8_t *payload, size_t size, uint64_t
     return XXH3_64bits_withSeed(payload + 8, size - 8, seed ^ offset * UINT64_C(0x9e3779b97f4a7c15));
 }
 
+uint32_t tamis__state_keys_type(tamis_kind kind) {
+    return kind == TAMIS_KIND_WINDOW ? STATE_WINDOW_KEYS : STATE_KEYS;
+}
+
+size_t tamis__state_key_size(uint32_t keys_type) {
+    return keys_type == STATE_WINDOW_KEYS ? STATE_WINDOW_KEY : STATE_KEY;
+}
+
 /* Writes a frame of `size` bytes. Its payload is already in place. */
 static tamis_status write_frame(state_log *log, uint8_t *frame, uint32_t type, size_t size,
                                 tamis_error *err) {
@@ -81,18 +89,24 @@ static tamis_status write_keys(state_log *log, tamis_error *err) {
     log->keys = 0;
     if (keys == 0)
         return TAMIS_OK;
-    return write_frame(log, log->frame.data, STATE_KEYS, STATE_FRAME_HEADER + keys * STATE_KEY, err);
+    return write_frame(log, log->frame.data, log->keys_type,
+                       STATE_FRAME_HEADER + keys * tamis__state_key_size(log->keys_type), err);
 }
 
-tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, size_t count, tamis_error *err) {
+tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, const uint8_t *changes,
+                                   size_t count, tamis_error *err) {
+    const size_t key_size = tamis__state_key_size(log->keys_type);
     tamis_status status = TAMIS_OK;
     while (count > 0 && status == TAMIS_OK) {
         size_t chunk = STATE_KEYS_FRAME - log->keys < count ? STATE_KEYS_FRAME - log->keys : count;
-        uint8_t *to = log->frame.data + STATE_FRAME_HEADER + log->keys * STATE_KEY;
-        for (size_t i = 0; i < chunk; i++, to += STATE_KEY) {
+        uint8_t *to = log->frame.data + STATE_FRAME_HEADER + log->keys * key_size;
+        for (size_t i = 0; i < chunk; i++, to += key_size) {
             tamis__store64le(to, hashes[i].word[0]);
             tamis__store64le(to + 8, hashes[i].word[1]);
+            if (changes)
+                to[STATE_KEY] = changes[i];
         }
+        changes = changes ? changes + chunk : NULL;
         log->keys += chunk;
         hashes += chunk;
         count -= chunk;
@@ -126,7 +140,7 @@ static tamis_status write_commit(state_log *log, const tamis_allocator *memory, 
     uint8_t *to = payload.data;
     tamis__store64le(to + 8, commit->number);
     tamis__store64le(to + 16, commit->keys);
-    tamis__store64le(to + 24, commit->size_hint);
+    tamis__store64le(to + 24, commit->hint);
     tamis__store64le(to + 32, commit->notes);
     tamis__store32le(to + 40, commit->flags);
     tamis__store32le(to + 44, commit->full);
@@ -164,12 +178,14 @@ tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memo
 
 tamis_status tamis__state_log_create(state_log *log, const state_directory *directory,
                                      const tamis_allocator *memory, const state_segment *segment,
-                                     const state_commit *last, const state_bytes *checkpoint,
-                                     tamis_error *err) {
+                                     uint32_t keys_type, const state_commit *last,
+                                     const state_bytes *checkpoint, tamis_error *err) {
     uint8_t header[STATE_HEADER];
-    const size_t capacity = STATE_FRAME_HEADER + STATE_KEYS_FRAME * STATE_KEY;
-    *log =
-        (state_log){.fd = -1, .segment = *segment, .path = tamis__state_log_path(directory, segment->number)};
+    const size_t capacity = STATE_FRAME_HEADER + STATE_KEYS_FRAME * tamis__state_key_size(keys_type);
+    *log = (state_log){.fd = -1,
+                       .segment = *segment,
+                       .path = tamis__state_log_path(directory, segment->number),
+                       .keys_type = keys_type};
     if (!tamis__state_bytes_reserve(memory, &log->frame, capacity))
         return tamis__fail_nomem(err, log->path.text, capacity);
     tamis_status status = tamis__state_create(log->path.text, &log->fd, err); /* R1 */

@@ -15,6 +15,7 @@
 
 typedef struct tamis__filter_stats {
     uint64_t added, memory; /* keys in the filter; its size in bytes */
+    int64_t newest;         /* of a window: its newest time, -1 if it has no key; else -1 */
     bool saturated;
     tamis_full full;
 } tamis__filter_stats;
@@ -29,6 +30,14 @@ TAMIS_PRIVATE_API void tamis__state_stats_set(tamis_state *state, const tamis__f
 /* As tamis_state_commit, but the statistics, not the filter, must agree with the logged keys. */
 TAMIS_PRIVATE_API tamis_status tamis__state_commit(tamis_state *state, const void *checkpoint, size_t size,
                                                    tamis_error *err);
+
+/*
+ * Logs keys that a window has counted, in that order, with their changes (filter/window.h). newest[i] is the
+ * newest time of the window when it counted key i. The newest time of a commit is that of the statistics.
+ */
+TAMIS_PRIVATE_API tamis_status tamis__state_log_window(tamis_state *state, const tamis_hash *hashes,
+                                                       const int64_t *newest, const uint8_t *changes,
+                                                       size_t count, tamis_error *err);
 
 /* TAMIS_E_INVALID if the filter has keys that are not logged. TAMIS_E_UNSUPPORTED: opened with read_only.
  * If the state has failed, its error. */

@@ -8,6 +8,7 @@
  *     outputs    for both: form, flags, header, compression, tail (2), fingerprint (5), bytes of the path,
  *                the path
  *     command    bytes of the command, the command
+ *     late       with flag HAS_LATE: number of late records
  *
  * A fingerprint is device, inode, length, head, tail. Texts have no NUL.
  *
@@ -32,6 +33,7 @@ enum {
     FINISHED = 1,
     HAS_DATA = 2,
     CLOSED = 4,
+    HAS_LATE = 8,
     REGULAR = 1,
     COMPRESSED = 2,
     UNTERMINATED = 4,
@@ -154,7 +156,7 @@ static void put_fingerprint(byte_writer *i, const tamis__file_fingerprint *finge
 static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     const tamis_stream_stats *s = &a->stats;
     const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->has_data ? HAS_DATA : 0u) |
-                                    (a->closed ? CLOSED : 0u),
+                                    (a->closed ? CLOSED : 0u) | (s->late > 0 ? HAS_LATE : 0u),
                                 s->records,
                                 s->unique,
                                 s->duplicates,
@@ -193,6 +195,8 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
         put_text(i, a->outputs[n].path);
     }
     put_text(i, a->command);
+    if (s->late > 0)
+        put_number(i, s->late);
 }
 
 tamis_status tamis__checkpoint_encode(const tamis__checkpoint *checkpoint, unsigned char **bytes,
@@ -330,6 +334,8 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
     memcpy(checkpoint->form, form, sizeof form);
     checkpoint->input = input;
     const bool is_complete = read_inputs_and_outputs(&e, checkpoint);
+    if (flags & HAS_LATE)
+        checkpoint->stats.late = read_number(&e);
     if (is_complete && e.is_valid && e.left == 0)
         return TAMIS_OK;
     tamis__checkpoint_release(checkpoint);

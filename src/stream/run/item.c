@@ -89,6 +89,7 @@ void tamis__item_extract(tamis__item *item, const tamis_stream_service *service)
              *hashing = item->timed ? &item->hashing : NULL;
     uint64_t begun = tamis__clock_begin(extracting);
     *query = (tamis__query){.keys = NULL};
+    item->calls = 0;
     item->status = tamis__keys_extract(&item->keys, &item->batch, query, &item->end_status, &item->end_error,
                                        &item->err);
     tamis__clock_end(extracting, begun);
@@ -145,6 +146,7 @@ static tamis_status query_timed(tamis__item *item, const tamis_stream_service *s
     for (size_t pos = 0; pos < q->count;) {
         size_t done = 0;
         tamis_error refused = TAMIS_ERROR_INIT;
+        item->calls++;
         tamis_status status =
             service->query_times(service->context, item->hashes + pos, q->times ? q->times + pos : NULL,
                                  q->count - pos, q->answers + pos, &done, &refused);
@@ -174,6 +176,7 @@ static tamis_status query_whole(tamis__item *item, const tamis_stream_service *s
     tamis_status status;
     if (service->query_times)
         return query_timed(item, service);
+    item->calls = 1;
     if (item->hashes)
         status = service->query_hashes(service->context, q->keys, item->hashes, q->count, q->answers,
                                        &item->answered, &item->err);
@@ -204,8 +207,10 @@ size_t tamis__item_divide(tamis__item *item, const tamis_stream_service *service
         return 1;
     }
     item->parts = parts;
-    if (parts > 1)
+    if (parts > 1) {
+        item->calls = 1;
         report_source(item, service);
+    }
     return parts;
 }
 

@@ -43,6 +43,7 @@ typedef struct tamis__item {
     tamis__item_part *part;    /* array of max_parts, if that is more than 1 */
     uint32_t max_parts, parts; /* largest and present number of parts; 1: not divided */
     size_t answered;           /* keys of the query that are answered */
+    size_t calls;              /* calls of the service that the query took; all parts count as one */
     bool enough;               /* the service needs no more batches after this one */
     tamis_status
         end_status; /* error of a record after the query's keys, which ends the run (tamis__keys_extract) */

@@ -181,8 +181,8 @@ static tamis_status on_item_written(void *context, const tamis__item *item, tami
     resumable *c = context;
     tamis_status status = TAMIS_OK;
     advance_positions(c, item);
-    if (item->query.count > 0)
-        status = tamis__dedup_written(c->durable.session, err); /* W4 */
+    if (item->calls > 0)
+        status = tamis__dedup_written(c->durable.session, item->calls, err); /* W4 */
     return status == TAMIS_OK && item->end_status == TAMIS_OK && commit_is_due(c) ? commit_written(c, err)
                                                                                   : status;
 }

@@ -3,7 +3,7 @@
 for options in '--step 1h' '--time field:1' '--refresh' '--window 1h --late drop' '--window 1h --ahead 5s' \
     '--window 1h --lateness 5s' '--window 0' '--window 1x' '--window 60000d' '--window 1h --step 2h' \
     '--window 24h --step 10s --time field:1' '--window 1h --step 1m --time field:1 --lateness 5m' \
-    '--window 1h --state st' '--window 1h --kind blocked' '--window 1h --exact' '--window 1h --type int64' \
+    '--window 1h --kind blocked' '--window 1h --exact' '--window 1h --type int64' \
     '--window 1h --time nothing' '--window 1h --fpr 1e-20'; do
     # shellcheck disable=SC2086
     tamis dedup $options - < /dev/null

@@ -203,6 +203,7 @@ tamis_status dedup_window_check(const tamis_filter *filter, const char *path, co
     } times[] = {{"window", options->window, plan->window},
                  {"step", options->step, plan->step},
                  {"lateness", options->lateness, plan->lateness}};
+    const char *what = config->state ? "state" : "file";
     char its[CLI_TEXT_NUMBER];
 
     if (plan->kind != TAMIS_KIND_WINDOW)
@@ -212,11 +213,11 @@ tamis_status dedup_window_check(const tamis_filter *filter, const char *path, co
                         cli_text_time(its, sizeof its, plan->window), its);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (times[i].given && times[i].given != times[i].its)
-            return cli_fail(err, "%.200s: its %s is %s; give --%s %s, or name another file", path,
+            return cli_fail(err, "%.200s: its %s is %s; give --%s %s, or name another %s", path,
                             times[i].option, cli_text_time(its, sizeof its, times[i].its), times[i].option,
-                            its);
+                            its, what);
     if (options->refresh != plan->refresh)
-        return cli_fail(err, "%.200s: was made %s --refresh; %s, or name another file", path,
-                        plan->refresh ? "with" : "without", plan->refresh ? "give it" : "leave it out");
+        return cli_fail(err, "%.200s: was made %s --refresh; %s, or name another %s", path,
+                        plan->refresh ? "with" : "without", plan->refresh ? "give it" : "leave it out", what);
     return TAMIS_OK;
 }

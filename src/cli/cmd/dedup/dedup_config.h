@@ -60,7 +60,7 @@ typedef struct dedup_config {
  * The caller releases config->stream in both cases. */
 tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);
 
-/* Refuses a --filter file whose window differs from the options, or that has none. */
+/* Refuses a --filter file, or a --state, whose window differs from the options, or that has none. */
 tamis_status dedup_window_check(const tamis_filter *filter, const char *path, const dedup_config *config,
                                 tamis_error *err);
 

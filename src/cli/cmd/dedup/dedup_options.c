@@ -228,7 +228,6 @@ const cli_conflict dedup_conflicts[] = {
     {DEDUP_COUNT, CLI_OPT_OUTPUT, "no records are written"},
     {DEDUP_MARK, DEDUP_DUPLICATES, "all records are written to one output"},
     {DEDUP_STATE, DEDUP_FILTER, "a state has a filter of its own"},
-    {DEDUP_WINDOW, DEDUP_STATE, "a state does not keep times"},
     {DEDUP_WINDOW, CLI_OPT_KIND, "a window is a kind of its own"},
     {DEDUP_WINDOW, CLI_OPT_EXACT, "a window keeps fingerprints"},
     {DEDUP_WINDOW, CLI_OPT_TYPE, "a window takes keys as they are"},

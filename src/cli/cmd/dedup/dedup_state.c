@@ -30,7 +30,7 @@
 
 /* Options that define the keys. */
 static const int key_options[] = {
-    CLI_OPT_KEY, CLI_OPT_DELIMITER, CLI_OPT_TRIM, CLI_OPT_IGNORE_CASE, CLI_OPT_TYPE, CLI_OPT_HEX,
+    CLI_OPT_KEY, CLI_OPT_DELIMITER, CLI_OPT_TRIM, CLI_OPT_IGNORE_CASE, CLI_OPT_TYPE, CLI_OPT_HEX, DEDUP_TIME,
 };
 
 static bool append(char *to, size_t capacity, size_t *used, const char *name, const char *text) {
@@ -216,7 +216,8 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
         return err->status;
     if (cli_same_check(tamis_state_filter(*state), config->state, &config->filter, remarks, err) != TAMIS_OK)
         return err->status;
-    return check_keys(*state, config, keys, err);
+    status = dedup_window_check(tamis_state_filter(*state), config->state, config, err);
+    return status == TAMIS_OK ? check_keys(*state, config, keys, err) : status;
 }
 
 /* Parses one limit: a time if it ends in a unit of time, else a size. False: it is malformed, 0, too long, or
