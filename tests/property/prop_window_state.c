@@ -19,6 +19,7 @@
 
 #include "property/filter_model.h"
 #include "service/dedup/dedup_commits.h"
+#include "store/state/state_int.h"
 #include "support/scratch.h"
 #include "support/states.h"
 
@@ -238,6 +239,45 @@ static void a_session_gap_and_a_window_of_half_an_hour(void **unused) {
     compare(window_options(1800 * 1000, 0, 0, false), 20000, 100, batches);
 }
 
+/* Thirty simulated days, with a commit every hour. Once a window is full, neither memory nor disk grow. */
+static void memory_and_disk_stay_constant(void **unused) {
+    enum { DAYS = 30, HOURS = 24, BATCHES = 2 };
+    const int64_t hour = 3600 * 1000;
+    walk *w = calloc(1, sizeof *w);
+    uint64_t memory_after_two_days = 0, disk = 0, disk_after_two_days = 0, number = seed;
+    const tamis_plan_options options = window_options((uint64_t)(24 * hour), (uint64_t)hour, 0, false);
+    (void)unused;
+    assert_non_null(w);
+    *w = (walk){.plan = TAMIS_PLAN_INIT};
+    assert_ok(tamis_plan_make(&w->plan, &options, &err));
+    open_kept(w);
+    w->state->snapshot_at = 100000;
+    for (int64_t i = 0; i < DAYS * HOURS * BATCHES; i++) {
+        window_batch *b = &w->batches[0];
+        for (b->count = 0; b->count < BATCH_MAX; b->count++, number++) {
+            b->times[b->count] = i * hour / BATCHES;
+            assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_state_filter(w->state)),
+                                      &(tamis_key){&number, sizeof number}, 1, &b->hashes[b->count], &err));
+        }
+        assert_ok(tamis_dedup_add_timed(w->kept, b->hashes, b->times, b->count, b->answers, NULL, &err));
+        assert_ok(tamis_dedup_commit(w->kept, "hour", 4, &err));
+        if (i % (HOURS * BATCHES) == 0)
+            assert_ok(tamis_state_snapshot(w->state, 100000, &err));
+        const tamis_state_info info = states_info(w->state);
+        disk = info.log_bytes + info.snapshot_bytes > disk ? info.log_bytes + info.snapshot_bytes : disk;
+        if (i == 2 * HOURS * BATCHES) {
+            memory_after_two_days = tamis_state_filter(w->state)->tally.memory;
+            disk_after_two_days = disk;
+        }
+    }
+    assert_int_equal(tamis_state_filter(w->state)->tally.memory, memory_after_two_days);
+    assert_true(disk <= 2 * disk_after_two_days);
+    tamis_dedup_close(w->kept);
+    tamis_state_close(w->state);
+    scratch_clear();
+    free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(answers_are_those_of_a_window_in_memory, states_set_up,
@@ -246,6 +286,7 @@ int main(void) {
                                         states_tear_down),
         cmocka_unit_test_setup_teardown(a_session_gap_and_a_window_of_half_an_hour, states_set_up,
                                         states_tear_down),
+        cmocka_unit_test_setup_teardown(memory_and_disk_stay_constant, states_set_up, states_tear_down),
     };
     seed = model_seed(24);
     return cmocka_run_group_tests(tests, NULL, NULL);
