@@ -97,6 +97,26 @@ static void assert_checkpoint(const tamis_state *state, const char *checkpoint) 
     assert_memory_equal(bytes, checkpoint, size);
 }
 
+/* A run may begin with records without a key, and commit them while a thread already queries later ones. */
+static void a_commit_before_the_first_written_key(void **state) {
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        open_session o = open_it(0);
+        assert_int_equal(query(o.session, 0, 100), 100);
+        assert_ok(tamis__state_commit(o.state, "none", 4, &err));
+        if (again) {
+            assert_ok(tamis_dedup_abort(o.session, &err));
+            assert_int_equal(query(o.session, 0, 100), 100);
+            assert_ok(tamis__state_commit(o.state, "none", 4, &err));
+        }
+        close_it(&o);
+        o = open_it(0);
+        assert_checkpoint(o.state, "none");
+        assert_int_equal(query(o.session, 0, 100), 100);
+        close_it(&o);
+    }
+}
+
 static void committed_keys_are_known(void **state) {
     (void)state;
     open_session o = open_it(0);
@@ -412,6 +432,7 @@ static void without_a_state_nothing_is_committed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_commit_before_the_first_written_key, set_up, tear_down),
         cmocka_unit_test_setup_teardown(committed_keys_are_known, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_abort_leaves_no_trace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_commit_has_what_is_written, set_up, tear_down),

@@ -88,6 +88,14 @@ static tamis_status check_scheme(const tamis_filter *filter, tamis_error *err) {
                        tamis_scheme_name(scheme), bits);
 }
 
+/* Sets the statistics of the state before any batch: a run may commit records without keys while another thread
+ * already queries later ones. */
+static void set_first_stats(const tamis_dedup *session) {
+    const tamis__filter_stats stats = tamis__filter_stats_get(session->filter);
+    if (session->log.state && !session->is_concurrent)
+        tamis__state_stats_set(session->log.state, &stats);
+}
+
 tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const tamis_dedup_options *options,
                               tamis_error *err) {
     TAMIS__NEED(session, err);
@@ -129,6 +137,7 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     if (made->is_concurrent && checked.state)
         tamis__dedup_log_listen(&made->log, filter);
     made->added_before = filter->added;
+    set_first_stats(made);
     *session = made;
     return TAMIS_OK;
 }
@@ -599,6 +608,8 @@ tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
         tamis__dedup_log_listen(&session->log, session->filter);
     if (status == TAMIS_OK)
         session->added_before = session->filter->added - session->counts.absent - session->renewed;
+    if (status == TAMIS_OK)
+        set_first_stats(session);
     return status;
 }
 
