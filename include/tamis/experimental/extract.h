@@ -63,7 +63,13 @@ typedef struct tamis_extractor_options {
     /* NULL, or one more part in the same forms, which has the time of the record and does not belong to the
      * key; see tamis_time_parse */
     const char *time;
+    /* NULL, or two more parts that do not belong to the key: where the record came from, such as a partition of
+     * a broker, and its number there, such as an offset. Both or neither. */
+    const char *source;
+    const char *position;
 } tamis_extractor_options;
+
+#define TAMIS_SOURCE_MAX 255 /* bytes of a source */
 
 #define TAMIS_EXTRACTOR_OPTIONS_INIT TAMIS__INIT(tamis_extractor_options, TAMIS__FIELD(delimiter, -1))
 
@@ -107,13 +113,19 @@ typedef struct tamis_extraction {
     const char *why; /* for MALFORMED: the reason, such as "a string is not closed" (static) */
     size_t pos;      /* for MALFORMED: the byte in the record, from 0; its size for the end */
     int64_t time;    /* for FOUND, with options.time: milliseconds since 1970-01-01 UTC */
+    /* For FOUND and MISSING, with options.source: the source, which points to where a key would, and the
+     * position, below 2^63 */
+    tamis_key source;
+    uint64_t position;
 } tamis_extraction;
 
 /*
  * Finds the keys of `count` records without their terminators. The time is linear in their bytes; for regex
  * it is that of the expression. A record that exceeds a matching limit counts as malformed.
  *
- * With options.time, a record that has a key but no time, or a text there that is no time, is malformed.
+ * With options.time, a record that has a key but no time, or a text there that is no time, is malformed. With
+ * options.source, so is a record without source or position, with a source that is longer than
+ * TAMIS_SOURCE_MAX or has a line feed or NUL, or with a position that is not digits alone.
  *
  * TAMIS_E_NOMEM; TAMIS_E_INVALID: a header is required but was not given.
  */
@@ -122,6 +134,8 @@ TAMIS_API tamis_status tamis_extractor_extract(tamis_extractor *extractor, const
 
 /* True if the extractor finds the time of a record too (options.time). */
 TAMIS_API bool tamis_extractor_has_time(const tamis_extractor *extractor);
+/* True if the extractor finds source and position of a record too (options.source, options.position). */
+TAMIS_API bool tamis_extractor_has_position(const tamis_extractor *extractor);
 
 /*
  * Reads a time: *ms becomes milliseconds since 1970-01-01 UTC. Digits beyond milliseconds are dropped.

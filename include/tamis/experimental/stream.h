@@ -103,7 +103,8 @@ TAMIS_API void tamis_stream_service_dedup(tamis_stream_service *service, tamis_d
 /* Statistics of a run, during or after it. */
 typedef struct tamis_stream_stats {
     uint32_t struct_size;
-    uint64_t records;    /* answered, or skipped for lack of a key: the sum of the next five and of `late` */
+    /* answered or skipped: the sum of the next five, of `late` and of `redelivered` */
+    uint64_t records;
     uint64_t unique;     /* absent keys: written to the output, if there is one */
     uint64_t duplicates; /* present keys: written to the duplicates, if there is such an output */
     uint64_t unknown;    /* not answered because the filter was full: written to the output */
@@ -124,7 +125,8 @@ typedef struct tamis_stream_stats {
      * output failed, records in its buffer do not count. The number is exact for an uncompressed output of
      * lines that all have keys, otherwise a lower bound. The reader of a pipe may not have read them all. */
     uint64_t printed;
-    uint64_t late; /* too old for the window: written to the output or dropped, see options.late */
+    uint64_t late;        /* too old for the window: written to the output or dropped, see options.late */
+    uint64_t redelivered; /* delivered before: dropped, see "Positions" below */
 } tamis_stream_stats;
 
 #define TAMIS_STREAM_STATS_INIT TAMIS__INIT(tamis_stream_stats, )
@@ -230,7 +232,11 @@ typedef struct tamis_stream_commits {
      * is true, the message names bytes or records that would be missing from the outputs without anyone
      * noticing: never hide it. */
     void (*remark)(void *context, const char *message, bool loss);
-    void *callback_context; /* context of `on_start` and `remark` */
+    void *callback_context; /* context of these functions */
+    /* NULL, or called after a commit for each source of which records were committed: up to this position
+     * they are safe, and the consumer may acknowledge them. Called for all sources before any record is read.
+     * An error ends the run. */
+    tamis_status (*on_position)(void *context, tamis_key source, uint64_t position, tamis_error *err);
 } tamis_stream_commits;
 
 #define TAMIS_STREAM_COMMITS_INIT TAMIS__INIT(tamis_stream_commits, )
@@ -314,6 +320,21 @@ typedef struct tamis_stream_options {
  *   record. A record without a terminator waits for it, unless its file ends there. Inputs that are not
  *   regular files end as usual.
  * - Waiting: a batch ends when input would block, so a record leaves as soon as it has arrived.
+ */
+
+/*
+ * Positions, for runs with options.commits whose extractor finds source and position of a record
+ * (tamis_extractor_options.source).
+ *
+ * - A record whose position is at most that of an earlier record of its source was delivered again. It is
+ *   dropped, and counted as redelivered.
+ * - Positions are part of each commit. After a restart, the records behind the last commit are new again.
+ * - commits.on_position says which positions are safe. An input that is not a regular file counts as one that
+ *   can be read again (commits.exactly_once), because whoever feeds it can deliver its records again.
+ * - TAMIS_E_CHANGED: the source was created again: the first or the last position of a source has another key, or
+ *   a position is below the first one. TAMIS_E_RANGE: more than 2048 sources.
+ *
+ * docs/DURABILITY.md has the protocol.
  */
 
 /*

@@ -32,12 +32,15 @@ static bool has_fields(const char *part) {
 
 static tamis_status read_delimiter(cli_extract *extract, const cli_value *given, int terminator, bool fields,
                                    tamis_error *err) {
+    const char *const others[] = {extract->options.time, extract->options.source, extract->options.position};
+
     extract->delimiter = -1;
     if (!given->given)
         return TAMIS_OK;
     for (size_t i = 0; i < extract->options.part_count; i++)
         fields = fields || has_fields(extract->options.parts[i]);
-    fields = fields || (extract->options.time && has_fields(extract->options.time));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        fields = fields || (others[i] && has_fields(others[i]));
     if (!fields)
         return cli_fail(err,
                         "--delimiter: nothing takes fields of a record; leave it out, or give --key field:N");
@@ -51,8 +54,9 @@ static tamis_status read_delimiter(cli_extract *extract, const cli_value *given,
     return TAMIS_OK;
 }
 
-tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values, const char *time,
-                                   int terminator, bool fields, tamis_error *err) {
+tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values,
+                                   const cli_extract_others *others, int terminator, bool fields,
+                                   tamis_error *err) {
     tamis_extractor_options *options = &extract->options;
 
     memset(extract, 0, sizeof *extract);
@@ -61,12 +65,14 @@ tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values
     options->part_count = values[CLI_OPT_KEY].count;
     options->trim = values[CLI_OPT_TRIM].given;
     options->ignore_case = values[CLI_OPT_IGNORE_CASE].given;
-    options->time = time;
+    options->time = others->time;
+    options->source = others->source;
+    options->position = others->position;
     extract->has_parts = options->part_count > 0;
     if (read_delimiter(extract, &values[CLI_OPT_DELIMITER], terminator, fields, err) != TAMIS_OK)
         return err->status;
     options->delimiter = extract->delimiter;
-    if (!extract->has_parts && !options->trim && !options->ignore_case && !time)
+    if (!extract->has_parts && !options->trim && !options->ignore_case && !options->time && !options->source)
         return TAMIS_OK;
     if (tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK)
         return TAMIS_OK;
@@ -102,7 +108,7 @@ tamis_status cli_extract_whole(tamis_extractor **extractor, const cli_extract *e
     *extractor = NULL;
     options.parts = NULL;
     options.part_count = 0;
-    options.time = NULL;
+    options.time = options.source = options.position = NULL;
     options.delimiter = -1;
     if (!options.trim && !options.ignore_case)
         return TAMIS_OK;

@@ -183,10 +183,10 @@ tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *gi
     stream->malformed = malformed[values[CLI_OPT_ON_ERROR].number];
     if (given->reports)
         configure_report(stream, values, given->prints);
-    if (check_policies(values, given->time, err) != TAMIS_OK ||
+    if (check_policies(values, given->others.time || given->others.source, err) != TAMIS_OK ||
         configure_inputs(stream, given, err) != TAMIS_OK ||
         configure_compression(stream, given, err) != TAMIS_OK ||
-        cli_extract_configure(&stream->extract, values, given->time, stream->terminator, given->fields,
+        cli_extract_configure(&stream->extract, values, &given->others, stream->terminator, given->fields,
                               err) != TAMIS_OK)
         return err->status;
     if (cli_key_configure(&stream->form, &values[CLI_OPT_TYPE], &values[CLI_OPT_HEX], err) != TAMIS_OK)

@@ -39,10 +39,10 @@ typedef struct cli_stream_given {
     const cli_value *values;
     char **inputs;
     size_t input_count;
-    bool threads;     /* true: several threads unless --threads says otherwise; false: one */
-    bool reports;     /* true: the command prints a summary, remarks and progress */
-    bool prints;      /* true: records go to standard output */
-    const char *time; /* part that has the time of a record; NULL: none */
+    bool threads;              /* true: several threads unless --threads says otherwise; false: one */
+    bool reports;              /* true: the command prints a summary, remarks and progress */
+    bool prints;               /* true: records go to standard output */
+    cli_extract_others others; /* parts of a record that do not belong to its key */
     bool fields; /* true: fields are also used outside of keys, so --delimiter is allowed without --key */
 } cli_stream_given;
 

@@ -130,6 +130,8 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
                     stats->records);
     if (stats->late > 0)
         print_share(out, "late", stats->late, stats->records);
+    if (stats->redelivered > 0)
+        print_share(out, "redelivered", stats->redelivered, stats->records);
     if (stats->missing > 0)
         print_share(out, "missing", stats->missing, stats->records);
     if (stats->malformed > 0)
@@ -212,6 +214,8 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
         cli_json_count(object, "unknown", stats->unknown);
     if (summary->drops)
         cli_json_count(object, "late", stats->late);
+    if (summary->result)
+        cli_json_count(object, "redelivered", stats->redelivered);
     cli_json_count(object, "missing", stats->missing);
     cli_json_count(object, "malformed", stats->malformed);
     cli_json_count(object, "bytes_in", stats->bytes_in);

@@ -9,6 +9,8 @@
  *                the path
  *     command    bytes of the command, the command
  *     late       with flag HAS_LATE: number of late records
+ *     positions  with flag HAS_POSITIONS: redelivered records, number of sources, and for each: bytes of its name, its name, first
+ *                position, hash of the key there, last position, hash of the key there
  *
  * A fingerprint is device, inode, length, head, tail. Texts have no NUL.
  *
@@ -34,6 +36,7 @@ enum {
     HAS_DATA = 2,
     CLOSED = 4,
     HAS_LATE = 8,
+    HAS_POSITIONS = 16,
     REGULAR = 1,
     COMPRESSED = 2,
     UNTERMINATED = 4,
@@ -47,6 +50,7 @@ enum {
 tamis_status tamis__checkpoint_init(tamis__checkpoint *checkpoint, size_t inputs,
                                     const tamis_allocator *memory, tamis_error *err) {
     checkpoint->memory = *memory;
+    checkpoint->positions.memory = *memory;
     checkpoint->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     checkpoint->inputs =
         tamis__alloc(memory, (inputs ? inputs : 1) * sizeof *checkpoint->inputs, TAMIS__LINE);
@@ -83,6 +87,7 @@ void tamis__checkpoint_release(tamis__checkpoint *checkpoint) {
     for (int i = 0; checkpoint->inputs && i < 2; i++)
         free_text(checkpoint, checkpoint->outputs[i].path);
     free_text(checkpoint, checkpoint->command);
+    tamis__positions_release(&checkpoint->positions);
     if (checkpoint->inputs)
         tamis__free(&checkpoint->memory, checkpoint->inputs,
                     (count ? count : 1) * sizeof *checkpoint->inputs);
@@ -153,10 +158,29 @@ static void put_fingerprint(byte_writer *i, const tamis__file_fingerprint *finge
         put_number(i, fields[n]);
 }
 
+/* Only written records are committed. */
+static void put_positions(byte_writer *i, const tamis__positions *positions) {
+    uint64_t written = 0;
+    for (size_t n = 0; n < positions->written_count; n++)
+        written += positions->sources[n].is_written;
+    put_number(i, written);
+    for (const tamis__source *s = positions->sources; s < positions->sources + positions->written_count;
+         s++) {
+        if (!s->is_written)
+            continue;
+        put_text(i, s->name);
+        put_number(i, s->first.position);
+        put_number(i, s->first.key);
+        put_number(i, s->written.position);
+        put_number(i, s->written.key);
+    }
+}
+
 static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     const tamis_stream_stats *s = &a->stats;
     const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->has_data ? HAS_DATA : 0u) |
-                                    (a->closed ? CLOSED : 0u) | (s->late > 0 ? HAS_LATE : 0u),
+                                    (a->closed ? CLOSED : 0u) | (s->late > 0 ? HAS_LATE : 0u) |
+                                    (a->positions.written_count > 0 ? HAS_POSITIONS : 0u),
                                 s->records,
                                 s->unique,
                                 s->duplicates,
@@ -197,6 +221,10 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     put_text(i, a->command);
     if (s->late > 0)
         put_number(i, s->late);
+    if (a->positions.written_count > 0) {
+        put_number(i, s->redelivered);
+        put_positions(i, &a->positions);
+    }
 }
 
 tamis_status tamis__checkpoint_encode(const tamis__checkpoint *checkpoint, unsigned char **bytes,
@@ -270,6 +298,28 @@ static tamis_status fail_format(tamis_error *err) {
                        "state: a commit was not made by this program; use the program that made it");
 }
 
+/* False if memory ran out, or the bytes are not positions (is_valid is false then). */
+static bool read_positions(byte_reader *e, tamis__checkpoint *a) {
+    const uint64_t count = read_number(e);
+    e->is_valid = e->is_valid && count <= TAMIS__SOURCES_MAX;
+    for (uint64_t n = 0; n < count && e->is_valid; n++) {
+        char *name = read_text(e, &a->memory);
+        if (!name)
+            return false;
+        tamis__known_position first, written;
+        first.position = read_number(e);
+        first.key = read_number(e);
+        written.position = read_number(e);
+        written.key = read_number(e);
+        const tamis_status status =
+            tamis__positions_add(&a->positions, (tamis_key){name, strlen(name)}, &first, &written, NULL);
+        tamis__free(&a->memory, name, strlen(name) + 1);
+        if (status != TAMIS_OK)
+            return false;
+    }
+    return e->is_valid;
+}
+
 static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
     for (size_t n = 0; n < a->input_count; n++) {
         tamis__checkpoint_input *in = &a->inputs[n];
@@ -333,9 +383,13 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
     checkpoint->stats = s;
     memcpy(checkpoint->form, form, sizeof form);
     checkpoint->input = input;
-    const bool is_complete = read_inputs_and_outputs(&e, checkpoint);
+    bool is_complete = read_inputs_and_outputs(&e, checkpoint);
     if (flags & HAS_LATE)
         checkpoint->stats.late = read_number(&e);
+    if (is_complete && flags & HAS_POSITIONS) {
+        checkpoint->stats.redelivered = read_number(&e);
+        is_complete = read_positions(&e, checkpoint);
+    }
     if (is_complete && e.is_valid && e.left == 0)
         return TAMIS_OK;
     tamis__checkpoint_release(checkpoint);

@@ -88,7 +88,7 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
     if (status != TAMIS_OK)
         return status;
     in->regular = d->input >= 0;
-    if (!in->regular && !d->result.inexact)
+    if (!in->regular && !d->live.positioned && !d->result.inexact)
         d->result.inexact = tamis__input_name(d->names[i]);
     if (!in->regular)
         return TAMIS_OK;
@@ -170,11 +170,31 @@ static tamis_status check_options(const tamis__durable *d, const tamis_stream_op
     return TAMIS_OK;
 }
 
+/* Takes the positions from the last commit, whichever run made it: they belong to the state. */
+static tamis_status load_positions(tamis__durable *d, tamis_error *err) {
+    tamis__checkpoint last = {.inputs = NULL};
+    const void *bytes;
+    size_t size;
+    tamis_state_committed(tamis__dedup_state(d->session), &bytes, &size);
+    if (size == 0)
+        return TAMIS_OK;
+    const tamis_status status = tamis__checkpoint_decode(&last, bytes, size, &d->memory, err);
+    if (status != TAMIS_OK)
+        return status;
+    d->live.positions = last.positions;
+    last.positions = (tamis__positions){.memory = d->memory};
+    tamis__checkpoint_release(&last);
+    return TAMIS_OK;
+}
+
 static tamis_status describe_run(tamis__durable *d, const tamis_stream_options *options,
                                  const int *compressions, tamis_error *err) {
     tamis_status status = check_options(d, options, err);
+    d->live.positioned = options->extractor && tamis_extractor_has_position(options->extractor);
     if (status == TAMIS_OK)
         status = find_inputs_and_outputs(d, options->input_count ? options->input_count : 1, err);
+    if (status == TAMIS_OK)
+        status = load_positions(d, err);
     if (status == TAMIS_OK)
         set_form(d, options, compressions);
     return status;
@@ -380,6 +400,27 @@ static tamis_status open_outputs(tamis__durable *d, const tamis__history *h, tam
     return status;
 }
 
+/* Makes a checkpoint a note, without its positions: those of the state are in its last commit. */
+static tamis_status add_note(const tamis__durable *d, const void *bytes, size_t size, tamis_error *err) {
+    tamis_state *state = tamis__dedup_state(d->session);
+    tamis__checkpoint checkpoint = {.inputs = NULL};
+    unsigned char *without;
+    /* Another program may have made the commit. */
+    if (tamis__checkpoint_decode(&checkpoint, bytes, size, &d->memory, NULL) != TAMIS_OK ||
+        checkpoint.positions.written_count == 0) {
+        tamis__checkpoint_release(&checkpoint);
+        return tamis_state_note(state, bytes, size, err);
+    }
+    tamis__positions_release(&checkpoint.positions);
+    tamis_status status = tamis__checkpoint_encode(&checkpoint, &without, &size, err);
+    tamis__checkpoint_release(&checkpoint);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis_state_note(state, without, size, err);
+    tamis__free(&d->memory, without, size);
+    return status;
+}
+
 /* B6: keeps the checkpoint of the last commit as a note if it is of another run, which may be repeated
  * later. Also keeps the checkpoints of unfinished runs that end when this one begins. */
 static tamis_status note_other_runs(const tamis__durable *d, const tamis__history *h, tamis_error *err) {
@@ -389,13 +430,13 @@ static tamis_status note_other_runs(const tamis__durable *d, const tamis__histor
     size_t size;
     bool kept = h->last;
     for (const tamis__closed_run *left = h->closed_runs; left && status == TAMIS_OK; left = left->next) {
-        status = tamis_state_note(state, left->bytes, left->size, err);
+        status = add_note(d, left->bytes, left->size, err);
         kept = kept || left->last;
     }
     tamis_state_committed(state, &checkpoint, &size);
     if (status != TAMIS_OK || kept || size == 0)
         return status;
-    return tamis_state_note(state, checkpoint, size, err);
+    return add_note(d, checkpoint, size, err);
 }
 
 static tamis_status commit_start(tamis__durable *d, const tamis__history *h, tamis_error *err) {
@@ -597,6 +638,21 @@ static tamis_status fingerprint_inputs(tamis__durable *d, tamis_error *err) {
             status = open_input(d, i, err);
         if (status == TAMIS_OK)
             status = fingerprint_input(d, i, d->input, err);
+    }
+    return status;
+}
+
+tamis_status tamis__durable_report_positions(tamis__durable *d, tamis_error *err) {
+    tamis__positions *positions = &d->live.positions;
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < positions->written_count && d->commits->on_position && status == TAMIS_OK; i++) {
+        tamis__source *source = &positions->sources[i];
+        if (!source->is_unreported)
+            continue;
+        status =
+            d->commits->on_position(d->commits->callback_context, (tamis_key){source->name, source->size},
+                                    source->written.position, err);
+        source->is_unreported = status != TAMIS_OK;
     }
     return status;
 }

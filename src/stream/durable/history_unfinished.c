@@ -96,14 +96,15 @@ static void describe_rest(char *to, size_t capacity, const total_rest *total) {
 }
 
 /* Says what is unread of the first pipe of an unfinished run, when another run begins. "": nothing. */
-static void describe_pipe(const tamis__checkpoint *checkpoint, char remark_text[500]) {
+static void describe_pipe(const tamis__search *s, const tamis__checkpoint *checkpoint,
+                          char remark_text[500]) {
     char from[60] = "its beginning";
     size_t i = (size_t)checkpoint->input;
     while (i < checkpoint->input_count && checkpoint->inputs[i].regular)
         i++;
     remark_text[0] = '\0';
-    if (i == checkpoint->input_count)
-        return;
+    if (i == checkpoint->input_count || (s->run->positioned && checkpoint->positions.written_count > 0))
+        return; /* the consumer delivers what is missing */
     if (checkpoint->inputs[i].position.offset > 0)
         snprintf(from, sizeof from, "byte %" PRIu64 " on", checkpoint->inputs[i].position.offset);
     snprintf(remark_text, 500, "%.180s: an earlier run to it did not finish; feed %.180s again from %s",
@@ -334,7 +335,7 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
     if (status != TAMIS_OK)
         return status;
     if (only_pipes || (covered && (to_same || s->reread))) {
-        describe_pipe(checkpoint, remark_text);
+        describe_pipe(s, checkpoint, remark_text);
         return close_run(s, checkpoint, last, remark_text, err);
     }
     if (!s->abandon)

@@ -38,21 +38,34 @@ static bool alloc_arrays(tamis_extractor *x) {
     return x->parts && x->pointers && x->columns && x->texts;
 }
 
-/* Parses the parts. `texts` gets a copy of each text, and beside it space for a name in that text. */
-static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, const char *time,
-                                tamis_error *err) {
+/* The text of part `i`, and its role. */
+static const char *text_of_part(const tamis_extractor *x, const char *const *texts,
+                                const char *const others[TAMIS__ROLES], size_t i,
+                                tamis__key_part_role *role) {
+    *role = TAMIS__ROLE_KEY;
+    if (i < x->key_part_count)
+        return texts[i];
+    while (x->part_of[*role] != i)
+        ++*role;
+    return others[*role];
+}
+
+/* Parses the parts: those of the key from `texts`, the others from `others`, by role. x->texts gets a copy of
+ * each text, and beside it space for a name in that text. */
+static tamis_status parse_parts(tamis_extractor *x, const char *const *texts,
+                                const char *const others[TAMIS__ROLES], tamis_error *err) {
+    tamis__key_part_role role;
     for (size_t i = 0; i < x->part_count; i++)
-        x->texts_size += 2 * (strlen(i < x->key_part_count ? texts[i] : time) + 1);
+        x->texts_size += 2 * (strlen(text_of_part(x, texts, others, i, &role)) + 1);
     if (!alloc_arrays(x))
         return tamis__extract_fail_memory(err);
     char *buffer = x->texts;
     for (size_t i = 0; i < x->part_count; i++) {
         tamis__wanted_part *p = &x->parts[i];
-        const char *text = i < x->key_part_count ? texts[i] : time;
+        const char *text = text_of_part(x, texts, others, i, &role);
         const size_t size = strlen(text) + 1;
         memcpy(buffer, text, size);
-        tamis_status status =
-            tamis__key_part_parse(&p->spec, buffer, i >= x->key_part_count, buffer + size, err);
+        tamis_status status = tamis__key_part_parse(&p->spec, buffer, role, buffer + size, err);
         if (status != TAMIS_OK)
             return status;
         buffer += 2 * size;
@@ -60,6 +73,8 @@ static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, co
             x->pointers[x->pointer_count++] = p->spec.rest;
         if (p->spec.kind == TAMIS__KEY_PART_CSV)
             x->columns[x->column_count++] = p->spec.from;
+        if (p->spec.kind == TAMIS__KEY_PART_FIELD && p->spec.from > x->last_field)
+            x->last_field = p->spec.from;
         x->wants_header = x->wants_header || p->spec.name.data;
     }
     return TAMIS_OK;
@@ -118,7 +133,7 @@ static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
         if (status != TAMIS_OK)
             return status;
         p->count = p->regex ? tamis__regex_values(p->regex) : 1;
-        if (p == x->parts + x->key_part_count && p->count > 1)
+        if (p->spec.role != TAMIS__ROLE_KEY && p->count > 1)
             return tamis__key_part_fail(err, &p->spec, "has several groups; give one with a single group");
         if (p->spec.kind == TAMIS__KEY_PART_JSON || p->spec.kind == TAMIS__KEY_PART_CSV) {
             p->first = together++;
@@ -161,10 +176,15 @@ static tamis_status init_extractor(tamis_extractor *x, const tamis_extractor_opt
                                i + 1);
     x->trim = options->trim;
     x->ignore_case = options->ignore_case;
-    x->has_time = options->time != NULL;
-    x->key_part_count = options->part_count ? options->part_count : 1;
-    x->part_count = x->key_part_count + x->has_time;
-    tamis_status status = parse_parts(x, options->part_count ? options->parts : line, options->time, err);
+    const char *const others[TAMIS__ROLES] = {NULL, options->time, options->source, options->position};
+    if (!options->source != !options->position)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "keys of records: source and position belong together; give both, or neither");
+    x->key_part_count = x->part_count = options->part_count ? options->part_count : 1;
+    for (int role = TAMIS__ROLE_TIME; role < TAMIS__ROLES; role++)
+        if (others[role])
+            x->part_of[role] = x->part_count++;
+    tamis_status status = parse_parts(x, options->part_count ? options->parts : line, others, err);
     if (status == TAMIS_OK)
         status = check_syntaxes(x, err);
     if (status == TAMIS_OK)
@@ -267,7 +287,11 @@ bool tamis_extractor_is_json(const tamis_extractor *extractor) {
 }
 
 bool tamis_extractor_has_time(const tamis_extractor *extractor) {
-    return extractor->has_time;
+    return extractor->part_of[TAMIS__ROLE_TIME] > 0;
+}
+
+bool tamis_extractor_has_position(const tamis_extractor *extractor) {
+    return extractor->part_of[TAMIS__ROLE_POSITION] > 0;
 }
 
 size_t tamis_extractor_value_count(const tamis_extractor *extractor) {

@@ -22,6 +22,15 @@ typedef enum tamis__key_part_kind {
     TAMIS__KEY_PART_REGEX
 } tamis__key_part_kind;
 
+/* What a part is for. Only parts with ROLE_KEY belong to the key. */
+typedef enum tamis__key_part_role {
+    TAMIS__ROLE_KEY,
+    TAMIS__ROLE_TIME,
+    TAMIS__ROLE_SOURCE,
+    TAMIS__ROLE_POSITION,
+    TAMIS__ROLES
+} tamis__key_part_role;
+
 /* One part of a key, parsed from its text (tamis/experimental/extract.h). */
 typedef struct tamis__key_part {
     const char *text; /* the whole text */
@@ -30,18 +39,18 @@ typedef struct tamis__key_part {
     size_t from;      /* field or column number from 1; first byte from 0 */
     size_t to;        /* end of a byte range */
     tamis__key_part_kind kind;
-    bool is_time; /* the time of the record, not a part of its key */
+    tamis__key_part_role role;
 } tamis__key_part;
 
 /* Parses a part. `text` is borrowed; a name is stored in `name_buffer`, of strlen(text) bytes.
  * TAMIS_E_INVALID. */
-tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, bool is_time, char *name_buffer,
-                                   tamis_error *err);
+tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, tamis__key_part_role role,
+                                   char *name_buffer, tamis_error *err);
 
 /* True if a column of this name must be given with quotes: csv:"NAME". */
 bool tamis__key_part_is_quoted(tamis_key name);
 
-/* Returns TAMIS_E_INVALID with the message "key 'TEXT': ...". */
+/* Returns TAMIS_E_INVALID with the message "key 'TEXT': ...", or "time", "source" or "position". */
 tamis_status tamis__key_part_fail(tamis_error *err, const tamis__key_part *part, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -52,7 +61,6 @@ static inline bool tamis__is_blank(unsigned char byte) {
 /* ---- the extractor: extract.c makes it and reads headers, extract_keys.c extracts keys ---- */
 
 /* A part with its values. */
-
 typedef struct tamis__wanted_part {
     tamis__key_part spec;
     tamis__regex *regex; /* of a REGEX part, else NULL */
@@ -65,8 +73,8 @@ struct tamis_extractor {
     unsigned char field_delimiter, csv_delimiter;
     bool trim, ignore_case;
     bool wants_header, has_header;
-    bool has_time;             /* the last part has the time, and does not belong to the key */
-    tamis__wanted_part *parts; /* those of the key, and the one of the time */
+    tamis__wanted_part *parts;    /* those of the key, then the others in the order of their roles */
+    size_t part_of[TAMIS__ROLES]; /* index of the part with a role; 0: none (of the key: always 0) */
     size_t part_count, key_part_count;
     char *texts; /* texts and names of the parts */
     size_t texts_size;
@@ -75,6 +83,7 @@ struct tamis_extractor {
     size_t pointer_count;
     size_t *columns; /* capacity part_count; 0: a named column that no header has given yet */
     size_t column_count;
+    size_t last_field; /* largest number of a FIELD part; 0: there is none */
     tamis_key *values; /* values of the present record */
     size_t value_count, key_value_count;
     tamis__arena arena;

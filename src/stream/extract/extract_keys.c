@@ -76,9 +76,30 @@ static tamis_status find_in_syntax(tamis_extractor *x, tamis_key record, tamis__
     return TAMIS_OK;
 }
 
+/* Finds the fields of all parts in one pass. */
+static void find_fields(tamis_extractor *x, tamis_key record) {
+    const tamis__wanted_part *const end_part = x->parts + x->part_count;
+    const unsigned char *pos = record.data, *const end = pos + record.size;
+    for (const tamis__wanted_part *p = x->parts; p < end_part; p++)
+        if (p->spec.kind == TAMIS__KEY_PART_FIELD)
+            x->values[p->first] = no_value;
+    for (size_t number = 1; number <= x->last_field; number++) {
+        const unsigned char *next = memchr(pos, x->field_delimiter, (size_t)(end - pos));
+        for (const tamis__wanted_part *p = x->parts; p < end_part; p++)
+            if (p->spec.kind == TAMIS__KEY_PART_FIELD && p->spec.from == number)
+                x->values[p->first] = (tamis_key){pos, (size_t)((next ? next : end) - pos)};
+        if (!next)
+            return;
+        pos = next + 1;
+    }
+}
+
 static tamis_status find_other_parts(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
+    if (x->last_field > 0)
+        find_fields(x, record);
     for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
-        if (p->spec.kind == TAMIS__KEY_PART_JSON || p->spec.kind == TAMIS__KEY_PART_CSV)
+        if (p->spec.kind == TAMIS__KEY_PART_JSON || p->spec.kind == TAMIS__KEY_PART_CSV ||
+            p->spec.kind == TAMIS__KEY_PART_FIELD)
             continue;
         if (!p->regex) {
             x->values[p->first] = find_piece(x, &p->spec, record);
@@ -137,17 +158,66 @@ static tamis_status join_values(tamis_extractor *x, tamis_key *key) {
     return TAMIS_OK;
 }
 
+static tamis_key value_of(const tamis_extractor *x, tamis__key_part_role role) {
+    return x->values[x->parts[x->part_of[role]].first];
+}
+
+/* Makes the record malformed, because of a value that is not what it should be. */
+static void refuse_value(tamis_extraction *found, tamis_key record, tamis_key value, const char *why) {
+    const unsigned char *begin = record.data, *data = value.data;
+    const bool is_within = data && data >= begin && data < begin + record.size;
+    *found = (tamis_extraction){
+        .outcome = TAMIS_KEY_MALFORMED, .why = why, .pos = is_within ? (size_t)(data - begin) : 0};
+}
+
 /* Reads the time of the record. Without a valid one the record is malformed. */
 static void find_time(const tamis_extractor *x, tamis_key record, tamis_extraction *found) {
-    const tamis_key text = x->values[x->parts[x->key_part_count].first];
-    const unsigned char *begin = record.data, *data = text.data;
-    if (data && tamis_time_parse(&found->time, text.data, text.size))
-        return;
-    const bool is_within = data && data >= begin && data < begin + record.size;
-    *found = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED,
-                                .why = data ? "its time is neither RFC 3339 nor unix seconds or milliseconds"
-                                            : "it has no time",
-                                .pos = is_within ? (size_t)(data - begin) : 0};
+    const tamis_key text = value_of(x, TAMIS__ROLE_TIME);
+    if (!text.data)
+        refuse_value(found, record, text, "it has no time");
+    else if (!tamis_time_parse(&found->time, text.data, text.size))
+        refuse_value(found, record, text, "its time is neither RFC 3339 nor unix seconds or milliseconds");
+}
+
+/* Digits alone, up to 2^63 - 1. */
+static bool read_position(tamis_key text, uint64_t *position) {
+    enum { DIGITS_MAX = 19 }; /* of 2^63 - 1; numbers of so many digits are below 2^64 */
+    const unsigned char *bytes = text.data;
+    uint64_t value = 0;
+    size_t i = 0;
+    while (i + 1 < text.size && bytes[i] == '0')
+        i++;
+    if (i == text.size || text.size - i > DIGITS_MAX)
+        return false;
+    for (; i < text.size; i++) {
+        const unsigned char digit = (unsigned char)(bytes[i] - '0');
+        if (digit > 9)
+            return false;
+        value = 10 * value + digit;
+    }
+    *position = value;
+    return value <= INT64_MAX;
+}
+
+static bool is_source(tamis_key text) {
+    const unsigned char *bytes = text.data;
+    for (size_t i = 0; i < text.size && i <= TAMIS_SOURCE_MAX; i++)
+        if (bytes[i] == '\n' || bytes[i] == '\0')
+            return false;
+    return text.size <= TAMIS_SOURCE_MAX;
+}
+
+/* Reads source and position of the record. Without valid ones the record is malformed. */
+static void find_position(const tamis_extractor *x, tamis_key record, tamis_extraction *found) {
+    const tamis_key source = value_of(x, TAMIS__ROLE_SOURCE), position = value_of(x, TAMIS__ROLE_POSITION);
+    if (!source.data || !position.data)
+        refuse_value(found, record, source, source.data ? "it has no position" : "it has no source");
+    else if (!is_source(source))
+        refuse_value(found, record, source, "its source has more than 255 bytes, or a line break");
+    else if (!read_position(position, &found->position))
+        refuse_value(found, record, position, "its position is not a number from 0 to 2^63 - 1");
+    else
+        found->source = source;
 }
 
 /* Trims and folds the values as the options say. */
@@ -174,12 +244,18 @@ static tamis_status find_values(tamis_extractor *x, tamis_key record, tamis_extr
         *found = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED, .why = fault.why, .pos = fault.pos};
         return TAMIS_OK;
     }
-    if (status == TAMIS_OK && !has_key(x))
+    const bool has_position = x->part_of[TAMIS__ROLE_POSITION] > 0;
+    const bool is_keyed = status == TAMIS_OK && has_key(x);
+    if (status == TAMIS_OK && !is_keyed && !has_position)
         return TAMIS_OK;
     if (status != TAMIS_OK || finish_values(x) != TAMIS_OK)
         return tamis__extract_fail_memory(err);
+    if (has_position) /* records without a key have one, too */
+        find_position(x, record, found);
+    if (found->outcome == TAMIS_KEY_MALFORMED || !is_keyed)
+        return TAMIS_OK;
     found->outcome = TAMIS_KEY_FOUND;
-    if (x->has_time)
+    if (x->part_of[TAMIS__ROLE_TIME] > 0)
         find_time(x, record, found);
     return TAMIS_OK;
 }

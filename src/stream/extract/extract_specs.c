@@ -51,7 +51,8 @@ tamis_status tamis__key_part_fail(tamis_error *err, const tamis__key_part *part,
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s '%s': %s", part->is_time ? "time" : "key",
+    static const char *const names[TAMIS__ROLES] = {"key", "time", "source", "position"};
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s '%s': %s", names[part->role],
                        tamis__show(part->text).text, why);
 }
 
@@ -186,9 +187,9 @@ static bool find_kind(tamis__key_part *part) {
     return false;
 }
 
-tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, bool is_time, char *name_buffer,
-                                   tamis_error *err) {
-    *part = (tamis__key_part){.text = text, .is_time = is_time};
+tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, tamis__key_part_role role,
+                                   char *name_buffer, tamis_error *err) {
+    *part = (tamis__key_part){.text = text, .role = role};
     if (!find_kind(part))
         return tamis__key_part_fail(
             err, part,

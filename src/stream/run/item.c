@@ -99,6 +99,13 @@ void tamis__item_extract(tamis__item *item, const tamis_stream_service *service)
     tamis__clock_end(hashing, begun);
 }
 
+void tamis__item_leave_out_redelivered(tamis__item *item, tamis__positions *positions) {
+    if (item->status == TAMIS_OK)
+        item->status =
+            tamis__keys_leave_out_redelivered(&item->keys, &item->batch, positions, &item->query,
+                                              item->hashes, &item->end_status, &item->end_error, &item->err);
+}
+
 /* Checks that the service returned only valid answers. If not, *count becomes the index of the first invalid
  * one. */
 static tamis_status check_answers(const tamis_answer *answers, size_t *count, tamis_answer max,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hash/fnv.h"
 #include "store/file/file_error.h"
 #include "stream/split/find.h"
 #include "stream/split/split.h"
@@ -23,8 +24,11 @@ tamis_status tamis__keys_init(tamis__keys *keys, size_t capacity, tamis_error *e
     }
     if (keys->timed)
         keys->times = tamis__alloc(memory, capacity * sizeof *keys->times, TAMIS__LINE);
+    if (keys->positioned)
+        keys->sources = tamis__alloc(memory, capacity * sizeof *keys->sources, TAMIS__LINE);
     const bool extracts = keys->found && keys->keys && keys->record_index && keys->answers;
-    if (keys->outcomes && (extracts || !keys->extractor) && (keys->times || !keys->timed))
+    if (keys->outcomes && (extracts || !keys->extractor) && (keys->times || !keys->timed) &&
+        (keys->sources || !keys->positioned))
         return TAMIS_OK;
     return tamis__fail_nomem(err, "batch of keys",
                              capacity *
@@ -39,6 +43,7 @@ void tamis__keys_release(tamis__keys *keys) {
     tamis__free(memory, keys->record_index, keys->capacity * sizeof *keys->record_index);
     tamis__free(memory, keys->answers, keys->capacity);
     tamis__free(memory, keys->times, keys->capacity * sizeof *keys->times);
+    tamis__free(memory, keys->sources, keys->capacity * sizeof *keys->sources);
 }
 
 /* Returns a phrase with the number of lines that an open quote swallowed, or "". Users would not think of
@@ -126,6 +131,73 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
     return TAMIS_OK;
 }
 
+/* ---- positions ---- */
+
+/* Takes the place of TAMIS_KEY_FOUND or TAMIS_KEY_MISSING in `found`. */
+enum { REDELIVERED = TAMIS_KEY_MALFORMED + 1 };
+
+/* Tells a record from others at the same position: the hash of its key, if the query has one. */
+static uint64_t hash_for_position(tamis_key text, const tamis_hash *hash) {
+    return hash ? hash->word[0] : tamis__fnv1_64(text.data, text.size);
+}
+
+/* Moves key `from` of the query to index `to`. */
+static void move_key(tamis__keys *keys, tamis_hash *hashes, size_t from, size_t to) {
+    if (from == to)
+        return;
+    keys->keys[to] = keys->keys[from];
+    keys->record_index[to] = keys->record_index[from];
+    if (keys->times)
+        keys->times[to] = keys->times[from];
+    if (hashes)
+        hashes[to] = hashes[from];
+}
+
+tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__record_batch *batch,
+                                               tamis__positions *positions, tamis__query *query,
+                                               tamis_hash *hashes, tamis_status *end_status, tamis_error *why,
+                                               tamis_error *err) {
+    size_t next = 0, kept = 0;
+    for (size_t i = 0; i < query->records; i++) {
+        tamis_extraction *found = &keys->found[i];
+        struct tamis__record_source *source = &keys->sources[i];
+        source->is_new = false;
+        if (found->outcome == TAMIS_KEY_MALFORMED)
+            continue;
+        const bool has_key = found->outcome == TAMIS_KEY_FOUND;
+        const size_t key = next;
+        next += has_key;
+        source->record = (tamis__known_position){found->position,
+                                                 hash_for_position(has_key ? found->key : batch->keys[i],
+                                                                   has_key && hashes ? &hashes[key] : NULL)};
+        bool redelivered;
+        tamis_error refused = TAMIS_ERROR_INIT;
+        const tamis_status status = tamis__positions_query(positions, found->source, &source->record,
+                                                           &source->source, &redelivered, &refused);
+        if (status == TAMIS_E_NOMEM)
+            return tamis__fail(err, status, 0, "%s", refused.text);
+        if (status != TAMIS_OK) {
+            *end_status = fail_record(keys, batch, i, status, 0, refused.text, why);
+            query->records = i;
+            break;
+        }
+        source->is_new = !redelivered;
+        if (redelivered)
+            found->outcome = REDELIVERED;
+        else if (has_key)
+            move_key(keys, hashes, key, kept++);
+    }
+    query->count = kept;
+    query->record_index = keys->record_index;
+    return TAMIS_OK;
+}
+
+void tamis__keys_note_written(const tamis__keys *keys, tamis__positions *positions, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (keys->sources[i].is_new)
+            tamis__positions_written(positions, keys->sources[i].source, &keys->sources[i].record);
+}
+
 tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,
                                 const tamis__query *query, size_t i, const char *refused, tamis_error *why) {
     const size_t record = query->record_index ? query->record_index[i] : i;
@@ -164,6 +236,9 @@ size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *
             break;
         case TAMIS_KEY_MISSING:
             keys->outcomes[i] = TAMIS__OUTCOME_MISSING;
+            break;
+        case REDELIVERED:
+            keys->outcomes[i] = TAMIS__OUTCOME_REDELIVERED;
             break;
         default:
             note_malformed(keys, batch, i);

@@ -9,6 +9,7 @@
 
 #include "base/failure.h"
 #include "base/memory.h"
+#include "stream/durable/source_positions.h"
 #include "stream/io/reader.h"
 
 /*
@@ -26,7 +27,7 @@
  */
 
 /* Outcome of a record: a tamis_answer, or one of these for a record without a query. */
-enum { TAMIS__OUTCOME_MISSING = TAMIS_LATE + 1, TAMIS__OUTCOME_MALFORMED };
+enum { TAMIS__OUTCOME_MISSING = TAMIS_LATE + 1, TAMIS__OUTCOME_MALFORMED, TAMIS__OUTCOME_REDELIVERED };
 
 /* The malformed record to be reported at the end of a run that continues. */
 typedef struct tamis__first_malformed {
@@ -48,8 +49,14 @@ typedef struct tamis__keys {
     uint32_t *record_index;
     tamis_answer *answers;
     uint8_t *outcomes;
-    bool timed;     /* the extractor finds times */
-    int64_t *times; /* time of each key, if `timed` */
+    bool timed;      /* the extractor finds times */
+    int64_t *times;  /* time of each key, if `timed` */
+    bool positioned; /* the extractor finds positions */
+    struct tamis__record_source {
+        tamis__known_position record;
+        uint32_t source; /* index in the positions */
+        bool is_new;     /* false: malformed or redelivered */
+    } * sources;         /* of each record, if `positioned` */
 } tamis__keys;
 
 /* The query for a batch. */
@@ -74,6 +81,19 @@ void tamis__keys_release(tamis__keys *keys);
  */
 tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
                                  tamis_status *end_status, tamis_error *why, tamis_error *err);
+
+/*
+ * Leaves the records out of the query that were delivered before (stream/durable/source_positions.h). `hashes` are
+ * those of the query's keys, and NULL if it has none. A record that shows that its source was created again ends
+ * the run as a malformed record does: *end_status and *why say so. Called in the order of the batches.
+ * TAMIS_E_NOMEM.
+ */
+tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__record_batch *batch,
+                                               tamis__positions *positions, tamis__query *query,
+                                               tamis_hash *hashes, tamis_status *end_status, tamis_error *why,
+                                               tamis_error *err);
+/* Tells the positions that the first `count` records of the batch are written. */
+void tamis__keys_note_written(const tamis__keys *keys, tamis__positions *positions, size_t count);
 
 /* Ends the query before its key `i`, which the service refused with the message `refused`: sets *why to the
  * error that ends the run, TAMIS_E_RANGE. If the run continues behind malformed records instead,

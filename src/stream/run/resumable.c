@@ -76,7 +76,9 @@ static tamis_status write_commit(resumable *c, tamis_error *err) {
         live->outputs[i].owes_terminator = r->writers[i].owes_terminator;
         live->outputs[i].has_header = live->outputs[i].has_header || r->has_data;
     }
-    const tamis_status status = tamis__durable_commit(&c->durable, err);
+    tamis_status status = tamis__durable_commit(&c->durable, err);
+    if (status == TAMIS_OK)
+        status = tamis__durable_report_positions(&c->durable, err);
     if (status == TAMIS_OK)
         schedule_commit(c);
     return status;
@@ -181,6 +183,8 @@ static tamis_status on_item_written(void *context, const tamis__item *item, tami
     resumable *c = context;
     tamis_status status = TAMIS_OK;
     advance_positions(c, item);
+    if (c->run->positions)
+        tamis__keys_note_written(&item->keys, c->run->positions, item->query.records);
     if (item->calls > 0)
         status = tamis__dedup_written(c->durable.session, item->calls, err); /* W4 */
     return status == TAMIS_OK && item->end_status == TAMIS_OK && commit_is_due(c) ? commit_written(c, err)
@@ -282,13 +286,15 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
         if (r->writers[i].written == 0)
             r->writers[i].prefix = &d->outputs[i].prefix;
     }
+    r->positions = d->live.positioned ? &d->live.positions : NULL;
     r->hooks = (tamis__run_hooks){.context = c,
                                   .input_begun = on_input_begun,
                                   .first_query = on_first_query,
                                   .item_written = on_item_written,
                                   .idle = on_idle};
     schedule_commit(c);
-    return d->finished ? TAMIS_OK : read_header(c, err);
+    status = r->positions ? tamis__durable_report_positions(d, err) : TAMIS_OK;
+    return status == TAMIS_OK && !d->finished ? read_header(c, err) : status;
 }
 
 static tamis_status open_run(resumable *c, tamis_error *err) {

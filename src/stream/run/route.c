@@ -10,6 +10,7 @@
  *     TAMIS_PRESENT   duplicates                      first occurrences               yes
  *     no key          first occurrences, or dropped   first occurrences, or dropped   no
  *     malformed       first occurrences, or dropped   first occurrences, or dropped   no
+ *     redelivered     dropped                         dropped                         no
  *
  * An unknown answer counts as a first occurrence: a duplicate that is printed does less harm than a first
  * occurrence that is not. The policies `missing` and `malformed` decide about the last two rows. A policy
@@ -167,6 +168,8 @@ static tamis__writer *choose_writer(const tamis__router *router, uint8_t outcome
         return router->missing == TAMIS_STREAM_PASS ? firsts : NULL;
     case TAMIS__OUTCOME_MALFORMED:
         return router->malformed == TAMIS_STREAM_PASS ? firsts : NULL;
+    case TAMIS__OUTCOME_REDELIVERED:
+        return NULL;
     default:
         return firsts;
     }

@@ -38,6 +38,7 @@ typedef struct tamis__run {
     tamis__target targets[TAMIS__OUTPUTS];
     tamis__writer writers[TAMIS__OUTPUTS];
     tamis__run_hooks hooks;
+    tamis__positions *positions; /* of the records that were answered; NULL: the run has none */
     size_t threads;
     tamis__pipeline *pipeline;
     tamis__item *items; /* items of the pipeline */

@@ -130,8 +130,8 @@ static void count_item(run *r, const tamis__item *item, size_t done) {
     const tamis__record_batch *batch = &item->batch;
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
     const uint8_t *outcomes = item->keys.outcomes;
-    uint64_t by_outcome[TAMIS__OUTCOME_MALFORMED + 1] = {0};
-    for (uint8_t outcome = 0; outcome <= TAMIS__OUTCOME_MALFORMED; outcome++)
+    uint64_t by_outcome[TAMIS__OUTCOME_REDELIVERED + 1] = {0};
+    for (uint8_t outcome = 0; outcome <= TAMIS__OUTCOME_REDELIVERED; outcome++)
         for (size_t i = 0; i < done; i++)
             by_outcome[outcome] += outcomes[i] == outcome;
     r->stats.records += done;
@@ -141,6 +141,7 @@ static void count_item(run *r, const tamis__item *item, size_t done) {
     r->stats.late += by_outcome[TAMIS_LATE];
     r->stats.missing += by_outcome[TAMIS__OUTCOME_MISSING];
     r->stats.malformed += by_outcome[TAMIS__OUTCOME_MALFORMED];
+    r->stats.redelivered += by_outcome[TAMIS__OUTCOME_REDELIVERED];
     r->stats.bytes_in += done > 0 ? (uint64_t)(end - batch->begin) : 0;
 }
 
@@ -168,6 +169,7 @@ static void end_inputs(run *r, size_t next) {
         input_stats.duplicates -= r->stats_before.duplicates;
         input_stats.unknown -= r->stats_before.unknown;
         input_stats.late -= r->stats_before.late;
+        input_stats.redelivered -= r->stats_before.redelivered;
         input_stats.missing -= r->stats_before.missing;
         input_stats.malformed -= r->stats_before.malformed;
         input_stats.bytes_in -= r->stats_before.bytes_in;
@@ -232,6 +234,8 @@ static void estimate_remaining(run *r, const tamis__item *item) {
 
 static size_t divide_item(void *context, size_t which) {
     run *r = context;
+    if (r->positions)
+        tamis__item_leave_out_redelivered(&r->items[which], r->positions);
     estimate_remaining(r, &r->items[which]);
     return tamis__item_divide(&r->items[which], &r->service);
 }
@@ -341,6 +345,7 @@ static tamis_status create_items(run *r, tamis_error *err) {
                                               .terminator = o->terminator,
                                               .objects = o->marking == TAMIS_STREAM_MEMBER,
                                               .timed = o->extractor && tamis_extractor_has_time(o->extractor),
+                                              .positioned = r->positions != NULL,
                                               .memory = r->memory},
                                      .capacity = r->sizes.batch_size,
                                      .hashed = r->service.hasher != NULL,

@@ -19,7 +19,7 @@ done
 fields() { grep -oE '"[a-z_]+":' | tr -d '":' | sort -u; }
 documented() { plain "$1" JSON | grep -oE '^ {5}[a-z_]+( |$)' | tr -d ' ' | sort -u; }
 tamis gen words 5 > words
-{ tamis dedup --json words words 2>&1 > /dev/null | fields | grep -vx file; printf "%s\n" profile run inexact partial; } | sort | diff - <(documented dedup) # of --profile and --state
+{ tamis dedup --json words words 2>&1 > /dev/null | fields | grep -vx file; printf "%s\n" profile run inexact partial redelivered; } | sort | diff - <(documented dedup) # of --profile and --state
 tamis build -o words.tamis words words --json 2>&1 | fields | grep -vx file | diff - <(documented build)
 { tamis add words.tamis words words --json 2>&1 | fields | grep -vx file; echo unknown; } | sort | diff - <(documented add) # of servers
 tamis check words.tamis words words --json 2>&1 > /dev/null | fields | grep -vx file | diff - <(documented check)

@@ -150,7 +150,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
     cli_stream records = config->stream;
     tamis_stream_commits commits = TAMIS_STREAM_COMMITS_INIT;
-    dedup_state_reporter reporter = {config, &run->report.before};
+    dedup_state_reporter reporter = {.config = config, .before = &run->report.before};
     char command[DEDUP_COMMAND];
 
     tamis_stream_service_dedup(&service, run->session);
@@ -175,6 +175,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
         commits.command = dedup_command_keep(command, config->values) ? command : NULL;
         commits.remark = dedup_state_remark;
         commits.on_start = dedup_state_on_start;
+        commits.on_position = config->commits ? dedup_state_on_position : NULL;
         commits.callback_context = &reporter;
         run->report.result = &run->result;
         records.result = &run->result;
@@ -182,7 +183,11 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     }
     cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                 cli_stream_line_end(&records));
-    return cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
+    if (dedup_positions_open(&reporter.commits, config->commits, err) != TAMIS_OK)
+        return err->status;
+    tamis_status status = cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
+    dedup_positions_close(&reporter.commits);
+    return status;
 }
 
 /* Adds the option that helps to the error of a full filter. The library only knows why it is full. */

@@ -89,8 +89,9 @@ static tamis_status check_filter_file(const dedup_config *config, tamis_error *e
 
 /* Refuses options that apply to --state if it is missing, and parses --commit-every. */
 static tamis_status check_state(dedup_config *config, const cli_value *values, tamis_error *err) {
-    static const int needing[] = {DEDUP_REREAD, DEDUP_ABANDON, DEDUP_EXACTLY_ONCE, DEDUP_DEFER_UNTERMINATED,
-                                  DEDUP_COMMIT_EVERY};
+    static const int needing[] = {
+        DEDUP_REREAD,       DEDUP_ABANDON, DEDUP_EXACTLY_ONCE, DEDUP_DEFER_UNTERMINATED,
+        DEDUP_COMMIT_EVERY, DEDUP_SOURCE,  DEDUP_POSITION};
 
     for (size_t i = 0; i < sizeof needing / sizeof *needing && !config->state; i++) {
         const char *name = cli_option_of(dedup_options, needing[i])->name;
@@ -160,12 +161,22 @@ static tamis_status check_mark(dedup_config *config, const cli_value *mark, tami
                               mark->text);
 }
 
+static tamis_status check_positions(const cli_value *values, tamis_error *err) {
+    if (values[DEDUP_SOURCE].given != values[DEDUP_POSITION].given)
+        return cli_fail(err, "--source and --position belong together; give both, or neither");
+    if (values[DEDUP_COMMITS].given && !values[DEDUP_SOURCE].given)
+        return cli_fail(err, "--commits needs --source and --position; give them, or leave --commits out");
+    return TAMIS_OK;
+}
+
 tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
     cli_stream_given given = {.values = values,
                               .threads = true,
                               .reports = true,
-                              .time = values[DEDUP_TIME].text,
+                              .others = {.time = values[DEDUP_TIME].text,
+                                         .source = values[DEDUP_SOURCE].text,
+                                         .position = values[DEDUP_POSITION].text},
                               .inputs = args->operands,
                               .input_count = args->operand_count};
 
@@ -177,6 +188,7 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
     config->filter_file = values[DEDUP_FILTER].text;
     config->lock_wait = cli_lock_wait_of(&values[CLI_OPT_LOCK_WAIT]);
     config->state = values[DEDUP_STATE].text;
+    config->commits = values[DEDUP_COMMITS].text;
     config->reread = values[DEDUP_REREAD].given;
     config->abandon = values[DEDUP_ABANDON].given;
     config->exactly_once = values[DEDUP_EXACTLY_ONCE].given;
@@ -184,7 +196,8 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
     config->values = values;
     config->on_full = (tamis_on_full)values[DEDUP_ON_FULL].number;
     given.prints = is_standard(config->output) || is_standard(config->duplicates);
-    if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
+    if (check_positions(values, err) != TAMIS_OK ||
+        cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
         check_mark(config, &values[DEDUP_MARK], err) != TAMIS_OK || check_outputs(config, err) != TAMIS_OK ||
         check_filter_file(config, err) != TAMIS_OK || check_state(config, values, err) != TAMIS_OK ||
         cli_filter_configure(&config->filter, values, 0, err) != TAMIS_OK ||

@@ -21,6 +21,9 @@ enum {
     DEDUP_EXACTLY_ONCE,
     DEDUP_DEFER_UNTERMINATED,
     DEDUP_COMMIT_EVERY,
+    DEDUP_SOURCE,
+    DEDUP_POSITION,
+    DEDUP_COMMITS,
     DEDUP_WINDOW,
     DEDUP_STEP,
     DEDUP_TIME,
@@ -44,6 +47,7 @@ typedef struct dedup_config {
     cli_lock_wait lock_wait; /* wait for the lock of the --filter file or of the state */
     const char *filter_file; /* file of --filter; NULL: the filter is not saved */
     const char *state;       /* directory of --state; NULL: after a crash, start again */
+    const char *commits;     /* descriptor or file of --commits; NULL: positions are not printed */
     bool reread, abandon, exactly_once, defer_unterminated;
     uint64_t commit_bytes, commit_ms; /* values of --commit-every; 0: default of the library */
     const cli_value *values;          /* parsed options, by id */

@@ -102,6 +102,28 @@ const cli_option dedup_options[] = {
      .help = "With --state: commit after so many bytes of records, or so much time, whichever comes first.",
      .more = "1m is one minute, and 1M is 1,048,576 bytes. Each commit waits for the disk. After a "
              "crash, the records since the last commit are read again."},
+    {.id = DEDUP_SOURCE,
+     .name = "source",
+     .type = CLI_TEXT,
+     .value = "PART",
+     .help = "With --state: the part of a record that says where it came from, in the forms of --key.",
+     .more = "For a pipe from a consumer that delivers records again after a crash, such as one of a broker. "
+             "The source is a partition, for example, and --position its offset. A record that was processed "
+             "is dropped when it comes again. See NOTES."},
+    {.id = DEDUP_POSITION,
+     .name = "position",
+     .type = CLI_TEXT,
+     .value = "PART",
+     .help = "With --source: the part that has the number of a record in its source.",
+     .more = "Numbers of a source increase. They may have gaps."},
+    {.id = DEDUP_COMMITS,
+     .name = "commits",
+     .type = CLI_TEXT,
+     .value = "FD|FILE",
+     .help = "With --source: print the positions that are safe, so that the consumer can acknowledge them.",
+     .more =
+         "A line \"SOURCE POSITION\" for each source after each commit, and for all sources at the start, to "
+         "a file descriptor, or to the end of FILE."},
     CLI_ROW_FILES_FROM,
     CLI_ROWS_RECORDS("key", "Keys"),
     {.id = CLI_OPT_EXPECT,

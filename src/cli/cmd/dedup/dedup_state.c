@@ -30,7 +30,8 @@
 
 /* Options that define the keys. */
 static const int key_options[] = {
-    CLI_OPT_KEY, CLI_OPT_DELIMITER, CLI_OPT_TRIM, CLI_OPT_IGNORE_CASE, CLI_OPT_TYPE, CLI_OPT_HEX, DEDUP_TIME,
+    CLI_OPT_KEY, CLI_OPT_DELIMITER, CLI_OPT_TRIM, CLI_OPT_IGNORE_CASE, CLI_OPT_TYPE,
+    CLI_OPT_HEX, DEDUP_TIME,        DEDUP_SOURCE, DEDUP_POSITION,
 };
 
 static bool append(char *to, size_t capacity, size_t *used, const char *name, const char *text) {
@@ -302,6 +303,12 @@ void dedup_state_remark(void *context, const char *text, bool loss) {
 
     if (loss || (!reporter->config->stream.quiet && !reporter->config->stream.json))
         cli_report(text);
+}
+
+tamis_status dedup_state_on_position(void *context, tamis_key source, uint64_t position, tamis_error *err) {
+    dedup_state_reporter *reporter = context;
+
+    return dedup_positions_print(&reporter->commits, source, position, err);
 }
 
 void dedup_state_ended(const dedup_config *config, const tamis_stream_result *result) {

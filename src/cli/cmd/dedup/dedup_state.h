@@ -5,6 +5,7 @@
 #include <tamis/experimental/state.h>
 
 #include "cli/cmd/dedup/dedup_config.h"
+#include "cli/cmd/dedup/dedup_positions.h"
 #include "cli/process/cli_secret.h"
 
 /* Opens the state of --state, or creates it with the given options. Refuses a state that contradicts the
@@ -16,10 +17,11 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
  * 0. */
 tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err);
 
-/* Context of the two callbacks below. */
+/* Context of the callbacks below. */
 typedef struct dedup_state_reporter {
     const dedup_config *config;
     tamis_stream_stats *before; /* target of the statistics at the start of this run */
+    dedup_positions commits;    /* target of committed positions */
 } dedup_state_reporter;
 
 /* Reports how the run begins: tamis_stream_commits.on_start, with a dedup_state_reporter as context. */
@@ -29,6 +31,9 @@ void dedup_state_on_start(void *reporter, const tamis_stream_result *result,
 /* Prints a message about a run: tamis_stream_commits.remark, with a dedup_state_reporter as context. A
  * `loss` is printed with --quiet and --json too. */
 void dedup_state_remark(void *reporter, const char *message, bool loss);
+
+/* Prints a committed position: tamis_stream_commits.on_position, with a dedup_state_reporter as context. */
+tamis_status dedup_state_on_position(void *reporter, tamis_key source, uint64_t position, tamis_error *err);
 
 /* Reports the unterminated records that are left for the next run. */
 void dedup_state_ended(const dedup_config *config, const tamis_stream_result *result);

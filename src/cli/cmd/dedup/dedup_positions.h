@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CMD_DEDUP_DEDUP_POSITIONS_H
+#define TAMIS_CLI_CMD_DEDUP_DEDUP_POSITIONS_H
+
+#include <stdio.h>
+
+#include <tamis/key.h>
+
+#include "cli/cli.h"
+
+/* The target of --commits. */
+typedef struct dedup_positions {
+    const char *name; /* descriptor or file, as given */
+    FILE *out;        /* NULL: none */
+} dedup_positions;
+
+/* Opens the descriptor or file `name`; NULL: does nothing. */
+tamis_status dedup_positions_open(dedup_positions *commits, const char *name, tamis_error *err);
+/* Prints a line: positions of the source are safe up to this one. */
+tamis_status dedup_positions_print(dedup_positions *commits, tamis_key source, uint64_t position,
+                                   tamis_error *err);
+void dedup_positions_close(dedup_positions *commits);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_DURABLE_SOURCE_POSITIONS_H
+#define TAMIS_STREAM_DURABLE_SOURCE_POSITIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/key.h>
+
+#include "base/failure.h"
+#include "base/memory.h"
+
+/*
+ * Positions: which records of each source were answered. A source is a partition of a broker, for example, and
+ * a position is an offset in it. Positions of a source increase, except that a consumer which was restarted
+ * delivers records again.
+ *
+ *     source        first            written            queried
+ *     "clicks/0"      |-----------------|------------------|----------> position
+ *                       in the outputs    in the pipeline     new
+ *
+ * A record up to `queried` was delivered again: it is not queried, and not written again. A commit stores
+ * `first` and `written`, so that a restart forgets exactly the records that were not committed.
+ *
+ * Positions up to `queried` are not remembered one by one. So the keys of the first and of the last record are
+ * stored too: if one of them comes again with another key, or a position before the first one comes, then the
+ * source was created again, and its records must not be taken for ones that were delivered again.
+ */
+typedef struct tamis__known_position {
+    uint64_t position;
+    uint64_t key; /* hash of the record's key; of the record, if it has none */
+} tamis__known_position;
+
+typedef struct tamis__source {
+    char *name; /* with a NUL */
+    size_t size;
+    tamis__known_position first, queried, written;
+    bool is_queried;    /* `first` and `queried` are set */
+    bool is_written;    /* `written` is set, and `first` belongs to a written record */
+    bool is_unreported; /* `written` has changed since it was reported */
+} tamis__source;
+
+enum {
+    TAMIS__SOURCES_MAX = 2048, /* a checkpoint has space for as many names of TAMIS_SOURCE_MAX bytes */
+    TAMIS__SOURCE_SLOTS = 2 * TAMIS__SOURCES_MAX
+};
+
+/*
+ * Two threads use it at once: one queries records, the other one has written earlier ones. They share no
+ * field. Sources never move, and the writing thread sees only the first `written_count`, which were added
+ * before the records that it has written.
+ */
+typedef struct tamis__positions {
+    tamis_allocator memory;
+    tamis__source *sources; /* TAMIS__SOURCES_MAX; NULL: none yet */
+    uint16_t *slots; /* TAMIS__SOURCE_SLOTS: index of a source plus 1, by the hash of its name; 0: free */
+    size_t count;    /* sources that were queried */
+    size_t latest;   /* index of the source that was looked up last */
+    size_t written_count; /* sources up to the last one with a written record */
+} tamis__positions;
+
+void tamis__positions_release(tamis__positions *positions);
+
+/*
+ * Records that a record was queried. *redelivered: it was before, and must not be queried. *source becomes the
+ * index of its source.
+ *
+ * - TAMIS_E_CHANGED: the source was created again.
+ * - TAMIS_E_RANGE: more than TAMIS__SOURCES_MAX sources. TAMIS_E_NOMEM.
+ */
+tamis_status tamis__positions_query(tamis__positions *positions, tamis_key source,
+                                    const tamis__known_position *record, uint32_t *index, bool *redelivered,
+                                    tamis_error *err);
+/* Records that a record is in the outputs. Records of a source are written in the order of their queries. */
+void tamis__positions_written(tamis__positions *positions, uint32_t source,
+                              const tamis__known_position *record);
+
+/* Adds a source with what a checkpoint has of it. TAMIS_E_NOMEM. */
+tamis_status tamis__positions_add(tamis__positions *positions, tamis_key source,
+                                  const tamis__known_position *first, const tamis__known_position *written,
+                                  tamis_error *err);
+
+#endif
