@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Shared by the tests of this directory: builds redis_fence.pml for one run, searches it, and prints the result in one line.
+# Shared by the tests of this directory: builds a model for one run, searches it, and prints the result in one line.
+# MODEL is the name of the model; redis_fence if it is not set.
 set -u -o pipefail
 command -v spin > /dev/null || { echo "spin is missing; ./dev test installs it"; exit 77; }
-model=$(dirname "${BASH_SOURCE[0]}")/redis_fence.pml
+model=$(dirname "${BASH_SOURCE[0]}")/${MODEL-redis_fence}.pml
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 errors=0
@@ -19,7 +20,11 @@ search() {
     return 1
 }
 
-property() { sed -n 's/.*assertion violated (\(I[0-9]_[a-zA-Z_]*\)||.*/\1/p' "$work/report" | head -1; }
+# property: the name of the property that is violated; nothing if the search found no error.
+property() {
+    grep -q 'errors: 0$' "$work/report" && return
+    sed -n 's/.*assertion violated (\(I[0-9]_[a-zA-Z_]*\)||.*/\1/p' "$work/report" | head -1 | grep . || echo "an error without a name"
+}
 states() { awk '/states, stored/ { print $1; exit }' "$work/report"; }
 story() { (cd "$work" && spin "$@" -t -T model.pml 2> /dev/null | grep -v '^	\|^spin\|^#'); }
 
