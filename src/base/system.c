@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#ifdef __linux__
+#include <sys/inotify.h>
+#endif
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -46,6 +49,21 @@ static int system_swap_names(const char *a, const char *b) {
     errno = ENOSYS;
     return -1;
 #endif
+}
+
+static int system_report_changes(const char *directory) {
+#ifdef __linux__
+    const int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (fd < 0 || inotify_add_watch(fd, directory, IN_MODIFY | IN_CREATE | IN_MOVED_TO) >= 0)
+        return fd;
+    const int failure = errno;
+    close(fd);
+    errno = failure;
+#else
+    (void)directory;
+    errno = ENOSYS;
+#endif
+    return -1;
 }
 
 static int system_list(const char *path, bool (*visit)(void *context, const char *name), void *context) {
@@ -164,6 +182,7 @@ struct tamis__system tamis__sys = {
     .unlink = unlink,
     .mkdir = mkdir,
     .list = system_list,
+    .report_changes = system_report_changes,
     .poll = poll,
     .unread = system_unread,
     .map = system_map,

@@ -11,10 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/system.h"
 #include "stream/run/runner.h"
 #include "support/fault.h"
 #include "support/scratch.h"
@@ -416,6 +419,54 @@ static void a_file_grows(void **state) {
     assert_int_equal(f.status, TAMIS_OK);
 }
 
+static int refuse_reports(const char *directory) {
+    (void)directory;
+    errno = ENOSPC;
+    return -1;
+}
+
+/* The system reports no changes: the reader polls. */
+static void a_file_grows_without_reports(void **state) {
+    const struct tamis__system shipped_system = tamis__sys;
+    tamis__sys.report_changes = refuse_reports;
+    a_file_grows(state);
+    tamis__sys = shipped_system;
+}
+
+/* Nothing is reported, as on a network file system. */
+static int report_nothing(const char *directory) {
+    (void)directory;
+    return socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+static void a_file_grows_unreported(void **state) {
+    const struct tamis__system shipped_system = tamis__sys;
+    tamis__sys.report_changes = report_nothing;
+    a_file_grows(state);
+    tamis__sys = shipped_system;
+}
+
+/* The file of a rotation that nobody has seen is read before the present one. */
+static void a_file_is_replaced_twice(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    follower f;
+    file_write(scratch("log.1"), "b\n", 2);
+    const struct timespec later[2] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
+    assert_int_equal(utimensat(AT_FDCWD, scratch("log.1"), later, 0), 0);
+    assert_int_equal(rename(scratch("log.1"), scratch("next.1")), 0);
+    file_write(scratch("next"), "c\n", 2);
+    file_write(log, "a\n", 2);
+    follow_start(&f, log);
+    assert_true(receives(&f, "a\n"));
+    assert_int_equal(rename(log, scratch("log.2")), 0);
+    assert_int_equal(rename(scratch("next.1"), scratch("log.1")), 0);
+    assert_int_equal(rename(scratch("next"), log), 0);
+    assert_true(receives(&f, "b\nc\n"));
+    follow_end(&f, true);
+    assert_int_equal(f.status, TAMIS_E_INTERRUPTED);
+}
+
 static void a_file_is_replaced(void **state) {
     (void)state;
     const char *log = scratch("log");
@@ -530,6 +581,9 @@ int main(void) {
                                         scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_service_must_answer, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_grows, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_grows_without_reports, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_grows_unreported, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_is_replaced_twice, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_is_replaced, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_is_made_shorter, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_is_made_shorter_has_no_header, scratch_set_up,

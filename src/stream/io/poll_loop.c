@@ -81,3 +81,14 @@ tamis_status tamis__poll_loop_pause(tamis__poll_loop *loop, int milliseconds, co
         tamis__poll_loop_report(loop);
     return status;
 }
+
+tamis_status tamis__poll_loop_pause_for(tamis__poll_loop *loop, int fd, int milliseconds, bool *ready,
+                                        const char *name, tamis_error *err) {
+    const struct pollfd input = {.fd = fd, .events = POLLIN};
+    const int due = ms_until_due(loop);
+    tamis_status status =
+        poll_once(loop, input, due >= 0 && due < milliseconds ? due : milliseconds, ready, name, err);
+    if (status == TAMIS_OK)
+        tamis__poll_loop_report(loop);
+    return status;
+}

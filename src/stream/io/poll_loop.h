@@ -47,4 +47,8 @@ tamis_status tamis__poll_loop_wait(tamis__poll_loop *loop, int fd, short events,
 tamis_status tamis__poll_loop_pause(tamis__poll_loop *loop, int milliseconds, const char *name,
                                     tamis_error *err);
 
+/* The same, but ends early, with *ready, if `fd` is readable (-1: none), and when wake_at has come. */
+tamis_status tamis__poll_loop_pause_for(tamis__poll_loop *loop, int fd, int milliseconds, bool *ready,
+                                        const char *name, tamis_error *err);
+
 #endif

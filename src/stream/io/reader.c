@@ -19,7 +19,8 @@
  *     pipes, and a FIFO without a writer: it is opened without waiting, and reading it would look like its
  *     end.
  * R5  A followed file is left after two observations in this order: another, non-empty file has its name; a
- *     read finds its end. Thus nothing appended before the replacement is missed.
+ *     read finds its end. Thus nothing appended before the replacement is missed. Files that had the name in
+ *     between come before the one that has it now (rotation.h).
  * R6  Uncompressed inputs are read directly into the buffer. A compressed input is recognised by its first
  *     bytes, before any record is taken. These bytes then go to the decompressor, and its output fills the
  *     buffer.
@@ -32,6 +33,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,6 +42,7 @@
 #include "store/file/target.h"
 #include "stream/codec/decompressor.h"
 #include "stream/io/io_open.h"
+#include "stream/io/rotation.h"
 #include "stream/run/clock.h"
 #include "stream/split/bom.h"
 #include "stream/split/split.h"
@@ -66,7 +69,7 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
     reader->setup = *setup;
     reader->loop = loop;
     reader->memory = *memory;
-    reader->fd = -1;
+    reader->fd = reader->reports = -1;
     const size_t size = buffer_count(reader) * sizeof *reader->buffers;
     reader->buffers = tamis__alloc(memory, size, TAMIS__LINE);
     if (!reader->buffers)
@@ -86,8 +89,15 @@ static void close_input(tamis__reader *reader) {
     reader->fd = -1;
 }
 
+static void stop_reports(tamis__reader *reader) {
+    if (reader->reports_tried && reader->reports >= 0)
+        tamis__sys.close(reader->reports);
+    reader->reports = -1;
+}
+
 void tamis__reader_release(tamis__reader *reader) {
     close_input(reader);
+    stop_reports(reader);
     for (size_t i = 0; reader->buffers && i < buffer_count(reader); i++)
         set_buffer(reader, &reader->buffers[i], 0);
     tamis__free(&reader->memory, reader->buffers, buffer_count(reader) * sizeof *reader->buffers);
@@ -107,7 +117,8 @@ bool tamis__reader_is_full(const tamis__reader *reader) {
     return out > OUT_MAX;
 }
 
-enum { FOLLOW_MS = 100 }; /* between two checks whether a followed file has grown */
+/* Milliseconds between two checks whether a followed file has grown: without reports of the system, and with them. */
+enum { FOLLOW_MS = 20, REPORTED_MS = 1000 };
 
 static size_t input_total(const tamis__reader *reader) {
     return reader->setup.input_count ? reader->setup.input_count : 1;
@@ -135,10 +146,24 @@ static void skip_inputs(tamis__reader *reader) {
         reader->next_input++;
 }
 
+/* Opens the file under the name, or a file that had the name between the last one and this one. */
+static tamis_status open_file(tamis__reader *reader, const char *path, struct stat *st, tamis_error *err) {
+    const bool renamed = reader->following && !reader->shortened;
+    reader->rotated[0] = '\0';
+    tamis_status status = tamis__input_open(path, reader->loop, &reader->fd, st, err);
+    if (status != TAMIS_OK || !renamed)
+        return status;
+    status = tamis__rotation_next(path, &reader->last, st, reader->rotated, err);
+    if (status != TAMIS_OK || reader->rotated[0] == '\0')
+        return status;
+    close_input(reader);
+    return tamis__input_open(reader->rotated, reader->loop, &reader->fd, st, err);
+}
+
 static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     const char *path = reader->setup.input_count ? reader->setup.inputs[reader->next_input] : "-";
     struct stat st;
-    tamis_status status = tamis__input_open(path, reader->loop, &reader->fd, &st, err);
+    tamis_status status = open_file(reader, path, &st, err);
     if (status != TAMIS_OK)
         return status;
     reader->next_input++;
@@ -405,6 +430,8 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
                            tamis__errno_remedy(errno));
     reader->end += (size_t)size;
     count_read(reader, (uint64_t)size);
+    if (size > 0 && reader->silent)
+        stop_reports(reader); /* it does not report this file, as on network file systems */
     *result = size ? READ_SOME : READ_END;
     return size && reader->undecided ? detect_compression(reader, err) : TAMIS_OK;
 }
@@ -481,7 +508,14 @@ static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
 /* Starts the followed file again. A borrowed descriptor is the same file; otherwise the name is opened
  * again. */
 static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
+    if (reader->setup.stops_when_rotated) {
+        reader->ended = true; /* its descriptor is used until the end of the run is committed */
+        return TAMIS_OK;
+    }
     if (!reader->borrowed) {
+        if (tamis__sys.fstat(reader->fd, &reader->last) < 0)
+            return tamis__fail_file(err, reader->name, errno);
+        reader->following = true;
         close_input(reader);
         reader->next_input--; /* open_input increments it again */
         return TAMIS_OK;
@@ -490,6 +524,14 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
         return tamis__fail_file(err, reader->name, errno);
     begin_file(reader);
     return TAMIS_OK;
+}
+
+static tamis_status fail_truncated(const tamis__reader *reader, uint64_t size, uint64_t position,
+                                   tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                       "%s: cut to %" PRIu64 " bytes after %" PRIu64 " were read, so bytes written since the "
+                       "last read are lost; rotate it by renaming, and do not cut it",
+                       tamis__show(reader->name).text, size, position);
 }
 
 /* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, takes the rest as
@@ -507,13 +549,19 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
         bool other = named && (st.st_dev != reader->device || st.st_ino != reader->inode);
         /* While the new file is empty, the writer may still append to the old one. */
         reader->replaced = other && (st.st_size > 0 || !S_ISREG(st.st_mode));
+        if (reader->replaced && reader->silent)
+            stop_reports(reader);
         reader->waiting = !reader->replaced;
         *event = TAMIS__READER_IDLE;
         *known = reader->waiting;
         return TAMIS_OK;
     }
-    *known = split_last_record(reader, keys, batch);
     reader->shortened = shorter;
+    if (shorter && reader->setup.stops_when_rotated)
+        return fail_truncated(reader, (uint64_t)st.st_size, position, err);
+    if (shorter && reader->setup.truncated)
+        reader->setup.truncated(reader->setup.context, reader->name, position);
+    *known = split_last_record(reader, keys, batch);
     return restart_file(reader, err);
 }
 
@@ -521,6 +569,10 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
 static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                              tamis__reader_event *event, bool *known, tamis_error *err) {
     *known = true;
+    if (reader->ended) {
+        *event = TAMIS__READER_END;
+        return TAMIS_OK;
+    }
     if (reader->fd < 0) {
         skip_inputs(reader);
         *event = TAMIS__READER_END;
@@ -571,11 +623,41 @@ tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__r
     return status;
 }
 
-tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
-    if (reader->waiting) {
-        reader->waiting = false;
-        return tamis__poll_loop_pause(reader->loop, FOLLOW_MS, reader->name, err);
+/* Forgets what was reported. Whoever reads the file next sees all of it. */
+static void drain_reports(const tamis__reader *reader) {
+    char reports[4096];
+    while (tamis__sys.read(reader->reports, reports, sizeof reports) > 0)
+        continue;
+}
+
+/* Waits until the followed file may have grown or lost its name. The first wait ends at once: the file may
+ * have changed before the reports began. */
+static tamis_status wait_for_growth(tamis__reader *reader, tamis_error *err) {
+    const char *slash = strrchr(reader->name, '/');
+    char directory[PATH_MAX] = ".";
+    bool ready;
+    reader->waiting = false;
+    if (!reader->reports_tried && !reader->borrowed) {
+        if (slash)
+            snprintf(directory, sizeof directory, "%.*s", (int)(slash + 1 - reader->name), reader->name);
+        reader->reports_tried = true;
+        reader->reports = tamis__sys.report_changes(directory);
+        return TAMIS_OK;
     }
+    const uint64_t begun = tamis__now_ns();
+    const int limit = reader->reports >= 0 ? REPORTED_MS : FOLLOW_MS;
+    const tamis_status status =
+        tamis__poll_loop_pause_for(reader->loop, reader->reports, limit, &ready, reader->name, err);
+    reader->silent =
+        reader->reports >= 0 && !ready && tamis__now_ns() - begun >= REPORTED_MS * UINT64_C(1000000);
+    if (status == TAMIS_OK && ready)
+        drain_reports(reader);
+    return status;
+}
+
+tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
+    if (reader->waiting)
+        return wait_for_growth(reader, err);
     return tamis__poll_loop_wait(reader->loop, reader->fd, POLLIN, reader->name, err);
 }
 

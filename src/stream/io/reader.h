@@ -2,6 +2,7 @@
 #ifndef TAMIS_STREAM_IO_READER_H
 #define TAMIS_STREAM_IO_READER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,10 +27,12 @@ typedef struct tamis__reader_setup {
     size_t batch_size; /* largest number of records in a batch, at least 1 */
     size_t batches;    /* largest number of batches in use at once, at least 1 */
     unsigned char terminator;
-    bool follow;              /* follow the last input (tamis_stream_run) */
-    bool header;              /* the first record of an input does not count in messages */
-    bool passes_mark;         /* skip a byte order mark at the start of an input */
-    bool csv;                 /* terminators within quotes do not end a record */
+    bool follow; /* follow the last input (tamis_stream_run) */
+    bool
+        stops_when_rotated; /* end when the followed file has lost its name and is read; fail if it shrinks */
+    bool header;            /* the first record of an input does not count in messages */
+    bool passes_mark;       /* skip a byte order mark at the start of an input */
+    bool csv;               /* terminators within quotes do not end a record */
     unsigned char delimiter;  /* CSV delimiter */
     bool defers_unterminated; /* leave a last record without terminator, in regular uncompressed files */
     /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
@@ -44,7 +47,9 @@ typedef struct tamis__reader_setup {
     void (*marked)(void *context, size_t input, uint64_t bytes);
     /* Called when the last record of an input was left, because it has no terminator. May be NULL. */
     void (*deferred)(void *context, size_t input);
-    void *context; /* argument of the three functions */
+    /* Called when the followed file was made shorter and is read again from its start. May be NULL. */
+    void (*truncated)(void *context, const char *input, uint64_t position);
+    void *context; /* argument of the four functions */
     /* Counter of bytes read from the files, compressed or not; without those skipped by `from`. May be
      * NULL. */
     uint64_t *bytes_read;
@@ -107,6 +112,13 @@ typedef struct tamis__reader {
     bool borrowed;                     /* fd was open before us and stays open */
     bool may_block;                    /* not a regular file */
     bool waiting;                      /* at the end of the followed file */
+    int reports;                       /* descriptor of tamis__sys.report_changes; -1: none */
+    bool reports_tried;                /* the system was asked for reports */
+    bool silent;                       /* the last wait ended without a report */
+    bool ended;                        /* the followed file was rotated and is read; it stays open */
+    bool following;                    /* an earlier file of the followed name was read */
+    struct stat last;                  /* that file */
+    char rotated[PATH_MAX];            /* path of the open file, if it was rotated away; "": it was not */
     bool shortened;                    /* the followed file was shortened */
     bool replaced;                     /* another file has its name now; switch to it after this one's end */
     dev_t device;                      /* identifies the open file */

@@ -45,9 +45,11 @@ const cli_option check_options[] = {
      .help = "Keep reading as the last FILE grows, as tail -F does, until a signal arrives.",
      .more = "If another file takes its name, as in log rotation, it is read from its start as soon as "
              "it has content. Until then the old file is followed, and then read once more to its end; "
-             "data appended to it later is not read. A file that became shorter is read from its start "
-             "too. Its length is checked every 0.1 seconds: if it is refilled to its old length or more "
-             "in between, it is taken for a file that grew. A line is looked up when its newline has "
+             "data appended to it later is not read. If there were several rotations, the files in between "
+             "come first: those in its directory whose names continue that of FILE and that were written to "
+             "later, without compressed ones. A file that became shorter is read from its start too. If it "
+             "is refilled to its old length or more before tamis looks at it, it is taken for a file that "
+             "grew. A line is looked up when its newline has "
              "arrived. Standard input is followed if it is a regular file. A compressed file is refused. "
              "A FILTER that is replaced is opened again."},
     {.id = CLI_OPT_SECRET_FILE,

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Log rotation: which file comes next?
+ *
+ *     app.log.3     app.log.2     app.log.1     app.log
+ *     read before   last          not read yet  current
+ *
+ * A rotated file is in the directory of its name and has a name that continues it: app.log.1,
+ * app.log-20261126. It is still next if several rotations happened while nobody looked.
+ *
+ * Files are ordered by the time of their last write. Times may be equal, because the clock of a file system
+ * is coarse. Then a larger number at the end of the name is the older file, and a later date the newer one.
+ *
+ * Invariants:
+ * 1. Each step goes to a later file in that order, so no file is read for ever.
+ * 2. The caller opens the file under the name before it asks. A rotation in between makes that file a rotated
+ *    one, but the caller has it open. A rotation before that is found in the directory.
+ * 3. Compressed copies are never next. A rotated file that was read has them, and one may be incomplete.
+ */
+#include "stream/io/rotation.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+
+/* Position of a file in the order of rotation. */
+typedef struct rotated_file {
+    struct timespec written;
+    char name[NAME_MAX + 1];
+} rotated_file;
+
+typedef struct search {
+    const char *base; /* name without its directory */
+    size_t base_size;
+    int directory_size; /* bytes of the directory with its slash */
+    const char *path;
+    const struct stat *last, *current;
+    rotated_file after, next; /* `last`, and the first file behind it */
+    bool fixing;              /* first pass: only find the present name of `last` */
+    bool found;
+} search;
+
+enum { DATE_DIGITS = 6 }; /* a number with so many digits at the end of a name is a date */
+
+static bool is_same(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Returns the number at the end of the name, negative if it counts rotations; 0: none. */
+static long long rank_of(const char *name) {
+    size_t end = strlen(name), begin = end;
+    while (begin > 0 && isdigit((unsigned char)name[begin - 1]))
+        begin--;
+    if (begin == end || end - begin > 18)
+        return 0;
+    const long long number = strtoll(name + begin, NULL, 10);
+    return end - begin >= DATE_DIGITS ? number : -number;
+}
+
+static int compare(const rotated_file *a, const rotated_file *b) {
+    if (a->written.tv_sec != b->written.tv_sec)
+        return a->written.tv_sec < b->written.tv_sec ? -1 : 1;
+    if (a->written.tv_nsec != b->written.tv_nsec)
+        return a->written.tv_nsec < b->written.tv_nsec ? -1 : 1;
+    const long long rank_a = rank_of(a->name), rank_b = rank_of(b->name);
+    return rank_a != rank_b ? (rank_a < rank_b ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+static bool is_compressed_name(const char *name) {
+    static const char *const suffixes[] = {".gz", ".zst", ".lz4", ".xz", ".bz2"};
+    const size_t size = strlen(name);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const size_t suffix_size = strlen(suffixes[i]);
+        if (size > suffix_size && strcmp(name + size - suffix_size, suffixes[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool continues(const search *s, const char *name) {
+    return strncmp(name, s->base, s->base_size) == 0 && name[s->base_size] != '\0' &&
+           !isalnum((unsigned char)name[s->base_size]) && !is_compressed_name(name) &&
+           strlen(name) <= NAME_MAX;
+}
+
+static bool visit_name(void *context, const char *name) {
+    search *s = context;
+    char path[PATH_MAX];
+    struct stat st;
+    rotated_file file;
+    if (!continues(s, name) ||
+        snprintf(path, sizeof path, "%.*s%s", s->directory_size, s->path, name) >= (int)sizeof path ||
+        tamis__sys.stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return true;
+    file.written = st.st_mtim;
+    snprintf(file.name, sizeof file.name, "%s", name);
+    if (is_same(&st, s->last)) {
+        if (s->fixing)
+            s->after = file;
+        return true;
+    }
+    if (s->fixing || (s->current && is_same(&st, s->current)) || compare(&file, &s->after) <= 0)
+        return true;
+    if (!s->found || compare(&file, &s->next) < 0)
+        s->next = file;
+    s->found = true;
+    return true;
+}
+
+tamis_status tamis__rotation_next(const char *name, const struct stat *last, const struct stat *current,
+                                  char path[PATH_MAX], tamis_error *err) {
+    const char *slash = strrchr(name, '/');
+    char directory[PATH_MAX] = ".";
+    search s = {.base = slash ? slash + 1 : name,
+                .directory_size = slash ? (int)(slash + 1 - name) : 0,
+                .path = name,
+                .last = last,
+                .current = current,
+                .after = {.written = last->st_mtim},
+                .fixing = true};
+    s.base_size = strlen(s.base);
+    if (slash)
+        snprintf(directory, sizeof directory, "%.*s", s.directory_size, name);
+    /* A name that sorts behind all others of its time: without a present name, only later files count. */
+    memset(s.after.name, 0x7f, sizeof s.after.name - 1);
+    path[0] = '\0';
+    if (tamis__sys.list(directory, visit_name, &s) != 0)
+        return tamis__fail_file(err, directory, errno);
+    s.fixing = false;
+    if (tamis__sys.list(directory, visit_name, &s) != 0)
+        return tamis__fail_file(err, directory, errno);
+    if (s.found)
+        snprintf(path, PATH_MAX, "%.*s%s", s.directory_size, name, s.next.name);
+    return TAMIS_OK;
+}
