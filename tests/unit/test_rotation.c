@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -24,14 +25,18 @@ static struct stat file_at(const char *name, int64_t seconds) {
     return st;
 }
 
+static char compressed[PATH_MAX]; /* what the last search says of it */
+
 /* True if `expected` comes after `last`; "": the file under the name. */
 static bool is_next(const struct stat *last, const struct stat *current, const char *expected) {
-    char path[PATH_MAX], name[PATH_MAX];
+    tamis__rotation_step rotation;
+    char name[PATH_MAX];
     memcpy(name, scratch("log"), strlen(scratch("log")) + 1);
-    if (tamis__rotation_next(name, last, current, path, NULL) != TAMIS_OK)
+    if (tamis__rotation_next(name, last, current, &rotation, NULL) != TAMIS_OK)
         return false;
-    const char *slash = strrchr(path, '/');
-    return strcmp(slash ? slash + 1 : path, expected) == 0;
+    const char *slash = strrchr(rotation.path, '/');
+    snprintf(compressed, sizeof compressed, "%s", rotation.compressed);
+    return strcmp(slash ? slash + 1 : rotation.path, expected) == 0;
 }
 
 static void the_oldest_later_file_is_next(void **state) {
@@ -65,11 +70,22 @@ static void later_dates_are_newer(void **state) {
 static void other_files_are_passed_over(void **state) {
     (void)state;
     const struct stat current = file_at("log", 50), last = file_at("log.2", 10);
-    (void)file_at("log.1.gz", 20);
+    (void)file_at("log.3.gz", 10);
     (void)file_at("logs", 20);
     (void)file_at("other.1", 20);
     assert_int_equal(mkdir(scratch("log.d"), 0700), 0);
     assert_true(is_next(&last, &current, ""));
+    assert_string_equal(compressed, "");
+}
+
+static void a_file_that_was_compressed_before_it_was_read_is_reported(void **state) {
+    (void)state;
+    const struct stat current = file_at("log", 50), last = file_at("log.3", 10);
+    (void)file_at("log.2.gz", 20);
+    (void)file_at("log.1", 30);
+    (void)file_at("log.1.gz", 60); /* a copy that is being made */
+    assert_true(is_next(&last, &current, "log.1"));
+    assert_string_equal(compressed, scratch("log.2.gz"));
 }
 
 /* The last file was removed or moved elsewhere: its time is known. */
@@ -87,6 +103,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(equal_times_are_ordered_by_name, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(later_dates_are_newer, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(other_files_are_passed_over, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_was_compressed_before_it_was_read_is_reported,
+                                        scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_is_gone_has_a_successor, scratch_set_up,
                                         scratch_tear_down),
     };

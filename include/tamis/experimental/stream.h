@@ -297,6 +297,10 @@ typedef struct tamis_stream_options {
     /* NULL, or makes the run resumable, see "Resumable runs" below */
     const tamis_stream_commits *commits;
     bool require_keys; /* a run in which no record has a key fails, see "Records" below */
+    /* NULL, or called with a message for people when bytes of the followed input may be lost: it was made
+     * shorter, or a file was compressed before it was read */
+    void (*remark)(void *context, const char *message);
+    void *remark_context;
 } tamis_stream_options;
 
 #define TAMIS_STREAM_OPTIONS_INIT                                                                            \
@@ -315,10 +319,12 @@ typedef struct tamis_stream_options {
  * - FIFO: it is opened when its turn comes, and the run waits for its writer or reader.
  * - follow: if the last input is a regular file, the run reads on as it grows, until it is stopped (stop_fd)
  *   or the service has enough. Another file may take its name (log rotation). That file is read from its
- *   start as soon as it has data and the old file is at its end. A file that was made shorter is read from
- *   its start in the same way. Such a file needs no header: a first record that is not the header is a
- *   record. A record without a terminator waits for it, unless its file ends there. Inputs that are not
- *   regular files end as usual.
+ *   start as soon as it has data and the old file is at its end. If there were several rotations, the files
+ *   in between come first: files of the same directory whose names continue that of the input and that were
+ *   written to later, except compressed ones. A file that was made shorter is read from its start in the
+ *   same way. Such a file needs no header: a first record that is not the header is a record. A record
+ *   without a terminator waits for it, unless its file ends there. Inputs that are not regular files end as
+ *   usual.
  * - Waiting: a batch ends when input would block, so a record leaves as soon as it has arrived.
  */
 

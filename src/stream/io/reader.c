@@ -146,18 +146,28 @@ static void skip_inputs(tamis__reader *reader) {
         reader->next_input++;
 }
 
+static void report_compressed(const tamis__reader *reader) {
+    char message[TAMIS__ROTATION_REMARK];
+    if (reader->rotation.compressed[0] == '\0' || !reader->setup.remark)
+        return;
+    tamis__rotation_describe(message, &reader->rotation);
+    reader->setup.remark(reader->setup.context, message);
+}
+
 /* Opens the file under the name, or a file that had the name between the last one and this one. */
 static tamis_status open_file(tamis__reader *reader, const char *path, struct stat *st, tamis_error *err) {
     const bool renamed = reader->following && !reader->shortened;
-    reader->rotated[0] = '\0';
+    reader->rotation.path[0] = '\0';
     tamis_status status = tamis__input_open(path, reader->loop, &reader->fd, st, err);
     if (status != TAMIS_OK || !renamed)
         return status;
-    status = tamis__rotation_next(path, &reader->last, st, reader->rotated, err);
-    if (status != TAMIS_OK || reader->rotated[0] == '\0')
+    status = tamis__rotation_next(path, &reader->last, st, &reader->rotation, err);
+    if (status == TAMIS_OK)
+        report_compressed(reader);
+    if (status != TAMIS_OK || reader->rotation.path[0] == '\0')
         return status;
     close_input(reader);
-    return tamis__input_open(reader->rotated, reader->loop, &reader->fd, st, err);
+    return tamis__input_open(reader->rotation.path, reader->loop, &reader->fd, st, err);
 }
 
 static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
@@ -508,10 +518,6 @@ static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
 /* Starts the followed file again. A borrowed descriptor is the same file; otherwise the name is opened
  * again. */
 static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
-    if (reader->setup.stops_when_rotated) {
-        reader->ended = true; /* its descriptor is used until the end of the run is committed */
-        return TAMIS_OK;
-    }
     if (!reader->borrowed) {
         if (tamis__sys.fstat(reader->fd, &reader->last) < 0)
             return tamis__fail_file(err, reader->name, errno);
@@ -526,12 +532,15 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status fail_truncated(const tamis__reader *reader, uint64_t size, uint64_t position,
-                                   tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_CHANGED, 0,
-                       "%s: cut to %" PRIu64 " bytes after %" PRIu64 " were read, so bytes written since the "
-                       "last read are lost; rotate it by renaming, and do not cut it",
-                       tamis__show(reader->name).text, size, position);
+static void report_truncated(const tamis__reader *reader, uint64_t position) {
+    char message[400];
+    if (!reader->setup.remark)
+        return;
+    snprintf(message, sizeof message,
+             "%s: became shorter after %" PRIu64 " bytes were read, and is read again from its start; bytes "
+             "written before that may be lost",
+             tamis__show(reader->name).text, position);
+    reader->setup.remark(reader->setup.context, message);
 }
 
 /* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, takes the rest as
@@ -557,10 +566,8 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
         return TAMIS_OK;
     }
     reader->shortened = shorter;
-    if (shorter && reader->setup.stops_when_rotated)
-        return fail_truncated(reader, (uint64_t)st.st_size, position, err);
-    if (shorter && reader->setup.truncated)
-        reader->setup.truncated(reader->setup.context, reader->name, position);
+    if (shorter)
+        report_truncated(reader, position);
     *known = split_last_record(reader, keys, batch);
     return restart_file(reader, err);
 }
@@ -569,10 +576,6 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
 static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                              tamis__reader_event *event, bool *known, tamis_error *err) {
     *known = true;
-    if (reader->ended) {
-        *event = TAMIS__READER_END;
-        return TAMIS_OK;
-    }
     if (reader->fd < 0) {
         skip_inputs(reader);
         *event = TAMIS__READER_END;

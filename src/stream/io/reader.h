@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "stream/codec/decompressor.h"
 #include "stream/io/poll_loop.h"
+#include "stream/io/rotation.h"
 
 /*
  * Reads the inputs one after the other and cuts them into records. Nothing is copied: a batch is an array of
@@ -27,12 +28,10 @@ typedef struct tamis__reader_setup {
     size_t batch_size; /* largest number of records in a batch, at least 1 */
     size_t batches;    /* largest number of batches in use at once, at least 1 */
     unsigned char terminator;
-    bool follow; /* follow the last input (tamis_stream_run) */
-    bool
-        stops_when_rotated; /* end when the followed file has lost its name and is read; fail if it shrinks */
-    bool header;            /* the first record of an input does not count in messages */
-    bool passes_mark;       /* skip a byte order mark at the start of an input */
-    bool csv;               /* terminators within quotes do not end a record */
+    bool follow;              /* follow the last input (tamis_stream_run) */
+    bool header;              /* the first record of an input does not count in messages */
+    bool passes_mark;         /* skip a byte order mark at the start of an input */
+    bool csv;                 /* terminators within quotes do not end a record */
     unsigned char delimiter;  /* CSV delimiter */
     bool defers_unterminated; /* leave a last record without terminator, in regular uncompressed files */
     /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
@@ -47,8 +46,8 @@ typedef struct tamis__reader_setup {
     void (*marked)(void *context, size_t input, uint64_t bytes);
     /* Called when the last record of an input was left, because it has no terminator. May be NULL. */
     void (*deferred)(void *context, size_t input);
-    /* Called when the followed file was made shorter and is read again from its start. May be NULL. */
-    void (*truncated)(void *context, const char *input, uint64_t position);
+    /* Called with a message for people when bytes of the followed input may be lost. May be NULL. */
+    void (*remark)(void *context, const char *message);
     void *context; /* argument of the four functions */
     /* Counter of bytes read from the files, compressed or not; without those skipped by `from`. May be
      * NULL. */
@@ -115,10 +114,9 @@ typedef struct tamis__reader {
     int reports;                       /* descriptor of tamis__sys.report_changes; -1: none */
     bool reports_tried;                /* the system was asked for reports */
     bool silent;                       /* the last wait ended without a report */
-    bool ended;                        /* the followed file was rotated and is read; it stays open */
     bool following;                    /* an earlier file of the followed name was read */
     struct stat last;                  /* that file */
-    char rotated[PATH_MAX];            /* path of the open file, if it was rotated away; "": it was not */
+    tamis__rotation_step rotation;     /* of the open file; path "": it was not rotated away */
     bool shortened;                    /* the followed file was shortened */
     bool replaced;                     /* another file has its name now; switch to it after this one's end */
     dev_t device;                      /* identifies the open file */

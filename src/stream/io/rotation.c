@@ -16,7 +16,9 @@
  * 1. Each step goes to a later file in that order, so no file is read for ever.
  * 2. The caller opens the file under the name before it asks. A rotation in between makes that file a rotated
  *    one, but the caller has it open. A rotation before that is found in the directory.
- * 3. Compressed copies are never next. A rotated file that was read has them, and one may be incomplete.
+ * 3. Compressed copies are never next. A rotated file that was read has them, and one may be incomplete. But
+ *    compressors keep the time of the file. So one with a later time than the last file is reported, unless
+ *    the file itself is still there.
  */
 #include "stream/io/rotation.h"
 
@@ -42,8 +44,9 @@ typedef struct search {
     const char *path;
     const struct stat *last, *current;
     rotated_file after, next; /* `last`, and the first file behind it */
+    rotated_file compressed;  /* a compressed file behind `last` */
     bool fixing;              /* first pass: only find the present name of `last` */
-    bool found;
+    bool found, has_compressed;
 } search;
 
 enum { DATE_DIGITS = 6 }; /* a number with so many digits at the end of a name is a date */
@@ -63,11 +66,18 @@ static long long rank_of(const char *name) {
     return end - begin >= DATE_DIGITS ? number : -number;
 }
 
-static int compare(const rotated_file *a, const rotated_file *b) {
+static int compare_times(const rotated_file *a, const rotated_file *b) {
     if (a->written.tv_sec != b->written.tv_sec)
         return a->written.tv_sec < b->written.tv_sec ? -1 : 1;
     if (a->written.tv_nsec != b->written.tv_nsec)
         return a->written.tv_nsec < b->written.tv_nsec ? -1 : 1;
+    return 0;
+}
+
+static int compare(const rotated_file *a, const rotated_file *b) {
+    const int times = compare_times(a, b);
+    if (times != 0)
+        return times;
     const long long rank_a = rank_of(a->name), rank_b = rank_of(b->name);
     return rank_a != rank_b ? (rank_a < rank_b ? -1 : 1) : strcmp(a->name, b->name);
 }
@@ -85,8 +95,7 @@ static bool is_compressed_name(const char *name) {
 
 static bool continues(const search *s, const char *name) {
     return strncmp(name, s->base, s->base_size) == 0 && name[s->base_size] != '\0' &&
-           !isalnum((unsigned char)name[s->base_size]) && !is_compressed_name(name) &&
-           strlen(name) <= NAME_MAX;
+           !isalnum((unsigned char)name[s->base_size]) && strlen(name) <= NAME_MAX;
 }
 
 static bool visit_name(void *context, const char *name) {
@@ -107,6 +116,14 @@ static bool visit_name(void *context, const char *name) {
     }
     if (s->fixing || (s->current && is_same(&st, s->current)) || compare(&file, &s->after) <= 0)
         return true;
+    if (is_compressed_name(name)) {
+        *strrchr(path, '.') = '\0';
+        if (compare_times(&file, &s->after) > 0 && tamis__sys.stat(path, &st) != 0) {
+            s->compressed = file;
+            s->has_compressed = true;
+        }
+        return true;
+    }
     if (!s->found || compare(&file, &s->next) < 0)
         s->next = file;
     s->found = true;
@@ -114,7 +131,7 @@ static bool visit_name(void *context, const char *name) {
 }
 
 tamis_status tamis__rotation_next(const char *name, const struct stat *last, const struct stat *current,
-                                  char path[PATH_MAX], tamis_error *err) {
+                                  tamis__rotation_step *rotation, tamis_error *err) {
     const char *slash = strrchr(name, '/');
     char directory[PATH_MAX] = ".";
     search s = {.base = slash ? slash + 1 : name,
@@ -129,13 +146,22 @@ tamis_status tamis__rotation_next(const char *name, const struct stat *last, con
         snprintf(directory, sizeof directory, "%.*s", s.directory_size, name);
     /* A name that sorts behind all others of its time: without a present name, only later files count. */
     memset(s.after.name, 0x7f, sizeof s.after.name - 1);
-    path[0] = '\0';
+    rotation->path[0] = rotation->compressed[0] = '\0';
     if (tamis__sys.list(directory, visit_name, &s) != 0)
         return tamis__fail_file(err, directory, errno);
     s.fixing = false;
     if (tamis__sys.list(directory, visit_name, &s) != 0)
         return tamis__fail_file(err, directory, errno);
     if (s.found)
-        snprintf(path, PATH_MAX, "%.*s%s", s.directory_size, name, s.next.name);
+        snprintf(rotation->path, PATH_MAX, "%.*s%s", s.directory_size, name, s.next.name);
+    if (s.has_compressed)
+        snprintf(rotation->compressed, PATH_MAX, "%.*s%s", s.directory_size, name, s.compressed.name);
     return TAMIS_OK;
+}
+
+void tamis__rotation_describe(char remark[TAMIS__ROTATION_REMARK], const tamis__rotation_step *rotation) {
+    snprintf(remark, TAMIS__ROTATION_REMARK,
+             "%.250s: compressed, and written to after the last file that was read; if its records were not "
+             "read, read it by another run",
+             tamis__show(rotation->compressed).text);
 }

@@ -8,13 +8,25 @@
 
 #include "base/failure.h"
 
+typedef struct tamis__rotation_step {
+    char path[PATH_MAX]; /* the next file; "": the one under the name */
+    /* a compressed file that was written to after the last one; "": there is none. It may be a file that was
+     * compressed before it was read. */
+    char compressed[PATH_MAX];
+} tamis__rotation_step;
+
 /*
  * Finds the file to read after `last`, a file that once had the name `name`: the oldest one that was rotated
  * away since, or the file under the name. `current` is the file under the name, opened before this call; NULL:
- * there is none. *path is "" if the file under the name is next. TAMIS_E_IO if the directory cannot be read.
+ * there is none. TAMIS_E_IO if the directory cannot be read.
  */
 TAMIS_PRIVATE_API tamis_status tamis__rotation_next(const char *name, const struct stat *last,
-                                                    const struct stat *current, char path[PATH_MAX],
-                                                    tamis_error *err);
+                                                    const struct stat *current,
+                                                    tamis__rotation_step *rotation, tamis_error *err);
+
+enum { TAMIS__ROTATION_REMARK = 400 };
+/* Says that records of the compressed file may not have been read. */
+TAMIS_PRIVATE_API void tamis__rotation_describe(char remark[TAMIS__ROTATION_REMARK],
+                                                const tamis__rotation_step *rotation);
 
 #endif

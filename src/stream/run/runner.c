@@ -359,6 +359,11 @@ static tamis_status create_items(run *r, tamis_error *err) {
     return status;
 }
 
+static void send_remark(void *context, const char *message) {
+    const run *r = context;
+    r->options.remark(r->options.remark_context, message);
+}
+
 tamis__reader_setup tamis__run_reader_setup(run *r) {
     const tamis_extractor *extractor = r->options.extractor;
     return (tamis__reader_setup){.inputs = r->options.inputs,
@@ -369,6 +374,8 @@ tamis__reader_setup tamis__run_reader_setup(run *r) {
                                  .batches = tamis__pipeline_item_count(r->threads),
                                  .terminator = r->options.terminator,
                                  .follow = r->options.follow,
+                                 .remark = r->options.remark ? send_remark : NULL,
+                                 .context = r,
                                  .header = r->header.wanted,
                                  .passes_mark = r->header.wanted || (extractor && has_syntax(extractor)),
                                  .csv = extractor && tamis_extractor_is_csv(extractor),

@@ -145,6 +145,12 @@ static tamis_status open_run(dedup_run *run, const dedup_config *config, int sto
     return err->status;
 }
 
+/* Reports that records of the followed file may be lost. */
+static void report_follow(void *context, const char *message) {
+    (void)context;
+    cli_report(message);
+}
+
 static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
@@ -158,6 +164,8 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     stream_options.duplicates = config->duplicates;
     stream_options.durable = config->filter_file; /* rule 2 */
     stream_options.stop_fd = stop_fd;
+    stream_options.follow = config->follow;
+    stream_options.remark = report_follow;
     stream_options.first_malformed = &run->report.first_malformed;
     stream_options.marking = config->marking;
     stream_options.late = config->late;

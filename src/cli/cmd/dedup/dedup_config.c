@@ -109,6 +109,22 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
                : TAMIS_OK;
 }
 
+/* A run with --follow-input has no end, so it writes only to outputs that are complete without one. */
+static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
+    const char *const outputs[] = {config->output, config->duplicates};
+    struct stat st;
+
+    if (!config->follow)
+        return TAMIS_OK;
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
+        if (outputs[i] && !is_standard(outputs[i]) && (stat(outputs[i], &st) != 0 || S_ISREG(st.st_mode)))
+            return cli_fail(err,
+                            "%.300s: would get its records at the end of the run, and --follow-input has no "
+                            "end; write to standard output",
+                            outputs[i]);
+    return TAMIS_OK;
+}
+
 /* Refuses options that apply to --window or --time if these are missing, and sets the plan of a window. */
 static tamis_status check_window(dedup_config *config, const cli_value *values, tamis_error *err) {
     static const struct {
@@ -193,6 +209,7 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
     config->abandon = values[DEDUP_ABANDON].given;
     config->exactly_once = values[DEDUP_EXACTLY_ONCE].given;
     config->defer_unterminated = values[DEDUP_DEFER_UNTERMINATED].given;
+    config->follow = values[DEDUP_FOLLOW_INPUT].given;
     config->values = values;
     config->on_full = (tamis_on_full)values[DEDUP_ON_FULL].number;
     given.prints = is_standard(config->output) || is_standard(config->duplicates);
@@ -200,6 +217,7 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
         cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
         check_mark(config, &values[DEDUP_MARK], err) != TAMIS_OK || check_outputs(config, err) != TAMIS_OK ||
         check_filter_file(config, err) != TAMIS_OK || check_state(config, values, err) != TAMIS_OK ||
+        check_follow(config, err) != TAMIS_OK ||
         cli_filter_configure(&config->filter, values, 0, err) != TAMIS_OK ||
         check_window(config, values, err) != TAMIS_OK)
         return err->status;

@@ -24,6 +24,7 @@ enum {
     DEDUP_SOURCE,
     DEDUP_POSITION,
     DEDUP_COMMITS,
+    DEDUP_FOLLOW_INPUT,
     DEDUP_WINDOW,
     DEDUP_STEP,
     DEDUP_TIME,
@@ -49,6 +50,7 @@ typedef struct dedup_config {
     const char *state;       /* directory of --state; NULL: after a crash, start again */
     const char *commits;     /* descriptor or file of --commits; NULL: positions are not printed */
     bool reread, abandon, exactly_once, defer_unterminated;
+    bool follow;                      /* the last input has no end */
     uint64_t commit_bytes, commit_ms; /* values of --commit-every; 0: default of the library */
     const cli_value *values;          /* parsed options, by id */
     tamis_on_full on_full;
