@@ -154,9 +154,9 @@ static void report_compressed(const tamis__reader *reader) {
     reader->setup.remark(reader->setup.context, message);
 }
 
-/* Opens the file under the name, or a file that had the name between the last one and this one. */
-static tamis_status open_file(tamis__reader *reader, const char *path, struct stat *st, tamis_error *err) {
-    const bool renamed = reader->following && !reader->shortened;
+/* Opens the file under the name; if the followed file was renamed, a file that had the name in between. */
+static tamis_status open_present_file(tamis__reader *reader, const char *path, bool renamed, struct stat *st,
+                                      tamis_error *err) {
     reader->rotation.path[0] = '\0';
     tamis_status status = tamis__input_open(path, reader->loop, &reader->fd, st, err);
     if (status != TAMIS_OK || !renamed)
@@ -168,6 +168,19 @@ static tamis_status open_file(tamis__reader *reader, const char *path, struct st
         return status;
     close_input(reader);
     return tamis__input_open(reader->rotation.path, reader->loop, &reader->fd, st, err);
+}
+
+/* The same. During a rotation a file may be renamed just before it is opened, and the name may have no file. */
+static tamis_status open_file(tamis__reader *reader, const char *path, struct stat *st, tamis_error *err) {
+    enum { TRIES = 50 };
+    const bool renamed = reader->following && !reader->shortened;
+    tamis_status status = open_present_file(reader, path, renamed, st, err);
+    for (int i = 0; i < TRIES && renamed && status == TAMIS_E_IO && err && err->sys_errno == ENOENT; i++) {
+        status = tamis__poll_loop_pause(reader->loop, FOLLOW_MS, path, err);
+        if (status == TAMIS_OK)
+            status = open_present_file(reader, path, renamed, st, err);
+    }
+    return status;
 }
 
 static tamis_status open_input(tamis__reader *reader, tamis_error *err) {

@@ -24,7 +24,7 @@ redis_ask config set maxmemory 1 > none
 try 'no memory' "$redis_uri/f"
 redis_ask config set maxmemory 0 > none
 redis_ask replicaof 127.0.0.1 1 > none
-try 'a replica' "$redis_uri/f?patience=300ms"
+try 'a replica' "$redis_uri/f?patience=2s"
 redis_ask replicaof no one > none
 echo "in it: $(tamis check -c "$redis_uri/f" keys)"
 
