@@ -217,7 +217,8 @@ typedef struct tamis_stream_commits {
     /* refuse inputs that cannot be read again, and outputs that cannot be cut back: TAMIS_E_UNSUPPORTED */
     bool exactly_once;
     /* Leave the last record of an uncompressed regular file for a later run if it has no terminator:
-     * another program may be writing it */
+     * another program may be writing it. With positions, that of a pipe is always left: its writer may have
+     * been killed within the record. */
     bool defer_unterminated;
     /* true: give up an unfinished run that this run would make impossible to finish; false: refuse this
      * run, also with `reread` */

@@ -284,7 +284,8 @@ static tamis_status split_records(tamis__reader *reader, tamis_key *keys, tamis_
 }
 
 static bool defers_unterminated(const tamis__reader *reader) {
-    return reader->setup.defers_unterminated && !reader->may_block && !reader->decompressor;
+    return (reader->may_block ? reader->setup.defers_cut : reader->setup.defers_unterminated) &&
+           !reader->decompressor;
 }
 
 /* Drops the last record as if it had not been read. */

@@ -34,6 +34,7 @@ typedef struct tamis__reader_setup {
     bool csv;                 /* terminators within quotes do not end a record */
     unsigned char delimiter;  /* CSV delimiter */
     bool defers_unterminated; /* leave a last record without terminator, in regular uncompressed files */
+    bool defers_cut;          /* the same in pipes: their writer may have been killed within a record */
     /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
     const struct tamis__reader_start {
         bool skipped;    /* finished earlier: do not open this input */

@@ -313,6 +313,7 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
                                                   .lines = position->lines};
     }
     setup.defers_unterminated = c->commits.defer_unterminated;
+    setup.defers_cut = live->positioned; /* the whole record comes again, for it is not acknowledged */
     setup.opened = on_input_opened;
     setup.marked = on_bom_skipped;
     setup.deferred = on_unterminated_left;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cmd/dedup/dedup_positions.h"
 #include "cli/cmd/dedup/dedup_state.h"
 #include "cli/core/cli_option.h"
 #include "cli/core/cli_text.h"
@@ -217,7 +218,7 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
         cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
         check_mark(config, &values[DEDUP_MARK], err) != TAMIS_OK || check_outputs(config, err) != TAMIS_OK ||
         check_filter_file(config, err) != TAMIS_OK || check_state(config, values, err) != TAMIS_OK ||
-        check_follow(config, err) != TAMIS_OK ||
+        dedup_positions_check(config, err) != TAMIS_OK || check_follow(config, err) != TAMIS_OK ||
         cli_filter_configure(&config->filter, values, 0, err) != TAMIS_OK ||
         check_window(config, values, err) != TAMIS_OK)
         return err->status;

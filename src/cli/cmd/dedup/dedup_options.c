@@ -121,9 +121,9 @@ const cli_option dedup_options[] = {
      .type = CLI_TEXT,
      .value = "FD|FILE",
      .help = "With --source: print the positions that are safe, so that the consumer can acknowledge them.",
-     .more =
-         "A line \"SOURCE POSITION\" for each source after each commit, and for all sources at the start, to "
-         "a file descriptor, or to the end of FILE."},
+     .more = "A line \"SOURCE POSITION\" for each source after each commit, and for all sources at each "
+             "start, to "
+             "an open file descriptor, or to the end of FILE; - is standard output."},
     {.id = DEDUP_FOLLOW_INPUT,
      .name = "follow-input",
      .type = CLI_FLAG,

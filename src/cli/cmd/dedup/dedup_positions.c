@@ -4,15 +4,91 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "cli/cmd/dedup/dedup_config.h"
 
 /* Returns the descriptor that `name` is, or -1 if it is the name of a file. */
 static int descriptor_of(const char *name) {
+    if (strcmp(name, "-") == 0)
+        return STDOUT_FILENO;
     if (name[0] == '\0' || strlen(name) > 6 || strspn(name, "0123456789") != strlen(name))
         return -1;
     return atoi(name);
+}
+
+static bool is_writable(int fd) {
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY)
+        errno = EBADF;
+    return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+static tamis_status fail_open(const char *name, int failed, tamis_error *err) {
+    char why[80];
+    return cli_fail(err, "--commits '%.200s': %s; give an open descriptor, or a file that can be written",
+                    name, cli_errno_text(why, sizeof why, failed));
+}
+
+/* Writes the directory of `path` to `parent`, and returns the name behind it. */
+static const char *split_path(const char *path, char parent[PATH_MAX]) {
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        snprintf(parent, PATH_MAX, ".");
+    else if (slash == path)
+        snprintf(parent, PATH_MAX, "/");
+    else
+        snprintf(parent, PATH_MAX, "%.*s", (int)(slash - path), path);
+    return slash ? slash + 1 : path;
+}
+
+/* True if both names are, or would be, the same file or directory. */
+static bool is_same_target(const char *a, const char *b) {
+    struct stat at_a, at_b;
+    const bool found_a = stat(a, &at_a) == 0, found_b = stat(b, &at_b) == 0;
+    char parent_a[PATH_MAX], parent_b[PATH_MAX];
+
+    if (found_a != found_b)
+        return false;
+    if (found_a)
+        return at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino;
+    if (strcmp(split_path(a, parent_a), split_path(b, parent_b)) != 0)
+        return false;
+    return stat(parent_a, &at_a) == 0 && stat(parent_b, &at_b) == 0 && at_a.st_dev == at_b.st_dev &&
+           at_a.st_ino == at_b.st_ino;
+}
+
+tamis_status dedup_positions_check(const dedup_config *config, tamis_error *err) {
+    const char *name = config->commits;
+    const char *const outputs[] = {config->output, config->duplicates};
+    char path[PATH_MAX], parent[PATH_MAX];
+    struct stat st;
+
+    if (!name)
+        return TAMIS_OK;
+    const int fd = descriptor_of(name);
+    if (fd >= 0 && !is_writable(fd))
+        return fail_open(name, errno, err);
+    if (fd >= 0)
+        snprintf(path, sizeof path, "/dev/fd/%d", fd);
+    else
+        snprintf(path, sizeof path, "%s", name);
+    const bool is_file = stat(path, &st) != 0 || S_ISREG(st.st_mode);
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        const bool standard = outputs[i] && strcmp(outputs[i], "-") == 0;
+        if (outputs[i] && (standard ? fd == STDOUT_FILENO : is_file && is_same_target(path, outputs[i])))
+            return cli_fail(err, "--commits '%.200s': is an output too; name another file or descriptor",
+                            name);
+    }
+    split_path(path, parent);
+    if (is_file && is_same_target(parent, config->state))
+        return cli_fail(err, "--commits '%.200s': is in the directory of --state; name another file", name);
+    return is_file ? cli_stream_keep_apart(&config->stream, path, "the file of --commits", err) : TAMIS_OK;
 }
 
 tamis_status dedup_positions_open(dedup_positions *commits, const char *name, tamis_error *err) {
@@ -29,11 +105,9 @@ tamis_status dedup_positions_open(dedup_positions *commits, const char *name, ta
         return TAMIS_OK;
     }
     const int failed = errno;
-    char why[80];
     if (fd >= 0)
         close(fd);
-    return cli_fail(err, "--commits '%.200s': %s; give an open descriptor, or a file that can be written",
-                    name, cli_errno_text(why, sizeof why, failed));
+    return fail_open(name, failed, err);
 }
 
 tamis_status dedup_positions_print(dedup_positions *commits, tamis_key source, uint64_t position,

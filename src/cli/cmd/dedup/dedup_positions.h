@@ -8,12 +8,17 @@
 
 #include "cli/cli.h"
 
+struct dedup_config;
+
 /* The target of --commits. */
 typedef struct dedup_positions {
     const char *name; /* descriptor or file, as given */
     FILE *out;        /* NULL: none */
 } dedup_positions;
 
+/* Refuses a --commits that is no open descriptor, or a file that is used already. To be called before anything
+ * is opened: a closed descriptor would become one of the files opened next, for instance the log of the state. */
+tamis_status dedup_positions_check(const struct dedup_config *config, tamis_error *err);
 /* Opens the descriptor or file `name`; NULL: does nothing. */
 tamis_status dedup_positions_open(dedup_positions *commits, const char *name, tamis_error *err);
 /* Prints a line: positions of the source are safe up to this one. */
