@@ -21,6 +21,7 @@
  * R5  A followed file is left after two observations in this order: another, non-empty file has its name; a
  *     read finds its end. Thus nothing appended before the replacement is missed. Files that had the name in
  *     between come before the one that has it now (rotation.h).
+ *     The file that was left stays open, and what is written to it afterwards is reported.
  * R6  Uncompressed inputs are read directly into the buffer. A compressed input is recognised by its first
  *     bytes, before any record is taken. These bytes then go to the decompressor, and its output fills the
  *     buffer.
@@ -95,7 +96,31 @@ static void stop_reports(tamis__reader *reader) {
     reader->reports = -1;
 }
 
+static void forget_left(tamis__reader *reader) {
+    if (reader->has_left)
+        tamis__sys.close(reader->left);
+    reader->has_left = false;
+}
+
+/* Reports once that a followed file has grown after it was left: a writer still had it open. */
+static void check_left(tamis__reader *reader) {
+    char message[400];
+    struct stat st;
+    if (!reader->has_left || tamis__sys.fstat(reader->left, &st) < 0 || st.st_size <= reader->left_size)
+        return;
+    forget_left(reader);
+    if (!reader->setup.remark)
+        return;
+    snprintf(message, sizeof message,
+             "%s: was rotated, and then written to after its byte %" PRIu64 ", which was not read; let its "
+             "writers open the new file before it gets its first bytes",
+             tamis__show(reader->name).text, (uint64_t)reader->left_size);
+    reader->setup.remark(reader->setup.context, message);
+}
+
 void tamis__reader_release(tamis__reader *reader) {
+    check_left(reader);
+    forget_left(reader);
     close_input(reader);
     stop_reports(reader);
     for (size_t i = 0; reader->buffers && i < buffer_count(reader); i++)
@@ -127,6 +152,8 @@ static size_t input_total(const tamis__reader *reader) {
 static void begin_file(tamis__reader *reader) {
     reader->undecided = true;
     reader->marked = false;
+    reader->unverified = false;
+    reader->tail_size = 0;
     reader->file_offset = 0;
     reader->file_records = 0;
     reader->file_counted = 0;
@@ -170,12 +197,15 @@ static tamis_status open_present_file(tamis__reader *reader, const char *path, b
     return tamis__input_open(reader->rotation.path, reader->loop, &reader->fd, st, err);
 }
 
-/* The same. During a rotation a file may be renamed just before it is opened, and the name may have no file. */
+/* The same. During a rotation a file may be renamed just before it is opened, the name may have no file, and a
+ * new file may get its owner and mode a moment later. */
 static tamis_status open_file(tamis__reader *reader, const char *path, struct stat *st, tamis_error *err) {
     enum { TRIES = 50 };
     const bool renamed = reader->following && !reader->shortened;
     tamis_status status = open_present_file(reader, path, renamed, st, err);
-    for (int i = 0; i < TRIES && renamed && status == TAMIS_E_IO && err && err->sys_errno == ENOENT; i++) {
+    for (int i = 0; i < TRIES && renamed && status == TAMIS_E_IO && err &&
+                    (err->sys_errno == ENOENT || err->sys_errno == EACCES);
+         i++) {
         status = tamis__poll_loop_pause(reader->loop, FOLLOW_MS, path, err);
         if (status == TAMIS_OK)
             status = open_present_file(reader, path, renamed, st, err);
@@ -396,6 +426,26 @@ static void count_read(const tamis__reader *reader, uint64_t size) {
         *reader->setup.bytes_read += size;
 }
 
+/* Adds bytes just read to the tail. */
+static void remember_tail(tamis__reader *reader, const unsigned char *bytes, size_t size) {
+    const size_t added = size < TAMIS__TAIL ? size : TAMIS__TAIL;
+    const size_t kept = reader->tail_size < TAMIS__TAIL - added ? reader->tail_size : TAMIS__TAIL - added;
+    memmove(reader->tail, reader->tail + reader->tail_size - kept, kept);
+    memcpy(reader->tail + kept, bytes + size - added, added);
+    reader->tail_size = kept + added;
+}
+
+/* True if the bytes before the position of the followed file are not those that were read. */
+static bool is_overwritten(const tamis__reader *reader) {
+    unsigned char now[TAMIS__TAIL];
+    const off_t position = tamis__sys.seek(reader->fd, 0, SEEK_CUR);
+    if (reader->tail_size == 0 || position < (off_t)reader->tail_size)
+        return false;
+    const ssize_t got =
+        tamis__sys.pread(reader->fd, now, reader->tail_size, position - (off_t)reader->tail_size);
+    return got == (ssize_t)reader->tail_size && memcmp(now, reader->tail, reader->tail_size) != 0;
+}
+
 /* Decides by the first bytes whether the input is compressed (R6). */
 static tamis_status detect_compression(tamis__reader *reader, tamis_error *err) {
     const unsigned char *begun = reader->into->bytes + reader->start;
@@ -452,6 +502,8 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
                            tamis__show(reader->name).text, tamis__errno_text(errno),
                            reader->file_offset + (reader->end - reader->start), *reader->loop->records,
                            tamis__errno_remedy(errno));
+    if (size > 0 && is_followed(reader))
+        remember_tail(reader, reader->into->bytes + reader->end, (size_t)size);
     reader->end += (size_t)size;
     count_read(reader, (uint64_t)size);
     if (size > 0 && reader->silent)
@@ -536,6 +588,14 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
         if (tamis__sys.fstat(reader->fd, &reader->last) < 0)
             return tamis__fail_file(err, reader->name, errno);
         reader->following = true;
+        if (!reader->shortened) {
+            check_left(reader);
+            forget_left(reader);
+            reader->left = reader->fd;
+            reader->has_left = true;
+            reader->left_size = tamis__sys.seek(reader->fd, 0, SEEK_CUR);
+            reader->fd = -1;
+        }
         close_input(reader);
         reader->next_input--; /* open_input increments it again */
         return TAMIS_OK;
@@ -546,15 +606,34 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static void report_truncated(const tamis__reader *reader, uint64_t position) {
+static void report_truncated(const tamis__reader *reader, bool shorter, uint64_t position) {
     char message[400];
     if (!reader->setup.remark)
         return;
     snprintf(message, sizeof message,
-             "%s: became shorter after %" PRIu64 " bytes were read, and is read again from its start; bytes "
+             "%s: %s after %" PRIu64 " bytes were read, and is read again from its start; bytes "
              "written before that may be lost",
-             tamis__show(reader->name).text, position);
+             tamis__show(reader->name).text, shorter ? "became shorter" : "was overwritten", position);
     reader->setup.remark(reader->setup.context, message);
+}
+
+/* Takes the rest of the followed file as its last record, and starts the file again. */
+static tamis_status leave_file(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
+                               bool *known, tamis_error *err) {
+    *known = split_last_record(reader, keys, batch);
+    return restart_file(reader, err);
+}
+
+/* Fails for a file that has bytes but no size, as those under /proc. It would always look truncated. */
+static tamis_status check_size_known(const tamis__reader *reader, const struct stat *st, tamis_error *err) {
+    unsigned char byte;
+    struct stat again;
+    if (st->st_size > 0 || tamis__sys.pread(reader->fd, &byte, 1, 0) != 1 ||
+        tamis__sys.fstat(reader->fd, &again) < 0 || again.st_size > 0)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "%s: its size is not known, so it cannot be followed; follow a file on a disk",
+                       tamis__show(reader->name).text);
 }
 
 /* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, takes the rest as
@@ -580,10 +659,11 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
         return TAMIS_OK;
     }
     reader->shortened = shorter;
+    if (shorter && check_size_known(reader, &st, err) != TAMIS_OK)
+        return err->status;
     if (shorter)
-        report_truncated(reader, position);
-    *known = split_last_record(reader, keys, batch);
-    return restart_file(reader, err);
+        report_truncated(reader, true, position);
+    return leave_file(reader, keys, batch, known, err);
 }
 
 /* Makes one step towards the next event. *known is false if there is none yet. */
@@ -606,6 +686,13 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__poll_loop_report(reader->loop);
+    if (reader->unverified && !reader->borrowed && is_overwritten(reader)) {
+        reader->unverified = false;
+        reader->shortened = true;
+        report_truncated(reader, false, reader->file_offset + (reader->end - reader->start));
+        return leave_file(reader, keys, batch, known, err);
+    }
+    reader->unverified = false;
     read_result result = READ_NOT_NOW; /* some compilers do not see that it is always set */
     const uint64_t begun = tamis__clock_begin(reader->setup.read_time);
     status = read_more(reader, &result, err);
@@ -654,6 +741,8 @@ static tamis_status wait_for_growth(tamis__reader *reader, tamis_error *err) {
     char directory[PATH_MAX] = ".";
     bool ready;
     reader->waiting = false;
+    reader->unverified = true;
+    check_left(reader);
     if (!reader->reports_tried && !reader->borrowed) {
         if (slash)
             snprintf(directory, sizeof directory, "%.*s", (int)(slash + 1 - reader->name), reader->name);

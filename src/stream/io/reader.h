@@ -57,6 +57,8 @@ typedef struct tamis__reader_setup {
     uint64_t *split_time;
 } tamis__reader_setup;
 
+enum { TAMIS__TAIL = 64 /* bytes by which a file that was overwritten is recognised */ };
+
 /* A buffer that batches are views into. */
 typedef struct tamis__read_buffer {
     unsigned char *bytes; /* NULL: not allocated */
@@ -118,9 +120,15 @@ typedef struct tamis__reader {
     bool following;                    /* an earlier file of the followed name was read */
     struct stat last;                  /* that file */
     tamis__rotation_step rotation;     /* of the open file; path "": it was not rotated away */
-    bool shortened;                    /* the followed file was shortened */
-    bool replaced;                     /* another file has its name now; switch to it after this one's end */
-    dev_t device;                      /* identifies the open file */
+    bool shortened;                    /* the followed file was shortened or overwritten */
+    bool unverified;                   /* it may have been overwritten since the last read */
+    unsigned char tail[TAMIS__TAIL];   /* followed file: the last bytes read */
+    size_t tail_size;
+    bool has_left;   /* the followed file before this one has not grown since it was left */
+    int left;        /* that file */
+    off_t left_size; /* bytes of it that were read */
+    bool replaced;   /* another file has its name now; switch to it after this one's end */
+    dev_t device;    /* identifies the open file */
     ino_t inode;
     bool skipping;         /* still skipping to setup.from */
     off_t base;            /* offset of the input in its file; an inherited descriptor may not be at 0 */

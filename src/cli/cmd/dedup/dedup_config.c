@@ -117,6 +117,11 @@ static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
 
     if (!config->follow)
         return TAMIS_OK;
+    const char *last =
+        config->stream.input_count > 0 ? config->stream.inputs[config->stream.input_count - 1] : "-";
+    if (!is_standard(last) && stat(last, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return cli_fail(
+            err, "%.300s: is not a regular file, so it cannot be followed; leave --follow-input out", last);
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
         if (outputs[i] && !is_standard(outputs[i]) && (stat(outputs[i], &st) != 0 || S_ISREG(st.st_mode)))
             return cli_fail(err,
