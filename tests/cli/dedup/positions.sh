@@ -23,7 +23,8 @@ tail -n 1 once
 echo options
 for options in '--source field:1' '--position field:2' '--commits acks' '--source field:1 --position field:2' \
     '--state st --source field:0 --position field:2' '--state st --source regex:(.)(.) --position field:2' \
-    '--state st --key field:3 --source field:1 --position field:2 --commits no/where' \
+    '--state st --key field:3 --source field:1 --position field:2' \
+    '--state st --key field:3 --delimiter space --source field:1 --position field:2 --commits no/where' \
     '--state st --key field:3 --delimiter space --source field:1 --position field:2 --commits 77'; do
     # shellcheck disable=SC2086
     run tamis dedup $options - < /dev/null

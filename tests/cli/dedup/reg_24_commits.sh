@@ -3,8 +3,8 @@
 run() { "$@"; echo "exit $?"; }
 fed() { run tamis dedup --state st --source field:1 --position field:2 --key field:3 --delimiter space "$@"; }
 echo 'a closed descriptor must not become the log of the state'
-for fd in 3 5 7; do
-    (exec 3>&- 4>&- 5>&- 6>&- 7>&-; echo 'p0 0 a' | fed -o once --commits $fd)
+for fd in 3 5 7 /dev/fd/7; do
+    (exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&-; echo 'p0 0 a' | fed -o once --commits $fd)
 done
 echo 'p0 0 a' | fed -o once --commits 6 6< /dev/null
 ls

@@ -40,6 +40,7 @@
 
 typedef struct dedup_run {
     tamis_lock *lock;              /* lock of the --filter file */
+    dedup_positions commits;       /* target of --commits */
     tamis_state *state;            /* NULL: no --state */
     tamis_stream_result result;    /* of a run with --state */
     tamis_filter *filter;          /* filter in use; owned by `state` if there is one */
@@ -156,7 +157,8 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
     cli_stream records = config->stream;
     tamis_stream_commits commits = TAMIS_STREAM_COMMITS_INIT;
-    dedup_state_reporter reporter = {.config = config, .before = &run->report.before};
+    dedup_state_reporter reporter = {
+        .config = config, .before = &run->report.before, .commits = &run->commits};
     char command[DEDUP_COMMAND];
 
     tamis_stream_service_dedup(&service, run->session);
@@ -191,11 +193,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     }
     cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                 cli_stream_line_end(&records));
-    if (dedup_positions_open(&reporter.commits, config->commits, err) != TAMIS_OK)
-        return err->status;
-    tamis_status status = cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
-    dedup_positions_close(&reporter.commits);
-    return status;
+    return cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
 }
 
 /* Adds the option that helps to the error of a full filter. The library only knows why it is full. */
@@ -407,6 +405,8 @@ static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error 
     run.report.drops = true;
     run.report.passes = true;
     code = dedup_configure(&config, args, err);
+    if (code == TAMIS_OK) /* first: a closed descriptor would become one of the files that are opened next */
+        code = dedup_positions_open(&run.commits, config.commits, err);
     if (code == TAMIS_OK)
         code = cli_signals_begin(&stop_fd, err);
     if (code == TAMIS_OK)
@@ -422,6 +422,7 @@ static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error 
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }
+    dedup_positions_close(&run.commits);
     tamis_stream_checkpoint_free(run.result.unfinished);
     tamis_dedup_close(run.session);
     if (!run.state)

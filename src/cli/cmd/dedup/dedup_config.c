@@ -3,6 +3,8 @@
 
 #include <ctype.h>
 #include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +14,41 @@
 #include "cli/core/cli_option.h"
 #include "cli/core/cli_text.h"
 #include "cli/server/cli_server.h"
+
+/* Writes the directory of `path` to `parent`, and returns the name behind it. */
+static const char *split_path(const char *path, char parent[PATH_MAX]) {
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        snprintf(parent, PATH_MAX, ".");
+    else if (slash == path)
+        snprintf(parent, PATH_MAX, "/");
+    else
+        snprintf(parent, PATH_MAX, "%.*s", (int)(slash - path), path);
+    return slash ? slash + 1 : path;
+}
+
+bool dedup_is_same_target(const char *a, const char *b) {
+    struct stat at_a, at_b;
+    const bool found_a = stat(a, &at_a) == 0, found_b = stat(b, &at_b) == 0;
+    char parent_a[PATH_MAX], parent_b[PATH_MAX];
+
+    if (found_a != found_b)
+        return false;
+    if (found_a)
+        return at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino;
+    if (strcmp(split_path(a, parent_a), split_path(b, parent_b)) != 0)
+        return false;
+    return stat(parent_a, &at_a) == 0 && stat(parent_b, &at_b) == 0 && at_a.st_dev == at_b.st_dev &&
+           at_a.st_ino == at_b.st_ino;
+}
+
+bool dedup_is_in_directory(const char *path, const char *directory) {
+    char parent[PATH_MAX];
+
+    split_path(path, parent);
+    return dedup_is_same_target(parent, directory);
+}
 
 static bool is_standard(const char *path) {
     return path && strcmp(path, "-") == 0;

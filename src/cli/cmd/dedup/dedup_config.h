@@ -62,6 +62,11 @@ typedef struct dedup_config {
     const char *mark_name; /* name of the mark; NULL: default of the library */
 } dedup_config;
 
+/* True if both names are, or would be, the same file or directory. */
+bool dedup_is_same_target(const char *a, const char *b);
+/* True if `path` is, or would be, directly in the directory. */
+bool dedup_is_in_directory(const char *path, const char *directory);
+
 /* Validates the parsed arguments and fills *config.
  * The caller releases config->stream in both cases. */
 tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);

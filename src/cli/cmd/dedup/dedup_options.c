@@ -122,8 +122,7 @@ const cli_option dedup_options[] = {
      .value = "FD|FILE",
      .help = "With --source: print the positions that are safe, so that the consumer can acknowledge them.",
      .more = "A line \"SOURCE POSITION\" for each source after each commit, and for all sources at each "
-             "start, to "
-             "an open file descriptor, or to the end of FILE; - is standard output."},
+             "start, to an open file descriptor, or to the end of FILE; - is standard output."},
     {.id = DEDUP_FOLLOW_INPUT,
      .name = "follow-input",
      .type = CLI_FLAG,

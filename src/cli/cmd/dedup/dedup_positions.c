@@ -34,46 +34,15 @@ static tamis_status fail_open(const char *name, int failed, tamis_error *err) {
                     name, cli_errno_text(why, sizeof why, failed));
 }
 
-/* Writes the directory of `path` to `parent`, and returns the name behind it. */
-static const char *split_path(const char *path, char parent[PATH_MAX]) {
-    const char *slash = strrchr(path, '/');
-
-    if (!slash)
-        snprintf(parent, PATH_MAX, ".");
-    else if (slash == path)
-        snprintf(parent, PATH_MAX, "/");
-    else
-        snprintf(parent, PATH_MAX, "%.*s", (int)(slash - path), path);
-    return slash ? slash + 1 : path;
-}
-
-/* True if both names are, or would be, the same file or directory. */
-static bool is_same_target(const char *a, const char *b) {
-    struct stat at_a, at_b;
-    const bool found_a = stat(a, &at_a) == 0, found_b = stat(b, &at_b) == 0;
-    char parent_a[PATH_MAX], parent_b[PATH_MAX];
-
-    if (found_a != found_b)
-        return false;
-    if (found_a)
-        return at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino;
-    if (strcmp(split_path(a, parent_a), split_path(b, parent_b)) != 0)
-        return false;
-    return stat(parent_a, &at_a) == 0 && stat(parent_b, &at_b) == 0 && at_a.st_dev == at_b.st_dev &&
-           at_a.st_ino == at_b.st_ino;
-}
-
 tamis_status dedup_positions_check(const dedup_config *config, tamis_error *err) {
     const char *name = config->commits;
     const char *const outputs[] = {config->output, config->duplicates};
-    char path[PATH_MAX], parent[PATH_MAX];
+    char path[PATH_MAX];
     struct stat st;
 
     if (!name)
         return TAMIS_OK;
     const int fd = descriptor_of(name);
-    if (fd >= 0 && !is_writable(fd))
-        return fail_open(name, errno, err);
     if (fd >= 0)
         snprintf(path, sizeof path, "/dev/fd/%d", fd);
     else
@@ -81,12 +50,12 @@ tamis_status dedup_positions_check(const dedup_config *config, tamis_error *err)
     const bool is_file = stat(path, &st) != 0 || S_ISREG(st.st_mode);
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         const bool standard = outputs[i] && strcmp(outputs[i], "-") == 0;
-        if (outputs[i] && (standard ? fd == STDOUT_FILENO : is_file && is_same_target(path, outputs[i])))
+        if (outputs[i] &&
+            (standard ? fd == STDOUT_FILENO : is_file && dedup_is_same_target(path, outputs[i])))
             return cli_fail(err, "--commits '%.200s': is an output too; name another file or descriptor",
                             name);
     }
-    split_path(path, parent);
-    if (is_file && is_same_target(parent, config->state))
+    if (is_file && dedup_is_in_directory(path, config->state))
         return cli_fail(err, "--commits '%.200s': is in the directory of --state; name another file", name);
     return is_file ? cli_stream_keep_apart(&config->stream, path, "the file of --commits", err) : TAMIS_OK;
 }
@@ -95,6 +64,8 @@ tamis_status dedup_positions_open(dedup_positions *commits, const char *name, ta
     if (!name)
         return TAMIS_OK;
     const int given = descriptor_of(name);
+    if (given >= 0 && !is_writable(given))
+        return fail_open(name, errno, err);
     const int fd = given < 0 ? open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)
                              : fcntl(given, F_DUPFD_CLOEXEC, 0);
 

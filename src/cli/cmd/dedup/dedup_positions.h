@@ -16,10 +16,9 @@ typedef struct dedup_positions {
     FILE *out;        /* NULL: none */
 } dedup_positions;
 
-/* Refuses a --commits that is no open descriptor, or a file that is used already. To be called before anything
- * is opened: a closed descriptor would become one of the files opened next, for instance the log of the state. */
+/* Refuses a --commits that is an output, an input or a file of the state. */
 tamis_status dedup_positions_check(const struct dedup_config *config, tamis_error *err);
-/* Opens the descriptor or file `name`; NULL: does nothing. */
+/* Opens the descriptor or file `name`; NULL: does nothing. To be called before any other file is opened. */
 tamis_status dedup_positions_open(dedup_positions *commits, const char *name, tamis_error *err);
 /* Prints a line: positions of the source are safe up to this one. */
 tamis_status dedup_positions_print(dedup_positions *commits, tamis_key source, uint64_t position,

@@ -20,7 +20,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cmd/dedup/dedup_command.h"
 #include "cli/core/cli_number.h"
@@ -133,24 +133,15 @@ static tamis_status check_keys(tamis_state *state, const dedup_config *config, c
 /* Refuses outputs in the directory of the state, where they could be taken for its files. */
 static tamis_status check_outside(const dedup_config *config, tamis_error *err) {
     const char *const outputs[] = {config->output, config->duplicates};
-    struct stat state, directory;
 
-    if (stat(config->state, &state) != 0)
+    if (access(config->state, F_OK) != 0)
         return TAMIS_OK; /* the state does not exist yet */
-    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
-        const char *slash = outputs[i] ? strrchr(outputs[i], '/') : NULL;
-        char name[4096] = ".";
-        if (!outputs[i] || strcmp(outputs[i], "-") == 0)
-            continue;
-        if (slash)
-            snprintf(name, sizeof name, "%.*s/", (int)(slash - outputs[i]), outputs[i]);
-        if (stat(name, &directory) == 0 && directory.st_dev == state.st_dev &&
-            directory.st_ino == state.st_ino)
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
+        if (outputs[i] && strcmp(outputs[i], "-") != 0 && dedup_is_in_directory(outputs[i], config->state))
             return cli_fail(
                 err,
                 "%.300s: is in the directory of --state, which may contain no other files; write elsewhere",
                 outputs[i]);
-    }
     return TAMIS_OK;
 }
 
@@ -308,7 +299,7 @@ void dedup_state_remark(void *context, const char *text, bool loss) {
 tamis_status dedup_state_on_position(void *context, tamis_key source, uint64_t position, tamis_error *err) {
     dedup_state_reporter *reporter = context;
 
-    return dedup_positions_print(&reporter->commits, source, position, err);
+    return dedup_positions_print(reporter->commits, source, position, err);
 }
 
 void dedup_state_ended(const dedup_config *config, const tamis_stream_result *result) {

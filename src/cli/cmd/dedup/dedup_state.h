@@ -21,7 +21,7 @@ tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *mi
 typedef struct dedup_state_reporter {
     const dedup_config *config;
     tamis_stream_stats *before; /* target of the statistics at the start of this run */
-    dedup_positions commits;    /* target of committed positions */
+    dedup_positions *commits;   /* target of committed positions */
 } dedup_state_reporter;
 
 /* Reports how the run begins: tamis_stream_commits.on_start, with a dedup_state_reporter as context. */
