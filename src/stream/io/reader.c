@@ -96,19 +96,9 @@ static void stop_reports(tamis__reader *reader) {
     reader->reports = -1;
 }
 
-static void forget_left(tamis__reader *reader) {
-    if (reader->has_left)
-        tamis__sys.close(reader->left);
-    reader->has_left = false;
-}
-
-/* Reports once that a followed file has grown after it was left: a writer still had it open. */
-static void check_left(tamis__reader *reader) {
+/* Reports that a followed file has grown after it was left: a writer still had it open. */
+static void report_grown(const tamis__reader *reader) {
     char message[400];
-    struct stat st;
-    if (!reader->has_left || tamis__sys.fstat(reader->left, &st) < 0 || st.st_size <= reader->left_size)
-        return;
-    forget_left(reader);
     if (!reader->setup.remark)
         return;
     snprintf(message, sizeof message,
@@ -118,9 +108,22 @@ static void check_left(tamis__reader *reader) {
     reader->setup.remark(reader->setup.context, message);
 }
 
+/* Closes the file that was left, once it has grown or, with `last`, in any case. */
+static void check_left(tamis__reader *reader, bool last) {
+    struct stat st;
+    if (!reader->has_left)
+        return;
+    const bool grown = tamis__sys.fstat(reader->left, &st) == 0 && st.st_size > reader->left_size;
+    if (grown)
+        report_grown(reader);
+    if (!grown && !last)
+        return;
+    tamis__sys.close(reader->left);
+    reader->has_left = false;
+}
+
 void tamis__reader_release(tamis__reader *reader) {
-    check_left(reader);
-    forget_left(reader);
+    check_left(reader, true);
     close_input(reader);
     stop_reports(reader);
     for (size_t i = 0; reader->buffers && i < buffer_count(reader); i++)
@@ -589,8 +592,7 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
             return tamis__fail_file(err, reader->name, errno);
         reader->following = true;
         if (!reader->shortened) {
-            check_left(reader);
-            forget_left(reader);
+            check_left(reader, true);
             reader->left = reader->fd;
             reader->has_left = true;
             reader->left_size = tamis__sys.seek(reader->fd, 0, SEEK_CUR);
@@ -687,7 +689,6 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
         return status;
     tamis__poll_loop_report(reader->loop);
     if (reader->unverified && !reader->borrowed && is_overwritten(reader)) {
-        reader->unverified = false;
         reader->shortened = true;
         report_truncated(reader, false, reader->file_offset + (reader->end - reader->start));
         return leave_file(reader, keys, batch, known, err);
@@ -742,7 +743,7 @@ static tamis_status wait_for_growth(tamis__reader *reader, tamis_error *err) {
     bool ready;
     reader->waiting = false;
     reader->unverified = true;
-    check_left(reader);
+    check_left(reader, false);
     if (!reader->reports_tried && !reader->borrowed) {
         if (slash)
             snprintf(directory, sizeof directory, "%.*s", (int)(slash + 1 - reader->name), reader->name);
