@@ -149,6 +149,10 @@ static int faulty_list(const char *path, bool (*visit)(void *context, const char
     return fails(FAULT_LIST) ? -1 : real.list(path, visit, context);
 }
 
+static int faulty_report_changes(const char *directory) {
+    return fails(FAULT_REPORT_CHANGES) ? -1 : real.report_changes(directory);
+}
+
 static int faulty_poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
     return fails(FAULT_POLL) ? -1 : real.poll(fds, count, timeout_ms);
 }
@@ -246,6 +250,7 @@ void fault_install(void) {
         .unlink = faulty_unlink,
         .mkdir = faulty_mkdir,
         .list = faulty_list,
+        .report_changes = faulty_report_changes,
         .poll = faulty_poll,
         .unread = faulty_unread,
         .map = faulty_map,
@@ -259,6 +264,7 @@ void fault_install(void) {
         .send = faulty_send,
         .receive = faulty_receive,
         .random = faulty_random,
+        .now_unix_ms = real.now_unix_ms,
         .thread = faulty_thread,
     };
     installed = true;
@@ -293,10 +299,11 @@ uint64_t fault_calls(fault_call call) {
 
 const char *fault_call_name(fault_call call) {
     static const char *const names[FAULT_CALL_COUNT] = {
-        "open",     "close",  "read",    "write",     "pread", "pwrite",  "seek",   "fstat",    "stat",
-        "readlink", "sync",   "reserve", "truncate",  "lock",  "fchmod",  "fchown", "rename",   "rename_new",
-        "exchange", "unlink", "mkdir",   "list",      "poll",  "unread",  "map",    "map_file", "advise",
-        "unmap",    "socket", "connect", "connected", "send",  "receive", "random", "thread"};
+        "open",   "close",      "read",     "write",   "pread",    "pwrite", "seek",           "fstat",
+        "stat",   "readlink",   "sync",     "reserve", "truncate", "lock",   "fchmod",         "fchown",
+        "rename", "rename_new", "exchange", "unlink",  "mkdir",    "list",   "report_changes", "poll",
+        "unread", "map",        "map_file", "advise",  "unmap",    "socket", "connect",        "connected",
+        "send",   "receive",    "random",   "thread"};
     return names[call];
 }
 

@@ -50,6 +50,7 @@ typedef enum fault_call {
     FAULT_UNLINK,
     FAULT_MKDIR,
     FAULT_LIST,
+    FAULT_REPORT_CHANGES,
     FAULT_POLL,
     FAULT_UNREAD,
     FAULT_MAP,

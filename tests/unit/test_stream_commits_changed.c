@@ -439,13 +439,16 @@ static void an_open_file_is_refused(void **state) {
     close(fd);
 }
 
-static void following_an_input_is_refused(void **state) {
+static void one_input_is_followed(void **state) {
+    const char *const two[] = {in, in};
     (void)state;
     file_write(in, "a\n", 2);
     prepare();
+    run.options.inputs = two;
+    run.options.input_count = 2;
     run.options.follow = true;
     commits_go(&run);
-    assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "does not follow"));
+    assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "follows one input"));
 }
 
 /* ---- set-up and tear-down ---- */
@@ -487,7 +490,7 @@ int main(void) {
         CASE(an_output_pipe_whose_reader_goes),
         CASE(the_null_device_is_exact),
         CASE(an_open_file_is_refused),
-        CASE(following_an_input_is_refused),
+        CASE(one_input_is_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

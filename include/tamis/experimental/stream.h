@@ -410,7 +410,12 @@ typedef struct tamis_stream_options {
  *   during the run. The last commit remains valid.
  * - TAMIS_E_INVALID: another run has read an input (see `reread`), or an unfinished run would lose its rest
  *   (see `abandon`).
- * - TAMIS_E_UNSUPPORTED: follow; or an output is an open descriptor of a regular file, which a shell may have
+ * - follow: the files that have the name of the only input, one after another, are runs of their own. They are
+ *   recognised by inode and content, so the next start finds the file that was being read, also after it was
+ *   renamed in its directory, and the files that came after it. A file that was made shorter is TAMIS_E_CHANGED.
+ *   One that was not read to its end and is gone is TAMIS_E_INVALID, as any unfinished run. Statistics are
+ *   those of all files since the first one of this call began.
+ * - TAMIS_E_UNSUPPORTED: follow with several inputs; or an output is an open descriptor of a regular file, which a shell may have
  *   truncated.
  * - TAMIS_E_BUSY: another process writes to the output.
  */

@@ -33,6 +33,7 @@ typedef struct tamis__checkpoint_input {
     uint64_t device, inode;              /* file that the reader has opened; 0: not opened yet */
     off_t base;                          /* start of the input in a borrowed descriptor */
     bool based;                          /* true once `base` is known */
+    bool is_new;                         /* true if no file with another inode is this one */
     bool skipped;                        /* true if the run need not read the input */
     tamis__file_fingerprint observed;    /* bytes known to have been in the file, maybe beyond `position` */
 } tamis__checkpoint_input;

@@ -68,6 +68,13 @@ static tamis_status open_input(tamis__durable *d, size_t i, tamis_error *err) {
     return status;
 }
 
+static tamis_status fail_replaced(const char *name, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_CHANGED, 0,
+        "%s: replaced or removed during the run; restore the file under this name, and run again",
+        tamis__show(name).text);
+}
+
 static tamis_status detect_compression(tamis__durable *d, size_t i, bool *compressed, tamis_error *err) {
     uint8_t head[TAMIS__MAGIC_MAX];
     bool undecided;
@@ -98,6 +105,9 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
     if (status == TAMIS_OK)
         status = tamis__file_fingerprint_compute(&in->fingerprint, d->input, d->base, length,
                                                  tamis__input_name(d->names[i]), err);
+    if (status == TAMIS_OK && d->followed &&
+        !tamis__followed_check(d->followed, (dev_t)in->fingerprint.device, (ino_t)in->fingerprint.inode))
+        status = fail_replaced(tamis__input_name(d->names[i]), err);
     /* Others may write to an input until it is opened. */
     in->observed = in->compressed ? in->fingerprint : (tamis__file_fingerprint){.length = 0};
     return status;
@@ -106,6 +116,7 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
 static tamis_status find_input(tamis__durable *d, size_t i, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     in->name = tamis__checkpoint_copy_text(&d->live, d->names[i]);
+    in->is_new = d->followed && d->followed->is_new;
     if (!in->name)
         return tamis__fail_nomem(err, "checkpoint of a run", strlen(d->names[i]));
     return examine_input(d, i, err);
@@ -150,8 +161,7 @@ static void set_form(tamis__durable *d, const tamis_stream_options *o, const int
         d->live.outputs[i].compression = compressions[i];
 }
 
-static tamis_status check_options(const tamis__durable *d, const tamis_stream_options *options,
-                                  tamis_error *err) {
+static tamis_status check_session(const tamis__durable *d, tamis_error *err) {
     if (!d->session || !tamis__dedup_state(d->session))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: commits without a session over a state; give that in commits.session");
@@ -163,10 +173,6 @@ static tamis_status check_options(const tamis__durable *d, const tamis_stream_op
     if (!tamis__dedup_is_committed(d->session))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: its session has adds that are not committed; commit or abort them first");
-    if (options->follow)
-        return tamis__fail(
-            err, TAMIS_E_UNSUPPORTED, 0,
-            "stream: a run that commits does not follow its input; run it again when there is more");
     return TAMIS_OK;
 }
 
@@ -189,7 +195,7 @@ static tamis_status load_positions(tamis__durable *d, tamis_error *err) {
 
 static tamis_status describe_run(tamis__durable *d, const tamis_stream_options *options,
                                  const int *compressions, tamis_error *err) {
-    tamis_status status = check_options(d, options, err);
+    tamis_status status = check_session(d, err);
     d->live.positioned = options->extractor && tamis_extractor_has_position(options->extractor);
     if (status == TAMIS_OK)
         status = find_inputs_and_outputs(d, options->input_count ? options->input_count : 1, err);
@@ -212,12 +218,25 @@ static tamis_status fail_unterminated(tamis__durable *d, size_t i, tamis_error *
         tamis__show(tamis__input_name(d->names[i])).text);
 }
 
+/* For a followed input: what comes next may be the terminator, or more of the record. */
+static tamis_status fail_without_end(tamis__durable *d, size_t i, tamis_error *err) {
+    const char *name = tamis__input_name(d->names[i]);
+    d->result.was_read = true;
+    d->result.unterminated = name;
+    return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                       "%s: its last record was answered without its end, which is still missing; follow it "
+                       "when the record is complete, or allow that the input is read again",
+                       tamis__show(name).text);
+}
+
 /* Skips the terminator of a record that had none when it was read. Fails if the record has got longer
  * instead. */
 static tamis_status skip_terminator(tamis__durable *d, size_t i, unsigned char terminator, tamis_error *err) {
     struct tamis__input_position *position = &d->live.inputs[i].position;
     unsigned char next = (unsigned char)~terminator;
     size_t got;
+    if (d->followed && d->size == position->offset)
+        return fail_without_end(d, i, err);
     const tamis_status status = tamis__read_at(d->input, d->base + (off_t)position->offset, &next, 1,
                                                tamis__input_name(d->names[i]), &got, err);
     if (status != TAMIS_OK)
@@ -237,7 +256,9 @@ static tamis_status examine_read_input(tamis__durable *d, size_t i, unsigned cha
     tamis_status status = open_input(d, i, err);
     if (status != TAMIS_OK)
         return status;
-    if (d->input < 0 || in->position.offset == 0)
+    if (d->followed)
+        *more = true;
+    else if (d->input < 0 || in->position.offset == 0)
         *more = d->input < 0 || d->size > 0;
     else if (in->compressed) /* inputs after live.input may have been read in part, before that one grew */
         *more = !d->live.finished && i >= d->live.input;
@@ -286,9 +307,9 @@ static tamis_status continue_run(tamis__durable *d, const tamis__history *h, uns
             first = i;
     }
     d->finished = (before->finished || h->any_before) && first == SIZE_MAX;
-    d->result.start = d->finished        ? TAMIS_STREAM_FINISHED
-                      : before->finished ? TAMIS_STREAM_GROWN
-                                         : TAMIS_STREAM_RESUMED;
+    d->result.start = d->finished                        ? TAMIS_STREAM_FINISHED
+                      : before->finished && !d->followed ? TAMIS_STREAM_GROWN
+                                                         : TAMIS_STREAM_RESUMED;
     live->finished = d->finished;
     if (first != SIZE_MAX)
         live->input = first;
@@ -461,10 +482,15 @@ static void send_rotation(const tamis__durable *d, const tamis__rotation *rotati
 /* Says how the run begins, and remarks about other runs. */
 static void report_start(const tamis__durable *d, const tamis__history *h) {
     char message[500];
-    if (d->commits->on_start)
+    if (d->followed)
+        d->followed->before = d->live.stats;
+    if (d->commits->on_start && !(d->followed && d->followed->started))
         d->commits->on_start(d->commits->callback_context, &d->result, &d->live.stats);
+    if (d->followed)
+        d->followed->started = true;
     send_remark(d, h->beside, false);
-    send_rotation(d, h->found ? &h->unread : &h->rotated);
+    if (!d->followed) /* tamis__followed_find knows better */
+        send_rotation(d, h->found ? &h->unread : &h->rotated);
     for (const tamis__closed_run *left = h->closed_runs; left; left = left->next)
         send_remark(d, left->remark_text, true);
     if (d->skipped == 0 || d->finished)
@@ -476,6 +502,14 @@ static void report_start(const tamis__durable *d, const tamis__history *h) {
         snprintf(message, sizeof message, "%s and %zu more input%s: processed by an earlier run; skipped",
                  name.text, d->skipped - 1, d->skipped > 2 ? "s" : "");
     send_remark(d, message, false);
+}
+
+/* Inputs are opened several times by their names. If a followed file still has its name after that, it was the
+ * same file each time, since log rotation gives no name back. */
+static bool is_still_named(const tamis__durable *d) {
+    struct stat st = {.st_ino = 0};
+    (void)tamis__sys.stat(d->names[0], &st); /* no file: inode 0 */
+    return tamis__followed_check(d->followed, st.st_dev, st.st_ino);
 }
 
 tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options *options,
@@ -494,6 +528,8 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     tamis_status status = describe_run(d, options, compressions, err);
     if (status == TAMIS_OK)
         status = find_start(d, &h, options, err); /* B2 */
+    if (d->followed && !is_still_named(d))
+        status = fail_replaced(tamis__input_name(d->names[0]), err);
     if (status == TAMIS_OK)
         status = open_outputs(d, &h, err); /* B3 to B5 */
     if (status == TAMIS_OK && !d->finished)
@@ -533,13 +569,6 @@ void tamis__durable_failed(tamis__durable *d) {
 
 tamis_status tamis__durable_expect(tamis__durable *d, uint64_t more, tamis_error *err) {
     return d->continued ? TAMIS_OK : tamis_state_expect(tamis__dedup_state(d->session), more, err);
-}
-
-static tamis_status fail_replaced(const char *name, tamis_error *err) {
-    return tamis__fail(
-        err, TAMIS_E_CHANGED, 0,
-        "%s: replaced or removed during the run; restore the file under this name, and run again",
-        tamis__show(name).text);
 }
 
 /* Fails unless the file open as `fd` still has the bytes that are known of the input. */
@@ -588,6 +617,15 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
     in->inode = (uint64_t)st->st_ino;
     if (!in->regular)
         return TAMIS_OK;
+    if (d->followed && !tamis__followed_check(d->followed, st->st_dev, st->st_ino))
+        return fail_replaced(name, err);
+    if (d->followed) { /* its name may be that of another file by the next commit */
+        close_input(d);
+        d->input = fd;
+        d->borrowed = true;
+        d->fingerprinted = i;
+        d->base = in->base;
+    }
     if (!S_ISREG(st->st_mode))
         return fail_replaced(name, err);
     if (in->observed.length > 0)
@@ -609,7 +647,8 @@ static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis
     const char *name = tamis__input_name(d->names[i]);
     struct stat st;
     tamis__file_fingerprint now;
-    if (fd < 0 || tamis__sys.fstat(fd, &st) < 0)
+    if (fd < 0 || tamis__sys.fstat(fd, &st) < 0 ||
+        (d->followed && !tamis__followed_check(d->followed, st.st_dev, st.st_ino)))
         return fail_replaced(name, err);
     /* It must be the file that the reader has opened, if it has. */
     if (in->inode != 0 && ((uint64_t)st.st_ino != in->inode || (uint64_t)st.st_dev != in->device))

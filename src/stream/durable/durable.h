@@ -9,6 +9,7 @@
 #include "store/file/target.h"
 #include "stream/durable/appended_output.h"
 #include "stream/durable/checkpoint.h"
+#include "stream/durable/followed.h"
 
 /*
  * The durable part of a run (part 2 of docs/DURABILITY.md): where the run begins, and its commits. The runner
@@ -22,6 +23,7 @@ typedef struct tamis__durable {
     tamis__checkpoint
         live; /* positions and statistics of what is written by now: the next commit's content */
     const char *const *names;
+    tamis__followed *followed; /* the input is followed; NULL: it is not. Set before the run begins */
     tamis__appended_output outputs[2];
     bool finished;      /* there is nothing to do */
     bool continued;     /* continues an earlier run, with that run's size hint */

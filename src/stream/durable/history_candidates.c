@@ -210,7 +210,7 @@ tamis_status tamis__candidates_compare(const tamis__search *s, size_t i, const t
     const bool named = strcmp(in->name, known->name) == 0;
     tamis_status status = TAMIS_OK;
     *match = TAMIS__FILE_OTHER;
-    if (!known->regular || !in->regular)
+    if (!known->regular || !in->regular || (in->is_new && !tamis__candidates_has_inode(s, i, known)))
         return TAMIS_OK;
     if (!tamis__file_head_compare(&known->fingerprint, &kept->head, named, closely, match))
         status = read_and_compare(in->name, known, named, match, err);
@@ -263,19 +263,27 @@ bool tamis__candidates_has_inode(const tamis__search *s, size_t i, const tamis__
     return head->inode == known->fingerprint.inode && head->device == known->fingerprint.device;
 }
 
-bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path, bool named,
-                          uint64_t *size) {
+static tamis_status compare_file(const tamis__checkpoint_input *known, const char *path, bool named,
+                                 uint64_t *size, bool *same, tamis_error *err) {
     tamis__file_match match = TAMIS__FILE_OTHER;
     bool borrowed;
     off_t base;
     int fd;
-    if (tamis__input_open_regular(path, &fd, &borrowed, &base, size, NULL) != TAMIS_OK || fd < 0)
-        return false;
-    const tamis_status status =
-        tamis__file_fingerprint_compare(&known->fingerprint, fd, base, named, path, &match, NULL);
+    *same = false;
+    tamis_status status = tamis__input_open_regular(path, &fd, &borrowed, &base, size, err);
+    if (status != TAMIS_OK || fd < 0)
+        return status;
+    status = tamis__file_fingerprint_compare(&known->fingerprint, fd, base, named, path, &match, err);
     if (!borrowed)
         tamis__sys.close(fd);
-    return status == TAMIS_OK && match == TAMIS__FILE_SAME;
+    *same = match == TAMIS__FILE_SAME;
+    return status;
+}
+
+bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path, bool named,
+                          uint64_t *size) {
+    bool same;
+    return compare_file(known, path, named, size, &same, NULL) == TAMIS_OK && same;
 }
 
 /* A search of the directory of an input for the file that had its name. */
@@ -283,20 +291,28 @@ typedef struct directory_search {
     const tamis__checkpoint_input *known;
     int directory_size; /* size of the directory in the known name, with its slash */
     tamis__present_input *present;
+    tamis_status status; /* error that ended the search: the file may be the one that cannot be read */
+    tamis_error *err;
 } directory_search;
 
 static bool is_rotated(void *context, const char *name) {
-    const directory_search *r = context;
+    directory_search *r = context;
     tamis__present_input *present = r->present;
     const int size =
         snprintf(present->name, sizeof present->name, "%.*s%s", r->directory_size, r->known->name, name);
     struct stat st;
-    present->found = size > 0 && (size_t)size < sizeof present->name &&
-                     tamis__sys.stat(present->name, &st) == 0 && S_ISREG(st.st_mode) &&
-                     (uint64_t)st.st_ino == r->known->fingerprint.inode &&
-                     (uint64_t)st.st_dev == r->known->fingerprint.device &&
-                     tamis__input_is_file(r->known, present->name, false, &present->size);
-    return !present->found;
+    if (size < 0 || (size_t)size >= sizeof present->name)
+        return true;
+    if (tamis__sys.stat(present->name, &st) != 0) {
+        if (errno != ENOENT)
+            r->status = tamis__fail_file(r->err, present->name, errno);
+        return r->status == TAMIS_OK;
+    }
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_ino != r->known->fingerprint.inode ||
+        (uint64_t)st.st_dev != r->known->fingerprint.device)
+        return true;
+    r->status = compare_file(r->known, present->name, false, &present->size, &present->found, r->err);
+    return r->status == TAMIS_OK && !present->found;
 }
 
 static bool has_known_inode(const tamis__checkpoint_input *known) {
@@ -307,20 +323,26 @@ static bool has_known_inode(const tamis__checkpoint_input *known) {
            (uint64_t)st.st_dev == known->fingerprint.device;
 }
 
-void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present) {
+tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis__present_input *present,
+                                     tamis_error *err) {
     const char *slash = strrchr(known->name, '/');
     char directory[PATH_MAX] = ".";
-    directory_search r = {known, slash ? (int)(slash + 1 - known->name) : 0, present};
+    directory_search r = {known, slash ? (int)(slash + 1 - known->name) : 0, present, TAMIS_OK, err};
     if (slash)
         snprintf(directory, sizeof directory, "%.*s", r.directory_size, known->name);
-    snprintf(present->name, sizeof present->name, "%s", known->name);
+    present->found = false;
+    if (tamis__sys.list(directory, is_rotated, &r) != 0 && r.status == TAMIS_OK)
+        return tamis__fail_file(err, directory, errno);
+    return r.status;
+}
+
+void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present) {
     uint64_t size = 0;
     const bool named = tamis__input_is_file(known, known->name, true, &size);
     const bool known_head = known->fingerprint.length >= TAMIS__FILE_FINGERPRINT_BYTES;
     present->found = named && (!tamis__input_is_unread(known) || known_head || has_known_inode(known));
-    if (!present->found)
-        (void)tamis__sys.list(directory, is_rotated, &r);
-    if (present->found && strcmp(present->name, known->name) != 0)
+    if (!present->found && tamis__input_find_inode(known, present, NULL) == TAMIS_OK && present->found &&
+        strcmp(present->name, known->name) != 0)
         return;
     snprintf(present->name, sizeof present->name, "%s", known->name);
     /* An unread file that was copied or restored is known by its head. */

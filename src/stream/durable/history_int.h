@@ -75,6 +75,9 @@ typedef struct tamis__present_input {
  * under any name in the same directory (log rotation). If no byte of it was read, and its head is shorter
  * than 4 KiB, its inode counts more than its name. */
 void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present);
+/* The same by its inode alone, under any name. TAMIS_E_IO if a file cannot be examined: it may be the one. */
+tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis__present_input *present,
+                                     tamis_error *err);
 
 /* True for an input that is not compressed and of which no byte was read. */
 bool tamis__input_is_unread(const tamis__checkpoint_input *known);

@@ -18,10 +18,11 @@
  * R4  An input that may block is read only after poll reported it ready. This also covers inherited blocking
  *     pipes, and a FIFO without a writer: it is opened without waiting, and reading it would look like its
  *     end.
- * R5  A followed file is left after two observations in this order: another, non-empty file has its name; a
- *     read finds its end. Thus nothing appended before the replacement is missed. Files that had the name in
- *     between come before the one that has it now (rotation.h).
- *     The file that was left stays open, and what is written to it afterwards is reported.
+ * R5  A followed file is left after two observations in this order: another, non-empty file has its name, or
+ *     had it since; a read finds its end. Thus nothing appended before the replacement is missed. Files that
+ *     had the name in between come before the one that has it now (rotation.h).
+ *     The file that was left stays open, and what is written to it afterwards is reported. With
+ *     setup.stops_when_left the reading ends there: the caller decides which file comes next.
  * R6  Uncompressed inputs are read directly into the buffer. A compressed input is recognised by its first
  *     bytes, before any record is taken. These bytes then go to the decompressor, and its output fills the
  *     buffer.
@@ -71,6 +72,7 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
     reader->loop = loop;
     reader->memory = *memory;
     reader->fd = reader->reports = -1;
+    reader->left = setup->left;
     const size_t size = buffer_count(reader) * sizeof *reader->buffers;
     reader->buffers = tamis__alloc(memory, size, TAMIS__LINE);
     if (!reader->buffers)
@@ -96,6 +98,10 @@ static void stop_reports(tamis__reader *reader) {
     reader->reports = -1;
 }
 
+static const char *followed_name(const tamis__reader *reader) {
+    return reader->setup.followed_name ? reader->setup.followed_name : reader->name;
+}
+
 /* Reports that a followed file has grown after it was left: a writer still had it open. */
 static void report_grown(const tamis__reader *reader) {
     char message[400];
@@ -104,22 +110,22 @@ static void report_grown(const tamis__reader *reader) {
     snprintf(message, sizeof message,
              "%s: was rotated, and then written to after its byte %" PRIu64 ", which was not read; let its "
              "writers open the new file before it gets its first bytes",
-             tamis__show(reader->name).text, (uint64_t)reader->left_size);
+             tamis__show(followed_name(reader)).text, (uint64_t)reader->left.size);
     reader->setup.remark(reader->setup.context, message);
 }
 
 /* Closes the file that was left, once it has grown or, with `last`, in any case. */
 static void check_left(tamis__reader *reader, bool last) {
     struct stat st;
-    if (!reader->has_left)
+    if (!reader->left.open)
         return;
-    const bool grown = tamis__sys.fstat(reader->left, &st) == 0 && st.st_size > reader->left_size;
+    const bool grown = tamis__sys.fstat(reader->left.fd, &st) == 0 && st.st_size > reader->left.size;
     if (grown)
         report_grown(reader);
     if (!grown && !last)
         return;
-    tamis__sys.close(reader->left);
-    reader->has_left = false;
+    tamis__sys.close(reader->left.fd);
+    reader->left.open = false;
 }
 
 void tamis__reader_release(tamis__reader *reader) {
@@ -560,6 +566,7 @@ static tamis_status seek_to_start(tamis__reader *reader, tamis_error *err) {
     if (tamis__sys.seek(reader->fd, reader->base + (off_t)offset, SEEK_SET) < 0)
         return tamis__fail_file(err, reader->name, errno);
     reader->start = reader->end;
+    reader->tail_size = 0; /* the bytes in front of the start position were not read */
     return TAMIS_OK;
 }
 
@@ -584,6 +591,13 @@ static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
 
 /* ---- following ---- */
 
+/* Keeps the followed file open, to see whether it grows. */
+static void keep_left(tamis__reader *reader) {
+    check_left(reader, true);
+    reader->left = (struct tamis__left_file){true, reader->fd, tamis__sys.seek(reader->fd, 0, SEEK_CUR)};
+    reader->fd = -1;
+}
+
 /* Starts the followed file again. A borrowed descriptor is the same file; otherwise the name is opened
  * again. */
 static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
@@ -591,13 +605,8 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
         if (tamis__sys.fstat(reader->fd, &reader->last) < 0)
             return tamis__fail_file(err, reader->name, errno);
         reader->following = true;
-        if (!reader->shortened) {
-            check_left(reader, true);
-            reader->left = reader->fd;
-            reader->has_left = true;
-            reader->left_size = tamis__sys.seek(reader->fd, 0, SEEK_CUR);
-            reader->fd = -1;
-        }
+        if (!reader->shortened)
+            keep_left(reader);
         close_input(reader);
         reader->next_input--; /* open_input increments it again */
         return TAMIS_OK;
@@ -608,22 +617,40 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static void report_truncated(const tamis__reader *reader, bool shorter, uint64_t position) {
+struct tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader) {
+    const struct tamis__left_file left = reader->left;
+    reader->left.open = false;
+    return left;
+}
+
+/* Reports that the followed file was truncated. Fails if it cannot be read again from its start. */
+static tamis_status report_truncated(const tamis__reader *reader, bool shorter, uint64_t position,
+                                     tamis_error *err) {
     char message[400];
+    if (reader->setup.stops_when_left)
+        return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                           "%s: %s after %" PRIu64 " bytes were read, so bytes written before that may be "
+                           "lost; rotate it by renaming, and read it again from its start",
+                           tamis__show(reader->name).text, shorter ? "became shorter" : "was overwritten",
+                           position);
     if (!reader->setup.remark)
-        return;
+        return TAMIS_OK;
     snprintf(message, sizeof message,
              "%s: %s after %" PRIu64 " bytes were read, and is read again from its start; bytes "
              "written before that may be lost",
              tamis__show(reader->name).text, shorter ? "became shorter" : "was overwritten", position);
     reader->setup.remark(reader->setup.context, message);
+    return TAMIS_OK;
 }
 
-/* Takes the rest of the followed file as its last record, and starts the file again. */
+/* Takes the rest of the followed file as its last record, and starts the file again or ends the reading. */
 static tamis_status leave_file(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                                bool *known, tamis_error *err) {
     *known = split_last_record(reader, keys, batch);
-    return restart_file(reader, err);
+    if (!reader->setup.stops_when_left)
+        return restart_file(reader, err);
+    keep_left(reader);
+    return TAMIS_OK;
 }
 
 /* Fails for a file that has bytes but no size, as those under /proc. It would always look truncated. */
@@ -638,6 +665,22 @@ static tamis_status check_size_known(const tamis__reader *reader, const struct s
                        tamis__show(reader->name).text);
 }
 
+/* True if another file was written to after the open one, whose status is `own`. While a new file is empty, the
+ * writer may still append to the old one. */
+static bool has_successor(const tamis__reader *reader, const struct stat *own) {
+    const char *name = followed_name(reader);
+    tamis__rotation_step next;
+    struct stat st;
+    /* The name may be missing or unreadable for a moment; the next check may find it. */
+    const bool named = tamis__sys.stat(name, &st) == 0;
+    if (named && st.st_dev == reader->device && st.st_ino == reader->inode)
+        return false;
+    if (named && (st.st_size > 0 || !S_ISREG(st.st_mode)))
+        return true;
+    return tamis__rotation_next(name, own, named ? &st : NULL, &next, NULL) == TAMIS_OK &&
+           next.path[0] != '\0';
+}
+
 /* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, takes the rest as
  * its last record. *known is false if reading continues at once. */
 static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
@@ -648,11 +691,7 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
         return tamis__fail_file(err, reader->name, errno);
     bool shorter = (uint64_t)st.st_size < position;
     if (!shorter && !reader->replaced) {
-        /* The name may be missing or unreadable for a moment; the next check may find it. */
-        bool named = !reader->borrowed && tamis__sys.stat(reader->name, &st) == 0;
-        bool other = named && (st.st_dev != reader->device || st.st_ino != reader->inode);
-        /* While the new file is empty, the writer may still append to the old one. */
-        reader->replaced = other && (st.st_size > 0 || !S_ISREG(st.st_mode));
+        reader->replaced = !reader->borrowed && has_successor(reader, &st);
         if (reader->replaced && reader->silent)
             stop_reports(reader);
         reader->waiting = !reader->replaced;
@@ -661,11 +700,10 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
         return TAMIS_OK;
     }
     reader->shortened = shorter;
-    if (shorter && check_size_known(reader, &st, err) != TAMIS_OK)
-        return err->status;
-    if (shorter)
-        report_truncated(reader, true, position);
-    return leave_file(reader, keys, batch, known, err);
+    tamis_status status = shorter ? check_size_known(reader, &st, err) : TAMIS_OK;
+    if (status == TAMIS_OK && shorter)
+        status = report_truncated(reader, true, position, err);
+    return status != TAMIS_OK ? status : leave_file(reader, keys, batch, known, err);
 }
 
 /* Makes one step towards the next event. *known is false if there is none yet. */
@@ -690,8 +728,8 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     tamis__poll_loop_report(reader->loop);
     if (reader->unverified && !reader->borrowed && is_overwritten(reader)) {
         reader->shortened = true;
-        report_truncated(reader, false, reader->file_offset + (reader->end - reader->start));
-        return leave_file(reader, keys, batch, known, err);
+        status = report_truncated(reader, false, reader->file_offset + (reader->end - reader->start), err);
+        return status != TAMIS_OK ? status : leave_file(reader, keys, batch, known, err);
     }
     reader->unverified = false;
     read_result result = READ_NOT_NOW; /* some compilers do not see that it is always set */
@@ -738,7 +776,7 @@ static void drain_reports(const tamis__reader *reader) {
 /* Waits until the followed file may have grown or lost its name. The first wait ends at once: the file may
  * have changed before the reports began. */
 static tamis_status wait_for_growth(tamis__reader *reader, tamis_error *err) {
-    const char *slash = strrchr(reader->name, '/');
+    const char *name = followed_name(reader), *slash = strrchr(name, '/');
     char directory[PATH_MAX] = ".";
     bool ready;
     reader->waiting = false;
@@ -746,7 +784,7 @@ static tamis_status wait_for_growth(tamis__reader *reader, tamis_error *err) {
     check_left(reader, false);
     if (!reader->reports_tried && !reader->borrowed) {
         if (slash)
-            snprintf(directory, sizeof directory, "%.*s", (int)(slash + 1 - reader->name), reader->name);
+            snprintf(directory, sizeof directory, "%.*s", (int)(slash + 1 - name), name);
         reader->reports_tried = true;
         reader->reports = tamis__sys.report_changes(directory);
         return TAMIS_OK;

@@ -28,13 +28,16 @@ typedef struct tamis__reader_setup {
     size_t batch_size; /* largest number of records in a batch, at least 1 */
     size_t batches;    /* largest number of batches in use at once, at least 1 */
     unsigned char terminator;
-    bool follow;              /* follow the last input (tamis_stream_run) */
-    bool header;              /* the first record of an input does not count in messages */
-    bool passes_mark;         /* skip a byte order mark at the start of an input */
-    bool csv;                 /* terminators within quotes do not end a record */
-    unsigned char delimiter;  /* CSV delimiter */
-    bool defers_unterminated; /* leave a last record without terminator, in regular uncompressed files */
-    bool defers_cut;          /* the same in pipes: their writer may have been killed within a record */
+    bool follow;               /* follow the last input (tamis_stream_run) */
+    bool stops_when_left;      /* a followed file that has lost its name ends the reading; one that was made
+                                 shorter is an error */
+    const char *followed_name; /* name that the followed file has or had; NULL: that of the input */
+    bool header;               /* the first record of an input does not count in messages */
+    bool passes_mark;          /* skip a byte order mark at the start of an input */
+    bool csv;                  /* terminators within quotes do not end a record */
+    unsigned char delimiter;   /* CSV delimiter */
+    bool defers_unterminated;  /* leave a last record without terminator, in regular uncompressed files */
+    bool defers_cut;           /* the same in pipes: their writer may have been killed within a record */
     /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
     const struct tamis__reader_start {
         bool skipped;    /* finished earlier: do not open this input */
@@ -50,6 +53,12 @@ typedef struct tamis__reader_setup {
     /* Called with a message for people when bytes of the followed input may be lost. May be NULL. */
     void (*remark)(void *context, const char *message);
     void *context; /* argument of the four functions */
+    /* The followed file before this one, if it is open. The reader owns it, and reports when it grows. */
+    struct tamis__left_file {
+        bool open;
+        int fd;
+        off_t size; /* bytes of it that were read */
+    } left;
     /* Counter of bytes read from the files, compressed or not; without those skipped by `from`. May be
      * NULL. */
     uint64_t *bytes_read;
@@ -124,11 +133,9 @@ typedef struct tamis__reader {
     bool unverified;                   /* it may have been overwritten since the last read */
     unsigned char tail[TAMIS__TAIL];   /* followed file: the last bytes read */
     size_t tail_size;
-    bool has_left;   /* the followed file before this one has not grown since it was left */
-    int left;        /* that file */
-    off_t left_size; /* bytes of it that were read */
-    bool replaced;   /* another file has its name now; switch to it after this one's end */
-    dev_t device;    /* identifies the open file */
+    struct tamis__left_file left; /* the followed file before this one, until it grows */
+    bool replaced;                /* another file has its name now; switch to it after this one's end */
+    dev_t device;                 /* identifies the open file */
     ino_t inode;
     bool skipping;         /* still skipping to setup.from */
     off_t base;            /* offset of the input in its file; an inherited descriptor may not be at 0 */
@@ -167,6 +174,10 @@ size_t tamis__reader_ahead(const tamis__reader *reader);
 
 /* Index of the input that the last event belongs to; at the end, of the last input. */
 size_t tamis__reader_input(const tamis__reader *reader);
+
+/* With setup.stops_when_left, after END: returns the file that has lost its name, for the next reader. It is
+ * not open if the reading ended otherwise. */
+struct tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader);
 
 /* Waits after IDLE until there is something to read. */
 tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err);

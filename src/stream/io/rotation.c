@@ -16,7 +16,8 @@
  * 1. Each step goes to a later file in that order, so no file is read for ever.
  * 2. The caller opens the file under the name before it asks. A rotation in between makes that file a rotated
  *    one, but the caller has it open. A rotation before that is found in the directory.
- * 3. Compressed copies are never next. A rotated file that was read has them, and one may be incomplete. But
+ * 3. A file that is renamed while its directory is listed may be missed. So the same answer must come twice.
+ * 4. Compressed copies are never next. A rotated file that was read has them, and one may be incomplete. But
  *    compressors keep the time of the file. So one with a later time than the last file is reported, unless
  *    the file itself is still there.
  */
@@ -47,6 +48,8 @@ typedef struct search {
     rotated_file compressed;  /* a compressed file behind `last` */
     bool fixing;              /* first pass: only find the present name of `last` */
     bool found, has_compressed;
+    tamis_status status; /* error that ended the search: the file may be the next one */
+    tamis_error *err;
 } search;
 
 enum { DATE_DIGITS = 6 }; /* a number with so many digits at the end of a name is a date */
@@ -104,8 +107,14 @@ static bool visit_name(void *context, const char *name) {
     struct stat st;
     rotated_file file;
     if (!continues(s, name) ||
-        snprintf(path, sizeof path, "%.*s%s", s->directory_size, s->path, name) >= (int)sizeof path ||
-        tamis__sys.stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        snprintf(path, sizeof path, "%.*s%s", s->directory_size, s->path, name) >= (int)sizeof path)
+        return true;
+    if (tamis__sys.stat(path, &st) != 0) {
+        if (errno != ENOENT) /* it was not renamed meanwhile */
+            s->status = tamis__fail_file(s->err, path, errno);
+        return s->status == TAMIS_OK;
+    }
+    if (!S_ISREG(st.st_mode))
         return true;
     file.written = st.st_mtim;
     snprintf(file.name, sizeof file.name, "%s", name);
@@ -130,8 +139,14 @@ static bool visit_name(void *context, const char *name) {
     return true;
 }
 
-tamis_status tamis__rotation_next(const char *name, const struct stat *last, const struct stat *current,
-                                  tamis__rotation_step *rotation, tamis_error *err) {
+static tamis_status list_files(search *s, const char *directory, tamis_error *err) {
+    if (tamis__sys.list(directory, visit_name, s) != 0 && s->status == TAMIS_OK)
+        return tamis__fail_file(err, directory, errno);
+    return s->status;
+}
+
+static tamis_status search_once(const char *name, const struct stat *last, const struct stat *current,
+                                tamis__rotation_step *rotation, tamis_error *err) {
     const char *slash = strrchr(name, '/');
     char directory[PATH_MAX] = ".";
     search s = {.base = slash ? slash + 1 : name,
@@ -140,23 +155,38 @@ tamis_status tamis__rotation_next(const char *name, const struct stat *last, con
                 .last = last,
                 .current = current,
                 .after = {.written = last->st_mtim},
-                .fixing = true};
+                .fixing = true,
+                .status = TAMIS_OK,
+                .err = err};
     s.base_size = strlen(s.base);
     if (slash)
         snprintf(directory, sizeof directory, "%.*s", s.directory_size, name);
     /* A name that sorts behind all others of its time: without a present name, only later files count. */
     memset(s.after.name, 0x7f, sizeof s.after.name - 1);
     rotation->path[0] = rotation->compressed[0] = '\0';
-    if (tamis__sys.list(directory, visit_name, &s) != 0)
-        return tamis__fail_file(err, directory, errno);
+    tamis_status status = list_files(&s, directory, err);
     s.fixing = false;
-    if (tamis__sys.list(directory, visit_name, &s) != 0)
-        return tamis__fail_file(err, directory, errno);
+    if (status == TAMIS_OK)
+        status = list_files(&s, directory, err);
+    if (status != TAMIS_OK)
+        return status;
     if (s.found)
         snprintf(rotation->path, PATH_MAX, "%.*s%s", s.directory_size, name, s.next.name);
     if (s.has_compressed)
         snprintf(rotation->compressed, PATH_MAX, "%.*s%s", s.directory_size, name, s.compressed.name);
     return TAMIS_OK;
+}
+
+tamis_status tamis__rotation_next(const char *name, const struct stat *last, const struct stat *current,
+                                  tamis__rotation_step *rotation, tamis_error *err) {
+    tamis__rotation_step before;
+    tamis_status status = search_once(name, last, current, rotation, err);
+    do {
+        before = *rotation;
+        if (status == TAMIS_OK)
+            status = search_once(name, last, current, rotation, err);
+    } while (status == TAMIS_OK && strcmp(before.path, rotation->path) != 0);
+    return status;
 }
 
 void tamis__rotation_describe(char remark[TAMIS__ROTATION_REMARK], const tamis__rotation_step *rotation) {

@@ -223,6 +223,11 @@ static void on_unterminated_left(void *context, size_t input) {
         *prefix = (struct tamis__input_position){0}; /* a byte order mark belongs to the first record */
 }
 
+static void on_remark(void *context, const char *message) {
+    const resumable *c = context;
+    c->run->options.remark(c->run->options.remark_context, message);
+}
+
 /* ---- beginning ---- */
 
 /* Reads the header of an input again, which an earlier run has already written to the outputs. */
@@ -265,6 +270,7 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
     tamis__durable *d = &c->durable;
     const int compressions[OUTPUTS] = {(int)r->writers[0].codec_options.compression,
                                        (int)r->writers[1].codec_options.compression};
+    d->followed = r->followed;
     tamis_status status = tamis__durable_begin(d, &r->options, compressions, r->targets, &r->memory, err);
     if (status != TAMIS_OK)
         return status;
@@ -317,7 +323,14 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
     setup.opened = on_input_opened;
     setup.marked = on_bom_skipped;
     setup.deferred = on_unterminated_left;
+    setup.remark = r->options.remark ? on_remark : NULL;
     setup.context = c;
+    if (r->followed) {
+        setup.stops_when_left = true;
+        setup.followed_name = tamis__input_name(r->followed->name);
+        setup.left = r->followed->left;
+        r->followed->left.open = false;
+    }
     return tamis__run_open(r, &setup, err);
 }
 
@@ -370,10 +383,14 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
     tamis_status status = open_run(c, err);
     if (status == TAMIS_OK)
         status = tamis__run_pump(c->run, err);
+    if (status == TAMIS_E_CHANGED && c->run->followed && !c->run->followed->is_other)
+        c->durable.result.was_read = true; /* the followed file was truncated */
     if (status == TAMIS_E_INTERRUPTED)
         return commit_stopped(c, err);
     if (status == TAMIS_OK && !withholds(c))
         status = finish_run(c, err);
+    if (status == TAMIS_OK && c->run->followed)
+        c->run->followed->left = tamis__reader_hand_over_left(&c->run->reader);
     return status == TAMIS_OK ? tamis__run_check_keys(c->run, err) : status;
 }
 

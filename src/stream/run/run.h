@@ -5,6 +5,7 @@
 /* State and steps of a run, for its two drivers: runner.c has plain runs, resumable.c runs with commits. */
 #include "base/memory.h"
 #include "store/file/target.h"
+#include "stream/durable/followed.h"
 #include "stream/io/reader.h"
 #include "stream/io/writer.h"
 #include "stream/run/header.h"
@@ -38,6 +39,7 @@ typedef struct tamis__run {
     tamis__target targets[TAMIS__OUTPUTS];
     tamis__writer writers[TAMIS__OUTPUTS];
     tamis__run_hooks hooks;
+    tamis__followed *followed;   /* the file to be followed by a run with commits; NULL: none */
     tamis__positions *positions; /* of the records that were answered; NULL: the run has none */
     size_t threads;
     tamis__pipeline *pipeline;

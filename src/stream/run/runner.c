@@ -27,6 +27,7 @@
 #include "base/versioned.h"
 #include "stream/io/io_open.h"
 #include "stream/run/clock.h"
+#include "stream/run/follow.h"
 #include "stream/run/run.h"
 #include "stream/run/run_options.h"
 #include "stream/split/find.h"
@@ -530,6 +531,22 @@ static tamis_status run_plain(run *r, tamis_error *err) {
     return status;
 }
 
+tamis_status tamis__run_once(const tamis_stream_service *service, const tamis_stream_options *options,
+                             const tamis__stream_buffer_sizes *sizes, tamis__followed *followed,
+                             tamis_stream_stats *stats, tamis_stream_result *result, tamis_error *err) {
+    const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
+    run *r = tamis__alloc(&memory, sizeof *r, _Alignof(run));
+    if (!r)
+        return tamis__fail_nomem(err, "stream", sizeof *r);
+    r->memory = memory;
+    r->followed = followed;
+    init_run(r, service, options, sizes);
+    const tamis_status status = r->options.commits ? tamis__run_resumable(r, result, err) : run_plain(r, err);
+    tamis__write_struct(stats, &r->stats, sizeof r->stats);
+    tamis__free(&memory, r, sizeof *r);
+    return status;
+}
+
 tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const tamis_stream_options *options,
                                      const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
                                      tamis_stream_result *result, tamis_error *err) {
@@ -540,16 +557,9 @@ tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const 
         status = tamis__stream_check_service(&checked_service, service, err);
     if (status != TAMIS_OK)
         return status;
-    tamis_allocator memory = tamis__allocator_resolve(checked_options.allocator);
-    run *r = tamis__alloc(&memory, sizeof *r, _Alignof(run));
-    if (!r)
-        return tamis__fail_nomem(err, "stream", sizeof *r);
-    r->memory = memory;
-    init_run(r, &checked_service, &checked_options, sizes);
-    status = r->options.commits ? tamis__run_resumable(r, result, err) : run_plain(r, err);
-    tamis__write_struct(stats, &r->stats, sizeof r->stats);
-    tamis__free(&memory, r, sizeof *r);
-    return status;
+    return checked_options.follow && checked_options.commits
+               ? tamis__run_follow(&checked_service, &checked_options, sizes, stats, result, err)
+               : tamis__run_once(&checked_service, &checked_options, sizes, NULL, stats, result, err);
 }
 
 tamis_status tamis_stream_run(const tamis_stream_service *service, const tamis_stream_options *options,

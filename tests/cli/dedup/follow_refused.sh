@@ -7,7 +7,6 @@ mkfifo pipe
 tamis dedup --follow-input --count log
 tamis dedup --follow-input log -o out
 tamis dedup --follow-input --duplicates out log
-tamis dedup --follow-input --state s log -o out
 tamis dedup --follow-input log.gz
 # A pipe is read to its end.
 printf '%s\n' a b a | tamis dedup --follow-input

@@ -101,11 +101,12 @@ static void append_option(line *l, const cli_option *option, const char *text) {
     append_quoted(l, text);
 }
 
-/* True for options that do not change the outputs, or that were meant for one run only. */
+/* True for options that do not change the outputs, or that were meant for one run only. A run that follows its
+ * input is finished by one that reads the rest of the present file. */
 static bool is_left_out(int id) {
     static const int those[] = {DEDUP_REREAD,        DEDUP_ABANDON, CLI_OPT_FILES_FROM, CLI_OPT_THREADS,
                                 DEDUP_PROFILE,       CLI_OPT_STATS, CLI_OPT_JSON,       CLI_OPT_PROGRESS,
-                                CLI_OPT_NO_PROGRESS, CLI_OPT_QUIET, DEDUP_COMMIT_EVERY};
+                                CLI_OPT_NO_PROGRESS, CLI_OPT_QUIET, DEDUP_COMMIT_EVERY, DEDUP_FOLLOW_INPUT};
 
     for (size_t i = 0; i < sizeof those / sizeof *those; i++)
         if (those[i] == id)

@@ -147,7 +147,8 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
                : TAMIS_OK;
 }
 
-/* A run with --follow-input has no end, so it writes only to outputs that are complete without one. */
+/* A run with --follow-input has no end, so it writes only to outputs that are complete without one. With
+ * --state, each commit completes them. */
 static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
     const char *const outputs[] = {config->output, config->duplicates};
     struct stat st;
@@ -159,11 +160,18 @@ static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
     if (!is_standard(last) && stat(last, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return cli_fail(
             err, "%.300s: is not a regular file, so it cannot be followed; leave --follow-input out", last);
+    if (config->state && config->stream.input_count > 1)
+        return cli_fail(err,
+                        "--follow-input with --state takes one FILE, and %zu are given; give the others to a "
+                        "run without --follow-input first",
+                        config->stream.input_count);
+    if (config->state)
+        return TAMIS_OK;
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
         if (outputs[i] && !is_standard(outputs[i]) && (stat(outputs[i], &st) != 0 || S_ISREG(st.st_mode)))
             return cli_fail(err,
                             "%.300s: would get its records at the end of the run, and --follow-input has no "
-                            "end; write to standard output",
+                            "end; write to standard output, or add --state",
                             outputs[i]);
     return TAMIS_OK;
 }

@@ -131,7 +131,8 @@ const cli_option dedup_options[] = {
              "come files that had the name in between: those in its directory whose names continue that of "
              "FILE (app.log.1, app.log-20261126) and that were written to later, without compressed ones. "
              "The new file is read from its start as soon as it has content. A record is answered when its "
-             "terminator has arrived. A FILE that becomes shorter is reported, and may lose records. "
+             "terminator has arrived. A FILE that becomes shorter is reported, and may lose records; with "
+             "--state it ends the run. "
              "Compressed FILEs are refused; pipes are read to "
              "their end."},
     CLI_ROW_FILES_FROM,
@@ -259,7 +260,6 @@ const cli_option dedup_options[] = {
 const cli_conflict dedup_conflicts[] = {
     {DEDUP_COUNT, CLI_OPT_OUTPUT, "no records are written"},
     {DEDUP_FOLLOW_INPUT, DEDUP_COUNT, "a run that follows its input has no end"},
-    {DEDUP_FOLLOW_INPUT, DEDUP_STATE, "a state ends with each run"},
     {DEDUP_MARK, DEDUP_DUPLICATES, "all records are written to one output"},
     {DEDUP_STATE, DEDUP_FILTER, "a state has a filter of its own"},
     {DEDUP_WINDOW, CLI_OPT_KIND, "a window is a kind of its own"},

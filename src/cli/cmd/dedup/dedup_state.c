@@ -357,6 +357,9 @@ void dedup_state_advise(const tamis_stream_result *result, const dedup_config *c
         cli_remedy(err, config->defer_unterminated
                             ? "give --reread to read it again"
                             : "give --reread to read it again, and --defer-unterminated from now on");
+    else if (result->was_read && config->follow)
+        cli_remedy(err,
+                   "add --reread and --abandon to go on with what it has now, and rotate it by renaming");
     else if (result->was_read)
         cli_remedy(err, status == TAMIS_E_INVALID
                             ? "list only new files, repeat that run's files and --output "

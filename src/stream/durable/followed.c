@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/durable/followed.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+#include "store/file/target.h"
+#include "stream/durable/history_int.h"
+
+/* True if `known` is the name, or one that log rotation makes of it. */
+static bool is_of_name(const char *known, const char *name) {
+    const size_t size = strlen(name);
+    return strncmp(known, name, size) == 0 && !isalnum((unsigned char)known[size]) &&
+           !strchr(known + size, '/');
+}
+
+static const tamis__checkpoint_input *input_of_name(const tamis__checkpoint *checkpoint, const char *name,
+                                                    bool *ended) {
+    for (size_t i = checkpoint->input_count; i-- > 0;) {
+        const tamis__checkpoint_input *in = &checkpoint->inputs[i];
+        if (!in->regular || in->compressed || !is_of_name(in->name, name))
+            continue;
+        *ended = checkpoint->finished || i < checkpoint->input;
+        return in;
+    }
+    return NULL;
+}
+
+/* Decodes the newest checkpoint with a file that had the name. *known is its input; NULL: there is none.
+ * *ended: that input was read to its end. */
+static tamis_status find_known(const tamis__followed *f, const tamis_state *state,
+                               const tamis_allocator *memory, tamis__checkpoint *checkpoint,
+                               const tamis__checkpoint_input **known, bool *ended, tamis_error *err) {
+    const void *bytes;
+    size_t size, notes = 0;
+    *known = NULL;
+    while (tamis_state_note_at(state, notes, &size))
+        notes++;
+    tamis_state_committed(state, &bytes, &size);
+    for (;;) {
+        const tamis_status status =
+            size > 0 ? tamis__checkpoint_decode(checkpoint, bytes, size, memory, err) : TAMIS_E_FORMAT;
+        if (status == TAMIS_OK)
+            *known = input_of_name(checkpoint, f->name, ended);
+        else if (status != TAMIS_E_FORMAT) /* another program may have made the commit */
+            return status;
+        if (*known || notes == 0)
+            return TAMIS_OK;
+        tamis__checkpoint_release(checkpoint);
+        *checkpoint = (tamis__checkpoint){.inputs = NULL};
+        bytes = tamis_state_note_at(state, --notes, &size);
+    }
+}
+
+static void set_file(tamis__followed *f, const char *path, const struct stat *st) {
+    snprintf(f->path, sizeof f->path, "%s", path);
+    f->device = st->st_dev;
+    f->inode = st->st_ino;
+}
+
+/* Goes from the file `last`, which was read to its end, to the next one that was rotated away, if *found. */
+static tamis_status set_rotated(tamis__followed *f, const struct stat *last, const struct stat *current,
+                                bool *found, tamis_error *err) {
+    tamis__rotation_step next;
+    struct stat st;
+    *found = false;
+    const tamis_status status = tamis__rotation_next(f->name, last, current, &next, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (next.compressed[0] != '\0')
+        tamis__rotation_describe(f->remark, &next);
+    if (next.path[0] == '\0')
+        return TAMIS_OK;
+    if (tamis__sys.stat(next.path, &st) != 0)
+        return tamis__fail_file(err, next.path, errno);
+    set_file(f, next.path, &st);
+    *found = true;
+    return TAMIS_OK;
+}
+
+static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input *known, bool ended,
+                              tamis_error *err) {
+    struct stat current, last;
+    tamis__present_input present;
+    bool found;
+    const bool is_named = tamis__sys.stat(f->name, &current) == 0;
+    if (!is_named && errno != ENOENT)
+        return tamis__fail_file(err, f->name, errno);
+    if (is_named)
+        set_file(f, f->name, &current);
+    if (!known)
+        return TAMIS_OK;
+    f->known = true;
+    /* The file under the name may begin with the same bytes. */
+    tamis_status status = tamis__input_find_inode(known, &present, err);
+    if (status == TAMIS_OK && !present.found) /* it may have been renamed meanwhile */
+        status = tamis__input_find_inode(known, &present, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!present.found)
+        tamis__input_find(known, &present);
+    if (present.found) {
+        if (tamis__sys.stat(present.name, &last) != 0)
+            return tamis__fail_file(err, present.name, errno);
+        const bool is_unread = !ended || present.size > known->position.offset;
+        const bool has_name = is_named && last.st_dev == current.st_dev && last.st_ino == current.st_ino;
+        if (is_unread)
+            set_file(f, present.name, &last);
+        if (is_unread || has_name)
+            return TAMIS_OK;
+    } else if (!f->left.open || tamis__sys.fstat(f->left.fd, &last) != 0) {
+        if (ended)
+            snprintf(f->remark, sizeof f->remark,
+                     "%.200s: the file that was read last is gone; if there were others before the present "
+                     "one, they are not read",
+                     tamis__show(f->name).text);
+        return TAMIS_OK;
+    }
+    status = set_rotated(f, &last, is_named ? &current : NULL, &found, err);
+    const bool may_grow = !is_named || (S_ISREG(current.st_mode) && current.st_size == 0);
+    f->is_new = found || !may_grow || !present.found;
+    if (status == TAMIS_OK && !f->is_new)
+        set_file(f, present.name, &last);
+    return status;
+}
+
+tamis_status tamis__followed_find(tamis__followed *f, const tamis_state *state, const tamis_allocator *memory,
+                                  tamis_error *err) {
+    tamis__checkpoint checkpoint = {.inputs = NULL};
+    const tamis__checkpoint_input *known;
+    bool ended = false;
+    snprintf(f->path, sizeof f->path, "%s", f->name);
+    f->inode = 0;
+    f->is_other = f->is_new = f->known = false;
+    f->remark[0] = '\0';
+    if (tamis__descriptor_named(f->name, STDIN_FILENO) >= 0)
+        return TAMIS_OK;
+    tamis_status status = find_known(f, state, memory, &checkpoint, &known, &ended, err);
+    if (status == TAMIS_OK)
+        status = find_next(f, known, ended, err);
+    tamis__checkpoint_release(&checkpoint);
+    return status;
+}
+
+bool tamis__followed_check(tamis__followed *f, dev_t device, ino_t inode) {
+    f->is_other = f->inode != 0 && (device != f->device || inode != f->inode);
+    return !f->is_other;
+}

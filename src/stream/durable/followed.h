@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_DURABLE_FOLLOWED_H
+#define TAMIS_STREAM_DURABLE_FOLLOWED_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include <tamis/experimental/state.h>
+
+#include "stream/io/reader.h"
+
+/*
+ * A followed name, for runs with commits. Each file that has the name is read by a run of its own, which ends
+ * when another file takes the name. So the state has a checkpoint of each file, as of any input, and the
+ * checkpoints alone say which file comes next.
+ */
+typedef struct tamis__followed {
+    const char *name;    /* as given by the caller */
+    char path[PATH_MAX]; /* file to be read: the name, or the present name of a file that once had it */
+    dev_t device;        /* the file expected there; inode 0: any */
+    ino_t inode;
+    bool is_new;                         /* no run has read a byte of it, whatever it begins with */
+    bool known;                          /* the state has a checkpoint of a file that had the name */
+    struct tamis__left_file left;        /* the file that the last run has left */
+    char remark[TAMIS__ROTATION_REMARK]; /* about files that may not have been read; "": none */
+    /* Set by the run. */
+    bool is_other;             /* another file was found at `path`, and nothing was read */
+    bool started;              /* a run has told the caller how it starts */
+    tamis_stream_stats before; /* statistics of the run's last commit when it started */
+} tamis__followed;
+
+/*
+ * Finds the file to read next, and sets `path`, the expected file, `is_new`, `known` and `remark`:
+ *
+ *     the newest checkpoint of a file that had the name       the next file
+ *     none                                                    the one under the name
+ *     not read to its end; the file is found                  that one
+ *     not read to its end; the file is gone                   the one under the name: its run is refused
+ *     read to its end                                         the oldest rotated away since (rotation.h); if
+ *                                                             there is none, the one under the name
+ *     the same, and the name has no file, or an empty one     that one: its writer may still append to it
+ *
+ * TAMIS_E_IO if the directory cannot be read; TAMIS_E_NOMEM.
+ */
+tamis_status tamis__followed_find(tamis__followed *followed, const tamis_state *state,
+                                  const tamis_allocator *memory, tamis_error *err);
+
+/* True if `st` is the expected file. Otherwise sets is_other. */
+bool tamis__followed_check(tamis__followed *followed, dev_t device, ino_t inode);
+
+#endif

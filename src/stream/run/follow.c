@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The driver of runs that commit and follow their input (docs/DURABILITY.md, "Following"):
+ *
+ *     app.log.1 (rotated)     run: from its last commit to its end, then E
+ *     app.log   (inode 7)     run: to its end, and on as it grows; E when another file has the name
+ *     app.log   (inode 9)     run: ...
+ *
+ * Each run is an ordinary resumable run. tamis__followed_find decides which file comes next, from the state
+ * and the directory alone, so a start after a crash decides as the process would have done. Names may change
+ * between this decision and the opening. Then the run finds another file than the expected one, reads nothing,
+ * and the decision is made again.
+ */
+#include "stream/run/follow.h"
+
+#include <errno.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/versioned.h"
+#include "service/dedup/dedup_commits.h"
+#include "store/file/file_error.h"
+#include "stream/io/poll_loop.h"
+
+enum { TRIES = 50, TRY_MS = 20 };
+
+typedef struct follow {
+    const tamis_stream_service *service;
+    const tamis__stream_buffer_sizes *sizes;
+    tamis_stream_options options; /* of the runs */
+    tamis_stream_commits commits;
+    tamis__followed followed;
+    tamis_allocator memory;
+    tamis_stream_result result; /* of the last run */
+    tamis_stream_stats total;   /* of all files, with what the first run had committed earlier */
+    const char *input;          /* the only element of options.inputs */
+} follow;
+
+/* Adds what a run has done since it started. bytes_out and printed are those of the process alone. */
+static void add_stats(follow *f, const tamis_stream_stats *now) {
+    const tamis_stream_stats *before = &f->followed.before;
+    tamis_stream_stats *total = &f->total;
+    total->records += now->records - before->records;
+    total->unique += now->unique - before->unique;
+    total->duplicates += now->duplicates - before->duplicates;
+    total->unknown += now->unknown - before->unknown;
+    total->missing += now->missing - before->missing;
+    total->malformed += now->malformed - before->malformed;
+    total->late += now->late - before->late;
+    total->redelivered += now->redelivered - before->redelivered;
+    total->bytes_in += now->bytes_in - before->bytes_in;
+    total->bytes_read += now->bytes_read - before->bytes_read;
+    total->bytes_out += now->bytes_out;
+    total->printed += now->printed;
+    total->complete = now->complete;
+    total->threads = now->threads;
+}
+
+static tamis_status run_file(follow *f, tamis_error *err) {
+    const bool is_first = !f->followed.started;
+    const tamis_stream_start start = f->result.start;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    f->input = f->followed.path;
+    f->followed.before = stats;
+    f->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
+    const tamis_status status =
+        tamis__run_once(f->service, &f->options, f->sizes, &f->followed, &stats, &f->result, err);
+    if (is_first && f->followed.started) {
+        f->total = f->followed.before;
+        f->total.bytes_out = f->total.printed = 0;
+        /* What was allowed for the first file is not allowed for those that come later. */
+        f->commits.reread = f->commits.abandon = f->options.require_keys = false;
+    }
+    if (!is_first)
+        f->result.start = start;
+    if (f->followed.started)
+        add_stats(f, &stats);
+    return status;
+}
+
+/* True if names have changed since the next file was looked for. */
+static bool was_renamed(const follow *f, tamis_status status, const tamis_error *err) {
+    return f->followed.is_other ||
+           (f->followed.known && status == TAMIS_E_IO && err && err->sys_errno == ENOENT);
+}
+
+static tamis_status follow_name(follow *f, const tamis_state *state, tamis_error *err) {
+    tamis__poll_loop loop = {.stop_fd = f->options.stop_fd, .records = &f->total.records};
+    int tries = 0;
+    for (;;) {
+        tamis_status status = tamis__followed_find(&f->followed, state, &f->memory, err);
+        if (status == TAMIS_OK && f->followed.remark[0] != '\0' && f->commits.remark)
+            f->commits.remark(f->commits.callback_context, f->followed.remark, true);
+        if (status == TAMIS_OK)
+            status = run_file(f, err);
+        if (status == TAMIS_OK && !f->followed.left.open)
+            return TAMIS_OK; /* the service has enough, or the input cannot be followed */
+        if (status == TAMIS_OK) {
+            tries = 0;
+            continue;
+        }
+        if (!was_renamed(f, status, err) || tries++ == TRIES)
+            return status;
+        tamis_stream_checkpoint_free(f->result.unfinished);
+        f->result.unfinished = NULL;
+        status = tamis__poll_loop_pause(&loop, TRY_MS, f->followed.name, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+}
+
+tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_stream_options *options,
+                               const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
+                               tamis_stream_result *result, tamis_error *err) {
+    const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
+    if (options->input_count > 1)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "stream: a run that commits follows one input, and %zu are given; give the others "
+                           "to a run before it",
+                           options->input_count);
+    follow *f = tamis__alloc(&memory, sizeof *f, _Alignof(follow));
+    if (!f)
+        return tamis__fail_nomem(err, "stream", sizeof *f);
+    f->service = service;
+    f->sizes = sizes;
+    f->options = *options;
+    f->options.commits = &f->commits;
+    f->options.inputs = &f->input;
+    f->options.input_count = 1;
+    f->followed.name = options->input_count ? options->inputs[0] : "-";
+    f->memory = memory;
+    f->total = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    f->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
+    f->commits = (tamis_stream_commits)TAMIS_STREAM_COMMITS_INIT;
+    tamis_status status = tamis__read_struct(&f->commits, sizeof f->commits, options->commits,
+                                             "TAMIS_STREAM_COMMITS_INIT", err);
+    /* A file that was left has no more bytes to wait for. */
+    f->commits.defer_unterminated = false;
+    if (status == TAMIS_OK) {
+        const tamis_state *state = f->commits.session ? tamis__dedup_state(f->commits.session) : NULL;
+        status = state ? follow_name(f, state, err)
+                       : tamis__fail(err, TAMIS_E_INVALID, 0,
+                                     "stream: commits without a session over a state; give that in "
+                                     "commits.session");
+    }
+    if (f->followed.left.open)
+        tamis__sys.close(f->followed.left.fd);
+    if (f->result.unterminated)
+        f->result.unterminated = f->followed.name; /* `path` is freed */
+    if (result)
+        tamis__write_struct(result, &f->result, sizeof f->result);
+    else
+        tamis_stream_checkpoint_free(f->result.unfinished);
+    tamis__write_struct(stats, &f->total, sizeof f->total);
+    tamis__free(&memory, f, sizeof *f);
+    return status;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: timeout=900 */
+
+/*
+ * A run over a state follows a log that was rotated twice while the run was down. Each of its system calls and
+ * allocations fails once. The run is then started again: its outputs must be, byte for byte, those of one run over
+ * all records. (tests/crash/follow.sh kills the command while the log is rotated.)
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "support/commits.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+#include "support/tools.h"
+
+enum { FILES = 3, OUTPUTS = 2, RECORDS = 300, KEYS = 500, READ_BEFORE = 2 /* batches */ };
+
+static char log_name[300], names[OUTPUTS][300];
+static const char *input = log_name;
+static test_bytes contents[FILES], expected[OUTPUTS];
+static struct tamis__system real;
+
+/* ---- the log and the runs ---- */
+
+static void use_names(commits_run *run) {
+    commits_init(run, &commits_makes[COMMITS_EXACT]);
+    run->options.inputs = &input;
+    run->options.input_count = 1;
+    run->options.output = names[0];
+    run->options.duplicates = names[1];
+}
+
+/* A run waits only when it has read everything, or to find a renamed file again. It is stopped then. */
+static int stop_at_wait(struct pollfd *fds, nfds_t count, int timeout_ms) {
+    if (timeout_ms == 0)
+        return real.poll(fds, count, 0);
+    for (nfds_t i = 0; i < count; i++)
+        fds[i].revents = i + 1 == count ? POLLIN : 0;
+    return 1;
+}
+
+static tamis_status follow(commits_run *run, const tamis_allocator *allocator, uint64_t stop_before) {
+    use_names(run);
+    run->options.follow = true;
+    run->allocator = allocator;
+    run->stop_before = stop_before;
+    return commits_go(run);
+}
+
+static void write_log(const char *suffix, const test_bytes *bytes) {
+    char name[300 + 8];
+    snprintf(name, sizeof name, "%s%s", log_name, suffix);
+    file_write(name, bytes->data, bytes->size);
+}
+
+/* Reads a part of the first file, and rotates it twice. */
+static void prepare(void) {
+    commits_run run;
+    char first[300 + 8];
+    snprintf(first, sizeof first, "%s.2", log_name);
+    commits_forget();
+    for (int i = 0; i < OUTPUTS; i++)
+        unlink(names[i]);
+    write_log("", &contents[0]);
+    follow(&run, NULL, READ_BEFORE + 1);
+    assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
+    assert_int_equal(rename(log_name, first), 0);
+    write_log(".1", &contents[1]);
+    write_log("", &contents[2]);
+}
+
+static bool is_right(void) {
+    bool right = true;
+    for (int i = 0; i < OUTPUTS; i++) {
+        test_bytes got = {0};
+        file_read(names[i], &got);
+        right = bytes_check(i ? "duplicates" : "output", &got, &expected[i]) && right;
+        bytes_clear(&got);
+    }
+    return right;
+}
+
+/* Repeats the run undisturbed. */
+static void finish(const char *after) {
+    commits_run run;
+    follow(&run, NULL, 0);
+    if (!commits_came_to(&run, TAMIS_E_INTERRUPTED, "") || !is_right())
+        fail_msg("after %s", after);
+}
+
+/* ---- the tests ---- */
+
+static void rotated_files_come_in_order(void **state) {
+    (void)state;
+    prepare();
+    finish("nothing");
+    finish("all was read");
+}
+
+static bool fault_at(fault_call call, int error_number, uint64_t n) {
+    commits_run run;
+    char after[100];
+    prepare();
+    const size_t open_before = fault_open_descriptors();
+    fault_install();
+    fault_arm(call, n, error_number, false);
+    follow(&run, NULL, 0);
+    const bool fired = fault_fired() > 0;
+    fault_disarm();
+    fault_remove();
+    snprintf(after, sizeof after, "%s number %" PRIu64 " failed with %d", fault_call_name(call), n,
+             error_number);
+    if (run.status == TAMIS_OK || run.err.status != run.status || run.err.text[0] == '\0')
+        fail_msg("%s: %d \"%s\"", after, run.status, run.err.text);
+    if (fault_open_descriptors() != open_before)
+        fail_msg("%s: descriptors are left", after);
+    finish(after);
+    return fired;
+}
+
+static void every_call_fails(void **state) {
+    static const int errors[] = {EIO, ENOENT};
+    const uint64_t step = test_is_torture() ? 1 : test_scale(3, 31, 31);
+    (void)state;
+    for (fault_call call = 0; call < FAULT_SOCKET; call++)
+        for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+            uint64_t n = 1;
+            while (fault_at(call, errors[i], n))
+                n += step;
+        }
+}
+
+static void every_allocation_fails(void **state) {
+    const uint64_t step = test_is_torture() ? 1 : test_scale(3, 31, 31);
+    bool refused = true;
+    (void)state;
+    for (uint64_t n = 1; refused; n += step) {
+        fault_memory memory = {.fail_at = n};
+        const tamis_allocator counted = fault_memory_allocator(&memory);
+        commits_run run;
+        char after[100];
+        prepare();
+        follow(&run, &counted, 0);
+        refused = memory.refused > 0;
+        snprintf(after, sizeof after, "allocation %" PRIu64 " failed", n);
+        if (memory.live_blocks > 0)
+            fail_msg("%s: %zu blocks are left", after, memory.live_blocks);
+        finish(after);
+    }
+}
+
+/* ---- set-up and tear-down ---- */
+
+static int set_up(void **state) {
+    static const char *const called[OUTPUTS] = {"output", "duplicates"};
+    test_bytes all = {0};
+    commits_run run;
+    (void)state;
+    scratch_make();
+    snprintf(log_name, sizeof log_name, "%s", scratch("log"));
+    for (int i = 0; i < OUTPUTS; i++)
+        snprintf(names[i], sizeof names[i], "%s", scratch(called[i]));
+    for (int i = 0; i < FILES; i++) {
+        if (i > 0) /* it begins as the first one, which must not make it the same file */
+            bytes_add(&contents[i], contents[0].data, 200);
+        if (i > 0)
+            bytes_add(&contents[i], "\n", 1);
+        commits_records(&contents[i], RECORDS, KEYS, (uint64_t)i + 1);
+        bytes_add(&all, contents[i].data, contents[i].size);
+    }
+    real = tamis__sys;
+    tamis__sys.sync = fault_no_sync;
+    tamis__sys.thread = fault_no_thread;
+    tamis__sys.poll = stop_at_wait;
+    write_log("", &all);
+    bytes_clear(&all);
+    use_names(&run);
+    commits_go(&run);
+    if (!commits_started(&run, TAMIS_STREAM_NEW))
+        return -1;
+    for (int i = 0; i < OUTPUTS; i++)
+        file_read(names[i], &expected[i]);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    tamis__sys = real;
+    for (int i = 0; i < FILES; i++)
+        bytes_clear(&contents[i]);
+    for (int i = 0; i < OUTPUTS; i++)
+        bytes_clear(&expected[i]);
+    commits_forget();
+    scratch_remove();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rotated_files_come_in_order),
+                                       cmocka_unit_test(every_call_fails),
+                                       cmocka_unit_test(every_allocation_fails)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
