@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/cmd/dedup/dedup_command.h"
+#include "cli/cmd/dedup/dedup_config.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
@@ -23,11 +24,18 @@ static const cli_option options[] = {
      .type = CLI_FILE,
      .value = "FILE",
      .help = "Secret that the state was made with, for a keyed hash."},
+    {.id = CLI_OPT_OUTPUT,
+     .name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "export: write the filter to FILE (required), which may be a FILTER.",
+     .more = "A temporary file in the same directory is renamed to FILE when it is complete."},
     {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "Print one JSON object."},
     {.name = NULL},
 };
 
-/* The state to be shown or verified. */
+/* The state to be shown, verified or exported. */
 typedef struct state_view {
     const char *directory;
     cli_secret secret;
@@ -209,6 +217,41 @@ static tamis_status show(state_view *view, const cli_args *args, tamis_error *er
     return args->values[CLI_OPT_JSON].given ? show_json(view, err) : show_text(view, err);
 }
 
+/* ---- export ---- */
+
+static tamis_status write_filter(tamis_filter *filter, const char *output, tamis_error *err) {
+    static const cli_value no_option;
+    const cli_lock_wait wait = cli_lock_wait_of(&no_option);
+    tamis_lock *lock = NULL;
+    tamis_status status = cli_file_lock(&lock, output, wait, err);
+
+    if (status == TAMIS_OK)
+        status = cli_file_write(filter, output, TAMIS_FORMAT_TAMIS, TAMIS_COMPRESSION_NONE, wait, err);
+    tamis_file_unlock(lock);
+    return status;
+}
+
+static tamis_status export(state_view *view, const cli_args *args, tamis_error *err) {
+    const char *output = args->values[CLI_OPT_OUTPUT].text;
+    tamis_filter *filter;
+
+    if (!output)
+        return cli_fail(err, "state export: --output is missing; name the file to write as -o FILE");
+    if (dedup_is_in_directory(output, view->directory))
+        return cli_fail(
+            err,
+            "%.300s: is in the directory of the state, which may contain no other files; write elsewhere",
+            output);
+    view->options.read_only = true;
+    if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK)
+        return err->status;
+    filter = tamis_state_filter(view->state);
+    if (cli_key_store_form(dedup_command_key_form(tamis_state_metadata(view->state)), filter, err) !=
+        TAMIS_OK)
+        return err->status;
+    return write_filter(filter, output, err);
+}
+
 /* ---- verify ---- */
 
 static tamis_status verify(state_view *view, const cli_args *args, bool *negative, tamis_error *err) {
@@ -233,31 +276,38 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
-static const char *const action_names[] = {"show", "verify", NULL};
+static const char *const action_names[] = {"show", "verify", "export", NULL};
 
 static tamis_status run_state(const cli_args *args, bool *negative, tamis_error *err) {
     state_view view = {.options = TAMIS_STATE_OPTIONS_INIT, .info = TAMIS_STATE_INFO_INIT};
     const char *action = args->operand_count > 0 ? args->operands[0] : NULL;
-    bool shows = action && strcmp(action, "show") == 0;
+    bool shows = action && strcmp(action, "show") == 0, exports = action && strcmp(action, "export") == 0;
     tamis_status status = TAMIS_OK;
     int stop_fd;
 
     if (!action)
-        return cli_fail(err, "state: what to do is missing; give show or verify");
-    if (!shows && strcmp(action, "verify") != 0)
-        return cli_fail(err, "state: '%.60s' is not known; give show or verify", action);
+        return cli_fail(err, "state: what to do is missing; give show, verify or export");
+    if (!shows && !exports && strcmp(action, "verify") != 0)
+        return cli_fail(err, "state: '%.60s' is not known; give show, verify or export", action);
+    if (args->values[CLI_OPT_OUTPUT].given && !exports)
+        return cli_fail(err, "--output: belongs to state export; leave it out");
+    if (args->values[CLI_OPT_JSON].given && exports)
+        return cli_fail(err, "--json: state export prints nothing; leave it out");
     if (args->operand_count != 2)
         return cli_fail(err, "state %s: takes DIR, the directory of --state; see tamis help state", action);
     view.directory = args->operands[1];
-    if (args->values[CLI_OPT_SECRET_FILE].given) {
+    if (exports || args->values[CLI_OPT_SECRET_FILE].given)
         status = cli_signals_begin(&stop_fd, err);
+    if (args->values[CLI_OPT_SECRET_FILE].given) {
         if (status == TAMIS_OK)
             status = cli_secret_read(&view.secret, args->values[CLI_OPT_SECRET_FILE].text, stop_fd, err);
         view.options.secret = view.secret.bytes;
         view.options.secret_size = view.secret.size;
     }
     if (status == TAMIS_OK)
-        status = shows ? show(&view, args, err) : verify(&view, args, negative, err);
+        status = shows     ? show(&view, args, err)
+                 : exports ? export(&view, args, err)
+                           : verify(&view, args, negative, err);
     if (status == TAMIS_E_SECRET)
         cli_remedy(err, "give that one by --secret-file");
     if (status == TAMIS_E_MISMATCH && view.secret.size > 0) /* the state was made without a secret */
@@ -269,8 +319,8 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
 
 const cli_command cmd_state = {
     .name = "state",
-    .summary = "show or verify what dedup --state keeps",
-    .operands = "show|verify DIR",
+    .summary = "show, verify or export what dedup --state keeps",
+    .operands = "show|verify|export DIR",
     .operand_words = action_names,
     .manual = &cli_manual_state,
     .options = options,

@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "cli/cmd/dedup/dedup_config.h"
+#include "cli/core/cli_option.h"
 
 /* A command line in a buffer of fixed size. */
 typedef struct line {
@@ -101,6 +102,16 @@ static void append_option(line *l, const cli_option *option, const char *text) {
     append_quoted(l, text);
 }
 
+/* Appends the option with all its values, if it was given. */
+static void append_given(line *l, const cli_option *option, const cli_value *value) {
+    if (!value->given)
+        return;
+    for (size_t n = 0; n < value->count; n++)
+        append_option(l, option, value->list[n]);
+    if (value->count == 0)
+        append_option(l, option, value->text);
+}
+
 /* True for options that do not change the outputs, or that were meant for one run only. A run that follows its
  * input is finished by one that reads the rest of the present file. */
 static bool is_left_out(int id) {
@@ -123,16 +134,28 @@ bool dedup_command_keep(char *to, const cli_value *values) {
     append_quoted(&l, directory);
     append_text(&l, "\ntamis dedup");
     for (const cli_option *option = dedup_options; option->name; option++) {
-        const cli_value *value = &values[option->id];
-        if (!value->given || is_left_out(option->id))
-            continue;
-        for (size_t n = 0; n < value->count; n++)
-            append_option(&l, option, value->list[n]);
-        if (value->count == 0)
-            append_option(&l, option, value->text);
+        if (!is_left_out(option->id))
+            append_given(&l, option, &values[option->id]);
     }
     if (!l.fits)
         to[0] = '\0';
+    return l.fits;
+}
+
+/* ---- the options that define the keys ---- */
+
+bool dedup_command_keys(char *to, size_t capacity, const cli_value *values) {
+    static const int ids[] = {
+        CLI_OPT_KEY, CLI_OPT_DELIMITER, CLI_OPT_TRIM, CLI_OPT_IGNORE_CASE, CLI_OPT_TYPE,
+        CLI_OPT_HEX, DEDUP_TIME,        DEDUP_SOURCE, DEDUP_POSITION,
+    };
+    line l = {to, capacity, 0, true};
+
+    to[0] = '\0';
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        append_given(&l, cli_option_of(dedup_options, ids[i]), &values[ids[i]]);
+    if (l.used > 0)
+        memmove(to, to + 1, l.used); /* without the first blank */
     return l.fits;
 }
 
@@ -194,6 +217,27 @@ static const char *read_option(kept_option *o, const char *text) {
     if (end)
         o->size = (size_t)(end - text);
     return end;
+}
+
+cli_key_form dedup_command_key_form(const char *keys) {
+    cli_key_form form = {.given = false};
+    kept_option o;
+
+    for (const char *text = keys; text && *text != '\0'; text += *text == ' ') {
+        text = read_option(&o, text);
+        if (!text)
+            break;
+        if (is_named(&o, "--trim"))
+            form.normalization |= TAMIS_KEYS_TRIMMED;
+        else if (is_named(&o, "--ignore-case"))
+            form.normalization |= TAMIS_KEYS_FOLDED;
+        else if (is_named(&o, "--hex"))
+            form.hex = true;
+        for (int type = 0; is_named(&o, "--type") && cli_key_types[type]; type++)
+            if (strcmp(o.value, cli_key_types[type]) == 0)
+                form.type = (cli_key_type)type;
+    }
+    return form;
 }
 
 static bool is_there(const char *path) {

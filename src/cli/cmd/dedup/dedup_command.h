@@ -5,6 +5,7 @@
 #include <tamis/experimental/stream.h>
 
 #include "cli/cli.h"
+#include "cli/input/cli_key.h"
 
 /* The command line of a run with --state, and the command that finishes the run after a crash.
  * dedup_command.c describes the stored form. */
@@ -13,6 +14,12 @@ enum { DEDUP_COMMAND = 8192 /* max. bytes of a stored command line */ };
 /* Writes the command line to `to`, a buffer of DEDUP_COMMAND bytes. False: it is too long, and `to` is "", or
  * the working directory has no name. */
 bool dedup_command_keep(char *to, const cli_value *values);
+
+/* Writes the options that define the keys to `to`, in the same form: "--key json:/id --trim". A state keeps that
+ * text. False: it does not fit. */
+bool dedup_command_keys(char *to, size_t capacity, const cli_value *values);
+/* Returns the key type and normalisation that such a text asks for. */
+cli_key_form dedup_command_key_form(const char *keys);
 
 /* Doubts about the command that finishes a run. */
 typedef struct dedup_finish {

@@ -28,41 +28,6 @@
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_same.h"
 
-/* Options that define the keys. */
-static const int key_options[] = {
-    CLI_OPT_KEY, CLI_OPT_DELIMITER, CLI_OPT_TRIM, CLI_OPT_IGNORE_CASE, CLI_OPT_TYPE,
-    CLI_OPT_HEX, DEDUP_TIME,        DEDUP_SOURCE, DEDUP_POSITION,
-};
-
-static bool append(char *to, size_t capacity, size_t *used, const char *name, const char *text) {
-    int size = snprintf(to + *used, capacity - *used, "%s--%s%s%s", *used > 0 ? " " : "", name,
-                        text ? " " : "", text ? text : "");
-
-    if (size < 0 || (size_t)size >= capacity - *used)
-        return false;
-    *used += (size_t)size;
-    return true;
-}
-
-/* Writes the key options as text, "--key json:/id --trim". */
-static tamis_status describe_keys(char *to, size_t capacity, const cli_value *values, tamis_error *err) {
-    size_t used = 0;
-    bool fits = true;
-
-    to[0] = '\0';
-    for (size_t i = 0; i < sizeof key_options / sizeof *key_options && fits; i++) {
-        const cli_value *value = &values[key_options[i]];
-        const char *name = cli_option_of(dedup_options, key_options[i])->name;
-        if (!value->given)
-            continue;
-        for (size_t n = 0; n < value->count && fits; n++)
-            fits = append(to, capacity, &used, name, value->list[n]);
-        if (value->count == 0)
-            fits = append(to, capacity, &used, name, value->text);
-    }
-    return fits ? TAMIS_OK : cli_fail(err, "--key: too long for a state to keep; give a shorter one");
-}
-
 static const char *show_keys(const char *options) {
     return options[0] != '\0' ? options : "no option (whole lines)";
 }
@@ -176,9 +141,10 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
     char keys[4096];
     bool remarks = !config->stream.quiet && !config->stream.json, planned;
 
-    if (check_outside(config, err) != TAMIS_OK ||
-        describe_keys(keys, sizeof keys, config->values, err) != TAMIS_OK)
+    if (check_outside(config, err) != TAMIS_OK)
         return err->status;
+    if (!dedup_command_keys(keys, sizeof keys, config->values))
+        return cli_fail(err, "--key: too long for a state to keep; give a shorter one");
     cli_filter_prefer_growth(&spec);
     spec.start_small = true; /* more inputs may come later, or not */
     planned = cli_filter_plan(&plan, &filter, &spec, secret, &unplanned) == TAMIS_OK;
