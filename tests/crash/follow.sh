@@ -18,8 +18,8 @@ import os, random, signal, subprocess, sys, time
 kills, records, seed = (int(os.environ[name]) for name in ("kills", "records", "seed"))
 dice = random.Random(seed)
 KEPT = 400  # rotated files; the oldest ones are removed
-COMMAND = ["tamis", "dedup", "--state", "state", "--follow-input", "log/app.log", "-o", "once", "--duplicates", "again", "--commit-every", "20ms",
-           "-q", "--exactly-once"]
+COMMAND = ["tamis", "dedup", "--state", "state", "--follow-input", "log/app.log", "-o", "once", "--duplicates", "again",
+           "--commit-every", "20ms", "-q", "--exactly-once"]
 STOPPED = (128 + signal.SIGTERM, -signal.SIGTERM)  # the second: before it has a handler
 
 os.mkdir("log")

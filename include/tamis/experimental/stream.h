@@ -405,18 +405,18 @@ typedef struct tamis_stream_options {
  * - Inputs and outputs that are not regular files: no record is lost, but records may come twice after a
  *   crash. A commit waits until the reader of a pipe has read what the commit covers.
  * - A stop (stop_fd) commits first.
+ * - follow: each file that has the name of the only input is a run of its own. Files are recognised by inode and
+ *   content. So the next start finds the file that was being read, also under another name in its directory,
+ *   and the files that came after it. A file that was made shorter is TAMIS_E_CHANGED. A file that is gone
+ *   before it was read to its end is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics are those
+ *   of all files that this call reads, and of the earlier runs of the first one.
  * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
  *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
  *   during the run. The last commit remains valid.
  * - TAMIS_E_INVALID: another run has read an input (see `reread`), or an unfinished run would lose its rest
  *   (see `abandon`).
- * - follow: the files that have the name of the only input, one after another, are runs of their own. They are
- *   recognised by inode and content, so the next start finds the file that was being read, also after it was
- *   renamed in its directory, and the files that came after it. A file that was made shorter is TAMIS_E_CHANGED.
- *   One that was not read to its end and is gone is TAMIS_E_INVALID, as any unfinished run. Statistics are
- *   those of all files since the first one of this call began.
- * - TAMIS_E_UNSUPPORTED: follow with several inputs; or an output is an open descriptor of a regular file, which a shell may have
- *   truncated.
+ * - TAMIS_E_UNSUPPORTED: follow with several inputs; or an output is an open descriptor of a regular file,
+ *   which a shell may have truncated.
  * - TAMIS_E_BUSY: another process writes to the output.
  */
 

@@ -219,9 +219,9 @@ static tamis_status show(state_view *view, const cli_args *args, tamis_error *er
 
 /* ---- export ---- */
 
-static tamis_status write_filter(tamis_filter *filter, const char *output, tamis_error *err) {
-    static const cli_value no_option;
-    const cli_lock_wait wait = cli_lock_wait_of(&no_option);
+static tamis_status write_filter(tamis_filter *filter, const cli_args *args, tamis_error *err) {
+    const char *output = args->values[CLI_OPT_OUTPUT].text;
+    const cli_lock_wait wait = cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]); /* the default */
     tamis_lock *lock = NULL;
     tamis_status status = cli_file_lock(&lock, output, wait, err);
 
@@ -249,7 +249,7 @@ static tamis_status export(state_view *view, const cli_args *args, tamis_error *
     if (cli_key_store_form(dedup_command_key_form(tamis_state_metadata(view->state)), filter, err) !=
         TAMIS_OK)
         return err->status;
-    return write_filter(filter, output, err);
+    return write_filter(filter, args, err);
 }
 
 /* ---- verify ---- */

@@ -473,6 +473,18 @@ bool tamis_stream_checkpoint_is_input(const tamis_stream_checkpoint *checkpoint,
            (!run->inputs[i].regular || tamis__input_is_file(&run->inputs[i], path, true, &size));
 }
 
+const void *tamis__checkpoint_walk_next(tamis__checkpoint_walk *walk, size_t *size) {
+    const void *bytes;
+    walk->is_last = !walk->has_begun;
+    walk->has_begun = true;
+    if (!walk->is_last)
+        return walk->notes > 0 ? tamis_state_note_at(walk->state, --walk->notes, size) : NULL;
+    while (tamis_state_note_at(walk->state, walk->notes, size))
+        walk->notes++;
+    tamis_state_committed(walk->state, &bytes, size);
+    return bytes;
+}
+
 const char *tamis_stream_checkpoint_output(const tamis_stream_checkpoint *checkpoint, size_t i,
                                            uint64_t *written) {
     if (i >= 2 || checkpoint->checkpoint.outputs[i].form != TAMIS__OUTPUT_FILE)

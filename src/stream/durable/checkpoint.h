@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tamis/experimental/state.h>
 #include <tamis/experimental/stream.h>
 
 #include "base/memory.h"
@@ -103,6 +104,18 @@ tamis_status tamis__checkpoint_move(tamis_stream_checkpoint **checkpoint, tamis_
 /* Fails with TAMIS_E_MISMATCH: the run or output `name` was begun with another option. `form` is one of
  * TAMIS__FORM_*, or TAMIS__FORMS for the compression. */
 tamis_status tamis__checkpoint_fail_form(const char *name, int form, tamis_error *err);
+
+/* A walk over the checkpoints of a state, the newest first: that of the last commit, then the notes. */
+typedef struct tamis__checkpoint_walk {
+    const tamis_state *state;
+    size_t notes;   /* notes that are left */
+    bool is_last;   /* true for the checkpoint of the last commit */
+    bool has_begun; /* a checkpoint was returned */
+} tamis__checkpoint_walk;
+
+/* Returns the bytes of the next checkpoint, and their size: 0 if the commit has none. NULL: there are no more.
+ * `walk` has `state` set, and zeros. */
+const void *tamis__checkpoint_walk_next(tamis__checkpoint_walk *walk, size_t *size);
 
 /* Encodes a checkpoint. *bytes is from its allocator; the caller frees it. TAMIS_E_NOMEM; TAMIS_E_RANGE:
  * more than TAMIS_STATE_CHECKPOINT_MAX bytes. */

@@ -68,13 +68,6 @@ static tamis_status open_input(tamis__durable *d, size_t i, tamis_error *err) {
     return status;
 }
 
-static tamis_status fail_replaced(const char *name, tamis_error *err) {
-    return tamis__fail(
-        err, TAMIS_E_CHANGED, 0,
-        "%s: replaced or removed during the run; restore the file under this name, and run again",
-        tamis__show(name).text);
-}
-
 static tamis_status detect_compression(tamis__durable *d, size_t i, bool *compressed, tamis_error *err) {
     uint8_t head[TAMIS__MAGIC_MAX];
     bool undecided;
@@ -105,9 +98,6 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
     if (status == TAMIS_OK)
         status = tamis__file_fingerprint_compute(&in->fingerprint, d->input, d->base, length,
                                                  tamis__input_name(d->names[i]), err);
-    if (status == TAMIS_OK && d->followed &&
-        !tamis__followed_check(d->followed, (dev_t)in->fingerprint.device, (ino_t)in->fingerprint.inode))
-        status = fail_replaced(tamis__input_name(d->names[i]), err);
     /* Others may write to an input until it is opened. */
     in->observed = in->compressed ? in->fingerprint : (tamis__file_fingerprint){.length = 0};
     return status;
@@ -502,6 +492,13 @@ static void report_start(const tamis__durable *d, const tamis__history *h) {
         snprintf(message, sizeof message, "%s and %zu more input%s: processed by an earlier run; skipped",
                  name.text, d->skipped - 1, d->skipped > 2 ? "s" : "");
     send_remark(d, message, false);
+}
+
+static tamis_status fail_replaced(const char *name, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_CHANGED, 0,
+        "%s: replaced or removed during the run; restore the file under this name, and run again",
+        tamis__show(name).text);
 }
 
 /* Inputs are opened several times by their names. If a followed file still has its name after that, it was the

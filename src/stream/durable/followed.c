@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stream/durable/followed.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +13,8 @@
 
 /* True if `known` is the name, or one that log rotation makes of it. */
 static bool is_of_name(const char *known, const char *name) {
-    const size_t size = strlen(name);
-    return strncmp(known, name, size) == 0 && !isalnum((unsigned char)known[size]) &&
-           !strchr(known + size, '/');
+    return strcmp(known, name) == 0 ||
+           (tamis__rotation_continues(known, name) && !strchr(known + strlen(name), '/'));
 }
 
 static const tamis__checkpoint_input *input_of_name(const tamis__checkpoint *checkpoint, const char *name,
@@ -31,30 +29,26 @@ static const tamis__checkpoint_input *input_of_name(const tamis__checkpoint *che
     return NULL;
 }
 
-/* Decodes the newest checkpoint with a file that had the name. *known is its input; NULL: there is none.
+/* Decodes the newest checkpoint with a file that had the name. *known is its input; NULL: no checkpoint has one.
  * *ended: that input was read to its end. */
 static tamis_status find_known(const tamis__followed *f, const tamis_state *state,
                                const tamis_allocator *memory, tamis__checkpoint *checkpoint,
                                const tamis__checkpoint_input **known, bool *ended, tamis_error *err) {
+    tamis__checkpoint_walk walk = {.state = state};
     const void *bytes;
-    size_t size, notes = 0;
+    size_t size;
     *known = NULL;
-    while (tamis_state_note_at(state, notes, &size))
-        notes++;
-    tamis_state_committed(state, &bytes, &size);
-    for (;;) {
+    while (!*known && (bytes = tamis__checkpoint_walk_next(&walk, &size)) != NULL) {
+        tamis__checkpoint_release(checkpoint);
+        *checkpoint = (tamis__checkpoint){.inputs = NULL};
         const tamis_status status =
             size > 0 ? tamis__checkpoint_decode(checkpoint, bytes, size, memory, err) : TAMIS_E_FORMAT;
         if (status == TAMIS_OK)
             *known = input_of_name(checkpoint, f->name, ended);
         else if (status != TAMIS_E_FORMAT) /* another program may have made the commit */
             return status;
-        if (*known || notes == 0)
-            return TAMIS_OK;
-        tamis__checkpoint_release(checkpoint);
-        *checkpoint = (tamis__checkpoint){.inputs = NULL};
-        bytes = tamis_state_note_at(state, --notes, &size);
     }
+    return TAMIS_OK;
 }
 
 static void set_file(tamis__followed *f, const char *path, const struct stat *st) {

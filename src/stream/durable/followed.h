@@ -33,11 +33,11 @@ typedef struct tamis__followed {
  * Finds the file to read next, and sets `path`, the expected file, `is_new`, `known` and `remark`:
  *
  *     the newest checkpoint of a file that had the name       the next file
- *     none                                                    the one under the name
+ *     no such checkpoint                                      the one under the name
  *     not read to its end; the file is found                  that one
  *     not read to its end; the file is gone                   the one under the name: its run is refused
  *     read to its end                                         the oldest rotated away since (rotation.h); if
- *                                                             there is none, the one under the name
+ *                                                             no file was, the one under the name
  *     the same, and the name has no file, or an empty one     that one: its writer may still append to it
  *
  * TAMIS_E_IO if the directory cannot be read; TAMIS_E_NOMEM.
@@ -45,7 +45,7 @@ typedef struct tamis__followed {
 tamis_status tamis__followed_find(tamis__followed *followed, const tamis_state *state,
                                   const tamis_allocator *memory, tamis_error *err);
 
-/* True if `st` is the expected file. Otherwise sets is_other. */
+/* True if that is the expected file. Otherwise sets is_other. */
 bool tamis__followed_check(tamis__followed *followed, dev_t device, ino_t inode);
 
 #endif

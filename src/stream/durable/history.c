@@ -289,24 +289,20 @@ static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size
 static tamis_status search_checkpoints(tamis__search *s, const tamis_state *state, tamis_error *err) {
     tamis_error against = TAMIS_ERROR_INIT;
     tamis_status first = TAMIS_OK;
+    tamis__checkpoint_walk walk = {.state = state};
     const void *bytes;
-    size_t size, notes = 0;
-    while (tamis_state_note_at(state, notes, &size))
-        notes++;
-    tamis_state_committed(state, &bytes, &size);
-    for (bool last = true; bytes; last = false) {
+    size_t size;
+    while (!s->changed && (bytes = tamis__checkpoint_walk_next(&walk, &size)) != NULL) {
         tamis_error why = TAMIS_ERROR_INIT;
         s->was_read = false;
-        const tamis_status status = size > 0 ? process_checkpoint(s, bytes, size, last, &why) : TAMIS_OK;
+        const tamis_status status =
+            size > 0 ? process_checkpoint(s, bytes, size, walk.is_last, &why) : TAMIS_OK;
         if (status != TAMIS_OK && !s->was_read) /* no checkpoint may be skipped */
             return tamis__fail(err, status, why.sys_errno, "%s", why.text);
         if (status != TAMIS_OK && first == TAMIS_OK) {
             first = status;
             against = why;
         }
-        if (s->changed || notes == 0)
-            break;
-        bytes = tamis_state_note_at(state, --notes, &size);
     }
     s->history->was_read = !s->history->found && first != TAMIS_OK;
     return s->history->was_read ? tamis__fail(err, first, against.sys_errno, "%s", against.text) : TAMIS_OK;

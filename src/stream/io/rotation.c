@@ -39,8 +39,7 @@ typedef struct rotated_file {
 } rotated_file;
 
 typedef struct search {
-    const char *base; /* name without its directory */
-    size_t base_size;
+    const char *base;   /* name without its directory */
     int directory_size; /* bytes of the directory with its slash */
     const char *path;
     const struct stat *last, *current;
@@ -96,9 +95,10 @@ static bool is_compressed_name(const char *name) {
     return false;
 }
 
-static bool continues(const search *s, const char *name) {
-    return strncmp(name, s->base, s->base_size) == 0 && name[s->base_size] != '\0' &&
-           !isalnum((unsigned char)name[s->base_size]) && strlen(name) <= NAME_MAX;
+bool tamis__rotation_continues(const char *rotated, const char *name) {
+    const size_t size = strlen(name);
+    return strncmp(rotated, name, size) == 0 && rotated[size] != '\0' &&
+           !isalnum((unsigned char)rotated[size]);
 }
 
 static bool visit_name(void *context, const char *name) {
@@ -106,7 +106,7 @@ static bool visit_name(void *context, const char *name) {
     char path[PATH_MAX];
     struct stat st;
     rotated_file file;
-    if (!continues(s, name) ||
+    if (!tamis__rotation_continues(name, s->base) || strlen(name) > NAME_MAX ||
         snprintf(path, sizeof path, "%.*s%s", s->directory_size, s->path, name) >= (int)sizeof path)
         return true;
     if (tamis__sys.stat(path, &st) != 0) {
@@ -158,7 +158,6 @@ static tamis_status search_once(const char *name, const struct stat *last, const
                 .fixing = true,
                 .status = TAMIS_OK,
                 .err = err};
-    s.base_size = strlen(s.base);
     if (slash)
         snprintf(directory, sizeof directory, "%.*s", s.directory_size, name);
     /* A name that sorts behind all others of its time: without a present name, only later files count. */
@@ -179,13 +178,14 @@ static tamis_status search_once(const char *name, const struct stat *last, const
 
 tamis_status tamis__rotation_next(const char *name, const struct stat *last, const struct stat *current,
                                   tamis__rotation_step *rotation, tamis_error *err) {
-    tamis__rotation_step before;
+    char before[PATH_MAX];
     tamis_status status = search_once(name, last, current, rotation, err);
-    do {
-        before = *rotation;
-        if (status == TAMIS_OK)
-            status = search_once(name, last, current, rotation, err);
-    } while (status == TAMIS_OK && strcmp(before.path, rotation->path) != 0);
+    bool is_stable = false;
+    while (status == TAMIS_OK && !is_stable) {
+        snprintf(before, sizeof before, "%s", rotation->path);
+        status = search_once(name, last, current, rotation, err);
+        is_stable = strcmp(before, rotation->path) == 0;
+    }
     return status;
 }
 

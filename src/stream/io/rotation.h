@@ -18,12 +18,14 @@ typedef struct tamis__rotation_step {
 /*
  * Finds the file to read after `last`, a file that once had the name `name`: the oldest one that was rotated
  * away since, or the file under the name. `current` is the file under the name, opened before this call; NULL:
- * there is none. TAMIS_E_IO if the directory, or a file in it, cannot be
- * examined.
+ * the name has no file. TAMIS_E_IO if the directory, or a file in it, cannot be examined.
  */
 TAMIS_PRIVATE_API tamis_status tamis__rotation_next(const char *name, const struct stat *last,
                                                     const struct stat *current,
                                                     tamis__rotation_step *rotation, tamis_error *err);
+
+/* True if log rotation makes the name `rotated` of `name`: app.log.1 of app.log. */
+TAMIS_PRIVATE_API bool tamis__rotation_continues(const char *rotated, const char *name);
 
 enum { TAMIS__ROTATION_REMARK = 400 };
 /* Says that records of the compressed file may not have been read. */

@@ -22,6 +22,7 @@
 #include "service/dedup/dedup_commits.h"
 #include "store/file/file_error.h"
 #include "stream/io/poll_loop.h"
+#include "stream/run/run.h"
 
 enum { TRIES = 50, TRY_MS = 20 };
 
@@ -39,22 +40,14 @@ typedef struct follow {
 
 /* Adds what a run has done since it started. bytes_out and printed are those of the process alone. */
 static void add_stats(follow *f, const tamis_stream_stats *now) {
-    const tamis_stream_stats *before = &f->followed.before;
-    tamis_stream_stats *total = &f->total;
-    total->records += now->records - before->records;
-    total->unique += now->unique - before->unique;
-    total->duplicates += now->duplicates - before->duplicates;
-    total->unknown += now->unknown - before->unknown;
-    total->missing += now->missing - before->missing;
-    total->malformed += now->malformed - before->malformed;
-    total->late += now->late - before->late;
-    total->redelivered += now->redelivered - before->redelivered;
-    total->bytes_in += now->bytes_in - before->bytes_in;
-    total->bytes_read += now->bytes_read - before->bytes_read;
-    total->bytes_out += now->bytes_out;
-    total->printed += now->printed;
-    total->complete = now->complete;
-    total->threads = now->threads;
+    tamis_stream_stats done = *now;
+    tamis__stats_subtract(&done, &f->followed.before);
+    tamis__stats_add(&f->total, &done);
+    f->total.bytes_read += now->bytes_read - f->followed.before.bytes_read;
+    f->total.bytes_out += now->bytes_out;
+    f->total.printed += now->printed;
+    f->total.complete = now->complete;
+    f->total.threads = now->threads;
 }
 
 static tamis_status run_file(follow *f, tamis_error *err) {
@@ -69,7 +62,7 @@ static tamis_status run_file(follow *f, tamis_error *err) {
     if (is_first && f->followed.started) {
         f->total = f->followed.before;
         f->total.bytes_out = f->total.printed = 0;
-        /* What was allowed for the first file is not allowed for those that come later. */
+        /* These options are for the first file alone. */
         f->commits.reread = f->commits.abandon = f->options.require_keys = false;
     }
     if (!is_first)
@@ -90,7 +83,7 @@ static tamis_status follow_name(follow *f, const tamis_state *state, tamis_error
     int tries = 0;
     for (;;) {
         tamis_status status = tamis__followed_find(&f->followed, state, &f->memory, err);
-        if (status == TAMIS_OK && f->followed.remark[0] != '\0' && f->commits.remark)
+        if (status == TAMIS_OK && tries == 0 && f->followed.remark[0] != '\0' && f->commits.remark)
             f->commits.remark(f->commits.callback_context, f->followed.remark, true);
         if (status == TAMIS_OK)
             status = run_file(f, err);
@@ -110,40 +103,44 @@ static tamis_status follow_name(follow *f, const tamis_state *state, tamis_error
     }
 }
 
-tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_stream_options *options,
-                               const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
-                               tamis_stream_result *result, tamis_error *err) {
-    const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
-    if (options->input_count > 1)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "stream: a run that commits follows one input, and %zu are given; give the others "
-                           "to a run before it",
-                           options->input_count);
-    follow *f = tamis__alloc(&memory, sizeof *f, _Alignof(follow));
-    if (!f)
-        return tamis__fail_nomem(err, "stream", sizeof *f);
+static void init_follow(follow *f, const tamis_stream_service *service, const tamis_stream_options *options,
+                        const tamis_stream_commits *commits, const tamis__stream_buffer_sizes *sizes) {
     f->service = service;
     f->sizes = sizes;
     f->options = *options;
     f->options.commits = &f->commits;
     f->options.inputs = &f->input;
     f->options.input_count = 1;
+    f->commits = *commits;
+    f->commits.defer_unterminated = false; /* the last record of a file that was left is complete */
     f->followed.name = options->input_count ? options->inputs[0] : "-";
-    f->memory = memory;
     f->total = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     f->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
-    f->commits = (tamis_stream_commits)TAMIS_STREAM_COMMITS_INIT;
-    tamis_status status = tamis__read_struct(&f->commits, sizeof f->commits, options->commits,
-                                             "TAMIS_STREAM_COMMITS_INIT", err);
-    /* A file that was left has no more bytes to wait for. */
-    f->commits.defer_unterminated = false;
-    if (status == TAMIS_OK) {
-        const tamis_state *state = f->commits.session ? tamis__dedup_state(f->commits.session) : NULL;
-        status = state ? follow_name(f, state, err)
-                       : tamis__fail(err, TAMIS_E_INVALID, 0,
-                                     "stream: commits without a session over a state; give that in "
-                                     "commits.session");
-    }
+}
+
+tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_stream_options *options,
+                               const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
+                               tamis_stream_result *result, tamis_error *err) {
+    const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
+    tamis_stream_commits commits = TAMIS_STREAM_COMMITS_INIT;
+    tamis_status status =
+        tamis__read_struct(&commits, sizeof commits, options->commits, "TAMIS_STREAM_COMMITS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    if (options->input_count > 1)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "stream: a run that commits follows one input, and %zu are given; give the others "
+                           "to a run before it",
+                           options->input_count);
+    const tamis_state *state = commits.session ? tamis__dedup_state(commits.session) : NULL;
+    if (!state) /* the run says what is missing */
+        return tamis__run_once(service, options, sizes, NULL, stats, result, err);
+    follow *f = tamis__alloc(&memory, sizeof *f, _Alignof(follow));
+    if (!f)
+        return tamis__fail_nomem(err, "stream", sizeof *f);
+    init_follow(f, service, options, &commits, sizes);
+    f->memory = memory;
+    status = follow_name(f, state, err);
     if (f->followed.left.open)
         tamis__sys.close(f->followed.left.fd);
     if (f->result.unterminated)

@@ -71,6 +71,10 @@ typedef struct tamis__run {
     tamis_error err;     /* message of `status` */
 } tamis__run;
 
+/* Subtract and add the counters of records, and bytes_in. Other fields stay. */
+void tamis__stats_subtract(tamis_stream_stats *stats, const tamis_stream_stats *before);
+void tamis__stats_add(tamis_stream_stats *stats, const tamis_stream_stats *more);
+
 /* ---- steps, in this order: runner.c ---- */
 
 /* Finds and checks inputs and outputs. Creates nothing. */

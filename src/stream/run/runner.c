@@ -20,6 +20,7 @@
 #include "stream/run/runner.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -161,19 +162,38 @@ static tamis_status begin_input(run *r, tamis__record_batch *batch, tamis_error 
     return status;
 }
 
+enum { COUNTERS = 9 };
+
+static void list_counters(uint64_t *counters[COUNTERS], tamis_stream_stats *stats) {
+    uint64_t *const fields[COUNTERS] = {&stats->records, &stats->unique,    &stats->duplicates,
+                                        &stats->unknown, &stats->late,      &stats->redelivered,
+                                        &stats->missing, &stats->malformed, &stats->bytes_in};
+    memcpy(counters, fields, sizeof fields);
+}
+
+void tamis__stats_subtract(tamis_stream_stats *stats, const tamis_stream_stats *before) {
+    tamis_stream_stats subtracted = *before;
+    uint64_t *to[COUNTERS], *from[COUNTERS];
+    list_counters(to, stats);
+    list_counters(from, &subtracted);
+    for (int i = 0; i < COUNTERS; i++)
+        *to[i] -= *from[i];
+}
+
+void tamis__stats_add(tamis_stream_stats *stats, const tamis_stream_stats *more) {
+    tamis_stream_stats added = *more;
+    uint64_t *to[COUNTERS], *from[COUNTERS];
+    list_counters(to, stats);
+    list_counters(from, &added);
+    for (int i = 0; i < COUNTERS; i++)
+        *to[i] += *from[i];
+}
+
 /* Reports the statistics of the inputs before `next`, which have ended. */
 static void end_inputs(run *r, size_t next) {
     for (; r->input < next; r->input++) {
         tamis_stream_stats input_stats = r->stats;
-        input_stats.records -= r->stats_before.records;
-        input_stats.unique -= r->stats_before.unique;
-        input_stats.duplicates -= r->stats_before.duplicates;
-        input_stats.unknown -= r->stats_before.unknown;
-        input_stats.late -= r->stats_before.late;
-        input_stats.redelivered -= r->stats_before.redelivered;
-        input_stats.missing -= r->stats_before.missing;
-        input_stats.malformed -= r->stats_before.malformed;
-        input_stats.bytes_in -= r->stats_before.bytes_in;
+        tamis__stats_subtract(&input_stats, &r->stats_before);
         input_stats.bytes_out = input_stats.bytes_read = input_stats.bytes_total = 0;
         r->stats_before = r->stats;
         if (r->options.input_end)
