@@ -188,10 +188,10 @@ tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tami
     uint32_t bits = tamis__plan_digest_bits(scheme);
     if (bits >= EXACT_BITS || kind == TAMIS_KIND_CLASSIC)
         return TAMIS_OK;
-    return tamis__fail(
-        err, TAMIS_E_UNSUPPORTED, 0,
-        "kind %s: needs a digest of 128 bits, scheme %s has %s; use kind classic or another scheme",
-        tamis_kind_name(kind), tamis_scheme_name(scheme), bits ? "64" : "none");
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "kind %s: needs a digest of 128 bits, scheme %s has %s; use %sanother scheme",
+                       tamis_kind_name(kind), tamis_scheme_name(scheme), bits ? "64" : "none",
+                       kind == TAMIS_KIND_WINDOW ? "" : "kind classic or ");
 }
 
 static tamis_status check_kind(const tamis_plan_options *options, tamis_kind kind, tamis_error *err) {

@@ -505,6 +505,11 @@ TAMIS_API const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoin
  * read. Always true for an input that was not a regular file. */
 TAMIS_API bool tamis_stream_checkpoint_is_input(const tamis_stream_checkpoint *checkpoint, size_t i,
                                                 const char *path);
+/* Returns the name of source `i` of the run's records with positions; data NULL: there are no more. Only the last
+ * commit of a state has sources, those of all its runs. *position (may be NULL): up to there its records are
+ * safe. */
+TAMIS_API tamis_key tamis_stream_checkpoint_source(const tamis_stream_checkpoint *checkpoint, size_t i,
+                                                   uint64_t *position);
 /* Returns the absolute name of `output` (0) or `duplicates` (1); NULL: it was not a regular file. *written
  * receives its size in bytes. */
 TAMIS_API const char *tamis_stream_checkpoint_output(const tamis_stream_checkpoint *checkpoint, size_t i,

@@ -15,6 +15,7 @@
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
 #include "cli/filter/cli_filter.h"
+#include "cli/filter/cli_window.h"
 #include "cli/input/cli_key.h"
 #include "cli/server/cli_server.h"
 
@@ -145,12 +146,10 @@ static void print_promise(FILE *out, const info_report *report) {
 }
 
 static void print_window(FILE *out, const info_report *report, const tamis_plan *plan) {
-    char window[CLI_TEXT_NUMBER], step[CLI_TEXT_NUMBER], lateness[CLI_TEXT_NUMBER];
+    char text[CLI_WINDOW_TEXT];
     const int64_t newest = tamis_window_newest(report->filter);
 
-    row(out, "window", "%s in steps of %s, keys up to %s late%s",
-        cli_text_time(window, sizeof window, plan->window), cli_text_time(step, sizeof step, plan->step),
-        cli_text_time(lateness, sizeof lateness, plan->lateness), plan->refresh ? ", refreshed" : "");
+    row(out, "window", "%s", cli_window_text(text, plan));
     if (newest >= 0)
         row(out, "newest key", "at %" PRId64 " ms since 1970", newest);
     row(out, "slots", "of %" PRIu32 " bits", plan->slot_bits);
@@ -220,25 +219,6 @@ static void put_number(json_t *object, const char *name, bool known, double numb
         cli_json_null(object, name);
 }
 
-static void put_time(json_t *object, const char *name, bool known, uint64_t ms) {
-    if (known)
-        cli_json_count(object, name, ms);
-    else
-        cli_json_null(object, name);
-}
-
-/* The times of a window, in milliseconds; null for other kinds. */
-static void put_window(json_t *object, const info_report *report, const tamis_plan *plan) {
-    const bool is_window = plan->kind == TAMIS_KIND_WINDOW;
-    const int64_t newest = tamis_window_newest(report->filter);
-
-    put_time(object, "window", is_window, plan->window);
-    put_time(object, "step", is_window, plan->step);
-    put_time(object, "lateness", is_window, plan->lateness);
-    put_time(object, "newest", newest >= 0, (uint64_t)newest);
-    cli_json_put(object, "refresh", is_window ? json_boolean(plan->refresh) : json_null());
-}
-
 static void put_plan(json_t *object, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
 
@@ -253,7 +233,7 @@ static void put_plan(json_t *object, const info_report *report) {
     cli_json_count(object, "slot_bits", plan->slot_bits);
     cli_json_count(object, "memory", report->info.memory);
     cli_json_count(object, "memory_limit", plan->memory_limit);
-    put_window(object, report, plan);
+    cli_window_json(object, report->filter);
 }
 
 static void put_content(json_t *object, const info_report *report) {

@@ -13,6 +13,7 @@
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
+#include "cli/filter/cli_window.h"
 #include "cli/process/cli_secret.h"
 #include "cli/process/cli_signal.h"
 
@@ -35,7 +36,7 @@ static const cli_option options[] = {
     {.name = NULL},
 };
 
-/* The state to be shown, verified or exported. */
+/* The state that the command works on. */
 typedef struct state_view {
     const char *directory;
     cli_secret secret;
@@ -50,6 +51,16 @@ static void print_number(const char *name, uint64_t number, const char *more) {
     char text[CLI_TEXT_NUMBER];
 
     printf("%-12s %15s%s\n", name, cli_text_count(text, sizeof text, number), more);
+}
+
+static void print_sizes(const state_view *view) {
+    char more[100], volume[CLI_TEXT_NUMBER];
+
+    snprintf(more, sizeof more, "  %s", cli_text_volume(volume, sizeof volume, (double)view->info.log_bytes));
+    print_number("log", view->info.log_bytes, more);
+    snprintf(more, sizeof more, "  %s",
+             cli_text_volume(volume, sizeof volume, (double)view->info.snapshot_bytes));
+    print_number("snapshot", view->info.snapshot_bytes, more);
 }
 
 /* Prints the command that finishes an unfinished run. */
@@ -86,15 +97,28 @@ static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream
     return found;
 }
 
+static void print_nonzero(uint64_t count, const char *what) {
+    char text[CLI_TEXT_NUMBER];
+
+    if (count > 0)
+        printf(", %s %s", cli_text_count(text, sizeof text, count), what);
+}
+
 static void print_run(const state_view *view, const tamis_stream_checkpoint *run, size_t number) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     bool finished = tamis_stream_checkpoint_get(run, &stats);
     char records[CLI_TEXT_NUMBER], unique[CLI_TEXT_NUMBER];
     const char *name;
 
-    printf("%-12s %15s records, %s unique:", finished ? "run ended" : "run started",
+    printf("%-12s %15s records, %s unique", finished ? "run ended" : "run started",
            cli_text_count(records, sizeof records, stats.records),
            cli_text_count(unique, sizeof unique, stats.unique));
+    print_nonzero(stats.unknown, "not remembered");
+    print_nonzero(stats.missing, "without a key");
+    print_nonzero(stats.malformed, "malformed");
+    print_nonzero(stats.late, "late");
+    print_nonzero(stats.redelivered, "delivered again");
+    putchar(':');
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
         putchar(' ');
         cli_file_print(stdout, name);
@@ -108,11 +132,17 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
     if (tamis_stream_checkpoint_is_open(run) &&
         (number == SIZE_MAX || !is_superseded(view->state, number, run)))
         print_command(view, run);
+    uint64_t position;
+    for (size_t i = 0; (name = tamis_stream_checkpoint_source(run, i, &position).data) != NULL; i++) {
+        printf("%-12s %15" PRIu64 " of ", "position", position);
+        cli_file_print(stdout, name);
+        putchar('\n');
+    }
 }
 
 static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
-    json_t *object = json_object(), *inputs = json_array();
+    json_t *object = json_object(), *inputs = json_array(), *positions = json_array();
     static const char *const names[] = {"output", "duplicates_to"};
     const char *name;
     uint64_t bytes;
@@ -121,6 +151,11 @@ static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
     cli_json_count(object, "records", stats.records);
     cli_json_count(object, "unique", stats.unique);
     cli_json_count(object, "duplicates", stats.duplicates);
+    cli_json_count(object, "unknown", stats.unknown);
+    cli_json_count(object, "missing", stats.missing);
+    cli_json_count(object, "malformed", stats.malformed);
+    cli_json_count(object, "late", stats.late);
+    cli_json_count(object, "redelivered", stats.redelivered);
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, &bytes)) != NULL; i++) {
         json_t *input = json_object();
         cli_file_json_text(input, "file", name);
@@ -133,6 +168,13 @@ static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
             cli_file_json_text(object, names[i], name);
         else
             cli_json_null(object, names[i]);
+    for (size_t i = 0; (name = tamis_stream_checkpoint_source(run, i, &bytes).data) != NULL; i++) {
+        json_t *source = json_object();
+        cli_file_json_text(source, "source", name);
+        cli_json_count(source, "position", bytes);
+        cli_json_append(positions, source);
+    }
+    cli_json_put(object, "positions", positions);
     cli_json_append(runs, object);
 }
 
@@ -164,19 +206,17 @@ static tamis_status each_run(const state_view *view, json_t *runs, tamis_error *
 static tamis_status show_text(const state_view *view, tamis_error *err) {
     const tamis_filter *filter = tamis_state_filter(view->state);
     const tamis_plan *plan = tamis_filter_plan(filter);
-    char rate[CLI_TEXT_NUMBER], more[100], volume[CLI_TEXT_NUMBER];
+    char rate[CLI_TEXT_NUMBER], more[100], window[CLI_WINDOW_TEXT];
 
     snprintf(more, sizeof more, "  kind %s, scheme %s, rate %s", tamis_kind_name(plan->kind),
              tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))),
              cli_text_real(rate, sizeof rate, plan->fpr));
     print_number("keys", view->info.keys, more);
+    if (plan->kind == TAMIS_KIND_WINDOW)
+        printf("%-12s %s\n", "window", cli_window_text(window, plan));
     snprintf(more, sizeof more, "  in %s starts", cli_text_count(rate, sizeof rate, view->info.epoch));
     print_number("commits", view->info.commits, more);
-    snprintf(more, sizeof more, "  %s", cli_text_volume(volume, sizeof volume, (double)view->info.log_bytes));
-    print_number("log", view->info.log_bytes, more);
-    snprintf(more, sizeof more, "  %s",
-             cli_text_volume(volume, sizeof volume, (double)view->info.snapshot_bytes));
-    print_number("snapshot", view->info.snapshot_bytes, more);
+    print_sizes(view);
     if (tamis_state_metadata(view->state)[0] != '\0') {
         printf("%-12s ", "made with");
         cli_file_print(stdout, tamis_state_metadata(view->state));
@@ -195,6 +235,7 @@ static tamis_status show_json(const state_view *view, tamis_error *err) {
     cli_json_text(object, "kind", tamis_kind_name(plan->kind));
     cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))));
     cli_json_real(object, "fpr", plan->fpr);
+    cli_window_json(object, filter);
     cli_json_count(object, "commits", view->info.commits);
     cli_json_count(object, "starts", view->info.epoch);
     cli_json_count(object, "log_bytes", view->info.log_bytes);
@@ -215,6 +256,27 @@ static tamis_status show(state_view *view, const cli_args *args, tamis_error *er
         return err->status;
     tamis_state_info_get(view->state, &view->info);
     return args->values[CLI_OPT_JSON].given ? show_json(view, err) : show_text(view, err);
+}
+
+/* ---- compact ---- */
+
+/* Writes a snapshot of the last commit, so that the log before it is removed. */
+static tamis_status compact(state_view *view, const cli_args *args, tamis_error *err) {
+    json_t *object;
+
+    if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK ||
+        tamis_state_snapshot(view->state, 0, err) != TAMIS_OK)
+        return err->status;
+    tamis_state_info_get(view->state, &view->info);
+    if (!args->values[CLI_OPT_JSON].given) {
+        print_sizes(view);
+        return TAMIS_OK;
+    }
+    object = json_object();
+    cli_file_json_text(object, "state", view->directory);
+    cli_json_count(object, "log_bytes", view->info.log_bytes);
+    cli_json_count(object, "snapshot_bytes", view->info.snapshot_bytes);
+    return cli_json_write(object, stdout, 0, "state", err);
 }
 
 /* ---- export ---- */
@@ -276,27 +338,46 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
-static const char *const action_names[] = {"show", "verify", "export", NULL};
+/* What to do, in the order of action_names. */
+typedef enum action { SHOW, VERIFY, EXPORT, COMPACT, ACTIONS } action;
+
+static const char *const action_names[] = {"show", "verify", "export", "compact", NULL};
+
+static tamis_status run_action(action chosen, state_view *view, const cli_args *args, bool *negative,
+                               tamis_error *err) {
+    switch (chosen) {
+    case SHOW:
+        return show(view, args, err);
+    case VERIFY:
+        return verify(view, args, negative, err);
+    case EXPORT:
+        return export(view, args, err);
+    default:
+        return compact(view, args, err);
+    }
+}
 
 static tamis_status run_state(const cli_args *args, bool *negative, tamis_error *err) {
     state_view view = {.options = TAMIS_STATE_OPTIONS_INIT, .info = TAMIS_STATE_INFO_INIT};
-    const char *action = args->operand_count > 0 ? args->operands[0] : NULL;
-    bool shows = action && strcmp(action, "show") == 0, exports = action && strcmp(action, "export") == 0;
+    const char *word = args->operand_count > 0 ? args->operands[0] : NULL;
     tamis_status status = TAMIS_OK;
+    action chosen = SHOW;
     int stop_fd;
 
-    if (!action)
-        return cli_fail(err, "state: what to do is missing; give show, verify or export");
-    if (!shows && !exports && strcmp(action, "verify") != 0)
-        return cli_fail(err, "state: '%.60s' is not known; give show, verify or export", action);
-    if (args->values[CLI_OPT_OUTPUT].given && !exports)
+    if (!word)
+        return cli_fail(err, "state: what to do is missing; give show, verify, export or compact");
+    while (chosen < ACTIONS && strcmp(word, action_names[chosen]) != 0)
+        chosen++;
+    if (chosen == ACTIONS)
+        return cli_fail(err, "state: '%.60s' is not known; give show, verify, export or compact", word);
+    if (args->values[CLI_OPT_OUTPUT].given && chosen != EXPORT)
         return cli_fail(err, "--output: belongs to state export; leave it out");
-    if (args->values[CLI_OPT_JSON].given && exports)
+    if (args->values[CLI_OPT_JSON].given && chosen == EXPORT)
         return cli_fail(err, "--json: state export prints nothing; leave it out");
     if (args->operand_count != 2)
-        return cli_fail(err, "state %s: takes DIR, the directory of --state; see tamis help state", action);
+        return cli_fail(err, "state %s: takes DIR, the directory of --state; see tamis help state", word);
     view.directory = args->operands[1];
-    if (exports || args->values[CLI_OPT_SECRET_FILE].given)
+    if (chosen == EXPORT || args->values[CLI_OPT_SECRET_FILE].given)
         status = cli_signals_begin(&stop_fd, err);
     if (args->values[CLI_OPT_SECRET_FILE].given) {
         if (status == TAMIS_OK)
@@ -305,9 +386,7 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
         view.options.secret_size = view.secret.size;
     }
     if (status == TAMIS_OK)
-        status = shows     ? show(&view, args, err)
-                 : exports ? export(&view, args, err)
-                           : verify(&view, args, negative, err);
+        status = run_action(chosen, &view, args, negative, err);
     if (status == TAMIS_E_SECRET)
         cli_remedy(err, "give that one by --secret-file");
     if (status == TAMIS_E_MISMATCH && view.secret.size > 0) /* the state was made without a secret */
@@ -319,8 +398,8 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
 
 const cli_command cmd_state = {
     .name = "state",
-    .summary = "show, verify or export what dedup --state keeps",
-    .operands = "show|verify|export DIR",
+    .summary = "show, verify, export or compact what dedup --state keeps",
+    .operands = "show|verify|export|compact DIR",
     .operand_words = action_names,
     .manual = &cli_manual_state,
     .options = options,

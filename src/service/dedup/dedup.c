@@ -400,9 +400,8 @@ static size_t count_until_ahead(const tamis_dedup *session, const int64_t *times
 static tamis_status fail_ahead(const tamis_dedup *session, int64_t time, tamis_error *err) {
     const int64_t newest = tamis_window_newest(session->filter);
     return tamis__fail(err, TAMIS_E_RANGE, 0,
-                       "its time is %" PRIu64 " ms after the newest one before it, and %" PRIu64
-                       " ms are allowed",
-                       (uint64_t)(time - newest), session->ahead);
+                       "its time is %.10g s after the newest one before it, and %.10g s are allowed",
+                       (double)(time - newest) / 1000, (double)session->ahead / 1000);
 }
 
 /* A batch of keys with times. */

@@ -485,6 +485,16 @@ const void *tamis__checkpoint_walk_next(tamis__checkpoint_walk *walk, size_t *si
     return bytes;
 }
 
+tamis_key tamis_stream_checkpoint_source(const tamis_stream_checkpoint *checkpoint, size_t i,
+                                         uint64_t *position) {
+    const tamis__positions *positions = &checkpoint->checkpoint.positions;
+    if (i >= positions->written_count)
+        return (tamis_key){NULL, 0};
+    if (position)
+        *position = positions->sources[i].written.position;
+    return (tamis_key){positions->sources[i].name, positions->sources[i].size};
+}
+
 const char *tamis_stream_checkpoint_output(const tamis_stream_checkpoint *checkpoint, size_t i,
                                            uint64_t *written) {
     if (i >= 2 || checkpoint->checkpoint.outputs[i].form != TAMIS__OUTPUT_FILE)

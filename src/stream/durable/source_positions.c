@@ -77,7 +77,7 @@ static tamis_status fail_anew(const tamis__source *source, uint64_t position, co
                               tamis_error *err) {
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
                        "position %" PRIu64
-                       " of source %s %s; if the source was created again, begin a new state",
+                       " of source %s %s; if the source was created again, give it another name",
                        position, tamis__show(source->name).text, what);
 }
 

@@ -153,6 +153,8 @@ bool tamis__reader_is_full(const tamis__reader *reader) {
 
 /* Milliseconds between two checks whether a followed file has grown: without reports of the system, and with them. */
 enum { FOLLOW_MS = 20, REPORTED_MS = 1000 };
+/* Milliseconds without a file under the followed name until that is reported. */
+enum { NAMELESS_MS = 5000 };
 
 static size_t input_total(const tamis__reader *reader) {
     return reader->setup.input_count ? reader->setup.input_count : 1;
@@ -231,6 +233,10 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->next_input++;
     reader->borrowed = tamis__descriptor_named(path, 0) >= 0;
     reader->may_block = !S_ISREG(st.st_mode);
+    if (reader->may_block && (reader->following || reader->setup.stops_when_left) && !reader->borrowed)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: is not a regular file any more, so it cannot be followed; rename it away",
+                           tamis__show(tamis__input_name(path)).text);
     reader->replaced = false;
     reader->shortened = reader->shortened && st.st_dev == reader->device && st.st_ino == reader->inode;
     reader->device = st.st_dev;
@@ -665,14 +671,32 @@ static tamis_status check_size_known(const tamis__reader *reader, const struct s
                        tamis__show(reader->name).text);
 }
 
+/* Says once that the followed name has had no file for a while. During a rotation it has none for a moment. */
+static void note_name(tamis__reader *reader, bool named) {
+    char message[400];
+    const uint64_t now = tamis__now_ns();
+    if (named || reader->nameless_since == 0) {
+        reader->nameless_since = named ? 0 : now;
+        reader->nameless_reported = false;
+    }
+    if (named || reader->nameless_reported || !reader->setup.remark ||
+        now - reader->nameless_since < NAMELESS_MS * UINT64_C(1000000))
+        return;
+    reader->nameless_reported = true;
+    snprintf(message, sizeof message, "%s: has no file now; waiting for one",
+             tamis__show(followed_name(reader)).text);
+    reader->setup.remark(reader->setup.context, message);
+}
+
 /* True if another file was written to after the open one, whose status is `own`. While a new file is empty, the
  * writer may still append to the old one. */
-static bool has_successor(const tamis__reader *reader, const struct stat *own) {
+static bool has_successor(tamis__reader *reader, const struct stat *own) {
     const char *name = followed_name(reader);
     tamis__rotation_step next;
     struct stat st;
     /* The name may be missing or unreadable for a moment; the next check may find it. */
     const bool named = tamis__sys.stat(name, &st) == 0;
+    note_name(reader, named || errno != ENOENT);
     if (named && st.st_dev == reader->device && st.st_ino == reader->inode)
         return false;
     if (named && (st.st_size > 0 || !S_ISREG(st.st_mode)))

@@ -31,7 +31,7 @@ again a.log b.log c.log
 cd ..
 echo two are gone
 begin both a.log b.log c.log
-seq 100 120 > new && mv new b.log && seq 130 > new && mv new c.log
+seq 100 120 > new && mv new b.log && seq 200 330 > new && mv new c.log
 again a.log b.log c.log
 cd ..
 echo copied and truncated

@@ -195,6 +195,8 @@ static tamis_status add_records(add_run *run, tamis_error *err) {
         status = err->status;
     else if (status == TAMIS_E_FULL && !run->family)
         fail_full(run, err);
+    else if (status == TAMIS_E_UNSUPPORTED && tamis_filter_plan(run->filter)->kind == TAMIS_KIND_WINDOW)
+        cli_remedy(err, "use tamis dedup --window --filter");
     run->summary.seconds = cli_progress_now() - start;
     const bool is_gone = status == TAMIS_E_NOT_FOUND; /* no key is in it, and a later run prints all */
     const bool is_reported = status != TAMIS_OK && !is_gone && report_unprinted(run);

@@ -259,6 +259,18 @@ static void report_late(const dedup_run *run, const dedup_config *config) {
     cli_report(message);
 }
 
+/* Reports records that came before. */
+static void report_redelivered(const dedup_run *run, const dedup_config *config) {
+    const uint64_t count = run->report.stats.redelivered - run->report.before.redelivered;
+    char text[CLI_TEXT_NUMBER], message[200];
+
+    if (count == 0 || config->stream.quiet || config->stream.json)
+        return;
+    snprintf(message, sizeof message, "%s delivered again, and dropped",
+             cli_text_records(text, sizeof text, count));
+    cli_report(message);
+}
+
 /* Prints the summary, if an option requests it. Keeps the first error in *err. */
 static tamis_status summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
     if (!config->stream.stats && !run->report.profile)
@@ -360,6 +372,7 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
                                         cli_stream_passed(&config->stream, &report->stats));
         tell_unknown(run, config);
         report_late(run, config);
+        report_redelivered(run, config);
         dedup_state_ended(config, &run->result);
         if (!run->state || run->result.start != TAMIS_STREAM_FINISHED)
             cli_summary_report_skipped(report, &config->stream);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/filter/cli_window.h"
+
+#include <stdio.h>
+
+#include <tamis/experimental/window.h>
+
+#include "cli/core/cli_text.h"
+
+const char *cli_window_text(char text[CLI_WINDOW_TEXT], const tamis_plan *plan) {
+    char window[CLI_TEXT_NUMBER], step[CLI_TEXT_NUMBER], lateness[CLI_TEXT_NUMBER];
+
+    snprintf(text, CLI_WINDOW_TEXT, "%s in steps of %s, keys up to %s late%s",
+             cli_text_time(window, sizeof window, plan->window), cli_text_time(step, sizeof step, plan->step),
+             cli_text_time(lateness, sizeof lateness, plan->lateness), plan->refresh ? ", refreshed" : "");
+    return text;
+}
+
+static void put_time(json_t *object, const char *name, bool known, uint64_t ms) {
+    if (known)
+        cli_json_count(object, name, ms);
+    else
+        cli_json_null(object, name);
+}
+
+void cli_window_json(json_t *object, const tamis_filter *filter) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    const bool is_window = plan->kind == TAMIS_KIND_WINDOW;
+    const int64_t newest = tamis_window_newest(filter);
+
+    put_time(object, "window", is_window, plan->window);
+    put_time(object, "step", is_window, plan->step);
+    put_time(object, "lateness", is_window, plan->lateness);
+    put_time(object, "newest", newest >= 0, (uint64_t)newest);
+    cli_json_put(object, "refresh", is_window ? json_boolean(plan->refresh) : json_null());
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_FILTER_CLI_WINDOW_H
+#define TAMIS_CLI_FILTER_CLI_WINDOW_H
+
+#include <tamis/tamis.h>
+
+#include "cli/core/cli_json.h"
+
+/* What tamis info and tamis state show of a filter of kind window. */
+
+enum { CLI_WINDOW_TEXT = 200 };
+
+/* Writes "1h in steps of 5m, keys up to 5m late". Returns `text`. */
+const char *cli_window_text(char text[CLI_WINDOW_TEXT], const tamis_plan *plan);
+
+/* Adds window, step, lateness and newest, in milliseconds, and refresh. They are null for other kinds. */
+void cli_window_json(json_t *object, const tamis_filter *filter);
+
+#endif
