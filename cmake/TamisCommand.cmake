@@ -29,9 +29,14 @@ add_custom_command(OUTPUT "${cli_manuals}"
   COMMENT "Compiling the texts of docs/man"
   VERBATIM)
 
+pkg_check_modules(TAMIS_LIBEVENT IMPORTED_TARGET libevent_core libevent_extra)
+if(NOT TAMIS_LIBEVENT_FOUND)
+  message(FATAL_ERROR "The command needs libevent: install libevent-dev, or give -DTAMIS_BUILD_CLI=OFF")
+endif()
+
 add_library(tamis_cli_objects OBJECT ${cli_sources} "${cli_manuals}")
 target_include_directories(tamis_cli_objects PRIVATE "${PROJECT_SOURCE_DIR}/src")
-target_link_libraries(tamis_cli_objects PRIVATE tamis_compile PkgConfig::TAMIS_JANSSON)
+target_link_libraries(tamis_cli_objects PRIVATE tamis_compile PkgConfig::TAMIS_JANSSON PkgConfig::TAMIS_LIBEVENT)
 
 if(TAMIS_ISAL_FOUND)
   target_compile_definitions(tamis_cli_objects PRIVATE "CLI_ISAL_VERSION=\"${TAMIS_ISAL_VERSION}\"")
@@ -44,7 +49,7 @@ set_target_properties(tamis_docs PROPERTIES OUTPUT_NAME tamis-docs)
 foreach(program tamis_command tamis_docs)
   target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${program} PRIVATE tamis_cli_objects
-    tamis_compile tamis_stream_static tamis_redis_static tamis_static PkgConfig::TAMIS_JANSSON m)
+    tamis_compile tamis_stream_static tamis_redis_static tamis_static PkgConfig::TAMIS_JANSSON PkgConfig::TAMIS_LIBEVENT m)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endforeach()
 

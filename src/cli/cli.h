@@ -131,6 +131,7 @@ typedef struct cli_manual {
     const char *json_intro;         /* sentence before the fields of --json */
     const cli_entry *json;          /* fields of --json; NULL: no such section */
     const char *const *notes;       /* paragraphs, NULL-ended; NULL: no such section */
+    const cli_entry *metrics;       /* manual; NULL: no such section */
     const cli_entry *files;         /* help and manual; NULL: no such section */
     const cli_entry *exits;         /* exit statuses */
     const cli_entry *examples;      /* name: command line as typed into a shell, which a test runs */

@@ -13,7 +13,7 @@ options() {
             letter[row] = $1 ~ /^-.,$/ ? substr($1, 1, 2) : ""
             long[row] = letter[row] ? $2 : $1
             sub(/\[=.*/, "", long[row]) # a value that may be left out
-            if (length($0) <= 27) next
+            if (length($0) <= 27 || substr($0, 27, 1) != " ") next # its text begins on the next line
         }
         on && NF { text[row] = text[row] (text[row] ? " " : "") substr($0, 28) }
         END {

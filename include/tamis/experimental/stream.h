@@ -127,6 +127,10 @@ typedef struct tamis_stream_stats {
     uint64_t printed;
     uint64_t late;        /* too old for the window: written to the output or dropped, see options.late */
     uint64_t redelivered; /* delivered before: dropped, see "Positions" below */
+    /* Bytes of the inputs that were not read yet, compressed if they are; of a followed input those of the file
+     * that is read now. UINT64_MAX: unknown. Set when progress is reported and when the run ends. */
+    uint64_t bytes_left;
+    int64_t committed_at; /* of a run that commits: time of its last commit, ms since 1970 UTC; 0: none yet */
 } tamis_stream_stats;
 
 #define TAMIS_STREAM_STATS_INIT TAMIS__INIT(tamis_stream_stats, )
@@ -302,6 +306,10 @@ typedef struct tamis_stream_options {
      * shorter, or a file was compressed before it was read */
     void (*remark)(void *context, const char *message);
     void *remark_context;
+    /* NULL, or called with progress_context about every second, if `progress` is set and keys were answered since the
+     * last call. No function of the service runs at that time, so it may look at what they change. Any thread
+     * of the run calls it. */
+    void (*observe)(void *context);
 } tamis_stream_options;
 
 #define TAMIS_STREAM_OPTIONS_INIT                                                                            \

@@ -79,7 +79,7 @@ static tamis_status fetch(const char *from, const char *to, tamis_error *err) {
     if (status == TAMIS_OK)
         status = tamis_redis_pull_bitmap(there, append_bytes, &content, err);
     if (status == TAMIS_OK)
-        status = cli_save(to, content.bytes, content.size, err);
+        status = cli_save(to, content.bytes, content.size, true, err);
     free(content.bytes);
     tamis_filter_free(there);
     return status;

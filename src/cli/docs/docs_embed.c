@@ -40,6 +40,7 @@ static const struct {
                 {.title = "ENVIRONMENT", .member = "environment", .type = ENTRIES},
                 {.title = "SCHEMES", .member = "schemes", .type = ENTRIES},
                 {.title = "JSON", .member = "json", .type = INTRO_ENTRIES},
+                {.title = "METRICS", .member = "metrics", .type = ENTRIES},
                 {.title = "NOTES", .member = "notes", .type = PARAGRAPHS},
                 {.title = "FILES", .member = "files", .type = ENTRIES},
                 {.title = "EXIT STATUS", .member = "exits", .type = ENTRIES, .required = true},

@@ -194,6 +194,7 @@ void docs_manual_command(FILE *out, const cli_command *command) {
     fputs(".El\n", out);
     put_entries(out, "SCHEMES", NULL, manual->schemes);
     put_entries(out, "JSON", manual->json_intro, manual->json);
+    put_entries(out, "METRICS", NULL, manual->metrics);
     if (manual->notes) {
         fputs(".Sh NOTES\n", out);
         put_paragraphs(out, manual->notes);

@@ -241,9 +241,31 @@ static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_op
     return err->status;
 }
 
+/* Receivers of the progress of a run. */
+typedef struct listeners {
+    cli_progress *progress; /* NULL: not shown */
+    cli_metrics *metrics;   /* NULL: not wanted */
+} listeners;
+
+static void report_progress(void *context, const tamis_stream_stats *now) {
+    const listeners *to = context;
+
+    if (to->progress)
+        cli_progress_step(to->progress, now);
+    if (to->metrics)
+        cli_metrics_update(to->metrics, now);
+}
+
+static void observe(void *context) {
+    const listeners *to = context;
+
+    cli_metrics_observe(to->metrics);
+}
+
 tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
                             tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err) {
     cli_progress progress;
+    listeners to = {.progress = stream->progress ? &progress : NULL, .metrics = stream->metrics};
     cli_typed typed;
     tamis_status status;
 
@@ -269,10 +291,11 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     if (cli_typed_begin(&typed, stream->form, service, err) != TAMIS_OK)
         return err->status;
     cli_progress_begin(&progress, STDERR_FILENO, stream->progress_bar);
-    if (stream->progress) {
-        options->progress = cli_progress_step;
-        options->progress_context = &progress;
-    }
+    if (to.progress || to.metrics)
+        options->progress = report_progress;
+    if (to.metrics)
+        options->observe = observe;
+    options->progress_context = &to;
     options->require_keys =
         stream->extract.has_parts && !stream->missing_given && stream->missing != TAMIS_STREAM_FAIL;
     status = tamis_stream_run(&typed.service, options, stats, stream->result, err);

@@ -8,6 +8,7 @@
 #include "cli/input/cli_extract.h"
 #include "cli/input/cli_key.h"
 #include "cli/input/cli_names.h"
+#include "cli/process/cli_metrics.h"
 
 /* Options shared by all commands that read records. Strings belong to argv. */
 typedef struct cli_stream {
@@ -31,6 +32,7 @@ typedef struct cli_stream {
     /* statistics of each input of the last run, malloc; struct_size 0: not started; NULL without a summary */
     tamis_stream_stats *each;
     tamis_stream_result *result; /* target of the result of a resumable run; NULL: not wanted */
+    cli_metrics *metrics;        /* borrowed, with its filter set; NULL: none */
     cli_names names;             /* memory of `inputs` if --files-from was given */
 } cli_stream;
 

@@ -5,7 +5,7 @@
  *
  *     1. create a temporary file .NAME.tamis-PID-TRY in the directory of NAME
  *     2. give it the owner, group and permissions of the old file, if there is one
- *     3. write, fsync, close
+ *     3. write, fsync (if durable), close
  *     4. rename it to NAME
  *
  * After an error in any step the temporary file is removed, and the old file is unchanged.
@@ -116,14 +116,14 @@ static int create_beside(const char *name, bool replaces, char *path, size_t siz
 }
 
 /* Replaces or creates a regular file. `old` is the existing file, or NULL. Returns false with errno set. */
-static bool replace(const char *name, const struct stat *old, const char *data, size_t size) {
+static bool replace(const char *name, const struct stat *old, const char *data, size_t size, bool durable) {
     char path[PATH_MAX];
     int fd = create_beside(name, old, path, sizeof path), number;
     bool whole;
 
     if (fd < 0)
         return false;
-    whole = (!old || inherit(fd, old)) && write_all(fd, data, size) && fsync(fd) == 0;
+    whole = (!old || inherit(fd, old)) && write_all(fd, data, size) && (!durable || fsync(fd) == 0);
     number = errno;
     if (close(fd) != 0 && whole) {
         whole = false;
@@ -152,7 +152,7 @@ static bool write_directly(const char *name, const char *data, size_t size) {
     return whole;
 }
 
-tamis_status cli_save(const char *name, const char *data, size_t size, tamis_error *err) {
+tamis_status cli_save(const char *name, const char *data, size_t size, bool durable, tamis_error *err) {
     char target[PATH_MAX];
     struct stat st;
     bool done;
@@ -168,14 +168,14 @@ tamis_status cli_save(const char *name, const char *data, size_t size, tamis_err
         if (!S_ISREG(st.st_mode))
             done = write_directly(name, data, size);
         else
-            done = realpath(name, target) && replace(target, &st, data, size);
+            done = realpath(name, target) && replace(target, &st, data, size, durable);
     } else if (errno != ENOENT) {
         done = false;
     } else if (lstat(name, &st) == 0) {
         return cli_fail(err, "%.180s: a symbolic link that leads nowhere; remove it, or write elsewhere",
                         name);
     } else {
-        done = replace(name, NULL, data, size);
+        done = replace(name, NULL, data, size, durable);
     }
     return done ? TAMIS_OK : refuse(name, errno, err);
 }

@@ -837,3 +837,12 @@ size_t tamis__reader_ahead(const tamis__reader *reader) {
 size_t tamis__reader_input(const tamis__reader *reader) {
     return reader->next_input > 0 ? reader->next_input - 1 : 0;
 }
+
+uint64_t tamis__reader_bytes_left(const tamis__reader *reader) {
+    struct stat st;
+    off_t position;
+    if (reader->fd < 0 || tamis__sys.fstat(reader->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        (position = tamis__sys.seek(reader->fd, 0, SEEK_CUR)) < 0)
+        return UINT64_MAX;
+    return st.st_size > position ? (uint64_t)(st.st_size - position) : 0;
+}

@@ -177,6 +177,10 @@ size_t tamis__reader_ahead(const tamis__reader *reader);
 /* Index of the input that the last event belongs to; at the end, of the last input. */
 size_t tamis__reader_input(const tamis__reader *reader);
 
+/* Returns the bytes of the open file that were not read yet, compressed if they are. UINT64_MAX: it is not a
+ * regular file. */
+uint64_t tamis__reader_bytes_left(const tamis__reader *reader);
+
 /* With setup.stops_when_left, after END: returns the file that has lost its name, for the next reader. It is
  * not open if the reading ended otherwise. */
 struct tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader);

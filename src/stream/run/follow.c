@@ -34,41 +34,60 @@ typedef struct follow {
     tamis__followed followed;
     tamis_allocator memory;
     tamis_stream_result result; /* of the last run */
-    tamis_stream_stats total;   /* of all files, with what the first run had committed earlier */
-    const char *input;          /* the only element of options.inputs */
+    bool is_first;              /* the present run is the first one */
+    tamis_stream_stats total;   /* of the files before, with what the first run had committed earlier */
+    void (*progress)(void *context, const tamis_stream_stats *now); /* of the caller */
+    void (*observe)(void *context);
+    void *progress_context;
+    const char *input; /* the only element of options.inputs */
 } follow;
 
-/* Adds what a run has done since it started. bytes_out and printed are those of the process alone. */
-static void add_stats(follow *f, const tamis_stream_stats *now) {
-    tamis_stream_stats done = *now;
+/* Returns the statistics of all files, if those of the present run are *now. bytes_out and printed are those of
+ * the process alone. */
+static tamis_stream_stats add_run(const follow *f, const tamis_stream_stats *now) {
+    tamis_stream_stats total = f->is_first ? f->followed.before : f->total, done = *now;
+    if (f->is_first)
+        total.bytes_out = total.printed = 0;
     tamis__stats_subtract(&done, &f->followed.before);
-    tamis__stats_add(&f->total, &done);
-    f->total.bytes_read += now->bytes_read - f->followed.before.bytes_read;
-    f->total.bytes_out += now->bytes_out;
-    f->total.printed += now->printed;
-    f->total.complete = now->complete;
-    f->total.threads = now->threads;
+    tamis__stats_add(&total, &done);
+    total.bytes_read += now->bytes_read - f->followed.before.bytes_read;
+    total.bytes_out += now->bytes_out;
+    total.printed += now->printed;
+    total.complete = now->complete;
+    total.threads = now->threads;
+    total.bytes_left = now->bytes_left;
+    if (now->committed_at != 0)
+        total.committed_at = now->committed_at;
+    return total;
+}
+
+/* Reports the progress of all files. */
+static void report_progress(void *context, const tamis_stream_stats *now) {
+    const follow *f = context;
+    const tamis_stream_stats total = add_run(f, now);
+    f->progress(f->progress_context, &total);
+}
+
+static void observe(void *context) {
+    const follow *f = context;
+    f->observe(f->progress_context);
 }
 
 static tamis_status run_file(follow *f, tamis_error *err) {
-    const bool is_first = !f->followed.started;
     const tamis_stream_start start = f->result.start;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    f->is_first = !f->followed.started;
     f->input = f->followed.path;
     f->followed.before = stats;
     f->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
     const tamis_status status =
         tamis__run_once(f->service, &f->options, f->sizes, &f->followed, &stats, &f->result, err);
-    if (is_first && f->followed.started) {
-        f->total = f->followed.before;
-        f->total.bytes_out = f->total.printed = 0;
-        /* These options are for the first file alone. */
-        f->commits.reread = f->commits.abandon = f->options.require_keys = false;
-    }
-    if (!is_first)
-        f->result.start = start;
     if (f->followed.started)
-        add_stats(f, &stats);
+        f->total = add_run(f, &stats);
+    if (!f->is_first)
+        f->result.start = start;
+    else if (f->followed.started) /* these options are for the first file alone */
+        f->commits.reread = f->commits.abandon = f->options.require_keys = false;
     return status;
 }
 
@@ -111,6 +130,12 @@ static void init_follow(follow *f, const tamis_stream_service *service, const ta
     f->options.commits = &f->commits;
     f->options.inputs = &f->input;
     f->options.input_count = 1;
+    f->progress = options->progress;
+    f->observe = options->observe;
+    f->progress_context = options->progress_context;
+    f->options.progress = options->progress ? report_progress : NULL;
+    f->options.observe = options->observe ? observe : NULL;
+    f->options.progress_context = f;
     f->commits = *commits;
     f->commits.defer_unterminated = false; /* the last record of a file that was left is complete */
     f->followed.name = options->input_count ? options->inputs[0] : "-";

@@ -78,6 +78,8 @@ static tamis_status write_commit(resumable *c, tamis_error *err) {
     }
     tamis_status status = tamis__durable_commit(&c->durable, err);
     if (status == TAMIS_OK)
+        c->run->stats.committed_at = tamis__sys.now_unix_ms();
+    if (status == TAMIS_OK)
         status = tamis__durable_report_positions(&c->durable, err);
     if (status == TAMIS_OK)
         schedule_commit(c);

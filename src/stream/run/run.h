@@ -55,6 +55,10 @@ typedef struct tamis__run {
     tamis_status read_status;  /* error that ended the reading */
     tamis_error read_err;
     uint64_t queried; /* records queried; used by the query stage */
+    /* used by the query stage, and by a wait, during which no stage runs */
+    bool unobserved;     /* keys were answered since options.observe was called */
+    uint64_t observe_at; /* time from which it is called again (tamis__now_ns) */
+    bool waiting;        /* the run waits for input; used by the caller's thread */
     /* used by the write stage */
     size_t input;                    /* index of the input whose records are being written */
     size_t opened;                   /* inputs opened */

@@ -37,6 +37,9 @@ enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUT
 
 enum { PARTS_PER_THREAD = 2 };
 
+/* Nanoseconds between two calls of options.observe, and the least ratio of this time to that of a call. */
+static const uint64_t OBSERVE_NS = 1000000000, OBSERVE_RATIO = 50;
+
 typedef tamis__run run;
 
 static size_t choose_threads(const tamis_stream_options *options) {
@@ -44,6 +47,35 @@ static size_t choose_threads(const tamis_stream_options *options) {
         return options->threads;
     const uint32_t processors = tamis__thread_processors();
     return processors < TAMIS_STREAM_THREADS_MAX ? processors : TAMIS_STREAM_THREADS_MAX;
+}
+
+/* Calls options.observe if it is due. No function of the service runs now. */
+static void observe(run *r) {
+    if (!r->options.observe || !r->options.progress || !r->unobserved)
+        return;
+    const uint64_t begun = tamis__now_ns();
+    if (begun < r->observe_at)
+        return;
+    r->options.observe(r->options.progress_context);
+    r->unobserved = false;
+    const uint64_t ended = tamis__now_ns(), pause = (ended - begun) * OBSERVE_RATIO;
+    r->observe_at = ended + (pause > OBSERVE_NS ? pause : OBSERVE_NS);
+}
+
+static void count_left(run *r) {
+    tamis_stream_stats *stats = &r->stats;
+    stats->bytes_left = r->options.follow                         ? tamis__reader_bytes_left(&r->reader)
+                        : stats->bytes_total >= stats->bytes_read ? stats->bytes_total - stats->bytes_read
+                                                                  : UINT64_MAX; /* the total is not known */
+}
+
+/* The poll loop reports progress through this function. */
+static void report_progress(void *context, const tamis_stream_stats *now) {
+    run *r = context;
+    if (r->waiting)
+        observe(r);
+    count_left(r);
+    r->options.progress(r->options.progress_context, now);
 }
 
 static void init_run(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
@@ -54,8 +86,8 @@ static void init_run(run *r, const tamis_stream_service *service, const tamis_st
     r->threads = choose_threads(options);
     r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     r->loop = (tamis__poll_loop){options->stop_fd,
-                                 options->progress,
-                                 options->progress_context,
+                                 options->progress ? report_progress : NULL,
+                                 r,
                                  &r->stats,
                                  &r->read,
                                  tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000),
@@ -268,7 +300,10 @@ static void query_part(void *context, size_t which, size_t part) {
 
 static bool query_item(void *context, size_t which) {
     run *r = context;
-    return tamis__item_query(&r->items[which], &r->service);
+    const bool go_on = tamis__item_query(&r->items[which], &r->service);
+    r->unobserved = true;
+    observe(r);
+    return go_on;
 }
 
 /* Writes the records of an item to their outputs, including those answered before an error. Sets *err unless
@@ -451,8 +486,10 @@ static tamis_status wait_for_input(run *r, tamis_error *err) {
     if (status == TAMIS_OK && r->hooks.idle)
         status = r->hooks.idle(r->hooks.context, err);
     const uint64_t start = tamis__clock_begin(waiting);
+    r->waiting = true;
     if (status == TAMIS_OK)
         status = tamis__reader_wait(&r->reader, err);
+    r->waiting = false;
     tamis__clock_end(waiting, start);
     return status;
 }
@@ -525,6 +562,7 @@ void tamis__run_close(run *r, tamis_status status, tamis_error *err) {
     for (int i = 0; i < OUTPUTS; i++)
         tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
     end_last_input(r);
+    count_left(r);
     if (r->pipeline)
         r->stats.threads = (uint32_t)tamis__pipeline_threads(r->pipeline);
     tamis__pipeline_free(r->pipeline);

@@ -48,6 +48,7 @@ typedef struct dedup_run {
     bool opened;                   /* the --filter file existed before */
     bool saved;                    /* the --filter file was written */
     tamis_dedup *session;
+    cli_metrics *metrics; /* target of --metrics; NULL: none */
     cli_summary report;
     tamis_stream_profile profile;
 } dedup_run;
@@ -422,19 +423,29 @@ static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error 
         code = dedup_positions_open(&run.commits, config.commits, err);
     if (code == TAMIS_OK)
         code = cli_signals_begin(&stop_fd, err);
+    if (code == TAMIS_OK && config.metrics)
+        code = cli_metrics_open(&run.metrics, config.metrics, config.stream.quiet, err);
     if (code == TAMIS_OK)
         code = open_run(&run, &config, stop_fd, err);
     if (code == TAMIS_OK && config.filter_file)
         code = run.opened ? cli_stream_apply_filter(&config.stream, run.filter, config.filter_file, true, err)
                           : cli_key_store_form(config.stream.form, run.filter, err);
     if (code == TAMIS_OK) {
+        config.stream.metrics = run.metrics;
+        if (run.metrics)
+            cli_metrics_set_filter(run.metrics, run.filter);
         tamis_status status = stream(&run, &config, stop_fd, err);
+        if (run.metrics) {
+            cli_metrics_observe(run.metrics);
+            cli_metrics_update(run.metrics, &run.report.stats);
+        }
         status = save(&run, &config, status, err);
         if (status == TAMIS_OK && run.state)
             status = finish_state(&run, err);
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }
+    cli_metrics_close(run.metrics);
     dedup_positions_close(&run.commits);
     tamis_stream_checkpoint_free(run.result.unfinished);
     tamis_dedup_close(run.session);

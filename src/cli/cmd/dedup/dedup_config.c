@@ -236,6 +236,28 @@ static tamis_status check_positions(const cli_value *values, tamis_error *err) {
     return TAMIS_OK;
 }
 
+/* The file of --metrics is replaced while the run reads and writes the others. */
+static tamis_status check_metrics(const dedup_config *config, tamis_error *err) {
+    const char *path = config->metrics;
+    const char *const others[] = {config->output, config->duplicates, config->filter_file, config->commits};
+    struct stat st;
+
+    if (!path || cli_metrics_is_address(path))
+        return TAMIS_OK;
+    if (is_standard(path))
+        return cli_fail(
+            err, "--metrics '-': cannot be standard output; give a file, or an address as 127.0.0.1:9100");
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return TAMIS_OK;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i] && dedup_is_same_target(path, others[i]))
+            return cli_fail(err, "--metrics '%.200s': is another file of the run too; name another one",
+                            path);
+    if (config->state && dedup_is_in_directory(path, config->state))
+        return cli_fail(err, "--metrics '%.200s': is in the directory of --state; name another file", path);
+    return cli_stream_keep_apart(&config->stream, path, "the file of --metrics", err);
+}
+
 tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
     cli_stream_given given = {.values = values,
@@ -256,6 +278,7 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
     config->lock_wait = cli_lock_wait_of(&values[CLI_OPT_LOCK_WAIT]);
     config->state = values[DEDUP_STATE].text;
     config->commits = values[DEDUP_COMMITS].text;
+    config->metrics = values[DEDUP_METRICS].text;
     config->reread = values[DEDUP_REREAD].given;
     config->abandon = values[DEDUP_ABANDON].given;
     config->exactly_once = values[DEDUP_EXACTLY_ONCE].given;
@@ -268,7 +291,8 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
         cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
         check_mark(config, &values[DEDUP_MARK], err) != TAMIS_OK || check_outputs(config, err) != TAMIS_OK ||
         check_filter_file(config, err) != TAMIS_OK || check_state(config, values, err) != TAMIS_OK ||
-        dedup_positions_check(config, err) != TAMIS_OK || check_follow(config, err) != TAMIS_OK ||
+        dedup_positions_check(config, err) != TAMIS_OK || check_metrics(config, err) != TAMIS_OK ||
+        check_follow(config, err) != TAMIS_OK ||
         cli_filter_configure(&config->filter, values, 0, err) != TAMIS_OK ||
         check_window(config, values, err) != TAMIS_OK)
         return err->status;

@@ -25,6 +25,7 @@ enum {
     DEDUP_POSITION,
     DEDUP_COMMITS,
     DEDUP_FOLLOW_INPUT,
+    DEDUP_METRICS,
     DEDUP_WINDOW,
     DEDUP_STEP,
     DEDUP_TIME,
@@ -49,6 +50,7 @@ typedef struct dedup_config {
     const char *filter_file; /* file of --filter; NULL: the filter is not saved */
     const char *state;       /* directory of --state; NULL: after a crash, start again */
     const char *commits;     /* descriptor or file of --commits; NULL: positions are not printed */
+    const char *metrics;     /* file or address of --metrics; NULL: none */
     bool reread, abandon, exactly_once, defer_unterminated;
     bool follow;                      /* the last input has no end */
     uint64_t commit_bytes, commit_ms; /* values of --commit-every; 0: default of the library */

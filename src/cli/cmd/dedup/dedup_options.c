@@ -135,6 +135,14 @@ const cli_option dedup_options[] = {
              "--state it ends the run. "
              "Compressed FILEs are refused; pipes are read to "
              "their end."},
+    {.id = DEDUP_METRICS,
+     .name = "metrics",
+     .type = CLI_TEXT,
+     .value = "FILE|ADDRESS",
+     .help = "Write live figures for Prometheus to FILE every second, or serve them at ADDRESS.",
+     .more =
+         "FILE is replaced at once, for the textfile collector of node_exporter. ADDRESS is [HOST:]PORT, and "
+         "the figures are at http://ADDRESS/metrics; without HOST only this machine can ask. See METRICS."},
     CLI_ROW_FILES_FROM,
     CLI_ROWS_RECORDS("key", "Keys"),
     {.id = CLI_OPT_EXPECT,

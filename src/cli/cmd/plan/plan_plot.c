@@ -199,7 +199,7 @@ tamis_status plan_plot(const cli_value *output, tamis_error *err) {
         plan_plot_svg(picture);
     whole = picture && !ferror(picture);
     whole = picture && fclose(picture) == 0 && whole;
-    status = whole ? cli_save(output->text, text, size, err) : cli_fail_nomem("plan", err);
+    status = whole ? cli_save(output->text, text, size, true, err) : cli_fail_nomem("plan", err);
     free(text);
     return status;
 }

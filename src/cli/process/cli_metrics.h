@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_PROCESS_CLI_METRICS_H
+#define TAMIS_CLI_PROCESS_CLI_METRICS_H
+
+#include <stdbool.h>
+
+#include <tamis/experimental/stream.h>
+
+/*
+ * Live figures of a run, in the text format of Prometheus
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/). They go to a file, which is replaced
+ * atomically about each second, or are served at http://ADDRESS/metrics.
+ */
+typedef struct cli_metrics cli_metrics;
+
+/* True if `target` is an address, [HOST:]PORT, and not the name of a file. */
+bool cli_metrics_is_address(const char *target);
+
+/* Writes the file for the first time, or opens the address (without HOST: 127.0.0.1) and reports it unless
+ * `quiet`. The caller closes *metrics, also after an error. */
+tamis_status cli_metrics_open(cli_metrics **metrics, const char *target, bool quiet, tamis_error *err);
+
+/* Sets the filter, which is borrowed until close, and observes it. */
+void cli_metrics_set_filter(cli_metrics *metrics, const tamis_filter *filter);
+/* Copies the figures of the filter. Any thread may call it, while nothing changes the filter. */
+void cli_metrics_observe(cli_metrics *metrics);
+
+/* Copies the statistics, and writes the file if that is due. A write that fails is reported and tried again; the run
+ * goes on. */
+void cli_metrics_update(cli_metrics *metrics, const tamis_stream_stats *now);
+
+/* Writes the file for the last time, or closes the address. `metrics` may be NULL. */
+void cli_metrics_close(cli_metrics *metrics);
+
+#endif
