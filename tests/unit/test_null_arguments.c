@@ -281,6 +281,10 @@ static void of_stream(void **state) {
     REFUSED(tamis_stream_dedup(NULL, ANY, ANY, NULL, &err), "session");
     REFUSED(tamis_stream_checkpoint_decode(NULL, ANY, 1, &err), "checkpoint");
     REFUSED(tamis_stream_checkpoint_decode(ANY, NULL, 1, &err), "bytes");
+    REFUSED(tamis_stream_run_at(NULL, ANY, ANY, 0, &err), "checkpoint");
+    REFUSED(tamis_stream_run_at(ANY, NULL, ANY, 0, &err), "run_status");
+    REFUSED(tamis_stream_run_at(ANY, ANY, NULL, 0, &err), "state");
+    REFUSED(tamis_stream_run_close(NULL, 0, &err), "state");
 }
 
 /* Arguments that may be NULL. */

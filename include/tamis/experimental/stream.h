@@ -486,6 +486,29 @@ TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stre
  * the state (tamis_state_note_at) those of earlier runs. */
 typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 
+/* What became of a run. */
+typedef enum tamis_stream_run_status {
+    TAMIS_STREAM_RUN_ENDED, /* it read all its inputs to their end */
+    TAMIS_STREAM_RUN_OPEN,  /* unfinished; the same command goes on */
+    TAMIS_STREAM_RUN_CLOSED, /* unfinished; its rest was given up, is read by a later run, or came from a pipe */
+    TAMIS_STREAM_RUN_REPEATED /* unfinished; a later run has the same inputs and outputs, and counts instead */
+} tamis_stream_run_status;
+
+/* Reads the checkpoint of run `number` of a state. Runs are numbered from 0, the oldest first; the last one is that of the
+ * last commit. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_NOT_FOUND: there is no
+ * such run. TAMIS_E_FORMAT: another program made that checkpoint. TAMIS_E_NOMEM. O(runs). */
+TAMIS_API tamis_status tamis_stream_run_at(tamis_stream_checkpoint **checkpoint,
+                                           tamis_stream_run_status *run_status, const tamis_state *state,
+                                           size_t number, tamis_error *err);
+/*
+ * Gives up the rest of run `number` if it is open; else does nothing. Its keys stay, and its outputs stay as they
+ * are. It is in the way of no other run then; but given again, it reads the rest. Durable when it returns: after a
+ * crash the run is open or closed. Changes the numbers of later runs.
+ *
+ * Errors of tamis_stream_run_at and tamis_state_commit. No run may use the state meanwhile.
+ */
+TAMIS_API tamis_status tamis_stream_run_close(tamis_state *state, size_t number, tamis_error *err);
+
 /* Reads a checkpoint. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the
  * bytes are not a checkpoint of this version of the library. TAMIS_E_NOMEM. */
 TAMIS_API tamis_status tamis_stream_checkpoint_decode(tamis_stream_checkpoint **checkpoint, const void *bytes,
@@ -496,13 +519,6 @@ TAMIS_API void tamis_stream_checkpoint_free(tamis_stream_checkpoint *checkpoint)
  * all its inputs were at their end. */
 TAMIS_API bool tamis_stream_checkpoint_get(const tamis_stream_checkpoint *checkpoint,
                                            tamis_stream_stats *stats);
-/* True if the run is unfinished and was not given up, and an input can be read again and may have unread
- * bytes. */
-TAMIS_API bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint);
-/* True if both are of one run, which has the same names of inputs and the same outputs: the later checkpoint
- * counts. */
-TAMIS_API bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *a,
-                                                   const tamis_stream_checkpoint *b);
 /* Returns `commits.command` of the run, or NULL. The checkpoint owns the text. */
 TAMIS_API const char *tamis_stream_checkpoint_command(const tamis_stream_checkpoint *checkpoint);
 /* Returns the name of input `i`, from 0, as it was given; NULL after the last one. *read (may be NULL)

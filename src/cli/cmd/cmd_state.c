@@ -19,6 +19,8 @@
 
 enum { COMMAND_MAX = 1 << 20 /* max. bytes of a command; enough for all names in a checkpoint */ };
 
+enum { STATE_RUN = CLI_OPT_OWN };
+
 static const cli_option options[] = {
     {.id = CLI_OPT_SECRET_FILE,
      .name = "secret-file",
@@ -32,6 +34,14 @@ static const cli_option options[] = {
      .value = "FILE",
      .help = "export: write the filter to FILE (required), which may be a FILTER.",
      .more = "A temporary file in the same directory is renamed to FILE when it is complete."},
+    {.id = STATE_RUN,
+     .name = "run",
+     .type = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "forget: give up the rest of run N (required), a number of show.",
+     .more = "Then the run is in the way of no other one. The same command would go on with it."},
     {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "Print one JSON object."},
     {.name = NULL},
 };
@@ -78,25 +88,6 @@ static void print_command(const state_view *view, const tamis_stream_checkpoint 
     free(command);
 }
 
-/* True if the run was repeated: a checkpoint after number `i` has its result. */
-static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream_checkpoint *run) {
-    const void *bytes;
-    size_t size;
-    bool found = false, last;
-
-    do {
-        tamis_stream_checkpoint *later = NULL;
-        bytes = tamis_state_note_at(state, ++i, &size);
-        last = !bytes;
-        if (last)
-            tamis_state_committed(state, &bytes, &size);
-        if (size > 0 && tamis_stream_checkpoint_decode(&later, bytes, size, NULL) == TAMIS_OK)
-            found = tamis_stream_checkpoint_is_same_run(run, later);
-        tamis_stream_checkpoint_free(later);
-    } while (!last && !found);
-    return found;
-}
-
 static void print_nonzero(uint64_t count, const char *what) {
     char text[CLI_TEXT_NUMBER];
 
@@ -104,13 +95,15 @@ static void print_nonzero(uint64_t count, const char *what) {
         printf(", %s %s", cli_text_count(text, sizeof text, count), what);
 }
 
-static void print_run(const state_view *view, const tamis_stream_checkpoint *run, size_t number) {
+/* Runs are numbered from 1 for the user. */
+static void print_run(const state_view *view, const tamis_stream_checkpoint *run, size_t number,
+                      tamis_stream_run_status status) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
-    bool finished = tamis_stream_checkpoint_get(run, &stats);
     char records[CLI_TEXT_NUMBER], unique[CLI_TEXT_NUMBER];
     const char *name;
 
-    printf("%-12s %15s records, %s unique", finished ? "run ended" : "run started",
+    (void)tamis_stream_checkpoint_get(run, &stats);
+    printf("run %-8zu %15s records, %s unique", number + 1,
            cli_text_count(records, sizeof records, stats.records),
            cli_text_count(unique, sizeof unique, stats.unique));
     print_nonzero(stats.unknown, "not remembered");
@@ -118,7 +111,7 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
     print_nonzero(stats.malformed, "malformed");
     print_nonzero(stats.late, "late");
     print_nonzero(stats.redelivered, "delivered again");
-    putchar(':');
+    fputs(status == TAMIS_STREAM_RUN_ENDED ? ":" : ", not finished:", stdout);
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
         putchar(' ');
         cli_file_print(stdout, name);
@@ -129,8 +122,7 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
             cli_file_print(stdout, name);
         }
     putchar('\n');
-    if (tamis_stream_checkpoint_is_open(run) &&
-        (number == SIZE_MAX || !is_superseded(view->state, number, run)))
+    if (status == TAMIS_STREAM_RUN_OPEN)
         print_command(view, run);
     uint64_t position;
     for (size_t i = 0; (name = tamis_stream_checkpoint_source(run, i, &position).data) != NULL; i++) {
@@ -140,14 +132,18 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
     }
 }
 
-static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
+static void add_run(json_t *runs, const tamis_stream_checkpoint *run, size_t number,
+                    tamis_stream_run_status status) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     json_t *object = json_object(), *inputs = json_array(), *positions = json_array();
     static const char *const names[] = {"output", "duplicates_to"};
     const char *name;
     uint64_t bytes;
 
-    cli_json_bool(object, "ended", tamis_stream_checkpoint_get(run, &stats));
+    (void)tamis_stream_checkpoint_get(run, &stats);
+    cli_json_count(object, "number", number + 1);
+    cli_json_bool(object, "ended", status == TAMIS_STREAM_RUN_ENDED);
+    cli_json_bool(object, "open", status == TAMIS_STREAM_RUN_OPEN);
     cli_json_count(object, "records", stats.records);
     cli_json_count(object, "unique", stats.unique);
     cli_json_count(object, "duplicates", stats.duplicates);
@@ -179,27 +175,24 @@ static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
 }
 
 /* Appends every run of the state to `runs`, in order, or prints it if `runs` is NULL. Skips checkpoints of
- * other programs. */
+ * other programs, and runs that were repeated. */
 static tamis_status each_run(const state_view *view, json_t *runs, tamis_error *err) {
     for (size_t i = 0;; i++) {
         tamis_stream_checkpoint *run = NULL;
-        size_t size;
-        const void *bytes = tamis_state_note_at(view->state, i, &size);
-        bool last = !bytes;
-        tamis_status status;
+        tamis_stream_run_status run_status;
+        tamis_status status = tamis_stream_run_at(&run, &run_status, view->state, i, err);
 
-        if (last)
-            tamis_state_committed(view->state, &bytes, &size);
-        status = size > 0 ? tamis_stream_checkpoint_decode(&run, bytes, size, err) : TAMIS_E_FORMAT;
-        if (status != TAMIS_OK && status != TAMIS_E_FORMAT)
-            return err->status;
-        if (status == TAMIS_OK && runs)
-            add_run(runs, run);
-        else if (status == TAMIS_OK)
-            print_run(view, run, last ? SIZE_MAX : i);
-        tamis_stream_checkpoint_free(run);
-        if (last)
+        if (status == TAMIS_E_NOT_FOUND)
             return TAMIS_OK;
+        if (status != TAMIS_OK && status != TAMIS_E_FORMAT)
+            return status;
+        if (status == TAMIS_OK && run_status != TAMIS_STREAM_RUN_REPEATED) {
+            if (runs)
+                add_run(runs, run, i, run_status);
+            else
+                print_run(view, run, i, run_status);
+        }
+        tamis_stream_checkpoint_free(run);
     }
 }
 
@@ -279,6 +272,33 @@ static tamis_status compact(state_view *view, const cli_args *args, tamis_error 
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
+/* ---- forget ---- */
+
+/* Gives up the rest of an unfinished run. */
+static tamis_status forget(state_view *view, const cli_args *args, tamis_error *err) {
+    const cli_value *number = &args->values[STATE_RUN];
+    tamis_stream_checkpoint *run = NULL;
+    tamis_stream_run_status run_status;
+    tamis_status status;
+
+    if (!number->given)
+        return cli_fail(err, "state forget: --run is missing; give the number of a run in tamis state show");
+    if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK)
+        return err->status;
+    status = tamis_stream_run_at(&run, &run_status, view->state, (size_t)number->number - 1, err);
+    tamis_stream_checkpoint_free(run);
+    if (status == TAMIS_E_NOT_FOUND || status == TAMIS_E_FORMAT)
+        return cli_fail(err, "--run %" PRIu64 ": %.200s has no such run; see tamis state show",
+                        number->number, view->directory);
+    if (status == TAMIS_OK && run_status == TAMIS_STREAM_RUN_ENDED)
+        return cli_fail(err,
+                        "--run %" PRIu64 ": has ended, so it has no rest to forget; see tamis state show",
+                        number->number);
+    if (status == TAMIS_OK)
+        status = tamis_stream_run_close(view->state, (size_t)number->number - 1, err);
+    return status;
+}
+
 /* ---- export ---- */
 
 static tamis_status write_filter(tamis_filter *filter, const cli_args *args, tamis_error *err) {
@@ -339,9 +359,9 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
 }
 
 /* What to do, in the order of action_names. */
-typedef enum action { SHOW, VERIFY, EXPORT, COMPACT, ACTIONS } action;
+typedef enum action { SHOW, VERIFY, EXPORT, COMPACT, FORGET, ACTIONS } action;
 
-static const char *const action_names[] = {"show", "verify", "export", "compact", NULL};
+static const char *const action_names[] = {"show", "verify", "export", "compact", "forget", NULL};
 
 static tamis_status run_action(action chosen, state_view *view, const cli_args *args, bool *negative,
                                tamis_error *err) {
@@ -352,8 +372,10 @@ static tamis_status run_action(action chosen, state_view *view, const cli_args *
         return verify(view, args, negative, err);
     case EXPORT:
         return export(view, args, err);
-    default:
+    case COMPACT:
         return compact(view, args, err);
+    default:
+        return forget(view, args, err);
     }
 }
 
@@ -365,15 +387,18 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
     int stop_fd;
 
     if (!word)
-        return cli_fail(err, "state: what to do is missing; give show, verify, export or compact");
+        return cli_fail(err, "state: what to do is missing; give show, verify, export, compact or forget");
     while (chosen < ACTIONS && strcmp(word, action_names[chosen]) != 0)
         chosen++;
     if (chosen == ACTIONS)
-        return cli_fail(err, "state: '%.60s' is not known; give show, verify, export or compact", word);
+        return cli_fail(err, "state: '%.60s' is not known; give show, verify, export, compact or forget",
+                        word);
     if (args->values[CLI_OPT_OUTPUT].given && chosen != EXPORT)
         return cli_fail(err, "--output: belongs to state export; leave it out");
-    if (args->values[CLI_OPT_JSON].given && chosen == EXPORT)
-        return cli_fail(err, "--json: state export prints nothing; leave it out");
+    if (args->values[CLI_OPT_JSON].given && (chosen == EXPORT || chosen == FORGET))
+        return cli_fail(err, "--json: state %s prints nothing; leave it out", word);
+    if (args->values[STATE_RUN].given && chosen != FORGET)
+        return cli_fail(err, "--run: belongs to state forget; leave it out");
     if (args->operand_count != 2)
         return cli_fail(err, "state %s: takes DIR, the directory of --state; see tamis help state", word);
     view.directory = args->operands[1];
@@ -398,8 +423,8 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
 
 const cli_command cmd_state = {
     .name = "state",
-    .summary = "show, verify, export or compact what dedup --state keeps",
-    .operands = "show|verify|export|compact DIR",
+    .summary = "show and change what dedup --state keeps",
+    .operands = "show|verify|export|compact|forget DIR",
     .operand_words = action_names,
     .manual = &cli_manual_state,
     .options = options,

@@ -444,14 +444,6 @@ bool tamis_stream_checkpoint_get(const tamis_stream_checkpoint *checkpoint, tami
     return checkpoint->checkpoint.finished;
 }
 
-bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint) {
-    return tamis__checkpoint_is_open(&checkpoint->checkpoint);
-}
-
-bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *a, const tamis_stream_checkpoint *b) {
-    return tamis__checkpoint_run_key(&a->checkpoint) == tamis__checkpoint_run_key(&b->checkpoint);
-}
-
 const char *tamis_stream_checkpoint_command(const tamis_stream_checkpoint *checkpoint) {
     const char *command = checkpoint->checkpoint.command;
     return command && command[0] ? command : NULL;

@@ -9,7 +9,8 @@ tamis dedup clicks.log > undisturbed.log
     tamis dedup --state seen clicks.log -o once.log
 } 2> said
 tamis state show seen > shown
-grep -oE '^run +[a-z]+' shown
+grep -c '^run ' shown
+grep -c 'not finished' shown
 cmp once.log undisturbed.log && echo 'the same'
 tamis dedup --state seen clicks.log -o once.log
 cmp once.log undisturbed.log && echo 'the same'

@@ -36,25 +36,19 @@ static const char *show_keys(const char *options) {
  * another program made a run. */
 static uint64_t count_records(const tamis_state *state) {
     uint64_t records = 0;
-    const void *bytes;
-    size_t size, i = 0;
-    bool last;
+    tamis_status status = TAMIS_OK;
 
-    do {
+    for (size_t i = 0; status == TAMIS_OK; i++) {
         tamis_stream_checkpoint *run = NULL;
+        tamis_stream_run_status run_status;
         tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
-        bytes = tamis_state_note_at(state, i++, &size);
-        last = !bytes;
-        if (last)
-            tamis_state_committed(state, &bytes, &size);
-        if (size > 0 && tamis_stream_checkpoint_decode(&run, bytes, size, NULL) != TAMIS_OK)
-            return UINT64_MAX;
-        if (size > 0)
+        status = tamis_stream_run_at(&run, &run_status, state, i, NULL);
+        if (status == TAMIS_OK)
             (void)tamis_stream_checkpoint_get(run, &stats);
         tamis_stream_checkpoint_free(run);
         records += stats.records;
-    } while (!last);
-    return records;
+    }
+    return status == TAMIS_E_NOT_FOUND ? records : UINT64_MAX;
 }
 
 /* Replaces the key options of a state without keys, if its runs have read no records. */
