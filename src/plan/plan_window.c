@@ -72,7 +72,7 @@ static double rate_of(const tamis__window_shape *shape) {
 }
 
 static tamis_status fail_time(tamis_error *err, const char *what, uint64_t value, const char *bounds) {
-    return tamis__fail(err, TAMIS_E_RANGE, 0, "%s of %" PRIu64 " ms: %s", what, value, bounds);
+    return tamis__fail(err, TAMIS_E_RANGE, 0, "%s of %.10g s: %s", what, (double)value / 1000, bounds);
 }
 
 /* Checks the times of a plan. */

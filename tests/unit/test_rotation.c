@@ -88,6 +88,18 @@ static void a_file_that_was_compressed_before_it_was_read_is_reported(void **sta
     assert_string_equal(compressed, scratch("log.2.gz"));
 }
 
+/* Compressors may keep only whole seconds. Then the number in the name says which file is newer. */
+static void a_compressed_file_of_the_same_time_is_reported(void **state) {
+    (void)state;
+    const struct stat current = file_at("log", 50), last = file_at("log.2", 10);
+    (void)file_at("log.3.bz2", 10);
+    assert_true(is_next(&last, &current, ""));
+    assert_string_equal(compressed, "");
+    (void)file_at("log.1.bz2", 10);
+    assert_true(is_next(&last, &current, ""));
+    assert_string_equal(compressed, scratch("log.1.bz2"));
+}
+
 /* The last file was removed or moved elsewhere: its time is known. */
 static void a_file_that_is_gone_has_a_successor(void **state) {
     (void)state;
@@ -105,6 +117,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(other_files_are_passed_over, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_was_compressed_before_it_was_read_is_reported,
                                         scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_compressed_file_of_the_same_time_is_reported, scratch_set_up,
+                                        scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_is_gone_has_a_successor, scratch_set_up,
                                         scratch_tear_down),
     };

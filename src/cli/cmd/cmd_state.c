@@ -313,6 +313,31 @@ static tamis_status write_filter(tamis_filter *filter, const cli_args *args, tam
     return status;
 }
 
+/* Refuses to write the filter over a file that a run has read or written. */
+static tamis_status keep_files(const state_view *view, const char *output, tamis_error *err) {
+    tamis_stream_run_status run_status;
+    tamis_status status = TAMIS_OK;
+    const char *name;
+    bool is_used = false;
+
+    for (size_t i = 0; status == TAMIS_OK && !is_used; i++) {
+        tamis_stream_checkpoint *run = NULL;
+        uint64_t bytes;
+        status = tamis_stream_run_at(&run, &run_status, view->state, i, err);
+        if (status == TAMIS_E_FORMAT)
+            status = TAMIS_OK;
+        for (size_t k = 0; run && (name = tamis_stream_checkpoint_input(run, k, NULL)) != NULL; k++)
+            is_used = is_used || dedup_is_same_target(name, output);
+        for (size_t k = 0; run && k < 2; k++)
+            is_used = is_used || ((name = tamis_stream_checkpoint_output(run, k, &bytes)) != NULL &&
+                                  dedup_is_same_target(name, output));
+        tamis_stream_checkpoint_free(run);
+    }
+    if (is_used)
+        return cli_fail(err, "%.300s: is a file of a run of this state; write elsewhere", output);
+    return status == TAMIS_E_NOT_FOUND ? TAMIS_OK : status;
+}
+
 static tamis_status export(state_view *view, const cli_args *args, tamis_error *err) {
     const char *output = args->values[CLI_OPT_OUTPUT].text;
     tamis_filter *filter;
@@ -326,6 +351,8 @@ static tamis_status export(state_view *view, const cli_args *args, tamis_error *
             output);
     view->options.read_only = true;
     if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK)
+        return err->status;
+    if (keep_files(view, output, err) != TAMIS_OK)
         return err->status;
     filter = tamis_state_filter(view->state);
     if (cli_key_store_form(dedup_command_key_form(tamis_state_metadata(view->state)), filter, err) !=

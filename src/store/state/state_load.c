@@ -17,6 +17,7 @@
  *
  * The memory limit of the filter does not apply during the replay: these keys were accepted once.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,6 +118,9 @@ static tamis_status load_snapshot(const state_source *source, tamis_filter **fil
     tamis_filter *opened = NULL;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis_filter_open(&opened, path.text, &options, &why);
+    if (status == TAMIS_E_IO && why.sys_errno == ENOENT)
+        return tamis__fail(err, TAMIS_E_DAMAGED, ENOENT, "%s: is not there; " STATE_REMEDY,
+                           tamis__show(path.text).text);
     if (status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT)
         return fail_snapshot(&why, err);
     if (status != TAMIS_OK)

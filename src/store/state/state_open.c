@@ -175,11 +175,21 @@ static tamis_status plan_new(tamis_state *state, const tamis_state_options *opti
     return TAMIS_OK;
 }
 
+static bool has_manifest(const state_directory *directory) {
+    struct stat st;
+    return tamis__sys.stat(tamis__state_path(directory, "manifest").text, &st) == 0;
+}
+
+static tamis_status fail_no_manifest(const state_directory *directory, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                       "%s: is not the directory of a state: it has no manifest; name the directory of one",
+                       tamis__show(directory->path).text);
+}
+
 static tamis_status make_new(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     bool fatal;
     if (!options->plan)
-        return tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is not a state; name the directory of one",
-                           tamis__show(state->directory.path).text);
+        return fail_no_manifest(&state->directory, err);
     tamis_status status =
         tamis__state_directory_list(&state->directory, check_left_over, &state->directory, err); /* M3 */
     if (status == TAMIS_OK)
@@ -362,6 +372,8 @@ static tamis_status open_to_write(tamis_state *state, const char *path, const ta
                                         : tamis__state_directory_open(&state->directory, path, err);
     if (status == TAMIS_OK)
         status = check_ours(&state->directory, err);
+    if (status == TAMIS_OK && !options->plan && !has_manifest(&state->directory))
+        status = fail_no_manifest(&state->directory, err);
     if (status == TAMIS_OK)
         status = tamis__state_directory_lock(&state->directory, true, err); /* S1 */
     if (status == TAMIS_OK)
@@ -391,9 +403,7 @@ static tamis_status open_to_read(tamis_state *state, const char *path, const tam
     status = check_ours(&state->directory, &why);
     if (status != TAMIS_OK && status != TAMIS_E_FORMAT) /* for example a state that has lost its manifest */
         return tamis__state_report(&why, status, err);
-    return tamis__fail(err, TAMIS_E_FORMAT, 0,
-                       "%s: is not the directory of a state: it has no manifest; name the directory of one",
-                       tamis__show(state->directory.path).text);
+    return fail_no_manifest(&state->directory, err);
 }
 
 static tamis_status open_state(tamis_state **state, const char *path, const tamis_state_options *given,

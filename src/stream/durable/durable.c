@@ -654,6 +654,7 @@ static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis
         &now, fd, in->base, in->compressed ? in->fingerprint.length : in->position.offset, name, err);
     if (status == TAMIS_OK) /* after the fingerprint, which then covers unchanged bytes */
         status = check_content(d, i, fd, &st, err);
+    d->truncated = d->followed && status == TAMIS_E_CHANGED;
     if (status != TAMIS_OK)
         return status;
     in->fingerprint = now;
@@ -665,6 +666,8 @@ static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis
 /* Fingerprints the inputs from the last one fingerprinted to the one that is read now. */
 static tamis_status fingerprint_inputs(tamis__durable *d, tamis_error *err) {
     tamis_status status = TAMIS_OK;
+    if (d->truncated)
+        return TAMIS_OK;
     for (size_t i = d->fingerprinted; status == TAMIS_OK && i <= d->live.input && i < d->live.input_count;
          i++) {
         const tamis__checkpoint_input *in = &d->live.inputs[i];

@@ -25,6 +25,7 @@ typedef struct tamis__durable {
     const char *const *names;
     tamis__followed *followed; /* the input is followed; NULL: it is not. Set before the run begins */
     tamis__appended_output outputs[2];
+    bool truncated;     /* bytes of the followed input that were read are gone: it has no new fingerprint */
     bool finished;      /* there is nothing to do */
     bool continued;     /* continues an earlier run, with that run's size hint */
     bool closed_others; /* unfinished runs ended when this one began */

@@ -108,6 +108,12 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         if (is_unread || has_name)
             return TAMIS_OK;
     } else if (!f->left.open || tamis__sys.fstat(f->left.fd, &last) != 0) {
+        if (!ended && !f->started && known->position.offset == 0)
+            snprintf(f->remark, sizeof f->remark,
+                     "%.200s: the file that was read last is gone before anything of it was committed; "
+                     "records of it "
+                     "may be missing in the output",
+                     tamis__show(f->name).text);
         if (ended)
             snprintf(f->remark, sizeof f->remark,
                      "%.200s: the file that was read last is gone; if there were others before the present "
@@ -130,11 +136,12 @@ tamis_status tamis__followed_find(tamis__followed *f, const tamis_state *state, 
     bool ended = false;
     snprintf(f->path, sizeof f->path, "%s", f->name);
     f->inode = 0;
-    f->is_other = f->is_new = f->known = false;
+    f->is_other = f->is_new = f->known = f->truncated = false;
     f->remark[0] = '\0';
     if (tamis__descriptor_named(f->name, STDIN_FILENO) >= 0)
         return TAMIS_OK;
     tamis_status status = find_known(f, state, memory, &checkpoint, &known, &ended, err);
+    f->closed = checkpoint.closed;
     if (status == TAMIS_OK)
         status = find_next(f, known, ended, err);
     tamis__checkpoint_release(&checkpoint);

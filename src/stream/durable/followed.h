@@ -19,18 +19,20 @@ typedef struct tamis__followed {
     char path[PATH_MAX]; /* file to be read: the name, or the present name of a file that once had it */
     dev_t device;        /* the file expected there; inode 0: any */
     ino_t inode;
-    bool is_new;                         /* no run has read a byte of it, whatever it begins with */
-    bool known;                          /* the state has a checkpoint of a file that had the name */
-    struct tamis__left_file left;        /* the file that the last run has left */
+    bool is_new;                  /* no run has read a byte of it, whatever it begins with */
+    bool known;                   /* the state has a checkpoint of a file that had the name */
+    bool closed;                  /* its run was closed, so that file may be read again from its start */
+    struct tamis__left_file left; /* the file that the last run has left */
     char remark[TAMIS__ROTATION_REMARK]; /* about files that may not have been read; "": none */
     /* Set by the run. */
     bool is_other;             /* another file was found at `path`, and nothing was read */
+    bool truncated;            /* the file lost bytes that were read; what was written is committed */
     bool started;              /* a run has told the caller how it starts */
     tamis_stream_stats before; /* statistics of the run's last commit when it started */
 } tamis__followed;
 
 /*
- * Finds the file to read next, and sets `path`, the expected file, `is_new`, `known` and `remark`:
+ * Finds the file to read next, and sets `path`, the expected file, `is_new`, `known`, `closed` and `remark`:
  *
  *     the newest checkpoint of a file that had the name       the next file
  *     no such checkpoint                                      the one under the name

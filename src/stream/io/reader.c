@@ -629,23 +629,19 @@ struct tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader) {
     return left;
 }
 
-/* Reports that the followed file was truncated. Fails if it cannot be read again from its start. */
-static tamis_status report_truncated(const tamis__reader *reader, bool shorter, uint64_t position,
+/* Reports that the followed file was truncated. Fails if another reader is to read it again from its start. */
+static tamis_status report_truncated(tamis__reader *reader, bool shorter, uint64_t position,
                                      tamis_error *err) {
     char message[400];
-    if (reader->setup.stops_when_left)
-        return tamis__fail(err, TAMIS_E_CHANGED, 0,
-                           "%s: %s after %" PRIu64 " bytes were read, so bytes written before that may be "
-                           "lost; rotate it by renaming, and read it again from its start",
-                           tamis__show(reader->name).text, shorter ? "became shorter" : "was overwritten",
-                           position);
-    if (!reader->setup.remark)
-        return TAMIS_OK;
+    reader->truncated = true;
     snprintf(message, sizeof message,
              "%s: %s after %" PRIu64 " bytes were read, and is read again from its start; bytes "
              "written before that may be lost",
              tamis__show(reader->name).text, shorter ? "became shorter" : "was overwritten", position);
-    reader->setup.remark(reader->setup.context, message);
+    if (reader->setup.stops_when_left)
+        return tamis__fail(err, TAMIS_E_CHANGED, 0, "%s", message);
+    if (reader->setup.remark)
+        reader->setup.remark(reader->setup.context, message);
     return TAMIS_OK;
 }
 

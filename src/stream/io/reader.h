@@ -136,8 +136,9 @@ typedef struct tamis__reader {
     struct tamis__left_file left; /* the followed file before this one, until it grows */
     uint64_t nameless_since; /* time since which the followed name has no file (tamis__now_ns); 0: it has */
     bool nameless_reported;
-    bool replaced; /* another file has its name now; switch to it after this one's end */
-    dev_t device;  /* identifies the open file */
+    bool truncated; /* bytes of the followed file that were read are gone */
+    bool replaced;  /* another file has its name now; switch to it after this one's end */
+    dev_t device;   /* identifies the open file */
     ino_t inode;
     bool skipping;         /* still skipping to setup.from */
     off_t base;            /* offset of the input in its file; an inherited descriptor may not be at 0 */

@@ -18,7 +18,7 @@
  *    one, but the caller has it open. A rotation before that is found in the directory.
  * 3. A file that is renamed while its directory is listed may be missed. So the same answer must come twice.
  * 4. Compressed copies are never next. A rotated file that was read has them, and one may be incomplete. But
- *    compressors keep the time of the file. So one with a later time than the last file is reported, unless
+ *    compressors keep the time of the file. So one that is behind the last file in that order is reported, unless
  *    the file itself is still there.
  */
 #include "stream/io/rotation.h"
@@ -43,9 +43,9 @@ typedef struct search {
     int directory_size; /* bytes of the directory with its slash */
     const char *path;
     const struct stat *last, *current;
-    rotated_file after, next; /* `last`, and the first file behind it */
-    rotated_file compressed;  /* a compressed file behind `last` */
-    bool fixing;              /* first pass: only find the present name of `last` */
+    rotated_file after, next;      /* `last`, and the first file behind it */
+    char compressed[NAME_MAX + 1]; /* name of a compressed file behind `last` */
+    bool fixing;                   /* first pass: only find the present name of `last` */
     bool found, has_compressed;
     tamis_status status; /* error that ended the search: the file may be the next one */
     tamis_error *err;
@@ -116,8 +116,11 @@ static bool visit_name(void *context, const char *name) {
     }
     if (!S_ISREG(st.st_mode))
         return true;
+    const bool compressed = is_compressed_name(name);
     file.written = st.st_mtim;
     snprintf(file.name, sizeof file.name, "%s", name);
+    if (compressed) /* it has the place of the file that it was made of */
+        *strrchr(file.name, '.') = '\0';
     if (is_same(&st, s->last)) {
         if (s->fixing)
             s->after = file;
@@ -125,10 +128,10 @@ static bool visit_name(void *context, const char *name) {
     }
     if (s->fixing || (s->current && is_same(&st, s->current)) || compare(&file, &s->after) <= 0)
         return true;
-    if (is_compressed_name(name)) {
+    if (compressed) {
         *strrchr(path, '.') = '\0';
-        if (compare_times(&file, &s->after) > 0 && tamis__sys.stat(path, &st) != 0) {
-            s->compressed = file;
+        if (tamis__sys.stat(path, &st) != 0) {
+            snprintf(s->compressed, sizeof s->compressed, "%s", name);
             s->has_compressed = true;
         }
         return true;
@@ -172,7 +175,7 @@ static tamis_status search_once(const char *name, const struct stat *last, const
     if (s.found)
         snprintf(rotation->path, PATH_MAX, "%.*s%s", s.directory_size, name, s.next.name);
     if (s.has_compressed)
-        snprintf(rotation->compressed, PATH_MAX, "%.*s%s", s.directory_size, name, s.compressed.name);
+        snprintf(rotation->compressed, PATH_MAX, "%.*s%s", s.directory_size, name, s.compressed);
     return TAMIS_OK;
 }
 

@@ -86,9 +86,19 @@ static tamis_status run_file(follow *f, tamis_error *err) {
         f->total = add_run(f, &stats);
     if (!f->is_first)
         f->result.start = start;
-    else if (f->followed.started) /* these options are for the first file alone */
+    if (f->followed.started) /* these options are for one file alone */
         f->commits.reread = f->commits.abandon = f->options.require_keys = false;
     return status;
+}
+
+/* The file was truncated, so it is read again from its start. */
+static void restart_file(follow *f, const tamis_error *err) {
+    if (f->commits.remark)
+        f->commits.remark(f->commits.callback_context, err ? err->text : "the followed file was truncated",
+                          true);
+    tamis_stream_checkpoint_free(f->result.unfinished);
+    f->result.unfinished = NULL;
+    f->result.was_read = false;
 }
 
 /* True if names have changed since the next file was looked for. */
@@ -104,10 +114,15 @@ static tamis_status follow_name(follow *f, const tamis_state *state, tamis_error
         tamis_status status = tamis__followed_find(&f->followed, state, &f->memory, err);
         if (status == TAMIS_OK && tries == 0 && f->followed.remark[0] != '\0' && f->commits.remark)
             f->commits.remark(f->commits.callback_context, f->followed.remark, true);
+        f->commits.reread = f->commits.reread || f->followed.closed;
         if (status == TAMIS_OK)
             status = run_file(f, err);
         if (status == TAMIS_OK && !f->followed.left.open)
             return TAMIS_OK; /* the service has enough, or the input cannot be followed */
+        if (status == TAMIS_E_CHANGED && f->followed.truncated) {
+            restart_file(f, err);
+            status = TAMIS_OK;
+        }
         if (status == TAMIS_OK) {
             tries = 0;
             continue;

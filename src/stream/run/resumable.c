@@ -41,13 +41,14 @@ typedef struct resumable {
     run *run;
     tamis_stream_commits commits; /* a copy of the caller's; fields the caller lacks have their defaults */
     tamis__durable durable;
-    uint64_t bytes_done;              /* bytes of inputs up to the end of what is written */
-    uint64_t committed_bytes;         /* stats.bytes_in at the last commit */
-    uint64_t commit_at;               /* time of the next commit (tamis__now_ns) */
-    bool uncommitted;                 /* records were written since the last commit */
-    struct tamis__reader_start *from; /* start position of each input, for the reader */
-    const char *unterminated;         /* name of the first input with a record left for a later run */
-    uint64_t unterminated_count;      /* number of such inputs */
+    uint64_t bytes_done;                    /* bytes of inputs up to the end of what is written */
+    uint64_t committed_bytes;               /* stats.bytes_in at the last commit */
+    uint64_t commit_at;                     /* time of the next commit (tamis__now_ns) */
+    bool uncommitted;                       /* records were written since the last commit */
+    struct tamis__input_position committed; /* position of the input at the last commit */
+    struct tamis__reader_start *from;       /* start position of each input, for the reader */
+    const char *unterminated;               /* name of the first input with a record left for a later run */
+    uint64_t unterminated_count;            /* number of such inputs */
 } resumable;
 
 /* ---- commits ---- */
@@ -77,8 +78,10 @@ static tamis_status write_commit(resumable *c, tamis_error *err) {
         live->outputs[i].has_header = live->outputs[i].has_header || r->has_data;
     }
     tamis_status status = tamis__durable_commit(&c->durable, err);
-    if (status == TAMIS_OK)
+    if (status == TAMIS_OK) {
+        c->committed = live->inputs[live->input].position;
         c->run->stats.committed_at = tamis__sys.now_unix_ms();
+    }
     if (status == TAMIS_OK)
         status = tamis__durable_report_positions(&c->durable, err);
     if (status == TAMIS_OK)
@@ -116,6 +119,27 @@ static tamis_status commit_stopped(resumable *c, tamis_error *err) {
     if (status == TAMIS_OK)
         return TAMIS_E_INTERRUPTED;
     return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
+}
+
+/* The followed file was truncated. Commits what is written, so that it stays in the outputs, and closes the run,
+ * whose rest is gone. What was read since the last commit has no fingerprint, so the position stays as it was
+ * then. *err keeps the message about the file, unless the commit fails. */
+static tamis_status commit_truncated(resumable *c, tamis_error *err) {
+    tamis__checkpoint *live = &c->durable.live;
+    tamis_error failed = TAMIS_ERROR_INIT;
+    c->durable.truncated = c->durable.result.was_read = true;
+    live->closed = true;
+    live->inputs[live->input].position = c->committed;
+    const tamis_status status = commit_written(c, &failed);
+    c->run->followed->truncated = status == TAMIS_OK;
+    if (status == TAMIS_OK && !c->run->reader.truncated) /* a commit was the first to notice */
+        return tamis__fail(
+            err, TAMIS_E_CHANGED, 0,
+            "%s: was truncated or overwritten, and is read again from its start; bytes written before "
+            "that may be lost",
+            tamis__show(c->run->reader.name).text);
+    return status == TAMIS_OK ? TAMIS_E_CHANGED
+                              : tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
 }
 
 /* ---- hooks: between the steps of the run ---- */
@@ -280,6 +304,7 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
     r->stats = d->live.stats;
     r->stats.bytes_total = total > d->skipped_bytes ? total - d->skipped_bytes : 0;
     c->bytes_done = r->stats.bytes_read;
+    c->committed = d->live.inputs[d->live.input].position;
     r->stats_before = r->stats;
     r->has_data = d->live.has_data;
     r->input = (size_t)d->live.input;
@@ -385,8 +410,8 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
     tamis_status status = open_run(c, err);
     if (status == TAMIS_OK)
         status = tamis__run_pump(c->run, err);
-    if (status == TAMIS_E_CHANGED && c->run->followed && !c->run->followed->is_other)
-        c->durable.result.was_read = true; /* the followed file was truncated */
+    if (status == TAMIS_E_CHANGED && c->run->followed && (c->run->reader.truncated || c->durable.truncated))
+        return commit_truncated(c, err);
     if (status == TAMIS_E_INTERRUPTED)
         return commit_stopped(c, err);
     if (status == TAMIS_OK && !withholds(c))

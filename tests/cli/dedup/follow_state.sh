@@ -45,19 +45,29 @@ echo 'another command reads what is there'
 echo j >> log
 tamis dedup --state seen log -o once
 echo 'truncated'
-follow -q
-has j
-sleep 0.1
+follow -q 2> remarks
+echo jj >> log
+has jj
 : > log
+until grep -qs shorter remarks; do sleep 0.02; done
+echo k >> log
+has k
+stop -TERM
+cat remarks
+paste -s -d ' ' once
+echo 'truncated while it was down'
+echo kk >> log
+: > log
+follow -q
 wait $!
 echo "status $?"
-echo k > log
+echo l > log
 follow --reread --abandon -q
-has k
+has l
 stop -TERM
 echo 'gone'
 rm log
-echo l > log
+echo m > log
 tamis dedup --state seen --follow-input log -o once
 echo "status $?"
 paste -s -d ' ' once

@@ -20,3 +20,10 @@ grep -c 'seen: ' refused
 exec 3>&-
 wait $!
 tamis state compact nowhere
+echo 'no state, and a state without its snapshot'
+mkdir empty
+tamis state compact empty
+ls -A empty
+rm seen/snapshot-*
+tamis state verify seen
+echo "status $?"

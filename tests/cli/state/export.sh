@@ -38,3 +38,8 @@ tamis dedup --state keyed --secret-file secret a.log -o keyed.out
 tamis state export keyed -o f
 tamis state export keyed --secret-file secret -o f
 tamis check --count --secret-file secret f keyed.out
+echo 'files of a run are kept'
+for output in once a.log; do
+    tamis state export seen -o "$output"
+    echo "status $?"
+done

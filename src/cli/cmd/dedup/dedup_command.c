@@ -117,7 +117,8 @@ static void append_given(line *l, const cli_option *option, const cli_value *val
 static bool is_left_out(int id) {
     static const int those[] = {DEDUP_REREAD,        DEDUP_ABANDON, CLI_OPT_FILES_FROM, CLI_OPT_THREADS,
                                 DEDUP_PROFILE,       CLI_OPT_STATS, CLI_OPT_JSON,       CLI_OPT_PROGRESS,
-                                CLI_OPT_NO_PROGRESS, CLI_OPT_QUIET, DEDUP_COMMIT_EVERY, DEDUP_FOLLOW_INPUT};
+                                CLI_OPT_NO_PROGRESS, CLI_OPT_QUIET, DEDUP_COMMIT_EVERY, DEDUP_FOLLOW_INPUT,
+                                DEDUP_METRICS};
 
     for (size_t i = 0; i < sizeof those / sizeof *those; i++)
         if (those[i] == id)
@@ -137,6 +138,8 @@ bool dedup_command_keep(char *to, const cli_value *values) {
         if (!is_left_out(option->id))
             append_given(&l, option, &values[option->id]);
     }
+    if (values[DEDUP_FOLLOW_INPUT].given) /* its last record may have no end yet */
+        append_text(&l, " --defer-unterminated");
     if (!l.fits)
         to[0] = '\0';
     return l.fits;

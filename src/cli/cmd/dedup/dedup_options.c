@@ -131,9 +131,8 @@ const cli_option dedup_options[] = {
              "come files that had the name in between: those in its directory whose names continue that of "
              "FILE (app.log.1, app.log-20261126) and that were written to later, without compressed ones. "
              "The new file is read from its start as soon as it has content. A record is answered when its "
-             "terminator has arrived. A FILE that becomes shorter is reported, and may lose records; with "
-             "--state it ends the run. "
-             "Compressed FILEs are refused; pipes are read to "
+             "terminator has arrived. A FILE that becomes shorter is reported, may lose records, and is read "
+             "again from its start. Compressed FILEs are refused; pipes are read to "
              "their end."},
     {.id = DEDUP_METRICS,
      .name = "metrics",

@@ -91,7 +91,9 @@ tamis_status dedup_positions_print(dedup_positions *commits, tamis_key source, u
             0 &&
         fflush(commits->out) == 0)
         return TAMIS_OK;
-    return cli_fail(err, "--commits '%.200s': %s; the records are committed, so give the same command again",
+    return cli_fail(err,
+                    "--commits '%.200s': %s; records that are committed are not written again, so give the "
+                    "same command again",
                     commits->name, cli_errno_text(why, sizeof why, errno));
 }
 

@@ -290,7 +290,9 @@ static void advise_unfinished(const tamis_stream_result *result, const dedup_con
                               tamis_error *err) {
     char command[sizeof err->text], missing[400] = "", remedy[sizeof command + sizeof missing + 120];
     const char *end = strrchr(err->text, ';');
-    const char *otherwise = result->was_read ? "add --reread to read it again" : "give it up with --abandon";
+    const char *otherwise = result->was_read ? "add --reread to read it again"
+                            : config->follow ? "give it up with --reread and --abandon"
+                                             : "give it up with --abandon";
     const char *keys = "";
     size_t used = end ? (size_t)(end - err->text) : strlen(err->text);
     dedup_finish finish;
@@ -318,8 +320,7 @@ void dedup_state_advise(const tamis_stream_result *result, const dedup_config *c
                             ? "give --reread to read it again"
                             : "give --reread to read it again, and --defer-unterminated from now on");
     else if (result->was_read && config->follow)
-        cli_remedy(err,
-                   "add --reread and --abandon to go on with what it has now, and rotate it by renaming");
+        cli_remedy(err, "add --reread and --abandon to go on with what it has now");
     else if (result->was_read)
         cli_remedy(err, status == TAMIS_E_INVALID
                             ? "list only new files, repeat that run's files and --output "
