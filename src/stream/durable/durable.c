@@ -285,8 +285,8 @@ static tamis_status continue_run(tamis__durable *d, const tamis__history *h, uns
         bool more = false;
         const tamis__earlier_read *newer =
             &h->inputs[i]; /* a later run, with other inputs too, may have read more */
-        const bool read_on =
-            newer->found && newer->to_same && newer->position.offset > before->inputs[i].position.offset;
+        const bool read_on = newer->found && (newer->to_same || d->followed) &&
+                             newer->position.offset > before->inputs[i].position.offset;
         live->inputs[i].position = read_on ? newer->position : before->inputs[i].position;
         if (live->inputs[i].position.offset > 0)
             live->inputs[i].fingerprint = live->inputs[i].observed =
@@ -478,6 +478,7 @@ static void report_start(const tamis__durable *d, const tamis__history *h) {
         d->commits->on_start(d->commits->callback_context, &d->result, &d->live.stats);
     if (d->followed)
         d->followed->started = true;
+    send_remark(d, h->handed_over, false);
     send_remark(d, h->beside, false);
     if (!d->followed) /* tamis__followed_find knows better */
         send_rotation(d, h->found ? &h->unread : &h->rotated);

@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "store/file/file_error.h"
 #include "store/file/target.h"
 
@@ -168,8 +169,23 @@ static void note_unread(tamis__search *s, const tamis__checkpoint *checkpoint) {
     }
 }
 
+bool tamis__history_hands_over(const tamis__search *s, const tamis__checkpoint *checkpoint) {
+    if (!s->options->follow || checkpoint->form[TAMIS__FORM_HEADER])
+        return false; /* another output would need the header, which is not read again */
+    for (int i = 0; i < 2; i++) {
+        const tamis__checkpoint_output *out = &checkpoint->outputs[i];
+        struct stat st;
+        if (out->form == TAMIS__OUTPUT_STREAM)
+            return false; /* nobody knows what it has got */
+        if (out->form == TAMIS__OUTPUT_FILE &&
+            (tamis__sys.stat(out->path, &st) != 0 || (uint64_t)st.st_size != out->fingerprint.length))
+            return false;
+    }
+    return true;
+}
+
 /* Notes how much the checkpoint has read of its input `n`, which is the run's input `i`. Fails if the
- * input has unread bytes and the outputs are not the same. */
+ * input has unread bytes and the outputs are not the same, unless that run hands its rest over. */
 static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkpoint, size_t n, size_t i,
                                bool to_same, tamis_error *err) {
     const tamis__checkpoint_input *in = &checkpoint->inputs[n];
@@ -178,7 +194,7 @@ static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkp
                                       : s->candidates.inputs[i].head.size <= in->position.offset;
     if (before->found)
         return TAMIS_OK;
-    if (!to_same && !whole)
+    if (!to_same && !whole && !tamis__history_hands_over(s, checkpoint))
         return fail_read(s, checkpoint, i, err);
     *before = (tamis__earlier_read){.found = true,
                                     .to_same = to_same,
@@ -186,6 +202,11 @@ static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkp
                                     .position = in->position,
                                     .fingerprint = in->fingerprint};
     memcpy(before->form, checkpoint->form, sizeof before->form);
+    if (!to_same && !whole)
+        snprintf(s->history->handed_over, sizeof s->history->handed_over,
+                 "%.250s: read on from byte %" PRIu64 ", where the run to %.250s stopped",
+                 tamis__show(tamis__input_name(s->run->inputs[i].name)).text, in->position.offset,
+                 tamis__show(tamis__checkpoint_output_name(checkpoint)).text);
     if (!to_same && s->history->read_by.text[0] == '\0')
         (void)fail_read(s, checkpoint, i, &s->history->read_by);
     s->history->any_before = true;

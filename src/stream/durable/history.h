@@ -65,7 +65,8 @@ typedef struct tamis__history {
     tamis__closed_run *closed_runs; /* unfinished runs that end when this one begins */
     tamis__rotation rotated;        /* inputs of other runs, if no checkpoint of this run was found */
     tamis__rotation unread;         /* inputs of which the run had not read a byte, if it was found */
-    char beside[500];               /* message: another run is unfinished, but not in conflict; "": none */
+    char handed_over[600]; /* message: a followed input is read on for other outputs; "": it is not */
+    char beside[500];      /* message: another run is unfinished, but not in conflict; "": none */
     /* If the run is refused. */
     bool was_read;               /* true if an input was read or has changed */
     tamis__checkpoint blocking;  /* the unfinished run that is in the way; inputs NULL: none */

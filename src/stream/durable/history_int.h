@@ -48,6 +48,10 @@ typedef struct tamis__search {
     size_t key_count, key_capacity;
 } tamis__search;
 
+/* True if a run that follows its input may read the rest of that run for other outputs: the outputs of that
+ * run have nothing behind its last commit. */
+bool tamis__history_hands_over(const tamis__search *search, const tamis__checkpoint *checkpoint);
+
 /* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_free even after a
  * failure. */
 tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__checkpoint *run,

@@ -16,6 +16,7 @@
  *     no unread bytes                             begins
  *     shared output, only pipes are unread        begins, closes the old run, says what is unread of the pipe
  *     other outputs                               begins; `beside` says that the other one is unfinished
+ *     other outputs; both follow the input        begins where the old run stopped, and closes it
  *     shared output; the new run reads the rest   begins, and closes the old run
  *     shared output; commits.abandon              begins, closes the old run, says what is given up
  *     shared output                               is refused (`blocking`)
@@ -313,7 +314,7 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
                                              bool last, tamis_error *err) {
     const uint64_t key = tamis__checkpoint_run_key(checkpoint);
     char remark_text[500] = "";
-    bool superseded, covered;
+    bool superseded, covered = false;
     tamis_status status = is_superseded(s, key, &superseded, err);
     s->unfinished = !superseded && tamis__checkpoint_is_open(checkpoint);
     if (status != TAMIS_OK || superseded || checkpoint->finished || checkpoint->closed)
@@ -327,6 +328,12 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
         return TAMIS_OK;
     const bool only_pipes = total.pipes == total.others + 1;
     if (!is_in_the_way(s, checkpoint, to_same)) {
+        status =
+            tamis__history_hands_over(s, checkpoint) ? covers_rest(s, checkpoint, &covered, err) : TAMIS_OK;
+        if (status != TAMIS_OK)
+            return status;
+        if (covered)
+            return close_run(s, checkpoint, last, "", err);
         if (s->history->beside[0] == '\0' && !only_pipes)
             describe_beside(s->history->beside, sizeof s->history->beside, checkpoint);
         return TAMIS_OK;
