@@ -132,7 +132,7 @@ static bool fault_at(fault_call call, int error_number, uint64_t n) {
 }
 
 static void every_call_fails(void **state) {
-    static const int errors[] = {EIO, ENOENT};
+    static const int errors[] = {EIO, ENOENT, EACCES};
     const uint64_t step = test_is_torture() ? 1 : test_scale(3, 31, 31);
     (void)state;
     for (fault_call call = 0; call < FAULT_SOCKET; call++)
@@ -153,11 +153,14 @@ static void every_allocation_fails(void **state) {
         commits_run run;
         char after[100];
         prepare();
+        const size_t descriptors = fault_open_descriptors();
         follow(&run, &counted, 0);
         refused = memory.refused > 0;
         snprintf(after, sizeof after, "allocation %" PRIu64 " failed", n);
         if (memory.live_blocks > 0)
             fail_msg("%s: %zu blocks are left", after, memory.live_blocks);
+        if (fault_open_descriptors() != descriptors)
+            fail_msg("%s: descriptors are left open", after);
         finish(after);
     }
 }

@@ -415,8 +415,8 @@ typedef struct tamis_stream_options {
  * - A stop (stop_fd) commits first.
  * - follow: each file that has the name of the only input is a run of its own. Files are recognised by inode and
  *   content. So the next start finds the file that was being read, also under another name in its directory,
- *   and the files that came after it. A file that was made shorter is TAMIS_E_CHANGED. A file that is gone
- *   before it was read to its end is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics are those
+ *   and the files that came after it. A file that is made shorter is reported (remark) and read again from its start; if
+ *   that happened before this call, TAMIS_E_CHANGED. A file that is gone before it was read to its end is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics are those
  *   of all files that this call reads, and of the earlier runs of the first one.
  * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
  *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
@@ -529,9 +529,9 @@ TAMIS_API const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoin
  * read. Always true for an input that was not a regular file. */
 TAMIS_API bool tamis_stream_checkpoint_is_input(const tamis_stream_checkpoint *checkpoint, size_t i,
                                                 const char *path);
-/* Returns the name of source `i` of the run's records with positions; data NULL: there are no more. Only the last
- * commit of a state has sources, those of all its runs. *position (may be NULL): up to there its records are
- * safe. */
+/* Returns the name of source `i` of records with positions, with a zero byte behind it; data NULL: there are no more.
+ * Only the last run of a state has sources, those of all runs. *position (may be NULL) receives the last committed
+ * position. */
 TAMIS_API tamis_key tamis_stream_checkpoint_source(const tamis_stream_checkpoint *checkpoint, size_t i,
                                                    uint64_t *position);
 /* Returns the absolute name of `output` (0) or `duplicates` (1); NULL: it was not a regular file. *written

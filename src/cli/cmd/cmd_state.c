@@ -32,7 +32,7 @@ static const cli_option options[] = {
      .letter = 'o',
      .type = CLI_FILE,
      .value = "FILE",
-     .help = "export: write the filter to FILE (required), which may be a FILTER.",
+     .help = "export: write the filter to FILE (required). An existing FILE is replaced.",
      .more = "A temporary file in the same directory is renamed to FILE when it is complete."},
     {.id = STATE_RUN,
      .name = "run",
@@ -303,7 +303,7 @@ static tamis_status forget(state_view *view, const cli_args *args, tamis_error *
 
 static tamis_status write_filter(tamis_filter *filter, const cli_args *args, tamis_error *err) {
     const char *output = args->values[CLI_OPT_OUTPUT].text;
-    const cli_lock_wait wait = cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]); /* the default */
+    const cli_lock_wait wait = {.seconds = CLI_LOCK_WAIT_DEFAULT};
     tamis_lock *lock = NULL;
     tamis_status status = cli_file_lock(&lock, output, wait, err);
 
@@ -341,6 +341,7 @@ static tamis_status keep_files(const state_view *view, const char *output, tamis
 static tamis_status export(state_view *view, const cli_args *args, tamis_error *err) {
     const char *output = args->values[CLI_OPT_OUTPUT].text;
     tamis_filter *filter;
+    cli_key_form form;
 
     if (!output)
         return cli_fail(err, "state export: --output is missing; name the file to write as -o FILE");
@@ -355,8 +356,11 @@ static tamis_status export(state_view *view, const cli_args *args, tamis_error *
     if (keep_files(view, output, err) != TAMIS_OK)
         return err->status;
     filter = tamis_state_filter(view->state);
-    if (cli_key_store_form(dedup_command_key_form(tamis_state_metadata(view->state)), filter, err) !=
-        TAMIS_OK)
+    if (!dedup_command_key_form(&form, tamis_state_metadata(view->state)))
+        return cli_fail(
+            err, "%.200s: its key options cannot be read: %.200s; export it with the tamis that made it",
+            view->directory, tamis_state_metadata(view->state));
+    if (cli_key_store_form(form, filter, err) != TAMIS_OK)
         return err->status;
     return write_filter(filter, args, err);
 }

@@ -480,7 +480,7 @@ static void report_start(const tamis__durable *d, const tamis__history *h) {
         d->followed->started = true;
     send_remark(d, h->handed_over, false);
     send_remark(d, h->beside, false);
-    if (!d->followed) /* tamis__followed_find knows better */
+    if (!d->followed || !d->followed->known) /* tamis__followed_find reports rotated files */
         send_rotation(d, h->found ? &h->unread : &h->rotated);
     for (const tamis__closed_run *left = h->closed_runs; left; left = left->next)
         send_remark(d, left->remark_text, true);

@@ -11,22 +11,50 @@
 #include "store/file/target.h"
 #include "stream/durable/history_int.h"
 
-/* True if `known` is the name, or one that log rotation makes of it. */
-static bool is_of_name(const char *known, const char *name) {
-    return strcmp(known, name) == 0 ||
-           (tamis__rotation_continues(known, name) && !strchr(known + strlen(name), '/'));
+/* Splits the path into a directory and the name behind it, which is returned. */
+static const char *split_path(const char *path, char directory[PATH_MAX]) {
+    const char *slash = strrchr(path, '/');
+    snprintf(directory, PATH_MAX, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
+    return slash ? slash + 1 : path;
 }
 
-static const tamis__checkpoint_input *input_of_name(const tamis__checkpoint *checkpoint, const char *name,
-                                                    bool *ended) {
-    for (size_t i = checkpoint->input_count; i-- > 0;) {
+/* *same: both are one directory, perhaps in other words. A directory that does not exist is another one. */
+static tamis_status compare_directories(const char *known, const char *directory, bool *same,
+                                        tamis_error *err) {
+    struct stat known_st, st;
+    *same = strcmp(known, directory) == 0;
+    if (*same)
+        return TAMIS_OK;
+    if (tamis__sys.stat(directory, &st) != 0)
+        return tamis__fail_file(err, directory, errno);
+    const bool exists = tamis__sys.stat(known, &known_st) == 0;
+    if (!exists && errno != ENOENT && errno != ENOTDIR)
+        return tamis__fail_file(err, known, errno);
+    *same = exists && known_st.st_dev == st.st_dev && known_st.st_ino == st.st_ino;
+    return TAMIS_OK;
+}
+
+/* *found: the checkpoint's last input that had the name, or has one that log rotation made of it; NULL: none. *ended: it
+ * was read to its end. */
+static tamis_status input_of_name(const tamis__checkpoint *checkpoint, const char *name,
+                                  const tamis__checkpoint_input **found, bool *ended, tamis_error *err) {
+    char directory[PATH_MAX], known[PATH_MAX];
+    const char *base = split_path(name, directory);
+    tamis_status status = TAMIS_OK;
+    *found = NULL;
+    for (size_t i = checkpoint->input_count; i-- > 0 && status == TAMIS_OK && !*found;) {
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
-        if (!in->regular || in->compressed || !is_of_name(in->name, name))
+        const char *known_base = split_path(in->name, known);
+        bool same = false;
+        if (in->regular && !in->compressed &&
+            (strcmp(known_base, base) == 0 || tamis__rotation_continues(known_base, base)))
+            status = compare_directories(known, directory, &same, err);
+        if (!same)
             continue;
         *ended = checkpoint->finished || i < checkpoint->input;
-        return in;
+        *found = in;
     }
-    return NULL;
+    return status;
 }
 
 /* Decodes the newest checkpoint with a file that had the name. *known is its input; NULL: no checkpoint has one.
@@ -41,11 +69,11 @@ static tamis_status find_known(const tamis__followed *f, const tamis_state *stat
     while (!*known && (bytes = tamis__checkpoint_walk_next(&walk, &size)) != NULL) {
         tamis__checkpoint_release(checkpoint);
         *checkpoint = (tamis__checkpoint){.inputs = NULL};
-        const tamis_status status =
+        tamis_status status =
             size > 0 ? tamis__checkpoint_decode(checkpoint, bytes, size, memory, err) : TAMIS_E_FORMAT;
         if (status == TAMIS_OK)
-            *known = input_of_name(checkpoint, f->name, ended);
-        else if (status != TAMIS_E_FORMAT) /* another program may have made the commit */
+            status = input_of_name(checkpoint, f->name, known, ended, err);
+        if (status != TAMIS_OK && status != TAMIS_E_FORMAT) /* another program may have made the commit */
             return status;
     }
     return TAMIS_OK;
@@ -96,13 +124,20 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         status = tamis__input_find_inode(known, &present, err);
     if (status != TAMIS_OK)
         return status;
-    if (!present.found)
+    if (!present.found && !f->left.open) /* a new file may begin as the one that was left */
         tamis__input_find(known, &present);
     if (present.found) {
         if (tamis__sys.stat(present.name, &last) != 0)
             return tamis__fail_file(err, present.name, errno);
-        const bool is_unread = !ended || present.size > known->position.offset;
         const bool has_name = is_named && last.st_dev == current.st_dev && last.st_ino == current.st_ino;
+        const bool has_grown = present.size > known->position.offset;
+        const bool is_cut = ended && !has_name && has_grown && known->position.unterminated;
+        const bool is_unread = !ended || (has_grown && !is_cut);
+        if (is_cut) /* the rest of a record that was taken as it was when the file was left */
+            snprintf(
+                f->remark, sizeof f->remark,
+                "%.200s: grew after it was rotated, behind a last record without its end; that is not read",
+                tamis__show(present.name).text);
         if (is_unread)
             set_file(f, present.name, &last);
         if (is_unread || has_name)
@@ -110,9 +145,9 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
     } else if (!f->left.open || tamis__sys.fstat(f->left.fd, &last) != 0) {
         if (!ended && !f->started && known->position.offset == 0)
             snprintf(f->remark, sizeof f->remark,
-                     "%.200s: the file that was read last is gone before anything of it was committed; "
-                     "records of it "
-                     "may be missing in the output",
+                     "%.200s: the file that was read last is gone, and nothing of it was committed; its "
+                     "records may "
+                     "be missing in the output, unless another run reads it",
                      tamis__show(f->name).text);
         if (ended)
             snprintf(f->remark, sizeof f->remark,

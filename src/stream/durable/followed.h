@@ -19,7 +19,7 @@ typedef struct tamis__followed {
     char path[PATH_MAX]; /* file to be read: the name, or the present name of a file that once had it */
     dev_t device;        /* the file expected there; inode 0: any */
     ino_t inode;
-    bool is_new;                  /* no run has read a byte of it, whatever it begins with */
+    bool is_new;                  /* a new file, even if it begins with the bytes of an earlier one */
     bool known;                   /* the state has a checkpoint of a file that had the name */
     bool closed;                  /* its run was closed, so that file may be read again from its start */
     struct tamis__left_file left; /* the file that the last run has left */

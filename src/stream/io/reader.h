@@ -30,7 +30,7 @@ typedef struct tamis__reader_setup {
     unsigned char terminator;
     bool follow;               /* follow the last input (tamis_stream_run) */
     bool stops_when_left;      /* a followed file that has lost its name ends the reading; one that was made
-                                 shorter is an error */
+                                 shorter is TAMIS_E_CHANGED, for another reader to begin again */
     const char *followed_name; /* name that the followed file has or had; NULL: that of the input */
     bool header;               /* the first record of an input does not count in messages */
     bool passes_mark;          /* skip a byte order mark at the start of an input */

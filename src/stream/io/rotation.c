@@ -6,8 +6,9 @@
  *     app.log.3     app.log.2     app.log.1     app.log
  *     read before   last          not read yet  current
  *
- * A rotated file is in the directory of its name and has a name that continues it: app.log.1,
- * app.log-20261126. It is still next if several rotations happened while nobody looked.
+ * A rotated file is in the directory of its name and has a name that continues it by a number or a date: app.log.1,
+ * app.log-20261126; or app.log.old. It is still next if several rotations happened while nobody looked. Others,
+ * such as app.log.lock, are not logs.
  *
  * Files are ordered by the time of their last write. Times may be equal, because the clock of a file system
  * is coarse. Then a larger number at the end of the name is the older file, and a later date the newer one.
@@ -97,8 +98,10 @@ static bool is_compressed_name(const char *name) {
 
 bool tamis__rotation_continues(const char *rotated, const char *name) {
     const size_t size = strlen(name);
-    return strncmp(rotated, name, size) == 0 && rotated[size] != '\0' &&
-           !isalnum((unsigned char)rotated[size]);
+    if (strncmp(rotated, name, size) != 0 || !ispunct((unsigned char)rotated[size]))
+        return false;
+    const char *suffix = rotated + size + 1;
+    return isdigit((unsigned char)suffix[0]) || strncmp(suffix, "old", 3) == 0;
 }
 
 static bool visit_name(void *context, const char *name) {

@@ -7,6 +7,8 @@
  *     app.log   (inode 7)     run: to its end, and on as it grows; E when another file has the name
  *     app.log   (inode 9)     run: ...
  *
+ * A file that is truncated has two runs: the first is closed where it was truncated, the second begins at its start.
+ *
  * Each run is an ordinary resumable run. tamis__followed_find decides which file comes next, from the state
  * and the directory alone, so a start after a crash decides as the process would have done. Names may change
  * between this decision and the opening. Then the run finds another file than the expected one, reads nothing,
@@ -15,6 +17,7 @@
 #include "stream/run/follow.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -93,18 +96,22 @@ static tamis_status run_file(follow *f, tamis_error *err) {
 
 /* The file was truncated, so it is read again from its start. */
 static void restart_file(follow *f, const tamis_error *err) {
+    const int borrowed = tamis__descriptor_named(f->followed.name, STDIN_FILENO);
     if (f->commits.remark)
-        f->commits.remark(f->commits.callback_context, err ? err->text : "the followed file was truncated",
-                          true);
+        f->commits.remark(f->commits.callback_context, err->text, true);
+    if (borrowed >= 0)
+        (void)tamis__sys.seek(borrowed, 0, SEEK_SET);
+    f->commits.reread = true;
     tamis_stream_checkpoint_free(f->result.unfinished);
     f->result.unfinished = NULL;
     f->result.was_read = false;
 }
 
-/* True if names have changed since the next file was looked for. */
+/* True if names have changed since the next file was looked for, or if a new file may not have its owner and mode
+ * yet. */
 static bool was_renamed(const follow *f, tamis_status status, const tamis_error *err) {
-    return f->followed.is_other ||
-           (f->followed.known && status == TAMIS_E_IO && err && err->sys_errno == ENOENT);
+    return f->followed.is_other || (f->followed.known && status == TAMIS_E_IO &&
+                                    (err->sys_errno == ENOENT || err->sys_errno == EACCES));
 }
 
 static tamis_status follow_name(follow *f, const tamis_state *state, tamis_error *err) {
@@ -180,7 +187,10 @@ tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_
         return tamis__fail_nomem(err, "stream", sizeof *f);
     init_follow(f, service, options, &commits, sizes);
     f->memory = memory;
-    status = follow_name(f, state, err);
+    tamis_error why = TAMIS_ERROR_INIT; /* the errno of an error decides whether to try again */
+    status = follow_name(f, state, &why);
+    if (status != TAMIS_OK && err)
+        *err = why;
     if (f->followed.left.open)
         tamis__sys.close(f->followed.left.fd);
     if (f->result.unterminated)

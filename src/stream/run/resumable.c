@@ -356,9 +356,11 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
         setup.stops_when_left = true;
         setup.followed_name = tamis__input_name(r->followed->name);
         setup.left = r->followed->left;
-        r->followed->left.open = false;
     }
-    return tamis__run_open(r, &setup, err);
+    const tamis_status status = tamis__run_open(r, &setup, err);
+    if (r->followed && r->reader.loop) /* the reader has it now */
+        r->followed->left.open = false;
+    return status;
 }
 
 /* ---- the end ---- */
@@ -416,7 +418,7 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
         return commit_stopped(c, err);
     if (status == TAMIS_OK && !withholds(c))
         status = finish_run(c, err);
-    if (status == TAMIS_OK && c->run->followed)
+    if (c->run->followed && c->run->reader.loop && (status == TAMIS_OK || c->run->followed->is_other))
         c->run->followed->left = tamis__reader_hand_over_left(&c->run->reader);
     return status == TAMIS_OK ? tamis__run_check_keys(c->run, err) : status;
 }

@@ -138,7 +138,8 @@ bool dedup_command_keep(char *to, const cli_value *values) {
         if (!is_left_out(option->id))
             append_given(&l, option, &values[option->id]);
     }
-    if (values[DEDUP_FOLLOW_INPUT].given) /* its last record may have no end yet */
+    if (values[DEDUP_FOLLOW_INPUT].given &&
+        !values[DEDUP_DEFER_UNTERMINATED].given) /* its last record may have no end yet */
         append_text(&l, " --defer-unterminated");
     if (!l.fits)
         to[0] = '\0';
@@ -222,25 +223,32 @@ static const char *read_option(kept_option *o, const char *text) {
     return end;
 }
 
-cli_key_form dedup_command_key_form(const char *keys) {
-    cli_key_form form = {.given = false};
+static cli_key_type find_type(const char *name) {
+    int type = 0;
+
+    while (cli_key_types[type] && strcmp(name, cli_key_types[type]) != 0)
+        type++;
+    return cli_key_types[type] ? (cli_key_type)type : CLI_KEY_BYTES;
+}
+
+bool dedup_command_key_form(cli_key_form *form, const char *keys) {
     kept_option o;
 
-    for (const char *text = keys; text && *text != '\0'; text += *text == ' ') {
+    *form = (cli_key_form){.given = false};
+    for (const char *text = keys; *text != '\0'; text += *text == ' ') {
         text = read_option(&o, text);
         if (!text)
-            break;
+            return false;
         if (is_named(&o, "--trim"))
-            form.normalization |= TAMIS_KEYS_TRIMMED;
+            form->normalization |= TAMIS_KEYS_TRIMMED;
         else if (is_named(&o, "--ignore-case"))
-            form.normalization |= TAMIS_KEYS_FOLDED;
+            form->normalization |= TAMIS_KEYS_FOLDED;
         else if (is_named(&o, "--hex"))
-            form.hex = true;
-        for (int type = 0; is_named(&o, "--type") && cli_key_types[type]; type++)
-            if (strcmp(o.value, cli_key_types[type]) == 0)
-                form.type = (cli_key_type)type;
+            form->hex = true;
+        else if (is_named(&o, "--type"))
+            form->type = find_type(o.value);
     }
-    return form;
+    return true;
 }
 
 static bool is_there(const char *path) {

@@ -18,8 +18,8 @@ bool dedup_command_keep(char *to, const cli_value *values);
 /* Writes the options that define the keys to `to`, in the same form: "--key json:/id --trim". A state keeps that
  * text. False: it does not fit. */
 bool dedup_command_keys(char *to, size_t capacity, const cli_value *values);
-/* Returns the key type and normalisation that such a text asks for. */
-cli_key_form dedup_command_key_form(const char *keys);
+/* Reads the key type and normalisation that such a text asks for. False: it is not such a text. */
+bool dedup_command_key_form(cli_key_form *form, const char *keys);
 
 /* Doubts about the command that finishes a run. */
 typedef struct dedup_finish {
