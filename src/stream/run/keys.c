@@ -205,7 +205,7 @@ tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *ba
         return fail_record(keys, batch, record, TAMIS_E_RANGE, 0, refused, why);
     query->answers[i] = TAMIS__OUTCOME_MALFORMED;
     if (keys->found)
-        keys->found[record].why = "its time is out of range";
+        keys->found[record].why = "its time is too far after the newest one before it";
     return TAMIS_OK;
 }
 

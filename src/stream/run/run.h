@@ -59,6 +59,7 @@ typedef struct tamis__run {
     bool unobserved;     /* keys were answered since options.observe was called */
     uint64_t observe_at; /* time from which it is called again (tamis__now_ns) */
     bool waiting;        /* the run waits for input; used by the caller's thread */
+    bool caught_up;      /* no record was read since the last wait */
     /* used by the write stage */
     size_t input;                    /* index of the input whose records are being written */
     size_t opened;                   /* inputs opened */

@@ -20,12 +20,14 @@
 #include "stream/run/runner.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/thread.h"
 #include "base/versioned.h"
+#include "store/file/file_error.h"
 #include "stream/io/io_open.h"
 #include "stream/run/clock.h"
 #include "stream/run/follow.h"
@@ -263,6 +265,7 @@ static bool read_item(void *context, size_t which) {
     item->bytes_read = r->stats.bytes_read;
     item->bytes_done = item->bytes_read - tamis__reader_ahead(&r->reader);
     r->read += batch->count;
+    r->caught_up = false;
     return r->read_status == TAMIS_OK;
 }
 
@@ -486,7 +489,7 @@ static tamis_status wait_for_input(run *r, tamis_error *err) {
     if (status == TAMIS_OK && r->hooks.idle)
         status = r->hooks.idle(r->hooks.context, err);
     const uint64_t start = tamis__clock_begin(waiting);
-    r->waiting = true;
+    r->waiting = r->caught_up = true;
     if (status == TAMIS_OK)
         status = tamis__reader_wait(&r->reader, err);
     r->waiting = false;
@@ -573,6 +576,16 @@ void tamis__run_close(run *r, tamis_status status, tamis_error *err) {
     tamis__items_free(r->items, r->item_count, &r->memory);
 }
 
+/* A follower that is stopped while it waits: says that the end of a record had not come. */
+static void report_unterminated(run *r) {
+    char message[400];
+    if (!r->options.follow || !r->options.remark || !r->caught_up || tamis__reader_ahead(&r->reader) == 0)
+        return;
+    snprintf(message, sizeof message, "%s: its last record has no end yet, so it was not answered",
+             tamis__show(r->reader.name).text);
+    r->options.remark(r->options.remark_context, message);
+}
+
 static tamis_status run_plain(run *r, tamis_error *err) {
     tamis_status status = tamis__run_check(r, err);
     if (status == TAMIS_OK) {
@@ -581,6 +594,8 @@ static tamis_status run_plain(run *r, tamis_error *err) {
     }
     if (status == TAMIS_OK)
         status = tamis__run_pump(r, err);
+    if (status == TAMIS_E_INTERRUPTED)
+        report_unterminated(r);
     if (status == TAMIS_OK)
         status = tamis__run_check_keys(r, err);
     if (status == TAMIS_OK)

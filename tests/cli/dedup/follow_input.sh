@@ -28,6 +28,8 @@ printf '\n' >> log
 next
 echo f > log
 next
+printf half >> log
+sleep 0.2
 kill -TERM $!
 wait $!
 echo "status $?"
