@@ -443,6 +443,8 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
     }
     if (status == TAMIS_OK)
         status = run_action(chosen, &view, args, negative, err);
+    if (status == TAMIS_E_BUSY) /* a run that follows its input does not end by itself */
+        cli_remedy(err, "stop it, or wait for it to end");
     if (status == TAMIS_E_SECRET)
         cli_remedy(err, "give that one by --secret-file");
     if (status == TAMIS_E_MISMATCH && view.secret.size > 0) /* the state was made without a secret */
