@@ -124,7 +124,12 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         status = tamis__input_find_inode(known, &present, err);
     if (status != TAMIS_OK)
         return status;
-    if (!present.found && !f->left.open) /* a new file may begin as the one that was left */
+    /* The file before may be the one that was left: then its name does not matter, and a new file may begin with the
+     * same bytes. Otherwise it has not been read. */
+    const bool is_left = f->left.open && tamis__sys.fstat(f->left.fd, &last) == 0 &&
+                         (uint64_t)last.st_ino == known->fingerprint.inode &&
+                         (uint64_t)last.st_dev == known->fingerprint.device;
+    if (!present.found && !is_left)
         tamis__input_find(known, &present);
     if (present.found) {
         if (tamis__sys.stat(present.name, &last) != 0)
@@ -142,7 +147,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
             set_file(f, present.name, &last);
         if (is_unread || has_name)
             return TAMIS_OK;
-    } else if (!f->left.open || tamis__sys.fstat(f->left.fd, &last) != 0) {
+    } else if (!is_left) {
         if (!ended && !f->started && known->position.offset == 0)
             snprintf(f->remark, sizeof f->remark,
                      "%.200s: the file that was read last is gone, and nothing of it was committed; its "
