@@ -11,6 +11,10 @@
 #include "store/file/target.h"
 #include "stream/durable/history_int.h"
 
+/* A file that is renamed while its directory is listed may be missed. A rotation that renames hundreds of files takes
+ * longer than some listings. */
+enum { SEARCHES = 50 };
+
 /* Splits the path into a directory and the name behind it, which is returned. */
 static const char *split_path(const char *path, char directory[PATH_MAX]) {
     const char *slash = strrchr(path, '/');
@@ -120,12 +124,11 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
     f->known = true;
     /* The file under the name may begin with the same bytes. */
     tamis_status status = tamis__input_find_inode(known, &present, err);
-    if (status == TAMIS_OK && !present.found) /* it may have been renamed meanwhile */
+    for (int i = 1; i < SEARCHES && status == TAMIS_OK && !present.found; i++)
         status = tamis__input_find_inode(known, &present, err);
     if (status != TAMIS_OK)
         return status;
-    /* The file before may be the one that was left: then its name does not matter, and a new file may begin with the
-     * same bytes. Otherwise it has not been read. */
+    /* A new file may begin as the one that was left, whose name does not matter. */
     const bool is_left = f->left.open && tamis__sys.fstat(f->left.fd, &last) == 0 &&
                          (uint64_t)last.st_ino == known->fingerprint.inode &&
                          (uint64_t)last.st_dev == known->fingerprint.device;
@@ -147,7 +150,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
             set_file(f, present.name, &last);
         if (is_unread || has_name)
             return TAMIS_OK;
-    } else if (!is_left) {
+    } else if (!f->left.open || tamis__sys.fstat(f->left.fd, &last) != 0) {
         if (!ended && !f->started && known->position.offset == 0)
             snprintf(f->remark, sizeof f->remark,
                      "%.200s: the file that was read last is gone, and nothing of it was committed; its "
