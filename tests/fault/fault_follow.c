@@ -3,8 +3,8 @@
 
 /*
  * A run over a state follows a log that was rotated twice while the run was down. Each of its system calls and
- * allocations fails once. The run is then started again: its outputs must be, byte for byte, those of one run over
- * all records. (tests/crash/follow.sh kills the command while the log is rotated.)
+ * allocations fails once, or the log is rotated again before a call that examines or opens a file. The run is then
+ * started again: its outputs must be, byte for byte, those of one run over all records. (tests/crash/follow.sh kills the command while the log is rotated.)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,11 +26,12 @@
 #include "support/scratch.h"
 #include "support/tools.h"
 
-enum { FILES = 3, OUTPUTS = 2, RECORDS = 300, KEYS = 500, READ_BEFORE = 2 /* batches */ };
+enum { FILES = 4, OUTPUTS = 2, RECORDS = 300, KEYS = 500, READ_BEFORE = 2 /* batches */ };
 
 static char log_name[300], names[OUTPUTS][300];
 static const char *input = log_name;
-static test_bytes contents[FILES], expected[OUTPUTS];
+static test_bytes contents[FILES];
+static test_bytes expected[2][OUTPUTS]; /* of all files but the last, and of all */
 static struct tamis__system real;
 
 /* ---- the log and the runs ---- */
@@ -66,38 +67,51 @@ static void write_log(const char *suffix, const test_bytes *bytes) {
     file_write(name, bytes->data, bytes->size);
 }
 
+static void remove_log(int number) {
+    char name[300 + 8];
+    snprintf(name, sizeof name, "%s.%d", log_name, number);
+    unlink(name);
+}
+
+static void rename_log(const char *from, const char *to) {
+    char source[300 + 8], target[300 + 8];
+    snprintf(source, sizeof source, "%s%s", log_name, from);
+    snprintf(target, sizeof target, "%s%s", log_name, to);
+    assert_int_equal(rename(source, target), 0);
+}
+
 /* Reads a part of the first file, and rotates it twice. */
 static void prepare(void) {
     commits_run run;
-    char first[300 + 8];
-    snprintf(first, sizeof first, "%s.2", log_name);
     commits_forget();
     for (int i = 0; i < OUTPUTS; i++)
         unlink(names[i]);
+    for (int i = 1; i <= FILES; i++)
+        remove_log(i);
     write_log("", &contents[0]);
     follow(&run, NULL, READ_BEFORE + 1);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
-    assert_int_equal(rename(log_name, first), 0);
+    rename_log("", ".2");
     write_log(".1", &contents[1]);
     write_log("", &contents[2]);
 }
 
-static bool is_right(void) {
+static bool is_right(bool with_last) {
     bool right = true;
     for (int i = 0; i < OUTPUTS; i++) {
         test_bytes got = {0};
         file_read(names[i], &got);
-        right = bytes_check(i ? "duplicates" : "output", &got, &expected[i]) && right;
+        right = bytes_check(i ? "duplicates" : "output", &got, &expected[with_last][i]) && right;
         bytes_clear(&got);
     }
     return right;
 }
 
 /* Repeats the run undisturbed. */
-static void finish(const char *after) {
+static void finish(const char *after, bool with_last) {
     commits_run run;
     follow(&run, NULL, 0);
-    if (!commits_came_to(&run, TAMIS_E_INTERRUPTED, "") || !is_right())
+    if (!commits_came_to(&run, TAMIS_E_INTERRUPTED, "") || !is_right(with_last))
         fail_msg("after %s", after);
 }
 
@@ -106,8 +120,8 @@ static void finish(const char *after) {
 static void rotated_files_come_in_order(void **state) {
     (void)state;
     prepare();
-    finish("nothing");
-    finish("all was read");
+    finish("nothing", false);
+    finish("all was read", false);
 }
 
 static bool fault_at(fault_call call, int error_number, uint64_t n) {
@@ -127,7 +141,7 @@ static bool fault_at(fault_call call, int error_number, uint64_t n) {
         fail_msg("%s: %d \"%s\"", after, run.status, run.err.text);
     if (fault_open_descriptors() != open_before)
         fail_msg("%s: descriptors are left", after);
-    finish(after);
+    finish(after, false);
     return fired;
 }
 
@@ -161,42 +175,99 @@ static void every_allocation_fails(void **state) {
             fail_msg("%s: %zu blocks are left", after, memory.live_blocks);
         if (fault_open_descriptors() != descriptors)
             fail_msg("%s: descriptors are left open", after);
-        finish(after);
+        finish(after, false);
+    }
+}
+
+/* ---- the log is rotated at a call ---- */
+
+static uint64_t calls, rotate_at; /* of stat and open; 0: never */
+
+/* Rotates twice. */
+static void rotate_if_due(void) {
+    const test_bytes empty = {0};
+    if (++calls != rotate_at)
+        return;
+    rename_log(".2", ".4");
+    rename_log(".1", ".3");
+    rename_log("", ".2");
+    write_log(".1", &contents[FILES - 1]);
+    write_log("", &empty);
+}
+
+static int rotate_before_stat(const char *path, struct stat *st) {
+    rotate_if_due();
+    return real.stat(path, st);
+}
+
+static int rotate_before_open(const char *path, int flags, mode_t mode) {
+    rotate_if_due();
+    return real.open(path, flags, mode);
+}
+
+static void the_log_is_rotated_at_every_call(void **state) {
+    const uint64_t step = test_is_torture() ? 1 : test_scale(1, 7, 7);
+    bool fired = true;
+    (void)state;
+    for (rotate_at = 1; fired; rotate_at += step) {
+        commits_run run;
+        char after[100];
+        prepare();
+        calls = 0;
+        tamis__sys.stat = rotate_before_stat;
+        tamis__sys.open = rotate_before_open;
+        follow(&run, NULL, 0);
+        tamis__sys.stat = real.stat;
+        tamis__sys.open = real.open;
+        snprintf(after, sizeof after, "rotation at call %" PRIu64, rotate_at);
+        if (!commits_came_to(&run, TAMIS_E_INTERRUPTED, ""))
+            fail_msg("%s", after);
+        fired = calls >= rotate_at;
+        finish(after, fired);
     }
 }
 
 /* ---- set-up and tear-down ---- */
 
+/* Makes the outputs of one run over all records, which has no state afterwards. */
+static bool expect(test_bytes made[OUTPUTS], const test_bytes *records) {
+    commits_run run;
+    commits_forget();
+    write_log("", records);
+    use_names(&run);
+    commits_go(&run);
+    for (int i = 0; i < OUTPUTS; i++) {
+        file_read(names[i], &made[i]);
+        unlink(names[i]);
+    }
+    return commits_started(&run, TAMIS_STREAM_NEW);
+}
+
 static int set_up(void **state) {
     static const char *const called[OUTPUTS] = {"output", "duplicates"};
-    test_bytes all = {0};
-    commits_run run;
+    test_bytes records = {0};
+    bool made = true;
     (void)state;
     scratch_make();
     snprintf(log_name, sizeof log_name, "%s", scratch("log"));
     for (int i = 0; i < OUTPUTS; i++)
         snprintf(names[i], sizeof names[i], "%s", scratch(called[i]));
+    real = tamis__sys;
+    tamis__sys.sync = fault_no_sync;
+    tamis__sys.thread = fault_no_thread;
+    tamis__sys.poll = stop_at_wait;
     for (int i = 0; i < FILES; i++) {
         if (i > 0) /* it begins as the first one, which must not make it the same file */
             bytes_add(&contents[i], contents[0].data, 200);
         if (i > 0)
             bytes_add(&contents[i], "\n", 1);
         commits_records(&contents[i], RECORDS, KEYS, (uint64_t)i + 1);
-        bytes_add(&all, contents[i].data, contents[i].size);
+        bytes_add(&records, contents[i].data, contents[i].size);
+        if (i >= FILES - 2)
+            made = expect(expected[i + 2 - FILES], &records) && made;
     }
-    real = tamis__sys;
-    tamis__sys.sync = fault_no_sync;
-    tamis__sys.thread = fault_no_thread;
-    tamis__sys.poll = stop_at_wait;
-    write_log("", &all);
-    bytes_clear(&all);
-    use_names(&run);
-    commits_go(&run);
-    if (!commits_started(&run, TAMIS_STREAM_NEW))
-        return -1;
-    for (int i = 0; i < OUTPUTS; i++)
-        file_read(names[i], &expected[i]);
-    return 0;
+    bytes_clear(&records);
+    return made ? 0 : -1;
 }
 
 static int tear_down(void **state) {
@@ -204,16 +275,16 @@ static int tear_down(void **state) {
     tamis__sys = real;
     for (int i = 0; i < FILES; i++)
         bytes_clear(&contents[i]);
-    for (int i = 0; i < OUTPUTS; i++)
-        bytes_clear(&expected[i]);
+    for (int i = 0; i < 2 * OUTPUTS; i++)
+        bytes_clear(&expected[i / OUTPUTS][i % OUTPUTS]);
     commits_forget();
     scratch_remove();
     return 0;
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rotated_files_come_in_order),
-                                       cmocka_unit_test(every_call_fails),
-                                       cmocka_unit_test(every_allocation_fails)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rotated_files_come_in_order), cmocka_unit_test(every_call_fails),
+        cmocka_unit_test(every_allocation_fails), cmocka_unit_test(the_log_is_rotated_at_every_call)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

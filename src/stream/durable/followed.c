@@ -11,10 +11,6 @@
 #include "store/file/target.h"
 #include "stream/durable/history_int.h"
 
-/* A file that is renamed while its directory is listed may be missed. A rotation that renames hundreds of files takes
- * longer than some listings. */
-enum { SEARCHES = 50 };
-
 /* Splits the path into a directory and the name behind it, which is returned. */
 static const char *split_path(const char *path, char directory[PATH_MAX]) {
     const char *slash = strrchr(path, '/');
@@ -89,31 +85,33 @@ static void set_file(tamis__followed *f, const char *path, const struct stat *st
     f->inode = st->st_ino;
 }
 
-/* Goes from the file `last`, which was read to its end, to the next one that was rotated away, if *found. */
+/* Goes from the file `last`, which was read to its end, to the next one that was rotated away, if *found. *is_late: ask
+ * again. */
 static tamis_status set_rotated(tamis__followed *f, const struct stat *last, const struct stat *current,
-                                bool *found, tamis_error *err) {
+                                bool *found, bool *is_late, tamis_error *err) {
     tamis__rotation_step next;
-    struct stat st;
     *found = false;
     const tamis_status status = tamis__rotation_next(f->name, last, current, &next, err);
-    if (status != TAMIS_OK)
+    *is_late = status == TAMIS_OK && next.is_late;
+    if (status != TAMIS_OK || *is_late)
         return status;
     if (next.compressed[0] != '\0')
         tamis__rotation_describe(f->remark, &next);
     if (next.path[0] == '\0')
         return TAMIS_OK;
-    if (tamis__sys.stat(next.path, &st) != 0)
-        return tamis__fail_file(err, next.path, errno);
-    set_file(f, next.path, &st);
+    set_file(f, next.path, &next.st);
     *found = true;
     return TAMIS_OK;
 }
 
+/* *is_late: names have changed meanwhile; find again. */
 static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input *known, bool ended,
-                              tamis_error *err) {
+                              bool *is_late, tamis_error *err) {
     struct stat current, last;
     tamis__present_input present;
     bool found;
+    *is_late = false;
+    const bool has_left = f->left.open && tamis__sys.fstat(f->left.fd, &last) == 0;
     const bool is_named = tamis__sys.stat(f->name, &current) == 0;
     if (!is_named && errno != ENOENT)
         return tamis__fail_file(err, f->name, errno);
@@ -124,19 +122,17 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
     f->known = true;
     /* The file under the name may begin with the same bytes. */
     tamis_status status = tamis__input_find_inode(known, &present, err);
-    for (int i = 1; i < SEARCHES && status == TAMIS_OK && !present.found; i++)
+    if (status == TAMIS_OK && !present.found) /* it may have been renamed meanwhile */
         status = tamis__input_find_inode(known, &present, err);
     if (status != TAMIS_OK)
         return status;
     /* A new file may begin as the one that was left, whose name does not matter. */
-    const bool is_left = f->left.open && tamis__sys.fstat(f->left.fd, &last) == 0 &&
-                         (uint64_t)last.st_ino == known->fingerprint.inode &&
+    const bool is_left = has_left && (uint64_t)last.st_ino == known->fingerprint.inode &&
                          (uint64_t)last.st_dev == known->fingerprint.device;
     if (!present.found && !is_left)
         tamis__input_find(known, &present);
     if (present.found) {
-        if (tamis__sys.stat(present.name, &last) != 0)
-            return tamis__fail_file(err, present.name, errno);
+        last = present.st;
         const bool has_name = is_named && last.st_dev == current.st_dev && last.st_ino == current.st_ino;
         const bool has_grown = present.size > known->position.offset;
         const bool is_cut = ended && !has_name && has_grown && known->position.unterminated;
@@ -150,13 +146,13 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
             set_file(f, present.name, &last);
         if (is_unread || has_name)
             return TAMIS_OK;
-    } else if (!f->left.open || tamis__sys.fstat(f->left.fd, &last) != 0) {
+    } else if (!has_left) {
         if (!ended && !f->started && known->position.offset == 0)
-            snprintf(f->remark, sizeof f->remark,
-                     "%.200s: the file that was read last is gone, and nothing of it was committed; its "
-                     "records may "
-                     "be missing in the output, unless another run reads it",
-                     tamis__show(f->name).text);
+            snprintf(
+                f->remark, sizeof f->remark,
+                "%.200s: the file that was read last is gone, and nothing of it was committed; its records "
+                "may be missing in the output, unless another run reads it",
+                tamis__show(f->name).text);
         if (ended)
             snprintf(f->remark, sizeof f->remark,
                      "%.200s: the file that was read last is gone; if there were others before the present "
@@ -164,7 +160,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
                      tamis__show(f->name).text);
         return TAMIS_OK;
     }
-    status = set_rotated(f, &last, is_named ? &current : NULL, &found, err);
+    status = set_rotated(f, &last, is_named ? &current : NULL, &found, is_late, err);
     const bool may_grow = !is_named || (S_ISREG(current.st_mode) && current.st_size == 0);
     f->is_new = found || !may_grow || !present.found;
     if (status == TAMIS_OK && !f->is_new)
@@ -172,21 +168,29 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
     return status;
 }
 
+/* Nothing was found yet: any file under the name. */
+static void reset(tamis__followed *f) {
+    snprintf(f->path, sizeof f->path, "%s", f->name);
+    f->inode = 0;
+    f->is_other = f->is_new = f->known = false;
+    f->remark[0] = '\0';
+}
+
 tamis_status tamis__followed_find(tamis__followed *f, const tamis_state *state, const tamis_allocator *memory,
                                   tamis_error *err) {
     tamis__checkpoint checkpoint = {.inputs = NULL};
     const tamis__checkpoint_input *known;
     bool ended = false;
-    snprintf(f->path, sizeof f->path, "%s", f->name);
-    f->inode = 0;
-    f->is_other = f->is_new = f->known = f->truncated = false;
-    f->remark[0] = '\0';
+    reset(f);
+    f->truncated = false;
     if (tamis__descriptor_named(f->name, STDIN_FILENO) >= 0)
         return TAMIS_OK;
     tamis_status status = find_known(f, state, memory, &checkpoint, &known, &ended, err);
-    f->closed = checkpoint.closed;
-    if (status == TAMIS_OK)
-        status = find_next(f, known, ended, err);
+    f->closed = known && checkpoint.closed;
+    for (bool is_late = true; status == TAMIS_OK && is_late;) {
+        reset(f);
+        status = find_next(f, known, ended, &is_late, err);
+    }
     tamis__checkpoint_release(&checkpoint);
     return status;
 }

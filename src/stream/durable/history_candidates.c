@@ -264,7 +264,7 @@ bool tamis__candidates_has_inode(const tamis__search *s, size_t i, const tamis__
 }
 
 static tamis_status compare_file(const tamis__checkpoint_input *known, const char *path, bool named,
-                                 uint64_t *size, bool *same, tamis_error *err) {
+                                 uint64_t *size, struct stat *st, bool *same, tamis_error *err) {
     tamis__file_match match = TAMIS__FILE_OTHER;
     bool borrowed;
     off_t base;
@@ -273,7 +273,9 @@ static tamis_status compare_file(const tamis__checkpoint_input *known, const cha
     tamis_status status = tamis__input_open_regular(path, &fd, &borrowed, &base, size, err);
     if (status != TAMIS_OK || fd < 0)
         return status;
-    status = tamis__file_fingerprint_compare(&known->fingerprint, fd, base, named, path, &match, err);
+    status = tamis__sys.fstat(fd, st) == 0
+                 ? tamis__file_fingerprint_compare(&known->fingerprint, fd, base, named, path, &match, err)
+                 : tamis__fail_file(err, path, errno);
     if (!borrowed)
         tamis__sys.close(fd);
     *same = match == TAMIS__FILE_SAME;
@@ -282,8 +284,9 @@ static tamis_status compare_file(const tamis__checkpoint_input *known, const cha
 
 bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path, bool named,
                           uint64_t *size) {
+    struct stat st;
     bool same;
-    return compare_file(known, path, named, size, &same, NULL) == TAMIS_OK && same;
+    return compare_file(known, path, named, size, &st, &same, NULL) == TAMIS_OK && same;
 }
 
 /* A search of the directory of an input for the file that had its name. */
@@ -311,7 +314,8 @@ static bool is_rotated(void *context, const char *name) {
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_ino != r->known->fingerprint.inode ||
         (uint64_t)st.st_dev != r->known->fingerprint.device)
         return true;
-    r->status = compare_file(r->known, present->name, false, &present->size, &present->found, r->err);
+    r->status =
+        compare_file(r->known, present->name, false, &present->size, &present->st, &present->found, r->err);
     return r->status == TAMIS_OK && !present->found;
 }
 
@@ -337,8 +341,11 @@ tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis
 }
 
 void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present) {
+    struct stat st;
     uint64_t size = 0;
-    const bool named = tamis__input_is_file(known, known->name, true, &size);
+    bool named;
+    if (compare_file(known, known->name, true, &size, &st, &named, NULL) != TAMIS_OK)
+        named = false;
     const bool known_head = known->fingerprint.length >= TAMIS__FILE_FINGERPRINT_BYTES;
     present->found = named && (!tamis__input_is_unread(known) || known_head || has_known_inode(known));
     if (!present->found && tamis__input_find_inode(known, present, NULL) == TAMIS_OK && present->found &&
@@ -348,6 +355,8 @@ void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_inpu
     /* An unread file that was copied or restored is known by its head. */
     present->found = named && (present->found || known->fingerprint.length > 0);
     present->size = size;
+    if (named)
+        present->st = st;
 }
 
 /* The message about a file that had the name of one of the run's inputs, and is not among them. */

@@ -72,6 +72,7 @@ tamis_status tamis__candidates_find(tamis__search *search, const tamis__checkpoi
 typedef struct tamis__present_input {
     bool found;
     uint64_t size;       /* size of the file, if found */
+    struct stat st;      /* of the file, if found; it may be renamed again */
     char name[PATH_MAX]; /* its present name; the old name if it is not found */
 } tamis__present_input;
 

@@ -192,20 +192,30 @@ static void report_compressed(const tamis__reader *reader) {
     reader->setup.remark(reader->setup.context, message);
 }
 
-/* Opens the file under the name; if the followed file was renamed, a file that had the name in between. */
+/* Opens the file under the name; if the followed file was renamed, a file that had the name in between. That file may be
+ * renamed before it is opened: then it is searched again. */
 static tamis_status open_present_file(tamis__reader *reader, const char *path, bool renamed, struct stat *st,
                                       tamis_error *err) {
-    reader->rotation.path[0] = '\0';
-    tamis_status status = tamis__input_open(path, reader->loop, &reader->fd, st, err);
-    if (status != TAMIS_OK || !renamed)
-        return status;
-    status = tamis__rotation_next(path, &reader->last, st, &reader->rotation, err);
-    if (status == TAMIS_OK)
+    tamis__rotation_step *next = &reader->rotation;
+    tamis_status status;
+    bool is_other;
+    do {
+        *next = (tamis__rotation_step){.path = ""};
+        status = tamis__input_open(path, reader->loop, &reader->fd, st, err);
+        if (status == TAMIS_OK && renamed)
+            status = tamis__rotation_next(path, &reader->last, st, next, err);
+        is_other = status == TAMIS_OK && next->is_late;
+        if (status == TAMIS_OK && !is_other && next->path[0] != '\0') {
+            close_input(reader);
+            status = tamis__input_open(next->path, reader->loop, &reader->fd, st, err);
+            is_other = status == TAMIS_OK && (st->st_ino != next->st.st_ino || st->st_dev != next->st.st_dev);
+        }
+        if (is_other)
+            close_input(reader);
+    } while (is_other);
+    if (status == TAMIS_OK && renamed)
         report_compressed(reader);
-    if (status != TAMIS_OK || reader->rotation.path[0] == '\0')
-        return status;
-    close_input(reader);
-    return tamis__input_open(reader->rotation.path, reader->loop, &reader->fd, st, err);
+    return status;
 }
 
 /* The same. During a rotation a file may be renamed just before it is opened, the name may have no file, and a

@@ -15,9 +15,10 @@
  *
  * Invariants:
  * 1. Each step goes to a later file in that order, so no file is read for ever.
- * 2. The caller opens the file under the name before it asks. A rotation in between makes that file a rotated
- *    one, but the caller has it open. A rotation before that is found in the directory.
- * 3. A file that is renamed while its directory is listed may be missed. So the same answer must come twice.
+ * 2. The caller examines the file under the name before it asks. It is not searched. So if another file has the
+ *    name at the end, the answer may lack it, and the caller asks again.
+ * 3. A file that is renamed while its directory is listed may be missed. So the same file must be found twice, and
+ *    the last one must keep its name meanwhile, because names order files of one time.
  * 4. Compressed copies are never next. A rotated file that was read has them, and one may be incomplete. But
  *    compressors keep the time of the file. So one that is behind the last file in that order is reported, unless
  *    the file itself is still there.
@@ -35,7 +36,7 @@
 
 /* Position of a file in the order of rotation. */
 typedef struct rotated_file {
-    struct timespec written;
+    struct stat st;
     char name[NAME_MAX + 1];
 } rotated_file;
 
@@ -47,6 +48,7 @@ typedef struct search {
     rotated_file after, next;      /* `last`, and the first file behind it */
     char compressed[NAME_MAX + 1]; /* name of a compressed file behind `last` */
     bool fixing;                   /* first pass: only find the present name of `last` */
+    bool is_named;                 /* second pass: `last` still has that name */
     bool found, has_compressed;
     tamis_status status; /* error that ended the search: the file may be the next one */
     tamis_error *err;
@@ -70,10 +72,11 @@ static long long rank_of(const char *name) {
 }
 
 static int compare_times(const rotated_file *a, const rotated_file *b) {
-    if (a->written.tv_sec != b->written.tv_sec)
-        return a->written.tv_sec < b->written.tv_sec ? -1 : 1;
-    if (a->written.tv_nsec != b->written.tv_nsec)
-        return a->written.tv_nsec < b->written.tv_nsec ? -1 : 1;
+    const struct timespec *of_a = &a->st.st_mtim, *of_b = &b->st.st_mtim;
+    if (of_a->tv_sec != of_b->tv_sec)
+        return of_a->tv_sec < of_b->tv_sec ? -1 : 1;
+    if (of_a->tv_nsec != of_b->tv_nsec)
+        return of_a->tv_nsec < of_b->tv_nsec ? -1 : 1;
     return 0;
 }
 
@@ -120,13 +123,15 @@ static bool visit_name(void *context, const char *name) {
     if (!S_ISREG(st.st_mode))
         return true;
     const bool compressed = is_compressed_name(name);
-    file.written = st.st_mtim;
+    file.st = st;
     snprintf(file.name, sizeof file.name, "%s", name);
     if (compressed) /* it has the place of the file that it was made of */
         *strrchr(file.name, '.') = '\0';
     if (is_same(&st, s->last)) {
         if (s->fixing)
             s->after = file;
+        else
+            s->is_named = strcmp(file.name, s->after.name) == 0;
         return true;
     }
     if (s->fixing || (s->current && is_same(&st, s->current)) || compare(&file, &s->after) <= 0)
@@ -151,8 +156,9 @@ static tamis_status list_files(search *s, const char *directory, tamis_error *er
     return s->status;
 }
 
+/* *is_named: `last` had one name, or none, all the time. */
 static tamis_status search_once(const char *name, const struct stat *last, const struct stat *current,
-                                tamis__rotation_step *rotation, tamis_error *err) {
+                                tamis__rotation_step *rotation, bool *is_named, tamis_error *err) {
     const char *slash = strrchr(name, '/');
     char directory[PATH_MAX] = ".";
     search s = {.base = slash ? slash + 1 : name,
@@ -160,7 +166,7 @@ static tamis_status search_once(const char *name, const struct stat *last, const
                 .path = name,
                 .last = last,
                 .current = current,
-                .after = {.written = last->st_mtim},
+                .after = {.st = *last},
                 .fixing = true,
                 .status = TAMIS_OK,
                 .err = err};
@@ -168,13 +174,16 @@ static tamis_status search_once(const char *name, const struct stat *last, const
         snprintf(directory, sizeof directory, "%.*s", s.directory_size, name);
     /* A name that sorts behind all others of its time: without a present name, only later files count. */
     memset(s.after.name, 0x7f, sizeof s.after.name - 1);
-    rotation->path[0] = rotation->compressed[0] = '\0';
+    *rotation = (tamis__rotation_step){.path = ""};
     tamis_status status = list_files(&s, directory, err);
     s.fixing = false;
+    s.is_named = s.after.name[0] == 0x7f; /* it must not be found now */
     if (status == TAMIS_OK)
         status = list_files(&s, directory, err);
     if (status != TAMIS_OK)
         return status;
+    *is_named = s.is_named;
+    rotation->st = s.next.st;
     if (s.found)
         snprintf(rotation->path, PATH_MAX, "%.*s%s", s.directory_size, name, s.next.name);
     if (s.has_compressed)
@@ -182,16 +191,24 @@ static tamis_status search_once(const char *name, const struct stat *last, const
     return TAMIS_OK;
 }
 
+/* True if the name has that file; NULL: none. */
+static bool has_name(const char *name, const struct stat *file) {
+    struct stat st;
+    if (tamis__sys.stat(name, &st) != 0)
+        return !file && errno == ENOENT;
+    return file && is_same(&st, file);
+}
+
 tamis_status tamis__rotation_next(const char *name, const struct stat *last, const struct stat *current,
                                   tamis__rotation_step *rotation, tamis_error *err) {
-    char before[PATH_MAX];
-    tamis_status status = search_once(name, last, current, rotation, err);
-    bool is_stable = false;
+    bool is_named, is_stable = false;
+    tamis_status status = search_once(name, last, current, rotation, &is_named, err);
     while (status == TAMIS_OK && !is_stable) {
-        snprintf(before, sizeof before, "%s", rotation->path);
-        status = search_once(name, last, current, rotation, err);
-        is_stable = strcmp(before, rotation->path) == 0;
+        const struct stat before = rotation->st;
+        status = search_once(name, last, current, rotation, &is_named, err);
+        is_stable = is_named && is_same(&before, &rotation->st);
     }
+    rotation->is_late = !has_name(name, current);
     return status;
 }
 

@@ -10,6 +10,8 @@
 
 typedef struct tamis__rotation_step {
     char path[PATH_MAX]; /* the next file; "": the one under the name */
+    struct stat st;      /* of the next file when it had that name; it may be renamed again */
+    bool is_late;        /* the name has another file than `current` now: files may be missing. Ask again */
     /* a compressed file that was written to after the last one; "": there is none. It may be a file that was
      * compressed before it was read. */
     char compressed[PATH_MAX];
