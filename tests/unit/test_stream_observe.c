@@ -161,24 +161,12 @@ static void after_the_last_key(void **state) {
     close(ends[0]);
 }
 
-static int set_up(void **state) {
-    (void)state;
-    scratch_make();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    scratch_remove();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(never_during_a_query, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(once_a_second, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(never_without_progress, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(after_the_last_key, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(never_during_a_query, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(once_a_second, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(never_without_progress, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(after_the_last_key, scratch_set_up, scratch_tear_down),
     };
     test_run_with_threads(tests);
 }

@@ -306,9 +306,9 @@ typedef struct tamis_stream_options {
      * shorter, or a file was compressed before it was read */
     void (*remark)(void *context, const char *message);
     void *remark_context;
-    /* NULL, or called with progress_context about every second, if `progress` is set and keys were answered since the
-     * last call. No function of the service runs at that time, so it may look at what they change. Any thread
-     * of the run calls it. */
+    /* NULL, or called with progress_context about every second, if `progress` is set and keys were answered
+     * since the last call. No function of the service runs at that time, so it may look at what they change.
+     * Any thread of the run calls it. */
     void (*observe)(void *context);
 } tamis_stream_options;
 
@@ -415,9 +415,11 @@ typedef struct tamis_stream_options {
  * - A stop (stop_fd) commits first.
  * - follow: each file that has the name of the only input is a run of its own. Files are recognised by inode and
  *   content. So the next start finds the file that was being read, also under another name in its directory,
- *   and the files that came after it. A file that is made shorter is reported (remark) and read again from its start; if
- *   that happened before this call, TAMIS_E_CHANGED. A file that is gone before it was read to its end is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics are those
- *   of all files that this call reads, and of the earlier runs of the first one.
+ *   and the files that came after it. A file that is made shorter is reported (remark) and read again from its
+ *   start; if that happened before this call, TAMIS_E_CHANGED. A file that is gone before it was read to its end
+ *   is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics are those of all files that this call
+ *   reads, and of the earlier runs of the first one. An output whose name log rotation might give to the file is
+ *   TAMIS_E_INVALID.
  * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
  *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
  *   during the run. The last commit remains valid.
@@ -486,7 +488,7 @@ TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stre
  * the state (tamis_state_note_at) those of earlier runs. */
 typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 
-/* What became of a run. */
+/* Whether a run has ended, and if not, whether it can go on. */
 typedef enum tamis_stream_run_status {
     TAMIS_STREAM_RUN_ENDED, /* it read all its inputs to their end */
     TAMIS_STREAM_RUN_OPEN,  /* unfinished; the same command goes on */
@@ -494,16 +496,17 @@ typedef enum tamis_stream_run_status {
     TAMIS_STREAM_RUN_REPEATED /* unfinished; a later run has the same inputs and outputs, and counts instead */
 } tamis_stream_run_status;
 
-/* Reads the checkpoint of run `number` of a state. Runs are numbered from 0, the oldest first; the last one is that of the
- * last commit. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_NOT_FOUND: there is no
- * such run. TAMIS_E_FORMAT: another program made that checkpoint. TAMIS_E_NOMEM. O(runs). */
+/* Reads the checkpoint of run `number` of a state. Runs are numbered from 0, the oldest first; the last one
+ * is that of the last commit. The caller owns *checkpoint until tamis_stream_checkpoint_free.
+ * TAMIS_E_NOT_FOUND: there is no such run. TAMIS_E_FORMAT: another program made that checkpoint.
+ * TAMIS_E_NOMEM. O(runs). */
 TAMIS_API tamis_status tamis_stream_run_at(tamis_stream_checkpoint **checkpoint,
                                            tamis_stream_run_status *run_status, const tamis_state *state,
                                            size_t number, tamis_error *err);
 /*
- * Gives up the rest of run `number` if it is open; else does nothing. Its keys stay, and its outputs stay as they
- * are. It is in the way of no other run then; but given again, it reads the rest. Durable when it returns: after a
- * crash the run is open or closed. Changes the numbers of later runs.
+ * Gives up the rest of run `number` if it is open; else does nothing. Its keys stay, and its outputs stay as
+ * they are. It is in the way of no other run then; but given again, it reads the rest. Durable when it
+ * returns: after a crash the run is open or closed. Changes the numbers of later runs.
  *
  * Errors of tamis_stream_run_at and tamis_state_commit. No run may use the state meanwhile.
  */
@@ -529,9 +532,9 @@ TAMIS_API const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoin
  * read. Always true for an input that was not a regular file. */
 TAMIS_API bool tamis_stream_checkpoint_is_input(const tamis_stream_checkpoint *checkpoint, size_t i,
                                                 const char *path);
-/* Returns the name of source `i` of records with positions, with a zero byte behind it; data NULL: there are no more.
- * Only the last run of a state has sources, those of all runs. *position (may be NULL) receives the last committed
- * position. */
+/* Returns the name of source `i` of records with positions, with a zero byte behind it; data NULL: there are
+ * no more. Only the last run of a state has sources, those of all runs. *position (may be NULL) receives the
+ * last committed position. */
 TAMIS_API tamis_key tamis_stream_checkpoint_source(const tamis_stream_checkpoint *checkpoint, size_t i,
                                                    uint64_t *position);
 /* Returns the absolute name of `output` (0) or `duplicates` (1); NULL: it was not a regular file. *written

@@ -389,7 +389,7 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
-/* What to do, in the order of action_names. */
+/* The actions of the command, in the order of action_names. */
 typedef enum action { SHOW, VERIFY, EXPORT, COMPACT, FORGET, ACTIONS } action;
 
 static const char *const action_names[] = {"show", "verify", "export", "compact", "forget", NULL};

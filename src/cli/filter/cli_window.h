@@ -6,7 +6,7 @@
 
 #include "cli/core/cli_json.h"
 
-/* What tamis info and tamis state show of a filter of kind window. */
+/* Output of tamis info and tamis state about a filter of kind window. */
 
 enum { CLI_WINDOW_TEXT = 200 };
 

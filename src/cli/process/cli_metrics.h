@@ -25,8 +25,8 @@ void cli_metrics_set_filter(cli_metrics *metrics, const tamis_filter *filter);
 /* Copies the figures of the filter. Any thread may call it, while nothing changes the filter. */
 void cli_metrics_observe(cli_metrics *metrics);
 
-/* Copies the statistics, and writes the file if that is due. A write that fails is reported and tried again; the run
- * goes on. */
+/* Copies the statistics, and writes the file if that is due. A write that fails is reported and tried again;
+ * the run goes on. */
 void cli_metrics_update(cli_metrics *metrics, const tamis_stream_stats *now);
 
 /* Writes the file for the last time, or closes the address. `metrics` may be NULL. */

@@ -34,8 +34,8 @@ static tamis_status compare_directories(const char *known, const char *directory
     return TAMIS_OK;
 }
 
-/* *found: the checkpoint's last input that had the name, or has one that log rotation made of it; NULL: none. *ended: it
- * was read to its end. */
+/* *found: the checkpoint's last input that had the name, or has one that log rotation made of it; NULL: none.
+ * *ended: it was read to its end. */
 static tamis_status input_of_name(const tamis__checkpoint *checkpoint, const char *name,
                                   const tamis__checkpoint_input **found, bool *ended, tamis_error *err) {
     char directory[PATH_MAX], known[PATH_MAX];
@@ -55,6 +55,20 @@ static tamis_status input_of_name(const tamis__checkpoint *checkpoint, const cha
         *found = in;
     }
     return status;
+}
+
+tamis_status tamis__followed_check_output(const char *name, const char *output, tamis_error *err) {
+    char directory[PATH_MAX], output_directory[PATH_MAX];
+    const char *base = split_path(name, directory), *output_base = split_path(output, output_directory);
+    bool same = false;
+    tamis_status status = TAMIS_OK;
+    if (tamis__rotation_continues(output_base, base))
+        status = compare_directories(output_directory, directory, &same, err);
+    if (!same)
+        return status;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "%s: would be taken for a rotated file of %s; choose a name that does not continue it",
+                       tamis__show(output).text, tamis__show(name).text);
 }
 
 /* Decodes the newest checkpoint with a file that had the name. *known is its input; NULL: no checkpoint has one.
@@ -85,8 +99,8 @@ static void set_file(tamis__followed *f, const char *path, const struct stat *st
     f->inode = st->st_ino;
 }
 
-/* Goes from the file `last`, which was read to its end, to the next one that was rotated away, if *found. *is_late: ask
- * again. */
+/* Goes from the file `last`, which was read to its end, to the next one that was rotated away, if *found.
+ * *is_late: ask again. */
 static tamis_status set_rotated(tamis__followed *f, const struct stat *last, const struct stat *current,
                                 bool *found, bool *is_late, tamis_error *err) {
     tamis__rotation_step next;

@@ -47,6 +47,9 @@ typedef struct tamis__followed {
 tamis_status tamis__followed_find(tamis__followed *followed, const tamis_state *state,
                                   const tamis_allocator *memory, tamis_error *err);
 
+/* Fails with TAMIS_E_INVALID if log rotation might give the followed file the name `output`. */
+tamis_status tamis__followed_check_output(const char *name, const char *output, tamis_error *err);
+
 /* True if that is the expected file. Otherwise sets is_other. */
 bool tamis__followed_check(tamis__followed *followed, dev_t device, ino_t inode);
 

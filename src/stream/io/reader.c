@@ -192,8 +192,8 @@ static void report_compressed(const tamis__reader *reader) {
     reader->setup.remark(reader->setup.context, message);
 }
 
-/* Opens the file under the name; if the followed file was renamed, a file that had the name in between. That file may be
- * renamed before it is opened: then it is searched again. */
+/* Opens the file under the name; if the followed file was renamed, a file that had the name in between. That
+ * file may be renamed before it is opened: then it is searched again. */
 static tamis_status open_present_file(tamis__reader *reader, const char *path, bool renamed, struct stat *st,
                                       tamis_error *err) {
     tamis__rotation_step *next = &reader->rotation;

@@ -107,8 +107,8 @@ static void restart_file(follow *f, const tamis_error *err) {
     f->result.was_read = false;
 }
 
-/* True if names have changed since the next file was looked for, or if a new file may not have its owner and mode
- * yet. */
+/* True if names have changed since the next file was looked for, or if a new file may not have its owner and
+ * mode yet. */
 static bool was_renamed(const follow *f, tamis_status status, const tamis_error *err) {
     return f->followed.is_other || (f->followed.known && status == TAMIS_E_IO &&
                                     (err->sys_errno == ENOENT || err->sys_errno == EACCES));
@@ -179,6 +179,12 @@ tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_
                            "stream: a run that commits follows one input, and %zu are given; give the others "
                            "to a run before it",
                            options->input_count);
+    const char *const outputs[] = {options->output, options->duplicates};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs && status == TAMIS_OK; i++)
+        if (outputs[i] && options->input_count > 0)
+            status = tamis__followed_check_output(options->inputs[0], outputs[i], err);
+    if (status != TAMIS_OK)
+        return status;
     const tamis_state *state = commits.session ? tamis__dedup_state(commits.session) : NULL;
     if (!state) /* the run says what is missing */
         return tamis__run_once(service, options, sizes, NULL, stats, result, err);

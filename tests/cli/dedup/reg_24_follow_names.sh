@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # --follow-input with --state: names of files that are, or are not, those of the followed log.
+. "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 follow() {
     tamis dedup --state seen --follow-input "$@" &
-}
-has() {
-    until grep -qsx "$2" "$1"; do sleep 0.02; done
-}
-stop() {
-    kill -TERM $!
-    { wait $!; } 2> shell
 }
 echo 'other spellings of the name'
 echo a > log
 follow log -o once
 has once a
-stop
+stop -TERM
 echo b >> log
 mv log log.2
 echo c > log.1
 echo d > log
 follow "$PWD/log" -o once -q
 has once d
-stop
+stop -TERM
 echo e >> log
 mv log log.0
 echo f > log
@@ -30,28 +24,28 @@ cd sub || exit 2
 tamis dedup --state ../seen --follow-input ../log -o ../once -q &
 cd ..
 has once f
-stop
+stop -TERM
 paste -s -d ' ' once
 echo 'other files beside the log'
 echo x > log.audit
 echo y > log.lock
 follow log.audit -o audit -q
 has audit x
-stop
+stop -TERM
 echo g >> log
 follow log -o once -q
 has once g
 mv log log.1
 echo h > log
 has once h
-stop
+stop -TERM
 paste -s -d ' ' once
 tamis dedup --state unique --follow-input log -o log.unique &
 has log.unique h
 mv log log.1
 echo i > log
 has log.unique i
-stop
+stop -TERM
 tamis dedup --state seen --follow-input log -o "$PWD/log-20261127"
 tamis dedup --state other --follow-input log -o other --duplicates log.2
 echo 'a new file that begins as the one that was replaced'
@@ -62,7 +56,7 @@ has once a
 printf 'a\nb\n' > new
 mv new log
 has once b
-stop
+stop -TERM
 cat again
 echo 'standard input'
 tamis dedup --state input --follow-input -o input.out < log 2> remarks &
@@ -71,5 +65,5 @@ has input.out b
 until grep -qs shorter remarks; do sleep 0.02; done
 echo d > log
 has input.out d
-stop
+stop -TERM
 cat remarks

@@ -147,17 +147,6 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
                : TAMIS_OK;
 }
 
-/* True if log rotation might give the file `name` the name `path`. */
-static bool continues_name(const char *path, const char *name) {
-    char directory[PATH_MAX], parent[PATH_MAX];
-    const char *base = split_path(name, directory), *rotated = split_path(path, parent);
-    const size_t size = strlen(base);
-
-    return strncmp(rotated, base, size) == 0 && ispunct((unsigned char)rotated[size]) &&
-           (isdigit((unsigned char)rotated[size + 1]) || strncmp(rotated + size + 1, "old", 3) == 0) &&
-           dedup_is_same_target(parent, directory);
-}
-
 /* A run with --follow-input has no end, so it writes only to outputs that are complete without one. With
  * --state, each commit completes them. */
 static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
@@ -168,12 +157,6 @@ static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
         return TAMIS_OK;
     const char *last =
         config->stream.input_count > 0 ? config->stream.inputs[config->stream.input_count - 1] : "-";
-    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
-        if (outputs[i] && !is_standard(outputs[i]) && continues_name(outputs[i], last))
-            return cli_fail(err,
-                            "%.300s: would be taken for a rotated file of %.300s; choose a name that does "
-                            "not continue it",
-                            outputs[i], last);
     if (!is_standard(last) && stat(last, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return cli_fail(
             err, "%.300s: is not a regular file, so it cannot be followed; leave --follow-input out", last);
