@@ -51,19 +51,39 @@ static int system_swap_names(const char *a, const char *b) {
 #endif
 }
 
-static int system_report_changes(const char *directory) {
+static int system_report_changes(int fd, const char *directory) {
 #ifdef __linux__
-    const int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (fd < 0 || inotify_add_watch(fd, directory, IN_MODIFY | IN_CREATE | IN_MOVED_TO) >= 0)
-        return fd;
+    const int reports = fd >= 0 ? fd : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (reports < 0 || inotify_add_watch(reports, directory, IN_MODIFY | IN_CREATE | IN_MOVED_TO) >= 0)
+        return reports;
     const int failure = errno;
-    close(fd);
+    if (fd < 0)
+        close(reports);
     errno = failure;
 #else
+    (void)fd;
     (void)directory;
     errno = ENOSYS;
 #endif
     return -1;
+}
+
+static bool system_clear_reports(int fd) {
+    bool renamed = false;
+#ifdef __linux__
+    _Alignas(struct inotify_event) char reports[4096];
+    ssize_t size;
+    while ((size = read(fd, reports, sizeof reports)) > 0)
+        for (const char *next = reports; next < reports + size;) {
+            struct inotify_event event;
+            memcpy(&event, next, sizeof event);
+            renamed = renamed || (event.mask & ~(uint32_t)IN_MODIFY) != 0;
+            next += sizeof event + event.len;
+        }
+#else
+    (void)fd;
+#endif
+    return renamed;
 }
 
 static int system_list(const char *path, bool (*visit)(void *context, const char *name), void *context) {
@@ -183,6 +203,7 @@ struct tamis__system tamis__sys = {
     .mkdir = mkdir,
     .list = system_list,
     .report_changes = system_report_changes,
+    .clear_reports = system_clear_reports,
     .poll = poll,
     .unread = system_unread,
     .map = system_map,

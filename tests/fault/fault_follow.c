@@ -4,7 +4,8 @@
 /*
  * A run over a state follows a log that was rotated twice while the run was down. Each of its system calls and
  * allocations fails once, or the log is rotated again before a call that examines or opens a file. The run is then
- * started again: its outputs must be, byte for byte, those of one run over all records. (tests/crash/follow.sh kills the command while the log is rotated.)
+ * started again: its outputs must be, byte for byte, those of one run over all records. The same for two logs that
+ * match a pattern. (tests/crash/follow.sh kills the command while logs are rotated.)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,11 +27,12 @@
 #include "support/scratch.h"
 #include "support/tools.h"
 
-enum { FILES = 4, OUTPUTS = 2, RECORDS = 300, KEYS = 500, READ_BEFORE = 2 /* batches */ };
+enum { FILES = 4, SECOND = FILES, OUTPUTS = 2, RECORDS = 300, KEYS = 500, READ_BEFORE = 2 /* batches */ };
 
-static char log_name[300], names[OUTPUTS][300];
+static char log_name[300], second_name[300], pattern[300], names[OUTPUTS][300];
 static const char *input = log_name;
-static test_bytes contents[FILES];
+static bool several;                    /* two logs */
+static test_bytes contents[FILES + 1];  /* of the log, and of the second one */
 static test_bytes expected[2][OUTPUTS]; /* of all files but the last, and of all */
 static struct tamis__system real;
 
@@ -56,6 +58,10 @@ static int stop_at_wait(struct pollfd *fds, nfds_t count, int timeout_ms) {
 static tamis_status follow(commits_run *run, const tamis_allocator *allocator, uint64_t stop_before) {
     use_names(run);
     run->options.follow = true;
+    if (several) {
+        run->options.files = pattern;
+        run->options.input_count = 0;
+    }
     run->allocator = allocator;
     run->stop_before = stop_before;
     return commits_go(run);
@@ -89,6 +95,8 @@ static void prepare(void) {
     for (int i = 1; i <= FILES; i++)
         remove_log(i);
     write_log("", &contents[0]);
+    if (several)
+        file_write(second_name, contents[SECOND].data, contents[SECOND].size);
     follow(&run, NULL, READ_BEFORE + 1);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
     rename_log("", ".2");
@@ -147,7 +155,7 @@ static bool fault_at(fault_call call, int error_number, uint64_t n) {
 
 static void every_call_fails(void **state) {
     static const int errors[] = {EIO, ENOENT, EACCES};
-    const uint64_t step = test_is_torture() ? 1 : test_scale(3, 31, 31);
+    const uint64_t step = test_is_torture() ? 1 : test_scale(3, several ? 61 : 31, several ? 61 : 31);
     (void)state;
     for (fault_call call = 0; call < FAULT_SOCKET; call++)
         for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
@@ -158,7 +166,7 @@ static void every_call_fails(void **state) {
 }
 
 static void every_allocation_fails(void **state) {
-    const uint64_t step = test_is_torture() ? 1 : test_scale(3, 31, 31);
+    const uint64_t step = test_is_torture() ? 1 : test_scale(3, several ? 61 : 31, several ? 61 : 31);
     bool refused = true;
     (void)state;
     for (uint64_t n = 1; refused; n += step) {
@@ -234,7 +242,7 @@ static bool expect(test_bytes made[OUTPUTS], const test_bytes *records) {
     commits_run run;
     commits_forget();
     write_log("", records);
-    use_names(&run);
+    use_names(&run); /* of the log alone */
     commits_go(&run);
     for (int i = 0; i < OUTPUTS; i++) {
         file_read(names[i], &made[i]);
@@ -249,14 +257,19 @@ static int set_up(void **state) {
     bool made = true;
     (void)state;
     scratch_make();
-    snprintf(log_name, sizeof log_name, "%s", scratch("log"));
+    snprintf(log_name, sizeof log_name, "%s", scratch("a.log"));
+    snprintf(second_name, sizeof second_name, "%s", scratch("b.log"));
+    snprintf(pattern, sizeof pattern, "%s", scratch("*.log"));
     for (int i = 0; i < OUTPUTS; i++)
         snprintf(names[i], sizeof names[i], "%s", scratch(called[i]));
     real = tamis__sys;
     tamis__sys.sync = fault_no_sync;
     tamis__sys.thread = fault_no_thread;
     tamis__sys.poll = stop_at_wait;
+    commits_records(&contents[SECOND], RECORDS, KEYS, SECOND + 1);
     for (int i = 0; i < FILES; i++) {
+        if (i == 1 && several) /* it is read when the first file has ended */
+            bytes_add(&records, contents[SECOND].data, contents[SECOND].size);
         if (i > 0) /* it begins as the first one, which must not make it the same file */
             bytes_add(&contents[i], contents[0].data, 200);
         if (i > 0)
@@ -273,7 +286,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     tamis__sys = real;
-    for (int i = 0; i < FILES; i++)
+    for (int i = 0; i <= FILES; i++)
         bytes_clear(&contents[i]);
     for (int i = 0; i < 2 * OUTPUTS; i++)
         bytes_clear(&expected[i / OUTPUTS][i % OUTPUTS]);
@@ -286,5 +299,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rotated_files_come_in_order), cmocka_unit_test(every_call_fails),
         cmocka_unit_test(every_allocation_fails), cmocka_unit_test(the_log_is_rotated_at_every_call)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    int failed = cmocka_run_group_tests_name("one log", tests, set_up, tear_down);
+    several = true;
+    failed += cmocka_run_group_tests_name("two logs", tests, set_up, tear_down);
+    return failed;
 }

@@ -149,8 +149,8 @@ static int faulty_list(const char *path, bool (*visit)(void *context, const char
     return fails(FAULT_LIST) ? -1 : real.list(path, visit, context);
 }
 
-static int faulty_report_changes(const char *directory) {
-    return fails(FAULT_REPORT_CHANGES) ? -1 : real.report_changes(directory);
+static int faulty_report_changes(int fd, const char *directory) {
+    return fails(FAULT_REPORT_CHANGES) ? -1 : real.report_changes(fd, directory);
 }
 
 static int faulty_poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
@@ -251,6 +251,7 @@ void fault_install(void) {
         .mkdir = faulty_mkdir,
         .list = faulty_list,
         .report_changes = faulty_report_changes,
+        .clear_reports = real.clear_reports,
         .poll = faulty_poll,
         .unread = faulty_unread,
         .map = faulty_map,

@@ -439,18 +439,6 @@ static void an_open_file_is_refused(void **state) {
     close(fd);
 }
 
-static void one_input_is_followed(void **state) {
-    const char *const two[] = {in, in};
-    (void)state;
-    file_write(in, "a\n", 2);
-    prepare();
-    run.options.inputs = two;
-    run.options.input_count = 2;
-    run.options.follow = true;
-    commits_go(&run);
-    assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "follows one input"));
-}
-
 /* ---- set-up and tear-down ---- */
 
 static int set_up(void **state) {
@@ -490,7 +478,6 @@ int main(void) {
         CASE(an_output_pipe_whose_reader_goes),
         CASE(the_null_device_is_exact),
         CASE(an_open_file_is_refused),
-        CASE(one_input_is_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -419,7 +419,8 @@ static void a_file_grows(void **state) {
     assert_int_equal(f.status, TAMIS_OK);
 }
 
-static int refuse_reports(const char *directory) {
+static int refuse_reports(int fd, const char *directory) {
+    (void)fd;
     (void)directory;
     errno = ENOSPC;
     return -1;
@@ -434,7 +435,8 @@ static void a_file_grows_without_reports(void **state) {
 }
 
 /* Nothing is reported, as on a network file system. */
-static int report_nothing(const char *directory) {
+static int report_nothing(int fd, const char *directory) {
+    (void)fd;
     (void)directory;
     return socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }

@@ -268,7 +268,7 @@ typedef struct tamis_stream_options {
     void *progress_context;
     /* NULL: the default; all threads of the run call it, several at once */
     const tamis_allocator *allocator;
-    bool follow;  /* the last input has no end, see "Inputs" below */
+    bool follow;  /* inputs that are files have no end, see "Inputs" below */
     bool durable; /* outputs must survive a power loss, see "Outputs" below */
     /* finds keys, borrowed like its allocator; NULL: the key is the record */
     tamis_extractor *extractor;
@@ -310,6 +310,9 @@ typedef struct tamis_stream_options {
      * since the last call. No function of the service runs at that time, so it may look at what they change.
      * Any thread of the run calls it. */
     void (*observe)(void *context);
+    /* NULL, or with `follow` and without `inputs`: the inputs are the files whose names match this pattern, see
+     * "Inputs" below */
+    const char *files;
 } tamis_stream_options;
 
 #define TAMIS_STREAM_OPTIONS_INIT                                                                            \
@@ -326,14 +329,20 @@ typedef struct tamis_stream_options {
  *   TAMIS_E_UNSUPPORTED: the format is not built in; the input is compressed and to be followed; or
  *   decompression needs more memory than is safe with files of strangers (zstd 128 MiB, xz 1 GiB).
  * - FIFO: it is opened when its turn comes, and the run waits for its writer or reader.
- * - follow: if the last input is a regular file, the run reads on as it grows, until it is stopped (stop_fd)
- *   or the service has enough. Another file may take its name (log rotation). That file is read from its
+ * - follow: the run reads on as inputs grow that are regular files, until it is stopped (stop_fd) or the
+ *   service has enough. Another file may take the name of an input (log rotation). That file is read from its
  *   start as soon as it has data and the old file is at its end. If there were several rotations, the files
  *   in between come first: files of the same directory whose names continue that of the input and that were
  *   written to later, except compressed ones. A file that was made shorter is read from its start in the
  *   same way. Such a file needs no header: a first record that is not the header is a record. A record
- *   without a terminator waits for it, unless its file ends there. Inputs that are not regular files end as
- *   usual.
+ *   without a terminator waits for it, unless its file ends there. Other inputs end as usual, and so do compressed
+ *   files if there are several inputs.
+ * - follow, several inputs: each is read to its present end before the next one, at first and after each wait.
+ *   input_end is called for all of them when the run ends.
+ * - files: a pattern of glob(7) for the last part of a path, as log/app-*.log. Files that match and come later are
+ *   read from their start. Names of compressed files do not match, nor does a name that log rotation makes of
+ *   another one that matches. A file that was removed is left after 5 seconds. input_end is not called.
+ *   TAMIS_E_INVALID: a wildcard in the directory; no `follow`; or `inputs` as well.
  * - Waiting: a batch ends when input would block, so a record leaves as soon as it has arrived.
  */
 
@@ -413,20 +422,20 @@ typedef struct tamis_stream_options {
  * - Inputs and outputs that are not regular files: no record is lost, but records may come twice after a
  *   crash. A commit waits until the reader of a pipe has read what the commit covers.
  * - A stop (stop_fd) commits first.
- * - follow: each file that has the name of the only input is a run of its own. Files are recognised by inode and
- *   content. So the next start finds the file that was being read, also under another name in its directory,
- *   and the files that came after it. A file that is made shorter is reported (remark) and read again from its
- *   start; if that happened before this call, TAMIS_E_CHANGED. A file that is gone before it was read to its end
- *   is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics are those of all files that this call
- *   reads, and of the earlier runs of the first one. An output whose name log rotation might give to the file is
- *   TAMIS_E_INVALID.
+ * - follow: a run ends when another file has the name of an input, and the call begins a new one. Files are
+ *   recognised by inode and content. So the next start finds the files that were being read, also under other
+ *   names in their directories, and the files that came after them. A file that is made shorter is reported
+ *   (remark) and read again from its start; if that happened before this call, TAMIS_E_CHANGED. A file that is
+ *   gone before it was read to its end is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics are
+ *   those of all runs of this call, and what its first run had committed earlier. An output whose name log rotation
+ *   might give to an input is TAMIS_E_INVALID. Of several inputs, the order of records is open, and compressed ones
+ *   are TAMIS_E_UNSUPPORTED.
  * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
  *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
  *   during the run. The last commit remains valid.
  * - TAMIS_E_INVALID: another run has read an input (see `reread`), or an unfinished run would lose its rest
  *   (see `abandon`).
- * - TAMIS_E_UNSUPPORTED: follow with several inputs; or an output is an open descriptor of a regular file,
- *   which a shell may have truncated.
+ * - TAMIS_E_UNSUPPORTED: an output is an open descriptor of a regular file, which a shell may have truncated.
  * - TAMIS_E_BUSY: another process writes to the output.
  */
 

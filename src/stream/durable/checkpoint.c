@@ -40,6 +40,7 @@ enum {
     REGULAR = 1,
     COMPRESSED = 2,
     UNTERMINATED = 4,
+    TRUNCATED = 8,
     OWES_TERMINATOR = 1,
     HAS_HEADER = 2,
     IS_COPY = 4,
@@ -199,7 +200,7 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     for (size_t n = 0; n < a->input_count; n++) {
         const tamis__checkpoint_input *in = &a->inputs[n];
         put_number(i, (in->regular ? REGULAR : 0u) | (in->compressed ? COMPRESSED : 0u) |
-                          (in->position.unterminated ? UNTERMINATED : 0u));
+                          (in->position.unterminated ? UNTERMINATED : 0u) | (in->truncated ? TRUNCATED : 0u));
         put_number(i, in->position.offset);
         put_number(i, in->position.records);
         put_number(i, in->position.lines);
@@ -327,6 +328,7 @@ static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
         in->regular = flags & REGULAR;
         in->compressed = flags & COMPRESSED;
         in->position.unterminated = flags & UNTERMINATED;
+        in->truncated = flags & TRUNCATED;
         in->position.offset = read_number(e);
         in->position.records = read_number(e);
         in->position.lines = read_number(e);

@@ -22,6 +22,7 @@ typedef struct tamis__checkpoint_input {
     char *name;      /* name as given by the user */
     bool regular;    /* true for a regular file; nothing more is known of a pipe or the like */
     bool compressed; /* true if `fingerprint` covers the whole file */
+    bool truncated;  /* true if the file was followed, and lost bytes that were read */
     struct tamis__input_position {
         uint64_t offset;         /* number of decompressed bytes read */
         uint64_t records, lines; /* records and line ends in them, see tamis__reader_start */
@@ -30,13 +31,16 @@ typedef struct tamis__checkpoint_input {
     /* Fingerprint of the bytes read; of the head, if none was read; of all of a compressed file. */
     tamis__file_fingerprint fingerprint;
     /* Fields of the current run, which are not encoded. */
-    struct tamis__input_position prefix; /* position after byte order mark and header */
-    uint64_t device, inode;              /* file that the reader has opened; 0: not opened yet */
-    off_t base;                          /* start of the input in a borrowed descriptor */
-    bool based;                          /* true once `base` is known */
-    bool is_new;                         /* true if no file with another inode is this one */
-    bool skipped;                        /* true if the run need not read the input */
-    tamis__file_fingerprint observed;    /* bytes known to have been in the file, maybe beyond `position` */
+    struct tamis__input_position prefix;    /* position after byte order mark and header */
+    struct tamis__input_position committed; /* position at the last commit */
+    int fd;                           /* of a followed file, once the reader has opened it, which owns it */
+    bool from_start;                  /* it was truncated: no checkpoint has this file */
+    uint64_t device, inode;           /* file that the reader has opened; 0: not opened yet */
+    off_t base;                       /* start of the input in a borrowed descriptor */
+    bool based;                       /* true once `base` is known */
+    bool is_new;                      /* true if no file with another inode is this one */
+    bool skipped;                     /* true if the run need not read the input */
+    tamis__file_fingerprint observed; /* bytes known to have been in the file, maybe beyond `position` */
 } tamis__checkpoint_input;
 
 typedef enum tamis__output_form {

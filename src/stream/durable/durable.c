@@ -106,7 +106,8 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
 static tamis_status find_input(tamis__durable *d, size_t i, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     in->name = tamis__checkpoint_copy_text(&d->live, d->names[i]);
-    in->is_new = d->followed && d->followed->is_new;
+    in->is_new = d->followed && d->followed->names[i].is_new;
+    in->from_start = d->followed && d->followed->names[i].truncated;
     if (!in->name)
         return tamis__fail_nomem(err, "checkpoint of a run", strlen(d->names[i]));
     return examine_input(d, i, err);
@@ -450,11 +451,6 @@ static tamis_status note_other_runs(const tamis__durable *d, const tamis__histor
     return add_note(d, checkpoint, size, err);
 }
 
-static tamis_status commit_start(tamis__durable *d, const tamis__history *h, tamis_error *err) {
-    const tamis_status status = note_other_runs(d, h, err);
-    return status == TAMIS_OK ? tamis__durable_commit(d, err) : status;
-}
-
 static void send_remark(const tamis__durable *d, const char *message, bool loss) {
     if (d->commits->remark && message[0])
         d->commits->remark(d->commits->callback_context, message, loss);
@@ -469,6 +465,14 @@ static void send_rotation(const tamis__durable *d, const tamis__rotation *rotati
     send_remark(d, message, true);
 }
 
+/* True if the state knows files that had a followed name. */
+static bool knows_names(const tamis__durable *d) {
+    for (size_t i = 0; d->followed && i < d->followed->count; i++)
+        if (d->followed->names[i].known)
+            return true;
+    return false;
+}
+
 /* Says how the run begins, and remarks about other runs. */
 static void report_start(const tamis__durable *d, const tamis__history *h) {
     char message[500];
@@ -480,7 +484,7 @@ static void report_start(const tamis__durable *d, const tamis__history *h) {
         d->followed->started = true;
     send_remark(d, h->handed_over, false);
     send_remark(d, h->beside, false);
-    if (!d->followed || !d->followed->known) /* tamis__followed_find reports rotated files */
+    if (!knows_names(d)) /* tamis__followed_find reports rotated files */
         send_rotation(d, h->found ? &h->unread : &h->rotated);
     for (const tamis__closed_run *left = h->closed_runs; left; left = left->next)
         send_remark(d, left->remark_text, true);
@@ -504,39 +508,14 @@ static tamis_status fail_replaced(const char *name, tamis_error *err) {
 
 /* Inputs are opened several times by their names. If a followed file still has its name after that, it was the
  * same file each time, since log rotation gives no name back. */
-static bool is_still_named(const tamis__durable *d) {
-    struct stat st = {.st_ino = 0};
-    (void)tamis__sys.stat(d->names[0], &st); /* no file: inode 0 */
-    return tamis__followed_check(d->followed, st.st_dev, st.st_ino);
-}
-
-tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options *options,
-                                  const int *compressions, tamis__target *targets,
-                                  const tamis_allocator *memory, tamis_error *err) {
-    static const char *const standard_input[] = {"-"};
-    tamis__history h = {.found = false};
-    d->commits = options->commits;
-    d->session = d->commits->session;
-    d->memory = *memory;
-    d->names = options->input_count ? options->inputs : standard_input;
-    d->input = -1;
-    d->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
-    for (int i = 0; i < OUTPUTS; i++)
-        tamis__appended_output_init(&d->outputs[i], &targets[i]);
-    tamis_status status = describe_run(d, options, compressions, err);
-    if (status == TAMIS_OK)
-        status = find_start(d, &h, options, err); /* B2 */
-    if (d->followed && !is_still_named(d))
-        status = fail_replaced(tamis__input_name(d->names[0]), err);
-    if (status == TAMIS_OK)
-        status = open_outputs(d, &h, err); /* B3 to B5 */
-    if (status == TAMIS_OK && !d->finished)
-        status = commit_start(d, &h, err); /* B6 */
-    if (status == TAMIS_OK)
-        report_start(d, &h);
-    d->closed_others = h.closed_runs != NULL;
-    tamis__history_release(&h);
-    return status;
+static tamis_status check_still_named(const tamis__durable *d, tamis_error *err) {
+    for (size_t i = 0; d->followed && i < d->followed->count; i++) {
+        struct stat st = {.st_ino = 0};
+        (void)tamis__sys.stat(d->names[i], &st); /* no file: inode 0 */
+        if (!tamis__followed_check(d->followed, i, st.st_dev, st.st_ino))
+            return fail_replaced(tamis__input_name(d->names[i]), err);
+    }
+    return TAMIS_OK;
 }
 
 /* Says what was kept or cut off of the outputs, once. */
@@ -615,15 +594,9 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
     in->inode = (uint64_t)st->st_ino;
     if (!in->regular)
         return TAMIS_OK;
-    if (d->followed && !tamis__followed_check(d->followed, st->st_dev, st->st_ino))
+    if (d->followed && !tamis__followed_check(d->followed, i, st->st_dev, st->st_ino))
         return fail_replaced(name, err);
-    if (d->followed) { /* its name may be that of another file by the next commit */
-        close_input(d);
-        d->input = fd;
-        d->borrowed = true;
-        d->fingerprinted = i;
-        d->base = in->base;
-    }
+    in->fd = fd; /* for a followed file: its name may be that of another one by the next commit */
     if (!S_ISREG(st->st_mode))
         return fail_replaced(name, err);
     if (in->observed.length > 0)
@@ -646,7 +619,7 @@ static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis
     struct stat st;
     tamis__file_fingerprint now;
     if (fd < 0 || tamis__sys.fstat(fd, &st) < 0 ||
-        (d->followed && !tamis__followed_check(d->followed, st.st_dev, st.st_ino)))
+        (d->followed && !tamis__followed_check(d->followed, i, st.st_dev, st.st_ino)))
         return fail_replaced(name, err);
     /* It must be the file that the reader has opened, if it has. */
     if (in->inode != 0 && ((uint64_t)st.st_ino != in->inode || (uint64_t)st.st_dev != in->device))
@@ -655,7 +628,7 @@ static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis
         &now, fd, in->base, in->compressed ? in->fingerprint.length : in->position.offset, name, err);
     if (status == TAMIS_OK) /* after the fingerprint, which then covers unchanged bytes */
         status = check_content(d, i, fd, &st, err);
-    d->truncated = d->followed && status == TAMIS_E_CHANGED;
+    in->truncated = d->followed && status == TAMIS_E_CHANGED;
     if (status != TAMIS_OK)
         return status;
     in->fingerprint = now;
@@ -664,11 +637,27 @@ static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis
     return TAMIS_OK;
 }
 
+/* Fingerprints the followed inputs of which more was read. */
+static tamis_status fingerprint_followed(tamis__durable *d, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < d->live.input_count && status == TAMIS_OK; i++) {
+        const tamis__checkpoint_input *in = &d->live.inputs[i];
+        const bool opened = in->inode != 0;
+        if (!in->regular || in->truncated || in->position.offset == in->committed.offset)
+            continue;
+        if (!opened)
+            status = open_input(d, i, err);
+        if (status == TAMIS_OK)
+            status = fingerprint_input(d, i, opened ? in->fd : d->input, err);
+    }
+    return status;
+}
+
 /* Fingerprints the inputs from the last one fingerprinted to the one that is read now. */
 static tamis_status fingerprint_inputs(tamis__durable *d, tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    if (d->truncated)
-        return TAMIS_OK;
+    if (d->followed)
+        return fingerprint_followed(d, err);
     for (size_t i = d->fingerprinted; status == TAMIS_OK && i <= d->live.input && i < d->live.input_count;
          i++) {
         const tamis__checkpoint_input *in = &d->live.inputs[i];
@@ -697,11 +686,11 @@ tamis_status tamis__durable_report_positions(tamis__durable *d, tamis_error *err
     return status;
 }
 
-/* K3, K4 */
-tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
+/* K4: commits `live` with the fingerprints of the inputs. */
+static tamis_status commit_live(tamis__durable *d, tamis_error *err) {
     unsigned char *bytes;
     size_t size;
-    tamis_status status = fingerprint_inputs(d, err);
+    tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__appended_output_checksum(&d->outputs[i], &d->live.outputs[i], d->live.finished, err);
     if (status == TAMIS_OK)
@@ -712,5 +701,48 @@ tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
     d->commits_made += status == TAMIS_OK;
     report_kept(d);
     tamis__free(&d->memory, bytes, size);
+    return status;
+}
+
+tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
+    const tamis_status status = fingerprint_inputs(d, err); /* K3 */
+    return status == TAMIS_OK ? commit_live(d, err) : status;
+}
+
+/* B6. The notes come behind the fingerprints: if a followed file was renamed before these, another run begins. */
+static tamis_status commit_start(tamis__durable *d, const tamis__history *h, tamis_error *err) {
+    tamis_status status = fingerprint_inputs(d, err);
+    if (status == TAMIS_OK)
+        status = note_other_runs(d, h, err);
+    return status == TAMIS_OK ? commit_live(d, err) : status;
+}
+
+tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options *options,
+                                  const int *compressions, tamis__target *targets,
+                                  const tamis_allocator *memory, tamis_error *err) {
+    static const char *const standard_input[] = {"-"};
+    tamis__history h = {.found = false};
+    d->commits = options->commits;
+    d->session = d->commits->session;
+    d->memory = *memory;
+    d->names = options->input_count ? options->inputs : standard_input;
+    d->input = -1;
+    d->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
+    for (int i = 0; i < OUTPUTS; i++)
+        tamis__appended_output_init(&d->outputs[i], &targets[i]);
+    tamis_status status = describe_run(d, options, compressions, err);
+    if (status == TAMIS_OK)
+        status = find_start(d, &h, options, err); /* B2 */
+    const tamis_status named = check_still_named(d, err);
+    if (named != TAMIS_OK)
+        status = named;
+    if (status == TAMIS_OK)
+        status = open_outputs(d, &h, err); /* B3 to B5 */
+    if (status == TAMIS_OK && !d->finished)
+        status = commit_start(d, &h, err); /* B6 */
+    if (status == TAMIS_OK)
+        report_start(d, &h);
+    d->closed_others = h.closed_runs != NULL;
+    tamis__history_release(&h);
     return status;
 }

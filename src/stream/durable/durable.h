@@ -23,9 +23,9 @@ typedef struct tamis__durable {
     tamis__checkpoint
         live; /* positions and statistics of what is written by now: the next commit's content */
     const char *const *names;
-    tamis__followed *followed; /* the input is followed; NULL: it is not. Set before the run begins */
+    tamis__followed_names
+        *followed; /* of the inputs; NULL: they are not followed. Set before the run begins */
     tamis__appended_output outputs[2];
-    bool truncated;     /* bytes of the followed input that were read are gone: it has no new fingerprint */
     bool finished;      /* there is nothing to do */
     bool continued;     /* continues an earlier run, with that run's size hint */
     bool closed_others; /* unfinished runs ended when this one began */
@@ -34,7 +34,7 @@ typedef struct tamis__durable {
     size_t skipped;            /* inputs without unread bytes */
     const char *first_skipped; /* name of the first skipped input */
     uint64_t skipped_bytes;    /* bytes of uncompressed inputs that are not read again */
-    /* The input that is fingerprinted. */
+    /* The input that is fingerprinted, unless they are followed. */
     size_t fingerprinted; /* its index */
     int input;            /* its descriptor; -1: not open */
     bool borrowed;        /* true if the descriptor is the caller's */

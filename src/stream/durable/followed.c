@@ -120,7 +120,7 @@ static tamis_status set_rotated(tamis__followed *f, const struct stat *last, con
 
 /* *is_late: names have changed meanwhile; find again. */
 static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input *known, bool ended,
-                              bool *is_late, tamis_error *err) {
+                              bool started, bool *is_late, tamis_error *err) {
     struct stat current, last;
     tamis__present_input present;
     bool found;
@@ -161,7 +161,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         if (is_unread || has_name)
             return TAMIS_OK;
     } else if (!has_left) {
-        if (!ended && !f->started && known->position.offset == 0)
+        if (!ended && !started && known->position.offset == 0)
             snprintf(
                 f->remark, sizeof f->remark,
                 "%.200s: the file that was read last is gone, and nothing of it was committed; its records "
@@ -182,34 +182,71 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
     return status;
 }
 
+typedef struct rotated_search {
+    tamis__followed *followed;
+    const char *base; /* its name without the directory */
+} rotated_search;
+
+/* Notes a rotated file of a name that is new to the state. */
+static bool note_unread(void *context, const char *name) {
+    const rotated_search *s = context;
+    if (!tamis__rotation_continues(name, s->base))
+        return true;
+    snprintf(s->followed->remark, sizeof s->followed->remark,
+             "%.130s: is new to the state, and was rotated before; %.130s is not read; if it came since the "
+             "last start, "
+             "read it by another run",
+             tamis__show(s->followed->name).text, tamis__show(name).text);
+    return false;
+}
+
+/* A name that came while nobody looked may have been rotated before it was seen. */
+static tamis_status look_for_rotated(tamis__followed *f, tamis_error *err) {
+    char directory[PATH_MAX];
+    rotated_search s = {.followed = f, .base = split_path(f->name, directory)};
+    return tamis__sys.list(directory, note_unread, &s) != 0 ? tamis__fail_file(err, directory, errno)
+                                                            : TAMIS_OK;
+}
+
 /* Nothing was found yet: any file under the name. */
 static void reset(tamis__followed *f) {
     snprintf(f->path, sizeof f->path, "%s", f->name);
     f->inode = 0;
-    f->is_other = f->is_new = f->known = false;
+    f->is_new = f->known = false;
     f->remark[0] = '\0';
 }
 
-tamis_status tamis__followed_find(tamis__followed *f, const tamis_state *state, const tamis_allocator *memory,
-                                  tamis_error *err) {
+tamis_status tamis__followed_find(tamis__followed *f, const tamis_state *state, bool several, bool started,
+                                  const tamis_allocator *memory, tamis_error *err) {
     tamis__checkpoint checkpoint = {.inputs = NULL};
     const tamis__checkpoint_input *known;
     bool ended = false;
     reset(f);
-    f->truncated = false;
+    f->closed = f->truncated = false;
     if (tamis__descriptor_named(f->name, STDIN_FILENO) >= 0)
         return TAMIS_OK;
     tamis_status status = find_known(f, state, memory, &checkpoint, &known, &ended, err);
     f->closed = known && checkpoint.closed;
+    f->truncated = known && known->truncated;
     for (bool is_late = true; status == TAMIS_OK && is_late;) {
         reset(f);
-        status = find_next(f, known, ended, &is_late, err);
+        status = find_next(f, known, ended, started, &is_late, err);
     }
+    const void *bytes;
+    size_t size;
+    tamis_state_committed(state, &bytes, &size);
+    if (status == TAMIS_OK && several && !known && size > 0)
+        status = look_for_rotated(f, err);
+    const bool is_known_file = known && (uint64_t)f->inode == known->fingerprint.inode &&
+                               (uint64_t)f->device == known->fingerprint.device;
+    if (several && (!known || is_known_file)) /* other names may have files that begin alike */
+        f->is_new = true;
     tamis__checkpoint_release(&checkpoint);
     return status;
 }
 
-bool tamis__followed_check(tamis__followed *f, dev_t device, ino_t inode) {
-    f->is_other = f->inode != 0 && (device != f->device || inode != f->inode);
-    return !f->is_other;
+bool tamis__followed_check(tamis__followed_names *followed, size_t i, dev_t device, ino_t inode) {
+    const tamis__followed *f = &followed->names[i];
+    followed->is_other = f->inode != 0 && (device != f->device || inode != f->inode);
+    return !followed->is_other;
 }

@@ -7,32 +7,43 @@
 
 #include <tamis/experimental/state.h>
 
+#include "stream/io/input_pattern.h"
 #include "stream/io/reader.h"
 
 /*
- * A followed name, for runs with commits. Each file that has the name is read by a run of its own, which ends
- * when another file takes the name. So the state has a checkpoint of each file, as of any input, and the
- * checkpoints alone say which file comes next.
+ * A followed name, for runs with commits. A run reads one file of each name, and ends when another file has one of
+ * the names. So the state has a checkpoint of each file, as of any input, and the checkpoints alone say which file
+ * comes next.
  */
 typedef struct tamis__followed {
     const char *name;    /* as given by the caller */
     char path[PATH_MAX]; /* file to be read: the name, or the present name of a file that once had it */
     dev_t device;        /* the file expected there; inode 0: any */
     ino_t inode;
-    bool is_new;                  /* a new file, even if it begins with the bytes of an earlier one */
-    bool known;                   /* the state has a checkpoint of a file that had the name */
-    bool closed;                  /* its run was closed, so that file may be read again from its start */
-    struct tamis__left_file left; /* the file that the last run has left */
+    bool is_new;              /* a new file, even if it begins with the bytes of an earlier one */
+    bool known;               /* the state has a checkpoint of a file that had the name */
+    bool closed;              /* its run was closed, so that file may be read again from its start */
+    bool truncated;           /* it was truncated, and is read again from its start */
+    tamis__left_file left;    /* the file that the last run has left */
+    tamis_stream_stats stats; /* of its files so far, in this process */
     char remark[TAMIS__ROTATION_REMARK]; /* about files that may not have been read; "": none */
-    /* Set by the run. */
-    bool is_other;             /* another file was found at `path`, and nothing was read */
-    bool truncated;            /* the file lost bytes that were read; what was written is committed */
-    bool started;              /* a run has told the caller how it starts */
-    tamis_stream_stats before; /* statistics of the run's last commit when it started */
 } tamis__followed;
 
+/* The followed names of a run, in the order of its inputs. */
+typedef struct tamis__followed_names {
+    tamis__followed *names;
+    size_t count;
+    tamis__input_pattern
+        *pattern; /* NULL, or the names are its paths, and the run ends when there are more */
+    /* Set by the run. */
+    bool is_other;             /* another file was found at a path, and nothing was read */
+    bool truncated;            /* a file lost bytes that were read; what was written is committed */
+    bool started;              /* a run has told the caller how it starts */
+    tamis_stream_stats before; /* statistics of the run's last commit when it started */
+} tamis__followed_names;
+
 /*
- * Finds the file to read next, and sets `path`, the expected file, `is_new`, `known`, `closed` and `remark`:
+ * Finds the file to read next, and sets the fields of *followed but `name`, `left` and `stats`:
  *
  *     the newest checkpoint of a file that had the name       the next file
  *     no such checkpoint                                      the one under the name
@@ -42,15 +53,16 @@ typedef struct tamis__followed {
  *                                                             no file was, the one under the name
  *     the same, and the name has no file, or an empty one     that one: its writer may still append to it
  *
- * TAMIS_E_IO if the directory cannot be read; TAMIS_E_NOMEM.
+ * `several`: there are several names, so files count as the same only if their inodes are equal, as far as the state
+ * knows them. `started`: this process has read a file. TAMIS_E_IO if the directory cannot be read; TAMIS_E_NOMEM.
  */
-tamis_status tamis__followed_find(tamis__followed *followed, const tamis_state *state,
-                                  const tamis_allocator *memory, tamis_error *err);
+tamis_status tamis__followed_find(tamis__followed *followed, const tamis_state *state, bool several,
+                                  bool started, const tamis_allocator *memory, tamis_error *err);
 
 /* Fails with TAMIS_E_INVALID if log rotation might give the followed file the name `output`. */
 tamis_status tamis__followed_check_output(const char *name, const char *output, tamis_error *err);
 
-/* True if that is the expected file. Otherwise sets is_other. */
-bool tamis__followed_check(tamis__followed *followed, dev_t device, ino_t inode);
+/* True if that is the expected file of name i. Otherwise sets is_other. */
+bool tamis__followed_check(tamis__followed_names *followed, size_t i, dev_t device, ino_t inode);
 
 #endif

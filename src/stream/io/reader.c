@@ -71,8 +71,7 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
     reader->setup = *setup;
     reader->loop = loop;
     reader->memory = *memory;
-    reader->fd = reader->reports = -1;
-    reader->left = setup->left;
+    reader->fd = -1;
     const size_t size = buffer_count(reader) * sizeof *reader->buffers;
     reader->buffers = tamis__alloc(memory, size, TAMIS__LINE);
     if (!reader->buffers)
@@ -92,14 +91,8 @@ static void close_input(tamis__reader *reader) {
     reader->fd = -1;
 }
 
-static void stop_reports(tamis__reader *reader) {
-    if (reader->reports_tried && reader->reports >= 0)
-        tamis__sys.close(reader->reports);
-    reader->reports = -1;
-}
-
 static const char *followed_name(const tamis__reader *reader) {
-    return reader->setup.followed_name ? reader->setup.followed_name : reader->name;
+    return reader->followed_name ? reader->followed_name : reader->name;
 }
 
 /* Reports that a followed file has grown after it was left: a writer still had it open. */
@@ -131,15 +124,30 @@ static void check_left(tamis__reader *reader, bool last) {
 void tamis__reader_release(tamis__reader *reader) {
     check_left(reader, true);
     close_input(reader);
-    stop_reports(reader);
     for (size_t i = 0; reader->buffers && i < buffer_count(reader); i++)
         set_buffer(reader, &reader->buffers[i], 0);
     tamis__free(&reader->memory, reader->buffers, buffer_count(reader) * sizeof *reader->buffers);
 }
 
+void tamis__reader_rest(tamis__reader *reader) {
+    reader->resting = true;
+    for (size_t i = 0; i < buffer_count(reader); i++) {
+        tamis__read_buffer *buffer = &reader->buffers[i];
+        const bool is_needed = buffer->batches > 0 || (buffer == reader->into && reader->end > reader->start);
+        if (buffer->bytes && !is_needed)
+            set_buffer(reader, buffer, 0);
+    }
+    if (!reader->into->bytes)
+        reader->start = reader->scan = reader->end = 0;
+}
+
 void tamis__reader_give_back(tamis__reader *reader, const tamis__record_batch *batch) {
     tamis__read_buffer *buffer = batch->buffer;
-    if (--buffer->batches == 0 && buffer != reader->into && buffer->capacity > KEPT_MAX)
+    if (--buffer->batches > 0)
+        return;
+    if (reader->resting)
+        tamis__reader_rest(reader);
+    else if (buffer != reader->into && buffer->capacity > KEPT_MAX)
         set_buffer(reader, buffer, 0);
 }
 
@@ -151,8 +159,8 @@ bool tamis__reader_is_full(const tamis__reader *reader) {
     return out > OUT_MAX;
 }
 
-/* Milliseconds between two checks whether a followed file has grown: without reports of the system, and with them. */
-enum { FOLLOW_MS = 20, REPORTED_MS = 1000 };
+/* Milliseconds between two attempts to open the next file. */
+enum { OPEN_MS = 20 };
 /* Milliseconds without a file under the followed name until that is reported. */
 enum { NAMELESS_MS = 5000 };
 
@@ -227,7 +235,7 @@ static tamis_status open_file(tamis__reader *reader, const char *path, struct st
     for (int i = 0; i < TRIES && renamed && status == TAMIS_E_IO && err &&
                     (err->sys_errno == ENOENT || err->sys_errno == EACCES);
          i++) {
-        status = tamis__poll_loop_pause(reader->loop, FOLLOW_MS, path, err);
+        status = tamis__poll_loop_pause(reader->loop, OPEN_MS, path, err);
         if (status == TAMIS_OK)
             status = open_present_file(reader, path, renamed, st, err);
     }
@@ -260,6 +268,10 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     return reader->setup.opened ? reader->setup.opened(reader->setup.context, tamis__reader_input(reader),
                                                        reader->fd, &st, err)
                                 : TAMIS_OK;
+}
+
+tamis_status tamis__reader_open(tamis__reader *reader, tamis_error *err) {
+    return reader->fd >= 0 ? TAMIS_OK : open_input(reader, err);
 }
 
 /* Returns an empty batch at the present position. */
@@ -433,6 +445,11 @@ static tamis_status move_unread(tamis__reader *reader, tamis_error *err) {
 
 /* Makes space for a read after the rest, unless there is enough (R2). */
 static tamis_status free_buffer_space(tamis__reader *reader, tamis_error *err) {
+    reader->resting = false;
+    if (!reader->into->bytes && !set_buffer(reader, reader->into, reader->setup.read_size))
+        return fail_memory(reader, reader->setup.read_size, err);
+    if (reader->into->capacity < reader->limit)
+        reader->limit = reader->into->capacity;
     if (reader->limit - reader->end > reader->limit / 4)
         return TAMIS_OK;
     if (reader->start > 0)
@@ -443,7 +460,8 @@ static tamis_status free_buffer_space(tamis__reader *reader, tamis_error *err) {
 typedef enum read_result { READ_SOME, READ_END, READ_NOT_NOW } read_result;
 
 static bool is_followed(const tamis__reader *reader) {
-    return reader->setup.follow && !reader->may_block && reader->next_input == input_total(reader);
+    return reader->setup.follow && !reader->may_block && !reader->decompressor &&
+           reader->next_input == input_total(reader);
 }
 
 static void count_read(const tamis__reader *reader, uint64_t size) {
@@ -478,7 +496,7 @@ static tamis_status detect_compression(tamis__reader *reader, tamis_error *err) 
     tamis_compression compression = tamis__compression_detect(begun, size, &reader->undecided);
     if (compression == TAMIS_COMPRESSION_NONE)
         return TAMIS_OK;
-    if (is_followed(reader))
+    if (is_followed(reader) && !reader->setup.reads_compressed)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "%s: is compressed with %s, and a compressed file cannot be followed; follow a plain one, "
@@ -531,8 +549,8 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
         remember_tail(reader, reader->into->bytes + reader->end, (size_t)size);
     reader->end += (size_t)size;
     count_read(reader, (uint64_t)size);
-    if (size > 0 && reader->silent)
-        stop_reports(reader); /* it does not report this file, as on network file systems */
+    if (size > 0 && is_followed(reader))
+        tamis__change_reports_check(reader->setup.reports);
     *result = size ? READ_SOME : READ_END;
     return size && reader->undecided ? detect_compression(reader, err) : TAMIS_OK;
 }
@@ -610,7 +628,7 @@ static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
 /* Keeps the followed file open, to see whether it grows. */
 static void keep_left(tamis__reader *reader) {
     check_left(reader, true);
-    reader->left = (struct tamis__left_file){true, reader->fd, tamis__sys.seek(reader->fd, 0, SEEK_CUR)};
+    reader->left = (tamis__left_file){true, reader->fd, tamis__sys.seek(reader->fd, 0, SEEK_CUR)};
     reader->fd = -1;
 }
 
@@ -633,8 +651,13 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-struct tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader) {
-    const struct tamis__left_file left = reader->left;
+void tamis__reader_set_followed(tamis__reader *reader, const char *name, tamis__left_file left) {
+    reader->followed_name = name;
+    reader->left = left;
+}
+
+tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader) {
+    const tamis__left_file left = reader->left;
     reader->left.open = false;
     return left;
 }
@@ -677,18 +700,24 @@ static tamis_status check_size_known(const tamis__reader *reader, const struct s
                        tamis__show(reader->name).text);
 }
 
+/* True if nobody can give the followed file, whose status is `own`, a name again, and it is to end then. */
+static bool stops_removed(const tamis__reader *reader, const struct stat *own) {
+    return reader->setup.stops_when_removed && own->st_nlink == 0 && !reader->borrowed;
+}
+
 /* Says once that the followed name has had no file for a while. During a rotation it has none for a moment. */
-static void note_name(tamis__reader *reader, bool named) {
+static void note_name(tamis__reader *reader, bool named, const struct stat *own) {
     char message[400];
     const uint64_t now = tamis__now_ns();
     if (named || reader->nameless_since == 0) {
         reader->nameless_since = named ? 0 : now;
         reader->nameless_reported = false;
     }
-    if (named || reader->nameless_reported || !reader->setup.remark ||
-        now - reader->nameless_since < NAMELESS_MS * UINT64_C(1000000))
+    if (named || reader->nameless_reported || now - reader->nameless_since < NAMELESS_MS * UINT64_C(1000000))
         return;
     reader->nameless_reported = true;
+    if (stops_removed(reader, own) || !reader->setup.remark)
+        return;
     snprintf(message, sizeof message, "%s: has no file now; waiting for one",
              tamis__show(followed_name(reader)).text);
     reader->setup.remark(reader->setup.context, message);
@@ -702,7 +731,7 @@ static bool has_successor(tamis__reader *reader, const struct stat *own) {
     struct stat st;
     /* The name may be missing or unreadable for a moment; the next check may find it. */
     const bool named = tamis__sys.stat(name, &st) == 0;
-    note_name(reader, named || errno != ENOENT);
+    note_name(reader, named || errno != ENOENT, own);
     if (named && st.st_dev == reader->device && st.st_ino == reader->inode)
         return false;
     if (named && (st.st_size > 0 || !S_ISREG(st.st_mode)))
@@ -722,8 +751,18 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
     bool shorter = (uint64_t)st.st_size < position;
     if (!shorter && !reader->replaced) {
         reader->replaced = !reader->borrowed && has_successor(reader, &st);
-        if (reader->replaced && reader->silent)
-            stop_reports(reader);
+        if (reader->replaced)
+            tamis__change_reports_check(reader->setup.reports);
+        if (!reader->replaced && reader->nameless_reported && stops_removed(reader, &st)) {
+            reader->removed = true;
+            *known = split_last_record(reader, keys, batch);
+            *event = TAMIS__READER_RECORDS;
+            if (reader->setup.stops_when_left)
+                keep_left(reader);
+            else
+                close_input(reader);
+            return TAMIS_OK;
+        }
         reader->waiting = !reader->replaced;
         *event = TAMIS__READER_IDLE;
         *known = reader->waiting;
@@ -796,43 +835,26 @@ tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__r
     return status;
 }
 
-/* Forgets what was reported. Whoever reads the file next sees all of it. */
-static void drain_reports(const tamis__reader *reader) {
-    char reports[4096];
-    while (tamis__sys.read(reader->reports, reports, sizeof reports) > 0)
-        continue;
+bool tamis__reader_is_at_end(const tamis__reader *reader) {
+    return reader->waiting;
 }
 
-/* Waits until the followed file may have grown or lost its name. The first wait ends at once: the file may
- * have changed before the reports began. */
-static tamis_status wait_for_growth(tamis__reader *reader, tamis_error *err) {
-    const char *name = followed_name(reader), *slash = strrchr(name, '/');
-    char directory[PATH_MAX] = ".";
-    bool ready;
+void tamis__reader_prepare_wait(tamis__reader *reader) {
+    if (!reader->waiting)
+        return;
     reader->waiting = false;
     reader->unverified = true;
     check_left(reader, false);
-    if (!reader->reports_tried && !reader->borrowed) {
-        if (slash)
-            snprintf(directory, sizeof directory, "%.*s", (int)(slash + 1 - name), name);
-        reader->reports_tried = true;
-        reader->reports = tamis__sys.report_changes(directory);
-        return TAMIS_OK;
-    }
-    const uint64_t begun = tamis__now_ns();
-    const int limit = reader->reports >= 0 ? REPORTED_MS : FOLLOW_MS;
-    const tamis_status status =
-        tamis__poll_loop_pause_for(reader->loop, reader->reports, limit, &ready, reader->name, err);
-    reader->silent =
-        reader->reports >= 0 && !ready && tamis__now_ns() - begun >= REPORTED_MS * UINT64_C(1000000);
-    if (status == TAMIS_OK && ready)
-        drain_reports(reader);
-    return status;
+    if (reader->has_reports)
+        return;
+    reader->has_reports = true;
+    if (reader->borrowed)
+        tamis__change_reports_stop(reader->setup.reports); /* its directory is not known */
+    else
+        tamis__change_reports_add(reader->setup.reports, followed_name(reader));
 }
 
 tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
-    if (reader->waiting)
-        return wait_for_growth(reader, err);
     return tamis__poll_loop_wait(reader->loop, reader->fd, POLLIN, reader->name, err);
 }
 
@@ -841,7 +863,7 @@ size_t tamis__reader_ahead(const tamis__reader *reader) {
 }
 
 size_t tamis__reader_input(const tamis__reader *reader) {
-    return reader->next_input > 0 ? reader->next_input - 1 : 0;
+    return reader->setup.first_input + (reader->next_input > 0 ? reader->next_input - 1 : 0);
 }
 
 uint64_t tamis__reader_bytes_left(const tamis__reader *reader) {

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "stream/codec/decompressor.h"
+#include "stream/io/change_reports.h"
 #include "stream/io/poll_loop.h"
 #include "stream/io/rotation.h"
 
@@ -23,21 +24,25 @@
 typedef struct tamis__reader_setup {
     const char *const *inputs; /* borrowed while the reader lives */
     size_t input_count;        /* 0: standard input */
+    size_t first_input;        /* index of inputs[0] among those of the run */
     uint64_t max_record;
     size_t read_size;  /* initial size of a buffer, at least 1 */
     size_t batch_size; /* largest number of records in a batch, at least 1 */
     size_t batches;    /* largest number of batches in use at once, at least 1 */
     unsigned char terminator;
-    bool follow;               /* follow the last input (tamis_stream_run) */
-    bool stops_when_left;      /* a followed file that has lost its name ends the reading; one that was made
+    bool follow;                    /* follow the last input (tamis_stream_run) */
+    tamis__change_reports *reports; /* for `follow`; borrowed */
+    bool
+        reads_compressed; /* a compressed input is not followed, but read to its end; false: it is an error */
+    bool stops_when_removed;  /* a followed file that was removed, and has no successor, ends after a while */
+    bool stops_when_left;     /* a followed file that has lost its name ends the reading; one that was made
                                  shorter is TAMIS_E_CHANGED, for another reader to begin again */
-    const char *followed_name; /* name that the followed file has or had; NULL: that of the input */
-    bool header;               /* the first record of an input does not count in messages */
-    bool passes_mark;          /* skip a byte order mark at the start of an input */
-    bool csv;                  /* terminators within quotes do not end a record */
-    unsigned char delimiter;   /* CSV delimiter */
-    bool defers_unterminated;  /* leave a last record without terminator, in regular uncompressed files */
-    bool defers_cut;           /* the same in pipes: their writer may have been killed within a record */
+    bool header;              /* the first record of an input does not count in messages */
+    bool passes_mark;         /* skip a byte order mark at the start of an input */
+    bool csv;                 /* terminators within quotes do not end a record */
+    unsigned char delimiter;  /* CSV delimiter */
+    bool defers_unterminated; /* leave a last record without terminator, in regular uncompressed files */
+    bool defers_cut;          /* the same in pipes: their writer may have been killed within a record */
     /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
     const struct tamis__reader_start {
         bool skipped;    /* finished earlier: do not open this input */
@@ -53,18 +58,19 @@ typedef struct tamis__reader_setup {
     /* Called with a message for people when bytes of the followed input may be lost. May be NULL. */
     void (*remark)(void *context, const char *message);
     void *context; /* argument of the four functions */
-    /* The followed file before this one, if it is open. The reader owns it, and reports when it grows. */
-    struct tamis__left_file {
-        bool open;
-        int fd;
-        off_t size; /* bytes of it that were read */
-    } left;
     /* Counter of bytes read from the files, compressed or not; without those skipped by `from`. May be
      * NULL. */
     uint64_t *bytes_read;
     uint64_t *read_time; /* timers (clock.h); may be NULL */
     uint64_t *split_time;
 } tamis__reader_setup;
+
+/* A followed file that was left, if it is open. */
+typedef struct tamis__left_file {
+    bool open;
+    int fd;
+    off_t size; /* bytes of it that were read */
+} tamis__left_file;
 
 enum { TAMIS__TAIL = 64 /* bytes by which a file that was overwritten is recognised */ };
 
@@ -88,10 +94,11 @@ typedef struct tamis__record_batch {
     tamis__read_buffer *buffer;
     tamis_key *keys;
     size_t count;
-    const char *input; /* name of the input, for messages */
-    uint64_t first;    /* number of the first record in its input, from 1 */
-    uint64_t line;     /* number of its first line, if records are lines */
-    uint64_t offset;   /* offset of `begin` in the decompressed input */
+    struct tamis__reader *reader; /* whose buffer that is; set by tamis__reader_set_next */
+    const char *input;            /* name of the input, for messages */
+    uint64_t first;               /* number of the first record in its input, from 1 */
+    uint64_t line;                /* number of its first line, if records are lines */
+    uint64_t offset;              /* offset of `begin` in the decompressed input */
     const unsigned char *begin, *end;
     bool marked;       /* first batch of an input that began with a byte order mark */
     bool shortened;    /* the followed file was shortened and is read again from its start */
@@ -123,9 +130,8 @@ typedef struct tamis__reader {
     bool borrowed;                     /* fd was open before us and stays open */
     bool may_block;                    /* not a regular file */
     bool waiting;                      /* at the end of the followed file */
-    int reports;                       /* descriptor of tamis__sys.report_changes; -1: none */
-    bool reports_tried;                /* the system was asked for reports */
-    bool silent;                       /* the last wait ended without a report */
+    bool has_reports;                  /* the directory of the followed name is in setup.reports */
+    bool resting;                      /* unused buffers are freed until the next read */
     bool following;                    /* an earlier file of the followed name was read */
     struct stat last;                  /* that file */
     tamis__rotation_step rotation;     /* of the open file; path "": it was not rotated away */
@@ -133,9 +139,11 @@ typedef struct tamis__reader {
     bool unverified;                   /* it may have been overwritten since the last read */
     unsigned char tail[TAMIS__TAIL];   /* followed file: the last bytes read */
     size_t tail_size;
-    struct tamis__left_file left; /* the followed file before this one, until it grows */
-    uint64_t nameless_since; /* time since which the followed name has no file (tamis__now_ns); 0: it has */
+    const char *followed_name; /* name that the followed file has or had; NULL: that of the input */
+    tamis__left_file left;     /* the followed file before this one, until it grows */
+    uint64_t nameless_since;   /* time since which the followed name has no file (tamis__now_ns); 0: it has */
     bool nameless_reported;
+    bool removed;   /* the followed file was removed, and its reading has ended */
     bool truncated; /* bytes of the followed file that were read are gone */
     bool replaced;  /* another file has its name now; switch to it after this one's end */
     dev_t device;   /* identifies the open file */
@@ -154,6 +162,9 @@ typedef struct tamis__reader {
 tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup,
                                 tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err);
 void tamis__reader_release(tamis__reader *reader);
+
+/* Opens the first input, which otherwise the first read does, unless it is open. */
+tamis_status tamis__reader_open(tamis__reader *reader, tamis_error *err);
 
 /*
  * Returns the next event. For RECORDS, *batch is set, and its views are stored in `keys`, of capacity
@@ -175,18 +186,30 @@ bool tamis__reader_is_full(const tamis__reader *reader);
 /* Bytes counted as read that are in no batch yet; 0 for compressed inputs. */
 size_t tamis__reader_ahead(const tamis__reader *reader);
 
-/* Index of the input that the last event belongs to; at the end, of the last input. */
+/* Index, among those of the run, of the input that the last event belongs to; at the end, of the last one. */
 size_t tamis__reader_input(const tamis__reader *reader);
 
 /* Returns the bytes of the open file that were not read yet, compressed if they are. UINT64_MAX: it is not a
  * regular file. */
 uint64_t tamis__reader_bytes_left(const tamis__reader *reader);
 
+/* Call before the first read: the input is a file that has or had the name. `left` is the file before it. The
+ * reader owns it, and reports when it grows. */
+void tamis__reader_set_followed(tamis__reader *reader, const char *name, tamis__left_file left);
+
 /* With setup.stops_when_left, after END: returns the file that has lost its name, for the next reader. It is
  * not open if the reading ended otherwise. */
-struct tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader);
+tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader);
 
-/* Waits after IDLE until there is something to read. */
+/* Frees buffers that no batch uses, until the next read. */
+void tamis__reader_rest(tamis__reader *reader);
+
+/* True after IDLE at the end of a followed file: wait for setup.reports. False: wait for the input, by
+ * tamis__reader_wait. */
+bool tamis__reader_is_at_end(const tamis__reader *reader);
+/* Call before each wait for setup.reports. */
+void tamis__reader_prepare_wait(tamis__reader *reader);
+/* Waits after IDLE until the input, a pipe, has something to read. */
 tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err);
 
 #endif

@@ -88,7 +88,7 @@ static int compare(const rotated_file *a, const rotated_file *b) {
     return rank_a != rank_b ? (rank_a < rank_b ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static bool is_compressed_name(const char *name) {
+bool tamis__rotation_is_compressed(const char *name) {
     static const char *const suffixes[] = {".gz", ".zst", ".lz4", ".xz", ".bz2"};
     const size_t size = strlen(name);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
@@ -122,7 +122,7 @@ static bool visit_name(void *context, const char *name) {
     }
     if (!S_ISREG(st.st_mode))
         return true;
-    const bool compressed = is_compressed_name(name);
+    const bool compressed = tamis__rotation_is_compressed(name);
     file.st = st;
     snprintf(file.name, sizeof file.name, "%s", name);
     if (compressed) /* it has the place of the file that it was made of */

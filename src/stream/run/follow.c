@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The driver of runs that commit and follow their input (docs/DURABILITY.md, "Following"):
+ * The driver of runs that commit and follow their inputs (docs/DURABILITY.md, "Following"):
  *
- *     app.log.1 (rotated)     run: from its last commit to its end, then E
- *     app.log   (inode 7)     run: to its end, and on as it grows; E when another file has the name
- *     app.log   (inode 9)     run: ...
+ *     a.log.1 (rotated), b.log     run: a.log.1 from its last commit to its end, b.log so far, then E
+ *     a.log (inode 7),   b.log     run: both from where they were, and on as they grow; E when another file has a name
+ *     a.log (inode 9),   b.log     run: ...
  *
- * A file that is truncated has two runs: the first is closed where it was truncated, the second begins at its start.
+ * A file that is truncated ends a run too: its run is closed where it was truncated, and the next one reads it from its
+ * start.
  *
- * Each run is an ordinary resumable run. tamis__followed_find decides which file comes next, from the state
- * and the directory alone, so a start after a crash decides as the process would have done. Names may change
- * between this decision and the opening. Then the run finds another file than the expected one, reads nothing,
+ * Each run is an ordinary resumable run with one input for each name. tamis__followed_find decides which file that is,
+ * from the state and the directory alone, so a start after a crash decides as the process would have done. Names may
+ * change between this decision and the opening. Then the run finds another file than the expected one, reads nothing,
  * and the decision is made again.
+ *
+ * With a pattern the names are the files that match, and a run also ends when there are more. A name without a file is
+ * left out, and found again when it has one. If the last run stopped before the end of a file whose name has no file
+ * now, its name counts too.
  */
 #include "stream/run/follow.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -24,6 +31,8 @@
 #include "base/versioned.h"
 #include "service/dedup/dedup_commits.h"
 #include "store/file/file_error.h"
+#include "stream/durable/checkpoint.h"
+#include "stream/io/io_open.h"
 #include "stream/io/poll_loop.h"
 #include "stream/run/run.h"
 
@@ -32,9 +41,15 @@ enum { TRIES = 50, TRY_MS = 20 };
 typedef struct follow {
     const tamis_stream_service *service;
     const tamis__stream_buffer_sizes *sizes;
+    const tamis_stream_options *given;
     tamis_stream_options options; /* of the runs */
     tamis_stream_commits commits;
-    tamis__followed followed;
+    const tamis_state *state;
+    tamis__input_pattern pattern;   /* pattern NULL: none */
+    tamis__followed_names followed; /* of the present run */
+    const char **paths;             /* options.inputs: their paths */
+    size_t capacity;                /* of followed.names and paths */
+    bool awaits_files;              /* nothing matched the pattern, and that was reported */
     tamis_allocator memory;
     tamis_stream_result result; /* of the last run */
     bool is_first;              /* the present run is the first one */
@@ -42,7 +57,6 @@ typedef struct follow {
     void (*progress)(void *context, const tamis_stream_stats *now); /* of the caller */
     void (*observe)(void *context);
     void *progress_context;
-    const char *input; /* the only element of options.inputs */
 } follow;
 
 /* Returns the statistics of all files, if those of the present run are *now. bytes_out and printed are those of
@@ -76,12 +90,145 @@ static void observe(void *context) {
     f->observe(f->progress_context);
 }
 
-static tamis_status run_file(follow *f, tamis_error *err) {
+/* Adds the statistics of an input of a run to those of its name. */
+static void add_input(void *context, size_t index, const tamis_stream_stats *input_stats) {
+    follow *f = context;
+    tamis__stats_add(&f->followed.names[index].stats, input_stats);
+}
+
+static void send_remark(const follow *f, const char *message) {
+    if (message[0] != '\0' && f->commits.remark)
+        f->commits.remark(f->commits.callback_context, message, true);
+}
+
+/* ---- the names ---- */
+
+/* Closes the files that were left. */
+static void close_left(follow *f, size_t i) {
+    tamis__left_file *left = &f->followed.names[i].left;
+    if (left->open)
+        tamis__sys.close(left->fd);
+    left->open = false;
+}
+
+static void release_names(follow *f) {
+    for (size_t i = 0; i < f->followed.count; i++)
+        close_left(f, i);
+    tamis__free(&f->memory, f->followed.names, f->capacity * sizeof *f->followed.names);
+    tamis__free(&f->memory, f->paths, f->capacity * sizeof *f->paths);
+    tamis__input_pattern_release(&f->pattern);
+}
+
+static tamis_status reserve_names(follow *f, size_t count, tamis_error *err) {
+    if (count <= f->capacity)
+        return TAMIS_OK;
+    const size_t size = count * sizeof *f->followed.names;
+    tamis__followed *names = tamis__alloc(&f->memory, size, _Alignof(tamis__followed));
+    const char **paths = tamis__alloc(&f->memory, count * sizeof *paths, _Alignof(const char *));
+    if (!names || !paths) {
+        tamis__free(&f->memory, names, size);
+        tamis__free(&f->memory, paths, count * sizeof *paths);
+        return tamis__fail_nomem(err, "names of inputs", size);
+    }
+    if (f->followed.count > 0)
+        memcpy(names, f->followed.names, f->followed.count * sizeof *names);
+    tamis__free(&f->memory, f->followed.names, f->capacity * sizeof *names);
+    tamis__free(&f->memory, f->paths, f->capacity * sizeof *paths);
+    f->followed.names = names;
+    f->paths = paths;
+    f->capacity = count;
+    return TAMIS_OK;
+}
+
+static tamis_status add_name(follow *f, const char *name, tamis_error *err) {
+    const char *const outputs[] = {f->given->output, f->given->duplicates};
+    tamis_status status = reserve_names(f, f->followed.count + 1, err);
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs && status == TAMIS_OK; i++)
+        if (outputs[i] && f->given->input_count + f->pattern.count > 0)
+            status = tamis__followed_check_output(name, outputs[i], err);
+    if (status == TAMIS_OK)
+        f->followed.names[f->followed.count++] =
+            (tamis__followed){.name = name, .stats = TAMIS_STREAM_STATS_INIT};
+    return status;
+}
+
+/* Adds the names that match the pattern and of which the last run, if it stopped, may have unread files. */
+static tamis_status add_unfinished(follow *f, tamis_error *err) {
+    tamis__checkpoint last = {.inputs = NULL};
+    const void *bytes;
+    size_t size;
+    tamis_state_committed(f->state, &bytes, &size);
+    if (size == 0)
+        return TAMIS_OK;
+    tamis_status status = tamis__checkpoint_decode(&last, bytes, size, &f->memory, err);
+    for (size_t i = 0; i < last.input_count && status == TAMIS_OK && !last.finished; i++)
+        status = tamis__input_pattern_add(&f->pattern, last.inputs[i].name, err);
+    tamis__checkpoint_release(&last);
+    return status == TAMIS_E_FORMAT ? TAMIS_OK : status; /* another program may have made the commit */
+}
+
+/* Makes the list of names that of the pattern. Names that stay keep their files. */
+static tamis_status update_names(follow *f, tamis_error *err) {
+    tamis_status status = f->followed.started ? TAMIS_OK : add_unfinished(f, err);
+    if (status == TAMIS_OK)
+        status = tamis__input_pattern_find(&f->pattern, err);
+    if (!f->followed.started) /* the order in which files are read is the same after a restart */
+        tamis__input_pattern_sort(&f->pattern);
+    for (size_t i = 0; i < f->pattern.count && status == TAMIS_OK; i++) {
+        size_t n = 0;
+        while (n < f->followed.count && strcmp(f->followed.names[n].name, f->pattern.paths[i]) != 0)
+            n++;
+        if (n == f->followed.count)
+            status = add_name(f, f->pattern.paths[i], err);
+    }
+    return status;
+}
+
+/* Removes a name of the pattern that has no file. */
+static void remove_name(follow *f, size_t i) {
+    for (size_t n = 0; n < f->pattern.count; n++)
+        if (f->pattern.paths[n] == f->followed.names[i].name) {
+            tamis__input_pattern_forget(&f->pattern, n);
+            break;
+        }
+    close_left(f, i);
+    f->followed.count--;
+    memmove(f->followed.names + i, f->followed.names + i + 1,
+            (f->followed.count - i) * sizeof *f->followed.names);
+}
+
+/* Finds the file of each name. Names without a file are removed if they are of a pattern. */
+static tamis_status find_files(follow *f, bool reports, tamis_error *err) {
+    tamis_status status = f->pattern.pattern ? update_names(f, err) : TAMIS_OK;
+    const bool several = f->followed.count > 1 || f->pattern.pattern;
+    for (size_t i = 0; i < f->followed.count && status == TAMIS_OK;) {
+        tamis__followed *name = &f->followed.names[i];
+        status = tamis__followed_find(name, f->state, several, f->followed.started, &f->memory, err);
+        if (status != TAMIS_OK)
+            break;
+        if (reports)
+            send_remark(f, name->remark);
+        f->commits.reread = f->commits.reread || (name->closed && !several);
+        if (f->pattern.pattern && name->inode == 0)
+            remove_name(f, i);
+        else
+            i++;
+    }
+    for (size_t i = 0; i < f->followed.count; i++)
+        f->paths[i] = f->followed.names[i].path;
+    return status;
+}
+
+/* ---- the runs ---- */
+
+static tamis_status run_files(follow *f, tamis_error *err) {
     const tamis_stream_start start = f->result.start;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     f->is_first = !f->followed.started;
-    f->input = f->followed.path;
+    f->options.inputs = f->paths;
+    f->options.input_count = f->followed.count;
     f->followed.before = stats;
+    f->followed.is_other = f->followed.truncated = false;
     f->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
     const tamis_status status =
         tamis__run_once(f->service, &f->options, f->sizes, &f->followed, &stats, &f->result, err);
@@ -89,42 +236,63 @@ static tamis_status run_file(follow *f, tamis_error *err) {
         f->total = add_run(f, &stats);
     if (!f->is_first)
         f->result.start = start;
-    if (f->followed.started) /* these options are for one file alone */
+    if (f->followed.started) /* these options are for one run alone */
         f->commits.reread = f->commits.abandon = f->options.require_keys = false;
     return status;
 }
 
-/* The file was truncated, so it is read again from its start. */
+/* A file was truncated, so it is read again from its start. */
 static void restart_file(follow *f, const tamis_error *err) {
-    const int borrowed = tamis__descriptor_named(f->followed.name, STDIN_FILENO);
-    if (f->commits.remark)
-        f->commits.remark(f->commits.callback_context, err->text, true);
-    if (borrowed >= 0)
+    const int borrowed = tamis__descriptor_named(f->followed.names[0].name, STDIN_FILENO);
+    send_remark(f, err->text);
+    if (borrowed >= 0) {
         (void)tamis__sys.seek(borrowed, 0, SEEK_SET);
-    f->commits.reread = true;
+        f->commits.reread = true;
+    }
     tamis_stream_checkpoint_free(f->result.unfinished);
     f->result.unfinished = NULL;
     f->result.was_read = false;
 }
 
-/* True if names have changed since the next file was looked for, or if a new file may not have its owner and
- * mode yet. */
-static bool was_renamed(const follow *f, tamis_status status, const tamis_error *err) {
-    return f->followed.is_other || (f->followed.known && status == TAMIS_E_IO &&
-                                    (err->sys_errno == ENOENT || err->sys_errno == EACCES));
+/* True if the last run ended because a file has lost its name, or because more files match the pattern. */
+static bool goes_on(const follow *f) {
+    for (size_t i = 0; i < f->followed.count; i++)
+        if (f->followed.names[i].left.open)
+            return true;
+    return f->pattern.count > f->followed.count;
 }
 
-static tamis_status follow_name(follow *f, const tamis_state *state, tamis_error *err) {
+/* True if names have changed since the next files were looked for, or if a new file may not have its owner and
+ * mode yet. */
+static bool was_renamed(const follow *f, tamis_status status, const tamis_error *err) {
+    bool known = f->pattern.pattern && f->followed.started;
+    for (size_t i = 0; i < f->followed.count; i++)
+        known = known || f->followed.names[i].known;
+    return f->followed.is_other ||
+           (known && status == TAMIS_E_IO && (err->sys_errno == ENOENT || err->sys_errno == EACCES));
+}
+
+/* Says once that no file matches the pattern, and waits a moment. */
+static tamis_status wait_for_files(follow *f, tamis__poll_loop *loop, tamis_error *err) {
+    char message[400];
+    if (!f->awaits_files) {
+        snprintf(message, sizeof message, "%s: matches no file; waiting for one",
+                 tamis__show(f->pattern.pattern).text);
+        send_remark(f, message);
+    }
+    f->awaits_files = true;
+    return tamis__poll_loop_pause(loop, TRY_MS, f->pattern.pattern, err);
+}
+
+static tamis_status follow_names(follow *f, tamis_error *err) {
     tamis__poll_loop loop = {.stop_fd = f->options.stop_fd, .records = &f->total.records};
     int tries = 0;
     for (;;) {
-        tamis_status status = tamis__followed_find(&f->followed, state, &f->memory, err);
-        if (status == TAMIS_OK && tries == 0 && f->followed.remark[0] != '\0' && f->commits.remark)
-            f->commits.remark(f->commits.callback_context, f->followed.remark, true);
-        f->commits.reread = f->commits.reread || f->followed.closed;
+        tamis_status status = find_files(f, tries == 0, err);
+        const bool has_files = f->followed.count > 0;
         if (status == TAMIS_OK)
-            status = run_file(f, err);
-        if (status == TAMIS_OK && !f->followed.left.open)
+            status = has_files ? run_files(f, err) : wait_for_files(f, &loop, err);
+        if (status == TAMIS_OK && has_files && !goes_on(f))
             return TAMIS_OK; /* the service has enough, or the input cannot be followed */
         if (status == TAMIS_E_CHANGED && f->followed.truncated) {
             restart_file(f, err);
@@ -138,31 +306,51 @@ static tamis_status follow_name(follow *f, const tamis_state *state, tamis_error
             return status;
         tamis_stream_checkpoint_free(f->result.unfinished);
         f->result.unfinished = NULL;
-        status = tamis__poll_loop_pause(&loop, TRY_MS, f->followed.name, err);
+        status = tamis__poll_loop_pause(
+            &loop, TRY_MS, f->pattern.pattern ? f->pattern.pattern : f->followed.names[0].name, err);
         if (status != TAMIS_OK)
             return status;
     }
 }
 
-static void init_follow(follow *f, const tamis_stream_service *service, const tamis_stream_options *options,
-                        const tamis_stream_commits *commits, const tamis__stream_buffer_sizes *sizes) {
+/* Names in results are those of the caller. */
+static const char *given_name(const follow *f, const char *name) {
+    for (size_t i = 0; i < f->followed.count; i++)
+        if (name == tamis__input_name(f->paths[i]))
+            return f->pattern.pattern ? f->pattern.pattern : tamis__input_name(f->followed.names[i].name);
+    return name;
+}
+
+static tamis_status init_follow(follow *f, const tamis_stream_service *service,
+                                const tamis_stream_options *options, const tamis_stream_commits *commits,
+                                const tamis__stream_buffer_sizes *sizes, tamis_error *err) {
     f->service = service;
     f->sizes = sizes;
+    f->given = options;
     f->options = *options;
     f->options.commits = &f->commits;
-    f->options.inputs = &f->input;
-    f->options.input_count = 1;
+    f->options.files = NULL;
     f->progress = options->progress;
     f->observe = options->observe;
     f->progress_context = options->progress_context;
     f->options.progress = options->progress ? report_progress : NULL;
     f->options.observe = options->observe ? observe : NULL;
     f->options.progress_context = f;
+    f->options.input_end = options->input_end ? add_input : NULL;
+    f->options.input_end_context = f;
     f->commits = *commits;
     f->commits.defer_unterminated = false; /* the last record of a file that was left is complete */
-    f->followed.name = options->input_count ? options->inputs[0] : "-";
+    f->pattern.pattern = options->files;
+    f->pattern.memory = f->memory;
+    f->followed.pattern = options->files ? &f->pattern : NULL;
     f->total = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     f->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
+    tamis_status status = TAMIS_OK;
+    if (options->input_count == 0 && !options->files)
+        return add_name(f, "-", err);
+    for (size_t i = 0; i < options->input_count && status == TAMIS_OK; i++)
+        status = add_name(f, options->inputs[i], err);
+    return status;
 }
 
 tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_stream_options *options,
@@ -174,33 +362,25 @@ tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_
         tamis__read_struct(&commits, sizeof commits, options->commits, "TAMIS_STREAM_COMMITS_INIT", err);
     if (status != TAMIS_OK)
         return status;
-    if (options->input_count > 1)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "stream: a run that commits follows one input, and %zu are given; give the others "
-                           "to a run before it",
-                           options->input_count);
-    const char *const outputs[] = {options->output, options->duplicates};
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs && status == TAMIS_OK; i++)
-        if (outputs[i] && options->input_count > 0)
-            status = tamis__followed_check_output(options->inputs[0], outputs[i], err);
-    if (status != TAMIS_OK)
-        return status;
     const tamis_state *state = commits.session ? tamis__dedup_state(commits.session) : NULL;
     if (!state) /* the run says what is missing */
         return tamis__run_once(service, options, sizes, NULL, stats, result, err);
     follow *f = tamis__alloc(&memory, sizeof *f, _Alignof(follow));
     if (!f)
         return tamis__fail_nomem(err, "stream", sizeof *f);
-    init_follow(f, service, options, &commits, sizes);
     f->memory = memory;
+    f->state = state;
     tamis_error why = TAMIS_ERROR_INIT; /* the errno of an error decides whether to try again */
-    status = follow_name(f, state, &why);
+    status = init_follow(f, service, options, &commits, sizes, &why);
+    if (status == TAMIS_OK)
+        status = follow_names(f, &why);
     if (status != TAMIS_OK && err)
         *err = why;
-    if (f->followed.left.open)
-        tamis__sys.close(f->followed.left.fd);
-    if (f->result.unterminated)
-        f->result.unterminated = f->followed.name; /* `path` is freed */
+    for (size_t i = 0; i < f->followed.count && options->input_end && !options->files; i++)
+        options->input_end(options->input_end_context, i, &f->followed.names[i].stats);
+    f->result.unterminated = given_name(f, f->result.unterminated);
+    f->result.inexact = given_name(f, f->result.inexact);
+    release_names(f);
     if (result)
         tamis__write_struct(result, &f->result, sizeof f->result);
     else

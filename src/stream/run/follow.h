@@ -13,9 +13,9 @@ tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_
                                const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
                                tamis_stream_result *result, tamis_error *err);
 
-/* One run. `followed` (NULL: nothing is followed, or without commits) says which file is its input. */
+/* One run. `followed` (NULL: nothing is followed, or without commits) says which files are its inputs. */
 tamis_status tamis__run_once(const tamis_stream_service *service, const tamis_stream_options *options,
-                             const tamis__stream_buffer_sizes *sizes, tamis__followed *followed,
+                             const tamis__stream_buffer_sizes *sizes, tamis__followed_names *followed,
                              tamis_stream_stats *stats, tamis_stream_result *result, tamis_error *err);
 
 #endif

@@ -41,14 +41,13 @@ typedef struct resumable {
     run *run;
     tamis_stream_commits commits; /* a copy of the caller's; fields the caller lacks have their defaults */
     tamis__durable durable;
-    uint64_t bytes_done;                    /* bytes of inputs up to the end of what is written */
-    uint64_t committed_bytes;               /* stats.bytes_in at the last commit */
-    uint64_t commit_at;                     /* time of the next commit (tamis__now_ns) */
-    bool uncommitted;                       /* records were written since the last commit */
-    struct tamis__input_position committed; /* position of the input at the last commit */
-    struct tamis__reader_start *from;       /* start position of each input, for the reader */
-    const char *unterminated;               /* name of the first input with a record left for a later run */
-    uint64_t unterminated_count;            /* number of such inputs */
+    uint64_t bytes_done;              /* bytes of inputs up to the end of what is written */
+    uint64_t committed_bytes;         /* stats.bytes_in at the last commit */
+    uint64_t commit_at;               /* time of the next commit (tamis__now_ns) */
+    bool uncommitted;                 /* records were written since the last commit */
+    struct tamis__reader_start *from; /* start position of each input, for the reader */
+    const char *unterminated;         /* name of the first input with a record left for a later run */
+    uint64_t unterminated_count;      /* number of such inputs */
 } resumable;
 
 /* ---- commits ---- */
@@ -79,7 +78,8 @@ static tamis_status write_commit(resumable *c, tamis_error *err) {
     }
     tamis_status status = tamis__durable_commit(&c->durable, err);
     if (status == TAMIS_OK) {
-        c->committed = live->inputs[live->input].position;
+        for (size_t i = 0; i < live->input_count; i++)
+            live->inputs[i].committed = live->inputs[i].position;
         c->run->stats.committed_at = tamis__sys.now_unix_ms();
     }
     if (status == TAMIS_OK)
@@ -121,25 +121,52 @@ static tamis_status commit_stopped(resumable *c, tamis_error *err) {
     return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
 }
 
-/* The followed file was truncated. Commits what is written, so that it stays in the outputs, and closes the run,
- * whose rest is gone. What was read since the last commit has no fingerprint, so the position stays as it was
- * then. *err keeps the message about the file, unless the commit fails. */
+/* Marks the followed inputs that were truncated, and returns their number. What was read of them since the last commit
+ * has no fingerprint, so their positions are those of that commit. *unreported is one that no reader has reported; NULL:
+ * none. */
+static size_t mark_truncated(resumable *c, const char **unreported) {
+    const tamis__reader_set *set = &c->run->readers;
+    size_t count = 0;
+    *unreported = NULL;
+    for (size_t i = 0; c->run->followed && i < set->count; i++) {
+        tamis__checkpoint_input *in = &c->durable.live.inputs[i];
+        const bool is_reported = set->readers[i]->reader.truncated;
+        in->truncated = in->truncated || is_reported;
+        if (!in->truncated)
+            continue;
+        in->position = in->committed;
+        count++;
+        if (!is_reported)
+            *unreported = tamis__input_name(in->name);
+    }
+    return count;
+}
+
+/* Followed files were truncated. Commits what is written, so that it stays in the outputs, and closes the run: the rest
+ * of these files is gone, and a new run reads that of the others. *err keeps the message about the file, unless the
+ * commit fails. */
 static tamis_status commit_truncated(resumable *c, tamis_error *err) {
-    tamis__checkpoint *live = &c->durable.live;
     tamis_error failed = TAMIS_ERROR_INIT;
-    c->durable.truncated = c->durable.result.was_read = true;
-    live->closed = true;
-    live->inputs[live->input].position = c->committed;
-    const tamis_status status = commit_written(c, &failed);
+    const char *unreported;
+    size_t marked, more = mark_truncated(c, &unreported);
+    tamis_status status;
+    c->durable.result.was_read = true;
+    c->durable.live.closed = true;
+    do { /* a commit may find that another file was truncated */
+        marked = more;
+        status = commit_written(c, &failed);
+        more = mark_truncated(c, &unreported);
+    } while (status == TAMIS_E_CHANGED && more > marked);
     c->run->followed->truncated = status == TAMIS_OK;
-    if (status == TAMIS_OK && !c->run->reader.truncated) /* a commit was the first to notice */
-        return tamis__fail(
-            err, TAMIS_E_CHANGED, 0,
-            "%s: was truncated or overwritten, and is read again from its start; bytes written before "
-            "that may be lost",
-            tamis__show(c->run->reader.name).text);
-    return status == TAMIS_OK ? TAMIS_E_CHANGED
-                              : tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
+    if (status != TAMIS_OK)
+        return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
+    return !unreported
+               ? TAMIS_E_CHANGED
+               : tamis__fail(
+                     err, TAMIS_E_CHANGED, 0,
+                     "%s: was truncated or overwritten, and is read again from its start; bytes written "
+                     "before that may be lost",
+                     tamis__show(unreported).text);
 }
 
 /* ---- hooks: between the steps of the run ---- */
@@ -164,7 +191,7 @@ static tamis_status check_header(resumable *c, const char *input, tamis_error *e
 static tamis_status on_input_begun(void *context, const tamis__record_batch *batch, tamis_error *err) {
     resumable *c = context;
     if (batch->count == 0) /* the batch had only the header */
-        c->durable.live.inputs[tamis__reader_input(&c->run->reader)].prefix =
+        c->durable.live.inputs[tamis__reader_input(batch->reader)].prefix =
             (struct tamis__input_position){.offset = batch->offset,
                                            .records = batch->first - 1,
                                            .lines = batch->line - 1,
@@ -193,9 +220,10 @@ static void finish_empty_inputs(tamis__checkpoint *live, size_t to) {
 static void advance_positions(resumable *c, const tamis__item *item) {
     tamis__checkpoint *live = &c->durable.live;
     const tamis__record_batch *batch = &item->batch;
-    if (item->input > live->input)
+    if (!c->run->followed && item->input > live->input)
         finish_empty_inputs(live, item->input - 1);
-    live->input = item->input;
+    if (!c->run->followed) /* followed inputs are read by turns: each has unread bytes, or may have */
+        live->input = item->input;
     live->inputs[item->input].position = (struct tamis__input_position){
         .offset = batch->offset + (uint64_t)(batch->end - batch->begin),
         .records = batch->first - 1 + batch->count,
@@ -304,7 +332,8 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
     r->stats = d->live.stats;
     r->stats.bytes_total = total > d->skipped_bytes ? total - d->skipped_bytes : 0;
     c->bytes_done = r->stats.bytes_read;
-    c->committed = d->live.inputs[d->live.input].position;
+    for (size_t i = 0; i < d->live.input_count; i++)
+        d->live.inputs[i].committed = d->live.inputs[i].position;
     r->stats_before = r->stats;
     r->has_data = d->live.has_data;
     r->input = (size_t)d->live.input;
@@ -352,14 +381,14 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
     setup.deferred = on_unterminated_left;
     setup.remark = r->options.remark ? on_remark : NULL;
     setup.context = c;
-    if (r->followed) {
-        setup.stops_when_left = true;
-        setup.followed_name = tamis__input_name(r->followed->name);
-        setup.left = r->followed->left;
-    }
+    setup.stops_when_left = r->followed != NULL;
     const tamis_status status = tamis__run_open(r, &setup, err);
-    if (r->followed && r->reader.loop) /* the reader has it now */
-        r->followed->left.open = false;
+    for (size_t i = 0; r->followed && i < r->readers.count; i++) {
+        tamis__followed *followed = &r->followed->names[i];
+        tamis__reader_set_followed(&r->readers.readers[i]->reader, tamis__input_name(followed->name),
+                                   followed->left);
+        followed->left.open = false;
+    }
     return status;
 }
 
@@ -412,14 +441,17 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
     tamis_status status = open_run(c, err);
     if (status == TAMIS_OK)
         status = tamis__run_pump(c->run, err);
-    if (status == TAMIS_E_CHANGED && c->run->followed && (c->run->reader.truncated || c->durable.truncated))
+    const char *unreported;
+    if (status == TAMIS_E_CHANGED && mark_truncated(c, &unreported) > 0)
         return commit_truncated(c, err);
     if (status == TAMIS_E_INTERRUPTED)
         return commit_stopped(c, err);
     if (status == TAMIS_OK && !withholds(c))
         status = finish_run(c, err);
-    if (c->run->followed && c->run->reader.loop && (status == TAMIS_OK || c->run->followed->is_other))
-        c->run->followed->left = tamis__reader_hand_over_left(&c->run->reader);
+    for (size_t i = 0; c->run->followed && i < c->run->readers.count; i++)
+        if (status == TAMIS_OK || c->run->followed->is_other)
+            c->run->followed->names[i].left =
+                tamis__reader_hand_over_left(&c->run->readers.readers[i]->reader);
     return status == TAMIS_OK ? tamis__run_check_keys(c->run, err) : status;
 }
 

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "store/file/target.h"
 #include "stream/durable/followed.h"
-#include "stream/io/reader.h"
+#include "stream/io/reader_set.h"
 #include "stream/io/writer.h"
 #include "stream/run/header.h"
 #include "stream/run/item.h"
@@ -35,12 +35,12 @@ typedef struct tamis__run {
     tamis_allocator memory;
     tamis_stream_stats stats;
     tamis__poll_loop loop;
-    tamis__reader reader;
+    tamis__reader_set readers;
     tamis__target targets[TAMIS__OUTPUTS];
     tamis__writer writers[TAMIS__OUTPUTS];
     tamis__run_hooks hooks;
-    tamis__followed *followed;   /* the file to be followed by a run with commits; NULL: none */
-    tamis__positions *positions; /* of the records that were answered; NULL: the run has none */
+    tamis__followed_names *followed; /* of the inputs, for a run with commits; NULL: they are not followed */
+    tamis__positions *positions;     /* of the records that were answered; NULL: the run has none */
     size_t threads;
     tamis__pipeline *pipeline;
     tamis__item *items; /* items of the pipeline */
@@ -65,6 +65,7 @@ typedef struct tamis__run {
     size_t opened;                   /* inputs opened */
     uint64_t bytes_before;           /* bytes in the outputs before this run */
     tamis_stream_stats stats_before; /* statistics of the inputs before the present one */
+    tamis_stream_stats *input_stats; /* of each input, if they are read by turns; NULL: they are not */
     /* used if the run is timed */
     bool timed;
     uint64_t begin; /* time at which the run began (tamis__now_ns) */
@@ -84,7 +85,7 @@ void tamis__stats_add(tamis_stream_stats *stats, const tamis_stream_stats *more)
 
 /* Finds and checks inputs and outputs. Creates nothing. */
 tamis_status tamis__run_check(tamis__run *r, tamis_error *err);
-/* Returns the setup of a reader for all inputs, from their beginning. */
+/* Returns the setup of readers for all inputs, from their beginning. */
 tamis__reader_setup tamis__run_reader_setup(tamis__run *r);
 /* Opens reader, pipeline and writers. */
 tamis_status tamis__run_open(tamis__run *r, const tamis__reader_setup *setup, tamis_error *err);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/versioned.h"
+#include "stream/io/input_pattern.h"
 #include "stream/split/find.h"
 
 tamis_status tamis__stream_check_service(tamis_stream_service *checked, const tamis_stream_service *given,
@@ -53,6 +54,15 @@ static tamis_status check_delimiter(const tamis_stream_options *options, tamis_e
     return TAMIS_OK;
 }
 
+static tamis_status check_files(const tamis_stream_options *options, tamis_error *err) {
+    if (!options->files)
+        return TAMIS_OK;
+    if (!options->follow || options->input_count > 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: a pattern for inputs needs follow, and no other inputs");
+    return tamis__input_pattern_check(options->files, err);
+}
+
 tamis_status tamis__stream_check_options(tamis_stream_options *checked, const tamis_stream_options *given,
                                          const tamis_stream_stats *stats, const tamis_stream_result *result,
                                          tamis_error *err) {
@@ -85,6 +95,8 @@ tamis_status tamis__stream_check_options(tamis_stream_options *checked, const ta
                            (int)checked->late);
     if (checked->max_record == 0)
         checked->max_record = TAMIS_MAX_RECORD_DEFAULT;
-    status = check_delimiter(checked, err);
+    status = check_files(checked, err);
+    if (status == TAMIS_OK)
+        status = check_delimiter(checked, err);
     return status == TAMIS_OK ? check_marking(checked, err) : status;
 }

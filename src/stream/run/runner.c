@@ -66,7 +66,7 @@ static void observe(run *r) {
 
 static void count_left(run *r) {
     tamis_stream_stats *stats = &r->stats;
-    stats->bytes_left = r->options.follow                         ? tamis__reader_bytes_left(&r->reader)
+    stats->bytes_left = r->options.follow                         ? tamis__reader_set_bytes_left(&r->readers)
                         : stats->bytes_total >= stats->bytes_read ? stats->bytes_total - stats->bytes_read
                                                                   : UINT64_MAX; /* the total is not known */
 }
@@ -94,7 +94,6 @@ static void init_run(run *r, const tamis_stream_service *service, const tamis_st
                                  &r->read,
                                  tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000),
                                  0};
-    r->reader.fd = -1;
     for (int i = 0; i < OUTPUTS; i++) {
         r->writers[i].memory = r->memory;
         r->writers[i].terminator = options->terminator;
@@ -102,6 +101,8 @@ static void init_run(run *r, const tamis_stream_service *service, const tamis_st
     }
     r->first_malformed = (tamis__first_malformed){options->first_malformed, false};
     r->err = r->read_err = (tamis_error)TAMIS_ERROR_INIT;
+    if (options->files) /* they have no index */
+        r->options.input_end = NULL;
     r->router = (tamis__router){.writers = r->writers,
                                 .service = &r->service,
                                 .missing = options->missing,
@@ -136,7 +137,7 @@ static tamis_status set_compressions(run *r, tamis_error *err) {
 tamis_status tamis__run_check(run *r, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
     const char *const *inputs = r->options.input_count ? r->options.inputs : standard_input;
-    size_t count = r->options.input_count ? r->options.input_count : 1;
+    const size_t count = r->options.files ? 0 : r->options.input_count ? r->options.input_count : 1;
     uint64_t total = 0;
     tamis_status status = set_compressions(r, err);
     if (status == TAMIS_OK)
@@ -225,7 +226,7 @@ void tamis__stats_add(tamis_stream_stats *stats, const tamis_stream_stats *more)
 
 /* Reports the statistics of the inputs before `next`, which have ended. */
 static void end_inputs(run *r, size_t next) {
-    for (; r->input < next; r->input++) {
+    for (; r->input < next && !r->input_stats; r->input++) {
         tamis_stream_stats input_stats = r->stats;
         tamis__stats_subtract(&input_stats, &r->stats_before);
         input_stats.bytes_out = input_stats.bytes_read = input_stats.bytes_total = 0;
@@ -235,8 +236,19 @@ static void end_inputs(run *r, size_t next) {
     }
 }
 
+/* Inputs that are read by turns: adds what was counted since `before` to an input. */
+static void add_to_input(run *r, size_t input, const tamis_stream_stats *before) {
+    tamis_stream_stats more = r->stats;
+    if (!r->input_stats)
+        return;
+    tamis__stats_subtract(&more, before);
+    tamis__stats_add(&r->input_stats[input], &more);
+}
+
 /* The last input opened may still be followed under its name, or none may have been opened. */
 static void end_last_input(run *r) {
+    for (size_t i = 0; r->input_stats && i < r->options.input_count; i++)
+        r->options.input_end(r->options.input_end_context, i, &r->input_stats[i]);
     if (r->opened > 0 || r->stats.records > 0)
         end_inputs(r, r->opened > r->input ? r->opened : r->input + 1);
 }
@@ -249,21 +261,21 @@ static bool read_item(void *context, size_t which) {
     tamis__item *item = &r->items[which];
     tamis__record_batch *batch = &item->batch;
     r->event = TAMIS__READER_RECORDS;
-    if (tamis__reader_is_full(&r->reader))
+    if (tamis__reader_set_is_full(&r->readers))
         return false;
     do {
-        r->read_status = tamis__reader_next(&r->reader, item->records, batch, &r->event, &r->read_err);
+        r->read_status = tamis__reader_set_next(&r->readers, item->records, batch, &r->event, &r->read_err);
         if (r->read_status != TAMIS_OK || r->event != TAMIS__READER_RECORDS)
             return false;
         if (batch->first == 1)
             r->read_status = begin_input(r, batch, &r->read_err);
         if (r->read_status != TAMIS_OK || batch->count == 0)
-            tamis__reader_give_back(&r->reader, batch);
+            tamis__reader_set_give_back(batch);
     } while (r->read_status == TAMIS_OK && batch->count == 0);
-    item->input = tamis__reader_input(&r->reader);
-    item->opened = r->reader.next_input;
+    item->input = tamis__reader_input(batch->reader);
+    item->opened = item->input + 1;
     item->bytes_read = r->stats.bytes_read;
-    item->bytes_done = item->bytes_read - tamis__reader_ahead(&r->reader);
+    item->bytes_done = item->bytes_read - tamis__reader_ahead(batch->reader);
     r->read += batch->count;
     r->caught_up = false;
     return r->read_status == TAMIS_OK;
@@ -331,10 +343,12 @@ static bool write_item(void *context, size_t which) {
     tamis__item *item = &r->items[which];
     end_inputs(r, item->input);
     const bool fails = item->status != TAMIS_OK; /* its error is reported then */
+    const tamis_stream_stats before = r->stats;
     tamis_status status = route_item(r, item, fails ? NULL : &r->err);
+    add_to_input(r, item->input, &before);
     if (!fails && status == TAMIS_OK && r->hooks.item_written)
         status = r->hooks.item_written(r->hooks.context, item, &r->err);
-    tamis__reader_give_back(&r->reader, &item->batch);
+    tamis__reader_set_give_back(&item->batch);
     /* If the service has enough, a later bad record of the same batch is ignored. Otherwise the result would
      * depend on the batch size. */
     const bool run_ends = item->end_status != TAMIS_OK && !item->enough;
@@ -444,6 +458,24 @@ tamis__reader_setup tamis__run_reader_setup(run *r) {
                                  .split_time = r->timed ? &r->profile.split : NULL};
 }
 
+static tamis_status open_readers(run *r, const tamis__reader_setup *reader, tamis_error *err) {
+    const tamis__reader_set_setup setup = {.reader = *reader,
+                                           .pattern = r->options.files,
+                                           .growing = r->followed ? r->followed->pattern : NULL,
+                                           .outputs = r->targets,
+                                           .output_count = OUTPUTS};
+    const size_t size = r->options.input_count * sizeof *r->input_stats;
+    tamis_status status = tamis__reader_set_init(&r->readers, &setup, &r->loop, &r->memory, err);
+    if (status != TAMIS_OK || r->readers.count <= 1 || !r->options.input_end)
+        return status;
+    r->input_stats = tamis__alloc(&r->memory, size, _Alignof(tamis_stream_stats));
+    if (!r->input_stats)
+        return tamis__fail_nomem(err, "statistics of inputs", size);
+    for (size_t i = 0; i < r->options.input_count; i++)
+        r->input_stats[i] = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    return TAMIS_OK;
+}
+
 tamis_status tamis__run_open(run *r, const tamis__reader_setup *setup, tamis_error *err) {
     tamis_status status = create_items(r, err);
     if (status == TAMIS_OK)
@@ -451,7 +483,7 @@ tamis_status tamis__run_open(run *r, const tamis__reader_setup *setup, tamis_err
     if (status == TAMIS_OK)
         status = tamis__router_init(&r->router, err);
     if (status == TAMIS_OK)
-        status = tamis__reader_init(&r->reader, setup, &r->loop, &r->memory, err);
+        status = open_readers(r, setup, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__writer_open(&r->writers[i], &r->targets[i], r->sizes.write_size, &r->loop, err);
     return status;
@@ -491,10 +523,19 @@ static tamis_status wait_for_input(run *r, tamis_error *err) {
     const uint64_t start = tamis__clock_begin(waiting);
     r->waiting = r->caught_up = true;
     if (status == TAMIS_OK)
-        status = tamis__reader_wait(&r->reader, err);
+        status = tamis__reader_set_wait(&r->readers, err);
     r->waiting = false;
     tamis__clock_end(waiting, start);
     return status;
+}
+
+/* The reader has nothing more for now. */
+static void end_inputs_read(run *r) {
+    const tamis__reader *reader = tamis__reader_set_current(&r->readers);
+    if (!reader)
+        return;
+    r->opened = tamis__reader_input(reader) + (reader->next_input > 0);
+    end_inputs(r, tamis__reader_input(reader));
 }
 
 tamis_status tamis__run_pump(run *r, tamis_error *err) {
@@ -504,8 +545,7 @@ tamis_status tamis__run_pump(run *r, tamis_error *err) {
             *err = r->err;
         if (r->stopped_early)
             return r->status;
-        r->opened = r->reader.next_input;
-        end_inputs(r, tamis__reader_input(&r->reader));
+        end_inputs_read(r);
         if (r->read_status != TAMIS_OK && err)
             *err = r->read_err;
         tamis_status status = r->read_status;
@@ -570,20 +610,26 @@ void tamis__run_close(run *r, tamis_status status, tamis_error *err) {
         r->stats.threads = (uint32_t)tamis__pipeline_threads(r->pipeline);
     tamis__pipeline_free(r->pipeline);
     store_profile(r);
-    tamis__reader_release(&r->reader);
+    tamis__reader_set_release(&r->readers);
+    tamis__free(&r->memory, r->input_stats, r->options.input_count * sizeof *r->input_stats);
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);
     tamis__items_free(r->items, r->item_count, &r->memory);
 }
 
-/* A follower that is stopped while it waits: says that the end of a record had not come. */
+/* A follower that is stopped while it waits: says that the ends of records had not come. */
 static void report_unterminated(run *r) {
     char message[400];
-    if (!r->options.follow || !r->options.remark || !r->caught_up || tamis__reader_ahead(&r->reader) == 0)
+    if (!r->options.follow || !r->options.remark || !r->caught_up)
         return;
-    snprintf(message, sizeof message, "%s: its last record has no end yet, so it was not answered",
-             tamis__show(r->reader.name).text);
-    r->options.remark(r->options.remark_context, message);
+    for (size_t i = 0; i < r->readers.count; i++) {
+        const tamis__reader *reader = &r->readers.readers[i]->reader;
+        if (tamis__reader_ahead(reader) == 0)
+            continue;
+        snprintf(message, sizeof message, "%s: its last record has no end yet, so it was not answered",
+                 tamis__show(reader->name).text);
+        r->options.remark(r->options.remark_context, message);
+    }
 }
 
 static tamis_status run_plain(run *r, tamis_error *err) {
@@ -605,7 +651,7 @@ static tamis_status run_plain(run *r, tamis_error *err) {
 }
 
 tamis_status tamis__run_once(const tamis_stream_service *service, const tamis_stream_options *options,
-                             const tamis__stream_buffer_sizes *sizes, tamis__followed *followed,
+                             const tamis__stream_buffer_sizes *sizes, tamis__followed_names *followed,
                              tamis_stream_stats *stats, tamis_stream_result *result, tamis_error *err) {
     const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
     run *r = tamis__alloc(&memory, sizeof *r, _Alignof(run));

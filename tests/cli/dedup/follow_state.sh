@@ -69,7 +69,6 @@ tamis dedup --state seen --follow-input log -o once
 echo "status $?"
 paste -s -d ' ' once
 echo 'refused'
-tamis dedup --state seen --follow-input log once -o out
 gzip -k log
 tamis dedup --state other --follow-input log.gz -o out
 printf m > part

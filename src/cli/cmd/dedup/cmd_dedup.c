@@ -168,6 +168,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     stream_options.durable = config->filter_file; /* rule 2 */
     stream_options.stop_fd = stop_fd;
     stream_options.follow = config->follow;
+    stream_options.files = config->files;
     stream_options.remark = report_follow;
     stream_options.first_malformed = &run->report.first_malformed;
     stream_options.marking = config->marking;

@@ -118,7 +118,7 @@ static bool is_left_out(int id) {
     static const int those[] = {DEDUP_REREAD,        DEDUP_ABANDON, CLI_OPT_FILES_FROM, CLI_OPT_THREADS,
                                 DEDUP_PROFILE,       CLI_OPT_STATS, CLI_OPT_JSON,       CLI_OPT_PROGRESS,
                                 CLI_OPT_NO_PROGRESS, CLI_OPT_QUIET, DEDUP_COMMIT_EVERY, DEDUP_FOLLOW_INPUT,
-                                DEDUP_METRICS};
+                                DEDUP_METRICS,       DEDUP_FILES};
 
     for (size_t i = 0; i < sizeof those / sizeof *those; i++)
         if (those[i] == id)

@@ -153,6 +153,11 @@ static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
     const char *const outputs[] = {config->output, config->duplicates};
     struct stat st;
 
+    if (config->files && !config->follow)
+        return cli_fail(err, "--files needs --follow-input; give it, or let the shell expand the pattern");
+    if (config->files && config->stream.input_count > 0)
+        return cli_fail(err, "--files '%.200s': contradicts FILE operands; leave one of them out",
+                        config->files);
     if (!config->follow)
         return TAMIS_OK;
     const char *last =
@@ -160,11 +165,6 @@ static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
     if (!is_standard(last) && stat(last, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return cli_fail(
             err, "%.300s: is not a regular file, so it cannot be followed; leave --follow-input out", last);
-    if (config->state && config->stream.input_count > 1)
-        return cli_fail(err,
-                        "--follow-input with --state takes one FILE, and %zu are given; give the others to a "
-                        "run without --follow-input first",
-                        config->stream.input_count);
     if (config->state)
         return TAMIS_OK;
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
@@ -284,6 +284,7 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
     config->exactly_once = values[DEDUP_EXACTLY_ONCE].given;
     config->defer_unterminated = values[DEDUP_DEFER_UNTERMINATED].given;
     config->follow = values[DEDUP_FOLLOW_INPUT].given;
+    config->files = values[DEDUP_FILES].text;
     config->values = values;
     config->on_full = (tamis_on_full)values[DEDUP_ON_FULL].number;
     given.prints = is_standard(config->output) || is_standard(config->duplicates);

@@ -25,6 +25,7 @@ enum {
     DEDUP_POSITION,
     DEDUP_COMMITS,
     DEDUP_FOLLOW_INPUT,
+    DEDUP_FILES,
     DEDUP_METRICS,
     DEDUP_WINDOW,
     DEDUP_STEP,
@@ -52,7 +53,8 @@ typedef struct dedup_config {
     const char *commits;     /* descriptor or file of --commits; NULL: positions are not printed */
     const char *metrics;     /* file or address of --metrics; NULL: none */
     bool reread, abandon, exactly_once, defer_unterminated;
-    bool follow;                      /* the last input has no end */
+    bool follow;                      /* inputs that are files have no end */
+    const char *files;                /* pattern of --files; NULL: the inputs are operands */
     uint64_t commit_bytes, commit_ms; /* values of --commit-every; 0: default of the library */
     const cli_value *values;          /* parsed options, by id */
     tamis_on_full on_full;

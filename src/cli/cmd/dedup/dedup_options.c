@@ -126,14 +126,24 @@ const cli_option dedup_options[] = {
     {.id = DEDUP_FOLLOW_INPUT,
      .name = "follow-input",
      .type = CLI_FLAG,
-     .help = "Keep reading as the last FILE grows, as tail -F does, until a signal arrives.",
-     .more = "If another file takes its name, as in log rotation, the old one is read to its end first. Then "
-             "come files that had the name in between: those in its directory whose names continue that of "
-             "FILE (app.log.1, app.log-20261126) and that were written to later, without compressed ones. "
-             "The new file is read from its start as soon as it has content. A record is answered when its "
-             "terminator has arrived. A FILE that becomes shorter is reported, may lose records, and is read "
-             "again from its start. Compressed FILEs are refused; pipes are read to "
-             "their end."},
+     .help = "Keep reading as FILEs grow, as tail -F does, until a signal arrives.",
+     .more =
+         "If another file takes the name of a FILE, as in log rotation, the old one is read to its end "
+         "first. Then come files that had the name in between: those in its directory whose names continue "
+         "that of FILE (app.log.1, app.log-20261126) and that were written to later, without compressed "
+         "ones. The new file is read from its start as soon as it has content. A record is answered when "
+         "its terminator has arrived. A FILE that becomes shorter is reported, may lose records, and is "
+         "read again from its start. Pipes are read to their end, and so are compressed files beside "
+         "others; alone they are refused."},
+    {.id = DEDUP_FILES,
+     .name = "files",
+     .type = CLI_TEXT,
+     .value = "PATTERN",
+     .help = "With --follow-input: follow the files that match, also those that come later.",
+     .more = "Quote PATTERN, so that the shell leaves it alone: 'log/*.log'. Wildcards * ? [ ] are allowed "
+             "in the "
+             "file name, not in the directory. A file that comes later is read from its start. Left out are "
+             "compressed files, hidden ones, and names that log rotation makes of another one that matches."},
     {.id = DEDUP_METRICS,
      .name = "metrics",
      .type = CLI_TEXT,

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/io/change_reports.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/system.h"
+
+/* Longest wait in milliseconds, with reports of the system and without. */
+enum { REPORTED_MS = 1000, UNREPORTED_MS = 20 };
+
+void tamis__change_reports_stop(tamis__change_reports *reports) {
+    if (reports->fd >= 0)
+        tamis__sys.close(reports->fd);
+    reports->fd = -1;
+    reports->refused = true;
+}
+
+void tamis__change_reports_add(tamis__change_reports *reports, const char *path) {
+    const char *slash = strrchr(path, '/');
+    char directory[PATH_MAX] = ".";
+    if (slash)
+        snprintf(directory, sizeof directory, "%.*s", (int)(slash + 1 - path), path);
+    reports->is_extended = true;
+    if (reports->refused)
+        return;
+    const int fd = tamis__sys.report_changes(reports->fd, directory);
+    if (fd < 0)
+        tamis__change_reports_stop(reports);
+    else
+        reports->fd = fd;
+}
+
+void tamis__change_reports_check(tamis__change_reports *reports) {
+    if (reports->silent)
+        tamis__change_reports_stop(reports);
+    reports->silent = false;
+}
+
+tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__poll_loop *loop,
+                                        const char *name, tamis_error *err) {
+    const int limit = reports->fd >= 0 ? REPORTED_MS : UNREPORTED_MS;
+    const uint64_t begun = tamis__now_ns();
+    bool ready = false;
+    reports->silent = false;
+    if (reports->is_extended) {
+        reports->is_extended = false;
+        return TAMIS_OK;
+    }
+    const tamis_status status = tamis__poll_loop_pause_for(loop, reports->fd, limit, &ready, name, err);
+    if (status != TAMIS_OK)
+        return status;
+    reports->silent =
+        reports->fd >= 0 && !ready && tamis__now_ns() - begun >= REPORTED_MS * UINT64_C(1000000);
+    if (!ready || tamis__sys.clear_reports(reports->fd))
+        reports->names_changed = true;
+    return TAMIS_OK;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/io/input_pattern.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+#include "stream/io/rotation.h"
+
+static size_t directory_size(const char *pattern) {
+    const char *slash = strrchr(pattern, '/');
+    return slash ? (size_t)(slash + 1 - pattern) : 0;
+}
+
+tamis_status tamis__input_pattern_check(const char *pattern, tamis_error *err) {
+    const size_t directory = directory_size(pattern);
+    if (strlen(pattern) >= PATH_MAX)
+        return tamis__fail_file(err, pattern, ENAMETOOLONG);
+    if (pattern[directory] == '\0')
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: has no file name; give a pattern as log/app-*.log",
+                           tamis__show(pattern).text);
+    if (strcspn(pattern, "*?[\\") < directory)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: has a wildcard in its directory; give wildcards in the file name only",
+                           tamis__show(pattern).text);
+    return TAMIS_OK;
+}
+
+static tamis_status add_path(tamis__input_pattern *p, const char *path, tamis_error *err) {
+    if (p->count == p->capacity) {
+        const size_t capacity = p->capacity ? 2 * p->capacity : 16;
+        char **grown = tamis__alloc(&p->memory, capacity * sizeof *grown, _Alignof(char *));
+        if (!grown)
+            return tamis__fail_nomem(err, "names of inputs", capacity * sizeof *grown);
+        if (p->count > 0)
+            memcpy(grown, p->paths, p->count * sizeof *grown);
+        tamis__free(&p->memory, p->paths, p->capacity * sizeof *grown);
+        p->paths = grown;
+        p->capacity = capacity;
+    }
+    const size_t size = strlen(path) + 1;
+    char *copy = tamis__alloc(&p->memory, size, 1);
+    if (!copy)
+        return tamis__fail_nomem(err, "names of inputs", size);
+    p->paths[p->count++] = memcpy(copy, path, size);
+    return TAMIS_OK;
+}
+
+static bool has_path(const tamis__input_pattern *p, size_t count, const char *path) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(p->paths[i], path) == 0)
+            return true;
+    return false;
+}
+
+static bool matches(const tamis__input_pattern *p, const char *name) {
+    return fnmatch(p->pattern + directory_size(p->pattern), name, FNM_PERIOD) == 0 &&
+           !tamis__rotation_is_compressed(name);
+}
+
+tamis_status tamis__input_pattern_add(tamis__input_pattern *p, const char *path, tamis_error *err) {
+    const size_t directory = directory_size(p->pattern);
+    if (strncmp(path, p->pattern, directory) != 0 || strchr(path + directory, '/') ||
+        !matches(p, path + directory) || has_path(p, p->count, path))
+        return TAMIS_OK;
+    return add_path(p, path, err);
+}
+
+typedef struct search {
+    tamis__input_pattern *pattern;
+    size_t before; /* number of paths that were known before */
+    tamis_status status;
+    tamis_error *err;
+} search;
+
+static bool visit_name(void *context, const char *name) {
+    search *s = context;
+    tamis__input_pattern *p = s->pattern;
+    const size_t directory = directory_size(p->pattern);
+    char path[PATH_MAX];
+    struct stat st;
+    if (!matches(p, name) ||
+        snprintf(path, sizeof path, "%.*s%s", (int)directory, p->pattern, name) >= (int)sizeof path ||
+        has_path(p, s->before, path))
+        return true;
+    if (tamis__sys.stat(path, &st) != 0)
+        s->status =
+            errno == ENOENT ? TAMIS_OK : tamis__fail_file(s->err, path, errno); /* or it was renamed */
+    else if (S_ISREG(st.st_mode))
+        s->status = add_path(p, path, s->err);
+    return s->status == TAMIS_OK;
+}
+
+static int compare_paths(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void tamis__input_pattern_sort(tamis__input_pattern *p) {
+    if (p->count > 1)
+        qsort(p->paths, p->count, sizeof *p->paths, compare_paths);
+}
+
+/* True if log rotation makes that path of another one. */
+static bool is_rotated(const tamis__input_pattern *p, const char *path) {
+    const size_t directory = directory_size(p->pattern);
+    for (size_t i = 0; i < p->count; i++)
+        if (tamis__rotation_continues(path + directory, p->paths[i] + directory))
+            return true;
+    return false;
+}
+
+tamis_status tamis__input_pattern_find(tamis__input_pattern *p, tamis_error *err) {
+    const size_t directory = directory_size(p->pattern);
+    char path[PATH_MAX] = ".";
+    search s = {.pattern = p, .before = p->count, .status = TAMIS_OK, .err = err};
+    if (directory > 0)
+        snprintf(path, sizeof path, "%.*s", (int)directory, p->pattern);
+    if (tamis__sys.list(path, visit_name, &s) != 0 && s.status == TAMIS_OK)
+        s.status = tamis__fail_file(err, path, errno);
+    if (p->count > s.before)
+        qsort(p->paths + s.before, p->count - s.before, sizeof *p->paths, compare_paths);
+    for (size_t i = s.before; i < p->count;)
+        if (is_rotated(p, p->paths[i]))
+            tamis__input_pattern_forget(p, i);
+        else
+            i++;
+    return s.status;
+}
+
+void tamis__input_pattern_forget(tamis__input_pattern *p, size_t i) {
+    tamis__free(&p->memory, p->paths[i], strlen(p->paths[i]) + 1);
+    p->count--;
+    memmove(p->paths + i, p->paths + i + 1, (p->count - i) * sizeof *p->paths);
+}
+
+void tamis__input_pattern_release(tamis__input_pattern *p) {
+    while (p->count > 0)
+        tamis__input_pattern_forget(p, p->count - 1);
+    tamis__free(&p->memory, p->paths, p->capacity * sizeof *p->paths);
+    p->paths = NULL;
+    p->capacity = 0;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/io/reader_set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/file/file_error.h"
+#include "stream/io/io_open.h"
+
+enum { TRIES = 50, TRY_MS = 20 };
+
+static tamis_status reserve_reader(tamis__reader_set *set, tamis_error *err) {
+    if (set->count < set->capacity)
+        return TAMIS_OK;
+    const size_t capacity = set->capacity ? 2 * set->capacity : 4;
+    tamis__set_reader **grown =
+        tamis__alloc(&set->memory, capacity * sizeof *grown, _Alignof(tamis__set_reader *));
+    if (!grown)
+        return tamis__fail_nomem(err, "readers", capacity * sizeof *grown);
+    if (set->count > 0)
+        memcpy(grown, set->readers, set->count * sizeof *grown);
+    tamis__free(&set->memory, set->readers, set->capacity * sizeof *grown);
+    set->readers = grown;
+    set->capacity = capacity;
+    return TAMIS_OK;
+}
+
+static void remove_reader(tamis__reader_set *set, size_t i) {
+    tamis__set_reader *removed = set->readers[i];
+    set->count--;
+    memmove(set->readers + i, set->readers + i + 1, (set->count - i) * sizeof *set->readers);
+    tamis__reader_release(&removed->reader);
+    tamis__free(&set->memory, removed, sizeof *removed);
+}
+
+/* Adds a reader of `input`, which is input i of the run; NULL: a reader of all inputs. */
+static tamis_status add_reader(tamis__reader_set *set, const char *input, size_t i, tamis_error *err) {
+    tamis__reader_setup setup = set->setup.reader;
+    tamis_status status = reserve_reader(set, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__set_reader *added = tamis__alloc(&set->memory, sizeof *added, _Alignof(tamis__set_reader));
+    if (!added)
+        return tamis__fail_nomem(err, "readers", sizeof *added);
+    setup.reports = &set->reports;
+    setup.stops_when_removed = set->pattern.pattern || set->setup.growing;
+    if (input) {
+        added->input = input;
+        setup.inputs = &added->input;
+        setup.input_count = 1;
+        setup.first_input = i;
+        setup.from = setup.from ? setup.from + i : NULL;
+        setup.reads_compressed = !set->pattern.pattern && !setup.stops_when_left;
+    }
+    set->readers[set->count++] = added;
+    status = tamis__reader_init(&added->reader, &setup, set->loop, &set->memory, err);
+    if (status != TAMIS_OK)
+        remove_reader(set, set->count - 1);
+    return status;
+}
+
+/* ---- files that match the pattern ---- */
+
+/* Says once that no file matches. */
+static void report_no_files(tamis__reader_set *set) {
+    const tamis__reader_setup *setup = &set->setup.reader;
+    char message[400];
+    if (set->count > 0 || set->awaits_files || !setup->remark)
+        return;
+    set->awaits_files = true;
+    snprintf(message, sizeof message, "%s: matches no file; waiting for one",
+             tamis__show(set->pattern.pattern).text);
+    setup->remark(setup->context, message);
+}
+
+/* Adds readers of the files that match now. */
+static tamis_status find_files(tamis__reader_set *set, tamis_error *err) {
+    uint64_t total = 0;
+    tamis_status status = tamis__input_pattern_find(&set->pattern, err);
+    while (status == TAMIS_OK && set->count < set->pattern.count) {
+        const char *path = set->pattern.paths[set->count];
+        status = tamis__input_check(path, set->setup.outputs, set->setup.output_count, &total, err);
+        if (status == TAMIS_OK)
+            status = add_reader(set, path, set->count, err);
+    }
+    while (set->count < set->pattern.count) /* after an error: the next call finds them again */
+        tamis__input_pattern_forget(&set->pattern, set->pattern.count - 1);
+    if (status == TAMIS_OK)
+        report_no_files(set);
+    return status;
+}
+
+/* Adds readers of files that have come. A new file may get its owner and mode a moment later, or have lost its
+ * name again. */
+static tamis_status find_new_files(tamis__reader_set *set, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    const tamis_status status = find_files(set, &why);
+    const bool may_pass = status == TAMIS_E_IO && (why.sys_errno == ENOENT || why.sys_errno == EACCES);
+    if (status == TAMIS_OK)
+        set->tries = 0;
+    if (may_pass && set->tries++ < TRIES) {
+        set->reports.names_changed = true;
+        return tamis__poll_loop_pause(set->loop, TRY_MS, set->pattern.pattern, err);
+    }
+    if (status != TAMIS_OK && err)
+        *err = why;
+    return status;
+}
+
+/* Removes the readers of files that were removed. The pattern may find their names again. */
+static void remove_ended(tamis__reader_set *set) {
+    for (size_t i = set->count; i-- > 0;)
+        if (set->readers[i]->reader.removed) {
+            remove_reader(set, i);
+            tamis__input_pattern_forget(&set->pattern, i);
+        }
+    if (set->current >= set->count)
+        set->current = 0;
+}
+
+/* ---- all readers ---- */
+
+tamis_status tamis__reader_set_init(tamis__reader_set *set, const tamis__reader_set_setup *setup,
+                                    tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err) {
+    const tamis__reader_setup *reader = &setup->reader;
+    *set = (tamis__reader_set){.setup = *setup,
+                               .reports = TAMIS__CHANGE_REPORTS_INIT,
+                               .pattern = {.pattern = setup->pattern, .memory = *memory},
+                               .loop = loop,
+                               .memory = *memory};
+    tamis_status status = TAMIS_OK;
+    if (setup->growing) /* all files are in one directory, which is reported before it is searched again */
+        tamis__change_reports_add(&set->reports, setup->growing->pattern);
+    if (setup->pattern) {
+        tamis__change_reports_add(&set->reports, setup->pattern);
+        set->reports.names_changed = false;
+        return find_files(set, err);
+    }
+    if (!reader->follow || reader->input_count <= 1)
+        return add_reader(set, NULL, 0, err);
+    for (size_t i = 0; i < reader->input_count && status == TAMIS_OK; i++)
+        status = add_reader(set, reader->inputs[i], i, err);
+    return status;
+}
+
+void tamis__reader_set_release(tamis__reader_set *set) {
+    if (!set->loop)
+        return;
+    while (set->count > 0)
+        remove_reader(set, set->count - 1);
+    tamis__free(&set->memory, set->readers, set->capacity * sizeof *set->readers);
+    tamis__input_pattern_release(&set->pattern);
+    tamis__change_reports_stop(&set->reports);
+    set->readers = NULL;
+}
+
+tamis__reader *tamis__reader_set_current(const tamis__reader_set *set) {
+    return set->count > 0 ? &set->readers[set->current]->reader : NULL;
+}
+
+/* With stops_when_left, the caller begins again if an input is another file than it expects. So all are opened before a
+ * record is read. */
+static tamis_status open_inputs(tamis__reader_set *set, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < set->count && status == TAMIS_OK; i++)
+        status = tamis__reader_open(&set->readers[i]->reader, err);
+    set->is_opened = status == TAMIS_OK;
+    return status;
+}
+
+tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
+                                    tamis__reader_event *event, tamis_error *err) {
+    const bool stops = set->setup.reader.stops_when_left;
+    bool is_end = set->pattern.pattern == NULL, has_left = set->has_grown;
+    if (stops && !set->is_opened) {
+        const tamis_status status = open_inputs(set, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    for (size_t n = 0; n < set->count; n++) {
+        tamis__reader *reader = tamis__reader_set_current(set);
+        const tamis_status status = tamis__reader_next(reader, keys, batch, event, err);
+        batch->reader = reader;
+        set->awaits_pipe = *event == TAMIS__READER_IDLE && !tamis__reader_is_at_end(reader);
+        if (status != TAMIS_OK || *event == TAMIS__READER_RECORDS || set->awaits_pipe)
+            return status;
+        is_end = is_end && *event == TAMIS__READER_END;
+        has_left = has_left || (stops && *event == TAMIS__READER_END);
+        if (set->count > 1)
+            tamis__reader_rest(reader);
+        set->current = (set->current + 1) % set->count;
+    }
+    *event = is_end || has_left ? TAMIS__READER_END : TAMIS__READER_IDLE;
+    return TAMIS_OK;
+}
+
+void tamis__reader_set_give_back(const tamis__record_batch *batch) {
+    tamis__reader_give_back(batch->reader, batch);
+}
+
+bool tamis__reader_set_is_full(const tamis__reader_set *set) {
+    return set->count > 0 && tamis__reader_is_full(tamis__reader_set_current(set));
+}
+
+uint64_t tamis__reader_set_bytes_left(const tamis__reader_set *set) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        const tamis__reader *reader = &set->readers[i]->reader;
+        const bool has_ended = set->count > 1 && reader->fd < 0 && reader->next_input > 0;
+        const uint64_t left = has_ended ? 0 : tamis__reader_bytes_left(reader);
+        if (left == UINT64_MAX)
+            return UINT64_MAX;
+        total += left;
+    }
+    return total;
+}
+
+/* Looks for files that have come, for whoever needs them. */
+static tamis_status look_for_files(tamis__reader_set *set, bool *found, tamis_error *err) {
+    const size_t readers = set->count, paths = set->setup.growing ? set->setup.growing->count : 0;
+    tamis_status status = TAMIS_OK;
+    *found = false;
+    if (!set->reports.names_changed)
+        return TAMIS_OK;
+    set->reports.names_changed = false;
+    if (set->pattern.pattern)
+        status = find_new_files(set, err);
+    else if (set->setup.growing)
+        status = tamis__input_pattern_find(set->setup.growing, err);
+    set->has_grown = set->setup.growing && set->setup.growing->count > paths;
+    *found = set->has_grown || set->count > readers;
+    return status;
+}
+
+tamis_status tamis__reader_set_wait(tamis__reader_set *set, tamis_error *err) {
+    const char *pattern = set->pattern.pattern;
+    bool found;
+    if (set->awaits_pipe)
+        return tamis__reader_wait(tamis__reader_set_current(set), err);
+    if (pattern)
+        remove_ended(set);
+    const tamis_status status = look_for_files(set, &found, err);
+    if (status != TAMIS_OK || found)
+        return status;
+    for (size_t i = 0; i < set->count; i++)
+        tamis__reader_prepare_wait(&set->readers[i]->reader);
+    return tamis__change_reports_wait(&set->reports, set->loop,
+                                      pattern ? pattern : tamis__reader_set_current(set)->name, err);
+}

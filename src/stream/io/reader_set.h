@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_IO_READER_SET_H
+#define TAMIS_STREAM_IO_READER_SET_H
+
+#include "store/file/target.h"
+#include "stream/io/input_pattern.h"
+#include "stream/io/reader.h"
+
+/*
+ * The readers of a run: one for all inputs, or, if several inputs are followed, one for each. A file is read
+ * to its present end before the next one. Inputs that cannot be followed are read to their end first come, first
+ * served.
+ *
+ * The functions are those of the reader, for all readers together.
+ */
+typedef struct tamis__reader_set_setup {
+    tamis__reader_setup reader; /* of each reader, with all inputs; `reports` is ignored */
+    const char *pattern;        /* NULL, or the inputs are the files that match it; needs `follow` */
+    /* NULL, or the pattern of which the inputs are the paths; with stops_when_left. The reading ends when there are
+     * more; they are added. Borrowed. */
+    tamis__input_pattern *growing;
+    const tamis__target *outputs; /* files that match must not be one of them; borrowed */
+    size_t output_count;
+} tamis__reader_set_setup;
+
+/* A reader, and its input if it has only one. */
+typedef struct tamis__set_reader {
+    tamis__reader reader;
+    const char *input;
+} tamis__set_reader;
+
+typedef struct tamis__reader_set {
+    tamis__reader_set_setup setup;
+    tamis__set_reader **readers;
+    size_t count, capacity;
+    size_t current; /* index of the reader of the last event */
+    tamis__change_reports reports;
+    tamis__input_pattern pattern; /* pattern NULL: none. Path i is the input of reader i */
+    bool has_grown;               /* there are more paths in setup.growing */
+    bool is_opened;               /* stops_when_left: all inputs were opened */
+    bool awaits_pipe;             /* the reader of the last event waits for a pipe */
+    bool awaits_files;            /* nothing matched the pattern, and that was reported */
+    int tries;                    /* failed attempts to read new files that match */
+    tamis__poll_loop *loop;
+    tamis_allocator memory;
+} tamis__reader_set;
+
+tamis_status tamis__reader_set_init(tamis__reader_set *set, const tamis__reader_set_setup *setup,
+                                    tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err);
+/* Also after an error of init, and for a zeroed set. */
+void tamis__reader_set_release(tamis__reader_set *set);
+
+/*
+ * IDLE: no reader has a whole record. END: no reader will have one. With stops_when_left also END: none has a whole
+ * record, and a followed file has lost its name or setup.growing has more paths. Errors: tamis__reader_next.
+ */
+tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
+                                    tamis__reader_event *event, tamis_error *err);
+void tamis__reader_set_give_back(const tamis__record_batch *batch);
+bool tamis__reader_set_is_full(const tamis__reader_set *set);
+/* UINT64_MAX: not known of one of them. */
+uint64_t tamis__reader_set_bytes_left(const tamis__reader_set *set);
+/* Waits after IDLE. No batch may be in use. Begins to read files that match the pattern now. */
+tamis_status tamis__reader_set_wait(tamis__reader_set *set, tamis_error *err);
+
+/* The reader of the last event; NULL: there is none, because no file matches the pattern. */
+tamis__reader *tamis__reader_set_current(const tamis__reader_set *set);
+
+#endif
