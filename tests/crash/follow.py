@@ -47,7 +47,7 @@ class Log:
         self.out.write(data[cut:])
 
     def rotate(self):
-        """Renames log.N to log.N+1, and begins a new file. The old one may grow until the new one has content."""
+        """Renames log.N to log.N+1, and begins a new file. The old one may still grow when the new one has content."""
         self.rotations += 1
         for n in range(min(self.rotations, KEPT), 0, -1):
             source = self.path + (f".{n - 1}" if n > 1 else "")
@@ -60,8 +60,13 @@ class Log:
         if dice.random() < 0.3:
             time.sleep(0.002)
             self.append(random_records(1))
-        self.out.close()
+        old = self.out
+        if log_count > 1 and dice.random() < 0.3:  # another writer has the old file open
+            for self.out in (new, old, new):  # the last write to the new file is the later one
+                self.append(random_records(1))
+                time.sleep(0.005)
         self.out = new
+        old.close()
         before, self.begun = self.begun, []
         if dice.random() < 0.3:  # it begins as the old one did
             self.append(before[:dice.randrange(1, len(before) + 1)])

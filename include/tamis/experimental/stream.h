@@ -331,9 +331,9 @@ typedef struct tamis_stream_options {
  * - FIFO: it is opened when its turn comes, and the run waits for its writer or reader.
  * - follow: the run reads on as inputs grow that are regular files, until it is stopped (stop_fd) or the
  *   service has enough. Another file may take the name of an input (log rotation). That file is read from its
- *   start as soon as it has data and the old file is at its end. If there were several rotations, the files
- *   in between come first: files of the same directory whose names continue that of the input and that were
- *   written to later, except compressed ones. A file that was made shorter is read from its start in the
+ *   start when it has data, the old file is at its end, and nobody has written to that for half a second. If
+ *   there were several rotations, the files in between come first: files of the same directory whose names
+ *   continue that of the input and that were written to later, except compressed ones. A file that was made shorter is read from its start in the
  *   same way. Such a file needs no header: a first record that is not the header is a record. A record
  *   without a terminator waits for it, unless its file ends there. Other inputs end as usual, and so do compressed
  *   files if there are several inputs.

@@ -145,8 +145,11 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
                          (uint64_t)last.st_dev == known->fingerprint.device;
     if (!present.found && !is_left)
         tamis__input_find(known, &present);
-    if (present.found) {
+    if (present.found)
         last = present.st;
+    if (is_left && f->left.written_at.tv_sec != 0) /* later writes do not count, see reader.c */
+        last.st_mtim = f->left.written_at;
+    if (present.found) {
         const bool has_name = is_named && last.st_dev == current.st_dev && last.st_ino == current.st_ino;
         const bool has_grown = present.size > known->position.offset;
         const bool is_cut = ended && !has_name && has_grown && known->position.unterminated;

@@ -21,6 +21,8 @@
  * R5  A followed file is left after two observations in this order: another, non-empty file has its name, or
  *     had it since; a read finds its end. Thus nothing appended before the replacement is missed. Files that
  *     had the name in between come before the one that has it now (rotation.h).
+ *     Some writers may have the file open still, when others write to the new one. So, if the new one is under the
+ *     name, the file is left only when nobody has written to it for QUIET_MS.
  *     The file that was left stays open, and what is written to it afterwards is reported. With
  *     setup.stops_when_left the reading ends there: the caller decides which file comes next.
  * R6  Uncompressed inputs are read directly into the buffer. A compressed input is recognised by its first
@@ -163,6 +165,9 @@ bool tamis__reader_is_full(const tamis__reader *reader) {
 enum { OPEN_MS = 20 };
 /* Milliseconds without a file under the followed name until that is reported. */
 enum { NAMELESS_MS = 5000 };
+/* Milliseconds without a write to a rotated file until it is left. */
+enum { QUIET_MS = 500 };
+static const uint64_t NS_PER_MS = 1000000;
 
 static size_t input_total(const tamis__reader *reader) {
     return reader->setup.input_count ? reader->setup.input_count : 1;
@@ -256,6 +261,7 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
                            "%s: is not a regular file any more, so it cannot be followed; rename it away",
                            tamis__show(tamis__input_name(path)).text);
     reader->replaced = false;
+    reader->replaced_at = 0;
     reader->shortened = reader->shortened && st.st_dev == reader->device && st.st_ino == reader->inode;
     reader->device = st.st_dev;
     reader->inode = st.st_ino;
@@ -545,8 +551,10 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
                            tamis__show(reader->name).text, tamis__errno_text(errno),
                            reader->file_offset + (reader->end - reader->start), *reader->loop->records,
                            tamis__errno_remedy(errno));
-    if (size > 0 && is_followed(reader))
+    if (size > 0 && is_followed(reader)) {
         remember_tail(reader, reader->into->bytes + reader->end, (size_t)size);
+        reader->read_at = tamis__now_ns();
+    }
     reader->end += (size_t)size;
     count_read(reader, (uint64_t)size);
     if (size > 0 && is_followed(reader))
@@ -625,10 +633,20 @@ static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
 
 /* ---- following ---- */
 
+/* Sets the time by which the followed file is ordered. Writes after it was replaced do not count: the next file may
+ * have got its last write before them. */
+static void set_order(const tamis__reader *reader, struct stat *st) {
+    if (reader->replaced_at != 0)
+        st->st_mtim = reader->written_at;
+}
+
 /* Keeps the followed file open, to see whether it grows. */
 static void keep_left(tamis__reader *reader) {
+    struct stat st = {.st_size = 0};
     check_left(reader, true);
-    reader->left = (tamis__left_file){true, reader->fd, tamis__sys.seek(reader->fd, 0, SEEK_CUR)};
+    (void)tamis__sys.fstat(reader->fd, &st);
+    set_order(reader, &st);
+    reader->left = (tamis__left_file){true, reader->fd, tamis__sys.seek(reader->fd, 0, SEEK_CUR), st.st_mtim};
     reader->fd = -1;
 }
 
@@ -638,6 +656,7 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
     if (!reader->borrowed) {
         if (tamis__sys.fstat(reader->fd, &reader->last) < 0)
             return tamis__fail_file(err, reader->name, errno);
+        set_order(reader, &reader->last);
         reader->following = true;
         if (!reader->shortened)
             keep_left(reader);
@@ -713,7 +732,7 @@ static void note_name(tamis__reader *reader, bool named, const struct stat *own)
         reader->nameless_since = named ? 0 : now;
         reader->nameless_reported = false;
     }
-    if (named || reader->nameless_reported || now - reader->nameless_since < NAMELESS_MS * UINT64_C(1000000))
+    if (named || reader->nameless_reported || now - reader->nameless_since < NAMELESS_MS * NS_PER_MS)
         return;
     reader->nameless_reported = true;
     if (stops_removed(reader, own) || !reader->setup.remark)
@@ -723,8 +742,21 @@ static void note_name(tamis__reader *reader, bool named, const struct stat *own)
     reader->setup.remark(reader->setup.context, message);
 }
 
-/* True if another file was written to after the open one, whose status is `own`. While a new file is empty, the
- * writer may still append to the old one. */
+/* True if the file, whose status is `own`, was replaced a while ago, and nobody has written to it since. */
+static bool is_quiet(tamis__reader *reader, const struct stat *own) {
+    const uint64_t now = tamis__now_ns();
+    /* Writing and renaming set this time. Clocks of a server may differ. */
+    const int64_t changed_at = (int64_t)own->st_ctim.tv_sec * 1000 + own->st_ctim.tv_nsec / 1000000;
+    if (reader->replaced_at == 0) {
+        reader->replaced_at = now;
+        reader->written_at = own->st_mtim;
+    }
+    const uint64_t since = reader->read_at > reader->replaced_at ? reader->read_at : reader->replaced_at;
+    return tamis__sys.now_unix_ms() - changed_at >= QUIET_MS || now - since >= QUIET_MS * NS_PER_MS;
+}
+
+/* True if another file comes after the open one, whose status is `own`, and that may be left at its end. While a new
+ * file is empty, the writer may still append to the old one. */
 static bool has_successor(tamis__reader *reader, const struct stat *own) {
     const char *name = followed_name(reader);
     tamis__rotation_step next;
@@ -734,9 +766,12 @@ static bool has_successor(tamis__reader *reader, const struct stat *own) {
     note_name(reader, named || errno != ENOENT, own);
     if (named && st.st_dev == reader->device && st.st_ino == reader->inode)
         return false;
-    if (named && (st.st_size > 0 || !S_ISREG(st.st_mode)))
+    const bool has_content = named && (st.st_size > 0 || !S_ISREG(st.st_mode));
+    if (has_content && is_quiet(reader, own))
         return true;
-    return tamis__rotation_next(name, own, named ? &st : NULL, &next, NULL) == TAMIS_OK &&
+    struct stat last = *own;
+    set_order(reader, &last);
+    return tamis__rotation_next(name, &last, named ? &st : NULL, &next, NULL) == TAMIS_OK &&
            next.path[0] != '\0';
 }
 

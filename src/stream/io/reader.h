@@ -30,7 +30,7 @@ typedef struct tamis__reader_setup {
     size_t batch_size; /* largest number of records in a batch, at least 1 */
     size_t batches;    /* largest number of batches in use at once, at least 1 */
     unsigned char terminator;
-    bool follow;                    /* follow the last input (tamis_stream_run) */
+    bool follow;                    /* follow the last one of `inputs` */
     tamis__change_reports *reports; /* for `follow`; borrowed */
     bool
         reads_compressed; /* a compressed input is not followed, but read to its end; false: it is an error */
@@ -69,7 +69,8 @@ typedef struct tamis__reader_setup {
 typedef struct tamis__left_file {
     bool open;
     int fd;
-    off_t size; /* bytes of it that were read */
+    off_t size;                 /* bytes of it that were read */
+    struct timespec written_at; /* its position in the order of rotation; 0: not known */
 } tamis__left_file;
 
 enum { TAMIS__TAIL = 64 /* bytes by which a file that was overwritten is recognised */ };
@@ -145,8 +146,12 @@ typedef struct tamis__reader {
     bool nameless_reported;
     bool removed;   /* the followed file was removed, and its reading has ended */
     bool truncated; /* bytes of the followed file that were read are gone */
-    bool replaced;  /* another file has its name now; switch to it after this one's end */
-    dev_t device;   /* identifies the open file */
+    bool replaced;  /* another file comes next; switch to it after this one's end */
+    uint64_t
+        replaced_at; /* time at which another file was first seen under its name (tamis__now_ns); 0: not yet */
+    struct timespec written_at; /* last write to it before that: its position in the order of rotation */
+    uint64_t read_at;           /* time at which bytes of a followed file were last read */
+    dev_t device;               /* identifies the open file */
     ino_t inode;
     bool skipping;         /* still skipping to setup.from */
     off_t base;            /* offset of the input in its file; an inherited descriptor may not be at 0 */

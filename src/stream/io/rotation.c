@@ -129,7 +129,7 @@ static bool visit_name(void *context, const char *name) {
         *strrchr(file.name, '.') = '\0';
     if (is_same(&st, s->last)) {
         if (s->fixing)
-            s->after = file;
+            memcpy(s->after.name, file.name, sizeof file.name);
         else
             s->is_named = strcmp(file.name, s->after.name) == 0;
         return true;

@@ -27,6 +27,15 @@ printf 'j\n' > log/x.log
 printf 'k\n' > log/y.log
 has once k
 has once j
+echo 'a writer that has the rotated file open still'
+exec 3>> log/x.log
+mv log/x.log log/x.log.1
+echo m > log/x.log
+sleep 0.2
+echo late >&3
+exec 3>&-
+has once late
+has once m
 rm log/new.log
 until grep -qsx rest once; do sleep 0.1; done
 echo l > log/new.log

@@ -44,9 +44,11 @@ const cli_option check_options[] = {
      .type = CLI_FLAG,
      .help = "Keep reading as FILEs grow, as tail -F does, until a signal arrives.",
      .more =
-         "If another file takes the name of a FILE, as in log rotation, it is read from its start as soon as "
-         "it has content. Until then the old file is followed, and then read once more to its end; "
-         "data appended to it later is not read. If there were several rotations, the files in between "
+         "If another file takes the name of a FILE, as in log rotation, it is read from its start when it "
+         "has "
+         "content, and nobody has written to the old file for half a second. Data appended to that later is "
+         "not "
+         "read. If there were several rotations, the files in between "
          "come first: those in its directory whose names continue that of FILE and that were written to "
          "later, without compressed ones. A file that became shorter is read from its start too. If it "
          "is refilled to its old length or more before tamis looks at it, it is taken for a file that "

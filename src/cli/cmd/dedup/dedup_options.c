@@ -131,7 +131,8 @@ const cli_option dedup_options[] = {
          "If another file takes the name of a FILE, as in log rotation, the old one is read to its end "
          "first. Then come files that had the name in between: those in its directory whose names continue "
          "that of FILE (app.log.1, app.log-20261126) and that were written to later, without compressed "
-         "ones. The new file is read from its start as soon as it has content. A record is answered when "
+         "ones. The new file is read from its start when it has content, and nobody has written to the old "
+         "one for half a second. A record is answered when "
          "its terminator has arrived. A FILE that becomes shorter is reported, may lose records, and is "
          "read again from its start. Pipes are read to their end, and so are compressed files beside "
          "others; alone they are refused."},
