@@ -825,7 +825,7 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     tamis_status status = TAMIS_OK;
     if (reader->skipping && !reader->undecided)
         status = skip_to_start(reader, err);
-    if (status == TAMIS_OK && !reader->skipping && !reader->undecided)
+    if (status == TAMIS_OK && !reader->skipping && !reader->undecided && reader->into->bytes)
         status = split_records(reader, keys, batch, err);
     if (status != TAMIS_OK || batch->count > 0)
         return status;
