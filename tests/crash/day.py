@@ -67,6 +67,8 @@ for hour in range(HOURS):
     if dedup is None:
         dedup = start()
     while not os.path.exists("once") or os.path.getsize("once") == 0:  # files rotated before the first start are not read
+        if dedup.poll() is not None:
+            sys.exit(f"dedup ended: {open('err').read()}")
         time.sleep(0.01)
     if os.path.exists("state/manifest"):
         sizes.append(state_size())

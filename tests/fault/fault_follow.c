@@ -2,10 +2,10 @@
 /* ctest: timeout=900 */
 
 /*
- * A run over a state follows a log that was rotated twice while the run was down. Each of its system calls and
- * allocations fails once, or the log is rotated again before a call that examines or opens a file. The run is then
- * started again: its outputs must be, byte for byte, those of one run over all records. The same for two logs that
- * match a pattern. (tests/crash/follow.sh kills the command while logs are rotated.)
+ * A run over a state follows a log that was rotated twice while the run was down. Each of its system calls
+ * and allocations fails once, or the log is rotated again before a call that examines or opens a file. The
+ * run is then started again: its outputs must be, byte for byte, those of one run over all records. The same
+ * for two logs that match a pattern. (tests/crash/follow.sh kills the command while logs are rotated.)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -282,6 +282,8 @@ static int set_up(void **state) {
             bytes_add(&contents[i], "\n", 1);
         commits_records(&contents[i], RECORDS, KEYS, (uint64_t)i + 1);
         bytes_add(&records, contents[i].data, contents[i].size);
+        if (i == 0 && several)
+            contents[0].size--; /* its last record has no end when it is left */
         if (i >= FILES - 2)
             made = expect(expected[i + 2 - FILES], &records) && made;
     }

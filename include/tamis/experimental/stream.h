@@ -86,10 +86,11 @@ typedef struct tamis_stream_service {
                                uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err);
     void (*finish_parts)(void *context, const tamis_answer *answers, size_t done, tamis_status status,
                          tamis_error *err);
-    /* NULL, or called instead of query_hashes, which is set too: times[i] is the time of key i, in milliseconds
-     * since 1970-01-01 UTC. `times` is NULL if the extractor finds none (tamis_extractor_options.time).
-     * Answers may be TAMIS_LATE. TAMIS_E_RANGE at *done: that record counts as malformed. The
-     * run ends with TAMIS_E_RANGE, or continues behind the record, as options.malformed says. Batches are not split. */
+    /* NULL, or called instead of query_hashes, which is set too: times[i] is the time of key i, in
+     * milliseconds since 1970-01-01 UTC. `times` is NULL if the extractor finds none
+     * (tamis_extractor_options.time). Answers may be TAMIS_LATE. TAMIS_E_RANGE at *done: that record counts
+     * as malformed. The run ends with TAMIS_E_RANGE, or continues behind the record, as options.malformed
+     * says. Batches are not split. */
     tamis_status (*query_times)(void *context, const tamis_hash *hashes, const int64_t *times, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err);
 } tamis_stream_service;
@@ -127,8 +128,8 @@ typedef struct tamis_stream_stats {
     uint64_t printed;
     uint64_t late;        /* too old for the window: written to the output or dropped, see options.late */
     uint64_t redelivered; /* delivered before: dropped, see "Positions" below */
-    /* Bytes of the inputs that were not read yet, compressed if they are; of a followed input those of the file
-     * that is read now. UINT64_MAX: unknown. Set when progress is reported and when the run ends. */
+    /* Bytes of the inputs that were not read yet, compressed if they are; of followed inputs those of the
+     * files that are read now. UINT64_MAX: unknown. Set when progress is reported and when the run ends. */
     uint64_t bytes_left;
     int64_t committed_at; /* of a run that commits: time of its last commit, ms since 1970 UTC; 0: none yet */
 } tamis_stream_stats;
@@ -310,8 +311,8 @@ typedef struct tamis_stream_options {
      * since the last call. No function of the service runs at that time, so it may look at what they change.
      * Any thread of the run calls it. */
     void (*observe)(void *context);
-    /* NULL, or with `follow` and without `inputs`: the inputs are the files whose names match this pattern, see
-     * "Inputs" below */
+    /* NULL, or with `follow` and without `inputs`: the inputs are the files whose names match this pattern,
+     * see "Inputs" below */
     const char *files;
 } tamis_stream_options;
 
@@ -333,14 +334,14 @@ typedef struct tamis_stream_options {
  *   service has enough. Another file may take the name of an input (log rotation). That file is read from its
  *   start when it has data, the old file is at its end, and nobody has written to that for half a second. If
  *   there were several rotations, the files in between come first: files of the same directory whose names
- *   continue that of the input and that were written to later, except compressed ones. A file that was made shorter is read from its start in the
- *   same way. Such a file needs no header: a first record that is not the header is a record. A record
- *   without a terminator waits for it, unless its file ends there. Other inputs end as usual, and so do compressed
- *   files if there are several inputs.
- * - follow, several inputs: each is read to its present end before the next one, at first and after each wait.
- *   input_end is called for all of them when the run ends.
- * - files: a pattern of glob(7) for the last part of a path, as log/app-*.log. Files that match and come later are
- *   read from their start. Names of compressed files do not match, nor does a name that log rotation makes of
+ *   continue that of the input and that were written to later, except compressed ones. A file that was made
+ *   shorter is read from its start in the same way. Such a file needs no header: a first record that is not
+ *   the header is a record. A record without a terminator waits for it, unless its file ends there. Other
+ *   inputs end as usual, and so do compressed files if there are several inputs.
+ * - follow, several inputs: each is read to its present end before the next one, at first and after each
+ *   wait. input_end is called for all of them when the run ends.
+ * - files: a pattern of glob(7) for the last part of a path, as log/app-*.log. Files that match and come
+ *   later are read from their start. Names of compressed files do not match, nor does a name that log rotation makes of
  *   another one that matches. A file that was removed is left after 5 seconds. input_end is not called.
  *   TAMIS_E_INVALID: a wildcard in the directory; no `follow`; or `inputs` as well.
  * - Waiting: a batch ends when input would block, so a record leaves as soon as it has arrived.
@@ -355,8 +356,8 @@ typedef struct tamis_stream_options {
  * - Positions are part of each commit. After a restart, the records behind the last commit are new again.
  * - commits.on_position says which positions are safe. An input that is not a regular file counts as one that
  *   can be read again (commits.exactly_once), because whoever feeds it can deliver its records again.
- * - TAMIS_E_CHANGED: the source was created again: the first or the last position of a source has another key, or
- *   a position is below the first one. TAMIS_E_RANGE: more than 2048 sources.
+ * - TAMIS_E_CHANGED: the source was created again: the first or the last position of a source has another
+ *   key, or a position is below the first one. TAMIS_E_RANGE: more than 2048 sources.
  *
  * docs/DURABILITY.md has the protocol.
  */
@@ -425,11 +426,11 @@ typedef struct tamis_stream_options {
  * - follow: a run ends when another file has the name of an input, and the call begins a new one. Files are
  *   recognised by inode and content. So the next start finds the files that were being read, also under other
  *   names in their directories, and the files that came after them. A file that is made shorter is reported
- *   (remark) and read again from its start; if that happened before this call, TAMIS_E_CHANGED. A file that is
- *   gone before it was read to its end is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics are
- *   those of all runs of this call, and what its first run had committed earlier. An output whose name log rotation
- *   might give to an input is TAMIS_E_INVALID. Of several inputs, the order of records is open, and compressed ones
- *   are TAMIS_E_UNSUPPORTED.
+ *   (remark) and read again from its start; if that happened before this call, TAMIS_E_CHANGED. A file that
+ *   is gone before it was read to its end is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics
+ *   are those of all runs of this call, and what its first run had committed earlier. An output whose name
+ *   log rotation might give to an input is TAMIS_E_INVALID. Of several inputs, the order of records is open,
+ *   and compressed ones are TAMIS_E_UNSUPPORTED.
  * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
  *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
  *   during the run. The last commit remains valid.

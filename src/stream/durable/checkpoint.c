@@ -9,7 +9,8 @@
  *                the path
  *     command    bytes of the command, the command
  *     late       with flag HAS_LATE: number of late records
- *     positions  with flag HAS_POSITIONS: redelivered records, number of sources, and for each: bytes of its name, its name, first
+ *     positions  with flag HAS_POSITIONS: redelivered records, number of sources, and for each: bytes of its
+ *                name, its name, first
  *                position, hash of the key there, last position, hash of the key there
  *
  * A fingerprint is device, inode, length, head, tail. Texts have no NUL.
@@ -41,6 +42,8 @@ enum {
     COMPRESSED = 2,
     UNTERMINATED = 4,
     TRUNCATED = 8,
+    ENDED = 16,
+    ROTATED = 32,
     OWES_TERMINATOR = 1,
     HAS_HEADER = 2,
     IS_COPY = 4,
@@ -200,7 +203,8 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     for (size_t n = 0; n < a->input_count; n++) {
         const tamis__checkpoint_input *in = &a->inputs[n];
         put_number(i, (in->regular ? REGULAR : 0u) | (in->compressed ? COMPRESSED : 0u) |
-                          (in->position.unterminated ? UNTERMINATED : 0u) | (in->truncated ? TRUNCATED : 0u));
+                          (in->position.unterminated ? UNTERMINATED : 0u) | (in->truncated ? TRUNCATED : 0u) |
+                          (in->ended ? ENDED : 0u) | (in->rotated ? ROTATED : 0u));
         put_number(i, in->position.offset);
         put_number(i, in->position.records);
         put_number(i, in->position.lines);
@@ -329,6 +333,8 @@ static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
         in->compressed = flags & COMPRESSED;
         in->position.unterminated = flags & UNTERMINATED;
         in->truncated = flags & TRUNCATED;
+        in->ended = flags & ENDED;
+        in->rotated = flags & ROTATED;
         in->position.offset = read_number(e);
         in->position.records = read_number(e);
         in->position.lines = read_number(e);

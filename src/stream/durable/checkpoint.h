@@ -22,7 +22,10 @@ typedef struct tamis__checkpoint_input {
     char *name;      /* name as given by the user */
     bool regular;    /* true for a regular file; nothing more is known of a pipe or the like */
     bool compressed; /* true if `fingerprint` covers the whole file */
-    bool truncated;  /* true if the file was followed, and lost bytes that were read */
+    /* Of a followed file. */
+    bool truncated; /* true if it lost bytes that were read */
+    bool ended;     /* true if it was left at its end */
+    bool rotated;   /* true if `name` is not the followed name: log rotation made it of that */
     struct tamis__input_position {
         uint64_t offset;         /* number of decompressed bytes read */
         uint64_t records, lines; /* records and line ends in them, see tamis__reader_start */
@@ -117,8 +120,8 @@ typedef struct tamis__checkpoint_walk {
     bool has_begun; /* a checkpoint was returned */
 } tamis__checkpoint_walk;
 
-/* Returns the bytes of the next checkpoint, and their size: 0 if the commit has none. NULL: there are no more.
- * `walk` has `state` set, and zeros. */
+/* Returns the bytes of the next checkpoint, and their size: 0 if the commit has none. NULL: there are no
+ * more. `walk` has `state` set, and zeros. */
 const void *tamis__checkpoint_walk_next(tamis__checkpoint_walk *walk, size_t *size);
 
 /* Encodes a checkpoint. *bytes is from its allocator; the caller frees it. TAMIS_E_NOMEM; TAMIS_E_RANGE:

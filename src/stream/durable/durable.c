@@ -10,7 +10,7 @@
  *             skip_inputs                  those that other runs have reached,
  *             begin_new                    or the beginning of all inputs, although they were read
  *         open_outputs                B3 to B5
- *         commit_start                B6   checkpoints of other runs become notes; the first commit of this run
+ *         commit_start                B6   checkpoints of other runs become notes; first commit of this run
  *         report_start                     callbacks
  *
  *     tamis__durable_opened           W1   the reader has opened an input: is it the file that is known?
@@ -108,6 +108,7 @@ static tamis_status find_input(tamis__durable *d, size_t i, tamis_error *err) {
     in->name = tamis__checkpoint_copy_text(&d->live, d->names[i]);
     in->is_new = d->followed && d->followed->names[i].is_new;
     in->from_start = d->followed && d->followed->names[i].truncated;
+    in->rotated = d->followed && strcmp(d->followed->names[i].name, d->names[i]) != 0;
     if (!in->name)
         return tamis__fail_nomem(err, "checkpoint of a run", strlen(d->names[i]));
     return examine_input(d, i, err);
@@ -506,8 +507,8 @@ static tamis_status fail_replaced(const char *name, tamis_error *err) {
         tamis__show(name).text);
 }
 
-/* Inputs are opened several times by their names. If a followed file still has its name after that, it was the
- * same file each time, since log rotation gives no name back. */
+/* Inputs are opened several times by their names. If a followed file still has its name after that, it was
+ * the same file each time, since log rotation gives no name back. */
 static tamis_status check_still_named(const tamis__durable *d, tamis_error *err) {
     for (size_t i = 0; d->followed && i < d->followed->count; i++) {
         struct stat st = {.st_ino = 0};
@@ -709,7 +710,8 @@ tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
     return status == TAMIS_OK ? commit_live(d, err) : status;
 }
 
-/* B6. The notes come behind the fingerprints: if a followed file was renamed before these, another run begins. */
+/* B6. The notes come behind the fingerprints: if a followed file was renamed before these, another run
+ * begins. */
 static tamis_status commit_start(tamis__durable *d, const tamis__history *h, tamis_error *err) {
     tamis_status status = fingerprint_inputs(d, err);
     if (status == TAMIS_OK)

@@ -51,7 +51,7 @@ static tamis_status input_of_name(const tamis__checkpoint *checkpoint, const cha
             status = compare_directories(known, directory, &same, err);
         if (!same)
             continue;
-        *ended = checkpoint->finished || i < checkpoint->input;
+        *ended = checkpoint->finished || i < checkpoint->input || in->ended;
         *found = in;
     }
     return status;
@@ -71,8 +71,8 @@ tamis_status tamis__followed_check_output(const char *name, const char *output, 
                        tamis__show(output).text, tamis__show(name).text);
 }
 
-/* Decodes the newest checkpoint with a file that had the name. *known is its input; NULL: no checkpoint has one.
- * *ended: that input was read to its end. */
+/* Decodes the newest checkpoint with a file that had the name. *known is its input; NULL: no checkpoint has
+ * one. *ended: that input was read to its end. */
 static tamis_status find_known(const tamis__followed *f, const tamis_state *state,
                                const tamis_allocator *memory, tamis__checkpoint *checkpoint,
                                const tamis__checkpoint_input **known, bool *ended, tamis_error *err) {
@@ -140,6 +140,17 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         status = tamis__input_find_inode(known, &present, err);
     if (status != TAMIS_OK)
         return status;
+    const bool is_shorter =
+        started && is_named && !known->truncated && current.st_ino == known->fingerprint.inode &&
+        current.st_dev == known->fingerprint.device && (uint64_t)current.st_size < known->position.offset;
+    if (is_shorter) { /* since this process has read it: what was read stays in the outputs */
+        snprintf(f->remark, sizeof f->remark,
+                 "%.200s: became shorter after %llu bytes were read, and is read again from its start; bytes "
+                 "written before that may be lost",
+                 tamis__show(f->name).text, (unsigned long long)known->position.offset);
+        f->truncated = true;
+        return TAMIS_OK;
+    }
     /* A new file may begin as the one that was left, whose name does not matter. */
     const bool is_left = has_left && (uint64_t)last.st_ino == known->fingerprint.inode &&
                          (uint64_t)last.st_dev == known->fingerprint.device;
@@ -230,9 +241,9 @@ tamis_status tamis__followed_find(tamis__followed *f, const tamis_state *state, 
         return TAMIS_OK;
     tamis_status status = find_known(f, state, memory, &checkpoint, &known, &ended, err);
     f->closed = known && checkpoint.closed;
-    f->truncated = known && known->truncated;
     for (bool is_late = true; status == TAMIS_OK && is_late;) {
         reset(f);
+        f->truncated = known && known->truncated;
         status = find_next(f, known, ended, started, &is_late, err);
     }
     const void *bytes;

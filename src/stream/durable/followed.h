@@ -11,9 +11,9 @@
 #include "stream/io/reader.h"
 
 /*
- * A followed name, for runs with commits. A run reads one file of each name, and ends when another file has one of
- * the names. So the state has a checkpoint of each file, as of any input, and the checkpoints alone say which file
- * comes next.
+ * A followed name, for runs with commits. A run reads one file of each name, and ends when another file has
+ * one of the names. So the state has a checkpoint of each file, as of any input, and the checkpoints alone
+ * say which file comes next.
  */
 typedef struct tamis__followed {
     const char *name;    /* as given by the caller */
@@ -27,6 +27,7 @@ typedef struct tamis__followed {
     tamis__left_file left;    /* the file that the last run has left */
     tamis_stream_stats stats; /* of its files so far, in this process */
     char remark[TAMIS__ROTATION_REMARK]; /* about files that may not have been read; "": none */
+    char sent[TAMIS__ROTATION_REMARK];   /* the last remark that was sent */
 } tamis__followed;
 
 /* The followed names of a run, in the order of its inputs. */
@@ -38,12 +39,13 @@ typedef struct tamis__followed_names {
     /* Set by the run. */
     bool is_other;             /* another file was found at a path, and nothing was read */
     bool truncated;            /* a file lost bytes that were read; what was written is committed */
+    bool goes_on;              /* the run has ended because a file lost its name, or there are more names */
     bool started;              /* a run has told the caller how it starts */
     tamis_stream_stats before; /* statistics of the run's last commit when it started */
 } tamis__followed_names;
 
 /*
- * Finds the file to read next, and sets the fields of *followed but `name`, `left` and `stats`:
+ * Finds the file to read next, and sets the fields of *followed but `name`, `left`, `stats` and `sent`:
  *
  *     the newest checkpoint of a file that had the name       the next file
  *     no such checkpoint                                      the one under the name
@@ -53,8 +55,9 @@ typedef struct tamis__followed_names {
  *                                                             no file was, the one under the name
  *     the same, and the name has no file, or an empty one     that one: its writer may still append to it
  *
- * `several`: there are several names, so files count as the same only if their inodes are equal, as far as the state
- * knows them. `started`: this process has read a file. TAMIS_E_IO if the directory cannot be read; TAMIS_E_NOMEM.
+ * `several`: there are several names, so files count as the same only if their inodes are equal, as far as
+ * the state knows them. `started`: this process has read a file. TAMIS_E_IO if the directory cannot be read;
+ * TAMIS_E_NOMEM.
  */
 tamis_status tamis__followed_find(tamis__followed *followed, const tamis_state *state, bool several,
                                   bool started, const tamis_allocator *memory, tamis_error *err);

@@ -67,6 +67,8 @@ static total_rest total_rest_of_run(const tamis__checkpoint *checkpoint) {
     total_rest total = {.first = NULL};
     for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count; i++) {
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
+        if (in->ended)
+            continue;
         const rest left = in->regular ? input_rest(in) : (rest){.known = false};
         if (left.known && left.bytes == 0)
             continue;
@@ -247,7 +249,7 @@ static tamis_status covers_rest(tamis__search *s, const tamis__checkpoint *check
     for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count && *covered && status == TAMIS_OK;
          i++) {
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
-        if (!in->regular) /* no run reads it on */
+        if (!in->regular || in->ended) /* no run reads it on */
             continue;
         const rest left = input_rest(in);
         if (!left.known || left.bytes > 0)

@@ -2,6 +2,7 @@
 #include "stream/io/change_reports.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +34,9 @@ void tamis__change_reports_add(tamis__change_reports *reports, const char *path)
 }
 
 void tamis__change_reports_check(tamis__change_reports *reports) {
-    if (reports->silent)
+    struct pollfd unread = {.fd = reports->fd, .events = POLLIN};
+    /* The change may have come after the wait. */
+    if (reports->silent && tamis__sys.poll(&unread, 1, 0) == 0)
         tamis__change_reports_stop(reports);
     reports->silent = false;
 }

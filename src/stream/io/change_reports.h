@@ -9,8 +9,8 @@
 
 /*
  * Waits for changes of followed files. The system reports changes of files in some directories (inotify on
- * Linux). Where it has no reports, or does not report changes of these files, as on network file systems, each
- * wait ends after 20 ms, so that the caller looks at the files.
+ * Linux). Where it has no reports, or does not report changes of these files, as on network file systems,
+ * each wait ends after 20 ms, so that the caller looks at the files.
  */
 typedef struct tamis__change_reports {
     int fd;             /* descriptor of tamis__sys.report_changes; -1: none */
@@ -23,15 +23,15 @@ typedef struct tamis__change_reports {
 #define TAMIS__CHANGE_REPORTS_INIT                                                                           \
     { .fd = -1, .names_changed = true }
 
-/* Asks for reports of the directory of the file `path`. The first wait afterwards ends at once, because its files
- * may have changed before. */
+/* Asks for reports of the directory of the file `path`. The first wait afterwards ends at once, because its
+ * files may have changed before. */
 void tamis__change_reports_add(tamis__change_reports *reports, const char *path);
 /* There will be no reports. */
 void tamis__change_reports_stop(tamis__change_reports *reports);
 /* The caller has found a change. If the last wait has ended without a report of it, reports are given up. */
 void tamis__change_reports_check(tamis__change_reports *reports);
-/* Waits until files may have changed, or the loop has something to do. TAMIS_E_INTERRUPTED: the run is to stop.
- * `name` is the subject of errors. */
+/* Waits until files may have changed, or the loop has something to do. TAMIS_E_INTERRUPTED: the run is to
+ * stop. `name` is the subject of errors. */
 tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__poll_loop *loop,
                                         const char *name, tamis_error *err);
 

@@ -64,12 +64,15 @@ static bool matches(const tamis__input_pattern *p, const char *name) {
            !tamis__rotation_is_compressed(name);
 }
 
-tamis_status tamis__input_pattern_add(tamis__input_pattern *p, const char *path, tamis_error *err) {
+bool tamis__input_pattern_matches(const tamis__input_pattern *p, const char *path) {
     const size_t directory = directory_size(p->pattern);
-    if (strncmp(path, p->pattern, directory) != 0 || strchr(path + directory, '/') ||
-        !matches(p, path + directory) || has_path(p, p->count, path))
-        return TAMIS_OK;
-    return add_path(p, path, err);
+    return strncmp(path, p->pattern, directory) == 0 && !strchr(path + directory, '/') &&
+           matches(p, path + directory);
+}
+
+tamis_status tamis__input_pattern_add(tamis__input_pattern *p, const char *path, tamis_error *err) {
+    return tamis__input_pattern_matches(p, path) && !has_path(p, p->count, path) ? add_path(p, path, err)
+                                                                                 : TAMIS_OK;
 }
 
 typedef struct search {

@@ -2,6 +2,7 @@
 #ifndef TAMIS_STREAM_IO_INPUT_PATTERN_H
 #define TAMIS_STREAM_IO_INPUT_PATTERN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/failure.h"
@@ -23,10 +24,12 @@ tamis_status tamis__input_pattern_check(const char *pattern, tamis_error *err);
  * - hidden ones, unless the pattern begins with a dot;
  * - those with names of compressed files;
  * - those whose name log rotation makes of another one in `paths`: app.log.1 beside app.log.
- * TAMIS_E_IO: the directory, or a file in it, cannot be examined. TAMIS_E_NOMEM. Files found before an error are
- * added. Zero *pattern before the first call, but for `pattern` and `memory`.
+ * TAMIS_E_IO: the directory, or a file in it, cannot be examined. TAMIS_E_NOMEM. Files found before an error
+ * are added. Zero *pattern before the first call, but for `pattern` and `memory`.
  */
 tamis_status tamis__input_pattern_find(tamis__input_pattern *pattern, tamis_error *err);
+
+bool tamis__input_pattern_matches(const tamis__input_pattern *pattern, const char *path);
 
 /* Adds a path if it matches and is new, whether it has a file or not. TAMIS_E_NOMEM. */
 tamis_status tamis__input_pattern_add(tamis__input_pattern *pattern, const char *path, tamis_error *err);

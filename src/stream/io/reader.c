@@ -21,8 +21,8 @@
  * R5  A followed file is left after two observations in this order: another, non-empty file has its name, or
  *     had it since; a read finds its end. Thus nothing appended before the replacement is missed. Files that
  *     had the name in between come before the one that has it now (rotation.h).
- *     Some writers may have the file open still, when others write to the new one. So, if the new one is under the
- *     name, the file is left only when nobody has written to it for QUIET_MS.
+ *     Some writers may have the file open still, when others write to the new one. So, if the new one is
+ *     under the name, the file is left only when nobody has written to it for QUIET_MS.
  *     The file that was left stays open, and what is written to it afterwards is reported. With
  *     setup.stops_when_left the reading ends there: the caller decides which file comes next.
  * R6  Uncompressed inputs are read directly into the buffer. A compressed input is recognised by its first
@@ -104,7 +104,7 @@ static void report_grown(const tamis__reader *reader) {
         return;
     snprintf(message, sizeof message,
              "%s: was rotated, and then written to after its byte %" PRIu64 ", which was not read; let its "
-             "writers open the new file before it gets its first bytes",
+             "writers open the new file within half a second",
              tamis__show(followed_name(reader)).text, (uint64_t)reader->left.size);
     reader->setup.remark(reader->setup.context, message);
 }
@@ -166,7 +166,7 @@ enum { OPEN_MS = 20 };
 /* Milliseconds without a file under the followed name until that is reported. */
 enum { NAMELESS_MS = 5000 };
 /* Milliseconds without a write to a rotated file until it is left. */
-enum { QUIET_MS = 500 };
+enum { QUIET_MS = 500, QUIET_LIMIT_MS = 30000 }; /* and how long that is waited for */
 static const uint64_t NS_PER_MS = 1000000;
 
 static size_t input_total(const tamis__reader *reader) {
@@ -231,8 +231,8 @@ static tamis_status open_present_file(tamis__reader *reader, const char *path, b
     return status;
 }
 
-/* The same. During a rotation a file may be renamed just before it is opened, the name may have no file, and a
- * new file may get its owner and mode a moment later. */
+/* The same. During a rotation a file may be renamed just before it is opened, the name may have no file, and
+ * a new file may get its owner and mode a moment later. */
 static tamis_status open_file(tamis__reader *reader, const char *path, struct stat *st, tamis_error *err) {
     enum { TRIES = 50 };
     const bool renamed = reader->following && !reader->shortened;
@@ -603,8 +603,10 @@ static tamis_status seek_to_start(tamis__reader *reader, tamis_error *err) {
     struct stat st;
     if (tamis__sys.fstat(reader->fd, &st) < 0)
         return tamis__fail_file(err, reader->name, errno);
-    if ((uint64_t)(st.st_size - reader->base) < offset)
+    if ((uint64_t)(st.st_size - reader->base) < offset) {
+        reader->truncated = reader->setup.stops_when_left;
         return fail_short(reader, err);
+    }
     if (tamis__sys.seek(reader->fd, reader->base + (off_t)offset, SEEK_SET) < 0)
         return tamis__fail_file(err, reader->name, errno);
     reader->start = reader->end;
@@ -633,8 +635,8 @@ static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
 
 /* ---- following ---- */
 
-/* Sets the time by which the followed file is ordered. Writes after it was replaced do not count: the next file may
- * have got its last write before them. */
+/* Sets the time by which the followed file is ordered. Writes after it was replaced do not count: the next
+ * file may have got its last write before them. */
 static void set_order(const tamis__reader *reader, struct stat *st) {
     if (reader->replaced_at != 0)
         st->st_mtim = reader->written_at;
@@ -675,13 +677,18 @@ void tamis__reader_set_followed(tamis__reader *reader, const char *name, tamis__
     reader->left = left;
 }
 
+bool tamis__reader_has_left(const tamis__reader *reader) {
+    return reader->setup.stops_when_left && reader->next_input > 0 && reader->fd < 0 && reader->left.open;
+}
+
 tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader) {
     const tamis__left_file left = reader->left;
     reader->left.open = false;
     return left;
 }
 
-/* Reports that the followed file was truncated. Fails if another reader is to read it again from its start. */
+/* Reports that the followed file was truncated. Fails if another reader is to read it again from its start.
+ * */
 static tamis_status report_truncated(tamis__reader *reader, bool shorter, uint64_t position,
                                      tamis_error *err) {
     char message[400];
@@ -724,7 +731,8 @@ static bool stops_removed(const tamis__reader *reader, const struct stat *own) {
     return reader->setup.stops_when_removed && own->st_nlink == 0 && !reader->borrowed;
 }
 
-/* Says once that the followed name has had no file for a while. During a rotation it has none for a moment. */
+/* Says once that the followed name has had no file for a while. During a rotation it has none for a moment.
+ * */
 static void note_name(tamis__reader *reader, bool named, const struct stat *own) {
     char message[400];
     const uint64_t now = tamis__now_ns();
@@ -742,9 +750,13 @@ static void note_name(tamis__reader *reader, bool named, const struct stat *own)
     reader->setup.remark(reader->setup.context, message);
 }
 
-/* True if the file, whose status is `own`, was replaced a while ago, and nobody has written to it since. */
-static bool is_quiet(tamis__reader *reader, const struct stat *own) {
+/* True if the file, whose status was `own` when it still had its name or later, was replaced a while ago, and
+ * nobody has written to it since, or only one that does not go. */
+static bool is_quiet(tamis__reader *reader, const struct stat *before) {
+    struct stat st = *before;
+    const struct stat *own = &st;
     const uint64_t now = tamis__now_ns();
+    (void)tamis__sys.fstat(reader->fd, &st); /* it may have been renamed since */
     /* Writing and renaming set this time. Clocks of a server may differ. */
     const int64_t changed_at = (int64_t)own->st_ctim.tv_sec * 1000 + own->st_ctim.tv_nsec / 1000000;
     if (reader->replaced_at == 0) {
@@ -752,11 +764,12 @@ static bool is_quiet(tamis__reader *reader, const struct stat *own) {
         reader->written_at = own->st_mtim;
     }
     const uint64_t since = reader->read_at > reader->replaced_at ? reader->read_at : reader->replaced_at;
-    return tamis__sys.now_unix_ms() - changed_at >= QUIET_MS || now - since >= QUIET_MS * NS_PER_MS;
+    return tamis__sys.now_unix_ms() - changed_at >= QUIET_MS || now - since >= QUIET_MS * NS_PER_MS ||
+           now - reader->replaced_at >= QUIET_LIMIT_MS * NS_PER_MS;
 }
 
-/* True if another file comes after the open one, whose status is `own`, and that may be left at its end. While a new
- * file is empty, the writer may still append to the old one. */
+/* True if another file comes after the open one, whose status is `own`, and that may be left at its end.
+ * While a new file is empty, the writer may still append to the old one. */
 static bool has_successor(tamis__reader *reader, const struct stat *own) {
     const char *name = followed_name(reader);
     tamis__rotation_step next;

@@ -144,11 +144,10 @@ typedef struct tamis__reader {
     tamis__left_file left;     /* the followed file before this one, until it grows */
     uint64_t nameless_since;   /* time since which the followed name has no file (tamis__now_ns); 0: it has */
     bool nameless_reported;
-    bool removed;   /* the followed file was removed, and its reading has ended */
-    bool truncated; /* bytes of the followed file that were read are gone */
-    bool replaced;  /* another file comes next; switch to it after this one's end */
-    uint64_t
-        replaced_at; /* time at which another file was first seen under its name (tamis__now_ns); 0: not yet */
+    bool removed;               /* the followed file was removed, and its reading has ended */
+    bool truncated;             /* bytes of the followed file that were read are gone */
+    bool replaced;              /* another file comes next; switch to it after this one's end */
+    uint64_t replaced_at;       /* time at which another file was first seen under its name; 0: not yet */
     struct timespec written_at; /* last write to it before that: its position in the order of rotation */
     uint64_t read_at;           /* time at which bytes of a followed file were last read */
     dev_t device;               /* identifies the open file */
@@ -201,6 +200,9 @@ uint64_t tamis__reader_bytes_left(const tamis__reader *reader);
 /* Call before the first read: the input is a file that has or had the name. `left` is the file before it. The
  * reader owns it, and reports when it grows. */
 void tamis__reader_set_followed(tamis__reader *reader, const char *name, tamis__left_file left);
+
+/* True if, with setup.stops_when_left, the followed file was left at its end. */
+bool tamis__reader_has_left(const tamis__reader *reader);
 
 /* With setup.stops_when_left, after END: returns the file that has lost its name, for the next reader. It is
  * not open if the reading ended otherwise. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "store/file/file_error.h"
 #include "stream/io/io_open.h"
 
@@ -74,6 +75,32 @@ static void report_no_files(tamis__reader_set *set) {
     setup->remark(setup->context, message);
 }
 
+/* True if another reader has the file of reader i. */
+static bool is_read(const tamis__reader_set *set, size_t i) {
+    const tamis__reader *reader = &set->readers[i]->reader;
+    for (size_t n = 0; n < set->count; n++) {
+        const tamis__reader *other = &set->readers[n]->reader;
+        if (n != i && !set->readers[n]->is_alias && other->inode == reader->inode &&
+            other->device == reader->device)
+            return true;
+    }
+    return false;
+}
+
+/* Adds a reader of a file that matches, and opens the file: it may lose its name before it is read. */
+static tamis_status add_file(tamis__reader_set *set, const char *path, tamis_error *err) {
+    const size_t i = set->count;
+    tamis_status status = add_reader(set, path, i, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__reader_open(&set->readers[i]->reader, err);
+    if (status == TAMIS_OK)
+        set->readers[i]->is_alias = is_read(set, i);
+    else
+        remove_reader(set, i);
+    return status;
+}
+
 /* Adds readers of the files that match now. */
 static tamis_status find_files(tamis__reader_set *set, tamis_error *err) {
     uint64_t total = 0;
@@ -82,7 +109,7 @@ static tamis_status find_files(tamis__reader_set *set, tamis_error *err) {
         const char *path = set->pattern.paths[set->count];
         status = tamis__input_check(path, set->setup.outputs, set->setup.output_count, &total, err);
         if (status == TAMIS_OK)
-            status = add_reader(set, path, set->count, err);
+            status = add_file(set, path, err);
     }
     while (set->count < set->pattern.count) /* after an error: the next call finds them again */
         tamis__input_pattern_forget(&set->pattern, set->pattern.count - 1);
@@ -91,8 +118,8 @@ static tamis_status find_files(tamis__reader_set *set, tamis_error *err) {
     return status;
 }
 
-/* Adds readers of files that have come. A new file may get its owner and mode a moment later, or have lost its
- * name again. */
+/* Adds readers of files that have come. A new file may get its owner and mode a moment later, or have lost
+ * its name again. */
 static tamis_status find_new_files(tamis__reader_set *set, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     const tamis_status status = find_files(set, &why);
@@ -100,7 +127,7 @@ static tamis_status find_new_files(tamis__reader_set *set, tamis_error *err) {
     if (status == TAMIS_OK)
         set->tries = 0;
     if (may_pass && set->tries++ < TRIES) {
-        set->reports.names_changed = true;
+        set->reports.names_changed = set->reports.is_extended = true; /* try again soon */
         return tamis__poll_loop_pause(set->loop, TRY_MS, set->pattern.pattern, err);
     }
     if (status != TAMIS_OK && err)
@@ -139,8 +166,14 @@ tamis_status tamis__reader_set_init(tamis__reader_set *set, const tamis__reader_
     }
     if (!reader->follow || reader->input_count <= 1)
         return add_reader(set, NULL, 0, err);
-    for (size_t i = 0; i < reader->input_count && status == TAMIS_OK; i++)
+    for (size_t i = 0; i < reader->input_count && status == TAMIS_OK; i++) {
+        struct stat st;
         status = add_reader(set, reader->inputs[i], i, err);
+        /* A file may lose its name before it is read; a pipe is opened when its turn comes. */
+        if (status == TAMIS_OK && !reader->stops_when_left && tamis__sys.stat(reader->inputs[i], &st) == 0 &&
+            S_ISREG(st.st_mode))
+            status = tamis__reader_open(&set->readers[i]->reader, err);
+    }
     return status;
 }
 
@@ -159,8 +192,8 @@ tamis__reader *tamis__reader_set_current(const tamis__reader_set *set) {
     return set->count > 0 ? &set->readers[set->current]->reader : NULL;
 }
 
-/* With stops_when_left, the caller begins again if an input is another file than it expects. So all are opened before a
- * record is read. */
+/* With stops_when_left, the caller begins again if an input is another file than it expects. So all are
+ * opened before a record is read. */
 static tamis_status open_inputs(tamis__reader_set *set, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < set->count && status == TAMIS_OK; i++)
@@ -180,6 +213,10 @@ tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tam
     }
     for (size_t n = 0; n < set->count; n++) {
         tamis__reader *reader = tamis__reader_set_current(set);
+        if (set->readers[set->current]->is_alias) {
+            set->current = (set->current + 1) % set->count;
+            continue;
+        }
         const tamis_status status = tamis__reader_next(reader, keys, batch, event, err);
         batch->reader = reader;
         set->awaits_pipe = *event == TAMIS__READER_IDLE && !tamis__reader_is_at_end(reader);
@@ -201,6 +238,13 @@ void tamis__reader_set_give_back(const tamis__record_batch *batch) {
 
 bool tamis__reader_set_is_full(const tamis__reader_set *set) {
     return set->count > 0 && tamis__reader_is_full(tamis__reader_set_current(set));
+}
+
+size_t tamis__reader_set_ahead(const tamis__reader_set *set) {
+    size_t ahead = 0;
+    for (size_t i = 0; i < set->count; i++)
+        ahead += tamis__reader_ahead(&set->readers[i]->reader);
+    return ahead;
 }
 
 uint64_t tamis__reader_set_bytes_left(const tamis__reader_set *set) {

@@ -8,16 +8,16 @@
 
 /*
  * The readers of a run: one for all inputs, or, if several inputs are followed, one for each. A file is read
- * to its present end before the next one. Inputs that cannot be followed are read to their end first come, first
- * served.
+ * to its present end before the next one. A pipe is read to its
+ * end before the inputs behind it.
  *
  * The functions are those of the reader, for all readers together.
  */
 typedef struct tamis__reader_set_setup {
     tamis__reader_setup reader; /* of each reader, with all inputs; `reports` is ignored */
     const char *pattern;        /* NULL, or the inputs are the files that match it; needs `follow` */
-    /* NULL, or the pattern of which the inputs are the paths; with stops_when_left. The reading ends when there are
-     * more; they are added. Borrowed. */
+    /* NULL, or the pattern of which the inputs are the paths; with stops_when_left. The reading ends when
+     * there are more; they are added. Borrowed. */
     tamis__input_pattern *growing;
     const tamis__target *outputs; /* files that match must not be one of them; borrowed */
     size_t output_count;
@@ -27,6 +27,7 @@ typedef struct tamis__reader_set_setup {
 typedef struct tamis__set_reader {
     tamis__reader reader;
     const char *input;
+    bool is_alias; /* another reader has that file under another name: this one does not read */
 } tamis__set_reader;
 
 typedef struct tamis__reader_set {
@@ -51,13 +52,15 @@ tamis_status tamis__reader_set_init(tamis__reader_set *set, const tamis__reader_
 void tamis__reader_set_release(tamis__reader_set *set);
 
 /*
- * IDLE: no reader has a whole record. END: no reader will have one. With stops_when_left also END: none has a whole
- * record, and a followed file has lost its name or setup.growing has more paths. Errors: tamis__reader_next.
+ * IDLE: no reader has a whole record. END: no reader will have one. With stops_when_left also END: none has a
+ * whole record, and a followed file has lost its name or setup.growing has more paths. Errors:
+ * tamis__reader_next.
  */
 tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
                                     tamis__reader_event *event, tamis_error *err);
 void tamis__reader_set_give_back(const tamis__record_batch *batch);
 bool tamis__reader_set_is_full(const tamis__reader_set *set);
+size_t tamis__reader_set_ahead(const tamis__reader_set *set);
 /* UINT64_MAX: not known of one of them. */
 uint64_t tamis__reader_set_bytes_left(const tamis__reader_set *set);
 /* Waits after IDLE. No batch may be in use. Begins to read files that match the pattern now. */

@@ -6,22 +6,22 @@
  *     app.log.3     app.log.2     app.log.1     app.log
  *     read before   last          not read yet  current
  *
- * A rotated file is in the directory of its name and has a name that continues it by a number or a date: app.log.1,
- * app.log-20261126; or app.log.old. It is still next if several rotations happened while nobody looked. Others,
- * such as app.log.lock, are not logs.
+ * A rotated file is in the directory of its name and has a name that continues it by a number or a date:
+ * app.log.1, app.log-20261126; or app.log.old. It is still next if several rotations happened while nobody
+ * looked. Others, such as app.log.lock, are not logs.
  *
  * Files are ordered by the time of their last write. Times may be equal, because the clock of a file system
  * is coarse. Then a larger number at the end of the name is the older file, and a later date the newer one.
  *
  * Invariants:
  * 1. Each step goes to a later file in that order, so no file is read for ever.
- * 2. The caller examines the file under the name before it asks. It is not searched. So if another file has the
- *    name at the end, the answer may lack it, and the caller asks again.
- * 3. A file that is renamed while its directory is listed may be missed. So the same file must be found twice, and
- *    the last one must keep its name meanwhile, because names order files of one time.
+ * 2. The caller examines the file under the name before it asks. It is not searched. So if another file has
+ *    the name at the end, the answer may lack it, and the caller asks again.
+ * 3. A file that is renamed while its directory is listed may be missed. So the same file must be found
+ *    twice, and the last one must keep its name meanwhile, because names order files of one time.
  * 4. Compressed copies are never next. A rotated file that was read has them, and one may be incomplete. But
- *    compressors keep the time of the file. So one that is behind the last file in that order is reported, unless
- *    the file itself is still there.
+ *    compressors keep the time of the file. So one that is behind the last file in that order is reported,
+ *    unless the file itself is still there.
  */
 #include "stream/io/rotation.h"
 

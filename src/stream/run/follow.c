@@ -4,24 +4,26 @@
  * The driver of runs that commit and follow their inputs (docs/DURABILITY.md, "Following"):
  *
  *     a.log.1 (rotated), b.log     run: a.log.1 from its last commit to its end, b.log so far, then E
- *     a.log (inode 7),   b.log     run: both from where they were, and on as they grow; E when another file has a name
+ *     a.log (inode 7),   b.log     run: both from where they were, and on as they grow; E when another file
+ *                                       has a name
  *     a.log (inode 9),   b.log     run: ...
  *
- * A file that is truncated ends a run too: its run is closed where it was truncated, and the next one reads it from its
- * start.
+ * A file that is truncated ends a run too: its run is closed where it was truncated, and the next one reads
+ * it from its start.
  *
- * Each run is an ordinary resumable run with one input for each name. tamis__followed_find decides which file that is,
- * from the state and the directory alone, so a start after a crash decides as the process would have done. Names may
- * change between this decision and the opening. Then the run finds another file than the expected one, reads nothing,
- * and the decision is made again.
+ * Each run is an ordinary resumable run with one input for each name. tamis__followed_find decides which file
+ * that is, from the state and the directory alone, so a start after a crash decides as the process would have
+ * done. Names may change between this decision and the opening. Then the run finds another file than the
+ * expected one, reads nothing, and the decision is made again.
  *
- * With a pattern the names are the files that match, and a run also ends when there are more. A name without a file is
- * left out, and found again when it has one. If the last run stopped before the end of a file whose name has no file
- * now, its name counts too.
+ * With a pattern the names are the files that match, and a run also ends when there are more. A name without
+ * a file is left out, and found again when it has one. When the process starts, the names of the last run
+ * count too: their files may have lost their names.
  */
 #include "stream/run/follow.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +36,7 @@
 #include "stream/durable/checkpoint.h"
 #include "stream/io/io_open.h"
 #include "stream/io/poll_loop.h"
+#include "stream/io/rotation.h"
 #include "stream/run/run.h"
 
 enum { TRIES = 50, TRY_MS = 20 };
@@ -59,8 +62,8 @@ typedef struct follow {
     void *progress_context;
 } follow;
 
-/* Returns the statistics of all files, if those of the present run are *now. bytes_out and printed are those of
- * the process alone. */
+/* Returns the statistics of all files, if those of the present run are *now. bytes_out and printed are those
+ * of the process alone. */
 static tamis_stream_stats add_run(const follow *f, const tamis_stream_stats *now) {
     tamis_stream_stats total = f->is_first ? f->followed.before : f->total, done = *now;
     if (f->is_first)
@@ -119,9 +122,10 @@ static void release_names(follow *f) {
     tamis__input_pattern_release(&f->pattern);
 }
 
-static tamis_status reserve_names(follow *f, size_t count, tamis_error *err) {
-    if (count <= f->capacity)
+static tamis_status reserve_name(follow *f, tamis_error *err) {
+    if (f->followed.count < f->capacity)
         return TAMIS_OK;
+    const size_t count = f->capacity ? 2 * f->capacity : 1;
     const size_t size = count * sizeof *f->followed.names;
     tamis__followed *names = tamis__alloc(&f->memory, size, _Alignof(tamis__followed));
     const char **paths = tamis__alloc(&f->memory, count * sizeof *paths, _Alignof(const char *));
@@ -142,7 +146,7 @@ static tamis_status reserve_names(follow *f, size_t count, tamis_error *err) {
 
 static tamis_status add_name(follow *f, const char *name, tamis_error *err) {
     const char *const outputs[] = {f->given->output, f->given->duplicates};
-    tamis_status status = reserve_names(f, f->followed.count + 1, err);
+    tamis_status status = reserve_name(f, err);
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs && status == TAMIS_OK; i++)
         if (outputs[i] && f->given->input_count + f->pattern.count > 0)
             status = tamis__followed_check_output(name, outputs[i], err);
@@ -152,8 +156,24 @@ static tamis_status add_name(follow *f, const char *name, tamis_error *err) {
     return status;
 }
 
-/* Adds the names that match the pattern and of which the last run, if it stopped, may have unread files. */
-static tamis_status add_unfinished(follow *f, tamis_error *err) {
+/* Adds the followed name of an input. Log rotation may have made its path of that name. */
+static tamis_status add_last_name(follow *f, const tamis__checkpoint_input *in, tamis_error *err) {
+    const char *slash = strrchr(in->name, '/'), *base = slash ? slash + 1 : in->name;
+    char name[PATH_MAX];
+    snprintf(name, sizeof name, "%s", in->name);
+    if (!in->rotated)
+        return tamis__input_pattern_add(&f->pattern, name, err);
+    for (size_t size = strlen(in->name) - 1; size > (size_t)(base - in->name); size--) {
+        name[size] = '\0';
+        if (tamis__rotation_continues(base, name + (base - in->name)) &&
+            tamis__input_pattern_matches(&f->pattern, name))
+            return tamis__input_pattern_add(&f->pattern, name, err);
+    }
+    return TAMIS_OK;
+}
+
+/* Adds the names of the last run that match the pattern. A file may have lost its name since. */
+static tamis_status add_last_names(follow *f, tamis_error *err) {
     tamis__checkpoint last = {.inputs = NULL};
     const void *bytes;
     size_t size;
@@ -161,15 +181,15 @@ static tamis_status add_unfinished(follow *f, tamis_error *err) {
     if (size == 0)
         return TAMIS_OK;
     tamis_status status = tamis__checkpoint_decode(&last, bytes, size, &f->memory, err);
-    for (size_t i = 0; i < last.input_count && status == TAMIS_OK && !last.finished; i++)
-        status = tamis__input_pattern_add(&f->pattern, last.inputs[i].name, err);
+    for (size_t i = 0; i < last.input_count && status == TAMIS_OK; i++)
+        status = add_last_name(f, &last.inputs[i], err);
     tamis__checkpoint_release(&last);
     return status == TAMIS_E_FORMAT ? TAMIS_OK : status; /* another program may have made the commit */
 }
 
 /* Makes the list of names that of the pattern. Names that stay keep their files. */
 static tamis_status update_names(follow *f, tamis_error *err) {
-    tamis_status status = f->followed.started ? TAMIS_OK : add_unfinished(f, err);
+    tamis_status status = f->followed.started ? TAMIS_OK : add_last_names(f, err);
     if (status == TAMIS_OK)
         status = tamis__input_pattern_find(&f->pattern, err);
     if (!f->followed.started) /* the order in which files are read is the same after a restart */
@@ -184,9 +204,10 @@ static tamis_status update_names(follow *f, tamis_error *err) {
     return status;
 }
 
-/* Removes a name of the pattern that has no file. */
-static void remove_name(follow *f, size_t i) {
-    for (size_t n = 0; n < f->pattern.count; n++)
+/* Removes a name of the pattern from the next run. `forgets`: it has no file, and counts as new if it gets
+ * one. */
+static void remove_name(follow *f, size_t i, bool forgets) {
+    for (size_t n = 0; n < f->pattern.count && forgets; n++)
         if (f->pattern.paths[n] == f->followed.names[i].name) {
             tamis__input_pattern_forget(&f->pattern, n);
             break;
@@ -197,8 +218,17 @@ static void remove_name(follow *f, size_t i) {
             (f->followed.count - i) * sizeof *f->followed.names);
 }
 
+/* True if an earlier name has the same file. */
+static bool is_another_name(const follow *f, size_t i) {
+    const tamis__followed *name = &f->followed.names[i];
+    for (size_t n = 0; n < i && name->inode != 0; n++)
+        if (f->followed.names[n].inode == name->inode && f->followed.names[n].device == name->device)
+            return true;
+    return false;
+}
+
 /* Finds the file of each name. Names without a file are removed if they are of a pattern. */
-static tamis_status find_files(follow *f, bool reports, tamis_error *err) {
+static tamis_status find_files(follow *f, tamis_error *err) {
     tamis_status status = f->pattern.pattern ? update_names(f, err) : TAMIS_OK;
     const bool several = f->followed.count > 1 || f->pattern.pattern;
     for (size_t i = 0; i < f->followed.count && status == TAMIS_OK;) {
@@ -206,11 +236,14 @@ static tamis_status find_files(follow *f, bool reports, tamis_error *err) {
         status = tamis__followed_find(name, f->state, several, f->followed.started, &f->memory, err);
         if (status != TAMIS_OK)
             break;
-        if (reports)
+        if (strcmp(name->remark, name->sent) != 0)
             send_remark(f, name->remark);
+        snprintf(name->sent, sizeof name->sent, "%s", name->remark);
         f->commits.reread = f->commits.reread || (name->closed && !several);
         if (f->pattern.pattern && name->inode == 0)
-            remove_name(f, i);
+            remove_name(f, i, true);
+        else if (f->pattern.pattern && is_another_name(f, i))
+            remove_name(f, i, false);
         else
             i++;
     }
@@ -221,6 +254,14 @@ static tamis_status find_files(follow *f, bool reports, tamis_error *err) {
 
 /* ---- the runs ---- */
 
+/* Names in results are those of the caller. */
+static const char *given_name(const follow *f, const char *name) {
+    for (size_t i = 0; i < f->followed.count; i++)
+        if (name == tamis__input_name(f->paths[i]))
+            return f->pattern.pattern ? f->pattern.pattern : tamis__input_name(f->followed.names[i].name);
+    return name;
+}
+
 static tamis_status run_files(follow *f, tamis_error *err) {
     const tamis_stream_start start = f->result.start;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
@@ -228,10 +269,12 @@ static tamis_status run_files(follow *f, tamis_error *err) {
     f->options.inputs = f->paths;
     f->options.input_count = f->followed.count;
     f->followed.before = stats;
-    f->followed.is_other = f->followed.truncated = false;
+    f->followed.is_other = f->followed.truncated = f->followed.goes_on = false;
     f->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
     const tamis_status status =
         tamis__run_once(f->service, &f->options, f->sizes, &f->followed, &stats, &f->result, err);
+    f->result.unterminated = given_name(f, f->result.unterminated); /* paths may change */
+    f->result.inexact = given_name(f, f->result.inexact);
     if (f->followed.started)
         f->total = add_run(f, &stats);
     if (!f->is_first)
@@ -254,20 +297,14 @@ static void restart_file(follow *f, const tamis_error *err) {
     f->result.was_read = false;
 }
 
-/* True if the last run ended because a file has lost its name, or because more files match the pattern. */
-static bool goes_on(const follow *f) {
-    for (size_t i = 0; i < f->followed.count; i++)
-        if (f->followed.names[i].left.open)
-            return true;
-    return f->pattern.count > f->followed.count;
-}
-
-/* True if names have changed since the next files were looked for, or if a new file may not have its owner and
- * mode yet. */
+/* True if names have changed since the next files were looked for, or if a new file may not have its owner
+ * and mode yet. */
 static bool was_renamed(const follow *f, tamis_status status, const tamis_error *err) {
     bool known = f->pattern.pattern && f->followed.started;
     for (size_t i = 0; i < f->followed.count; i++)
         known = known || f->followed.names[i].known;
+    if (status == TAMIS_E_CHANGED && f->followed.started && tamis__dedup_is_committed(f->commits.session))
+        return true; /* it was truncated since the last run: tamis__followed_find says so */
     return f->followed.is_other ||
            (known && status == TAMIS_E_IO && (err->sys_errno == ENOENT || err->sys_errno == EACCES));
 }
@@ -288,11 +325,11 @@ static tamis_status follow_names(follow *f, tamis_error *err) {
     tamis__poll_loop loop = {.stop_fd = f->options.stop_fd, .records = &f->total.records};
     int tries = 0;
     for (;;) {
-        tamis_status status = find_files(f, tries == 0, err);
+        tamis_status status = find_files(f, err);
         const bool has_files = f->followed.count > 0;
         if (status == TAMIS_OK)
             status = has_files ? run_files(f, err) : wait_for_files(f, &loop, err);
-        if (status == TAMIS_OK && has_files && !goes_on(f))
+        if (status == TAMIS_OK && has_files && !f->followed.goes_on)
             return TAMIS_OK; /* the service has enough, or the input cannot be followed */
         if (status == TAMIS_E_CHANGED && f->followed.truncated) {
             restart_file(f, err);
@@ -311,14 +348,6 @@ static tamis_status follow_names(follow *f, tamis_error *err) {
         if (status != TAMIS_OK)
             return status;
     }
-}
-
-/* Names in results are those of the caller. */
-static const char *given_name(const follow *f, const char *name) {
-    for (size_t i = 0; i < f->followed.count; i++)
-        if (name == tamis__input_name(f->paths[i]))
-            return f->pattern.pattern ? f->pattern.pattern : tamis__input_name(f->followed.names[i].name);
-    return name;
 }
 
 static tamis_status init_follow(follow *f, const tamis_stream_service *service,
@@ -378,8 +407,6 @@ tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_
         *err = why;
     for (size_t i = 0; i < f->followed.count && options->input_end && !options->files; i++)
         options->input_end(options->input_end_context, i, &f->followed.names[i].stats);
-    f->result.unterminated = given_name(f, f->result.unterminated);
-    f->result.inexact = given_name(f, f->result.inexact);
     release_names(f);
     if (result)
         tamis__write_struct(result, &f->result, sizeof f->result);

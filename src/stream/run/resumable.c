@@ -20,6 +20,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/system.h"
@@ -65,9 +66,19 @@ static bool commit_is_due(const resumable *c) {
     return c->run->stats.bytes_in - c->committed_bytes >= bytes || tamis__now_ns() >= c->commit_at;
 }
 
+/* Notes which followed files were left, with all their records written. */
+static void note_ended(resumable *c) {
+    for (size_t i = 0; c->run->followed && i < c->run->readers.count; i++) {
+        const tamis__reader *reader = &c->run->readers.readers[i]->reader;
+        tamis__checkpoint_input *in = &c->durable.live.inputs[i];
+        in->ended = tamis__reader_has_left(reader) && (uint64_t)reader->left.size == in->position.offset;
+    }
+}
+
 static tamis_status write_commit(resumable *c, tamis_error *err) {
     const run *r = c->run;
     tamis__checkpoint *live = &c->durable.live;
+    note_ended(c);
     live->has_data = r->has_data;
     live->stats = r->stats;
     live->stats.bytes_read = live->finished ? r->stats.bytes_read : c->bytes_done;
@@ -121,52 +132,69 @@ static tamis_status commit_stopped(resumable *c, tamis_error *err) {
     return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
 }
 
-/* Marks the followed inputs that were truncated, and returns their number. What was read of them since the last commit
- * has no fingerprint, so their positions are those of that commit. *unreported is one that no reader has reported; NULL:
- * none. */
-static size_t mark_truncated(resumable *c, const char **unreported) {
+/* True if the followed file is shorter than what was read of it. It may have been truncated together with
+ * another. */
+static bool is_shorter(const tamis__reader *reader, const tamis__checkpoint_input *in) {
+    struct stat st;
+    return reader->fd >= 0 && in->regular && tamis__sys.fstat(reader->fd, &st) == 0 &&
+           (uint64_t)st.st_size < in->position.offset;
+}
+
+/* Marks the followed inputs that were truncated, and returns their number. What was read of them since the
+ * last commit has no fingerprint, so their positions are those of that commit. */
+static size_t mark_truncated(resumable *c) {
     const tamis__reader_set *set = &c->run->readers;
     size_t count = 0;
-    *unreported = NULL;
     for (size_t i = 0; c->run->followed && i < set->count; i++) {
         tamis__checkpoint_input *in = &c->durable.live.inputs[i];
-        const bool is_reported = set->readers[i]->reader.truncated;
-        in->truncated = in->truncated || is_reported;
+        const tamis__reader *reader = &set->readers[i]->reader;
+        in->truncated = in->truncated || reader->truncated || is_shorter(reader, in);
         if (!in->truncated)
             continue;
         in->position = in->committed;
         count++;
-        if (!is_reported)
-            *unreported = tamis__input_name(in->name);
     }
     return count;
 }
 
-/* Followed files were truncated. Commits what is written, so that it stays in the outputs, and closes the run: the rest
- * of these files is gone, and a new run reads that of the others. *err keeps the message about the file, unless the
- * commit fails. */
+/* Reports the truncated inputs that no reader has reported. */
+static void report_truncated(const resumable *c) {
+    char message[400];
+    for (size_t i = 0; c->commits.remark && i < c->run->readers.count; i++) {
+        const tamis__checkpoint_input *in = &c->durable.live.inputs[i];
+        if (!in->truncated || c->run->readers.readers[i]->reader.truncated)
+            continue;
+        snprintf(
+            message, sizeof message,
+            "%s: was truncated or overwritten, and is read again from its start; bytes written before that "
+            "may be lost",
+            tamis__show(tamis__input_name(in->name)).text);
+        c->commits.remark(c->commits.callback_context, message, true);
+    }
+}
+
+/* Followed files were truncated. Commits what is written, so that it stays in the outputs, and closes the
+ * run: the rest of these files is gone, and a new run reads that of the others. *err keeps the message of the
+ * reader that has noticed it, if one has, unless the commit fails. */
 static tamis_status commit_truncated(resumable *c, tamis_error *err) {
+    const tamis__reader *reader = tamis__reader_set_current(&c->run->readers);
     tamis_error failed = TAMIS_ERROR_INIT;
-    const char *unreported;
-    size_t marked, more = mark_truncated(c, &unreported);
+    size_t marked, more = mark_truncated(c);
     tamis_status status;
     c->durable.result.was_read = true;
     c->durable.live.closed = true;
     do { /* a commit may find that another file was truncated */
         marked = more;
         status = commit_written(c, &failed);
-        more = mark_truncated(c, &unreported);
+        more = mark_truncated(c);
     } while (status == TAMIS_E_CHANGED && more > marked);
     c->run->followed->truncated = status == TAMIS_OK;
     if (status != TAMIS_OK)
         return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
-    return !unreported
-               ? TAMIS_E_CHANGED
-               : tamis__fail(
-                     err, TAMIS_E_CHANGED, 0,
-                     "%s: was truncated or overwritten, and is read again from its start; bytes written "
-                     "before that may be lost",
-                     tamis__show(unreported).text);
+    report_truncated(c);
+    if (!reader->truncated && err) /* reported already */
+        err->text[0] = '\0';
+    return TAMIS_E_CHANGED;
 }
 
 /* ---- hooks: between the steps of the run ---- */
@@ -441,17 +469,22 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
     tamis_status status = open_run(c, err);
     if (status == TAMIS_OK)
         status = tamis__run_pump(c->run, err);
-    const char *unreported;
-    if (status == TAMIS_E_CHANGED && mark_truncated(c, &unreported) > 0)
+    const bool has_ended = status == TAMIS_OK && c->run->event == TAMIS__READER_END;
+    if (status == TAMIS_E_CHANGED && mark_truncated(c) > 0)
         return commit_truncated(c, err);
     if (status == TAMIS_E_INTERRUPTED)
         return commit_stopped(c, err);
     if (status == TAMIS_OK && !withholds(c))
         status = finish_run(c, err);
-    for (size_t i = 0; c->run->followed && i < c->run->readers.count; i++)
+    for (size_t i = 0; c->run->followed && i < c->run->readers.count; i++) {
+        tamis__reader *reader = &c->run->readers.readers[i]->reader;
+        if (has_ended)
+            c->run->followed->goes_on = c->run->followed->goes_on || tamis__reader_has_left(reader);
         if (status == TAMIS_OK || c->run->followed->is_other)
-            c->run->followed->names[i].left =
-                tamis__reader_hand_over_left(&c->run->readers.readers[i]->reader);
+            c->run->followed->names[i].left = tamis__reader_hand_over_left(reader);
+    }
+    if (c->run->followed && has_ended)
+        c->run->followed->goes_on = c->run->followed->goes_on || c->run->readers.has_grown;
     return status == TAMIS_OK ? tamis__run_check_keys(c->run, err) : status;
 }
 

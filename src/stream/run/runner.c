@@ -275,7 +275,7 @@ static bool read_item(void *context, size_t which) {
     item->input = tamis__reader_input(batch->reader);
     item->opened = item->input + 1;
     item->bytes_read = r->stats.bytes_read;
-    item->bytes_done = item->bytes_read - tamis__reader_ahead(batch->reader);
+    item->bytes_done = item->bytes_read - tamis__reader_set_ahead(&r->readers);
     r->read += batch->count;
     r->caught_up = false;
     return r->read_status == TAMIS_OK;

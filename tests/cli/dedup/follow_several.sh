@@ -56,6 +56,18 @@ stop -TERM
 paste -s -d ' ' once
 sed 's/.*"files"/"files"/' stats
 
+echo 'a file that has two names, and then another one'
+mkdir named
+echo a > named/a.log
+ln named/a.log named/link.log
+tamis dedup --follow-input --files 'named/*.log' --stats --json > once 2> stats &
+has once a
+mv named/a.log named/old.log
+echo b > named/a.log
+has once b
+stop -TERM
+sed 's/^{"records": \([0-9]*\), .*/\1 records/' stats
+
 echo 'a last record without its end'
 printf 'x\ny' > a
 printf 'v\nw' > b

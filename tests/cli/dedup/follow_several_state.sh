@@ -83,6 +83,35 @@ tamis dedup --state third --follow-input log/z.log log/x.log.gz -o out
 tamis dedup --state fourth --follow-input log/z.log none -o out
 tamis dedup --state fourth --follow-input --files 'log/*.log' -o log/x.log.2
 tamis dedup --state fourth --follow-input --files 'log/*.log' -o log/out.log
+echo 'two are truncated at once, one has a second name, one was rotated and has no successor'
+mkdir two
+printf 'a\nb\nc\n' > two/a.log
+printf 'd\ne\nf\n' > two/b.log
+printf 'g\n' > two/c.log
+ln two/c.log two/link.log
+tamis dedup --state sixth --follow-input --files 'two/*.log' -o sixth.out --duplicates sixth.again 2> remarks &
+has sixth.out g
+: > two/a.log
+: > two/b.log
+until grep -qs a.log remarks && grep -qs b.log remarks; do sleep 0.02; done
+echo h > two/a.log
+echo i > two/b.log
+has sixth.out h
+has sixth.out i
+mv two/c.log two/c.log.1
+echo j >> two/c.log.1
+has sixth.out j
+stop -KILL
+echo k >> two/c.log.1
+tamis dedup --state sixth --follow-input --files 'two/*.log' -o sixth.out --duplicates sixth.again 2> /dev/null &
+has sixth.out k
+stop -KILL
+echo l >> two/c.log.1
+tamis dedup --state sixth --follow-input --files 'two/*.log' -o sixth.out --duplicates sixth.again 2> /dev/null &
+has sixth.out l
+stop -TERM
+sort sixth.out sixth.again | paste -s -d ' '
+grep -o 'two/..log' remarks | sort | paste -s -d ' '
 echo 'a name that came and was rotated while nobody looked'
 mkdir in
 echo a > in/a.log

@@ -112,8 +112,8 @@ static void append_given(line *l, const cli_option *option, const cli_value *val
         append_option(l, option, value->text);
 }
 
-/* True for options that do not change the outputs, or that were meant for one run only. A run that follows its
- * input is finished by one that reads the rest of the present file. */
+/* True for options that do not change the outputs, or that were meant for one run only. A run that follows
+ * its input is finished by one that reads the rest of the present file. */
 static bool is_left_out(int id) {
     static const int those[] = {DEDUP_REREAD,        DEDUP_ABANDON, CLI_OPT_FILES_FROM, CLI_OPT_THREADS,
                                 DEDUP_PROFILE,       CLI_OPT_STATS, CLI_OPT_JSON,       CLI_OPT_PROGRESS,
