@@ -125,7 +125,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
     tamis__present_input present;
     bool found;
     *is_late = false;
-    const bool has_left = f->left.open && tamis__sys.fstat(f->left.fd, &last) == 0;
+    const bool left_is_open = f->left.open && tamis__sys.fstat(f->left.fd, &last) == 0;
     const bool is_named = tamis__sys.stat(f->name, &current) == 0;
     if (!is_named && errno != ENOENT)
         return tamis__fail_file(err, f->name, errno);
@@ -152,13 +152,13 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         return TAMIS_OK;
     }
     /* A new file may begin as the one that was left, whose name does not matter. */
-    const bool is_left = has_left && (uint64_t)last.st_ino == known->fingerprint.inode &&
-                         (uint64_t)last.st_dev == known->fingerprint.device;
-    if (!present.found && !is_left)
+    const bool known_is_left = left_is_open && (uint64_t)last.st_ino == known->fingerprint.inode &&
+                               (uint64_t)last.st_dev == known->fingerprint.device;
+    if (!present.found && !known_is_left)
         tamis__input_find(known, &present);
     if (present.found)
         last = present.st;
-    if (is_left && f->left.written_at.tv_sec != 0) /* later writes do not count, see reader.c */
+    if (known_is_left && f->left.written_at.tv_sec != 0) /* later writes do not count, see reader.c */
         last.st_mtim = f->left.written_at;
     if (present.found) {
         const bool has_name = is_named && last.st_dev == current.st_dev && last.st_ino == current.st_ino;
@@ -174,7 +174,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
             set_file(f, present.name, &last);
         if (is_unread || has_name)
             return TAMIS_OK;
-    } else if (!has_left) {
+    } else if (!left_is_open) {
         if (!ended && !started && known->position.offset == 0)
             snprintf(
                 f->remark, sizeof f->remark,

@@ -43,19 +43,25 @@ void tamis__change_reports_check(tamis__change_reports *reports) {
 
 tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__poll_loop *loop,
                                         const char *name, tamis_error *err) {
-    const int limit = reports->fd >= 0 ? REPORTED_MS : UNREPORTED_MS;
-    const uint64_t begun = tamis__now_ns();
+    const uint64_t limit = (reports->fd >= 0 ? REPORTED_MS : UNREPORTED_MS) * UINT64_C(1000000);
+    const uint64_t deadline = tamis__now_ns() + limit;
+    uint64_t now = tamis__now_ns();
     bool ready = false;
+    tamis_status status = TAMIS_OK;
     reports->silent = false;
     if (reports->is_extended) {
         reports->is_extended = false;
         return TAMIS_OK;
     }
-    const tamis_status status = tamis__poll_loop_pause_for(loop, reports->fd, limit, &ready, name, err);
+    /* Progress that is due is reported without a look at the files. */
+    while (status == TAMIS_OK && !ready && now < deadline && (loop->wake_at == 0 || now < loop->wake_at)) {
+        const int left = (int)((deadline - now) / 1000000) + 1;
+        status = tamis__poll_loop_pause_for(loop, reports->fd, left, &ready, name, err);
+        now = tamis__now_ns();
+    }
     if (status != TAMIS_OK)
         return status;
-    reports->silent =
-        reports->fd >= 0 && !ready && tamis__now_ns() - begun >= REPORTED_MS * UINT64_C(1000000);
+    reports->silent = reports->fd >= 0 && !ready && now >= deadline;
     if (!ready || tamis__sys.clear_reports(reports->fd))
         reports->names_changed = true;
     return TAMIS_OK;

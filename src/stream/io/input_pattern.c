@@ -136,6 +136,11 @@ tamis_status tamis__input_pattern_find(tamis__input_pattern *p, tamis_error *err
     return s.status;
 }
 
+void tamis__input_pattern_describe_none(const tamis__input_pattern *p, char remark[TAMIS__PATTERN_REMARK]) {
+    snprintf(remark, TAMIS__PATTERN_REMARK, "%.300s: matches no file; waiting for one",
+             tamis__show(p->pattern).text);
+}
+
 void tamis__input_pattern_forget(tamis__input_pattern *p, size_t i) {
     tamis__free(&p->memory, p->paths[i], strlen(p->paths[i]) + 1);
     p->count--;

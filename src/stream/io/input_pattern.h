@@ -37,6 +37,11 @@ tamis_status tamis__input_pattern_add(tamis__input_pattern *pattern, const char 
 /* Sorts all paths. */
 void tamis__input_pattern_sort(tamis__input_pattern *pattern);
 
+enum { TAMIS__PATTERN_REMARK = 400 };
+/* Says that no file matches. */
+void tamis__input_pattern_describe_none(const tamis__input_pattern *pattern,
+                                        char remark[TAMIS__PATTERN_REMARK]);
+
 /* Forgets path i, so that the next call adds it again if a file has it then. */
 void tamis__input_pattern_forget(tamis__input_pattern *pattern, size_t i);
 void tamis__input_pattern_release(tamis__input_pattern *pattern);

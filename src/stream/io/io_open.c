@@ -105,6 +105,10 @@ tamis_status tamis__input_open(const char *path, const tamis__poll_loop *loop, i
     return tamis__fail_file(err, name, sys_errno);
 }
 
+bool tamis__is_rename_error(const tamis_error *err) {
+    return err->status == TAMIS_E_IO && (err->sys_errno == ENOENT || err->sys_errno == EACCES);
+}
+
 tamis_status tamis__output_open(const tamis__target *target, tamis__poll_loop *loop, int *fd,
                                 tamis_error *err) {
     for (;;) {

@@ -2,6 +2,7 @@
 #ifndef TAMIS_STREAM_IO_IO_OPEN_H
 #define TAMIS_STREAM_IO_IO_OPEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -24,6 +25,12 @@ tamis_status tamis__input_check(const char *path, const tamis__target *outputs, 
 /* Opens an input without waiting for the writer of a FIFO. *st is its metadata. */
 tamis_status tamis__input_open(const char *path, const tamis__poll_loop *loop, int *fd, struct stat *st,
                                tamis_error *err);
+
+/* During a log rotation a name may have no file for a moment, and a new file may get its owner and mode a moment
+ * later. So opening it is tried so many times, so many milliseconds apart. */
+enum { TAMIS__RENAME_TRIES = 50, TAMIS__RENAME_MS = 20 };
+/* True if the error of opening a file may be of that kind. */
+bool tamis__is_rename_error(const tamis_error *err);
 
 /* Opens a SPECIAL file for writing, non-blocking. Waits until a FIFO has a reader. */
 tamis_status tamis__output_open(const tamis__target *target, tamis__poll_loop *loop, int *fd,

@@ -161,8 +161,6 @@ bool tamis__reader_is_full(const tamis__reader *reader) {
     return out > OUT_MAX;
 }
 
-/* Milliseconds between two attempts to open the next file. */
-enum { OPEN_MS = 20 };
 /* Milliseconds without a file under the followed name until that is reported. */
 enum { NAMELESS_MS = 5000 };
 /* Milliseconds without a write to a rotated file until it is left. */
@@ -234,13 +232,12 @@ static tamis_status open_present_file(tamis__reader *reader, const char *path, b
 /* The same. During a rotation a file may be renamed just before it is opened, the name may have no file, and
  * a new file may get its owner and mode a moment later. */
 static tamis_status open_file(tamis__reader *reader, const char *path, struct stat *st, tamis_error *err) {
-    enum { TRIES = 50 };
     const bool renamed = reader->following && !reader->shortened;
     tamis_status status = open_present_file(reader, path, renamed, st, err);
-    for (int i = 0; i < TRIES && renamed && status == TAMIS_E_IO && err &&
-                    (err->sys_errno == ENOENT || err->sys_errno == EACCES);
+    for (int i = 0;
+         i < TAMIS__RENAME_TRIES && renamed && status != TAMIS_OK && err && tamis__is_rename_error(err);
          i++) {
-        status = tamis__poll_loop_pause(reader->loop, OPEN_MS, path, err);
+        status = tamis__poll_loop_pause(reader->loop, TAMIS__RENAME_MS, path, err);
         if (status == TAMIS_OK)
             status = open_present_file(reader, path, renamed, st, err);
     }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stream/io/reader_set.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/system.h"
 #include "store/file/file_error.h"
 #include "stream/io/io_open.h"
-
-enum { TRIES = 50, TRY_MS = 20 };
 
 static tamis_status reserve_reader(tamis__reader_set *set, tamis_error *err) {
     if (set->count < set->capacity)
@@ -45,7 +42,7 @@ static tamis_status add_reader(tamis__reader_set *set, const char *input, size_t
     if (!added)
         return tamis__fail_nomem(err, "readers", sizeof *added);
     setup.reports = &set->reports;
-    setup.stops_when_removed = set->pattern.pattern || set->setup.growing;
+    setup.stops_when_removed = set->pattern.pattern || set->setup.watched;
     if (input) {
         added->input = input;
         setup.inputs = &added->input;
@@ -66,12 +63,11 @@ static tamis_status add_reader(tamis__reader_set *set, const char *input, size_t
 /* Says once that no file matches. */
 static void report_no_files(tamis__reader_set *set) {
     const tamis__reader_setup *setup = &set->setup.reader;
-    char message[400];
-    if (set->count > 0 || set->awaits_files || !setup->remark)
+    char message[TAMIS__PATTERN_REMARK];
+    if (set->count > 0 || set->reported_no_files || !setup->remark)
         return;
-    set->awaits_files = true;
-    snprintf(message, sizeof message, "%s: matches no file; waiting for one",
-             tamis__show(set->pattern.pattern).text);
+    set->reported_no_files = true;
+    tamis__input_pattern_describe_none(&set->pattern, message);
     setup->remark(setup->context, message);
 }
 
@@ -123,12 +119,11 @@ static tamis_status find_files(tamis__reader_set *set, tamis_error *err) {
 static tamis_status find_new_files(tamis__reader_set *set, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     const tamis_status status = find_files(set, &why);
-    const bool may_pass = status == TAMIS_E_IO && (why.sys_errno == ENOENT || why.sys_errno == EACCES);
     if (status == TAMIS_OK)
         set->tries = 0;
-    if (may_pass && set->tries++ < TRIES) {
+    if (status != TAMIS_OK && tamis__is_rename_error(&why) && set->tries++ < TAMIS__RENAME_TRIES) {
         set->reports.names_changed = set->reports.is_extended = true; /* try again soon */
-        return tamis__poll_loop_pause(set->loop, TRY_MS, set->pattern.pattern, err);
+        return tamis__poll_loop_pause(set->loop, TAMIS__RENAME_MS, set->pattern.pattern, err);
     }
     if (status != TAMIS_OK && err)
         *err = why;
@@ -157,8 +152,8 @@ tamis_status tamis__reader_set_init(tamis__reader_set *set, const tamis__reader_
                                .loop = loop,
                                .memory = *memory};
     tamis_status status = TAMIS_OK;
-    if (setup->growing) /* all files are in one directory, which is reported before it is searched again */
-        tamis__change_reports_add(&set->reports, setup->growing->pattern);
+    if (setup->watched) /* all files are in one directory, which is reported before it is searched again */
+        tamis__change_reports_add(&set->reports, setup->watched->pattern);
     if (setup->pattern) {
         tamis__change_reports_add(&set->reports, setup->pattern);
         set->reports.names_changed = false;
@@ -262,7 +257,7 @@ uint64_t tamis__reader_set_bytes_left(const tamis__reader_set *set) {
 
 /* Looks for files that have come, for whoever needs them. */
 static tamis_status look_for_files(tamis__reader_set *set, bool *found, tamis_error *err) {
-    const size_t readers = set->count, paths = set->setup.growing ? set->setup.growing->count : 0;
+    const size_t readers = set->count, paths = set->setup.watched ? set->setup.watched->count : 0;
     tamis_status status = TAMIS_OK;
     *found = false;
     if (!set->reports.names_changed)
@@ -270,9 +265,9 @@ static tamis_status look_for_files(tamis__reader_set *set, bool *found, tamis_er
     set->reports.names_changed = false;
     if (set->pattern.pattern)
         status = find_new_files(set, err);
-    else if (set->setup.growing)
-        status = tamis__input_pattern_find(set->setup.growing, err);
-    set->has_grown = set->setup.growing && set->setup.growing->count > paths;
+    else if (set->setup.watched)
+        status = tamis__input_pattern_find(set->setup.watched, err);
+    set->has_grown = set->setup.watched && set->setup.watched->count > paths;
     *found = set->has_grown || set->count > readers;
     return status;
 }

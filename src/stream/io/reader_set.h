@@ -18,7 +18,7 @@ typedef struct tamis__reader_set_setup {
     const char *pattern;        /* NULL, or the inputs are the files that match it; needs `follow` */
     /* NULL, or the pattern of which the inputs are the paths; with stops_when_left. The reading ends when
      * there are more; they are added. Borrowed. */
-    tamis__input_pattern *growing;
+    tamis__input_pattern *watched;
     const tamis__target *outputs; /* files that match must not be one of them; borrowed */
     size_t output_count;
 } tamis__reader_set_setup;
@@ -37,10 +37,10 @@ typedef struct tamis__reader_set {
     size_t current; /* index of the reader of the last event */
     tamis__change_reports reports;
     tamis__input_pattern pattern; /* pattern NULL: none. Path i is the input of reader i */
-    bool has_grown;               /* there are more paths in setup.growing */
+    bool has_grown;               /* there are more paths in setup.watched */
     bool is_opened;               /* stops_when_left: all inputs were opened */
     bool awaits_pipe;             /* the reader of the last event waits for a pipe */
-    bool awaits_files;            /* nothing matched the pattern, and that was reported */
+    bool reported_no_files;       /* nothing matched the pattern, and that was reported */
     int tries;                    /* failed attempts to read new files that match */
     tamis__poll_loop *loop;
     tamis_allocator memory;
@@ -53,7 +53,7 @@ void tamis__reader_set_release(tamis__reader_set *set);
 
 /*
  * IDLE: no reader has a whole record. END: no reader will have one. With stops_when_left also END: none has a
- * whole record, and a followed file has lost its name or setup.growing has more paths. Errors:
+ * whole record, and a followed file has lost its name or setup.watched has more paths. Errors:
  * tamis__reader_next.
  */
 tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,

@@ -22,7 +22,6 @@
  */
 #include "stream/run/follow.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,8 +38,6 @@
 #include "stream/io/rotation.h"
 #include "stream/run/run.h"
 
-enum { TRIES = 50, TRY_MS = 20 };
-
 typedef struct follow {
     const tamis_stream_service *service;
     const tamis__stream_buffer_sizes *sizes;
@@ -52,7 +49,7 @@ typedef struct follow {
     tamis__followed_names followed; /* of the present run */
     const char **paths;             /* options.inputs: their paths */
     size_t capacity;                /* of followed.names and paths */
-    bool awaits_files;              /* nothing matched the pattern, and that was reported */
+    bool reported_no_files;         /* nothing matched the pattern, and that was reported */
     tamis_allocator memory;
     tamis_stream_result result; /* of the last run */
     bool is_first;              /* the present run is the first one */
@@ -305,20 +302,18 @@ static bool was_renamed(const follow *f, tamis_status status, const tamis_error 
         known = known || f->followed.names[i].known;
     if (status == TAMIS_E_CHANGED && f->followed.started && tamis__dedup_is_committed(f->commits.session))
         return true; /* it was truncated since the last run: tamis__followed_find says so */
-    return f->followed.is_other ||
-           (known && status == TAMIS_E_IO && (err->sys_errno == ENOENT || err->sys_errno == EACCES));
+    return f->followed.is_other || (known && tamis__is_rename_error(err));
 }
 
 /* Says once that no file matches the pattern, and waits a moment. */
 static tamis_status wait_for_files(follow *f, tamis__poll_loop *loop, tamis_error *err) {
-    char message[400];
-    if (!f->awaits_files) {
-        snprintf(message, sizeof message, "%s: matches no file; waiting for one",
-                 tamis__show(f->pattern.pattern).text);
+    char message[TAMIS__PATTERN_REMARK];
+    if (!f->reported_no_files) {
+        tamis__input_pattern_describe_none(&f->pattern, message);
         send_remark(f, message);
     }
-    f->awaits_files = true;
-    return tamis__poll_loop_pause(loop, TRY_MS, f->pattern.pattern, err);
+    f->reported_no_files = true;
+    return tamis__poll_loop_pause(loop, TAMIS__RENAME_MS, f->pattern.pattern, err);
 }
 
 static tamis_status follow_names(follow *f, tamis_error *err) {
@@ -339,12 +334,13 @@ static tamis_status follow_names(follow *f, tamis_error *err) {
             tries = 0;
             continue;
         }
-        if (!was_renamed(f, status, err) || tries++ == TRIES)
+        if (!was_renamed(f, status, err) || tries++ == TAMIS__RENAME_TRIES)
             return status;
         tamis_stream_checkpoint_free(f->result.unfinished);
         f->result.unfinished = NULL;
-        status = tamis__poll_loop_pause(
-            &loop, TRY_MS, f->pattern.pattern ? f->pattern.pattern : f->followed.names[0].name, err);
+        status =
+            tamis__poll_loop_pause(&loop, TAMIS__RENAME_MS,
+                                   f->pattern.pattern ? f->pattern.pattern : f->followed.names[0].name, err);
         if (status != TAMIS_OK)
             return status;
     }

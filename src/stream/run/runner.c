@@ -461,7 +461,7 @@ tamis__reader_setup tamis__run_reader_setup(run *r) {
 static tamis_status open_readers(run *r, const tamis__reader_setup *reader, tamis_error *err) {
     const tamis__reader_set_setup setup = {.reader = *reader,
                                            .pattern = r->options.files,
-                                           .growing = r->followed ? r->followed->pattern : NULL,
+                                           .watched = r->followed ? r->followed->pattern : NULL,
                                            .outputs = r->targets,
                                            .output_count = OUTPUTS};
     const size_t size = r->options.input_count * sizeof *r->input_stats;

@@ -187,7 +187,9 @@ const cli_option dedup_options[] = {
      .more =
          "The window begins with the record that was printed, or with --refresh with the last one of its "
          "key. Times are compared in whole steps (--step): a key counts for TIME, and for at most one step "
-         "more. The memory is that of the records of one window. --expect is their number. See NOTES."},
+         "more. The memory is that of the records of one window. --expect is their number. A window takes "
+         "none of "
+         "--kind, --exact, --type and --hex. See NOTES."},
     {.id = DEDUP_STEP,
      .name = "step",
      .type = CLI_TIME,
