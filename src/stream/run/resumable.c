@@ -470,7 +470,8 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
     if (status == TAMIS_OK)
         status = tamis__run_pump(c->run, err);
     const bool has_ended = status == TAMIS_OK && c->run->event == TAMIS__READER_END;
-    if (status == TAMIS_E_CHANGED && mark_truncated(c) > 0)
+    const bool is_other = c->run->followed && c->run->followed->is_other; /* an open file is not the input */
+    if (status == TAMIS_E_CHANGED && !is_other && mark_truncated(c) > 0)
         return commit_truncated(c, err);
     if (status == TAMIS_E_INTERRUPTED)
         return commit_stopped(c, err);
