@@ -323,6 +323,7 @@ static tamis_status read_header_of(resumable *c, size_t input, tamis_error *err)
     setup.inputs = &c->durable.names[input];
     setup.input_count = setup.batch_size = setup.batches = 1;
     setup.bytes_read = NULL;
+    setup.follow = false;
     tamis_status status = tamis__reader_init(&reader, &setup, &r->loop, &r->memory, err);
     if (status == TAMIS_OK)
         status = tamis__reader_next(&reader, &key, &batch, &event, err);
