@@ -341,9 +341,9 @@ typedef struct tamis_stream_options {
  * - follow, several inputs: each is read to its present end before the next one, at first and after each
  *   wait. input_end is called for all of them when the run ends.
  * - files: a pattern of glob(7) for the last part of a path, as log/app-*.log. Files that match and come
- *   later are read from their start. Names of compressed files do not match, nor does a name that log rotation makes of
- *   another one that matches. A file that was removed is left after 5 seconds. input_end is not called.
- *   TAMIS_E_INVALID: a wildcard in the directory; no `follow`; or `inputs` as well.
+ *   later are read from their start. Names of compressed files do not match, nor does a name that log rotation
+ *   makes of another one that matches. A file that was removed is left after 5 seconds. input_end is not
+ *   called. TAMIS_E_INVALID: a wildcard in the directory; no `follow`; or `inputs` as well.
  * - Waiting: a batch ends when input would block, so a record leaves as soon as it has arrived.
  */
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,9 +49,19 @@ const char *tamis__output_name(const char *path) {
     return strcmp(path, "-") == 0 ? "standard output" : path;
 }
 
+size_t tamis__path_directory_size(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+const char *tamis__path_split(const char *path, char directory[PATH_MAX]) {
+    const size_t size = tamis__path_directory_size(path);
+    snprintf(directory, PATH_MAX, "%.*s", size > 0 ? (int)size : 1, size > 0 ? path : ".");
+    return path + size;
+}
+
 size_t tamis__target_directory_length(const tamis__target *target) {
-    const char *slash = strrchr(target->path, '/');
-    return slash ? (size_t)(slash - target->path) + 1 : 0;
+    return tamis__path_directory_size(target->path);
 }
 
 /* Replaces target->path, a symbolic link, by its target. */

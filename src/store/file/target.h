@@ -23,6 +23,11 @@ TAMIS_PRIVATE_API int tamis__descriptor_named(const char *path, int standard);
 TAMIS_PRIVATE_API const char *tamis__input_name(const char *path);
 const char *tamis__output_name(const char *path);
 
+/* Returns the size of the directory in front of a path, with its last '/'; 0 if the path has none. */
+TAMIS_PRIVATE_API size_t tamis__path_directory_size(const char *path);
+/* Copies the directory of a path, with its last '/'; "." if the path has none. Returns the name behind it. */
+TAMIS_PRIVATE_API const char *tamis__path_split(const char *path, char directory[PATH_MAX]);
+
 typedef enum tamis__target_form {
     TAMIS__TARGET_NONE,       /* no name given */
     TAMIS__TARGET_DESCRIPTOR, /* open descriptor of the caller; we do not close it */

@@ -22,10 +22,9 @@ typedef struct tamis__checkpoint_input {
     char *name;      /* name as given by the user */
     bool regular;    /* true for a regular file; nothing more is known of a pipe or the like */
     bool compressed; /* true if `fingerprint` covers the whole file */
-    /* Of a followed file. */
-    bool truncated; /* true if it lost bytes that were read */
-    bool ended;     /* true if it was left at its end */
-    bool rotated;   /* true if `name` is not the followed name: log rotation made it of that */
+    bool truncated;  /* true if bytes of the followed file that were read are gone */
+    bool ended;      /* true if the followed file was left at its end */
+    bool rotated;    /* true if `name` is what log rotation made of the followed name */
     struct tamis__input_position {
         uint64_t offset;         /* number of decompressed bytes read */
         uint64_t records, lines; /* records and line ends in them, see tamis__reader_start */

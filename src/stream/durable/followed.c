@@ -11,13 +11,6 @@
 #include "store/file/target.h"
 #include "stream/durable/history_int.h"
 
-/* Splits the path into a directory and the name behind it, which is returned. */
-static const char *split_path(const char *path, char directory[PATH_MAX]) {
-    const char *slash = strrchr(path, '/');
-    snprintf(directory, PATH_MAX, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
-    return slash ? slash + 1 : path;
-}
-
 /* *same: both are one directory, perhaps in other words. A directory that does not exist is another one. */
 static tamis_status compare_directories(const char *known, const char *directory, bool *same,
                                         tamis_error *err) {
@@ -39,12 +32,12 @@ static tamis_status compare_directories(const char *known, const char *directory
 static tamis_status input_of_name(const tamis__checkpoint *checkpoint, const char *name,
                                   const tamis__checkpoint_input **found, bool *ended, tamis_error *err) {
     char directory[PATH_MAX], known[PATH_MAX];
-    const char *base = split_path(name, directory);
+    const char *base = tamis__path_split(name, directory);
     tamis_status status = TAMIS_OK;
     *found = NULL;
     for (size_t i = checkpoint->input_count; i-- > 0 && status == TAMIS_OK && !*found;) {
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
-        const char *known_base = split_path(in->name, known);
+        const char *known_base = tamis__path_split(in->name, known);
         bool same = false;
         if (in->regular && !in->compressed &&
             (strcmp(known_base, base) == 0 || tamis__rotation_continues(known_base, base)))
@@ -59,7 +52,8 @@ static tamis_status input_of_name(const tamis__checkpoint *checkpoint, const cha
 
 tamis_status tamis__followed_check_output(const char *name, const char *output, tamis_error *err) {
     char directory[PATH_MAX], output_directory[PATH_MAX];
-    const char *base = split_path(name, directory), *output_base = split_path(output, output_directory);
+    const char *base = tamis__path_split(name, directory),
+               *output_base = tamis__path_split(output, output_directory);
     bool same = false;
     tamis_status status = TAMIS_OK;
     if (tamis__rotation_continues(output_base, base))
@@ -217,7 +211,7 @@ static bool note_unread(void *context, const char *name) {
 /* A name that came while nobody looked may have been rotated before it was seen. */
 static tamis_status look_for_rotated(tamis__followed *f, tamis_error *err) {
     char directory[PATH_MAX];
-    rotated_search s = {.followed = f, .base = split_path(f->name, directory)};
+    rotated_search s = {.followed = f, .base = tamis__path_split(f->name, directory)};
     return tamis__sys.list(directory, note_unread, &s) != 0 ? tamis__fail_file(err, directory, errno)
                                                             : TAMIS_OK;
 }
@@ -230,8 +224,10 @@ static void reset(tamis__followed *f) {
     f->remark[0] = '\0';
 }
 
-tamis_status tamis__followed_find(tamis__followed *f, const tamis_state *state, bool several, bool started,
+tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, const tamis_state *state,
                                   const tamis_allocator *memory, tamis_error *err) {
+    tamis__followed *f = &followed->names[i];
+    const bool several = tamis__followed_several(followed);
     tamis__checkpoint checkpoint = {.inputs = NULL};
     const tamis__checkpoint_input *known;
     bool ended = false;
@@ -244,7 +240,7 @@ tamis_status tamis__followed_find(tamis__followed *f, const tamis_state *state, 
     for (bool is_late = true; status == TAMIS_OK && is_late;) {
         reset(f);
         f->truncated = known && known->truncated;
-        status = find_next(f, known, ended, started, &is_late, err);
+        status = find_next(f, known, ended, followed->started, &is_late, err);
     }
     const void *bytes;
     size_t size;
@@ -253,7 +249,7 @@ tamis_status tamis__followed_find(tamis__followed *f, const tamis_state *state, 
         status = look_for_rotated(f, err);
     const bool is_known_file = known && (uint64_t)f->inode == known->fingerprint.inode &&
                                (uint64_t)f->device == known->fingerprint.device;
-    if (several && (!known || is_known_file)) /* other names may have files that begin alike */
+    if (several && (!known || is_known_file))
         f->is_new = true;
     tamis__checkpoint_release(&checkpoint);
     return status;

@@ -44,8 +44,15 @@ typedef struct tamis__followed_names {
     tamis_stream_stats before; /* statistics of the run's last commit when it started */
 } tamis__followed_names;
 
+/* True if there may be several names. Then files count as the same only if their inodes are equal, as far as
+ * the state knows them: files of other names may begin with the same bytes. */
+static inline bool tamis__followed_several(const tamis__followed_names *followed) {
+    return followed->pattern || followed->count > 1;
+}
+
 /*
- * Finds the file to read next, and sets the fields of *followed but `name`, `left`, `stats` and `sent`:
+ * Finds the file of name i to read next, and sets the fields of followed->names[i] but `name`, `left`,
+ * `stats` and `sent`:
  *
  *     the newest checkpoint of a file that had the name       the next file
  *     no such checkpoint                                      the one under the name
@@ -55,12 +62,10 @@ typedef struct tamis__followed_names {
  *                                                             no file was, the one under the name
  *     the same, and the name has no file, or an empty one     that one: its writer may still append to it
  *
- * `several`: there are several names, so files count as the same only if their inodes are equal, as far as
- * the state knows them. `started`: this process has read a file. TAMIS_E_IO if the directory cannot be read;
- * TAMIS_E_NOMEM.
+ * TAMIS_E_IO if the directory cannot be read; TAMIS_E_NOMEM.
  */
-tamis_status tamis__followed_find(tamis__followed *followed, const tamis_state *state, bool several,
-                                  bool started, const tamis_allocator *memory, tamis_error *err);
+tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, const tamis_state *state,
+                                  const tamis_allocator *memory, tamis_error *err);
 
 /* Fails with TAMIS_E_INVALID if log rotation might give the followed file the name `output`. */
 tamis_status tamis__followed_check_output(const char *name, const char *output, tamis_error *err);

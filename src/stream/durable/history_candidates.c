@@ -330,11 +330,9 @@ static bool has_known_inode(const tamis__checkpoint_input *known) {
 
 tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis__present_input *present,
                                      tamis_error *err) {
-    const char *slash = strrchr(known->name, '/');
-    char directory[PATH_MAX] = ".";
-    directory_search r = {known, slash ? (int)(slash + 1 - known->name) : 0, present, TAMIS_OK, err};
-    if (slash)
-        snprintf(directory, sizeof directory, "%.*s", r.directory_size, known->name);
+    char directory[PATH_MAX];
+    const char *base = tamis__path_split(known->name, directory);
+    directory_search r = {known, (int)(base - known->name), present, TAMIS_OK, err};
     present->found = false;
     if (tamis__sys.list(directory, is_rotated, &r) != 0 && r.status == TAMIS_OK)
         return tamis__fail_file(err, directory, errno);

@@ -190,18 +190,11 @@ static tamis_status is_superseded(tamis__search *s, uint64_t key, bool *supersed
             *superseded = true;
             return TAMIS_OK;
         }
-    if (s->key_count == s->key_capacity) {
-        const size_t capacity = s->key_capacity ? 2 * s->key_capacity : 64;
-        uint64_t *grown = tamis__alloc(&s->run->memory, capacity * sizeof *grown, 8);
-        if (!grown)
-            return tamis__fail_nomem(err, "checkpoints of runs", capacity * sizeof *grown);
-        if (s->keys) {
-            memcpy(grown, s->keys, s->key_count * sizeof *grown);
-            tamis__free(&s->run->memory, s->keys, s->key_capacity * sizeof *grown);
-        }
-        s->keys = grown;
-        s->key_capacity = capacity;
-    }
+    uint64_t *keys =
+        tamis__array_reserve(&s->run->memory, s->keys, sizeof *keys, s->key_count + 1, &s->key_capacity);
+    if (!keys)
+        return tamis__fail_nomem(err, "checkpoints of runs", (s->key_count + 1) * sizeof *keys);
+    s->keys = keys;
     s->keys[s->key_count++] = key;
     return TAMIS_OK;
 }

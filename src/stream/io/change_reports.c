@@ -3,10 +3,9 @@
 
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/system.h"
+#include "store/file/target.h"
 
 /* Longest wait in milliseconds, with reports of the system and without. */
 enum { REPORTED_MS = 1000, UNREPORTED_MS = 20 };
@@ -19,10 +18,8 @@ void tamis__change_reports_stop(tamis__change_reports *reports) {
 }
 
 void tamis__change_reports_add(tamis__change_reports *reports, const char *path) {
-    const char *slash = strrchr(path, '/');
-    char directory[PATH_MAX] = ".";
-    if (slash)
-        snprintf(directory, sizeof directory, "%.*s", (int)(slash + 1 - path), path);
+    char directory[PATH_MAX];
+    (void)tamis__path_split(path, directory);
     reports->is_extended = true;
     if (reports->refused)
         return;

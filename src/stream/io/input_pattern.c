@@ -9,17 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <tamis/experimental/compression.h>
+
 #include "base/system.h"
 #include "store/file/file_error.h"
+#include "store/file/target.h"
 #include "stream/io/rotation.h"
 
-static size_t directory_size(const char *pattern) {
-    const char *slash = strrchr(pattern, '/');
-    return slash ? (size_t)(slash + 1 - pattern) : 0;
-}
-
 tamis_status tamis__input_pattern_check(const char *pattern, tamis_error *err) {
-    const size_t directory = directory_size(pattern);
+    const size_t directory = tamis__path_directory_size(pattern);
     if (strlen(pattern) >= PATH_MAX)
         return tamis__fail_file(err, pattern, ENAMETOOLONG);
     if (pattern[directory] == '\0')
@@ -33,17 +31,10 @@ tamis_status tamis__input_pattern_check(const char *pattern, tamis_error *err) {
 }
 
 static tamis_status add_path(tamis__input_pattern *p, const char *path, tamis_error *err) {
-    if (p->count == p->capacity) {
-        const size_t capacity = p->capacity ? 2 * p->capacity : 16;
-        char **grown = tamis__alloc(&p->memory, capacity * sizeof *grown, _Alignof(char *));
-        if (!grown)
-            return tamis__fail_nomem(err, "names of inputs", capacity * sizeof *grown);
-        if (p->count > 0)
-            memcpy(grown, p->paths, p->count * sizeof *grown);
-        tamis__free(&p->memory, p->paths, p->capacity * sizeof *grown);
-        p->paths = grown;
-        p->capacity = capacity;
-    }
+    char **paths = tamis__array_reserve(&p->memory, p->paths, sizeof *p->paths, p->count + 1, &p->capacity);
+    if (!paths)
+        return tamis__fail_nomem(err, "names of inputs", (p->count + 1) * sizeof *paths);
+    p->paths = paths;
     const size_t size = strlen(path) + 1;
     char *copy = tamis__alloc(&p->memory, size, 1);
     if (!copy)
@@ -60,12 +51,12 @@ static bool has_path(const tamis__input_pattern *p, size_t count, const char *pa
 }
 
 static bool matches(const tamis__input_pattern *p, const char *name) {
-    return fnmatch(p->pattern + directory_size(p->pattern), name, FNM_PERIOD) == 0 &&
-           !tamis__rotation_is_compressed(name);
+    return fnmatch(p->pattern + tamis__path_directory_size(p->pattern), name, FNM_PERIOD) == 0 &&
+           tamis_compression_of_path(name) == TAMIS_COMPRESSION_NONE;
 }
 
 bool tamis__input_pattern_matches(const tamis__input_pattern *p, const char *path) {
-    const size_t directory = directory_size(p->pattern);
+    const size_t directory = tamis__path_directory_size(p->pattern);
     return strncmp(path, p->pattern, directory) == 0 && !strchr(path + directory, '/') &&
            matches(p, path + directory);
 }
@@ -85,7 +76,7 @@ typedef struct search {
 static bool visit_name(void *context, const char *name) {
     search *s = context;
     tamis__input_pattern *p = s->pattern;
-    const size_t directory = directory_size(p->pattern);
+    const size_t directory = tamis__path_directory_size(p->pattern);
     char path[PATH_MAX];
     struct stat st;
     if (!matches(p, name) ||
@@ -111,7 +102,7 @@ void tamis__input_pattern_sort(tamis__input_pattern *p) {
 
 /* True if log rotation makes that path of another one. */
 static bool is_rotated(const tamis__input_pattern *p, const char *path) {
-    const size_t directory = directory_size(p->pattern);
+    const size_t directory = tamis__path_directory_size(p->pattern);
     for (size_t i = 0; i < p->count; i++)
         if (tamis__rotation_continues(path + directory, p->paths[i] + directory))
             return true;
@@ -119,13 +110,11 @@ static bool is_rotated(const tamis__input_pattern *p, const char *path) {
 }
 
 tamis_status tamis__input_pattern_find(tamis__input_pattern *p, tamis_error *err) {
-    const size_t directory = directory_size(p->pattern);
-    char path[PATH_MAX] = ".";
+    char directory[PATH_MAX];
+    (void)tamis__path_split(p->pattern, directory);
     search s = {.pattern = p, .before = p->count, .status = TAMIS_OK, .err = err};
-    if (directory > 0)
-        snprintf(path, sizeof path, "%.*s", (int)directory, p->pattern);
-    if (tamis__sys.list(path, visit_name, &s) != 0 && s.status == TAMIS_OK)
-        s.status = tamis__fail_file(err, path, errno);
+    if (tamis__sys.list(directory, visit_name, &s) != 0 && s.status == TAMIS_OK)
+        s.status = tamis__fail_file(err, directory, errno);
     if (p->count > s.before)
         qsort(p->paths + s.before, p->count - s.before, sizeof *p->paths, compare_paths);
     for (size_t i = s.before; i < p->count;)

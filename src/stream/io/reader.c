@@ -551,11 +551,10 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
     if (size > 0 && is_followed(reader)) {
         remember_tail(reader, reader->into->bytes + reader->end, (size_t)size);
         reader->read_at = tamis__now_ns();
+        tamis__change_reports_check(reader->setup.reports);
     }
     reader->end += (size_t)size;
     count_read(reader, (uint64_t)size);
-    if (size > 0 && is_followed(reader))
-        tamis__change_reports_check(reader->setup.reports);
     *result = size ? READ_SOME : READ_END;
     return size && reader->undecided ? detect_compression(reader, err) : TAMIS_OK;
 }
@@ -747,13 +746,10 @@ static void note_name(tamis__reader *reader, bool named, const struct stat *own)
     reader->setup.remark(reader->setup.context, message);
 }
 
-/* True if the file, whose status was `own` when it still had its name or later, was replaced a while ago, and
- * nobody has written to it since, or only one that does not go. */
-static bool is_quiet(tamis__reader *reader, const struct stat *before) {
-    struct stat st = *before;
-    const struct stat *own = &st;
+/* True if the replaced file, whose status is `own`, may be left: nobody has written to it for a while, or a
+ * writer does not leave it. */
+static bool is_quiet(tamis__reader *reader, const struct stat *own) {
     const uint64_t now = tamis__now_ns();
-    (void)tamis__sys.fstat(reader->fd, &st); /* it may have been renamed since */
     /* Writing and renaming set this time. Clocks of a server may differ. */
     const int64_t changed_at = (int64_t)own->st_ctim.tv_sec * 1000 + own->st_ctim.tv_nsec / 1000000;
     if (reader->replaced_at == 0) {
@@ -768,6 +764,7 @@ static bool is_quiet(tamis__reader *reader, const struct stat *before) {
 /* True if another file comes after the open one, whose status is `own`, and that may be left at its end.
  * While a new file is empty, the writer may still append to the old one. */
 static bool has_successor(tamis__reader *reader, const struct stat *own) {
+    struct stat last = *own;
     const char *name = followed_name(reader);
     tamis__rotation_step next;
     struct stat st;
@@ -777,9 +774,9 @@ static bool has_successor(tamis__reader *reader, const struct stat *own) {
     if (named && st.st_dev == reader->device && st.st_ino == reader->inode)
         return false;
     const bool has_content = named && (st.st_size > 0 || !S_ISREG(st.st_mode));
-    if (has_content && is_quiet(reader, own))
+    (void)tamis__sys.fstat(reader->fd, &last); /* it may have been renamed since */
+    if (has_content && is_quiet(reader, &last))
         return true;
-    struct stat last = *own;
     set_order(reader, &last);
     return tamis__rotation_next(name, &last, named ? &st : NULL, &next, NULL) == TAMIS_OK &&
            next.path[0] != '\0';

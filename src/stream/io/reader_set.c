@@ -8,22 +8,6 @@
 #include "store/file/file_error.h"
 #include "stream/io/io_open.h"
 
-static tamis_status reserve_reader(tamis__reader_set *set, tamis_error *err) {
-    if (set->count < set->capacity)
-        return TAMIS_OK;
-    const size_t capacity = set->capacity ? 2 * set->capacity : 4;
-    tamis__set_reader **grown =
-        tamis__alloc(&set->memory, capacity * sizeof *grown, _Alignof(tamis__set_reader *));
-    if (!grown)
-        return tamis__fail_nomem(err, "readers", capacity * sizeof *grown);
-    if (set->count > 0)
-        memcpy(grown, set->readers, set->count * sizeof *grown);
-    tamis__free(&set->memory, set->readers, set->capacity * sizeof *grown);
-    set->readers = grown;
-    set->capacity = capacity;
-    return TAMIS_OK;
-}
-
 static void remove_reader(tamis__reader_set *set, size_t i) {
     tamis__set_reader *removed = set->readers[i];
     set->count--;
@@ -35,9 +19,11 @@ static void remove_reader(tamis__reader_set *set, size_t i) {
 /* Adds a reader of `input`, which is input i of the run; NULL: a reader of all inputs. */
 static tamis_status add_reader(tamis__reader_set *set, const char *input, size_t i, tamis_error *err) {
     tamis__reader_setup setup = set->setup.reader;
-    tamis_status status = reserve_reader(set, err);
-    if (status != TAMIS_OK)
-        return status;
+    tamis__set_reader **readers = tamis__array_reserve(&set->memory, set->readers, sizeof *set->readers,
+                                                       set->count + 1, &set->capacity);
+    if (!readers)
+        return tamis__fail_nomem(err, "readers", (set->count + 1) * sizeof *readers);
+    set->readers = readers;
     tamis__set_reader *added = tamis__alloc(&set->memory, sizeof *added, _Alignof(tamis__set_reader));
     if (!added)
         return tamis__fail_nomem(err, "readers", sizeof *added);
@@ -52,7 +38,7 @@ static tamis_status add_reader(tamis__reader_set *set, const char *input, size_t
         setup.reads_compressed = !set->pattern.pattern && !setup.stops_when_left;
     }
     set->readers[set->count++] = added;
-    status = tamis__reader_init(&added->reader, &setup, set->loop, &set->memory, err);
+    const tamis_status status = tamis__reader_init(&added->reader, &setup, set->loop, &set->memory, err);
     if (status != TAMIS_OK)
         remove_reader(set, set->count - 1);
     return status;
@@ -187,13 +173,10 @@ tamis__reader *tamis__reader_set_current(const tamis__reader_set *set) {
     return set->count > 0 ? &set->readers[set->current]->reader : NULL;
 }
 
-/* With stops_when_left, the caller begins again if an input is another file than it expects. So all are
- * opened before a record is read. */
-static tamis_status open_inputs(tamis__reader_set *set, tamis_error *err) {
+tamis_status tamis__reader_set_open(tamis__reader_set *set, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < set->count && status == TAMIS_OK; i++)
         status = tamis__reader_open(&set->readers[i]->reader, err);
-    set->is_opened = status == TAMIS_OK;
     return status;
 }
 
@@ -201,11 +184,6 @@ tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tam
                                     tamis__reader_event *event, tamis_error *err) {
     const bool stops = set->setup.reader.stops_when_left;
     bool is_end = set->pattern.pattern == NULL, has_left = set->has_grown;
-    if (stops && !set->is_opened) {
-        const tamis_status status = open_inputs(set, err);
-        if (status != TAMIS_OK)
-            return status;
-    }
     for (size_t n = 0; n < set->count; n++) {
         tamis__reader *reader = tamis__reader_set_current(set);
         if (set->readers[set->current]->is_alias) {
@@ -255,7 +233,7 @@ uint64_t tamis__reader_set_bytes_left(const tamis__reader_set *set) {
     return total;
 }
 
-/* Looks for files that have come, for whoever needs them. */
+/* Looks for files that match and have come. *found: there are some. */
 static tamis_status look_for_files(tamis__reader_set *set, bool *found, tamis_error *err) {
     const size_t readers = set->count, paths = set->setup.watched ? set->setup.watched->count : 0;
     tamis_status status = TAMIS_OK;

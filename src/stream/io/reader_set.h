@@ -8,8 +8,7 @@
 
 /*
  * The readers of a run: one for all inputs, or, if several inputs are followed, one for each. A file is read
- * to its present end before the next one. A pipe is read to its
- * end before the inputs behind it.
+ * to its present end before the next one. A pipe is read to its end before the inputs behind it.
  *
  * The functions are those of the reader, for all readers together.
  */
@@ -38,7 +37,6 @@ typedef struct tamis__reader_set {
     tamis__change_reports reports;
     tamis__input_pattern pattern; /* pattern NULL: none. Path i is the input of reader i */
     bool has_grown;               /* there are more paths in setup.watched */
-    bool is_opened;               /* stops_when_left: all inputs were opened */
     bool awaits_pipe;             /* the reader of the last event waits for a pipe */
     bool reported_no_files;       /* nothing matched the pattern, and that was reported */
     int tries;                    /* failed attempts to read new files that match */
@@ -50,6 +48,9 @@ tamis_status tamis__reader_set_init(tamis__reader_set *set, const tamis__reader_
                                     tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err);
 /* Also after an error of init, and for a zeroed set. */
 void tamis__reader_set_release(tamis__reader_set *set);
+
+/* Opens all inputs. A caller that must find the right files calls it before a record is read. */
+tamis_status tamis__reader_set_open(tamis__reader_set *set, tamis_error *err);
 
 /*
  * IDLE: no reader has a whole record. END: no reader will have one. With stops_when_left also END: none has a
@@ -66,7 +67,7 @@ uint64_t tamis__reader_set_bytes_left(const tamis__reader_set *set);
 /* Waits after IDLE. No batch may be in use. Begins to read files that match the pattern now. */
 tamis_status tamis__reader_set_wait(tamis__reader_set *set, tamis_error *err);
 
-/* The reader of the last event; NULL: there is none, because no file matches the pattern. */
+/* Returns the reader of the last event; NULL if no file matches the pattern. */
 tamis__reader *tamis__reader_set_current(const tamis__reader_set *set);
 
 #endif

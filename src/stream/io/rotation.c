@@ -31,8 +31,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tamis/experimental/compression.h>
+
 #include "base/system.h"
 #include "store/file/file_error.h"
+#include "store/file/target.h"
 
 /* Position of a file in the order of rotation. */
 typedef struct rotated_file {
@@ -88,17 +91,6 @@ static int compare(const rotated_file *a, const rotated_file *b) {
     return rank_a != rank_b ? (rank_a < rank_b ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-bool tamis__rotation_is_compressed(const char *name) {
-    static const char *const suffixes[] = {".gz", ".zst", ".lz4", ".xz", ".bz2"};
-    const size_t size = strlen(name);
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        const size_t suffix_size = strlen(suffixes[i]);
-        if (size > suffix_size && strcmp(name + size - suffix_size, suffixes[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 bool tamis__rotation_continues(const char *rotated, const char *name) {
     const size_t size = strlen(name);
     if (strncmp(rotated, name, size) != 0 || !ispunct((unsigned char)rotated[size]))
@@ -122,7 +114,7 @@ static bool visit_name(void *context, const char *name) {
     }
     if (!S_ISREG(st.st_mode))
         return true;
-    const bool compressed = tamis__rotation_is_compressed(name);
+    const bool compressed = tamis_compression_of_path(name) != TAMIS_COMPRESSION_NONE;
     file.st = st;
     snprintf(file.name, sizeof file.name, "%s", name);
     if (compressed) /* it has the place of the file that it was made of */
@@ -159,10 +151,10 @@ static tamis_status list_files(search *s, const char *directory, tamis_error *er
 /* *is_named: `last` had one name, or none, all the time. */
 static tamis_status search_once(const char *name, const struct stat *last, const struct stat *current,
                                 tamis__rotation_step *rotation, bool *is_named, tamis_error *err) {
-    const char *slash = strrchr(name, '/');
-    char directory[PATH_MAX] = ".";
-    search s = {.base = slash ? slash + 1 : name,
-                .directory_size = slash ? (int)(slash + 1 - name) : 0,
+    char directory[PATH_MAX];
+    const char *base = tamis__path_split(name, directory);
+    search s = {.base = base,
+                .directory_size = (int)(base - name),
                 .path = name,
                 .last = last,
                 .current = current,
@@ -170,8 +162,6 @@ static tamis_status search_once(const char *name, const struct stat *last, const
                 .fixing = true,
                 .status = TAMIS_OK,
                 .err = err};
-    if (slash)
-        snprintf(directory, sizeof directory, "%.*s", s.directory_size, name);
     /* A name that sorts behind all others of its time: without a present name, only later files count. */
     memset(s.after.name, 0x7f, sizeof s.after.name - 1);
     *rotation = (tamis__rotation_step){.path = ""};

@@ -30,9 +30,6 @@ TAMIS_PRIVATE_API tamis_status tamis__rotation_next(const char *name, const stru
 /* True if log rotation makes the name `rotated` of `name`: app.log.1 of app.log. */
 TAMIS_PRIVATE_API bool tamis__rotation_continues(const char *rotated, const char *name);
 
-/* True if the name ends as those of compressed files. */
-TAMIS_PRIVATE_API bool tamis__rotation_is_compressed(const char *name);
-
 enum { TAMIS__ROTATION_REMARK = 400 };
 /* Says that records of the compressed file may not have been read. */
 TAMIS_PRIVATE_API void tamis__rotation_describe(char remark[TAMIS__ROTATION_REMARK],

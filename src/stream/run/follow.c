@@ -41,22 +41,19 @@
 typedef struct follow {
     const tamis_stream_service *service;
     const tamis__stream_buffer_sizes *sizes;
-    const tamis_stream_options *given;
-    tamis_stream_options options; /* of the runs */
+    const tamis_stream_options *given; /* of the caller */
+    tamis_stream_options options;      /* of the runs */
     tamis_stream_commits commits;
     const tamis_state *state;
     tamis__input_pattern pattern;   /* pattern NULL: none */
     tamis__followed_names followed; /* of the present run */
     const char **paths;             /* options.inputs: their paths */
-    size_t capacity;                /* of followed.names and paths */
+    size_t capacity, path_capacity; /* of followed.names, and of paths */
     bool reported_no_files;         /* nothing matched the pattern, and that was reported */
     tamis_allocator memory;
     tamis_stream_result result; /* of the last run */
     bool is_first;              /* the present run is the first one */
     tamis_stream_stats total;   /* of the files before, with what the first run had committed earlier */
-    void (*progress)(void *context, const tamis_stream_stats *now); /* of the caller */
-    void (*observe)(void *context);
-    void *progress_context;
 } follow;
 
 /* Returns the statistics of all files, if those of the present run are *now. bytes_out and printed are those
@@ -82,12 +79,12 @@ static tamis_stream_stats add_run(const follow *f, const tamis_stream_stats *now
 static void report_progress(void *context, const tamis_stream_stats *now) {
     const follow *f = context;
     const tamis_stream_stats total = add_run(f, now);
-    f->progress(f->progress_context, &total);
+    f->given->progress(f->given->progress_context, &total);
 }
 
 static void observe(void *context) {
     const follow *f = context;
-    f->observe(f->progress_context);
+    f->given->observe(f->given->progress_context);
 }
 
 /* Adds the statistics of an input of a run to those of its name. */
@@ -115,35 +112,18 @@ static void release_names(follow *f) {
     for (size_t i = 0; i < f->followed.count; i++)
         close_left(f, i);
     tamis__free(&f->memory, f->followed.names, f->capacity * sizeof *f->followed.names);
-    tamis__free(&f->memory, f->paths, f->capacity * sizeof *f->paths);
+    tamis__free(&f->memory, f->paths, f->path_capacity * sizeof *f->paths);
     tamis__input_pattern_release(&f->pattern);
-}
-
-static tamis_status reserve_name(follow *f, tamis_error *err) {
-    if (f->followed.count < f->capacity)
-        return TAMIS_OK;
-    const size_t count = f->capacity ? 2 * f->capacity : 1;
-    const size_t size = count * sizeof *f->followed.names;
-    tamis__followed *names = tamis__alloc(&f->memory, size, _Alignof(tamis__followed));
-    const char **paths = tamis__alloc(&f->memory, count * sizeof *paths, _Alignof(const char *));
-    if (!names || !paths) {
-        tamis__free(&f->memory, names, size);
-        tamis__free(&f->memory, paths, count * sizeof *paths);
-        return tamis__fail_nomem(err, "names of inputs", size);
-    }
-    if (f->followed.count > 0)
-        memcpy(names, f->followed.names, f->followed.count * sizeof *names);
-    tamis__free(&f->memory, f->followed.names, f->capacity * sizeof *names);
-    tamis__free(&f->memory, f->paths, f->capacity * sizeof *paths);
-    f->followed.names = names;
-    f->paths = paths;
-    f->capacity = count;
-    return TAMIS_OK;
 }
 
 static tamis_status add_name(follow *f, const char *name, tamis_error *err) {
     const char *const outputs[] = {f->given->output, f->given->duplicates};
-    tamis_status status = reserve_name(f, err);
+    tamis__followed *names = tamis__array_reserve(&f->memory, f->followed.names, sizeof *names,
+                                                  f->followed.count + 1, &f->capacity);
+    if (!names)
+        return tamis__fail_nomem(err, "names of inputs", (f->followed.count + 1) * sizeof *names);
+    f->followed.names = names;
+    tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs && status == TAMIS_OK; i++)
         if (outputs[i] && f->given->input_count + f->pattern.count > 0)
             status = tamis__followed_check_output(name, outputs[i], err);
@@ -155,7 +135,7 @@ static tamis_status add_name(follow *f, const char *name, tamis_error *err) {
 
 /* Adds the followed name of an input. Log rotation may have made its path of that name. */
 static tamis_status add_last_name(follow *f, const tamis__checkpoint_input *in, tamis_error *err) {
-    const char *slash = strrchr(in->name, '/'), *base = slash ? slash + 1 : in->name;
+    const char *base = in->name + tamis__path_directory_size(in->name);
     char name[PATH_MAX];
     snprintf(name, sizeof name, "%s", in->name);
     if (!in->rotated)
@@ -224,19 +204,30 @@ static bool is_another_name(const follow *f, size_t i) {
     return false;
 }
 
+/* Makes `paths` those of the names. */
+static tamis_status list_paths(follow *f, tamis_error *err) {
+    const size_t count = f->followed.count;
+    const char **paths = tamis__array_reserve(&f->memory, f->paths, sizeof *paths, count, &f->path_capacity);
+    if (!paths)
+        return tamis__fail_nomem(err, "names of inputs", count * sizeof *paths);
+    for (size_t i = 0; i < count; i++)
+        paths[i] = f->followed.names[i].path;
+    f->paths = paths;
+    return TAMIS_OK;
+}
+
 /* Finds the file of each name. Names without a file are removed if they are of a pattern. */
 static tamis_status find_files(follow *f, tamis_error *err) {
     tamis_status status = f->pattern.pattern ? update_names(f, err) : TAMIS_OK;
-    const bool several = f->followed.count > 1 || f->pattern.pattern;
     for (size_t i = 0; i < f->followed.count && status == TAMIS_OK;) {
         tamis__followed *name = &f->followed.names[i];
-        status = tamis__followed_find(name, f->state, several, f->followed.started, &f->memory, err);
+        status = tamis__followed_find(&f->followed, i, f->state, &f->memory, err);
         if (status != TAMIS_OK)
             break;
         if (strcmp(name->remark, name->sent) != 0)
             send_remark(f, name->remark);
         snprintf(name->sent, sizeof name->sent, "%s", name->remark);
-        f->commits.reread = f->commits.reread || (name->closed && !several);
+        f->commits.reread = f->commits.reread || (name->closed && !tamis__followed_several(&f->followed));
         if (f->pattern.pattern && name->inode == 0)
             remove_name(f, i, true);
         else if (f->pattern.pattern && is_another_name(f, i))
@@ -244,9 +235,7 @@ static tamis_status find_files(follow *f, tamis_error *err) {
         else
             i++;
     }
-    for (size_t i = 0; i < f->followed.count; i++)
-        f->paths[i] = f->followed.names[i].path;
-    return status;
+    return status == TAMIS_OK ? list_paths(f, err) : status;
 }
 
 /* ---- the runs ---- */
@@ -355,9 +344,6 @@ static tamis_status init_follow(follow *f, const tamis_stream_service *service,
     f->options = *options;
     f->options.commits = &f->commits;
     f->options.files = NULL;
-    f->progress = options->progress;
-    f->observe = options->observe;
-    f->progress_context = options->progress_context;
     f->options.progress = options->progress ? report_progress : NULL;
     f->options.observe = options->observe ? observe : NULL;
     f->options.progress_context = f;

@@ -418,7 +418,8 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
                                    followed->left);
         followed->left.open = false;
     }
-    return status;
+    /* If an input is another file than expected, the caller begins again: nothing may have been read then. */
+    return status == TAMIS_OK && r->followed ? tamis__reader_set_open(&r->readers, err) : status;
 }
 
 /* ---- the end ---- */
@@ -465,12 +466,25 @@ static tamis_status finish_run(resumable *c, tamis_error *err) {
     return write_commit(c, err);
 }
 
+/* After a run of followed files: says whether another run comes, and gives it the files that were left. */
+static void hand_over(const resumable *c, tamis_status status) {
+    tamis__followed_names *followed = c->run->followed;
+    const tamis__reader_set *set = &c->run->readers;
+    const bool has_ended = status == TAMIS_OK && c->run->event == TAMIS__READER_END;
+    followed->goes_on = has_ended && set->has_grown;
+    for (size_t i = 0; i < set->count; i++) {
+        tamis__reader *reader = &set->readers[i]->reader;
+        followed->goes_on = followed->goes_on || (has_ended && tamis__reader_has_left(reader));
+        if (status == TAMIS_OK || followed->is_other)
+            followed->names[i].left = tamis__reader_hand_over_left(reader);
+    }
+}
+
 /* Takes the steps of a run that has something to do. */
 static tamis_status run_steps(resumable *c, tamis_error *err) {
     tamis_status status = open_run(c, err);
     if (status == TAMIS_OK)
         status = tamis__run_pump(c->run, err);
-    const bool has_ended = status == TAMIS_OK && c->run->event == TAMIS__READER_END;
     const bool is_other = c->run->followed && c->run->followed->is_other; /* an open file is not the input */
     if (status == TAMIS_E_CHANGED && !is_other && mark_truncated(c) > 0)
         return commit_truncated(c, err);
@@ -478,15 +492,8 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
         return commit_stopped(c, err);
     if (status == TAMIS_OK && !withholds(c))
         status = finish_run(c, err);
-    for (size_t i = 0; c->run->followed && i < c->run->readers.count; i++) {
-        tamis__reader *reader = &c->run->readers.readers[i]->reader;
-        if (has_ended)
-            c->run->followed->goes_on = c->run->followed->goes_on || tamis__reader_has_left(reader);
-        if (status == TAMIS_OK || c->run->followed->is_other)
-            c->run->followed->names[i].left = tamis__reader_hand_over_left(reader);
-    }
-    if (c->run->followed && has_ended)
-        c->run->followed->goes_on = c->run->followed->goes_on || c->run->readers.has_grown;
+    if (c->run->followed)
+        hand_over(c, status);
     return status == TAMIS_OK ? tamis__run_check_keys(c->run, err) : status;
 }
 

@@ -132,19 +132,19 @@ const cli_option dedup_options[] = {
          "first. Then come files that had the name in between: those in its directory whose names continue "
          "that of FILE (app.log.1, app.log-20261126) and that were written to later, without compressed "
          "ones. The new file is read from its start when it has content, and nobody has written to the old "
-         "one for half a second. A record is answered when "
-         "its terminator has arrived. A FILE that becomes shorter is reported, may lose records, and is "
-         "read again from its start. Pipes are read to their end, and so are compressed files beside "
-         "others; alone they are refused."},
+         "one for half a second. A record is answered when its terminator has arrived. A FILE that "
+         "becomes shorter is reported, may lose records, and is read again from its start. Pipes are read "
+         "to their end, and so are compressed files beside others; alone they are refused."},
     {.id = DEDUP_FILES,
      .name = "files",
      .type = CLI_TEXT,
      .value = "PATTERN",
      .help = "With --follow-input: follow the files that match, also those that come later.",
-     .more = "Quote PATTERN, so that the shell leaves it alone: 'log/*.log'. Wildcards * ? [ ] are allowed "
-             "in the "
-             "file name, not in the directory. A file that comes later is read from its start. Left out are "
-             "compressed files, hidden ones, and names that log rotation makes of another one that matches."},
+     .more =
+         "Quote PATTERN, so that the shell leaves it alone: 'log/*.log'. Wildcards * ? [ ] are allowed in "
+         "the file name, not in the directory. A file that comes later is read from its start. Left out "
+         "are compressed files, hidden ones, and names that log rotation makes of another one that "
+         "matches."},
     {.id = DEDUP_METRICS,
      .name = "metrics",
      .type = CLI_TEXT,
@@ -188,8 +188,7 @@ const cli_option dedup_options[] = {
          "The window begins with the record that was printed, or with --refresh with the last one of its "
          "key. Times are compared in whole steps (--step): a key counts for TIME, and for at most one step "
          "more. The memory is that of the records of one window. --expect is their number. A window takes "
-         "none of "
-         "--kind, --exact, --type and --hex. See NOTES."},
+         "none of --kind, --exact, --type and --hex. See NOTES."},
     {.id = DEDUP_STEP,
      .name = "step",
      .type = CLI_TIME,
