@@ -104,9 +104,52 @@ TAMIS_API tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_h
                                              const int64_t *times, size_t count, tamis_answer *answers,
                                              size_t *done, tamis_error *err);
 
+/* A record with its position: it is the `position`th of its source, such as an offset in a partition of a
+ * broker. The source is a name without a zero byte. */
+typedef struct tamis_delivery {
+    tamis_hash hash; /* of its key */
+    tamis_key source;
+    uint64_t position;
+} tamis_delivery;
+
+#define TAMIS_SOURCE_MAX 255 /* bytes of the name of a source */
+
+/*
+ * Like tamis_dedup_add_hashes, or tamis_dedup_add_timed if the filter is a window, for records whose sender
+ * may deliver them again. Needs a state.
+ *
+ * Positions of a source increase, and may have gaps. TAMIS_REDELIVERED: the position is not above that of an
+ * earlier record of the source. That record was answered: either what the caller wrote because of it is
+ * committed, or the caller still has it in hand. In both cases this one must not be written.
+ *
+ *     deliver from the last committed position on           tamis_dedup_source_at, or the first record
+ *     tamis_dedup_add_delivered                             write what is absent
+ *     (sync the output); tamis_dedup_commit                 positions are part of the commit
+ *     acknowledge                                           tamis_dedup_source_at
+ *
+ * After a start or tamis_dedup_abort, records behind the last commit are new again, as their keys are. So a
+ * sender that begins again at a committed position, or anywhere before it, causes neither loss nor repetition.
+ * docs/DURABILITY.md has the proof ("Positions").
+ *
+ * - `times`: as for tamis_dedup_add_timed; ignored if the filter is no window.
+ * - TAMIS_E_CHANGED: the source was created again: its first or last position has another key, or the position
+ *   is below the first one. Give it another name.
+ * - TAMIS_E_RANGE: as for tamis_dedup_add_timed; a name that is too long; more than 2048 sources.
+ * - TAMIS_E_INVALID: a name with a zero byte.
+ * - TAMIS_E_UNSUPPORTED: no state, or a concurrent filter.
+ *
+ * After each error the first *done records are answered, and the others count as not delivered.
+ */
+TAMIS_API tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_delivery *deliveries,
+                                                 const int64_t *times, size_t count, tamis_answer *answers,
+                                                 size_t *done, tamis_error *err);
+/* Returns the name of source `i` of the last commit, from 0; data NULL: there are no more. *position (may be
+ * NULL) receives its last committed position. Valid until the next commit, abort or close. */
+TAMIS_API tamis_key tamis_dedup_source_at(const tamis_dedup *session, size_t i, uint64_t *position);
+
 /*
  * Makes all answers so far durable, together with a checkpoint: bytes of the caller that say how far it is.
- * The next start gets them from tamis_state_committed. Before the call, everything that the caller wrote
+ * The next start gets them from tamis_dedup_committed, or tamis_state_committed. Before the call, everything that the caller wrote
  * because of the answers must be on the disk.
  *
  * After a crash at any instant the state has the keys of the last commit and no others. A caller that cuts
@@ -120,6 +163,9 @@ TAMIS_API tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_h
  */
 TAMIS_API tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, size_t size,
                                           tamis_error *err);
+/* Returns the checkpoint of the last commit; size 0: there was none. It is that of tamis_state_committed, which
+ * after records with positions has the positions too. Valid until the next commit, abort or close. */
+TAMIS_API void tamis_dedup_committed(const tamis_dedup *session, const void **checkpoint, size_t *size);
 /*
  * Undoes all answers since the last commit, as if the calls had not been made. The counts stay. Takes as long
  * as tamis_state_open. A pointer from tamis_dedup_filter becomes invalid. Errors of tamis_state_abort.

@@ -20,10 +20,11 @@ typedef struct tamis_key {
  * answers. */
 typedef uint8_t tamis_answer;
 enum {
-    TAMIS_ABSENT = 0,  /* the key was certainly absent */
-    TAMIS_PRESENT = 1, /* the key was present, or is a false positive */
-    TAMIS_UNKNOWN = 2, /* no answer: the filter was full, or a server's reply was lost */
-    TAMIS_LATE = 3     /* no answer: the key is too old for the window (tamis/experimental/window.h) */
+    TAMIS_ABSENT = 0,     /* the key was certainly absent */
+    TAMIS_PRESENT = 1,    /* the key was present, or is a false positive */
+    TAMIS_UNKNOWN = 2,    /* no answer: the filter was full, or a server's reply was lost */
+    TAMIS_LATE = 3,       /* no answer: the key is too old for the window (tamis/experimental/window.h) */
+    TAMIS_REDELIVERED = 4 /* no answer: the record was delivered before (tamis_dedup_add_delivered) */
 };
 
 #ifdef __cplusplus

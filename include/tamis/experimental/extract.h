@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <tamis/alloc.h>
+#include <tamis/dedup.h>
 #include <tamis/key.h>
 #include <tamis/status.h>
 
@@ -68,8 +69,6 @@ typedef struct tamis_extractor_options {
     const char *source;
     const char *position;
 } tamis_extractor_options;
-
-#define TAMIS_SOURCE_MAX 255 /* bytes of a source */
 
 #define TAMIS_EXTRACTOR_OPTIONS_INIT TAMIS__INIT(tamis_extractor_options, TAMIS__FIELD(delimiter, -1))
 

@@ -35,6 +35,7 @@
 #include "filter/parts.h"
 #include "filter/window.h"
 #include "service/dedup/dedup_commits.h"
+#include "service/dedup/dedup_deliveries.h"
 #include "service/dedup/dedup_log.h"
 #include "service/dedup/dedup_parts.h"
 
@@ -64,6 +65,7 @@ struct tamis_dedup {
     uint64_t ahead;            /* of a window: how far beyond the newest time a key may be */
     tamis_dedup_counts counts; /* many: atomic */
     outlook outlook;
+    tamis__source_positions positions; /* with a log */
     tamis_allocator memory;
 };
 
@@ -94,6 +96,14 @@ static void set_first_stats(const tamis_dedup *session) {
     const tamis__filter_stats stats = tamis__filter_stats_get(session->filter);
     if (session->log.state && !session->is_concurrent)
         tamis__state_stats_set(session->log.state, &stats);
+}
+
+/* The positions become those of the last commit. */
+static tamis_status load_positions(tamis_dedup *session, tamis_error *err) {
+    const void *committed;
+    size_t size;
+    tamis_state_committed(session->log.state, &committed, &size);
+    return tamis__dedup_deliveries_load(&session->positions, committed, size, err);
 }
 
 tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const tamis_dedup_options *options,
@@ -137,9 +147,14 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     if (made->is_concurrent && checked.state)
         tamis__dedup_log_listen(&made->log, filter);
     made->added_before = filter->added;
+    made->positions.memory = memory;
     set_first_stats(made);
-    *session = made;
-    return TAMIS_OK;
+    status = checked.state ? load_positions(made, err) : TAMIS_OK;
+    if (status == TAMIS_OK)
+        *session = made;
+    else
+        tamis_dedup_close(made);
+    return status;
 }
 
 static void release_changes(tamis_dedup *session) {
@@ -161,6 +176,7 @@ void tamis_dedup_close(tamis_dedup *session) {
     tamis__dedup_log_release(&session->log);
     tamis__free(&memory, session->hashes, session->hashes_capacity * sizeof *session->hashes);
     release_changes(session);
+    tamis__source_positions_release(&session->positions);
     tamis__free(&memory, session, sizeof *session);
 }
 
@@ -578,6 +594,22 @@ static tamis_status check_state(const tamis_dedup *session, tamis_error *err) {
                                             "dedup session: has no state to commit to; open it with one");
 }
 
+/* Commits the checkpoint, with the positions if there are any. */
+static tamis_status commit_checkpoint(tamis_dedup *session, const void *checkpoint, size_t size,
+                                      tamis_error *err) {
+    unsigned char *joined;
+    size_t joined_size;
+    tamis_status status =
+        tamis__dedup_deliveries_join(&session->positions, checkpoint, size, &joined, &joined_size, err);
+    if (status != TAMIS_OK || !joined)
+        return status == TAMIS_OK ? tamis__state_commit(session->log.state, checkpoint, size, err) : status;
+    status = tamis__state_commit(session->log.state, joined, joined_size, err);
+    if (status == TAMIS_OK)
+        tamis__dedup_deliveries_committed(&session->positions);
+    tamis__free(&session->memory, joined, joined_size);
+    return status;
+}
+
 tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, size_t size, tamis_error *err) {
     TAMIS__NEED(session, err);
     TAMIS__NEED_IF(size, checkpoint, err);
@@ -590,7 +622,7 @@ tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, si
         status = session->is_concurrent ? tamis__dedup_log_cut(&session->log, session->filter, err)
                                         : tamis__dedup_log_written(&session->log, SIZE_MAX, err);
     if (status == TAMIS_OK)
-        status = tamis__state_commit(session->log.state, checkpoint, size, err);
+        status = commit_checkpoint(session, checkpoint, size, err);
     pthread_mutex_unlock(&session->commits);
     return status;
 }
@@ -609,7 +641,48 @@ tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
         session->added_before = session->filter->added - session->counts.absent - session->renewed;
     if (status == TAMIS_OK)
         set_first_stats(session);
-    return status;
+    return status == TAMIS_OK ? load_positions(session, err) : status;
+}
+
+void tamis_dedup_committed(const tamis_dedup *session, const void **checkpoint, size_t *size) {
+    *checkpoint = NULL;
+    *size = 0;
+    if (session->log.state)
+        tamis_state_committed(session->log.state, checkpoint, size);
+    *checkpoint = tamis__dedup_deliveries_split(*checkpoint, size, NULL);
+}
+
+/* ---- with positions ---- */
+
+tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_delivery *deliveries,
+                                       const int64_t *times, size_t count, tamis_answer *answers,
+                                       size_t *done, tamis_error *err) {
+    TAMIS__NEED(session, err);
+    TAMIS__NEED_IF(count, deliveries, err);
+    TAMIS__NEED_IF(count, answers, err);
+    if (done)
+        *done = 0;
+    const tamis_status status = check_state(session, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (session->is_concurrent)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "dedup session: its filter is concurrent, and positions have an order; open the "
+                           "state without that option");
+    return tamis__dedup_deliveries_add(session, &session->positions, deliveries, times, count, answers, done,
+                                       err);
+}
+
+tamis_key tamis_dedup_source_at(const tamis_dedup *session, size_t i, uint64_t *position) {
+    const tamis__source_positions *positions = &session->positions;
+    for (size_t source = 0; source < positions->written_count; source++) {
+        if (!positions->sources[source].is_written || i-- > 0)
+            continue;
+        if (position)
+            *position = positions->sources[source].written.position;
+        return (tamis_key){positions->sources[source].name, positions->sources[source].size};
+    }
+    return (tamis_key){NULL, 0};
 }
 
 void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {

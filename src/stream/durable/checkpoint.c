@@ -91,7 +91,7 @@ void tamis__checkpoint_release(tamis__checkpoint *checkpoint) {
     for (int i = 0; checkpoint->inputs && i < 2; i++)
         free_text(checkpoint, checkpoint->outputs[i].path);
     free_text(checkpoint, checkpoint->command);
-    tamis__positions_release(&checkpoint->positions);
+    tamis__source_positions_release(&checkpoint->positions);
     if (checkpoint->inputs)
         tamis__free(&checkpoint->memory, checkpoint->inputs,
                     (count ? count : 1) * sizeof *checkpoint->inputs);
@@ -162,22 +162,10 @@ static void put_fingerprint(byte_writer *i, const tamis__file_fingerprint *finge
         put_number(i, fields[n]);
 }
 
-/* Only written records are committed. */
-static void put_positions(byte_writer *i, const tamis__positions *positions) {
-    uint64_t written = 0;
-    for (size_t n = 0; n < positions->written_count; n++)
-        written += positions->sources[n].is_written;
-    put_number(i, written);
-    for (const tamis__source *s = positions->sources; s < positions->sources + positions->written_count;
-         s++) {
-        if (!s->is_written)
-            continue;
-        put_text(i, s->name);
-        put_number(i, s->first.position);
-        put_number(i, s->first.key);
-        put_number(i, s->written.position);
-        put_number(i, s->written.key);
-    }
+static void put_positions(byte_writer *i, const tamis__source_positions *positions) {
+    if (i->to)
+        tamis__source_positions_encode(positions, false, i->to + i->size);
+    i->size += tamis__source_positions_size(positions, false);
 }
 
 static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
@@ -303,26 +291,13 @@ static tamis_status fail_format(tamis_error *err) {
                        "state: a commit was not made by this program; use the program that made it");
 }
 
-/* False if memory ran out, or the bytes are not positions (is_valid is false then). */
+/* Positions are the last part of a checkpoint. False if memory ran out, or the bytes are something else
+ * (is_valid is false then). */
 static bool read_positions(byte_reader *e, tamis__checkpoint *a) {
-    const uint64_t count = read_number(e);
-    e->is_valid = e->is_valid && count <= TAMIS__SOURCES_MAX;
-    for (uint64_t n = 0; n < count && e->is_valid; n++) {
-        char *name = read_text(e, &a->memory);
-        if (!name)
-            return false;
-        tamis__known_position first, written;
-        first.position = read_number(e);
-        first.key = read_number(e);
-        written.position = read_number(e);
-        written.key = read_number(e);
-        const tamis_status status =
-            tamis__positions_add(&a->positions, (tamis_key){name, strlen(name)}, &first, &written, NULL);
-        tamis__free(&a->memory, name, strlen(name) + 1);
-        if (status != TAMIS_OK)
-            return false;
-    }
-    return e->is_valid;
+    const tamis_status status = tamis__source_positions_decode(&a->positions, e->next, e->left, NULL);
+    e->is_valid = e->is_valid && status != TAMIS_E_FORMAT;
+    e->left = 0;
+    return status == TAMIS_OK;
 }
 
 static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
@@ -487,7 +462,7 @@ const void *tamis__checkpoint_walk_next(tamis__checkpoint_walk *walk, size_t *si
 
 tamis_key tamis_stream_checkpoint_source(const tamis_stream_checkpoint *checkpoint, size_t i,
                                          uint64_t *position) {
-    const tamis__positions *positions = &checkpoint->checkpoint.positions;
+    const tamis__source_positions *positions = &checkpoint->checkpoint.positions;
     if (i >= positions->written_count)
         return (tamis_key){NULL, 0};
     if (position)

@@ -11,8 +11,8 @@
 #include <tamis/experimental/stream.h>
 
 #include "base/memory.h"
+#include "service/dedup/source_positions.h"
 #include "store/file/file_fingerprint.h"
-#include "stream/durable/source_positions.h"
 
 /*
  * The checkpoint of a run: how far its inputs are read and its outputs written, and their fingerprints. Each
@@ -83,8 +83,8 @@ typedef struct tamis__checkpoint {
     tamis__checkpoint_input *inputs;
     size_t input_count;
     tamis__checkpoint_output outputs[2];
-    tamis__positions positions; /* of all runs of the state, with their written records */
-    bool positioned;            /* not encoded: the records of the current run have positions */
+    tamis__source_positions positions; /* of all runs of the state, with their written records */
+    bool positioned;                   /* not encoded: the records of the current run have positions */
     tamis_allocator memory;
 } tamis__checkpoint;
 

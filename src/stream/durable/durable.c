@@ -180,7 +180,7 @@ static tamis_status load_positions(tamis__durable *d, tamis_error *err) {
     if (status != TAMIS_OK)
         return status;
     d->live.positions = last.positions;
-    last.positions = (tamis__positions){.memory = d->memory};
+    last.positions = (tamis__source_positions){.memory = d->memory};
     tamis__checkpoint_release(&last);
     return TAMIS_OK;
 }
@@ -424,7 +424,7 @@ static tamis_status add_note(const tamis__durable *d, const void *bytes, size_t 
         tamis__checkpoint_release(&checkpoint);
         return tamis_state_note(state, bytes, size, err);
     }
-    tamis__positions_release(&checkpoint.positions);
+    tamis__source_positions_release(&checkpoint.positions);
     tamis_status status = tamis__checkpoint_encode(&checkpoint, &without, &size, err);
     tamis__checkpoint_release(&checkpoint);
     if (status != TAMIS_OK)
@@ -673,10 +673,10 @@ static tamis_status fingerprint_inputs(tamis__durable *d, tamis_error *err) {
 }
 
 tamis_status tamis__durable_report_positions(tamis__durable *d, tamis_error *err) {
-    tamis__positions *positions = &d->live.positions;
+    tamis__source_positions *positions = &d->live.positions;
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < positions->written_count && d->commits->on_position && status == TAMIS_OK; i++) {
-        tamis__source *source = &positions->sources[i];
+        tamis__source_entry *source = &positions->sources[i];
         if (!source->is_unreported)
             continue;
         status =

@@ -99,7 +99,7 @@ void tamis__item_extract(tamis__item *item, const tamis_stream_service *service)
     tamis__clock_end(hashing, begun);
 }
 
-void tamis__item_leave_out_redelivered(tamis__item *item, tamis__positions *positions) {
+void tamis__item_leave_out_redelivered(tamis__item *item, tamis__source_positions *positions) {
     if (item->status == TAMIS_OK)
         item->status =
             tamis__keys_leave_out_redelivered(&item->keys, &item->batch, positions, &item->query,

@@ -73,7 +73,7 @@ void tamis__items_free(tamis__item *items, size_t count, const tamis_allocator *
 void tamis__item_extract(tamis__item *item, const tamis_stream_service *service);
 
 /* Leaves the records out of the query that were delivered before. Called in the order of the batches. */
-void tamis__item_leave_out_redelivered(tamis__item *item, tamis__positions *positions);
+void tamis__item_leave_out_redelivered(tamis__item *item, tamis__source_positions *positions);
 
 /* Returns the number of parts into which the query is divided. If it is more than 1,
  * tamis__item_query_part must be called for each part, from any thread, before tamis__item_query. */

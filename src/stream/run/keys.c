@@ -154,7 +154,7 @@ static void move_key(tamis__keys *keys, tamis_hash *hashes, size_t from, size_t 
 }
 
 tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__record_batch *batch,
-                                               tamis__positions *positions, tamis__query *query,
+                                               tamis__source_positions *positions, tamis__query *query,
                                                tamis_hash *hashes, tamis_status *end_status, tamis_error *why,
                                                tamis_error *err) {
     size_t next = 0, kept = 0;
@@ -172,8 +172,11 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
                                                                    has_key && hashes ? &hashes[key] : NULL)};
         bool redelivered;
         tamis_error refused = TAMIS_ERROR_INIT;
-        const tamis_status status = tamis__positions_query(positions, found->source, &source->record,
-                                                           &source->source, &redelivered, &refused);
+        tamis_status status =
+            tamis__source_positions_find(positions, found->source, &source->source, &refused);
+        if (status == TAMIS_OK)
+            status = tamis__source_positions_query(positions, source->source, &source->record, &redelivered,
+                                                   &refused);
         if (status == TAMIS_E_NOMEM)
             return tamis__fail(err, status, 0, "%s", refused.text);
         if (status != TAMIS_OK) {
@@ -192,10 +195,10 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
     return TAMIS_OK;
 }
 
-void tamis__keys_note_written(const tamis__keys *keys, tamis__positions *positions, size_t count) {
+void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (keys->sources[i].is_new)
-            tamis__positions_written(positions, keys->sources[i].source, &keys->sources[i].record);
+            tamis__source_positions_written(positions, keys->sources[i].source, &keys->sources[i].record);
 }
 
 tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,

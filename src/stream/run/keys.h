@@ -9,7 +9,7 @@
 
 #include "base/failure.h"
 #include "base/memory.h"
-#include "stream/durable/source_positions.h"
+#include "service/dedup/source_positions.h"
 #include "stream/io/reader.h"
 
 /*
@@ -83,17 +83,17 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
                                  tamis_status *end_status, tamis_error *why, tamis_error *err);
 
 /*
- * Leaves the records out of the query that were delivered before (stream/durable/source_positions.h). `hashes` are
+ * Leaves the records out of the query that were delivered before (service/dedup/source_positions.h). `hashes` are
  * those of the query's keys, and NULL if it has none. A record that shows that its source was created again ends
  * the run as a malformed record does: *end_status and *why say so. Called in the order of the batches.
  * TAMIS_E_NOMEM.
  */
 tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__record_batch *batch,
-                                               tamis__positions *positions, tamis__query *query,
+                                               tamis__source_positions *positions, tamis__query *query,
                                                tamis_hash *hashes, tamis_status *end_status, tamis_error *why,
                                                tamis_error *err);
 /* Tells the positions that the first `count` records of the batch are written. */
-void tamis__keys_note_written(const tamis__keys *keys, tamis__positions *positions, size_t count);
+void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions, size_t count);
 
 /* Ends the query before its key `i`, which the service refused with the message `refused`: sets *why to the
  * error that ends the run, TAMIS_E_RANGE. If the run continues behind malformed records instead,

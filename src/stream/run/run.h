@@ -40,7 +40,7 @@ typedef struct tamis__run {
     tamis__writer writers[TAMIS__OUTPUTS];
     tamis__run_hooks hooks;
     tamis__followed_names *followed; /* of the inputs, for a run with commits; NULL: they are not followed */
-    tamis__positions *positions;     /* of the records that were answered; NULL: the run has none */
+    tamis__source_positions *positions; /* of the records that were answered; NULL: the run has none */
     size_t threads;
     tamis__pipeline *pipeline;
     tamis__item *items; /* items of the pipeline */

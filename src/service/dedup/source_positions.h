@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_STREAM_DURABLE_SOURCE_POSITIONS_H
-#define TAMIS_STREAM_DURABLE_SOURCE_POSITIONS_H
+#ifndef TAMIS_SERVICE_DEDUP_SOURCE_POSITIONS_H
+#define TAMIS_SERVICE_DEDUP_SOURCE_POSITIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tamis/dedup.h>
 #include <tamis/key.h>
 
 #include "base/failure.h"
@@ -32,14 +33,14 @@ typedef struct tamis__known_position {
     uint64_t key; /* hash of the record's key; of the record, if it has none */
 } tamis__known_position;
 
-typedef struct tamis__source {
+typedef struct tamis__source_entry {
     char *name; /* with a NUL */
     size_t size;
     tamis__known_position first, queried, written;
     bool is_queried;    /* `first` and `queried` are set */
     bool is_written;    /* `written` is set, and `first` belongs to a written record */
     bool is_unreported; /* `written` has changed since it was reported */
-} tamis__source;
+} tamis__source_entry;
 
 enum {
     TAMIS__SOURCES_MAX = 2048, /* a checkpoint has space for as many names of TAMIS_SOURCE_MAX bytes */
@@ -51,34 +52,42 @@ enum {
  * field. Sources never move, and the writing thread sees only the first `written_count`, which were added
  * before the records that it has written.
  */
-typedef struct tamis__positions {
+typedef struct tamis__source_positions {
     tamis_allocator memory;
-    tamis__source *sources; /* TAMIS__SOURCES_MAX; NULL: none yet */
+    tamis__source_entry *sources; /* TAMIS__SOURCES_MAX; NULL: none yet */
     uint16_t *slots; /* TAMIS__SOURCE_SLOTS: index of a source plus 1, by the hash of its name; 0: free */
     size_t count;    /* sources that were queried */
     size_t latest;   /* index of the source that was looked up last */
     size_t written_count; /* sources up to the last one with a written record */
-} tamis__positions;
+} tamis__source_positions;
 
-void tamis__positions_release(tamis__positions *positions);
+TAMIS_PRIVATE_API void tamis__source_positions_release(tamis__source_positions *positions);
 
-/*
- * Records that a record was queried. *redelivered: it was before, and must not be queried. *source becomes the
- * index of its source.
- *
- * - TAMIS_E_CHANGED: the source was created again.
- * - TAMIS_E_RANGE: more than TAMIS__SOURCES_MAX sources. TAMIS_E_NOMEM.
- */
-tamis_status tamis__positions_query(tamis__positions *positions, tamis_key source,
-                                    const tamis__known_position *record, uint32_t *index, bool *redelivered,
-                                    tamis_error *err);
+/* Finds the source of that name, and adds it if it is new. TAMIS_E_RANGE: more than TAMIS__SOURCES_MAX sources.
+ * TAMIS_E_NOMEM. */
+TAMIS_PRIVATE_API tamis_status tamis__source_positions_find(tamis__source_positions *positions,
+                                                            tamis_key name, uint32_t *source,
+                                                            tamis_error *err);
+/* Records that a record was queried. *redelivered: it was before, and must not be queried. TAMIS_E_CHANGED: the
+ * source was created again. */
+TAMIS_PRIVATE_API tamis_status tamis__source_positions_query(tamis__source_positions *positions,
+                                                             uint32_t source,
+                                                             const tamis__known_position *record,
+                                                             bool *redelivered, tamis_error *err);
 /* Records that a record is in the outputs. Records of a source are written in the order of their queries. */
-void tamis__positions_written(tamis__positions *positions, uint32_t source,
-                              const tamis__known_position *record);
+TAMIS_PRIVATE_API void tamis__source_positions_written(tamis__source_positions *positions, uint32_t source,
+                                                       const tamis__known_position *record);
 
-/* Adds a source with what a checkpoint has of it. TAMIS_E_NOMEM. */
-tamis_status tamis__positions_add(tamis__positions *positions, tamis_key source,
-                                  const tamis__known_position *first, const tamis__known_position *written,
-                                  tamis_error *err);
+/* Returns the size of the encoded positions: of each source the first one, and the last one that was written, or
+ * with `queried` the last one that was queried. The writing thread may call it, and the next one, without
+ * `queried`. */
+TAMIS_PRIVATE_API size_t tamis__source_positions_size(const tamis__source_positions *positions, bool queried);
+/* Encodes them to that many bytes. */
+TAMIS_PRIVATE_API void tamis__source_positions_encode(const tamis__source_positions *positions, bool queried,
+                                                      unsigned char *bytes);
+/* Decodes them, as positions of written records. Empty `positions` have a memory. TAMIS_E_FORMAT: the bytes are something else. TAMIS_E_NOMEM. */
+TAMIS_PRIVATE_API tamis_status tamis__source_positions_decode(tamis__source_positions *positions,
+                                                              const unsigned char *bytes, size_t size,
+                                                              tamis_error *err);
 
 #endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_SERVICE_DEDUP_DEDUP_DELIVERIES_H
+#define TAMIS_SERVICE_DEDUP_DEDUP_DELIVERIES_H
+
+#include <tamis/dedup.h>
+
+#include "service/dedup/source_positions.h"
+
+/*
+ * Positions of a session: tamis_dedup_add_delivered. They are part of its commits:
+ *
+ *     without positions    checkpoint of the caller
+ *     with positions       MAGIC | size of the checkpoint | checkpoint | positions (source_positions.h)
+ */
+
+/* Returns the caller's part of a committed checkpoint, and sets *size to its size. *encoded (may be NULL) receives
+ * the positions behind it; NULL: there are none. */
+const void *tamis__dedup_deliveries_split(const void *committed, size_t *size, tamis_key *encoded);
+
+/* Takes the positions from a committed checkpoint, which may have none. TAMIS_E_FORMAT, TAMIS_E_NOMEM. */
+tamis_status tamis__dedup_deliveries_load(tamis__source_positions *positions, const void *committed,
+                                          size_t size, tamis_error *err);
+
+/* Makes *bytes, of the positions' allocator, of the caller's checkpoint and all positions that were queried.
+ * NULL: it needs no positions. TAMIS_E_NOMEM. */
+tamis_status tamis__dedup_deliveries_join(const tamis__source_positions *positions, const void *checkpoint,
+                                          size_t size, unsigned char **bytes, size_t *bytes_size,
+                                          tamis_error *err);
+/* Marks all positions that were queried as committed. */
+void tamis__dedup_deliveries_committed(tamis__source_positions *positions);
+
+/* Answers records, see tamis_dedup_add_delivered. `positions` are those of the session. */
+tamis_status tamis__dedup_deliveries_add(tamis_dedup *session, tamis__source_positions *positions,
+                                         const tamis_delivery *deliveries, const int64_t *times, size_t count,
+                                         tamis_answer *answers, size_t *done, tamis_error *err);
+
+#endif
