@@ -59,19 +59,16 @@ static tamis_status add_source(tamis__source_positions *positions, tamis_key nam
     return TAMIS_OK;
 }
 
-tamis_status tamis__source_positions_find(tamis__source_positions *positions, tamis_key name,
-                                          uint32_t *source, tamis_error *err) {
-    /* Records of a source come one after another. */
-    if (positions->count == 0 || !has_name(&positions->sources[positions->latest], name)) {
-        tamis_status status = make_tables(positions, err);
-        if (status != TAMIS_OK)
-            return status;
-        uint16_t *slot = find_slot(positions, name);
-        status = *slot ? TAMIS_OK : add_source(positions, name, slot, err);
-        if (status != TAMIS_OK)
-            return status;
-        positions->latest = *slot - 1u;
-    }
+tamis_status tamis__source_positions_look_up(tamis__source_positions *positions, tamis_key name,
+                                             uint32_t *source, tamis_error *err) {
+    tamis_status status = make_tables(positions, err);
+    if (status != TAMIS_OK)
+        return status;
+    uint16_t *slot = find_slot(positions, name);
+    status = *slot ? TAMIS_OK : add_source(positions, name, slot, err);
+    if (status != TAMIS_OK)
+        return status;
+    positions->latest = *slot - 1u;
     *source = (uint32_t)positions->latest;
     return TAMIS_OK;
 }
@@ -84,29 +81,15 @@ static tamis_status fail_anew(const tamis__source_entry *source, uint64_t positi
                        position, tamis__show(source->name).text, what);
 }
 
-/* Checks a record that is not new: it must be one that was queried. */
-static tamis_status check_redelivered(const tamis__source_entry *source, const tamis__known_position *record,
-                                      tamis_error *err) {
+tamis_status tamis__source_positions_check_redelivered(const tamis__source_entry *source,
+                                                       const tamis__known_position *record,
+                                                       tamis_error *err) {
     const tamis__known_position *const known[] = {&source->first, &source->queried};
     if (record->position < source->first.position)
         return fail_anew(source, record->position, "is before the first one that this state knows", err);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (record->position == known[i]->position && record->key != known[i]->key)
             return fail_anew(source, record->position, "has another key than when it came before", err);
-    return TAMIS_OK;
-}
-
-tamis_status tamis__source_positions_query(tamis__source_positions *positions, uint32_t source,
-                                           const tamis__known_position *record, bool *redelivered,
-                                           tamis_error *err) {
-    tamis__source_entry *found = &positions->sources[source];
-    *redelivered = found->is_queried && record->position <= found->queried.position;
-    if (*redelivered)
-        return check_redelivered(found, record, err);
-    if (!found->is_queried)
-        found->first = *record;
-    found->queried = *record;
-    found->is_queried = true;
     return TAMIS_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <tamis/dedup.h>
 #include <tamis/key.h>
@@ -65,15 +66,41 @@ TAMIS_PRIVATE_API void tamis__source_positions_release(tamis__source_positions *
 
 /* Finds the source of that name, and adds it if it is new. TAMIS_E_RANGE: more than TAMIS__SOURCES_MAX sources.
  * TAMIS_E_NOMEM. */
-TAMIS_PRIVATE_API tamis_status tamis__source_positions_find(tamis__source_positions *positions,
-                                                            tamis_key name, uint32_t *source,
-                                                            tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__source_positions_look_up(tamis__source_positions *positions,
+                                                               tamis_key name, uint32_t *source,
+                                                               tamis_error *err);
+
+/* The same, quicker if it was the last one too: records of a source come one after another. */
+static inline tamis_status tamis__source_positions_find(tamis__source_positions *positions, tamis_key name,
+                                                        uint32_t *source, tamis_error *err) {
+    const tamis__source_entry *latest = positions->sources + positions->latest;
+    if (positions->count == 0 || latest->size != name.size || memcmp(latest->name, name.data, name.size) != 0)
+        return tamis__source_positions_look_up(positions, name, source, err);
+    *source = (uint32_t)positions->latest;
+    return TAMIS_OK;
+}
+
+/* Checks a record that is not new: it must be one that was queried. */
+TAMIS_PRIVATE_API tamis_status tamis__source_positions_check_redelivered(const tamis__source_entry *source,
+                                                                         const tamis__known_position *record,
+                                                                         tamis_error *err);
+
 /* Records that a record was queried. *redelivered: it was before, and must not be queried. TAMIS_E_CHANGED: the
  * source was created again. */
-TAMIS_PRIVATE_API tamis_status tamis__source_positions_query(tamis__source_positions *positions,
-                                                             uint32_t source,
-                                                             const tamis__known_position *record,
-                                                             bool *redelivered, tamis_error *err);
+static inline tamis_status tamis__source_positions_query(tamis__source_positions *positions, uint32_t source,
+                                                         const tamis__known_position *record,
+                                                         bool *redelivered, tamis_error *err) {
+    tamis__source_entry *found = &positions->sources[source];
+    *redelivered = found->is_queried && record->position <= found->queried.position;
+    if (*redelivered)
+        return tamis__source_positions_check_redelivered(found, record, err);
+    if (!found->is_queried)
+        found->first = *record;
+    found->queried = *record;
+    found->is_queried = true;
+    return TAMIS_OK;
+}
+
 /* Records that a record is in the outputs. Records of a source are written in the order of their queries. */
 TAMIS_PRIVATE_API void tamis__source_positions_written(tamis__source_positions *positions, uint32_t source,
                                                        const tamis__known_position *record);

@@ -34,8 +34,9 @@ static bool alloc_arrays(tamis_extractor *x) {
     x->parts = tamis__alloc(&x->memory, count * sizeof *x->parts, TAMIS__LINE);
     x->pointers = tamis__alloc(&x->memory, count * sizeof *x->pointers, TAMIS__LINE);
     x->columns = tamis__alloc(&x->memory, count * sizeof *x->columns, TAMIS__LINE);
+    x->fields = tamis__alloc(&x->memory, count * sizeof *x->fields, TAMIS__LINE);
     x->texts = tamis__alloc(&x->memory, x->texts_size, TAMIS__LINE);
-    return x->parts && x->pointers && x->columns && x->texts;
+    return x->parts && x->pointers && x->columns && x->fields && x->texts;
 }
 
 /* The text of part `i`, and its role. */
@@ -73,8 +74,6 @@ static tamis_status parse_parts(tamis_extractor *x, const char *const *texts,
             x->pointers[x->pointer_count++] = p->spec.rest;
         if (p->spec.kind == TAMIS__KEY_PART_CSV)
             x->columns[x->column_count++] = p->spec.from;
-        if (p->spec.kind == TAMIS__KEY_PART_FIELD && p->spec.from > x->last_field)
-            x->last_field = p->spec.from;
         x->wants_header = x->wants_header || p->spec.name.data;
     }
     return TAMIS_OK;
@@ -124,6 +123,13 @@ static tamis_status make_regex(tamis_extractor *x, tamis__wanted_part *p, tamis_
     return tamis__key_part_fail(err, &p->spec, "%s, at byte %zu of the pattern; correct it", why, pos);
 }
 
+static void add_field(tamis_extractor *x, size_t number, size_t value) {
+    size_t i = x->field_count++;
+    for (; i > 0 && x->fields[i - 1].number > number; i--)
+        x->fields[i] = x->fields[i - 1];
+    x->fields[i] = (tamis__wanted_field){number, value};
+}
+
 /* Assigns values to the parts. JSON and CSV come first, since one pass finds them together
  * (extract_keys.c). */
 static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
@@ -141,6 +147,8 @@ static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
             p->first = next;
             next += p->count;
         }
+        if (p->spec.kind == TAMIS__KEY_PART_FIELD)
+            add_field(x, p->spec.from, p->first);
     }
     x->value_count = next;
     for (const tamis__wanted_part *p = x->parts; p < x->parts + x->key_part_count; p++)
@@ -256,6 +264,7 @@ tamis_status tamis__extractor_copy(tamis_extractor **copy, const tamis_extractor
 static void free_shared(tamis_extractor *x) {
     tamis__free(&x->memory, x->texts, x->texts_size);
     tamis__free(&x->memory, x->columns, x->part_count * sizeof *x->columns);
+    tamis__free(&x->memory, x->fields, x->part_count * sizeof *x->fields);
     tamis__free(&x->memory, x->pointers, x->part_count * sizeof *x->pointers);
 }
 

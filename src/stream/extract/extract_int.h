@@ -67,6 +67,12 @@ typedef struct tamis__wanted_part {
     size_t first, count; /* its values in `values`; for CSV, `first` is also its index in `columns` */
 } tamis__wanted_part;
 
+/* A part of kind FIELD. */
+typedef struct tamis__wanted_field {
+    size_t number; /* from 1 */
+    size_t value;  /* index in `values` */
+} tamis__wanted_field;
+
 struct tamis_extractor {
     const tamis_extractor *original; /* owner of what a copy shares; NULL: not a copy */
     tamis_allocator memory;
@@ -83,7 +89,8 @@ struct tamis_extractor {
     size_t pointer_count;
     size_t *columns; /* capacity part_count; 0: a named column that no header has given yet */
     size_t column_count;
-    size_t last_field; /* largest number of a FIELD part; 0: there is none */
+    tamis__wanted_field *fields; /* by ascending number; capacity part_count */
+    size_t field_count;
     tamis_key *values; /* values of the present record */
     size_t value_count, key_value_count;
     tamis__arena arena;

@@ -78,24 +78,22 @@ static tamis_status find_in_syntax(tamis_extractor *x, tamis_key record, tamis__
 
 /* Finds the fields of all parts in one pass. */
 static void find_fields(tamis_extractor *x, tamis_key record) {
-    const tamis__wanted_part *const end_part = x->parts + x->part_count;
+    const tamis__wanted_field *field = x->fields, *const end_field = x->fields + x->field_count;
     const unsigned char *pos = record.data, *const end = pos + record.size;
-    for (const tamis__wanted_part *p = x->parts; p < end_part; p++)
-        if (p->spec.kind == TAMIS__KEY_PART_FIELD)
-            x->values[p->first] = no_value;
-    for (size_t number = 1; number <= x->last_field; number++) {
+    for (size_t number = 1; field < end_field; number++) {
         const unsigned char *next = memchr(pos, x->field_delimiter, (size_t)(end - pos));
-        for (const tamis__wanted_part *p = x->parts; p < end_part; p++)
-            if (p->spec.kind == TAMIS__KEY_PART_FIELD && p->spec.from == number)
-                x->values[p->first] = (tamis_key){pos, (size_t)((next ? next : end) - pos)};
+        for (; field < end_field && field->number == number; field++)
+            x->values[field->value] = (tamis_key){pos, (size_t)((next ? next : end) - pos)};
         if (!next)
-            return;
+            break;
         pos = next + 1;
     }
+    for (; field < end_field; field++)
+        x->values[field->value] = no_value;
 }
 
 static tamis_status find_other_parts(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
-    if (x->last_field > 0)
+    if (x->field_count > 0)
         find_fields(x, record);
     for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
         if (p->spec.kind == TAMIS__KEY_PART_JSON || p->spec.kind == TAMIS__KEY_PART_CSV ||
@@ -222,6 +220,8 @@ static void find_position(const tamis_extractor *x, tamis_key record, tamis_extr
 
 /* Trims and folds the values as the options say. */
 static tamis_status finish_values(tamis_extractor *x) {
+    if (!x->trim && !x->ignore_case)
+        return TAMIS_OK;
     for (tamis_key *value = x->values; value < x->values + x->value_count; value++) {
         if (x->trim && value->data)
             trim_blanks(value);

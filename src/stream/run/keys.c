@@ -25,10 +25,10 @@ tamis_status tamis__keys_init(tamis__keys *keys, size_t capacity, tamis_error *e
     if (keys->timed)
         keys->times = tamis__alloc(memory, capacity * sizeof *keys->times, TAMIS__LINE);
     if (keys->positioned)
-        keys->sources = tamis__alloc(memory, capacity * sizeof *keys->sources, TAMIS__LINE);
+        keys->runs = tamis__alloc(memory, capacity * sizeof *keys->runs, TAMIS__LINE);
     const bool extracts = keys->found && keys->keys && keys->record_index && keys->answers;
     if (keys->outcomes && (extracts || !keys->extractor) && (keys->times || !keys->timed) &&
-        (keys->sources || !keys->positioned))
+        (keys->runs || !keys->positioned))
         return TAMIS_OK;
     return tamis__fail_nomem(err, "batch of keys",
                              capacity *
@@ -43,7 +43,7 @@ void tamis__keys_release(tamis__keys *keys) {
     tamis__free(memory, keys->record_index, keys->capacity * sizeof *keys->record_index);
     tamis__free(memory, keys->answers, keys->capacity);
     tamis__free(memory, keys->times, keys->capacity * sizeof *keys->times);
-    tamis__free(memory, keys->sources, keys->capacity * sizeof *keys->sources);
+    tamis__free(memory, keys->runs, keys->capacity * sizeof *keys->runs);
 }
 
 /* Returns a phrase with the number of lines that an open quote swallowed, or "". Users would not think of
@@ -153,30 +153,35 @@ static void move_key(tamis__keys *keys, tamis_hash *hashes, size_t from, size_t 
         hashes[to] = hashes[from];
 }
 
+/* Stores a new record in the runs. */
+static void note_new(tamis__keys *keys, uint32_t source, const tamis__known_position *record) {
+    if (keys->run_count == 0 || keys->runs[keys->run_count - 1].source != source)
+        keys->runs[keys->run_count++].source = source;
+    keys->runs[keys->run_count - 1].last = *record;
+}
+
 tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__record_batch *batch,
                                                tamis__source_positions *positions, tamis__query *query,
                                                tamis_hash *hashes, tamis_status *end_status, tamis_error *why,
                                                tamis_error *err) {
+    tamis_error refused = TAMIS_ERROR_INIT; /* out here: it is large, and each record would clear it */
     size_t next = 0, kept = 0;
+    keys->run_count = 0;
     for (size_t i = 0; i < query->records; i++) {
         tamis_extraction *found = &keys->found[i];
-        struct tamis__record_source *source = &keys->sources[i];
-        source->is_new = false;
         if (found->outcome == TAMIS_KEY_MALFORMED)
             continue;
         const bool has_key = found->outcome == TAMIS_KEY_FOUND;
         const size_t key = next;
         next += has_key;
-        source->record = (tamis__known_position){found->position,
-                                                 hash_for_position(has_key ? found->key : batch->keys[i],
-                                                                   has_key && hashes ? &hashes[key] : NULL)};
+        const tamis__known_position record = {found->position,
+                                              hash_for_position(has_key ? found->key : batch->keys[i],
+                                                                has_key && hashes ? &hashes[key] : NULL)};
+        uint32_t source;
         bool redelivered;
-        tamis_error refused = TAMIS_ERROR_INIT;
-        tamis_status status =
-            tamis__source_positions_find(positions, found->source, &source->source, &refused);
+        tamis_status status = tamis__source_positions_find(positions, found->source, &source, &refused);
         if (status == TAMIS_OK)
-            status = tamis__source_positions_query(positions, source->source, &source->record, &redelivered,
-                                                   &refused);
+            status = tamis__source_positions_query(positions, source, &record, &redelivered, &refused);
         if (status == TAMIS_E_NOMEM)
             return tamis__fail(err, status, 0, "%s", refused.text);
         if (status != TAMIS_OK) {
@@ -184,10 +189,12 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
             query->records = i;
             break;
         }
-        source->is_new = !redelivered;
-        if (redelivered)
+        if (redelivered) {
             found->outcome = REDELIVERED;
-        else if (has_key)
+            continue;
+        }
+        note_new(keys, source, &record);
+        if (has_key)
             move_key(keys, hashes, key, kept++);
     }
     query->count = kept;
@@ -195,10 +202,9 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
     return TAMIS_OK;
 }
 
-void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (keys->sources[i].is_new)
-            tamis__source_positions_written(positions, keys->sources[i].source, &keys->sources[i].record);
+void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions) {
+    for (size_t i = 0; i < keys->run_count; i++)
+        tamis__source_positions_written(positions, keys->runs[i].source, &keys->runs[i].last);
 }
 
 tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,
@@ -241,7 +247,7 @@ size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *
             keys->outcomes[i] = TAMIS__OUTCOME_MISSING;
             break;
         case REDELIVERED:
-            keys->outcomes[i] = TAMIS__OUTCOME_REDELIVERED;
+            keys->outcomes[i] = TAMIS_REDELIVERED;
             break;
         default:
             note_malformed(keys, batch, i);

@@ -27,7 +27,7 @@
  */
 
 /* Outcome of a record: a tamis_answer, or one of these for a record without a query. */
-enum { TAMIS__OUTCOME_MISSING = TAMIS_LATE + 1, TAMIS__OUTCOME_MALFORMED, TAMIS__OUTCOME_REDELIVERED };
+enum { TAMIS__OUTCOME_MISSING = TAMIS_REDELIVERED + 1, TAMIS__OUTCOME_MALFORMED, TAMIS__OUTCOMES };
 
 /* The malformed record to be reported at the end of a run that continues. */
 typedef struct tamis__first_malformed {
@@ -52,11 +52,12 @@ typedef struct tamis__keys {
     bool timed;      /* the extractor finds times */
     int64_t *times;  /* time of each key, if `timed` */
     bool positioned; /* the extractor finds positions */
-    struct tamis__record_source {
-        tamis__known_position record;
+    /* The new records, if `positioned`: for records of one source that come one after another, the last one. */
+    struct tamis__source_run {
+        tamis__known_position last;
         uint32_t source; /* index in the positions */
-        bool is_new;     /* false: malformed or redelivered */
-    } * sources;         /* of each record, if `positioned` */
+    } * runs;
+    size_t run_count;
 } tamis__keys;
 
 /* The query for a batch. */
@@ -92,8 +93,8 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
                                                tamis__source_positions *positions, tamis__query *query,
                                                tamis_hash *hashes, tamis_status *end_status, tamis_error *why,
                                                tamis_error *err);
-/* Tells the positions that the first `count` records of the batch are written. */
-void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions, size_t count);
+/* Tells the positions that the records of the batch are written. */
+void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions);
 
 /* Ends the query before its key `i`, which the service refused with the message `refused`: sets *why to the
  * error that ends the run, TAMIS_E_RANGE. If the run continues behind malformed records instead,

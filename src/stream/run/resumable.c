@@ -266,7 +266,7 @@ static tamis_status on_item_written(void *context, const tamis__item *item, tami
     tamis_status status = TAMIS_OK;
     advance_positions(c, item);
     if (c->run->positions)
-        tamis__keys_note_written(&item->keys, c->run->positions, item->query.records);
+        tamis__keys_note_written(&item->keys, c->run->positions);
     if (item->calls > 0)
         status = tamis__dedup_written(c->durable.session, item->calls, err); /* W4 */
     return status == TAMIS_OK && item->end_status == TAMIS_OK && commit_is_due(c) ? commit_written(c, err)

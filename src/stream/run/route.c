@@ -168,7 +168,7 @@ static tamis__writer *choose_writer(const tamis__router *router, uint8_t outcome
         return router->missing == TAMIS_STREAM_PASS ? firsts : NULL;
     case TAMIS__OUTCOME_MALFORMED:
         return router->malformed == TAMIS_STREAM_PASS ? firsts : NULL;
-    case TAMIS__OUTCOME_REDELIVERED:
+    case TAMIS_REDELIVERED:
         return NULL;
     default:
         return firsts;

@@ -167,8 +167,8 @@ static void count_item(run *r, const tamis__item *item, size_t done) {
     const tamis__record_batch *batch = &item->batch;
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
     const uint8_t *outcomes = item->keys.outcomes;
-    uint64_t by_outcome[TAMIS__OUTCOME_REDELIVERED + 1] = {0};
-    for (uint8_t outcome = 0; outcome <= TAMIS__OUTCOME_REDELIVERED; outcome++)
+    uint64_t by_outcome[TAMIS__OUTCOMES] = {0};
+    for (uint8_t outcome = 0; outcome < TAMIS__OUTCOMES; outcome++)
         for (size_t i = 0; i < done; i++)
             by_outcome[outcome] += outcomes[i] == outcome;
     r->stats.records += done;
@@ -178,7 +178,7 @@ static void count_item(run *r, const tamis__item *item, size_t done) {
     r->stats.late += by_outcome[TAMIS_LATE];
     r->stats.missing += by_outcome[TAMIS__OUTCOME_MISSING];
     r->stats.malformed += by_outcome[TAMIS__OUTCOME_MALFORMED];
-    r->stats.redelivered += by_outcome[TAMIS__OUTCOME_REDELIVERED];
+    r->stats.redelivered += by_outcome[TAMIS_REDELIVERED];
     r->stats.bytes_in += done > 0 ? (uint64_t)(end - batch->begin) : 0;
 }
 
