@@ -33,15 +33,16 @@
 enum { RECORDS = 1200, KEYS = 1500, SNAPSHOT_AT = 12000 /* bytes of log */ };
 
 static const pair_scenario scenarios[] = {
-    {"growing", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 1, false},
-    {"blocked", COMMITS_BLOCKED, 1, TAMIS_COMPRESSION_NONE, 7, false},
-    {"classic", COMMITS_CLASSIC, 1, TAMIS_COMPRESSION_NONE, 7, false},
-    {"exact", COMMITS_EXACT, 1, TAMIS_COMPRESSION_NONE, 7, false},
-    {"fixed", COMMITS_FIXED, 1, TAMIS_COMPRESSION_NONE, 7, false},
-    {"4 threads", COMMITS_GROWING, 4, TAMIS_COMPRESSION_NONE, 7, false},
-    {"window", COMMITS_WINDOW, 1, TAMIS_COMPRESSION_NONE, 7, false},
-    {"gzip", COMMITS_GROWING, 1, TAMIS_COMPRESSION_GZIP, 7, false},
-    {"partial", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 7, true},
+    {"growing", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 1, false, false},
+    {"blocked", COMMITS_BLOCKED, 1, TAMIS_COMPRESSION_NONE, 7, false, false},
+    {"classic", COMMITS_CLASSIC, 1, TAMIS_COMPRESSION_NONE, 7, false, false},
+    {"exact", COMMITS_EXACT, 1, TAMIS_COMPRESSION_NONE, 7, false, false},
+    {"fixed", COMMITS_FIXED, 1, TAMIS_COMPRESSION_NONE, 7, false, false},
+    {"4 threads", COMMITS_GROWING, 4, TAMIS_COMPRESSION_NONE, 7, false, false},
+    {"window", COMMITS_WINDOW, 1, TAMIS_COMPRESSION_NONE, 7, false, false},
+    {"gzip", COMMITS_GROWING, 1, TAMIS_COMPRESSION_GZIP, 7, false, false},
+    {"partial", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 7, true, false},
+    {"delivered", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 5, false, true},
 };
 static int descriptors; /* lowest free descriptor */
 static uint64_t tried, cut_short;

@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/system.h"
@@ -16,12 +18,85 @@
 enum { OUTPUTS = 2, TESTS_MAX = 64 };
 
 const pair_scenario *pair_current;
+pair_acknowledged *pair_consumer;
+void (*pair_on_report)(void);
 
 static char names[PAIR_INPUTS + OUTPUTS][300];
 static const char *inputs[PAIR_INPUTS];
 static test_bytes expected[OUTPUTS];
 static uint64_t snapshots_at;
 static struct tamis__system real;
+static tamis_extractor *extractor; /* with `delivered` */
+static test_bytes deliveries;
+
+/* ---- the consumer ---- */
+
+/* Record n is position n / PAIR_SOURCES of source n % PAIR_SOURCES. */
+static void make_deliveries(size_t records, uint64_t keys) {
+    char text[60];
+    uint64_t random = 1;
+    for (size_t n = 0; n < records; n++) {
+        const int size = snprintf(text, sizeof text, "s%zu\t%zu\trecord %llu\n", n % PAIR_SOURCES,
+                                  n / PAIR_SOURCES, (unsigned long long)test_below(&random, keys));
+        bytes_add(&deliveries, text, (size_t)size);
+    }
+}
+
+/* Makes standard input a pipe with all records that are not acknowledged. Returns what it was. */
+static int deliver(void) {
+    int ends[2];
+    const int before = dup(STDIN_FILENO);
+    if (before < 0 || pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) < 0)
+        abort();
+    const unsigned char *next = deliveries.data, *const end = next + deliveries.size;
+    for (size_t n = 0; next < end; n++) {
+        const unsigned char *behind = (const unsigned char *)memchr(next, '\n', (size_t)(end - next)) + 1;
+        if (n / PAIR_SOURCES >= pair_consumer->records[n % PAIR_SOURCES] &&
+            write(ends[1], next, (size_t)(behind - next)) != behind - next)
+            abort();
+        next = behind;
+    }
+    if (dup2(ends[0], STDIN_FILENO) < 0)
+        abort();
+    close(ends[0]);
+    close(ends[1]);
+    return before;
+}
+
+static tamis_status acknowledge(void *context, tamis_key source, uint64_t position, tamis_error *err) {
+    (void)context;
+    (void)err;
+    pair_consumer->records[((const char *)source.data)[1] - '0'] = position + 1;
+    if (pair_on_report)
+        pair_on_report();
+    return TAMIS_OK;
+}
+
+static tamis_status go_on_deliveries(commits_run *run) {
+    static const char *const standard_input[] = {"-"};
+    run->options.inputs = standard_input;
+    run->options.input_count = 1;
+    run->options.extractor = extractor;
+    run->commits.on_position = acknowledge;
+    const int before = deliver();
+    const tamis_status status = commits_go(run);
+    dup2(before, STDIN_FILENO);
+    close(before);
+    return status;
+}
+
+static bool set_up_consumer(size_t records, uint64_t keys) {
+    static const char *const key[] = {"field:3"};
+    tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    options.parts = key;
+    options.part_count = 1;
+    options.source = "field:1";
+    options.position = "field:2";
+    make_deliveries(PAIR_INPUTS * records, keys);
+    pair_consumer =
+        mmap(NULL, sizeof *pair_consumer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return pair_consumer != MAP_FAILED && tamis_extractor_create(&extractor, &options, NULL) == TAMIS_OK;
+}
 
 /* ---- runs ---- */
 
@@ -43,7 +118,7 @@ tamis_status pair_go_committing(commits_run *run, const tamis_allocator *allocat
     run->snapshot_at = snapshots_at;
     run->allocator = allocator;
     run->commits.defer_unterminated = pair_current->partial;
-    return commits_go(run);
+    return pair_current->delivered ? go_on_deliveries(run) : commits_go(run);
 }
 
 int pair_sweep(void) {
@@ -64,6 +139,8 @@ int pair_sweep(void) {
 
 void pair_forget(void) {
     commits_forget();
+    if (pair_consumer)
+        *pair_consumer = (pair_acknowledged){{0}};
     for (int i = 0; i < OUTPUTS; i++)
         unlink(names[PAIR_INPUTS + i]);
     pair_sweep();
@@ -125,6 +202,8 @@ bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, u
                  commits_run *undisturbed) {
     scratch_make();
     make_inputs(records, keys, scenario->partial);
+    if (scenario->delivered && !set_up_consumer(records, keys))
+        abort();
     real = tamis__sys;
     tamis__sys.sync = fault_no_sync; /* the real disk does not matter here */
     tamis__sys.advise = no_advice;
@@ -152,6 +231,12 @@ void pair_tear_down(void) {
     pair_forget();
     for (int i = 0; i < OUTPUTS; i++)
         bytes_clear(&expected[i]);
+    bytes_clear(&deliveries);
+    tamis_extractor_free(extractor);
+    extractor = NULL;
+    if (pair_consumer)
+        munmap(pair_consumer, sizeof *pair_consumer);
+    pair_consumer = NULL;
     scratch_remove();
 }
 

@@ -12,10 +12,15 @@
 
 #include "support/commits.h"
 
-/* The run on which faults, kills and power losses are tried. It has two inputs, the second one compressed,
- * an output and a file of duplicates, all in a scratch directory. */
+/*
+ * The run on which faults, kills and power losses are tried. It has two inputs, the second one compressed,
+ * an output and a file of duplicates, all in a scratch directory.
+ *
+ * With `delivered`, its input is a pipe instead, whose records have positions in two sources. Before each run a
+ * consumer delivers all records again that were not reported as committed, in the same order.
+ */
 
-enum { PAIR_INPUTS = 2 };
+enum { PAIR_INPUTS = 2, PAIR_SOURCES = 2 };
 
 typedef struct pair_scenario {
     const char *name;
@@ -24,12 +29,22 @@ typedef struct pair_scenario {
     tamis_compression compression; /* of the outputs */
     uint64_t step;                 /* difference of two tried n */
     bool partial;                  /* true if the first input ends with half a record, which is not read */
+    bool delivered;
 } pair_scenario;
+
+/* How many records of each source were reported as committed: what the consumer has acknowledged. Shared with
+ * child processes. */
+typedef struct pair_acknowledged {
+    uint64_t records[PAIR_SOURCES];
+} pair_acknowledged;
+extern pair_acknowledged *pair_consumer;
+/* Called after each report; may be NULL. */
+extern void (*pair_on_report)(void);
 
 /* The current scenario, between set-up and tear-down. */
 extern const pair_scenario *pair_current;
 
-/* Writes the inputs, `records` records each out of `keys` keys. Then makes an undisturbed run without
+/* Writes the inputs, `records` records each out of `keys` keys; the pipe has as many as all of them. Then makes an undisturbed run without
  * compression, keeps its outputs for comparison, and removes its files. All runs make a snapshot when the
  * log has `snapshot_at` bytes. Until the tear-down, syncs and memory advice do nothing. False, with the
  * reason on stderr, if the run failed. */
@@ -41,7 +56,7 @@ void pair_tear_down(void);
 tamis_status pair_go(commits_run *run, const tamis_allocator *allocator);
 /* The same with `bytes` bytes of records between two commits. */
 tamis_status pair_go_committing(commits_run *run, const tamis_allocator *allocator, uint64_t bytes);
-/* Removes the state and both outputs. */
+/* Removes the state and both outputs, and what the consumer knows. */
 void pair_forget(void);
 /* Removes the copies of bytes behind a commit of an output (stream/durable/tail.h). Returns their number. */
 int pair_sweep(void);
