@@ -176,7 +176,7 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
                                                         log->newest + log->logged, log->changes + log->logged,
                                                         hashes, err)
                               : tamis_state_log(log->state, log->hashes + log->logged, hashes, err);
-    if (status == TAMIS_OK) {
+    if (status == TAMIS_OK && batches > 0) {
         log->logged += hashes;
         log->waiting -= batches;
         memmove(log->batches, log->batches + batches, log->waiting * sizeof *log->batches);

@@ -73,8 +73,8 @@ TAMIS_PRIVATE_API tamis_status tamis__source_positions_look_up(tamis__source_pos
 /* The same, quicker if it was the last one too: records of a source come one after another. */
 static inline tamis_status tamis__source_positions_find(tamis__source_positions *positions, tamis_key name,
                                                         uint32_t *source, tamis_error *err) {
-    const tamis__source_entry *latest = positions->sources + positions->latest;
-    if (positions->count == 0 || latest->size != name.size || memcmp(latest->name, name.data, name.size) != 0)
+    const tamis__source_entry *latest = positions->count > 0 ? &positions->sources[positions->latest] : NULL;
+    if (!latest || latest->size != name.size || memcmp(latest->name, name.data, name.size) != 0)
         return tamis__source_positions_look_up(positions, name, source, err);
     *source = (uint32_t)positions->latest;
     return TAMIS_OK;
