@@ -372,6 +372,10 @@ TAMIS_PRIVATE_API void tamis__bloom_filled_estimate(tamis_filter *filter);
 size_t tamis__filter_false_present_get(const tamis_filter *filter, double *values);
 bool tamis__filter_false_present_set(tamis_filter *filter, const double *values, size_t count);
 
+/* Removes a key from a filter of kind exact. False if the filter does not have it. The rest of the filter is that
+ * of a filter which never had it, but for the order of its entries. O(1), up to 64 KiB of memory read. */
+TAMIS_PRIVATE_API bool tamis__fingerprint_remove(tamis_filter *filter, const tamis_hash *hash);
+
 /* True if the lines of a block are consistent with the table `context`: see tamis__verified_body. */
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
 /* The same for classic and blocked filters: bits past m are zero. */

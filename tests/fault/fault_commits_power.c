@@ -41,28 +41,28 @@ static const pair_scenario scenarios[] = {
     {"delivered", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 5, false, true},
 };
 
-/* ---- marks of the run's progress ---- */
+/* ---- progress of the run ---- */
 
-enum { MARKS_MAX = 1000 };
+enum { STEPS_MAX = 1000 };
 
-static int marks;                                 /* the last one */
-static bool marking;                              /* the recorded run is running */
-static pair_acknowledged acknowledged[MARKS_MAX]; /* with `delivered`, by mark */
+static int steps;                                 /* the last one */
+static bool recording;                            /* the recorded run is running */
+static pair_acknowledged acknowledged[STEPS_MAX]; /* with `delivered`, by mark */
 
 static void mark_progress(void) {
-    if (!marking)
+    if (!recording)
         return;
-    if (++marks == MARKS_MAX)
+    if (++steps == STEPS_MAX)
         abort();
     if (pair_consumer)
-        acknowledged[marks] = *pair_consumer;
-    outage_mark(marks);
+        acknowledged[steps] = *pair_consumer;
+    outage_mark(steps);
 }
 
 static tamis_status go_marking(commits_run *run) {
-    marking = true;
+    recording = true;
     const tamis_status status = pair_go(run, NULL);
-    marking = false;
+    recording = false;
     return status;
 }
 
@@ -113,10 +113,10 @@ static uint64_t step_of(uint64_t full, uint64_t sanitizer, uint64_t quick) {
 }
 
 static void mark_end(findings *f) {
-    marking = true;
+    recording = true;
     mark_progress();
-    marking = false;
-    f->end = marks;
+    recording = false;
+    f->end = steps;
     outage_pause();
     pair_forget();
 }
@@ -228,7 +228,7 @@ static void a_sync_left_out_is_found(void **state) {
 
 static int set_up(void **state) {
     commits_run run;
-    marks = 0;
+    steps = 0;
     pair_on_report = mark_progress;
     return pair_set_up(*state, RECORDS, KEYS, SNAPSHOT_AT, &run) ? 0 : -1;
 }

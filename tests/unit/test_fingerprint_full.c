@@ -168,6 +168,66 @@ static void growing_tables_keep_their_invariants(void **state) {
         }
 }
 
+/* Removes keys of a full table and adds them again, at random. `narrow` as in fill_filter. */
+static void remove_and_add(tamis_filter *filter, uint32_t narrow) {
+    enum { KEYS = 700, ROUNDS = 4000 };
+    tamis_hash hashes[KEYS];
+    bool present[KEYS] = {false};
+    tamis_answer got;
+    for (size_t i = 0; i < KEYS; i++)
+        hashes[i] = (tamis_hash){{random_word(), random_word() >> narrow}, filter->hasher->hasher_id};
+    for (size_t round = 0; round < ROUNDS; round++) {
+        const size_t key = random_word() % KEYS;
+        const bool is_removed = round > KEYS && random_word() % 2;
+        if (is_removed) {
+            assert_int_equal(tamis__fingerprint_remove(filter, &hashes[key]), present[key]);
+            present[key] = false;
+        } else if (tamis_filter_add_hashes(filter, &hashes[key], 1, &got, NULL, NULL) == TAMIS_OK) {
+            assert_int_equal(got, present[key] ? TAMIS_PRESENT : TAMIS_ABSENT);
+            present[key] = true;
+        }
+        if (round % STEP != 0)
+            continue;
+        check_table(filter);
+        uint64_t added = 0;
+        for (size_t i = 0; i < KEYS; i++) {
+            assert_int_equal(tamis_filter_contains_hashes(filter, &hashes[i], 1, &got, NULL, NULL), TAMIS_OK);
+            assert_int_equal(got, present[i] ? TAMIS_PRESENT : TAMIS_ABSENT);
+            added += present[i];
+        }
+        assert_int_equal(filter->added, added);
+    }
+}
+
+static void removed_keys_are_absent_and_no_others(void **state) {
+    (void)state;
+    for (int grows = 0; grows < 2; grows++)
+        for (uint32_t narrow = 0; narrow <= 10; narrow += 2) {
+            tamis_filter *filter = make(120, grows, 1, narrow + 1);
+            remove_and_add(filter, narrow);
+            tamis_filter_free(filter);
+        }
+}
+
+/* Bytes of a removed hash must not stay in a slot that is free. */
+static void nothing_of_a_removed_key_is_left(void **state) {
+    (void)state;
+    tamis_filter *filter = make(120, false, 1, 9), *empty = make(120, false, 1, 9);
+    const table *t = filter->body, *e = empty->body;
+    tamis_hash hashes[200];
+    tamis_answer got[200];
+    size_t done;
+    for (size_t i = 0; i < 200; i++)
+        hashes[i] = (tamis_hash){{random_word(), random_word()}, filter->hasher->hasher_id};
+    (void)tamis_filter_add_hashes(filter, hashes, 200, got, &done, NULL);
+    assert_true(done > 100);
+    for (size_t i = 0; i < done; i++)
+        assert_true(tamis__fingerprint_remove(filter, &hashes[i]));
+    assert_memory_equal(t->partitions->lines, e->partitions->lines, t->partitions->count * LINE_BYTES);
+    tamis_filter_free(filter);
+    tamis_filter_free(empty);
+}
+
 /* Keys that fill a line on each side of a boundary between lines, which moves as the table grows, and
  * ordinary keys around them. No number of lines separates these keys. The table must report that before
  * its memory is used up. */
@@ -290,6 +350,8 @@ int main(void) {
         cmocka_unit_test(full_tables_keep_their_invariants),
         cmocka_unit_test(crowded_tables_keep_their_invariants),
         cmocka_unit_test(growing_tables_keep_their_invariants),
+        cmocka_unit_test(removed_keys_are_absent_and_no_others),
+        cmocka_unit_test(nothing_of_a_removed_key_is_left),
         cmocka_unit_test(crowds_do_not_grow_without_end),
         cmocka_unit_test(large_partitions_are_split),
     };

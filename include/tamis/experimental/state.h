@@ -152,6 +152,23 @@ TAMIS_API const void *tamis_state_note_at(const tamis_state *state, size_t numbe
  */
 TAMIS_API tamis_status tamis_state_commit(tamis_state *state, const void *checkpoint, size_t size,
                                           tamis_error *err);
+/*
+ * Forgets keys, as after a request for erasure: they are absent again, and neither log nor snapshot has their
+ * hashes any more. *forgotten receives how many of them were present. Only kind exact can do so, which stores the
+ * whole hash of each key: in other kinds, what stands for a key may stand for others too. The filter must have no
+ * keys that are not committed, and no session may be open.
+ *
+ * Lasts when it returns: after a crash the state has all of these keys or none. Checkpoint, notes and the number
+ * of commits stay. Deleted files may still be on the disk, as far as the file system leaves their bytes there.
+ *
+ * - TAMIS_E_UNSUPPORTED: another kind, a concurrent filter, or opened with read_only. TAMIS_E_MISMATCH: hashes of another hasher.
+ * - TAMIS_E_INVALID: keys were added or logged since the last commit.
+ * - TAMIS_E_IO, TAMIS_E_NOMEM: the state has failed, see above.
+ *
+ * Cost: writes a snapshot.
+ */
+TAMIS_API tamis_status tamis_state_forget(tamis_state *state, const tamis_hash *hashes, size_t count,
+                                          uint64_t *forgotten, tamis_error *err);
 /* Restores the filter to the last commit and drops everything logged since. It is read from the disk, so
  * it takes as long as opening. The pointer from tamis_state_filter becomes invalid. */
 TAMIS_API tamis_status tamis_state_abort(tamis_state *state, tamis_error *err);

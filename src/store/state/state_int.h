@@ -15,6 +15,7 @@
  *     state_load.c        rebuilding the filter (state_batch.c adds the keys, by several threads)
  *     state_roll.c        starting a new segment
  *     state_snapshot.c    shortening the log
+ *     state_forget.c      removing keys
  *     state_open.c        opening and closing
  *     state.c             the calls of include/tamis/experimental/state.h
  *
@@ -383,6 +384,12 @@ uint64_t tamis__state_log_bytes(const tamis_state *state);
 /* Steps P1 to P3: starts a snapshot of the last commit, in a thread or at once. An error is recorded in
  * `late`. */
 tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded);
+/* Saves a filter as snapshot created->number (P3), and sets `bytes` and `false_present`. */
+tamis_status tamis__state_snapshot_save(const state_directory *directory, const tamis_allocator *memory,
+                                        tamis_filter *filter, state_snapshot *created, tamis_error *err);
+/* Step P5 (I6): unlinks the snapshot of an old manifest and its first `covered` segments. If that fails, the next
+ * start removes them. */
+void tamis__state_unlink_covered(const tamis_state *state, const state_manifest *old, size_t covered);
 bool tamis__state_snapshot_is_due(const tamis_state *state);
 /* Steps P4, P5: completes a snapshot that has ended; with `wait`, waits for it. Fails the state on a fatal
  * error. */

@@ -69,26 +69,32 @@ static tamis_status keep_false_present(const tamis_filter *filter, const tamis_a
     return TAMIS_OK;
 }
 
+tamis_status tamis__state_snapshot_save(const state_directory *directory, const tamis_allocator *memory,
+                                        tamis_filter *filter, state_snapshot *created, tamis_error *err) {
+    const state_path path = tamis__state_snapshot_path(directory, created->number);
+    struct stat st;
+    tamis_status status = keep_false_present(filter, memory, &created->false_present, err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_save(filter, path.text, err);
+    if (status == TAMIS_OK && tamis__sys.stat(path.text, &st) < 0)
+        status = tamis__fail(err, TAMIS_E_IO, 0, "%s: is gone just after it was written; try again",
+                             tamis__show(path.text).text);
+    if (status == TAMIS_OK)
+        created->bytes = (uint64_t)st.st_size;
+    return status;
+}
+
 /* Steps P2, P3. */
 static void *make_snapshot(void *context) {
     state_job *job = context;
-    const state_path path = tamis__state_snapshot_path(job->source.directory, job->created.number);
     tamis_filter *filter = NULL;
     uint64_t replayed;
-    struct stat st;
     job->status = tamis__state_build(&job->source, &filter, &replayed, &job->err);
-    if (job->status == TAMIS_OK)
-        job->status = keep_false_present(filter, job->source.memory, &job->created.false_present, &job->err);
     if (job->status == TAMIS_OK)
         job->status = tamis__state_check_given_up(&job->source, &job->err);
     if (job->status == TAMIS_OK)
-        job->status = tamis_filter_save(filter, path.text, &job->err);
-    if (job->status == TAMIS_OK && tamis__sys.stat(path.text, &st) < 0)
-        job->status =
-            tamis__fail(&job->err, TAMIS_E_IO, 0, "%s: is gone just after it was written; try again",
-                        tamis__show(path.text).text);
-    if (job->status == TAMIS_OK)
-        job->created.bytes = (uint64_t)st.st_size;
+        job->status = tamis__state_snapshot_save(job->source.directory, job->source.memory, filter,
+                                                 &job->created, &job->err);
     tamis_filter_free(filter);
     __atomic_store_n(&job->ended, true, __ATOMIC_RELEASE);
     return NULL;
@@ -159,8 +165,7 @@ tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded) {
     return TAMIS_OK;
 }
 
-/* Step P5 (I6): unlinks what the manifest no longer names. If that fails, the next start removes it. */
-static void unlink_covered(const tamis_state *state, const state_manifest *old, size_t covered) {
+void tamis__state_unlink_covered(const tamis_state *state, const state_manifest *old, size_t covered) {
     if (old->snapshot.number)
         (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->directory, old->snapshot.number).text);
     for (size_t i = 0; i < covered; i++)
@@ -185,7 +190,7 @@ static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *
         tamis__state_manifest_free(&state->memory, &next);
         return status;
     }
-    unlink_covered(state, &state->manifest, covered);
+    tamis__state_unlink_covered(state, &state->manifest, covered);
     tamis__state_manifest_free(&state->memory, &state->manifest);
     state->manifest = next;
     return TAMIS_OK;

@@ -46,7 +46,7 @@ try() {
     [[ $redis_server = yes || $2 != *redis://localhost* ]] || return
     (cd work && exec bash -eo pipefail -c "${2//redis:\/\/localhost/$redis_uri}") < /dev/null > out 2> err ||
         echo "$1: status $?: $2: $(head -n 1 err)"
-    [[ $2 != *--key* || $2 == *.zst* ]] || try_packed "$2"
+    [[ $2 != *"--key "* || $2 == *.zst* ]] || try_packed "$2"
     made=$(cd work && find . -type f -size +0 ! -exec cmp -s {} ../given/{} \; -print)
     [ -s out ] || [ -n "$made" ] || echo "$1: makes nothing: $2"
     [[ $2 == *"tamis $1"* ]] || echo "$1: is not in its example: $2"

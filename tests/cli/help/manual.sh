@@ -35,8 +35,8 @@ for verb in info verify; do tamis $verb --json keys.tamis | fields | diff - <(do
 tamis diff --json keys.tamis keys.tamis | fields | diff - <(documented diff)
 tamis audit --queries 10 --json keys.tamis | fields | diff - <(documented audit)
 # The objects in runs are described there.
-tamis dedup --state state -o out words
-{ tamis state show --json state && tamis state verify --json state; } |
+tamis dedup --state state --exact -o out words
+{ tamis state show --json state && tamis state verify --json state && tamis state forget --json state --keys words; } |
     python3 -c 'import json, sys; [print(*json.loads(line), sep="\n") for line in sys.stdin]' | sort -u | diff - <(documented state)
 # Every scheme there is has its line in the manual of hash.
 plain hash SCHEMES | grep -oE '^ {5}[a-z][a-z0-9-]*( |$)' | tr -d ' ' > schemes

@@ -251,6 +251,30 @@ bool dedup_command_key_form(cli_key_form *form, const char *keys) {
     return true;
 }
 
+bool dedup_command_joins_keys(bool *joins, const char *keys) {
+    kept_option o;
+    size_t count = 0;
+
+    *joins = false;
+    for (const char *text = keys; *text != '\0'; text += *text == ' ') {
+        text = read_option(&o, text);
+        if (!text)
+            return false;
+        if (!is_named(&o, "--key"))
+            continue;
+        tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
+        tamis_extractor *extractor = NULL;
+        const char *part = o.value;
+        options.parts = &part;
+        options.part_count = 1;
+        if (tamis_extractor_create(&extractor, &options, NULL) != TAMIS_OK)
+            return false;
+        *joins = *joins || ++count > 1 || tamis_extractor_joins(extractor);
+        tamis_extractor_free(extractor);
+    }
+    return true;
+}
+
 static bool is_there(const char *path) {
     struct stat st;
 

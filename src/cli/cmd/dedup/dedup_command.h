@@ -21,6 +21,10 @@ bool dedup_command_keys(char *to, size_t capacity, const cli_value *values);
 /* Reads the key type and normalisation that such a text asks for. False: it is not such a text. */
 bool dedup_command_key_form(cli_key_form *form, const char *keys);
 
+/* *joins: the keys are joined from several values, of several --key or of a regex with groups. False: it is not
+ * such a text. */
+bool dedup_command_joins_keys(bool *joins, const char *keys);
+
 /* Doubts about the command that finishes a run. */
 typedef struct dedup_finish {
     bool unsure;      /* the state was copied or moved; names of outputs may be out of date */

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/cmd/dedup/dedup_command.h"
 #include "cli/cmd/dedup/dedup_config.h"
+#include "cli/cmd/state/state_keys.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
@@ -19,7 +20,7 @@
 
 enum { COMMAND_MAX = 1 << 20 /* max. bytes of a command; enough for all names in a checkpoint */ };
 
-enum { STATE_RUN = CLI_OPT_OWN };
+enum { STATE_RUN = CLI_OPT_OWN, STATE_KEYS };
 
 static const cli_option options[] = {
     {.id = CLI_OPT_SECRET_FILE,
@@ -40,8 +41,15 @@ static const cli_option options[] = {
      .value = "N",
      .min = 1,
      .max = UINT32_MAX,
-     .help = "forget: give up the rest of run N (required), a number of show.",
+     .help = "forget: give up the rest of run N, a number of show.",
      .more = "Then the run is in the way of no other one. The same command would go on with it."},
+    {.id = STATE_KEYS,
+     .name = "keys",
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "forget: remove the keys in FILE, one a line, as after a request for erasure.",
+     .more = "- is standard input. Only a state of kind exact (dedup --exact) can do so. A removed key that "
+             "comes again is new."},
     {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "Print one JSON object."},
     {.name = NULL},
 };
@@ -274,17 +282,31 @@ static tamis_status compact(state_view *view, const cli_args *args, tamis_error 
 
 /* ---- forget ---- */
 
+static tamis_status forget_keys(const state_view *view, const cli_args *args, tamis_error *err) {
+    uint64_t keys, forgotten;
+    json_t *object;
+
+    if (state_keys_forget(view->state, view->directory, args->values[STATE_KEYS].text, &keys, &forgotten,
+                          err) != TAMIS_OK)
+        return err->status;
+    if (!args->values[CLI_OPT_JSON].given) {
+        print_number("forgotten", forgotten, "");
+        print_number("not present", keys - forgotten, "");
+        return TAMIS_OK;
+    }
+    object = json_object();
+    cli_file_json_text(object, "state", view->directory);
+    cli_json_count(object, "forgotten", forgotten);
+    cli_json_count(object, "not_present", keys - forgotten);
+    return cli_json_write(object, stdout, 0, "state", err);
+}
+
 /* Gives up the rest of an unfinished run. */
-static tamis_status forget(state_view *view, const cli_args *args, tamis_error *err) {
-    const cli_value *number = &args->values[STATE_RUN];
+static tamis_status forget_run(const state_view *view, const cli_value *number, tamis_error *err) {
     tamis_stream_checkpoint *run = NULL;
     tamis_stream_run_status run_status;
     tamis_status status;
 
-    if (!number->given)
-        return cli_fail(err, "state forget: --run is missing; give the number of a run in tamis state show");
-    if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK)
-        return err->status;
     status = tamis_stream_run_at(&run, &run_status, view->state, (size_t)number->number - 1, err);
     tamis_stream_checkpoint_free(run);
     if (status == TAMIS_E_NOT_FOUND || status == TAMIS_E_FORMAT)
@@ -297,6 +319,19 @@ static tamis_status forget(state_view *view, const cli_args *args, tamis_error *
     if (status == TAMIS_OK)
         status = tamis_stream_run_close(view->state, (size_t)number->number - 1, err);
     return status;
+}
+
+static tamis_status forget(state_view *view, const cli_args *args, tamis_error *err) {
+    const cli_value *number = &args->values[STATE_RUN], *keys = &args->values[STATE_KEYS];
+
+    if (number->given == keys->given)
+        return cli_fail(err, "state forget: %s; give --run N, with N from tamis state show, or --keys FILE",
+                        keys->given ? "--run and --keys do not go together" : "what to forget is missing");
+    if (args->values[CLI_OPT_JSON].given && number->given)
+        return cli_fail(err, "--json: state forget --run prints nothing; leave it out");
+    if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK)
+        return err->status;
+    return number->given ? forget_run(view, number, err) : forget_keys(view, args, err);
 }
 
 /* ---- export ---- */
@@ -426,10 +461,11 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
                         word);
     if (args->values[CLI_OPT_OUTPUT].given && chosen != EXPORT)
         return cli_fail(err, "--output: belongs to state export; leave it out");
-    if (args->values[CLI_OPT_JSON].given && (chosen == EXPORT || chosen == FORGET))
-        return cli_fail(err, "--json: state %s prints nothing; leave it out", word);
-    if (args->values[STATE_RUN].given && chosen != FORGET)
-        return cli_fail(err, "--run: belongs to state forget; leave it out");
+    if (args->values[CLI_OPT_JSON].given && chosen == EXPORT)
+        return cli_fail(err, "--json: state export prints nothing; leave it out");
+    if ((args->values[STATE_RUN].given || args->values[STATE_KEYS].given) && chosen != FORGET)
+        return cli_fail(err, "--%s: belongs to state forget; leave it out",
+                        args->values[STATE_RUN].given ? "run" : "keys");
     if (args->operand_count != 2)
         return cli_fail(err, "state %s: takes DIR, the directory of --state; see tamis help state", word);
     view.directory = args->operands[1];

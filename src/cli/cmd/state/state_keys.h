@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CMD_STATE_STATE_KEYS_H
+#define TAMIS_CLI_CMD_STATE_STATE_KEYS_H
+
+#include <tamis/experimental/state.h>
+
+#include "cli/cli.h"
+
+/* Forgets the keys of a file, one a line ("-": standard input), in the form that the options of the state's runs
+ * give them. *keys: how many were read; *forgotten: how many of them the state had. */
+tamis_status state_keys_forget(tamis_state *state, const char *directory, const char *file, uint64_t *keys,
+                               uint64_t *forgotten, tamis_error *err);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Forgetting keys: steps G1 to G4 of docs/DURABILITY.md. The filter without the keys becomes a snapshot, and a new
+ * log begins behind it.
+ *
+ *     before    snapshot 3 + log 7 8 | 9 live      N keys
+ *     after     snapshot 10 | 11 live              N - n keys, the same commit and checkpoint
+ *
+ * The manifest is the switch, as in state_roll.c. The old files still have the hashes of the keys, so none of
+ * them is kept. Once the filter has lost a key, it differs from the files until the new manifest is written, so any
+ * error fails the state.
+ */
+#include "base/system.h"
+#include "hash/hasher.h"
+#include "store/file/file_error.h"
+#include "store/state/state_int.h"
+
+static tamis_status check(tamis_state *state, const tamis_hash *hashes, size_t count, tamis_error *err) {
+    const tamis_kind kind = state->manifest.plan.kind;
+    if (state->read_only)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: the state was opened read-only; open it without read_only",
+                           tamis__show(state->directory.path).text);
+    if (kind != TAMIS_KIND_EXACT)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "%s: kind %s cannot forget a key: what it stores of the key may belong to others too; "
+            "begin a new state with the keys that are kept",
+            tamis__show(state->directory.path).text, tamis_kind_name(kind));
+    if (state->concurrent)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "%s: its filter was opened as concurrent, and other threads may look keys up; open "
+            "the state without that option",
+            tamis__show(state->directory.path).text);
+    tamis_status status = tamis__state_check_logged(state, err);
+    if (status == TAMIS_OK && !tamis__state_is_committed(state))
+        status = tamis__fail(err, TAMIS_E_INVALID, 0,
+                             "state: something was logged since the last commit; commit or abort first");
+    return status == TAMIS_OK ? tamis__hasher_check(state->hasher, hashes, count, err) : status;
+}
+
+/* Makes the next manifest: the snapshot, and a live segment behind it. */
+static tamis_status next_manifest(tamis_state *state, const state_commit *last, state_manifest *next,
+                                  tamis_error *err) {
+    uint64_t seed;
+    tamis_status status = tamis__random(&seed, sizeof seed, "state", err);
+    if (status == TAMIS_OK)
+        status = tamis__state_manifest_copy(&state->memory, next, &state->manifest,
+                                            state->manifest.segment_count, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__state_bytes_free(&state->memory, &next->snapshot.false_present);
+    next->snapshot = (state_snapshot){.number = next->next++, .covers = *last};
+    next->segments[0] =
+        (state_segment){.number = next->next++, .epoch = next->epoch, .seed = seed, .first_key = last->keys};
+    next->segment_count = 1;
+    return TAMIS_OK;
+}
+
+/* Steps G2 to G4. */
+static tamis_status write_files(tamis_state *state, state_manifest *next, state_log *log,
+                                const state_commit *last, tamis_error *err) {
+    bool fatal; /* every error is */
+    tamis_status status =
+        tamis__state_snapshot_save(&state->directory, &state->memory, state->filter, &next->snapshot, err);
+    if (status == TAMIS_OK)
+        status =
+            tamis__state_log_create(log, &state->directory, &state->memory, next->segments,
+                                    tamis__state_keys_type(next->plan.kind), last, &state->checkpoint, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__state_directory_sync(&state->directory, err);
+    if (status == TAMIS_OK)
+        status = tamis__state_manifest_write(&state->directory, &state->memory, next, &state->notes,
+                                             last->notes, &fatal, err);
+    if (status != TAMIS_OK)
+        tamis__state_log_close(log, &state->memory);
+    return status;
+}
+
+static tamis_status replace_files(tamis_state *state, uint64_t forgotten, tamis_error *err) {
+    state_manifest next;
+    state_log log;
+    state_commit last = state->last;
+    last.keys -= forgotten;
+    tamis_status status = next_manifest(state, &last, &next, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = write_files(state, &next, &log, &last, err);
+    if (status != TAMIS_OK) {
+        tamis__state_manifest_free(&state->memory, &next);
+        return status;
+    }
+    next.note_count = last.notes;
+    tamis__state_unlink_covered(state, &state->manifest, state->manifest.segment_count);
+    tamis__state_log_close(&state->log, &state->memory);
+    tamis__state_manifest_free(&state->memory, &state->manifest);
+    state->log = log;
+    state->manifest = next;
+    state->last = last;
+    state->keys = last.keys;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_state_forget(tamis_state *state, const tamis_hash *hashes, size_t count,
+                                uint64_t *forgotten, tamis_error *err) {
+    TAMIS__NEED(state, err);
+    TAMIS__NEED(forgotten, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = check(state, hashes, count, err);
+    *forgotten = 0;
+    if (status == TAMIS_OK)
+        status = tamis__state_snapshot_finish(state, true, err);
+    if (status != TAMIS_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        *forgotten += tamis__fingerprint_remove(state->filter, &hashes[i]); /* G1 */
+    if (*forgotten == 0)
+        return TAMIS_OK;
+    status = replace_files(state, *forgotten, &why);
+    return status == TAMIS_OK ? TAMIS_OK
+                              : tamis__state_report(&why, tamis__state_fail(state, status, &why), err);
+}
