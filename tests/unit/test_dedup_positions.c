@@ -40,7 +40,9 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    if (system("rm -rf seen") != 0)
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf '%s'", scratch("seen"));
+    if (system(command) != 0)
         return -1;
     scratch_remove();
     return 0;
@@ -59,7 +61,7 @@ static open_session open_plan(const tamis_plan_options *plan_options, const tami
     assert_ok(tamis_plan_make(&plan, plan_options, &err));
     options.plan = &plan;
     options.allocator = session_options.allocator = allocator;
-    assert_ok(tamis_state_open(&o.state, "seen", &options, &err));
+    assert_ok(tamis_state_open(&o.state, scratch("seen"), &options, &err));
     session_options.state = o.state;
     assert_ok(tamis_dedup_open(&o.session, NULL, &session_options, &err));
     return o;

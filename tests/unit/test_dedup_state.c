@@ -38,7 +38,9 @@ static int set_up(void **state) {
 /* Removes the directory of the state: scratch_remove removes only files. */
 static int tear_down(void **state) {
     (void)state;
-    if (system("rm -rf seen") != 0)
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf '%s'", scratch("seen"));
+    if (system(command) != 0)
         return -1;
     scratch_remove();
     return 0;
@@ -59,7 +61,7 @@ static open_session open_it(uint64_t expect) {
     plan_options.fpr = 1e-9;
     assert_ok(tamis_plan_make(&plan, &plan_options, &err));
     options.plan = &plan;
-    assert_ok(tamis_state_open(&o.state, "seen", &options, &err));
+    assert_ok(tamis_state_open(&o.state, scratch("seen"), &options, &err));
     session_options.state = o.state;
     session_options.on_full = TAMIS_ON_FULL_PASS;
     assert_ok(tamis_dedup_open(&o.session, NULL, &session_options, &err));
@@ -225,7 +227,7 @@ static void reg_22_a_state_opened_to_look_has_no_session(void **state) {
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
     close_it(&o);
     look.read_only = true;
-    assert_ok(tamis_state_open(&opened, "seen", &look, &err));
+    assert_ok(tamis_state_open(&opened, scratch("seen"), &look, &err));
     options.state = opened;
     assert_int_equal(tamis_dedup_open(&session, NULL, &options, &err), TAMIS_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "open it without read_only"));
