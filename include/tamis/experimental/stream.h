@@ -287,7 +287,7 @@ typedef struct tamis_stream_options {
      * 0: the default of its own command */
     int compression_level;
     /* NULL, or called when an input or the run ends, in the order of inputs, with the statistics of input
-     * `index` alone */
+     * `index` alone. With `commits`, called when the run ends, with what earlier processes have counted */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *input_stats);
     void *input_end_context;
     /* NULL, or an error that receives TAMIS_E_RECORD with position and reason: of the first malformed

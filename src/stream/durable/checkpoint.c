@@ -29,6 +29,7 @@
 #include "hash/fnv.h"
 #include "store/file/file_error.h"
 #include "stream/durable/history.h"
+#include "stream/run/stats.h"
 
 static const unsigned char MAGIC[8] = {'A', 'C', 'C', 2};
 
@@ -38,6 +39,7 @@ enum {
     CLOSED = 4,
     HAS_LATE = 8,
     HAS_POSITIONS = 16,
+    HAS_INPUT_COUNTS = 32,
     REGULAR = 1,
     COMPRESSED = 2,
     UNTERMINATED = 4,
@@ -61,6 +63,8 @@ tamis_status tamis__checkpoint_init(tamis__checkpoint *checkpoint, size_t inputs
     if (!checkpoint->inputs)
         return tamis__fail_nomem(err, "checkpoint of a run", inputs * sizeof *checkpoint->inputs);
     checkpoint->input_count = inputs;
+    for (size_t i = 0; i < inputs; i++)
+        checkpoint->inputs[i].stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     return TAMIS_OK;
 }
 
@@ -168,11 +172,23 @@ static void put_positions(byte_writer *i, const tamis__source_positions *positio
     i->size += tamis__source_positions_size(positions, false);
 }
 
+/* Most of the counts of an input are 0, and there may be thousands of inputs: a mask says which ones follow. */
+static void put_counts(byte_writer *i, tamis_stream_stats stats) {
+    uint64_t *counters[TAMIS__COUNTERS], mask = 0;
+    tamis__stats_counters(counters, &stats);
+    for (unsigned n = 0; n < TAMIS__COUNTERS; n++)
+        mask |= (uint64_t)(*counters[n] > 0) << n;
+    put_number(i, mask);
+    for (unsigned n = 0; n < TAMIS__COUNTERS; n++)
+        if (*counters[n] > 0)
+            put_number(i, *counters[n]);
+}
+
 static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     const tamis_stream_stats *s = &a->stats;
     const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->has_data ? HAS_DATA : 0u) |
                                     (a->closed ? CLOSED : 0u) | (s->late > 0 ? HAS_LATE : 0u) |
-                                    (a->positions.written_count > 0 ? HAS_POSITIONS : 0u),
+                                    HAS_INPUT_COUNTS | (a->positions.written_count > 0 ? HAS_POSITIONS : 0u),
                                 s->records,
                                 s->unique,
                                 s->duplicates,
@@ -214,6 +230,8 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     put_text(i, a->command);
     if (s->late > 0)
         put_number(i, s->late);
+    for (size_t n = 0; n < a->input_count; n++)
+        put_counts(i, a->inputs[n].stats);
     if (a->positions.written_count > 0) {
         put_number(i, s->redelivered);
         put_positions(i, &a->positions);
@@ -289,6 +307,16 @@ static tamis__file_fingerprint read_fingerprint(byte_reader *e) {
 static tamis_status fail_format(tamis_error *err) {
     return tamis__fail(err, TAMIS_E_FORMAT, 0,
                        "state: a commit was not made by this program; use the program that made it");
+}
+
+static void read_counts(byte_reader *e, tamis_stream_stats *stats) {
+    uint64_t *counters[TAMIS__COUNTERS];
+    const uint64_t mask = read_number(e);
+    tamis__stats_counters(counters, stats);
+    e->is_valid = e->is_valid && mask >> TAMIS__COUNTERS == 0;
+    for (unsigned n = 0; n < TAMIS__COUNTERS; n++)
+        if (mask >> n & 1)
+            *counters[n] = read_number(e);
 }
 
 /* Positions are the last part of a checkpoint. False if memory ran out, or the bytes are something else
@@ -369,6 +397,8 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
     bool is_complete = read_inputs_and_outputs(&e, checkpoint);
     if (flags & HAS_LATE)
         checkpoint->stats.late = read_number(&e);
+    for (size_t n = 0; is_complete && flags & HAS_INPUT_COUNTS && n < checkpoint->input_count; n++)
+        read_counts(&e, &checkpoint->inputs[n].stats);
     if (is_complete && flags & HAS_POSITIONS) {
         checkpoint->stats.redelivered = read_number(&e);
         is_complete = read_positions(&e, checkpoint);

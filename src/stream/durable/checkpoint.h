@@ -42,6 +42,7 @@ typedef struct tamis__checkpoint_input {
     bool based;                       /* true once `base` is known */
     bool is_new;                      /* true if no file with another inode is this one */
     bool skipped;                     /* true if the run need not read the input */
+    tamis_stream_stats stats;         /* of its records alone: only the counts */
     tamis__file_fingerprint observed; /* bytes known to have been in the file, maybe beyond `position` */
 } tamis__checkpoint_input;
 

@@ -290,6 +290,7 @@ static tamis_status continue_run(tamis__durable *d, const tamis__history *h, uns
         const bool read_on = newer->found && (newer->to_same || d->followed) &&
                              newer->position.offset > before->inputs[i].position.offset;
         live->inputs[i].position = read_on ? newer->position : before->inputs[i].position;
+        live->inputs[i].stats = before->inputs[i].stats;
         if (live->inputs[i].position.offset > 0)
             live->inputs[i].fingerprint = live->inputs[i].observed =
                 read_on ? newer->fingerprint : before->inputs[i].fingerprint;

@@ -42,6 +42,7 @@ typedef struct resumable {
     run *run;
     tamis_stream_commits commits; /* a copy of the caller's; fields the caller lacks have their defaults */
     tamis__durable durable;
+    tamis_stream_stats counted;       /* statistics that the inputs' own ones have */
     uint64_t bytes_done;              /* bytes of inputs up to the end of what is written */
     uint64_t committed_bytes;         /* stats.bytes_in at the last commit */
     uint64_t commit_at;               /* time of the next commit (tamis__now_ns) */
@@ -245,6 +246,14 @@ static void finish_empty_inputs(tamis__checkpoint *live, size_t to) {
             live->inputs[i].position = live->inputs[i].prefix;
 }
 
+/* Adds what was counted last to the statistics of its input. */
+static void count_for_input(resumable *c, size_t input) {
+    tamis_stream_stats more = c->run->stats;
+    tamis__stats_subtract(&more, &c->counted);
+    tamis__stats_add(&c->durable.live.inputs[input].stats, &more);
+    c->counted = c->run->stats;
+}
+
 static void advance_positions(resumable *c, const tamis__item *item) {
     tamis__checkpoint *live = &c->durable.live;
     const tamis__record_batch *batch = &item->batch;
@@ -264,6 +273,7 @@ static void advance_positions(resumable *c, const tamis__item *item) {
 static tamis_status on_item_written(void *context, const tamis__item *item, tamis_error *err) {
     resumable *c = context;
     tamis_status status = TAMIS_OK;
+    count_for_input(c, item->input);
     advance_positions(c, item);
     if (c->run->positions)
         tamis__keys_note_written(&item->keys, c->run->positions);
@@ -363,7 +373,7 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
     c->bytes_done = r->stats.bytes_read;
     for (size_t i = 0; i < d->live.input_count; i++)
         d->live.inputs[i].committed = d->live.inputs[i].position;
-    r->stats_before = r->stats;
+    c->counted = r->stats;
     r->has_data = d->live.has_data;
     r->input = (size_t)d->live.input;
     for (int i = 0; i < OUTPUTS; i++) {
@@ -504,6 +514,14 @@ static void undo_uncommitted(const resumable *c) {
                                         c->run->writers[i].written);
 }
 
+/* Reports the statistics of each input that was begun, by this process or an earlier one. */
+static void report_inputs(resumable *c, const tamis_stream_options *options) {
+    const tamis__checkpoint *live = &c->durable.live;
+    for (size_t i = 0; i < live->input_count; i++)
+        if (c->run->followed || i <= live->input || live->inputs[i].stats.records > 0)
+            options->input_end(options->input_end_context, i, &live->inputs[i].stats);
+}
+
 static void report_result(const resumable *c, tamis_stream_result *result) {
     if (result)
         tamis__write_struct(result, &c->durable.result, sizeof c->durable.result);
@@ -516,13 +534,25 @@ tamis_status tamis__run_resumable(run *r, tamis_stream_result *result, tamis_err
     tamis_status status = tamis__read_struct(&c.commits, sizeof c.commits, r->options.commits,
                                              "TAMIS_STREAM_COMMITS_INIT", err);
     r->options.commits = &c.commits;
+    const tamis_stream_options given = r->options;
+    r->options.input_end = NULL; /* the runner knows nothing of earlier processes */
+    const bool continues = r->followed && r->followed->started;
+    bool has_begun = false;
     if (status == TAMIS_OK)
         status = tamis__run_check(r, err);
     if (status == TAMIS_OK)
         status = begin_run(&c, err);
+    has_begun = status == TAMIS_OK;
+    /* Earlier runs of this process have reported what it has counted in these files. */
+    for (size_t i = 0; has_begun && continues && i < r->followed->count; i++)
+        tamis__stats_subtract(&r->followed->names[i].stats, &c.durable.live.inputs[i].stats);
     if (status == TAMIS_OK && !c.durable.finished)
         status = run_steps(&c, err);
     tamis__run_close(r, status, err);
+    if (has_begun && given.input_end) {
+        count_for_input(&c, (size_t)c.durable.live.input); /* of a batch that was not written whole */
+        report_inputs(&c, &given);
+    }
     if ((status == TAMIS_E_NO_KEY || status == TAMIS_E_INTERRUPTED) && withholds(&c))
         undo_uncommitted(&c);
     if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && !c.uncommitted)

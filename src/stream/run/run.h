@@ -13,6 +13,7 @@
 #include "stream/run/pipeline.h"
 #include "stream/run/route.h"
 #include "stream/run/runner.h"
+#include "stream/run/stats.h"
 
 /* What a resumable run does between the steps of a run. A plain run has no hooks. */
 typedef struct tamis__run_hooks {
@@ -76,10 +77,6 @@ typedef struct tamis__run {
     tamis_status status; /* if stopped_early: why the run ended; TAMIS_OK: the service had enough */
     tamis_error err;     /* message of `status` */
 } tamis__run;
-
-/* Subtract and add the counters of records, and bytes_in. Other fields stay. */
-void tamis__stats_subtract(tamis_stream_stats *stats, const tamis_stream_stats *before);
-void tamis__stats_add(tamis_stream_stats *stats, const tamis_stream_stats *more);
 
 /* ---- steps, in this order: runner.c ---- */
 

@@ -197,33 +197,6 @@ static tamis_status begin_input(run *r, tamis__record_batch *batch, tamis_error 
     return status;
 }
 
-enum { COUNTERS = 9 };
-
-static void list_counters(uint64_t *counters[COUNTERS], tamis_stream_stats *stats) {
-    uint64_t *const fields[COUNTERS] = {&stats->records, &stats->unique,    &stats->duplicates,
-                                        &stats->unknown, &stats->late,      &stats->redelivered,
-                                        &stats->missing, &stats->malformed, &stats->bytes_in};
-    memcpy(counters, fields, sizeof fields);
-}
-
-void tamis__stats_subtract(tamis_stream_stats *stats, const tamis_stream_stats *before) {
-    tamis_stream_stats subtracted = *before;
-    uint64_t *to[COUNTERS], *from[COUNTERS];
-    list_counters(to, stats);
-    list_counters(from, &subtracted);
-    for (int i = 0; i < COUNTERS; i++)
-        *to[i] -= *from[i];
-}
-
-void tamis__stats_add(tamis_stream_stats *stats, const tamis_stream_stats *more) {
-    tamis_stream_stats added = *more;
-    uint64_t *to[COUNTERS], *from[COUNTERS];
-    list_counters(to, stats);
-    list_counters(from, &added);
-    for (int i = 0; i < COUNTERS; i++)
-        *to[i] += *from[i];
-}
-
 /* Reports the statistics of the inputs before `next`, which have ended. */
 static void end_inputs(run *r, size_t next) {
     for (; r->input < next && !r->input_stats; r->input++) {
