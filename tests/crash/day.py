@@ -52,7 +52,10 @@ for hour in range(HOURS):
         lines = []
         for _ in range(min(batch, per_hour - begin)):
             key = dice.choice(recent) if recent and dice.random() < 0.5 else len(records)
-            recent = (recent + [key])[-per_hour:] if len(recent) < 2 * per_hour else recent[per_hour:] + [key]
+            if len(recent) < per_hour:
+                recent.append(key)
+            else:
+                recent[len(records) % per_hour] = key
             records.append((key, int(clock.next())))
             lines.append(b'{"n":%d,"k":%d,"t":%d}\n' % (len(records) - 1, *records[-1]))
         log.write(b"".join(lines))

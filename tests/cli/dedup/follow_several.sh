@@ -48,6 +48,7 @@ echo 'operands, of which one cannot be followed'
 printf 'b\nc' > b
 gzip -c b > b.gz
 printf 'a\npart' > a
+rm once
 tamis dedup --follow-input a b.gz b --stats --json > once 2> stats &
 has once c
 echo d >> a
@@ -60,6 +61,7 @@ echo 'a file that has two names, and then another one'
 mkdir named
 echo a > named/a.log
 ln named/a.log named/link.log
+rm once
 tamis dedup --follow-input --files 'named/*.log' --stats --json > once 2> stats &
 has once a
 mv named/a.log named/old.log
@@ -71,12 +73,14 @@ sed 's/^{"records": \([0-9]*\), .*/\1 records/' stats
 echo 'a last record without its end'
 printf 'x\ny' > a
 printf 'v\nw' > b
+rm once
 tamis dedup --follow-input a b > once &
 has once v
 has once x
 stop -TERM
 
 echo 'no file yet'
+rm once
 tamis dedup --follow-input --files 'n*.log' > once 2> remarks &
 until grep -qs waiting remarks; do sleep 0.02; done
 echo new > n1.log
@@ -94,4 +98,12 @@ tamis dedup --follow-input --files '*.log' > out.log
 cat out.log
 tamis dedup --follow-input a missing
 mkfifo fifo
-tamis dedup --follow-input a fifo
+tamis dedup --follow-input fifo
+tamis dedup --follow-input --state piped -o once a fifo
+ls piped 2> /dev/null
+echo 'a pipe beside a followed file, in any order'
+echo file > e
+for order in 'e fifo' 'fifo e'; do
+    echo pipe > fifo &
+    timeout -s TERM 1 tamis dedup --follow-input $order | sort
+done

@@ -149,6 +149,22 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
 
 /* A run with --follow-input has no end, so it writes only to outputs that are complete without one. With
  * --state, each commit completes them. */
+/* Returns an input that cannot be followed, if there is one and (unless `every` one must be) none can; else NULL.
+ * Beside followed inputs, others are read to their ends. */
+static const char *find_unfollowed(const cli_stream *stream, bool every) {
+    const char *found = NULL;
+    struct stat st;
+
+    for (size_t i = 0; i < stream->input_count; i++) {
+        const char *input = stream->inputs[i];
+        if (!is_standard(input) && stat(input, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+            found = found ? found : input;
+        else if (!every)
+            return NULL;
+    }
+    return found;
+}
+
 static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
     const char *const outputs[] = {config->output, config->duplicates};
     struct stat st;
@@ -160,11 +176,11 @@ static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
                         config->files);
     if (!config->follow)
         return TAMIS_OK;
-    const char *last =
-        config->stream.input_count > 0 ? config->stream.inputs[config->stream.input_count - 1] : "-";
-    if (!is_standard(last) && stat(last, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return cli_fail(
-            err, "%.300s: is not a regular file, so it cannot be followed; leave --follow-input out", last);
+    const char *unfollowed = find_unfollowed(&config->stream, config->state != NULL);
+    if (unfollowed)
+        return cli_fail(err,
+                        "%.300s: is not a regular file, so it cannot be followed; leave --follow-input out",
+                        unfollowed);
     if (config->state)
         return TAMIS_OK;
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
