@@ -3,9 +3,10 @@
 
 /*
  * A run over a state follows a log that was rotated twice while the run was down. Each of its system calls
- * and allocations fails once, or the log is rotated again before a call that examines or opens a file. The
- * run is then started again: its outputs must be, byte for byte, those of one run over all records. The same
- * for two logs that match a pattern; the order of their records is open. (tests/crash/follow.sh kills the command while logs are rotated.)
+ * and allocations fails once, or the log is rotated again before a call that examines or opens a file, or power is
+ * lost after a change on the disk. The run is then started again: its outputs must be, byte for byte, those of one
+ * run over all records. The same for two logs that match a pattern; the order of their records is open.
+ * (tests/crash/follow.sh kills the command while logs are rotated.)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,8 +23,9 @@
 #include <cmocka.h>
 
 #include "base/system.h"
-#include "support/commits.h"
+#include "support/commits_pair.h"
 #include "support/fault.h"
+#include "support/outage.h"
 #include "support/scratch.h"
 #include "support/tools.h"
 
@@ -91,22 +93,36 @@ static void rename_log(const char *from, const char *to) {
     assert_int_equal(rename(source, target), 0);
 }
 
-/* Reads a part of the first file, and rotates it twice. */
-static void prepare(void) {
-    commits_run run;
+/* Removes the state and what runs have written. */
+static void forget_runs(void) {
     commits_forget();
     for (int i = 0; i < OUTPUTS; i++)
         unlink(names[i]);
+    pair_sweep();
+}
+
+static void make_first_logs(void) {
+    forget_runs();
     for (int i = 1; i <= FILES; i++)
         remove_log(i);
     write_log("", &contents[0]);
     if (several)
         file_write(second_name, contents[SECOND].data, contents[SECOND].size);
+}
+
+/* Reads a part of the first file, and rotates it twice. */
+static void read_and_rotate(void) {
+    commits_run run;
     follow(&run, NULL, READ_BEFORE + 1);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
     rename_log("", ".2");
     write_log(".1", &contents[1]);
     write_log("", &contents[2]);
+}
+
+static void prepare(void) {
+    make_first_logs();
+    read_and_rotate();
 }
 
 static int compare_lines(const void *a, const void *b) {
@@ -272,6 +288,43 @@ static void the_log_is_rotated_at_every_call(void **state) {
     }
 }
 
+/* ---- power is lost ---- */
+
+static bool check_outage(void *context, int mark) {
+    commits_run run;
+    (void)context;
+    if (mark > 0 && !is_right(false))
+        fail_msg("what was written is gone: %s", outage_describe());
+    follow(&run, NULL, 0);
+    if (!commits_came_to(&run, TAMIS_E_INTERRUPTED, "") || !is_right(false))
+        fail_msg("after %s", outage_describe());
+    forget_runs();
+    return true;
+}
+
+/* The logs themselves stay: others have written them. */
+static void every_loss_of_power(void **state) {
+    const uint64_t step = several ? test_scale_torture(1, 23, 61, 61) : test_scale_torture(1, 7, 31, 31);
+    commits_run run;
+    (void)state;
+    make_first_logs();
+    outage_begin(scratch(""), (outage_model){.left_out = OUTAGE_NOTHING});
+    read_and_rotate();
+    const size_t first =
+        outage_changes(); /* before, no state may know the log: its rotated file is not read */
+    follow(&run, NULL, 0);
+    assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
+    outage_mark(1);
+    outage_pause();
+    forget_runs();
+    const size_t changes = outage_changes();
+    uint64_t states = outage_each(first, step, 3, check_outage, NULL);
+    states += outage_each(changes, 1, 3, check_outage, NULL);
+    printf("%zu changes, %" PRIu64 " states\n", changes, states);
+    assert_true(changes > first + 40 && states > 10);
+    outage_end();
+}
+
 /* ---- set-up and tear-down ---- */
 
 /* Makes the outputs of one run over all records, which has no state afterwards. */
@@ -338,7 +391,8 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rotated_files_come_in_order), cmocka_unit_test(every_call_fails),
-        cmocka_unit_test(every_allocation_fails), cmocka_unit_test(the_log_is_rotated_at_every_call)};
+        cmocka_unit_test(every_allocation_fails), cmocka_unit_test(the_log_is_rotated_at_every_call),
+        cmocka_unit_test(every_loss_of_power)};
     int failed = cmocka_run_group_tests_name("one log", tests, set_up, tear_down);
     several = true;
     failed += cmocka_run_group_tests_name("two logs", tests, set_up, tear_down);
