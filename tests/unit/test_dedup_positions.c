@@ -12,40 +12,23 @@
 
 #include <cmocka.h>
 
-#include <tamis/experimental/state.h>
-#include <tamis/experimental/window.h>
 #include <tamis/tamis.h>
 
 #include "base/system.h"
 #include "support/fault.h"
-#include "support/scratch.h"
+#include "support/states.h"
 
 enum { SOURCES = 5, RECORDS = 700, BATCH = 600 };
 
 static const char *const source_names[SOURCES] = {"clicks/0", "clicks/1", "", "views", "a"};
 
-static tamis_error err;
+static const states_make growing = {.name = "growing", .kind = TAMIS_KIND_FINGERPRINT, .fpr = 1e-12};
+static const states_make window = {
+    .name = "window", .kind = TAMIS_KIND_WINDOW, .fpr = 1e-9, .window = 24 * 3600000};
 
 static void assert_ok(tamis_status status) {
     if (status != TAMIS_OK)
-        fail_msg("%s: %s", tamis_status_name(status), err.text);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    scratch_make();
-    err = (tamis_error)TAMIS_ERROR_INIT;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    char command[400];
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch("seen"));
-    if (system(command) != 0)
-        return -1;
-    scratch_remove();
-    return 0;
+        fail_msg("%s: %s", tamis_status_name(status), states_err.text);
 }
 
 typedef struct open_session {
@@ -53,24 +36,14 @@ typedef struct open_session {
     tamis_dedup *session;
 } open_session;
 
-static open_session open_plan(const tamis_plan_options *plan_options, const tamis_allocator *allocator) {
+static open_session open_it(const states_make *make, const tamis_allocator *allocator) {
     open_session o = {NULL, NULL};
-    tamis_plan plan = TAMIS_PLAN_INIT;
-    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
-    tamis_dedup_options session_options = TAMIS_DEDUP_OPTIONS_INIT;
-    assert_ok(tamis_plan_make(&plan, plan_options, &err));
-    options.plan = &plan;
-    options.allocator = session_options.allocator = allocator;
-    assert_ok(tamis_state_open(&o.state, scratch("seen"), &options, &err));
-    session_options.state = o.state;
-    assert_ok(tamis_dedup_open(&o.session, NULL, &session_options, &err));
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    assert_ok(states_open(&o.state, make, scratch(""), allocator));
+    options.state = o.state;
+    options.allocator = allocator;
+    assert_ok(tamis_dedup_open(&o.session, NULL, &options, &states_err));
     return o;
-}
-
-static open_session open_growing(void) {
-    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
-    options.fpr = 1e-12;
-    return open_plan(&options, NULL);
 }
 
 static void close_it(open_session *o) {
@@ -82,7 +55,8 @@ static tamis_delivery delivery(const tamis_dedup *session, const char *source, u
                                uint64_t number) {
     tamis_delivery made = {.source = {source, strlen(source)}, .position = position};
     const tamis_key key = {&number, sizeof number};
-    assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(session)), &key, 1, &made.hash, &err));
+    assert_ok(
+        tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(session)), &key, 1, &made.hash, &states_err));
     return made;
 }
 
@@ -90,7 +64,7 @@ static tamis_delivery delivery(const tamis_dedup *session, const char *source, u
 static tamis_status deliver(const open_session *o, const char *source, uint64_t position, uint64_t number,
                             tamis_answer *answer) {
     const tamis_delivery made = delivery(o->session, source, position, number);
-    return tamis_dedup_add_delivered(o->session, &made, NULL, 1, answer, NULL, &err);
+    return tamis_dedup_add_delivered(o->session, &made, NULL, 1, answer, NULL, &states_err);
 }
 
 static tamis_answer answer_of(const open_session *o, const char *source, uint64_t position, uint64_t number) {
@@ -101,8 +75,8 @@ static tamis_answer answer_of(const open_session *o, const char *source, uint64_
 
 static void assert_refused(tamis_status status, tamis_status expected, const char *text) {
     assert_int_equal(status, expected);
-    if (!strstr(err.text, text))
-        fail_msg("\"%s\" is not in \"%s\"", text, err.text);
+    if (!strstr(states_err.text, text))
+        fail_msg("\"%s\" is not in \"%s\"", text, states_err.text);
 }
 
 /* Last committed position of a source, plus 1; 0: none. */
@@ -117,14 +91,14 @@ static uint64_t committed_end(const open_session *o, const char *source) {
 
 static void positions_come_back_after_a_start(void **state) {
     (void)state;
-    open_session o = open_growing();
+    open_session o = open_it(&growing, NULL);
     assert_null(tamis_dedup_source_at(o.session, 0, NULL).data);
     assert_int_equal(answer_of(&o, "a", 7, 1), TAMIS_ABSENT);
     assert_int_equal(answer_of(&o, "a", 7, 1), TAMIS_REDELIVERED);
     assert_int_equal(answer_of(&o, "a", 9, 1), TAMIS_PRESENT);
     assert_int_equal(answer_of(&o, "", 0, 2), TAMIS_ABSENT);
     assert_int_equal(committed_end(&o, "a"), 0); /* nothing is committed yet */
-    assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
+    assert_ok(tamis_dedup_commit(o.session, "one", 3, &states_err));
     assert_int_equal(answer_of(&o, "a", 10, 3), TAMIS_ABSENT); /* never committed */
     assert_int_equal(answer_of(&o, "b", 1, 4), TAMIS_ABSENT);
     assert_int_equal(committed_end(&o, "b"), 0);
@@ -132,10 +106,10 @@ static void positions_come_back_after_a_start(void **state) {
         const void *checkpoint;
         size_t size;
         if (again) {
-            assert_ok(tamis_dedup_abort(o.session, &err));
+            assert_ok(tamis_dedup_abort(o.session, &states_err));
         } else {
             close_it(&o);
-            o = open_growing();
+            o = open_it(&growing, NULL);
         }
         tamis_dedup_committed(o.session, &checkpoint, &size);
         assert_int_equal(size, 3);
@@ -153,11 +127,12 @@ static void positions_come_back_after_a_start(void **state) {
 static void a_commit_that_was_refused_moves_no_position(void **state) {
     (void)state;
     static char checkpoint[TAMIS_STATE_CHECKPOINT_MAX];
-    open_session o = open_growing();
+    open_session o = open_it(&growing, NULL);
     assert_int_equal(answer_of(&o, "a", 1, 1), TAMIS_ABSENT);
-    assert_refused(tamis_dedup_commit(o.session, checkpoint, sizeof checkpoint, &err), TAMIS_E_RANGE, "");
+    assert_refused(tamis_dedup_commit(o.session, checkpoint, sizeof checkpoint, &states_err), TAMIS_E_RANGE,
+                   "");
     assert_int_equal(committed_end(&o, "a"), 0);
-    assert_ok(tamis_dedup_commit(o.session, checkpoint, sizeof checkpoint - 100, &err));
+    assert_ok(tamis_dedup_commit(o.session, checkpoint, sizeof checkpoint - 100, &states_err));
     assert_int_equal(committed_end(&o, "a"), 2);
     close_it(&o);
 }
@@ -173,12 +148,12 @@ static void any_checkpoint_is_kept(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const void *checkpoint;
         size_t size;
-        open_session o = open_growing();
+        open_session o = open_it(&growing, NULL);
         if (i == 1)
             assert_int_equal(answer_of(&o, "a", 1, 1), TAMIS_ABSENT);
-        assert_ok(tamis_dedup_commit(o.session, cases[i].bytes, cases[i].size, &err));
+        assert_ok(tamis_dedup_commit(o.session, cases[i].bytes, cases[i].size, &states_err));
         close_it(&o);
-        o = open_growing();
+        o = open_it(&growing, NULL);
         tamis_dedup_committed(o.session, &checkpoint, &size);
         assert_int_equal(size, cases[i].size);
         if (size > 0)
@@ -190,7 +165,7 @@ static void any_checkpoint_is_kept(void **state) {
 static void a_source_that_was_created_again_is_refused(void **state) {
     (void)state;
     tamis_answer answer;
-    open_session o = open_growing();
+    open_session o = open_it(&growing, NULL);
     assert_int_equal(answer_of(&o, "a", 3, 30), TAMIS_ABSENT);
     assert_int_equal(answer_of(&o, "a", 5, 50), TAMIS_ABSENT);
     assert_refused(deliver(&o, "a", 5, 51, &answer), TAMIS_E_CHANGED, "another key");
@@ -206,19 +181,19 @@ static void wrong_sources_are_refused(void **state) {
     char name[TAMIS_SOURCE_MAX + 2];
     tamis_answer answers[3];
     size_t done;
-    open_session o = open_growing();
+    open_session o = open_it(&growing, NULL);
     memset(name, 'n', sizeof name);
     name[TAMIS_SOURCE_MAX + 1] = '\0';
     assert_refused(deliver(&o, name, 1, 1, answers), TAMIS_E_RANGE, "256 bytes");
     tamis_delivery batch[3] = {delivery(o.session, "a", 1, 1), delivery(o.session, "b", 1, 2),
                                delivery(o.session, "a", 2, 3)};
     batch[1].source = (tamis_key){"b\0c", 3};
-    assert_refused(tamis_dedup_add_delivered(o.session, batch, NULL, 3, answers, &done, &err),
+    assert_refused(tamis_dedup_add_delivered(o.session, batch, NULL, 3, answers, &done, &states_err),
                    TAMIS_E_INVALID, "zero byte");
     assert_int_equal(done, 1);
     assert_int_equal(answers[0], TAMIS_ABSENT);
     batch[1].source = (tamis_key){"b", 1};
-    assert_ok(tamis_dedup_add_delivered(o.session, batch, NULL, 3, answers, &done, &err));
+    assert_ok(tamis_dedup_add_delivered(o.session, batch, NULL, 3, answers, &done, &states_err));
     assert_int_equal(done, 3);
     assert_int_equal(answers[0], TAMIS_REDELIVERED);
     assert_int_equal(answers[1], TAMIS_ABSENT);
@@ -230,14 +205,14 @@ static void too_many_sources_are_refused(void **state) {
     (void)state;
     char name[16];
     tamis_answer answer;
-    open_session o = open_growing();
+    open_session o = open_it(&growing, NULL);
     for (int i = 0; i < 2048; i++) {
         snprintf(name, sizeof name, "s%d", i);
         assert_int_equal(answer_of(&o, name, 1, (uint64_t)i), TAMIS_ABSENT);
     }
     assert_refused(deliver(&o, "one more", 1, 1, &answer), TAMIS_E_RANGE, "2048");
     assert_int_equal(answer_of(&o, "s7", 2, 9999), TAMIS_ABSENT);
-    assert_ok(tamis_dedup_commit(o.session, NULL, 0, &err));
+    assert_ok(tamis_dedup_commit(o.session, NULL, 0, &states_err));
     assert_int_equal(committed_end(&o, "s7"), 3);
     close_it(&o);
 }
@@ -250,9 +225,9 @@ static void a_session_without_a_state_is_refused(void **state) {
     open_session o = {NULL, NULL};
     tamis_answer answer;
     options.fpr = 1e-9;
-    assert_ok(tamis_plan_make(&plan, &options, &err));
-    assert_ok(tamis_filter_create(&filter, &plan, NULL, &err));
-    assert_ok(tamis_dedup_open(&o.session, filter, NULL, &err));
+    assert_ok(tamis_plan_make(&plan, &options, &states_err));
+    assert_ok(tamis_filter_create(&filter, &plan, NULL, &states_err));
+    assert_ok(tamis_dedup_open(&o.session, filter, NULL, &states_err));
     assert_refused(deliver(&o, "a", 1, 1, &answer), TAMIS_E_UNSUPPORTED, "state");
     tamis_dedup_close(o.session);
     tamis_filter_free(filter);
@@ -262,34 +237,29 @@ static void a_session_without_a_state_is_refused(void **state) {
 static void records_behind_an_error_count_as_not_delivered(void **state) {
     (void)state;
     enum { HOUR = 3600000, COUNT = 6 };
-    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_answer answers[COUNT];
     tamis_delivery batch[COUNT];
     int64_t times[COUNT];
     size_t done;
-    options.kind = TAMIS_KIND_WINDOW;
-    options.window = 24 * HOUR;
-    options.step = HOUR;
-    options.fpr = 1e-9;
-    open_session o = open_plan(&options, NULL);
-    assert_ok(tamis_dedup_commit(o.session, NULL, 0, &err));
+    open_session o = open_it(&window, NULL);
+    assert_ok(tamis_dedup_commit(o.session, NULL, 0, &states_err));
     for (uint64_t i = 0; i < COUNT; i++) {
         batch[i] = delivery(o.session, i % 2 ? "a" : "b", i, i);
         times[i] = (int64_t)(1000000 + i);
     }
     times[3] += 100 * (int64_t)HOUR; /* far ahead */
-    assert_refused(tamis_dedup_add_delivered(o.session, batch, times, COUNT, answers, &done, &err),
+    assert_refused(tamis_dedup_add_delivered(o.session, batch, times, COUNT, answers, &done, &states_err),
                    TAMIS_E_RANGE, "are allowed");
     assert_int_equal(done, 3);
     times[3] -= 100 * (int64_t)HOUR;
-    assert_ok(tamis_dedup_add_delivered(o.session, batch, times, COUNT, answers, &done, &err));
+    assert_ok(tamis_dedup_add_delivered(o.session, batch, times, COUNT, answers, &done, &states_err));
     assert_int_equal(done, COUNT);
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(answers[i], i < 3 ? TAMIS_REDELIVERED : TAMIS_ABSENT);
-    assert_ok(tamis_dedup_commit(o.session, NULL, 0, &err));
+    assert_ok(tamis_dedup_commit(o.session, NULL, 0, &states_err));
     close_it(&o);
-    o = open_plan(&options, NULL);
-    assert_ok(tamis_dedup_add_delivered(o.session, batch, NULL, COUNT, answers, &done, &err));
+    o = open_it(&window, NULL);
+    assert_ok(tamis_dedup_add_delivered(o.session, batch, NULL, COUNT, answers, &done, &states_err));
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(answers[i], TAMIS_REDELIVERED);
     close_it(&o);
@@ -345,11 +315,10 @@ static void go_on_from_commit(trial *t) {
 }
 
 static void start(trial *t) {
-    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
-    const tamis_allocator allocator = fault_memory_allocator(&t->memory);
-    options.fpr = 1e-12;
+    static tamis_allocator allocator;
+    allocator = fault_memory_allocator(&t->memory);
     t->memory.fail_at = 0;
-    t->o = open_plan(&options, &allocator);
+    t->o = open_it(&growing, &allocator);
     go_on_from_commit(t);
 }
 
@@ -385,7 +354,7 @@ static void deliver_batch(trial *t) {
     while (answered < count) {
         size_t done;
         const tamis_status status = tamis_dedup_add_delivered(
-            t->o.session, batch + answered, NULL, count - answered, answers + answered, &done, &err);
+            t->o.session, batch + answered, NULL, count - answered, answers + answered, &done, &states_err);
         for (size_t i = answered; i < answered + done; i++)
             if (answers[i] == TAMIS_ABSENT)
                 t->written[sources[i]][records[i]]++;
@@ -406,7 +375,7 @@ static void deliver_batch(trial *t) {
 static void commit(trial *t) {
     const uint64_t number = t->commits + 1;
     plan_failure(t);
-    const tamis_status status = tamis_dedup_commit(t->o.session, &number, sizeof number, &err);
+    const tamis_status status = tamis_dedup_commit(t->o.session, &number, sizeof number, &states_err);
     t->memory.fail_at = 0;
     if (status == TAMIS_OK) {
         t->commits = number;
@@ -430,7 +399,6 @@ static void each_key_is_absent_once(void **state) {
     (void)state;
     static trial t;
     tamis__sys.thread = fault_no_thread; /* its allocations would be counted at the same time */
-    tamis__sys.sync = fault_no_sync;
     uint32_t written[SOURCES * RECORDS / 2] = {0}, expected[SOURCES * RECORDS / 2] = {0};
     t.random = test_seed(31);
     for (int i = 0; i < SOURCES; i++)
@@ -445,7 +413,7 @@ static void each_key_is_absent_once(void **state) {
             start(&t);
             break;
         case 1:
-            assert_ok(tamis_dedup_abort(t.o.session, &err));
+            assert_ok(tamis_dedup_abort(t.o.session, &states_err));
             go_on_from_commit(&t);
             break;
         case 2: /* the sender was started again, the program not */
@@ -471,15 +439,19 @@ static void each_key_is_absent_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(positions_come_back_after_a_start, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_commit_that_was_refused_moves_no_position, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(any_checkpoint_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_source_that_was_created_again_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(wrong_sources_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(too_many_sources_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_session_without_a_state_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(records_behind_an_error_count_as_not_delivered, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_key_is_absent_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(positions_come_back_after_a_start, states_set_up, states_tear_down),
+        cmocka_unit_test_setup_teardown(a_commit_that_was_refused_moves_no_position, states_set_up,
+                                        states_tear_down),
+        cmocka_unit_test_setup_teardown(any_checkpoint_is_kept, states_set_up, states_tear_down),
+        cmocka_unit_test_setup_teardown(a_source_that_was_created_again_is_refused, states_set_up,
+                                        states_tear_down),
+        cmocka_unit_test_setup_teardown(wrong_sources_are_refused, states_set_up, states_tear_down),
+        cmocka_unit_test_setup_teardown(too_many_sources_are_refused, states_set_up, states_tear_down),
+        cmocka_unit_test_setup_teardown(a_session_without_a_state_is_refused, states_set_up,
+                                        states_tear_down),
+        cmocka_unit_test_setup_teardown(records_behind_an_error_count_as_not_delivered, states_set_up,
+                                        states_tear_down),
+        cmocka_unit_test_setup_teardown(each_key_is_absent_once, states_set_up, states_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
