@@ -107,7 +107,7 @@ TAMIS_API tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_h
 /* A record with its position: it is the `position`th of its source, such as an offset in a partition of a
  * broker. The source is a name without a zero byte. */
 typedef struct tamis_delivery {
-    tamis_hash hash; /* of its key */
+    tamis_hash hash; /* of its key; of the whole record, if it has none */
     tamis_key source;
     uint64_t position;
 } tamis_delivery;
