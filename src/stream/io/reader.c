@@ -792,9 +792,12 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
         return tamis__fail_file(err, reader->name, errno);
     bool shorter = (uint64_t)st.st_size < position;
     if (!shorter && !reader->replaced) {
+        const bool was_noticed = reader->replaced_at != 0;
         reader->replaced = !reader->borrowed && has_successor(reader, &st);
-        if (reader->replaced)
+        if (!was_noticed && (reader->replaced || reader->replaced_at != 0))
             tamis__change_reports_check(reader->setup.reports);
+        else if (reader->replaced) /* the next file came a while ago, and was reported then */
+            reader->setup.reports->silent = false;
         if (!reader->replaced && reader->nameless_reported && stops_removed(reader, &st)) {
             reader->removed = true;
             *known = split_last_record(reader, keys, batch);
