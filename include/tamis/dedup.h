@@ -107,7 +107,7 @@ TAMIS_API tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_h
 /* A record with its position: it is the `position`th of its source, such as an offset in a partition of a
  * broker. The source is a name without a zero byte. */
 typedef struct tamis_delivery {
-    tamis_hash hash; /* of its key; of the whole record, if it has none */
+    tamis_hash hash; /* of its key, by the hasher of the filter */
     tamis_key source;
     uint64_t position;
 } tamis_delivery;
@@ -123,22 +123,26 @@ typedef struct tamis_delivery {
  * committed, or the caller still has it in hand. In both cases this one must not be written.
  *
  *     deliver from the last committed position on           tamis_dedup_source_at, or the first record
- *     tamis_dedup_add_delivered                             write what is absent
+ *     tamis_dedup_add_delivered                             write what is absent or unknown
  *     (sync the output); tamis_dedup_commit                 positions are part of the commit
  *     acknowledge                                           tamis_dedup_source_at
  *
  * After a start or tamis_dedup_abort, records behind the last commit are new again, as their keys are. So a
- * sender that begins again at a committed position, or anywhere before it, causes neither loss nor repetition.
- * docs/DURABILITY.md has the proof ("Positions").
+ * sender that begins again at a committed position, or anywhere before it, causes neither loss nor
+ * repetition. docs/DURABILITY.md has the proof ("Positions").
  *
  * - `times`: as for tamis_dedup_add_timed; ignored if the filter is no window.
- * - TAMIS_E_CHANGED: the source was created again: its first or last position has another key, or the position
- *   is below the first one. Give it another name.
+ * - TAMIS_E_CHANGED: the source was created again: its first or last position has another key, or the
+ *   position is below the first one. Give it another name.
  * - TAMIS_E_RANGE: as for tamis_dedup_add_timed; a name that is too long; more than 2048 sources.
  * - TAMIS_E_INVALID: a name with a zero byte.
  * - TAMIS_E_UNSUPPORTED: no state, or a concurrent filter.
  *
- * After each error the first *done records are answered, and the others count as not delivered.
+ * After each error the first *done records are answered, and the others count as not delivered. Sources stay,
+ * and count among the 2048.
+ *
+ * Records without a key: give them the hash of the whole record. Equal ones then count as duplicates, and so
+ * does a key with the same bytes.
  */
 TAMIS_API tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_delivery *deliveries,
                                                  const int64_t *times, size_t count, tamis_answer *answers,
@@ -149,14 +153,16 @@ TAMIS_API tamis_key tamis_dedup_source_at(const tamis_dedup *session, size_t i, 
 
 /*
  * Makes all answers so far durable, together with a checkpoint: bytes of the caller that say how far it is.
- * The next start gets them from tamis_dedup_committed, or tamis_state_committed. Before the call, everything that the caller wrote
- * because of the answers must be on the disk.
+ * The next start gets them from tamis_dedup_committed, or tamis_state_committed. Before the call, everything
+ * that the caller wrote because of the answers must be on the disk. Positions count among the bytes of the
+ * checkpoint: up to 40 and the name, for each source.
  *
  * After a crash at any instant the state has the keys of the last commit and no others. A caller that cuts
  * its output back to the checkpoint, and repeats its calls from there, produces the output of an undisturbed
  * run.
  *
- * - Errors of tamis_state_commit; the state accepts nothing after them.
+ * - Errors of tamis_state_commit; the state accepts nothing after them. TAMIS_E_RANGE (the checkpoint and the
+ *   positions are too long) and TAMIS_E_NOMEM for the positions do no harm: nothing is committed.
  * - TAMIS_E_UNSUPPORTED: the session has no state.
  * - TAMIS_E_INVALID: the filter has keys that were added outside the session. Nothing is committed;
  *   tamis_dedup_abort removes those keys.

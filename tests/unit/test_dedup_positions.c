@@ -265,6 +265,29 @@ static void records_behind_an_error_count_as_not_delivered(void **state) {
     close_it(&o);
 }
 
+/* A record that was refused and left out may be the first one of its source, and come again. */
+static void a_source_may_begin_with_a_refused_record(void **state) {
+    (void)state;
+    tamis_answer answer;
+    open_session o = open_it(&window, NULL);
+    const tamis_delivery first = delivery(o.session, "a", 0, 0), second = delivery(o.session, "a", 1, 1),
+                         other = delivery(o.session, "b", 0, 2);
+    const int64_t now = 1000000, later = now + 100 * (int64_t)3600000;
+    assert_ok(tamis_dedup_add_delivered(o.session, &other, &now, 1, &answer, NULL, &states_err));
+    assert_refused(tamis_dedup_add_delivered(o.session, &first, &later, 1, &answer, NULL, &states_err),
+                   TAMIS_E_RANGE, "are allowed");
+    assert_ok(tamis_dedup_add_delivered(o.session, &second, &now, 1, &answer, NULL, &states_err));
+    assert_int_equal(answer, TAMIS_ABSENT);
+    assert_ok(tamis_dedup_commit(o.session, NULL, 0, &states_err));
+    close_it(&o);
+    o = open_it(&window, NULL);
+    assert_ok(tamis_dedup_add_delivered(o.session, &first, &later, 1, &answer, NULL, &states_err));
+    assert_int_equal(answer, TAMIS_REDELIVERED);
+    assert_ok(tamis_dedup_add_delivered(o.session, &second, &now, 1, &answer, NULL, &states_err));
+    assert_int_equal(answer, TAMIS_REDELIVERED);
+    close_it(&o);
+}
+
 /* ---- a sender that delivers again, and a program that stops at any time ---- */
 
 typedef struct trial {
@@ -297,7 +320,7 @@ static void go_back(trial *t) {
     }
 }
 
-/* What is not committed is cut off the output. */
+/* Cuts from the output what is not committed. */
 static void go_on_from_commit(trial *t) {
     uint64_t number = 0;
     const void *checkpoint;
@@ -388,6 +411,28 @@ static void commit(trial *t) {
     start(t);
 }
 
+/* An abort without memory leaves a session that accepts nothing. */
+static void abort_session(trial *t) {
+    tamis_answer answer;
+    plan_failure(t);
+    const tamis_status status = tamis_dedup_abort(t->o.session, &states_err);
+    t->memory.fail_at = 0;
+    if (status == TAMIS_OK) {
+        go_on_from_commit(t);
+        return;
+    }
+    assert_int_equal(status, TAMIS_E_NOMEM);
+    assert_int_equal(tamis_dedup_commit(t->o.session, NULL, 0, &states_err), TAMIS_E_NOMEM);
+    if (choose(t, 2) && tamis_dedup_abort(t->o.session, &states_err) == TAMIS_OK) {
+        go_on_from_commit(t);
+        return;
+    }
+    assert_int_equal(tamis_dedup_add_many(t->o.session, &(tamis_key){"k", 1}, 1, &answer, NULL, &states_err),
+                     TAMIS_E_NOMEM);
+    stop(t);
+    start(t);
+}
+
 static bool has_uncommitted(const open_session *o) {
     for (int i = 0; i < SOURCES; i++)
         if (committed_end(o, source_names[i]) != position_of(RECORDS - 1) + 1)
@@ -413,8 +458,7 @@ static void each_key_is_absent_once(void **state) {
             start(&t);
             break;
         case 1:
-            assert_ok(tamis_dedup_abort(t.o.session, &states_err));
-            go_on_from_commit(&t);
+            abort_session(&t);
             break;
         case 2: /* the sender was started again, the program not */
             go_back(&t);
@@ -450,6 +494,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_session_without_a_state_is_refused, states_set_up,
                                         states_tear_down),
         cmocka_unit_test_setup_teardown(records_behind_an_error_count_as_not_delivered, states_set_up,
+                                        states_tear_down),
+        cmocka_unit_test_setup_teardown(a_source_may_begin_with_a_refused_record, states_set_up,
                                         states_tear_down),
         cmocka_unit_test_setup_teardown(each_key_is_absent_once, states_set_up, states_tear_down),
     };

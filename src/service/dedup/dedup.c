@@ -641,7 +641,11 @@ tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
         session->added_before = session->filter->added - session->counts.absent - session->renewed;
     if (status == TAMIS_OK)
         set_first_stats(session);
-    return status == TAMIS_OK ? load_positions(session, err) : status;
+    if (status != TAMIS_OK)
+        return status;
+    /* Without its positions the session would commit that there are none. */
+    session->log.status = load_positions(session, &session->log.err);
+    return session->log.status == TAMIS_OK ? TAMIS_OK : tamis__dedup_log_check(&session->log, err);
 }
 
 void tamis_dedup_committed(const tamis_dedup *session, const void **checkpoint, size_t *size) {

@@ -45,8 +45,11 @@ tamis_status tamis__dedup_deliveries_load(tamis__source_positions *positions, co
     tamis_key encoded;
     tamis__source_positions_release(positions);
     tamis__dedup_deliveries_split(committed, &size, &encoded);
-    return encoded.data ? tamis__source_positions_decode(positions, encoded.data, encoded.size, err)
-                        : TAMIS_OK;
+    const tamis_status status =
+        encoded.data ? tamis__source_positions_decode(positions, encoded.data, encoded.size, err) : TAMIS_OK;
+    if (status != TAMIS_OK)
+        tamis__source_positions_release(positions);
+    return status;
 }
 
 tamis_status tamis__dedup_deliveries_join(const tamis__source_positions *positions, const void *checkpoint,
@@ -81,7 +84,7 @@ typedef struct new_records {
     int64_t times[CHUNK];
     tamis_answer answers[CHUNK];
     uint32_t sources[CHUNK];
-    tamis__source_entry before[CHUNK]; /* their sources before they were queried */
+    tamis__source_entry before[CHUNK]; /* their sources before they were queried, but for `first` */
 } new_records;
 
 static tamis_status check_name(tamis_key source, tamis_error *err) {
@@ -105,7 +108,7 @@ static tamis_status find_new(tamis__source_positions *positions, const tamis_del
         status = tamis__source_positions_find(positions, name, &source, err);
     if (status != TAMIS_OK)
         return status;
-    const tamis__source_entry before = positions->sources[source];
+    tamis__source_entry before = positions->sources[source];
     const tamis__known_position record = {delivery->position, delivery->hash.word[0]};
     status = tamis__source_positions_query(positions, source, &record, &redelivered, err);
     if (status != TAMIS_OK || redelivered)
@@ -113,6 +116,9 @@ static tamis_status find_new(tamis__source_positions *positions, const tamis_del
     chunk->index[chunk->count] = i;
     chunk->hashes[chunk->count] = delivery->hash;
     chunk->sources[chunk->count] = source;
+    /* The caller may leave a refused record out; the source may begin with it all the same. */
+    before.first = positions->sources[source].first;
+    before.has_first = true;
     chunk->before[chunk->count++] = before;
     return TAMIS_OK;
 }

@@ -21,8 +21,8 @@ const void *tamis__dedup_deliveries_split(const void *committed, size_t *size, t
 tamis_status tamis__dedup_deliveries_load(tamis__source_positions *positions, const void *committed,
                                           size_t size, tamis_error *err);
 
-/* Makes *bytes, of the positions' allocator, of the caller's checkpoint and all positions that were queried.
- * NULL: it needs no positions. TAMIS_E_NOMEM. */
+/* Encodes the caller's checkpoint and all positions that were queried into *bytes, which the caller frees with the
+ * allocator of the positions. *bytes is NULL if the checkpoint can be stored as it is. TAMIS_E_NOMEM. */
 tamis_status tamis__dedup_deliveries_join(const tamis__source_positions *positions, const void *checkpoint,
                                           size_t size, unsigned char **bytes, size_t *bytes_size,
                                           tamis_error *err);

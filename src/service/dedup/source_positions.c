@@ -159,7 +159,7 @@ static tamis_status add_written(tamis__source_positions *positions, tamis_key na
     tamis__source_entry *added = &positions->sources[source];
     added->first = *first;
     added->queried = *written;
-    added->is_queried = true;
+    added->has_first = added->is_queried = true;
     tamis__source_positions_written(positions, source, written);
     return TAMIS_OK;
 }

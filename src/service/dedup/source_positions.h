@@ -38,7 +38,8 @@ typedef struct tamis__source_entry {
     char *name; /* with a NUL */
     size_t size;
     tamis__known_position first, queried, written;
-    bool is_queried;    /* `first` and `queried` are set */
+    bool has_first;     /* `first` is set */
+    bool is_queried;    /* `queried` is set */
     bool is_written;    /* `written` is set, and `first` belongs to a written record */
     bool is_unreported; /* `written` has changed since it was reported */
 } tamis__source_entry;
@@ -94,10 +95,10 @@ static inline tamis_status tamis__source_positions_query(tamis__source_positions
     *redelivered = found->is_queried && record->position <= found->queried.position;
     if (*redelivered)
         return tamis__source_positions_check_redelivered(found, record, err);
-    if (!found->is_queried)
+    if (!found->has_first || record->position < found->first.position)
         found->first = *record;
     found->queried = *record;
-    found->is_queried = true;
+    found->has_first = found->is_queried = true;
     return TAMIS_OK;
 }
 
@@ -112,7 +113,8 @@ TAMIS_PRIVATE_API size_t tamis__source_positions_size(const tamis__source_positi
 /* Encodes them to that many bytes. */
 TAMIS_PRIVATE_API void tamis__source_positions_encode(const tamis__source_positions *positions, bool queried,
                                                       unsigned char *bytes);
-/* Decodes them, as positions of written records. Empty `positions` have a memory. TAMIS_E_FORMAT: the bytes are something else. TAMIS_E_NOMEM. */
+/* Decodes them, as positions of written records. `positions` are empty, with `memory` set. TAMIS_E_FORMAT: the bytes
+ * are something else. TAMIS_E_NOMEM. */
 TAMIS_PRIVATE_API tamis_status tamis__source_positions_decode(tamis__source_positions *positions,
                                                               const unsigned char *bytes, size_t size,
                                                               tamis_error *err);
