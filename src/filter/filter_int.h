@@ -373,7 +373,8 @@ size_t tamis__filter_false_present_get(const tamis_filter *filter, double *value
 bool tamis__filter_false_present_set(tamis_filter *filter, const double *values, size_t count);
 
 /* Removes a key from a filter of kind exact. False if the filter does not have it. The rest of the filter is that
- * of a filter which never had it, but for the order of its entries. O(1), up to 64 KiB of memory read. */
+ * of a filter which never had it, but for the order of its entries. Usually O(1); a chain of spilled entries takes
+ * a search of up to 64 KiB for each. */
 TAMIS_PRIVATE_API bool tamis__fingerprint_remove(tamis_filter *filter, const tamis_hash *hash);
 
 /* True if the lines of a block are consistent with the table `context`: see tamis__verified_body. */

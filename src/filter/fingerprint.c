@@ -71,11 +71,6 @@ static uint32_t first_count(const table *t) {
     return 1u << t->partition_bits;
 }
 
-/* The false-positive rate of a lookup: the share of all hashes that entries cover. */
-static double rate_of(const table *t) {
-    return covered_by(t) + t->covered;
-}
-
 /*
  * Number of keys that can certainly be added before the rate exceeds `max`.
  *
@@ -88,7 +83,7 @@ static double rate_of(const table *t) {
  */
 static uint64_t keys_within_rate(const table *t, double max) {
     const uint32_t known = known_after(&t->geometry, HASH_BITS, 0);
-    double sum = 0, widest = 0, rate = rate_of(t);
+    double sum = 0, widest = 0, rate = covered_rate(t);
     for (partition_walk w = {.t = t}; next_partition(&w);) {
         double spill_share = share(t, w.in, known) * t->weight[w.in->hash_bits];
         sum += spill_share * (double)w.in->used;
@@ -230,7 +225,7 @@ static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_
 /* Statistics: the exact rate, and the expected number of new keys that were answered present. */
 static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const table *t = filter->body;
-    info->fpr_live = rate_of(t);
+    info->fpr_live = covered_rate(t);
     info->false_present = t->false_present;
     for (partition_walk w = {.t = t}; next_partition(&w);)
         info->false_present += w.in->false_present;

@@ -442,11 +442,6 @@ static void finish_replace(tamis_filter *filter, const old_table *old) {
 
 /* ---- growth ---- */
 
-static double rate_of(const tamis_filter *filter) {
-    const table *t = filter->body;
-    return covered_by(t) + t->covered;
-}
-
 /* Gives a plan `lines` lines, doubled until they hold `keys` keys. False: that exceeds any memory. */
 static bool double_lines(tamis_plan *plan, const tamis__line_shape *shape, uint64_t lines, uint64_t keys) {
     for (int i = 0; i < MAX_DOUBLINGS && keys <= TAMIS_EXPECT_MAX; i++, lines *= 2) {
@@ -515,7 +510,7 @@ static tamis_status regrow_as(tamis_filter *filter, const tamis_plan *plan, bool
 }
 
 tamis_status tamis__fingerprint_regrow(tamis_filter *filter, tamis_error *err) {
-    const double rate = rate_of(filter);
+    const double rate = covered_rate(filter->body);
     uint64_t keys = filter->added + filter->added / 4 + 1;
     tamis_plan next;
     bool fits;
@@ -563,7 +558,7 @@ static uint64_t class_of(const tamis_filter *into, const tamis_filter *from) {
  * beyond it if need be. */
 static void update_rate(tamis_filter *into, const tamis_plan *mine, const tamis_plan *other) {
     tamis_plan *plan = &into->plan;
-    const double rate = rate_of(into);
+    const double rate = covered_rate(into->body);
     plan->fpr = mine->fpr;
     if (rate > plan->fpr * RATE_USED)
         plan->fpr += other->fpr;

@@ -5,14 +5,15 @@
  *
  * A spilled entry may exist only while its home line is full (invariant 2 of fingerprint_table.h). So a slot that
  * becomes free in a full line is filled with a spilled entry of that line, if there is one. That frees a slot in
- * the line where it was spilled to, and so on. Each step makes one spilled entry a home entry, so there is an end.
+ * the line where it was spilled to, and so on. Each step makes one spilled entry a home entry, so the
+ * loop ends.
  *
  *     remove a      line A (full)         line B (full)          line C (a free slot)
  *                   [a ....]              [.... s: of A]         [.... t: of B]
  *     then          [s ....]    <- s      [t ....]     <- t      [....]
  *
- * The spilled entries of a line are in the next `reach` lines, and all of these are searched. That is slow, up to
- * 64 KiB, but it is done for each removed key only.
+ * The spilled entries of a line are in the next `reach` lines, and all of these are searched. Each step may
+ * read 64 KiB; only removing does so.
  *
  * Only entries that have their whole hash may be removed: a shorter one may stand for several keys.
  */
@@ -89,6 +90,8 @@ bool tamis__fingerprint_remove(tamis_filter *filter, const tamis_hash *hash) {
         removed = spilled;
     }
     in->used--;
+    /* Shares are rounded, so the difference may be below 0; a file with such a number is refused as damaged. */
+    in->covered = in->used > 0 ? fmax(in->covered, 0) : 0;
     filter->added--;
     return true;
 }

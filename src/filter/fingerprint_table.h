@@ -185,6 +185,12 @@ static inline double covered_by(const table *t) {
     return sum;
 }
 
+/* The false-positive rate of a lookup: the share of all hashes that entries cover. The sums are rounded, so they may
+ * come to less than 0 when keys were removed. */
+static inline double covered_rate(const table *t) {
+    return fmax(covered_by(t) + t->covered, 0);
+}
+
 /* The position_bits of a growing partition that hash_bits select. They must not exceed the bits that every
  * entry knows (invariant 4). The entry with the fewest bits is one that was spilled in the smallest first
  * partition: it knows log2(lines) + slot_bits - 1 bits. */

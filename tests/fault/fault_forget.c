@@ -26,7 +26,8 @@
 
 enum {
     KEYS = 240,
-    FORGOTTEN = 50,
+    FIRST = 60, /* the keys to be forgotten are in the snapshot and in both segments */
+    FORGOTTEN = 110,
     ABSENT = 10 /* of those to be forgotten, keys that the state never had */
 };
 
@@ -71,7 +72,11 @@ static void make_state(void) {
     tamis_state_close(state);
 }
 
-/* Forgets the first keys and some that are not there. */
+static bool is_forgotten(size_t number) {
+    return number >= FIRST && number < FIRST + FORGOTTEN;
+}
+
+/* Forgets some of the keys, and others that are not there. */
 static tamis_status forget(uint64_t *forgotten) {
     tamis_state *state;
     tamis_hash hashes[FORGOTTEN + ABSENT];
@@ -79,7 +84,7 @@ static tamis_status forget(uint64_t *forgotten) {
     *forgotten = 0;
     if (status != TAMIS_OK)
         return status;
-    hash_numbers(state, hashes, 0, FORGOTTEN);
+    hash_numbers(state, hashes, FIRST, FORGOTTEN);
     hash_numbers(state, hashes + FORGOTTEN, 1000000, ABSENT);
     status = tamis_state_forget(state, hashes, FORGOTTEN + ABSENT, forgotten, &states_err);
     if (status != TAMIS_OK) /* a failed state accepts nothing more */
@@ -132,13 +137,13 @@ static const char *look(bool *has_forgotten) {
         return states_err.text;
     hash_numbers(state, hashes, 0, KEYS);
     assert_ok(tamis_filter_contains_hashes(tamis_state_filter(state), hashes, KEYS, answers, NULL, NULL));
-    for (size_t i = 0; i < FORGOTTEN; i++)
+    for (size_t i = FIRST; i < FIRST + FORGOTTEN; i++)
         present += answers[i] == TAMIS_PRESENT;
     *has_forgotten = present == 0;
     if (present != 0 && present != FORGOTTEN)
         wrong = "some of the keys are gone";
-    for (size_t i = FORGOTTEN; i < KEYS; i++)
-        if (answers[i] != TAMIS_PRESENT)
+    for (size_t i = 0; i < KEYS; i++)
+        if (!is_forgotten(i) && answers[i] != TAMIS_PRESENT)
             wrong = "another key is gone";
     if (states_keys(state) != (*has_forgotten ? KEYS - FORGOTTEN : KEYS))
         wrong = "the number of keys is wrong";
@@ -211,6 +216,32 @@ static void no_file_has_the_hashes(void **unused) {
     tamis_state_close(state);
 }
 
+/* A run that is killed leaves keys behind the last commit. */
+static void keys_without_a_commit_are_erased(void **unused) {
+    (void)unused;
+    tamis_state *state;
+    tamis_hash hash;
+    uint64_t forgotten;
+    make_state();
+    assert_ok(open_state(&state));
+    assert_ok(states_add(state, KEYS, 1));
+    assert_ok(states_commit(state, "before"));
+    assert_ok(states_add(state, KEYS + 1, 1));
+    assert_ok(tamis_state_note(state, "late", 4, &states_err)); /* writes the keys in front of it */
+    tamis_state_close(state);
+    assert_ok(open_state(&state));
+    hash_numbers(state, &hash, KEYS + 1, 1);
+    assert_int_equal(count_files_with(state, KEYS + 1), 1);
+    assert_ok(tamis_state_forget(state, &hash, 1, &forgotten, &states_err));
+    assert_int_equal(forgotten, 0);
+    assert_int_equal(count_files_with(state, KEYS + 1), 0);
+    assert_int_equal(states_info(state).keys, KEYS + 1);
+    tamis_state_close(state);
+    assert_ok(open_state(&state));
+    assert_int_equal(states_keys(state), KEYS + 1);
+    tamis_state_close(state);
+}
+
 static void assert_refused(tamis_status status, tamis_status expected, const char *text) {
     assert_int_equal(status, expected);
     if (!strstr(states_err.text, text))
@@ -245,6 +276,19 @@ static void what_cannot_be_done_is_refused(void **unused) {
     tamis_state_close(state);
 }
 
+/* NULL if no file has the hash of a forgotten key that the log had, even before the next start to write. */
+static const char *find_left_over(void) {
+    tamis_state *state;
+    tamis_state_options options = states_options(make, NULL);
+    options.read_only = true;
+    if (tamis_state_open(&state, scratch(""), &options, &states_err) != TAMIS_OK)
+        return states_err.text;
+    const size_t files =
+        count_files_with(state, FIRST + FORGOTTEN / 2) + count_files_with(state, FIRST + FORGOTTEN - 1);
+    tamis_state_close(state);
+    return files > 0 ? "a file still has a forgotten hash" : NULL;
+}
+
 /* False if the failure was not reached. */
 static bool survives(const char *what, uint64_t n) {
     uint64_t forgotten;
@@ -257,7 +301,9 @@ static bool survives(const char *what, uint64_t n) {
         fail_msg("%s %" PRIu64 ": %s", what, n, states_err.text);
     assert_int_equal(fault_open_descriptors(), descriptors);
     assert_int_equal(memory.live_blocks, 0);
-    const char *wrong = check_state(status == TAMIS_OK);
+    const char *wrong = status == TAMIS_OK ? find_left_over() : NULL;
+    if (!wrong)
+        wrong = check_state(status == TAMIS_OK);
     if (wrong)
         fail_msg("%s %" PRIu64 ": %s", what, n, wrong);
     scratch_clear();
@@ -296,8 +342,10 @@ static void every_allocation_fails(void **unused) {
 }
 
 static bool check_outage(void *context, int mark) {
-    const char *wrong = check_state(mark > 0);
+    const char *wrong = mark > 0 ? find_left_over() : NULL;
     (void)context;
+    if (!wrong)
+        wrong = check_state(mark > 0);
     if (wrong)
         fail_msg("%s: %s", wrong, outage_describe());
     return true;
@@ -327,6 +375,7 @@ static int set_up(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(no_file_has_the_hashes, set_up, states_tear_down),
+        cmocka_unit_test_setup_teardown(keys_without_a_commit_are_erased, set_up, states_tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_done_is_refused, set_up, states_tear_down),
         cmocka_unit_test_setup_teardown(every_call_fails, set_up, states_tear_down),
         cmocka_unit_test_setup_teardown(every_allocation_fails, set_up, states_tear_down),

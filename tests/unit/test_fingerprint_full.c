@@ -168,6 +168,50 @@ static void growing_tables_keep_their_invariants(void **state) {
         }
 }
 
+/* A table with removed keys can be read again. What is covered is never below 0, whatever was rounded. */
+static void check_readable(tamis_filter *filter) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *read;
+    uint64_t size;
+    assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &err), TAMIS_OK);
+    void *bytes = malloc(size);
+    assert_non_null(bytes);
+    assert_int_equal(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes, size, &err), TAMIS_OK);
+    if (tamis_filter_decode(&read, bytes, size, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(read->added, filter->added);
+    tamis_filter_free(read);
+    free(bytes);
+}
+
+/* Exact filters for numbers of keys whose shares of a line are no powers of two: all keys or most are removed. */
+static void removed_keys_leave_a_readable_file(void **state) {
+    (void)state;
+    static const uint64_t sizes[] = {0, 300, 3000, 50000, 1000000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t count = 10; count <= 1000; count *= 10) {
+            tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
+            tamis_plan plan = TAMIS_PLAN_INIT;
+            tamis_filter *filter;
+            options.kind = TAMIS_KIND_EXACT;
+            options.expect = sizes[i];
+            assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_OK);
+            assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
+            random_state = sizes[i] + count;
+            static tamis_hash hashes[1000];
+            for (size_t n = 0; n < count; n++)
+                hashes[n] = (tamis_hash){{random_word(), random_word()}, filter->hasher->hasher_id};
+            assert_int_equal(tamis_filter_add_hashes(filter, hashes, count, NULL, NULL, NULL), TAMIS_OK);
+            for (size_t n = 0; n < count; n++) {
+                assert_true(tamis__fingerprint_remove(filter, &hashes[n]));
+                if (n == count / 2 || n + 3 >= count)
+                    check_readable(filter);
+            }
+            assert_int_equal(filter->added, 0);
+            tamis_filter_free(filter);
+        }
+}
+
 /* Removes keys of a full table and adds them again, at random. `narrow` as in fill_filter. */
 static void remove_and_add(tamis_filter *filter, uint32_t narrow) {
     enum { KEYS = 700, ROUNDS = 4000 };
@@ -351,6 +395,7 @@ int main(void) {
         cmocka_unit_test(crowded_tables_keep_their_invariants),
         cmocka_unit_test(growing_tables_keep_their_invariants),
         cmocka_unit_test(removed_keys_are_absent_and_no_others),
+        cmocka_unit_test(removed_keys_leave_a_readable_file),
         cmocka_unit_test(nothing_of_a_removed_key_is_left),
         cmocka_unit_test(crowds_do_not_grow_without_end),
         cmocka_unit_test(large_partitions_are_split),

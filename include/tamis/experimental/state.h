@@ -78,7 +78,8 @@ typedef struct tamis_state_options {
  * is created again. The caller closes *state.
  *
  * With options.plan, an existing state must have the same kind, scheme, capacity, fpr and memory_limit, the
- * same window, step, lateness and refresh, and the same seed, allow_over_capacity and frozen as options.filter. Without a plan it is opened as it is.
+ * same window, step, lateness and refresh, and the same seed, allow_over_capacity and frozen as
+ * options.filter. Without a plan it is opened as it is.
  *
  * - TAMIS_E_MISMATCH: one of these differs, or a secret was given and the state has none. The message says
  *   which. Nothing has changed.
@@ -153,19 +154,23 @@ TAMIS_API const void *tamis_state_note_at(const tamis_state *state, size_t numbe
 TAMIS_API tamis_status tamis_state_commit(tamis_state *state, const void *checkpoint, size_t size,
                                           tamis_error *err);
 /*
- * Forgets keys, as after a request for erasure: they are absent again, and neither log nor snapshot has their
- * hashes any more. *forgotten receives how many of them were present. Only kind exact can do so, which stores the
- * whole hash of each key: in other kinds, what stands for a key may stand for others too. The filter must have no
- * keys that are not committed, and no session may be open.
+ * Forgets keys, as after a request for erasure: they are absent again, and neither filter nor logged keys
+ * have their hashes any more. *forgotten receives how many of them were present. Only kind exact can do so,
+ * which stores the whole hash of each key: in other kinds, what stands for a key may stand for others too.
+ * The filter must have no keys that are not committed, and no session may be open.
  *
- * Lasts when it returns: after a crash the state has all of these keys or none. Checkpoint, notes and the number
- * of commits stay. Deleted files may still be on the disk, as far as the file system leaves their bytes there.
+ * Lasts when it returns: after a crash the state has all of these keys or none. Checkpoint, notes and the
+ * number of commits stay. A checkpoint of records with positions has 64 bits of the hashes of the first and
+ * last key of each source; these stay too. Bytes of deleted files stay on the disk until they are
+ * overwritten.
  *
- * - TAMIS_E_UNSUPPORTED: another kind, a concurrent filter, or opened with read_only. TAMIS_E_MISMATCH: hashes of another hasher.
+ * - TAMIS_E_UNSUPPORTED: another kind, a concurrent filter, or opened with read_only.
+ * - TAMIS_E_MISMATCH: hashes of another hasher.
  * - TAMIS_E_INVALID: keys were added or logged since the last commit.
- * - TAMIS_E_IO, TAMIS_E_NOMEM: the state has failed, see above.
+ * - TAMIS_E_IO, TAMIS_E_NOMEM: the state has failed, see above. The next start has all of the keys or none.
+ *   If an old file could not be removed, the message names it: repeat the call.
  *
- * Cost: writes a snapshot.
+ * Cost: writes a snapshot and reads it.
  */
 TAMIS_API tamis_status tamis_state_forget(tamis_state *state, const tamis_hash *hashes, size_t count,
                                           uint64_t *forgotten, tamis_error *err);

@@ -8,8 +8,11 @@
  *     after     snapshot 10 | 11 live              N - n keys, the same commit and checkpoint
  *
  * The manifest is the switch, as in state_roll.c. The old files still have the hashes of the keys, so none of
- * them is kept. Once the filter has lost a key, it differs from the files until the new manifest is written, so any
- * error fails the state.
+ * them is kept. They are replaced even if no key was in the filter: the bytes behind the last commit of a killed run
+ * may have hashes too.
+ *
+ * The new snapshot is read before the manifest names it, since afterwards nothing is left to go back to. Once the
+ * filter has lost a key, it differs from the files until the new manifest is written, so any error fails the state.
  */
 #include "base/system.h"
 #include "hash/hasher.h"
@@ -45,7 +48,9 @@ static tamis_status check(tamis_state *state, const tamis_hash *hashes, size_t c
 static tamis_status next_manifest(tamis_state *state, const state_commit *last, state_manifest *next,
                                   tamis_error *err) {
     uint64_t seed;
-    tamis_status status = tamis__random(&seed, sizeof seed, "state", err);
+    tamis_status status = tamis__state_check_numbers(state, 2, err);
+    if (status == TAMIS_OK)
+        status = tamis__random(&seed, sizeof seed, "state", err);
     if (status == TAMIS_OK)
         status = tamis__state_manifest_copy(&state->memory, next, &state->manifest,
                                             state->manifest.segment_count, err);
@@ -59,12 +64,30 @@ static tamis_status next_manifest(tamis_state *state, const state_commit *last, 
     return TAMIS_OK;
 }
 
+/* The snapshot can be read, and has the keys that are left. */
+static tamis_status check_snapshot(const tamis_state *state, const state_manifest *next,
+                                   const state_commit *last, tamis_error *err) {
+    const state_source source = {.directory = &state->directory,
+                                 .memory = &state->memory,
+                                 .manifest = next,
+                                 .hasher = state->hasher,
+                                 .last = last,
+                                 .threads = 1};
+    tamis_filter *filter = NULL;
+    uint64_t replayed;
+    const tamis_status status = tamis__state_build(&source, &filter, &replayed, err);
+    tamis_filter_free(filter);
+    return status;
+}
+
 /* Steps G2 to G4. */
 static tamis_status write_files(tamis_state *state, state_manifest *next, state_log *log,
                                 const state_commit *last, tamis_error *err) {
     bool fatal; /* every error is */
     tamis_status status =
         tamis__state_snapshot_save(&state->directory, &state->memory, state->filter, &next->snapshot, err);
+    if (status == TAMIS_OK)
+        status = check_snapshot(state, next, last, err);
     if (status == TAMIS_OK)
         status =
             tamis__state_log_create(log, &state->directory, &state->memory, next->segments,
@@ -94,14 +117,16 @@ static tamis_status replace_files(tamis_state *state, uint64_t forgotten, tamis_
         return status;
     }
     next.note_count = last.notes;
-    tamis__state_unlink_covered(state, &state->manifest, state->manifest.segment_count);
     tamis__state_log_close(&state->log, &state->memory);
     tamis__state_manifest_free(&state->memory, &state->manifest);
     state->log = log;
     state->manifest = next;
     state->last = last;
     state->keys = last.keys;
-    return TAMIS_OK;
+    state->late = TAMIS_OK; /* this snapshot replaces one that failed */
+    state->snapshot_again = 0;
+    status = tamis__state_sweep(state, err);
+    return status == TAMIS_OK ? tamis__state_directory_sync(&state->directory, err) : status;
 }
 
 tamis_status tamis_state_forget(tamis_state *state, const tamis_hash *hashes, size_t count,
@@ -110,17 +135,18 @@ tamis_status tamis_state_forget(tamis_state *state, const tamis_hash *hashes, si
     TAMIS__NEED(forgotten, err);
     TAMIS__NEED_IF(count, hashes, err);
     tamis_error why = TAMIS_ERROR_INIT;
+    uint64_t removed = 0;
     tamis_status status = check(state, hashes, count, err);
-    *forgotten = 0;
     if (status == TAMIS_OK)
         status = tamis__state_snapshot_finish(state, true, err);
     if (status != TAMIS_OK)
         return status;
     for (size_t i = 0; i < count; i++)
-        *forgotten += tamis__fingerprint_remove(state->filter, &hashes[i]); /* G1 */
-    if (*forgotten == 0)
-        return TAMIS_OK;
-    status = replace_files(state, *forgotten, &why);
-    return status == TAMIS_OK ? TAMIS_OK
-                              : tamis__state_report(&why, tamis__state_fail(state, status, &why), err);
+        removed += tamis__fingerprint_remove(state->filter, &hashes[i]); /* G1 */
+    if (count > 0)
+        status = replace_files(state, removed, &why);
+    if (status != TAMIS_OK)
+        return tamis__state_report(&why, tamis__state_fail(state, status, &why), err);
+    *forgotten = removed;
+    return TAMIS_OK;
 }

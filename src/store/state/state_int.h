@@ -362,6 +362,8 @@ struct tamis_state {
 tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err);
 /* Step S5: builds the filter of that commit. */
 tamis_status tamis__state_load(tamis_state *state, tamis_error *err);
+/* TAMIS_E_RANGE: the state has not so many file numbers left. */
+tamis_status tamis__state_check_numbers(const tamis_state *state, uint64_t count, tamis_error *err);
 /* Steps R1 to R6: continues the log in a new segment after the last commit. After an error with *fatal, the
  * content of the disk is unknown. */
 tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, tamis_error *err);
@@ -369,7 +371,7 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
  * that a log that is cut short later is detected. Does nothing if the segment has no commit. */
 tamis_status tamis__state_seal(tamis_state *state, tamis_error *err);
 /* Step S7: unlinks the state's files that the manifest does not name. */
-void tamis__state_sweep(const tamis_state *state);
+tamis_status tamis__state_sweep(const tamis_state *state, tamis_error *err);
 /* True if nothing was logged since the last commit. */
 bool tamis__state_is_clean(const tamis_state *state);
 /* TAMIS_E_RANGE: a description of so many bytes is too long. */
@@ -387,9 +389,6 @@ tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded);
 /* Saves a filter as snapshot created->number (P3), and sets `bytes` and `false_present`. */
 tamis_status tamis__state_snapshot_save(const state_directory *directory, const tamis_allocator *memory,
                                         tamis_filter *filter, state_snapshot *created, tamis_error *err);
-/* Step P5 (I6): unlinks the snapshot of an old manifest and its first `covered` segments. If that fails, the next
- * start removes them. */
-void tamis__state_unlink_covered(const tamis_state *state, const state_manifest *old, size_t covered);
 bool tamis__state_snapshot_is_due(const tamis_state *state);
 /* Steps P4, P5: completes a snapshot that has ended; with `wait`, waits for it. Fails the state on a fatal
  * error. */

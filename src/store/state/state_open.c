@@ -385,7 +385,7 @@ static tamis_status open_to_write(tamis_state *state, const char *path, const ta
     else
         status = make_new(state, options, err);
     if (status == TAMIS_OK)
-        tamis__state_sweep(state); /* S7 */
+        (void)tamis__state_sweep(state, NULL); /* S7 */
     return status;
 }
 

@@ -16,6 +16,7 @@
  * undone. After an error during the replacement (*fatal), the disk may have either manifest, so the state
  * fails.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -45,7 +46,9 @@ static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint
     return TAMIS_OK;
 }
 
-static tamis_status fail_numbers(const tamis_state *state, tamis_error *err) {
+tamis_status tamis__state_check_numbers(const tamis_state *state, uint64_t count, tamis_error *err) {
+    if (STATE_NUMBER_MAX - state->manifest.next >= count)
+        return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: has used all %" PRIu64 " file numbers; begin a new state",
                        tamis__show(state->directory.path).text, STATE_NUMBER_MAX);
 }
@@ -55,9 +58,9 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
     state_log log;
     uint64_t seed, left_out;
     *fatal = false;
-    if (state->manifest.next >= STATE_NUMBER_MAX)
-        return fail_numbers(state, err);
-    tamis_status status = tamis__random(&seed, sizeof seed, "state", err);
+    tamis_status status = tamis__state_check_numbers(state, 1, err);
+    if (status == TAMIS_OK)
+        status = tamis__random(&seed, sizeof seed, "state", err);
     if (status == TAMIS_OK)
         status = next_manifest(state, epoch, seed, &next, &left_out, err);
     if (status != TAMIS_OK)
@@ -115,16 +118,29 @@ static bool is_named(const state_manifest *manifest, const state_found *found) {
     return false;
 }
 
+typedef struct sweep {
+    const tamis_state *state;
+    tamis_status status; /* first error; TAMIS_OK: none */
+    tamis_error err;
+} sweep;
+
+/* After an error the others are unlinked all the same. */
 static tamis_status sweep_file(void *context, const state_found *found, tamis_error *err) {
-    const tamis_state *state = context;
+    sweep *s = context;
+    const tamis_state *state = s->state;
     (void)err;
     const bool is_temporary =
         strcmp(found->name, "manifest.new") == 0 || strncmp(found->name, ".snapshot-", 10) == 0;
-    if (is_temporary || ((found->log || found->snapshot) && !is_named(&state->manifest, found)))
-        (void)tamis__sys.unlink(tamis__state_path(&state->directory, found->name).text);
+    if (!is_temporary && ((!found->log && !found->snapshot) || is_named(&state->manifest, found)))
+        return TAMIS_OK;
+    const state_path path = tamis__state_path(&state->directory, found->name);
+    if (tamis__sys.unlink(path.text) < 0 && s->status == TAMIS_OK)
+        s->status = tamis__fail_file(&s->err, path.text, errno);
     return TAMIS_OK;
 }
 
-void tamis__state_sweep(const tamis_state *state) {
-    (void)tamis__state_directory_list(&state->directory, sweep_file, (void *)(uintptr_t)state, NULL);
+tamis_status tamis__state_sweep(const tamis_state *state, tamis_error *err) {
+    sweep s = {.state = state, .status = TAMIS_OK, .err = TAMIS_ERROR_INIT};
+    const tamis_status status = tamis__state_directory_list(&state->directory, sweep_file, &s, err);
+    return status != TAMIS_OK || s.status == TAMIS_OK ? status : tamis__state_report(&s.err, s.status, err);
 }

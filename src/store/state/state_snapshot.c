@@ -165,7 +165,8 @@ tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded) {
     return TAMIS_OK;
 }
 
-void tamis__state_unlink_covered(const tamis_state *state, const state_manifest *old, size_t covered) {
+/* Step P5 (I6): unlinks what the manifest no longer names. If that fails, the next start removes it. */
+static void unlink_covered(const tamis_state *state, const state_manifest *old, size_t covered) {
     if (old->snapshot.number)
         (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->directory, old->snapshot.number).text);
     for (size_t i = 0; i < covered; i++)
@@ -190,7 +191,7 @@ static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *
         tamis__state_manifest_free(&state->memory, &next);
         return status;
     }
-    tamis__state_unlink_covered(state, &state->manifest, covered);
+    unlink_covered(state, &state->manifest, covered);
     tamis__state_manifest_free(&state->memory, &state->manifest);
     state->manifest = next;
     return TAMIS_OK;

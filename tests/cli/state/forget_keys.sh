@@ -13,6 +13,13 @@ grep -c . once # outputs stay
 printf '%s\n' 3 4 11 >> ids
 tamis dedup --state seen --exact ids -o once
 tail -n 2 once
+echo 'all keys of a table for a number of keys'
+seq 10 > ten
+tamis dedup --state sized --exact --expect 3000 ten -o ten.out
+tamis state forget sized --keys ten
+show sized
+tamis dedup --state sized --exact --expect 3000 ten -o ten.out
+tamis state verify sized
 echo 'keys in their form'
 printf '{"id": " %s "}\n' Alice BOB 3 > a.log
 tamis dedup --state typed --exact --key json:/id --trim --ignore-case a.log -o a.out
