@@ -49,6 +49,11 @@ static int steps;                                 /* the last one */
 static bool recording;                            /* the recorded run is running */
 static pair_acknowledged acknowledged[STEPS_MAX]; /* with `delivered`, by mark */
 
+static void begin_recording(outage_model model) {
+    steps = 0;
+    outage_begin(scratch(""), model);
+}
+
 static void mark_progress(void) {
     if (!recording)
         return;
@@ -124,7 +129,7 @@ static void mark_end(findings *f) {
 static void record_run(findings *f, outage_left_out left_out, const char *only) {
     commits_run run;
     pair_forget();
-    outage_begin(scratch(""), (outage_model){.left_out = left_out, .only = only});
+    begin_recording((outage_model){.left_out = left_out, .only = only});
     if (go_marking(&run) != TAMIS_OK)
         fail_msg("%s", run.err.text);
     mark_end(f);
@@ -153,7 +158,7 @@ static void every_loss_after_a_kill(void **state) {
     findings f = {0};
     for (uint64_t n = 20; n < 200; n += step_of(61, 83, 97)) {
         commits_run run;
-        outage_begin(scratch(""), (outage_model){.left_out = OUTAGE_NOTHING});
+        begin_recording((outage_model){.left_out = OUTAGE_NOTHING});
         outage_stop_at(n);
         assert_int_not_equal(go_marking(&run), TAMIS_OK);
         outage_go_on();
@@ -179,7 +184,7 @@ static void every_loss_after_a_failed_sync(void **state) {
         for (uint64_t n = 1;; n += step_of(23, 37, 37)) {
             findings f = {0};
             commits_run run;
-            outage_begin(scratch(""), (outage_model){.left_out = OUTAGE_NOTHING});
+            begin_recording((outage_model){.left_out = OUTAGE_NOTHING});
             outage_fail_sync(outputs[i], n, false);
             const tamis_status status = go_marking(&run);
             const bool failed = outage_sync_failed();

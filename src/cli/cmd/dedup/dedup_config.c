@@ -147,10 +147,8 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
                : TAMIS_OK;
 }
 
-/* A run with --follow-input has no end, so it writes only to outputs that are complete without one. With
- * --state, each commit completes them. */
-/* Returns an input that cannot be followed, if there is one and (unless `every` one must be) none can; else NULL.
- * Beside followed inputs, others are read to their ends. */
+/* Returns the first input that cannot be followed; NULL: there is none. Unless `every`, returns NULL too if another
+ * one can be followed: then the rest is read to its end. */
 static const char *find_unfollowed(const cli_stream *stream, bool every) {
     const char *found = NULL;
     struct stat st;
@@ -165,6 +163,8 @@ static const char *find_unfollowed(const cli_stream *stream, bool every) {
     return found;
 }
 
+/* A run with --follow-input has no end, so it writes only to outputs that are complete without one. With
+ * --state, each commit completes them. */
 static tamis_status check_follow(const dedup_config *config, tamis_error *err) {
     const char *const outputs[] = {config->output, config->duplicates};
     struct stat st;
