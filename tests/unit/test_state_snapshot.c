@@ -195,6 +195,33 @@ static void close_gives_a_snapshot_up(void **unused) {
     tamis_state_close(state);
 }
 
+static bool is_saving; /* atomic: the thread is about to write */
+
+static ssize_t give_up_before_write(int fd, const void *buffer, size_t size) {
+    if (!pthread_equal(pthread_self(), own)) {
+        __atomic_store_n(&is_saving, true, __ATOMIC_RELEASE);
+        while (!__atomic_load_n(&watched->job.given_up, __ATOMIC_RELAXED))
+            pause_ms(1);
+    }
+    return real.write(fd, buffer, size);
+}
+
+/* Nor for one that is being saved. */
+static void close_gives_a_snapshot_up_that_is_being_saved(void **unused) {
+    (void)unused;
+    tamis_state *state = opened_with_snapshot();
+    tamis__sys.write = give_up_before_write;
+    let_go();
+    while (!__atomic_load_n(&is_saving, __ATOMIC_ACQUIRE))
+        pause_ms(1);
+    tamis_state_close(state);
+    tamis__sys.write = real.write;
+    state = opened(growing);
+    assert_int_equal(states_keys(state), 1000);
+    assert_int_equal(states_info(state).snapshot_bytes, 0);
+    tamis_state_close(state);
+}
+
 /* A close names a finished snapshot in the manifest. */
 static void close_names_a_snapshot(void **unused) {
     (void)unused;
@@ -365,11 +392,9 @@ static void limits_are_met_as_without_snapshots(void **unused) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, states_tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(a_snapshot_that_fails_is_tried_seldom),
-        CASE(reg_22_a_small_start_comes_back),
-        CASE(a_finished_state_has_no_more_than_a_commit),
-        CASE(close_gives_a_snapshot_up),
-        CASE(close_names_a_snapshot),
+        CASE(a_snapshot_that_fails_is_tried_seldom),         CASE(reg_22_a_small_start_comes_back),
+        CASE(a_finished_state_has_no_more_than_a_commit),    CASE(close_gives_a_snapshot_up),
+        CASE(close_gives_a_snapshot_up_that_is_being_saved), CASE(close_names_a_snapshot),
         CASE(limits_are_met_as_without_snapshots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

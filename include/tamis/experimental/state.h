@@ -93,7 +93,7 @@ typedef struct tamis_state_options {
 TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *directory,
                                         const tamis_state_options *options, tamis_error *err);
 /* Closes the state without a commit: keys logged since the last commit are lost. A snapshot in progress is
- * abandoned; one that is already being saved is awaited. */
+ * abandoned, and the next start makes it again. */
 TAMIS_API void tamis_state_close(tamis_state *state);
 
 /* Returns the filter, to look up and add keys. The state owns it. It is valid until close or abort. The log

@@ -50,7 +50,7 @@ enum {
 /* Destination of an encoder: small writes are buffered, large ones go directly to the file. */
 typedef struct sink {
     int fd;
-    int stop_fd; /* -1: none */
+    const tamis__save_stop *stop; /* NULL: none */
     const char *name;
     unsigned char *buffer; /* BUFFER bytes */
     size_t used;
@@ -58,9 +58,10 @@ typedef struct sink {
 } sink;
 
 /* Fails if a stop was requested. If poll fails, the save continues. */
-static tamis_status check_stop(int stop_fd, const char *name, tamis_error *err) {
-    struct pollfd stop_poll = {.fd = stop_fd, .events = POLLIN};
-    if (stop_fd < 0 || tamis__sys.poll(&stop_poll, 1, 0) <= 0)
+static tamis_status check_stop(const tamis__save_stop *stop, const char *name, tamis_error *err) {
+    struct pollfd stop_poll = {.fd = stop ? stop->fd : -1, .events = POLLIN};
+    const bool given_up = stop && stop->given_up && __atomic_load_n(stop->given_up, __ATOMIC_RELAXED);
+    if (!given_up && (stop_poll.fd < 0 || tamis__sys.poll(&stop_poll, 1, 0) <= 0))
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: stopped on request, nothing was saved",
                        tamis__show(name).text);
@@ -68,11 +69,11 @@ static tamis_status check_stop(int stop_fd, const char *name, tamis_error *err) 
 
 static tamis_status write_all(const sink *out, const unsigned char *bytes, size_t size, tamis_error *err) {
     while (size > 0) {
-        tamis_status status = check_stop(out->stop_fd, out->name, err);
+        tamis_status status = check_stop(out->stop, out->name, err);
         if (status != TAMIS_OK)
             return status;
         ssize_t wrote =
-            tamis__sys.write(out->fd, bytes, out->stop_fd < 0 || size < WRITE_MAX ? size : (size_t)WRITE_MAX);
+            tamis__sys.write(out->fd, bytes, !out->stop || size < WRITE_MAX ? size : (size_t)WRITE_MAX);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
@@ -120,9 +121,9 @@ static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
 typedef struct saving {
     tamis_filter *filter;
     const tamis__format *format;
-    const tamis__wrap *wrap; /* NULL: none */
-    int stop_fd;             /* -1: none */
-    bool only_new;           /* fail if the target exists */
+    const tamis__wrap *wrap;      /* NULL: none */
+    const tamis__save_stop *stop; /* NULL: none */
+    bool only_new;                /* fail if the target exists */
     tamis__target target;
     tamis__temp_file temp;
     struct stat st; /* metadata of the complete temporary file */
@@ -155,7 +156,7 @@ static tamis_status write_filter(const saving *s, sink *out, tamis_error *err) {
 
 /* Writes and syncs the temporary file. Leaves none on an error. */
 static tamis_status write_temp_file(saving *s, tamis_error *err) {
-    sink out = {.stop_fd = s->stop_fd, .name = s->target.name};
+    sink out = {.stop = s->stop, .name = s->target.name};
     tamis_status status = tamis__temp_file_create(&s->temp, &s->target, true, &out.fd, err);
     if (status != TAMIS_OK)
         return status;
@@ -165,7 +166,7 @@ static tamis_status write_temp_file(saving *s, tamis_error *err) {
     if (tamis__sys.close(out.fd) < 0 && status == TAMIS_OK)
         status = tamis__fail_file(err, out.name, errno);
     if (status == TAMIS_OK) /* the sync may have taken long */
-        status = check_stop(s->stop_fd, out.name, err);
+        status = check_stop(s->stop, out.name, err);
     if (status != TAMIS_OK)
         tamis__temp_file_remove(&s->temp, err);
     return status;
@@ -235,11 +236,11 @@ static tamis_status save_concurrent(saving *s, tamis_error *err) {
 }
 
 static tamis_status save(tamis_filter *filter, const char *path, tamis_format number, const tamis__wrap *wrap,
-                         int stop_fd, bool only_new, tamis_error *err) {
+                         const tamis__save_stop *stop, bool only_new, tamis_error *err) {
     saving s = {.filter = filter,
                 .format = tamis__format_of(number),
                 .wrap = wrap,
-                .stop_fd = stop_fd,
+                .stop = stop,
                 .only_new = only_new};
     if (!s.format)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "format: %d is not valid; see tamis_format", (int)number);
@@ -268,23 +269,23 @@ tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_
                                   tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED(path, err);
-    return save(filter, path, format, NULL, -1, false, err);
+    return save(filter, path, format, NULL, NULL, false, err);
 }
 
 tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format,
-                              const tamis__wrap *wrap, int stop_fd, tamis_error *err) {
-    return save(filter, path, format, wrap, stop_fd, false, err);
+                              const tamis__wrap *wrap, const tamis__save_stop *stop, tamis_error *err) {
+    return save(filter, path, format, wrap, stop, false, err);
 }
 
 tamis_status tamis_filter_save_new(tamis_filter *filter, const char *path, tamis_format format,
                                    tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED(path, err);
-    return save(filter, path, format, NULL, -1, true, err);
+    return save(filter, path, format, NULL, NULL, true, err);
 }
 
 tamis_status tamis_filter_save(tamis_filter *filter, const char *path, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED(path, err);
-    return save(filter, path, TAMIS_FORMAT_TAMIS, NULL, -1, false, err);
+    return save(filter, path, TAMIS_FORMAT_TAMIS, NULL, NULL, false, err);
 }

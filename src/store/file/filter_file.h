@@ -2,6 +2,7 @@
 #ifndef TAMIS_STORE_FILE_FILTER_FILE_H
 #define TAMIS_STORE_FILE_FILTER_FILE_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
@@ -24,14 +25,21 @@ typedef struct tamis__wrap {
     const void *how;
 } tamis__wrap;
 
+/* Request to end a save early. */
+typedef struct tamis__save_stop {
+    int fd;               /* the save ends when it is readable; -1: none */
+    const bool *given_up; /* atomic: the save ends when it is true; NULL: none */
+} tamis__save_stop;
+
 /*
  * As tamis_filter_save_as, but encoded by `wrap` (NULL: by the format alone).
  * - The size of the file is not known beforehand. A full disk is found while writing, before the old file is
  *   touched.
- * - When `stop_fd` (-1: none) becomes readable, the save ends with TAMIS_E_INTERRUPTED. The old file is
- *   unchanged and no temporary file is left.
+ * - On the request `stop` (NULL: none) it ends with TAMIS_E_INTERRUPTED. The old file is unchanged and no
+ *   temporary file is left.
  */
 TAMIS_PRIVATE_API tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format,
-                                                const tamis__wrap *wrap, int stop_fd, tamis_error *err);
+                                                const tamis__wrap *wrap, const tamis__save_stop *stop,
+                                                tamis_error *err);
 
 #endif

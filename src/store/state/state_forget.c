@@ -84,8 +84,8 @@ static tamis_status check_snapshot(const tamis_state *state, const state_manifes
 static tamis_status write_files(tamis_state *state, state_manifest *next, state_log *log,
                                 const state_commit *last, tamis_error *err) {
     bool fatal; /* every error is */
-    tamis_status status =
-        tamis__state_snapshot_save(&state->directory, &state->memory, state->filter, &next->snapshot, err);
+    tamis_status status = tamis__state_snapshot_save(&state->directory, &state->memory, state->filter,
+                                                     &next->snapshot, NULL, err);
     if (status == TAMIS_OK)
         status = check_snapshot(state, next, last, err);
     if (status == TAMIS_OK)

@@ -386,15 +386,16 @@ uint64_t tamis__state_log_bytes(const tamis_state *state);
 /* Steps P1 to P3: starts a snapshot of the last commit, in a thread or at once. An error is recorded in
  * `late`. */
 tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded);
-/* Saves a filter as snapshot created->number (P3), and sets `bytes` and `false_present`. */
+/* Saves a filter as snapshot created->number (P3), and sets `bytes` and `false_present`. TAMIS_E_INTERRUPTED
+ * when *given_up (NULL: never) is true. */
 tamis_status tamis__state_snapshot_save(const state_directory *directory, const tamis_allocator *memory,
-                                        tamis_filter *filter, state_snapshot *created, tamis_error *err);
+                                        tamis_filter *filter, state_snapshot *created, const bool *given_up,
+                                        tamis_error *err);
 bool tamis__state_snapshot_is_due(const tamis_state *state);
 /* Steps P4, P5: completes a snapshot that has ended; with `wait`, waits for it. Fails the state on a fatal
  * error. */
 tamis_status tamis__state_snapshot_finish(tamis_state *state, bool wait, tamis_error *err);
-/* For closing: gives the snapshot up unless it is already being saved. Otherwise waits for it and does P4,
- * P5. */
+/* For closing: gives the snapshot up unless it is complete. Then does P4 and P5. */
 void tamis__state_snapshot_abandon(tamis_state *state);
 
 #endif

@@ -211,8 +211,9 @@ tamis_status tamis_compressed_save_until(tamis_filter *filter, const char *path,
     TAMIS__NEED(path, err);
     const tamis__compressor_options codec_options = {compression, 0, true};
     const tamis__wrap wrap = {write_compressed, &codec_options};
+    const tamis__save_stop stop = {.fd = stop_fd};
     if (compression == TAMIS_COMPRESSION_NONE)
-        return tamis__file_save(filter, path, format, NULL, stop_fd, err);
+        return tamis__file_save(filter, path, format, NULL, &stop, err);
     tamis_status status = tamis__compressor_check(&codec_options, err);
-    return status == TAMIS_OK ? tamis__file_save(filter, path, format, &wrap, stop_fd, err) : status;
+    return status == TAMIS_OK ? tamis__file_save(filter, path, format, &wrap, &stop, err) : status;
 }
