@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -51,10 +52,14 @@ static int system_swap_names(const char *a, const char *b) {
 #endif
 }
 
+#ifdef __linux__
+static const uint32_t WRITTEN = IN_MODIFY | IN_CLOSE_WRITE;
+#endif
+
 static int system_report_changes(int fd, const char *directory) {
 #ifdef __linux__
     const int reports = fd >= 0 ? fd : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (reports < 0 || inotify_add_watch(reports, directory, IN_MODIFY | IN_CREATE | IN_MOVED_TO) >= 0)
+    if (reports < 0 || inotify_add_watch(reports, directory, WRITTEN | IN_CREATE | IN_MOVED_TO) >= 0)
         return reports;
     const int failure = errno;
     if (fd < 0)
@@ -77,13 +82,28 @@ static bool system_clear_reports(int fd) {
         for (const char *next = reports; next < reports + size;) {
             struct inotify_event event;
             memcpy(&event, next, sizeof event);
-            renamed = renamed || (event.mask & ~(uint32_t)IN_MODIFY) != 0;
+            renamed = renamed || (event.mask & ~WRITTEN) != 0;
             next += sizeof event + event.len;
         }
 #else
     (void)fd;
 #endif
     return renamed;
+}
+
+/* Takes a read lease for a moment, which the system refuses while somebody can write to the file. A process
+ * that opens the file just then waits for the end of the lease, and the holder gets a signal: SIGURG, which
+ * is ignored by default. */
+static int system_has_writers(int fd) {
+#ifdef F_SETLEASE
+    if (fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
+        return fcntl(fd, F_SETLEASE, F_UNLCK);
+    return errno == EAGAIN ? 1 : -1;
+#else
+    (void)fd;
+    errno = ENOSYS;
+    return -1;
+#endif
 }
 
 static int system_list(const char *path, bool (*visit)(void *context, const char *name), void *context) {
@@ -204,6 +224,7 @@ struct tamis__system tamis__sys = {
     .list = system_list,
     .report_changes = system_report_changes,
     .clear_reports = system_clear_reports,
+    .has_writers = system_has_writers,
     .poll = poll,
     .unread = system_unread,
     .map = system_map,

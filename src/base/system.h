@@ -52,12 +52,15 @@ struct tamis__system {
     /* calls `visit` for each name in a directory except . and .. until it returns false; -1 and errno if
      * reading the directory fails */
     int (*list)(const char *path, bool (*visit)(void *context, const char *name), void *context);
-    /* A descriptor that becomes readable when a file in the directory is written to, made or renamed: `fd`,
-     * which has other directories already, or a new one if that is -1. -1 and errno, ENOSYS if the system has
+    /* A descriptor that becomes readable when a file in the directory is written to, made or renamed, or when
+     * a writer closes it: `fd`, which has other directories already, or a new one if that is -1. -1 and errno, ENOSYS if the system has
      * no such call; `fd` stays open then. */
     int (*report_changes)(int fd, const char *directory);
     /* removes the reports from such a descriptor; true if files may have been made or renamed */
     bool (*clear_reports)(int fd);
+    /* 1: a process of this machine may write to the file `fd`, which is open for reading; 0: none can, unless
+     * it opens the file again. -1 and errno: not known, as for files of another user. */
+    int (*has_writers)(int fd);
     int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
     /* bytes written to a pipe or socket that its reader has not read yet */
     int (*unread)(int fd, int *bytes);

@@ -153,6 +153,10 @@ static int faulty_report_changes(int fd, const char *directory) {
     return fails(FAULT_REPORT_CHANGES) ? -1 : real.report_changes(fd, directory);
 }
 
+static int faulty_has_writers(int fd) {
+    return fails(FAULT_HAS_WRITERS) ? -1 : real.has_writers(fd);
+}
+
 static int faulty_poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
     return fails(FAULT_POLL) ? -1 : real.poll(fds, count, timeout_ms);
 }
@@ -252,6 +256,7 @@ void fault_install(void) {
         .list = faulty_list,
         .report_changes = faulty_report_changes,
         .clear_reports = real.clear_reports,
+        .has_writers = faulty_has_writers,
         .poll = faulty_poll,
         .unread = faulty_unread,
         .map = faulty_map,
@@ -300,11 +305,12 @@ uint64_t fault_calls(fault_call call) {
 
 const char *fault_call_name(fault_call call) {
     static const char *const names[FAULT_CALL_COUNT] = {
-        "open",   "close",      "read",     "write",   "pread",    "pwrite", "seek",           "fstat",
-        "stat",   "readlink",   "sync",     "reserve", "truncate", "lock",   "fchmod",         "fchown",
-        "rename", "rename_new", "exchange", "unlink",  "mkdir",    "list",   "report_changes", "poll",
-        "unread", "map",        "map_file", "advise",  "unmap",    "socket", "connect",        "connected",
-        "send",   "receive",    "random",   "thread"};
+        "open",   "close",          "read",        "write",      "pread",     "pwrite",   "seek",
+        "fstat",  "stat",           "readlink",    "sync",       "reserve",   "truncate", "lock",
+        "fchmod", "fchown",         "rename",      "rename_new", "exchange",  "unlink",   "mkdir",
+        "list",   "report_changes", "has_writers", "poll",       "unread",    "map",      "map_file",
+        "advise", "unmap",          "socket",      "connect",    "connected", "send",     "receive",
+        "random", "thread"};
     return names[call];
 }
 

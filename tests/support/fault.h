@@ -51,6 +51,7 @@ typedef enum fault_call {
     FAULT_MKDIR,
     FAULT_LIST,
     FAULT_REPORT_CHANGES,
+    FAULT_HAS_WRITERS,
     FAULT_POLL,
     FAULT_UNREAD,
     FAULT_MAP,

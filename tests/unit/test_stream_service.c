@@ -2,6 +2,7 @@
 /* Services other than a dedup session: routing, marks, an early end; and inputs that are followed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -326,10 +327,11 @@ static void a_service_must_answer(void **state) {
 
 /* ---- following ---- */
 
-/* A run in a thread of its own that follows the file "log" and writes to a pipe. */
+/* A run in a thread of its own that follows one or two files and writes to a pipe. */
 typedef struct follower {
     pthread_t thread;
-    const char *input;
+    const char *inputs[2];
+    size_t input_count;
     char output[32];
     bool header;
     int out[2], stop[2];
@@ -346,8 +348,8 @@ static void *follow_main(void *context) {
     service.context = &answers;
     service.query = query_initials;
     service.enough = had_enough;
-    options.inputs = &f->input;
-    options.input_count = 1;
+    options.inputs = f->inputs;
+    options.input_count = f->input_count;
     options.output = f->output;
     options.stop_fd = f->stop[0];
     options.follow = true;
@@ -356,11 +358,14 @@ static void *follow_main(void *context) {
     return NULL;
 }
 
-static void follow_start_with(follower *f, const char *input, bool header) {
+/* `second` may be NULL. */
+static void follow_start_with(follower *f, const char *input, const char *second, bool header) {
     memset(f, 0, sizeof *f);
     f->header = header;
     f->err = (tamis_error)TAMIS_ERROR_INIT;
-    f->input = input;
+    f->inputs[0] = input;
+    f->inputs[1] = second;
+    f->input_count = second ? 2 : 1;
     if (pipe2(f->out, O_CLOEXEC) < 0 || pipe2(f->stop, O_CLOEXEC) < 0)
         abort();
     snprintf(f->output, sizeof f->output, "/dev/fd/%d", f->out[1]);
@@ -369,7 +374,7 @@ static void follow_start_with(follower *f, const char *input, bool header) {
 }
 
 static void follow_start(follower *f, const char *input) {
-    follow_start_with(f, input, false);
+    follow_start_with(f, input, NULL, false);
 }
 
 static void follow_end(follower *f, bool stop) {
@@ -489,6 +494,112 @@ static void a_file_is_replaced(void **state) {
     assert_int_equal(f.status, TAMIS_E_INTERRUPTED);
 }
 
+static struct tamis__system real;
+static char old_log[PATH_MAX];
+static int late_writes; /* asked so often who can write to the old file; records written to it then */
+
+/* Each question finds a writer that writes once more, and the fourth one finds none. */
+static int write_late(int fd) {
+    char record[32];
+    (void)fd;
+    if (++late_writes > 3)
+        return 0;
+    snprintf(record, sizeof record, "late %d\n", late_writes);
+    append(old_log, record);
+    return 1;
+}
+
+static bool is_watched; /* atomic: changes are reported */
+
+static int watched_reports(int fd, const char *directory) {
+    const int reports = real.report_changes(fd, directory);
+    __atomic_store_n(&is_watched, true, __ATOMIC_RELEASE);
+    return reports;
+}
+
+/* A rotated file is read as long as there are writers, and left when they have closed it. */
+static void writers_of_a_rotated_file_are_waited_for(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    follower f;
+    snprintf(old_log, sizeof old_log, "%s", scratch("log.1"));
+    late_writes = 0;
+    is_watched = false;
+    real = tamis__sys;
+    tamis__sys.has_writers = write_late;
+    tamis__sys.report_changes = watched_reports;
+    file_write(log, "a\n", 2);
+    follow_start(&f, log);
+    while (!__atomic_load_n(&is_watched, __ATOMIC_ACQUIRE))
+        pause_ms(1);
+    append(log, "b\n"); /* a change that is reported shows that the writers are on this machine */
+    assert_true(receives(&f, "a\nb\n"));
+    assert_int_equal(rename(log, old_log), 0);
+    append(log, "c\n");
+    assert_true(receives(&f, "late 1\nlate 2\nlate 3\nc\n"));
+    follow_end(&f, true);
+    tamis__sys = real;
+    assert_int_equal(late_writes, 4);
+    assert_int_equal(f.status, TAMIS_E_INTERRUPTED);
+}
+
+static void the_system_knows_who_can_write(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    file_write(log, "a\n", 2);
+    const int reader = open(log, O_RDONLY | O_CLOEXEC), writer = open(log, O_WRONLY | O_CLOEXEC);
+    assert_true(reader >= 0 && writer >= 0);
+    const int with_writer = tamis__sys.has_writers(reader);
+    close(writer);
+    const int without = tamis__sys.has_writers(reader);
+    append(log, "b\n"); /* nothing holds a new writer up */
+    close(reader);
+    if (without < 0)
+        skip(); /* a file system without leases */
+    assert_int_equal(with_writer, 1);
+    assert_int_equal(without, 0);
+}
+
+enum { BUSY_MAX = 20000 };
+static int busy_records;
+static char busy_log[PATH_MAX];
+
+/* The busy file grows before each read. */
+static ssize_t read_busy(int fd, void *buffer, size_t size) {
+    struct stat st, busy;
+    if (fstat(fd, &st) == 0 && stat(busy_log, &busy) == 0 && st.st_ino == busy.st_ino &&
+        busy_records < BUSY_MAX) {
+        busy_records++;
+        append(busy_log, "busy\n");
+    }
+    return real.read(fd, buffer, size);
+}
+
+/* A file that grows as fast as it is read does not keep the others waiting. */
+static void followed_files_take_turns(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    char got[256] = "";
+    follower f;
+    snprintf(busy_log, sizeof busy_log, "%s", scratch("busy"));
+    file_write(busy_log, "busy\n", 5);
+    file_write(log, "quiet\n", 6);
+    busy_records = 0;
+    real = tamis__sys;
+    tamis__sys.read = read_busy;
+    follow_start_with(&f, busy_log, log, false);
+    for (size_t size = 0; !strstr(got, "quiet\n") && size < sizeof got - 1;) {
+        const ssize_t more = read(f.out[0], got + size, 1);
+        assert_true(more > 0);
+        size += (size_t)more;
+    }
+    assert_non_null(strstr(got, "quiet\n"));
+    fcntl(f.out[0], F_SETPIPE_SZ, 2 * 5 * BUSY_MAX); /* the run must not wait for a reader */
+    follow_end(&f, true);
+    tamis__sys = real;
+    assert_int_equal(f.status, TAMIS_E_INTERRUPTED);
+}
+
 static void a_file_is_made_shorter(void **state) {
     (void)state;
     const char *log = scratch("log");
@@ -511,7 +622,7 @@ static void a_file_that_is_made_shorter_has_no_header(void **state) {
     const char *log = scratch("log");
     follower f;
     file_write(log, "head\none\ntwo\n", 13);
-    follow_start_with(&f, log, true);
+    follow_start_with(&f, log, NULL, true);
     assert_true(receives(&f, "head\none\ntwo\n"));
     file_write(log, "x\n", 2);
     assert_true(receives(&f, "x\n"));
@@ -587,6 +698,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_file_grows_unreported, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_is_replaced_twice, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_is_replaced, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(writers_of_a_rotated_file_are_waited_for, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(the_system_knows_who_can_write, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(followed_files_take_turns, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_is_made_shorter, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_is_made_shorter_has_no_header, scratch_set_up,
                                         scratch_tear_down),

@@ -332,17 +332,20 @@ typedef struct tamis_stream_options {
  * - FIFO: it is opened when its turn comes, and the run waits for its writer or reader.
  * - follow: the run reads on as inputs grow that are regular files, until it is stopped (stop_fd) or the
  *   service has enough. Another file may take the name of an input (log rotation). That file is read from its
- *   start when it has data, the old file is at its end, and nobody has written to that for half a second. If
- *   there were several rotations, the files in between come first: files of the same directory whose names
- *   continue that of the input and that were written to later, except compressed ones. A file that was made
- *   shorter is read from its start in the same way. Such a file needs no header: a first record that is not
- *   the header is a record. A record without a terminator waits for it, unless its file ends there. Other
- *   inputs end as usual, and so do compressed files if there are several inputs.
- * - follow, several inputs: each is read to its present end before the next one, at first and after each
- *   wait. input_end is called for all of them when the run ends.
+ *   start when it has data, the old file is at its end, and the writers of that have closed it, or have not
+ *   written to it for half a second. (Linux says whether they have, for files of the own user or with
+ *   CAP_LEASE; the process may get the signal SIGURG, which is ignored by default, if a writer opens the file
+ *   in that moment.) If there were several rotations, the files in between come first: files of the same
+ *   directory whose names continue that of the input and that were written to later, except compressed ones.
+ *   A file that was made shorter is read from its start in the same way. Such a file needs no header: a first
+ *   record that is not the header is a record. A record without a terminator waits for it, unless its file
+ *   ends there. Other inputs end as usual, and so do compressed files if there are several inputs.
+ * - follow, several inputs: they take turns. Each is read to the end that it has when its turn begins.
+ *   input_end is called for all of them when the run ends. With options.commits, standard input cannot be
+ *   one of them: TAMIS_E_INVALID.
  * - files: a pattern of glob(7) for the last part of a path, as log/app-*.log. Files that match and come
- *   later are read from their start. Names of compressed files do not match, nor does a name that log rotation
- *   makes of another one that matches. A file that was removed is left after 5 seconds. input_end is not
+ *   later are read from their start. Names of compressed files do not match, nor do symbolic links to a file
+ *   beside them that matches, nor does a name that log rotation makes of another one that matches. A file that was removed is left after 5 seconds. input_end is not
  *   called. TAMIS_E_INVALID: a wildcard in the directory; no `follow`; or `inputs` as well.
  * - Waiting: a batch ends when input would block, so a record leaves as soon as it has arrived.
  */

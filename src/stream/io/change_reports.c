@@ -41,11 +41,14 @@ void tamis__change_reports_check(tamis__change_reports *reports) {
 tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__poll_loop *loop,
                                         const char *name, tamis_error *err) {
     const uint64_t limit = (reports->fd >= 0 ? REPORTED_MS : UNREPORTED_MS) * UINT64_C(1000000);
-    const uint64_t deadline = tamis__now_ns() + limit;
-    uint64_t now = tamis__now_ns();
+    uint64_t now = tamis__now_ns(), deadline = now + limit;
     bool ready = false;
     tamis_status status = TAMIS_OK;
+    const bool has_look_at = reports->look_at != 0 && reports->look_at < deadline;
+    if (has_look_at)
+        deadline = reports->look_at;
     reports->silent = false;
+    reports->look_at = 0;
     if (reports->is_extended) {
         reports->is_extended = false;
         return TAMIS_OK;
@@ -58,7 +61,8 @@ tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__p
     }
     if (status != TAMIS_OK)
         return status;
-    reports->silent = reports->fd >= 0 && !ready && now >= deadline;
+    reports->silent = reports->fd >= 0 && !ready && !has_look_at && now >= deadline;
+    reports->has_reported = reports->has_reported || ready;
     if (!ready || tamis__sys.clear_reports(reports->fd))
         reports->names_changed = true;
     return TAMIS_OK;

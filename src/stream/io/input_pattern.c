@@ -55,6 +55,14 @@ static bool matches(const tamis__input_pattern *p, const char *name) {
            tamis_compression_of_path(name) == TAMIS_COMPRESSION_NONE;
 }
 
+/* True if the path is a symbolic link to a name beside it that matches too, as current.log to app-2.log. */
+static bool is_symlink_to_match(const tamis__input_pattern *p, const char *path) {
+    char target[NAME_MAX + 1];
+    const ssize_t size = tamis__sys.readlink(path, target, sizeof target - 1);
+    target[size > 0 ? size : 0] = '\0';
+    return size > 0 && !strchr(target, '/') && matches(p, target);
+}
+
 bool tamis__input_pattern_matches(const tamis__input_pattern *p, const char *path) {
     const size_t directory = tamis__path_directory_size(p->pattern);
     return strncmp(path, p->pattern, directory) == 0 && !strchr(path + directory, '/') &&
@@ -81,7 +89,7 @@ static bool visit_name(void *context, const char *name) {
     struct stat st;
     if (!matches(p, name) ||
         snprintf(path, sizeof path, "%.*s%s", (int)directory, p->pattern, name) >= (int)sizeof path ||
-        has_path(p, s->before, path))
+        has_path(p, s->before, path) || is_symlink_to_match(p, path))
         return true;
     if (tamis__sys.stat(path, &st) != 0)
         s->status =

@@ -23,6 +23,7 @@ tamis_status tamis__input_pattern_check(const char *pattern, tamis_error *err);
  * Adds the files that have come since the last call to `paths`: regular files that match, without
  * - hidden ones, unless the pattern begins with a dot;
  * - those with names of compressed files;
+ * - symbolic links to another name in the directory that matches;
  * - those whose name log rotation makes of another one in `paths`: app.log.1 beside app.log.
  * TAMIS_E_IO: the directory, or a file in it, cannot be examined. TAMIS_E_NOMEM. Files found before an error
  * are added. Zero *pattern before the first call, but for `pattern` and `memory`.

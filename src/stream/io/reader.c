@@ -22,7 +22,8 @@
  *     had it since; a read finds its end. Thus nothing appended before the replacement is missed. Files that
  *     had the name in between come before the one that has it now (rotation.h).
  *     Some writers may have the file open still, when others write to the new one. So, if the new one is
- *     under the name, the file is left only when nobody has written to it for QUIET_MS.
+ *     under the name, the file is left only when nobody can write to it any more. The system does not always
+ *     know; then it is left when nobody has written to it for QUIET_MS.
  *     The file that was left stays open, and what is written to it afterwards is reported. With
  *     setup.stops_when_left the reading ends there: the caller decides which file comes next.
  * R6  Uncompressed inputs are read directly into the buffer. A compressed input is recognised by its first
@@ -244,6 +245,20 @@ static tamis_status open_file(tamis__reader *reader, const char *path, struct st
     return status;
 }
 
+/* The file that was left may have grown, so that it is read on. It keeps its place in the order of rotation. */
+static void read_on_left(tamis__reader *reader, const struct stat *opened) {
+    struct stat st;
+    if (!reader->left.open || tamis__sys.fstat(reader->left.fd, &st) != 0 || st.st_ino != opened->st_ino ||
+        st.st_dev != opened->st_dev)
+        return;
+    tamis__sys.close(reader->left.fd);
+    reader->left.open = false;
+    if (reader->left.written_at.tv_sec == 0)
+        return;
+    reader->replaced_at = tamis__now_ns();
+    reader->written_at = reader->left.written_at;
+}
+
 static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     const char *path = reader->setup.input_count ? reader->setup.inputs[reader->next_input] : "-";
     struct stat st;
@@ -268,9 +283,12 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->base = reader->skipping && reader->borrowed ? tamis__sys.seek(reader->fd, 0, SEEK_CUR) : 0;
     if (reader->base < 0)
         return tamis__fail_file(err, reader->name, errno);
-    return reader->setup.opened ? reader->setup.opened(reader->setup.context, tamis__reader_input(reader),
-                                                       reader->fd, &st, err)
-                                : TAMIS_OK;
+    if (reader->setup.opened)
+        status =
+            reader->setup.opened(reader->setup.context, tamis__reader_input(reader), reader->fd, &st, err);
+    if (status == TAMIS_OK)
+        read_on_left(reader, &st);
+    return status;
 }
 
 tamis_status tamis__reader_open(tamis__reader *reader, tamis_error *err) {
@@ -462,7 +480,7 @@ static tamis_status free_buffer_space(tamis__reader *reader, tamis_error *err) {
 
 typedef enum read_result { READ_SOME, READ_END, READ_NOT_NOW } read_result;
 
-static bool is_followed(const tamis__reader *reader) {
+bool tamis__reader_is_followed(const tamis__reader *reader) {
     return reader->setup.follow && !reader->may_block && !reader->decompressor &&
            reader->next_input == input_total(reader);
 }
@@ -499,7 +517,7 @@ static tamis_status detect_compression(tamis__reader *reader, tamis_error *err) 
     tamis_compression compression = tamis__compression_detect(begun, size, &reader->undecided);
     if (compression == TAMIS_COMPRESSION_NONE)
         return TAMIS_OK;
-    if (is_followed(reader) && !reader->setup.reads_compressed)
+    if (tamis__reader_is_followed(reader) && !reader->setup.reads_compressed)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "%s: is compressed with %s, and a compressed file cannot be followed; follow a plain one, "
@@ -548,7 +566,7 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
                            tamis__show(reader->name).text, tamis__errno_text(errno),
                            reader->file_offset + (reader->end - reader->start), *reader->loop->records,
                            tamis__errno_remedy(errno));
-    if (size > 0 && is_followed(reader)) {
+    if (size > 0 && tamis__reader_is_followed(reader)) {
         remember_tail(reader, reader->into->bytes + reader->end, (size_t)size);
         reader->read_at = tamis__now_ns();
         tamis__change_reports_check(reader->setup.reports);
@@ -746,9 +764,11 @@ static void note_name(tamis__reader *reader, bool named, const struct stat *own)
     reader->setup.remark(reader->setup.context, message);
 }
 
-/* True if the replaced file, whose status is `own`, may be left: nobody has written to it for a while, or a
- * writer does not leave it. */
+/* True if the replaced file, whose status is `own`, may be left: nobody can write to it, or has for a while,
+ * or a writer does not leave it. Files of another machine change without reports, by writers that this one
+ * does not know. */
 static bool is_quiet(tamis__reader *reader, const struct stat *own) {
+    tamis__change_reports *reports = reader->setup.reports;
     const uint64_t now = tamis__now_ns();
     /* Writing and renaming set this time. Clocks of a server may differ. */
     const int64_t changed_at = (int64_t)own->st_ctim.tv_sec * 1000 + own->st_ctim.tv_nsec / 1000000;
@@ -756,8 +776,13 @@ static bool is_quiet(tamis__reader *reader, const struct stat *own) {
         reader->replaced_at = now;
         reader->written_at = own->st_mtim;
     }
-    const uint64_t since = reader->read_at > reader->replaced_at ? reader->read_at : reader->replaced_at;
-    return tamis__sys.now_unix_ms() - changed_at >= QUIET_MS || now - since >= QUIET_MS * NS_PER_MS ||
+    const uint64_t since = reader->read_at > reader->replaced_at ? reader->read_at : reader->replaced_at,
+                   quiet_at = since + QUIET_MS * NS_PER_MS;
+    if (reports->fd >= 0 && reports->has_reported && tamis__sys.has_writers(reader->fd) == 0)
+        return true;
+    if (reports->look_at == 0 || quiet_at < reports->look_at)
+        reports->look_at = quiet_at;
+    return tamis__sys.now_unix_ms() - changed_at >= QUIET_MS || now >= quiet_at ||
            now - reader->replaced_at >= QUIET_LIMIT_MS * NS_PER_MS;
 }
 
@@ -855,7 +880,7 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     *known = false;
     if (result == READ_END && reader->skipping && (!reader->undecided || reader->end == reader->start))
         return fail_short(reader, err);
-    if (result == READ_END && is_followed(reader))
+    if (result == READ_END && tamis__reader_is_followed(reader))
         return follow_file(reader, keys, batch, event, known, err);
     if (result == READ_END && reader->undecided && reader->end > reader->start) {
         reader->undecided = false; /* too short to be compressed */

@@ -211,6 +211,9 @@ tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader);
 /* Frees buffers that no batch uses, until the next read. */
 void tamis__reader_rest(tamis__reader *reader);
 
+/* True if the open file is the followed one: it may grow. */
+bool tamis__reader_is_followed(const tamis__reader *reader);
+
 /* True after IDLE at the end of a followed file: wait for setup.reports. False: wait for the input, by
  * tamis__reader_wait. */
 bool tamis__reader_is_at_end(const tamis__reader *reader);

@@ -123,6 +123,7 @@ static void remove_ended(tamis__reader_set *set) {
             remove_reader(set, i);
             tamis__input_pattern_forget(&set->pattern, i);
         }
+    set->turn_end = 0;
     if (set->current >= set->count)
         set->current = 0;
 }
@@ -180,18 +181,35 @@ tamis_status tamis__reader_set_open(tamis__reader_set *set, tamis_error *err) {
     return status;
 }
 
+static void begin_next_turn(tamis__reader_set *set) {
+    set->current = (set->current + 1) % set->count;
+    set->turn_end = 0;
+}
+
+/* Returns the end of the turn of a reader that has begun to read. */
+static uint64_t find_turn_end(const tamis__reader_set *set, const tamis__reader *reader) {
+    struct stat st;
+    return set->count > 1 && tamis__reader_is_followed(reader) && tamis__sys.fstat(reader->fd, &st) == 0
+               ? (uint64_t)st.st_size
+               : UINT64_MAX;
+}
+
 tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
                                     tamis__reader_event *event, tamis_error *err) {
     const bool stops = set->setup.reader.stops_when_left;
     bool is_end = set->pattern.pattern == NULL, has_left = set->has_grown;
+    if (set->count > 0 && set->turn_end != 0 && tamis__reader_set_current(set)->file_offset >= set->turn_end)
+        begin_next_turn(set);
     for (size_t n = 0; n < set->count; n++) {
         tamis__reader *reader = tamis__reader_set_current(set);
         if (set->readers[set->current]->is_alias) {
-            set->current = (set->current + 1) % set->count;
+            begin_next_turn(set);
             continue;
         }
         const tamis_status status = tamis__reader_next(reader, keys, batch, event, err);
         batch->reader = reader;
+        if (*event == TAMIS__READER_RECORDS && set->turn_end == 0)
+            set->turn_end = find_turn_end(set, reader);
         set->awaits_pipe = *event == TAMIS__READER_IDLE && !tamis__reader_is_at_end(reader);
         if (status != TAMIS_OK || *event == TAMIS__READER_RECORDS || set->awaits_pipe)
             return status;
@@ -199,7 +217,7 @@ tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tam
         has_left = has_left || (stops && *event == TAMIS__READER_END);
         if (set->count > 1)
             tamis__reader_rest(reader);
-        set->current = (set->current + 1) % set->count;
+        begin_next_turn(set);
     }
     *event = is_end || has_left ? TAMIS__READER_END : TAMIS__READER_IDLE;
     return TAMIS_OK;
@@ -224,8 +242,9 @@ uint64_t tamis__reader_set_bytes_left(const tamis__reader_set *set) {
     uint64_t total = 0;
     for (size_t i = 0; i < set->count; i++) {
         const tamis__reader *reader = &set->readers[i]->reader;
-        const bool has_ended = set->count > 1 && reader->fd < 0 && reader->next_input > 0;
-        const uint64_t left = has_ended ? 0 : tamis__reader_bytes_left(reader);
+        const bool is_done =
+            set->readers[i]->is_alias || (set->count > 1 && reader->fd < 0 && reader->next_input > 0);
+        const uint64_t left = is_done ? 0 : tamis__reader_bytes_left(reader);
         if (left == UINT64_MAX)
             return UINT64_MAX;
         total += left;

@@ -7,8 +7,9 @@
 #include "stream/io/reader.h"
 
 /*
- * The readers of a run: one for all inputs, or, if several inputs are followed, one for each. A file is read
- * to its present end before the next one. A pipe is read to its end before the inputs behind it.
+ * The readers of a run: one for all inputs, or, if several inputs are followed, one for each. They take turns:
+ * a file is read to the end that it has when its turn begins. A pipe is read to its end before the inputs
+ * behind it.
  *
  * The functions are those of the reader, for all readers together.
  */
@@ -26,14 +27,15 @@ typedef struct tamis__reader_set_setup {
 typedef struct tamis__set_reader {
     tamis__reader reader;
     const char *input;
-    bool is_alias; /* another reader has that file under another name: this one does not read */
+    bool is_alias; /* another reader had that file when this one was made: this one does not read */
 } tamis__set_reader;
 
 typedef struct tamis__reader_set {
     tamis__reader_set_setup setup;
     tamis__set_reader **readers;
     size_t count, capacity;
-    size_t current; /* index of the reader of the last event */
+    size_t current;    /* index of the reader of the last event */
+    uint64_t turn_end; /* offset at which its turn is over; 0: its turn has not begun */
     tamis__change_reports reports;
     tamis__input_pattern pattern; /* pattern NULL: none. Path i is the input of reader i */
     bool has_grown;               /* there are more paths in setup.watched */

@@ -270,7 +270,7 @@ static tamis_status run_files(follow *f, tamis_error *err) {
     return status;
 }
 
-/* A file was truncated, so it is read again from its start. */
+/* A file was truncated, so it is read again from its start. Standard input is the only input if it is one. */
 static void restart_file(follow *f, const tamis_error *err) {
     const int borrowed = tamis__descriptor_named(f->followed.names[0].name, STDIN_FILENO);
     send_remark(f, err->text);
@@ -359,6 +359,11 @@ static tamis_status init_follow(follow *f, const tamis_stream_service *service,
     tamis_status status = TAMIS_OK;
     if (options->input_count == 0 && !options->files)
         return add_name(f, "-", err);
+    for (size_t i = 0; i < options->input_count && options->input_count > 1; i++)
+        if (tamis__descriptor_named(options->inputs[i], STDIN_FILENO) >= 0)
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "%s: cannot be followed beside other files with a state; give its name",
+                               tamis__show(tamis__input_name(options->inputs[i])).text);
     for (size_t i = 0; i < options->input_count && status == TAMIS_OK; i++)
         status = add_name(f, options->inputs[i], err);
     return status;

@@ -45,8 +45,9 @@ const cli_option check_options[] = {
      .help = "Keep reading as FILEs grow, as tail -F does, until a signal arrives.",
      .more =
          "If another file takes the name of a FILE, as in log rotation, it is read from its start when it "
-         "has content, and nobody has written to the old file for half a second. Data appended to that "
-         "later is not read. If there were several rotations, the files in between come first: those in "
+         "has content and the writers of the old file have closed it, or have not written to it for half "
+         "a second. Data appended to the old file later is not read. If there were several rotations, the "
+         "files in between come first: those in "
          "its directory whose names continue that of FILE and that were written to later, without "
          "compressed ones. A file that became shorter is read from its start too. If it is refilled to its "
          "old length or more before tamis looks at it, it is taken for a file that grew. A line is looked "

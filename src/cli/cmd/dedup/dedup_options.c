@@ -131,8 +131,9 @@ const cli_option dedup_options[] = {
          "If another file takes the name of a FILE, as in log rotation, the old one is read to its end "
          "first. Then come files that had the name in between: those in its directory whose names continue "
          "that of FILE (app.log.1, app.log-20261126) and that were written to later, without compressed "
-         "ones. The new file is read from its start when it has content, and nobody has written to the old "
-         "one for half a second. A record is answered when its terminator has arrived. A FILE that "
+         "ones. The new file is read from its start when it has content and the writers of the old one have "
+         "closed it, or have not written to it for half a second. A record is answered when its terminator "
+         "has arrived. A FILE that "
          "becomes shorter is reported, may lose records, and is read again from its start. Pipes are read "
          "to their end, and so are compressed files beside others; alone they are refused."},
     {.id = DEDUP_FILES,
@@ -143,8 +144,8 @@ const cli_option dedup_options[] = {
      .more =
          "Quote PATTERN, so that the shell leaves it alone: 'log/*.log'. Wildcards * ? [ ] are allowed in "
          "the file name, not in the directory. A file that comes later is read from its start. Left out "
-         "are compressed files, hidden ones, and names that log rotation makes of another one that "
-         "matches."},
+         "are compressed files, hidden ones, symbolic links to a file that matches, and names that log "
+         "rotation makes of one that matches."},
     {.id = DEDUP_METRICS,
      .name = "metrics",
      .type = CLI_TEXT,
