@@ -594,6 +594,7 @@ static tamis_status add_at(tamis_filter *filter, const window_query *q, tamis_an
         return status;
     }
     const double rate = rate_of(w);
+    *answer = TAMIS_UNKNOWN;
     const tamis_status status = count_key(filter, q, err);
     if (status != TAMIS_OK)
         return status;

@@ -417,6 +417,54 @@ static void a_memory_limit_is_kept(void **state) {
     tamis_filter_free(filter);
 }
 
+/* Fills a window of 1 MiB with keys of time 1 and returns their number. */
+static uint64_t fill_window(tamis_dedup *session, const tamis_filter *filter) {
+    tamis_answer answer = TAMIS_ABSENT;
+    uint64_t number = 0;
+    for (; answer == TAMIS_ABSENT; number++) {
+        const tamis_hash hash = hash_of(filter, number);
+        size_t done;
+        assert_int_equal(tamis_dedup_add_timed(session, &hash, &(int64_t){1}, 1, &answer, &done, NULL),
+                         TAMIS_OK);
+    }
+    assert_int_equal(answer, TAMIS_UNKNOWN);
+    return number - 1;
+}
+
+/* A full window cannot renew a key, but a present key is still known. */
+static void a_full_window_knows_the_keys_it_cannot_renew(void **state) {
+    (void)state;
+    tamis_plan_options options = day_options();
+    options.memory = 1 << 20;
+    options.refresh = true;
+    tamis_filter *filter = create_window(&options);
+    tamis_dedup_options session_options = TAMIS_DEDUP_OPTIONS_INIT;
+    session_options.on_full = TAMIS_ON_FULL_PASS;
+    session_options.ahead = DAY;
+    tamis_dedup *session = NULL;
+    assert_int_equal(tamis_dedup_open(&session, filter, &session_options, NULL), TAMIS_OK);
+    const uint64_t count = fill_window(session, filter);
+    size_t present = 0, done;
+    for (uint64_t i = 0; i < 1000; i++) {
+        const tamis_hash hash = hash_of(filter, i * (count / 1000));
+        const int64_t time = 2 * HOUR;
+        tamis_answer answer;
+        assert_int_equal(tamis_dedup_add_timed(session, &hash, &time, 1, &answer, &done, NULL), TAMIS_OK);
+        present += answer == TAMIS_PRESENT;
+    }
+    assert_int_equal(present, 1000);
+    const tamis_hash hash = hash_of(filter, 0), other = hash_of(filter, 2 * count);
+    tamis_answer answer = TAMIS_ABSENT;
+    assert_int_equal(tamis_window_add(filter, &hash, &(int64_t){4 * HOUR}, 1, &answer, &done, NULL),
+                     TAMIS_E_FULL);
+    assert_int_equal(answer, TAMIS_PRESENT);
+    assert_int_equal(tamis_window_add(filter, &other, &(int64_t){4 * HOUR}, 1, &answer, &done, NULL),
+                     TAMIS_E_FULL);
+    assert_int_equal(answer, TAMIS_UNKNOWN);
+    tamis_dedup_close(session);
+    tamis_filter_free(filter);
+}
+
 /* ---- files ---- */
 
 static tamis_filter *filled_window(uint64_t count) {
@@ -603,6 +651,7 @@ int main(void) {
         cmocka_unit_test(memory_stays_constant),
         cmocka_unit_test(an_empty_window_is_small),
         cmocka_unit_test(a_memory_limit_is_kept),
+        cmocka_unit_test(a_full_window_knows_the_keys_it_cannot_renew),
         cmocka_unit_test(a_file_has_all_of_a_window),
         cmocka_unit_test(an_opened_file_is_looked_up_in_place),
         cmocka_unit_test(damage_is_never_an_answer),

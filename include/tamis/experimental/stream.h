@@ -53,7 +53,8 @@ typedef struct tamis_stream_service {
     tamis_status (*query)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                           size_t *done, tamis_error *err);
     /* NULL, or returns bytes to write before the record of key `i` of the last batch. The service owns
-     * them until its next call. Records without a key have no such bytes. */
+     * them until its next call. Records without a key have no such bytes. TAMIS_E_INVALID with an extractor
+     * that finds positions: queries then wait for writes, and nothing drops what is delivered again. */
     tamis_key (*mark)(void *context, size_t i);
     /* NULL, or called after each batch. If it returns true, the run ends with TAMIS_OK, and the rest of the
      * input is not read */

@@ -42,7 +42,6 @@ typedef struct resumable {
     run *run;
     tamis_stream_commits commits; /* a copy of the caller's; fields the caller lacks have their defaults */
     tamis__durable durable;
-    tamis_stream_stats counted;       /* statistics that the inputs' own ones have */
     uint64_t bytes_done;              /* bytes of inputs up to the end of what is written */
     uint64_t committed_bytes;         /* stats.bytes_in at the last commit */
     uint64_t commit_at;               /* time of the next commit (tamis__now_ns) */
@@ -76,10 +75,16 @@ static void note_ended(resumable *c) {
     }
 }
 
+static void note_input_stats(resumable *c) {
+    for (size_t i = 0; c->run->input_stats && i < c->durable.live.input_count; i++)
+        c->durable.live.inputs[i].stats = c->run->input_stats[i];
+}
+
 static tamis_status write_commit(resumable *c, tamis_error *err) {
     const run *r = c->run;
     tamis__checkpoint *live = &c->durable.live;
     note_ended(c);
+    note_input_stats(c);
     live->has_data = r->has_data;
     live->stats = r->stats;
     live->stats.bytes_read = live->finished ? r->stats.bytes_read : c->bytes_done;
@@ -246,14 +251,6 @@ static void finish_empty_inputs(tamis__checkpoint *live, size_t to) {
             live->inputs[i].position = live->inputs[i].prefix;
 }
 
-/* Adds what was counted last to the statistics of its input. */
-static void count_for_input(resumable *c, size_t input) {
-    tamis_stream_stats more = c->run->stats;
-    tamis__stats_subtract(&more, &c->counted);
-    tamis__stats_add(&c->durable.live.inputs[input].stats, &more);
-    c->counted = c->run->stats;
-}
-
 static void advance_positions(resumable *c, const tamis__item *item) {
     tamis__checkpoint *live = &c->durable.live;
     const tamis__record_batch *batch = &item->batch;
@@ -273,7 +270,6 @@ static void advance_positions(resumable *c, const tamis__item *item) {
 static tamis_status on_item_written(void *context, const tamis__item *item, tamis_error *err) {
     resumable *c = context;
     tamis_status status = TAMIS_OK;
-    count_for_input(c, item->input);
     advance_positions(c, item);
     if (c->run->positions)
         tamis__keys_note_written(&item->keys, c->run->positions);
@@ -373,7 +369,6 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
     c->bytes_done = r->stats.bytes_read;
     for (size_t i = 0; i < d->live.input_count; i++)
         d->live.inputs[i].committed = d->live.inputs[i].position;
-    c->counted = r->stats;
     r->has_data = d->live.has_data;
     r->input = (size_t)d->live.input;
     for (int i = 0; i < OUTPUTS; i++) {
@@ -422,6 +417,8 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
     setup.context = c;
     setup.stops_when_left = r->followed != NULL;
     const tamis_status status = tamis__run_open(r, &setup, err);
+    for (size_t i = 0; r->input_stats && i < live->input_count; i++)
+        r->input_stats[i] = live->inputs[i].stats;
     for (size_t i = 0; r->followed && i < r->readers.count; i++) {
         tamis__followed *followed = &r->followed->names[i];
         tamis__reader_set_followed(&r->readers.readers[i]->reader, tamis__input_name(followed->name),
@@ -548,11 +545,10 @@ tamis_status tamis__run_resumable(run *r, tamis_stream_result *result, tamis_err
         tamis__stats_subtract(&r->followed->names[i].stats, &c.durable.live.inputs[i].stats);
     if (status == TAMIS_OK && !c.durable.finished)
         status = run_steps(&c, err);
+    note_input_stats(&c);
     tamis__run_close(r, status, err);
-    if (has_begun && given.input_end) {
-        count_for_input(&c, (size_t)c.durable.live.input); /* of a batch that was not written whole */
+    if (has_begun && given.input_end)
         report_inputs(&c, &given);
-    }
     if ((status == TAMIS_E_NO_KEY || status == TAMIS_E_INTERRUPTED) && withholds(&c))
         undo_uncommitted(&c);
     if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && !c.uncommitted)

@@ -65,8 +65,7 @@ typedef struct tamis__run {
     size_t input;                    /* index of the input whose records are being written */
     size_t opened;                   /* inputs opened */
     uint64_t bytes_before;           /* bytes in the outputs before this run */
-    tamis_stream_stats stats_before; /* statistics of the inputs before the present one */
-    tamis_stream_stats *input_stats; /* of each input, if they are read by turns; NULL: they are not */
+    tamis_stream_stats *input_stats; /* of each input; NULL: their number is not known, see options.files */
     /* used if the run is timed */
     bool timed;
     uint64_t begin; /* time at which the run began (tamis__now_ns) */

@@ -87,13 +87,12 @@ static void init_run(run *r, const tamis_stream_service *service, const tamis_st
     r->sizes = *sizes;
     r->threads = choose_threads(options);
     r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-    r->loop = (tamis__poll_loop){options->stop_fd,
-                                 options->progress ? report_progress : NULL,
-                                 r,
-                                 &r->stats,
-                                 &r->read,
-                                 tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000),
-                                 0};
+    r->loop = (tamis__poll_loop){.stop_fd = options->stop_fd,
+                                 .progress = options->progress ? report_progress : NULL,
+                                 .progress_context = r,
+                                 .stats = &r->stats,
+                                 .records = &r->read,
+                                 .next_report = tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000)};
     for (int i = 0; i < OUTPUTS; i++) {
         r->writers[i].memory = r->memory;
         r->writers[i].terminator = options->terminator;
@@ -116,7 +115,6 @@ static void init_run(run *r, const tamis_stream_service *service, const tamis_st
         .terminator = options->terminator,
         .extractor = options->extractor,
         .memory = r->memory};
-    r->stats_before = r->stats;
     r->timed = options->profile != NULL;
     if (r->timed)
         r->begin = tamis__now_ns();
@@ -134,11 +132,19 @@ static tamis_status set_compressions(run *r, tamis_error *err) {
     return status;
 }
 
+/* Standard input counts as an input. */
+static size_t input_total(const run *r) {
+    return r->options.input_count > 0 ? r->options.input_count : 1;
+}
+
 tamis_status tamis__run_check(run *r, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
     const char *const *inputs = r->options.input_count ? r->options.inputs : standard_input;
-    const size_t count = r->options.files ? 0 : r->options.input_count ? r->options.input_count : 1;
+    const size_t count = r->options.files ? 0 : input_total(r);
     uint64_t total = 0;
+    if (r->service.mark && r->options.extractor && tamis_extractor_has_position(r->options.extractor))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: a service with `mark` cannot have records with positions");
     tamis_status status = set_compressions(r, err);
     if (status == TAMIS_OK)
         status = tamis__target_find(&r->targets[FIRSTS], r->options.output, err);
@@ -197,19 +203,20 @@ static tamis_status begin_input(run *r, tamis__record_batch *batch, tamis_error 
     return status;
 }
 
-/* Reports the statistics of the inputs before `next`, which have ended. */
-static void end_inputs(run *r, size_t next) {
-    for (; r->input < next && !r->input_stats; r->input++) {
-        tamis_stream_stats input_stats = r->stats;
-        tamis__stats_subtract(&input_stats, &r->stats_before);
-        input_stats.bytes_out = input_stats.bytes_read = input_stats.bytes_total = 0;
-        r->stats_before = r->stats;
-        if (r->options.input_end)
-            r->options.input_end(r->options.input_end_context, r->input, &input_stats);
-    }
+/* Reports the statistics of the inputs before `next`, unless that was done. */
+static void report_inputs(run *r, size_t next) {
+    for (; r->input < next; r->input++)
+        if (r->options.input_end && r->input_stats)
+            r->options.input_end(r->options.input_end_context, r->input, &r->input_stats[r->input]);
 }
 
-/* Inputs that are read by turns: adds what was counted since `before` to an input. */
+/* The inputs before `next` have ended, unless they are read by turns. */
+static void end_inputs(run *r, size_t next) {
+    if (r->readers.count <= 1)
+        report_inputs(r, next);
+}
+
+/* Adds what was counted since `before` to an input. */
 static void add_to_input(run *r, size_t input, const tamis_stream_stats *before) {
     tamis_stream_stats more = r->stats;
     if (!r->input_stats)
@@ -220,9 +227,9 @@ static void add_to_input(run *r, size_t input, const tamis_stream_stats *before)
 
 /* The last input opened may still be followed under its name, or none may have been opened. */
 static void end_last_input(run *r) {
-    for (size_t i = 0; r->input_stats && i < r->options.input_count; i++)
-        r->options.input_end(r->options.input_end_context, i, &r->input_stats[i]);
-    if (r->opened > 0 || r->stats.records > 0)
+    if (r->readers.count > 1)
+        report_inputs(r, r->options.input_count);
+    else if (r->opened > 0 || r->stats.records > 0)
         end_inputs(r, r->opened > r->input ? r->opened : r->input + 1);
 }
 
@@ -437,14 +444,17 @@ static tamis_status open_readers(run *r, const tamis__reader_setup *reader, tami
                                            .watched = r->followed ? r->followed->pattern : NULL,
                                            .outputs = r->targets,
                                            .output_count = OUTPUTS};
-    const size_t size = r->options.input_count * sizeof *r->input_stats;
-    tamis_status status = tamis__reader_set_init(&r->readers, &setup, &r->loop, &r->memory, err);
-    if (status != TAMIS_OK || r->readers.count <= 1 || !r->options.input_end)
-        return status;
+    return tamis__reader_set_init(&r->readers, &setup, &r->loop, &r->memory, err);
+}
+
+static tamis_status create_input_stats(run *r, tamis_error *err) {
+    const size_t count = input_total(r), size = count * sizeof *r->input_stats;
+    if (r->options.files)
+        return TAMIS_OK;
     r->input_stats = tamis__alloc(&r->memory, size, _Alignof(tamis_stream_stats));
     if (!r->input_stats)
         return tamis__fail_nomem(err, "statistics of inputs", size);
-    for (size_t i = 0; i < r->options.input_count; i++)
+    for (size_t i = 0; i < count; i++)
         r->input_stats[i] = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     return TAMIS_OK;
 }
@@ -455,6 +465,8 @@ tamis_status tamis__run_open(run *r, const tamis__reader_setup *setup, tamis_err
         status = make_stages(r, err);
     if (status == TAMIS_OK)
         status = tamis__router_init(&r->router, err);
+    if (status == TAMIS_OK)
+        status = create_input_stats(r, err);
     if (status == TAMIS_OK)
         status = open_readers(r, setup, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
@@ -584,7 +596,7 @@ void tamis__run_close(run *r, tamis_status status, tamis_error *err) {
     tamis__pipeline_free(r->pipeline);
     store_profile(r);
     tamis__reader_set_release(&r->readers);
-    tamis__free(&r->memory, r->input_stats, r->options.input_count * sizeof *r->input_stats);
+    tamis__free(&r->memory, r->input_stats, input_total(r) * sizeof *r->input_stats);
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);
     tamis__items_free(r->items, r->item_count, &r->memory);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # With --state the counts of each file are those of the whole run, whichever process made them.
 counts() { # OPTIONS...
-    tamis dedup --key json:/k -q --stats --json "$@" 2>&1 | tail -n 1 |
+    tamis dedup --key json:/k -q --stats --json "$@" 2>&1 | grep "^{" |
         python3 -c 'import json, sys
 for f in json.load(sys.stdin)["files"]: print(*f.values())'
 }
@@ -24,3 +24,8 @@ tamis dedup --state other -o some --key json:/k --commit-every 64KiB d e
 sed -i 's/oops/{"k": 1}/' e
 tamis dedup --state other -o some --key json:/k d e 2>&1 | sed 's/after [0-9,]*/after some/'
 counts --state other -o some d e
+echo 'an error in the second of two followed files'
+printf '{"k": %s}\n' 1 2 > f
+printf '{"k": %s}\n' 3 1 > g
+echo oops >> g
+counts --state followed -o from-two --follow-input f g
