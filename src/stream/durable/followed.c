@@ -37,11 +37,13 @@ static tamis_status input_of_name(const tamis__checkpoint *checkpoint, const cha
     *found = NULL;
     for (size_t i = checkpoint->input_count; i-- > 0 && status == TAMIS_OK && !*found;) {
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
-        const char *known_base = tamis__path_split(in->name, known);
+        const char *known_base = in->name + tamis__path_directory_size(in->name);
         bool same = false;
-        if (in->regular && !in->compressed &&
-            (strcmp(known_base, base) == 0 || tamis__rotation_continues(known_base, base)))
-            status = compare_directories(known, directory, &same, err);
+        if (!in->regular || in->compressed ||
+            (strcmp(known_base, base) != 0 && !tamis__rotation_continues(known_base, base)))
+            continue;
+        (void)tamis__path_split(in->name, known);
+        status = compare_directories(known, directory, &same, err);
         if (!same)
             continue;
         *ended = checkpoint->finished || i < checkpoint->input || in->ended;
@@ -65,26 +67,48 @@ tamis_status tamis__followed_check_output(const char *name, const char *output, 
                        tamis__show(output).text, tamis__show(name).text);
 }
 
-/* Decodes the newest checkpoint with a file that had the name. *known is its input; NULL: no checkpoint has
- * one. *ended: that input was read to its end. */
-static tamis_status find_known(const tamis__followed *f, const tamis_state *state,
-                               const tamis_allocator *memory, tamis__checkpoint *checkpoint,
-                               const tamis__checkpoint_input **known, bool *ended, tamis_error *err) {
+tamis_status tamis__followed_begin_find(tamis__followed_names *followed, const tamis_state *state,
+                                        const tamis_allocator *memory, tamis_error *err) {
+    const void *bytes;
+    size_t size;
+    tamis__checkpoint_release(&followed->newest);
+    tamis_state_committed(state, &bytes, &size);
+    const tamis_status status =
+        size > 0 ? tamis__checkpoint_decode(&followed->newest, bytes, size, memory, err) : TAMIS_OK;
+    return status == TAMIS_E_FORMAT ? TAMIS_OK : status; /* another program may have made the commit */
+}
+
+/* The newest checkpoint with a file that had a name. */
+typedef struct known_file {
+    tamis__checkpoint note;               /* that checkpoint, if it is not the last one */
+    const tamis__checkpoint_input *input; /* the file; NULL: no checkpoint has one */
+    bool ended;                           /* it was read to its end */
+    bool closed;                          /* its run was closed */
+} known_file;
+
+static tamis_status find_in_checkpoint(known_file *known, const tamis__checkpoint *checkpoint,
+                                       const char *name, tamis_error *err) {
+    known->closed = checkpoint->closed;
+    return input_of_name(checkpoint, name, &known->input, &known->ended, err);
+}
+
+static tamis_status find_known(known_file *known, const tamis__followed_names *followed, const char *name,
+                               const tamis_state *state, const tamis_allocator *memory, tamis_error *err) {
     tamis__checkpoint_walk walk = {.state = state};
     const void *bytes;
     size_t size;
-    *known = NULL;
-    while (!*known && (bytes = tamis__checkpoint_walk_next(&walk, &size)) != NULL) {
-        tamis__checkpoint_release(checkpoint);
-        *checkpoint = (tamis__checkpoint){.inputs = NULL};
-        tamis_status status =
-            size > 0 ? tamis__checkpoint_decode(checkpoint, bytes, size, memory, err) : TAMIS_E_FORMAT;
+    tamis_status status = find_in_checkpoint(known, &followed->newest, name, err);
+    (void)tamis__checkpoint_walk_next(&walk, &size); /* the last one */
+    while (status == TAMIS_OK && !known->input &&
+           (bytes = tamis__checkpoint_walk_next(&walk, &size)) != NULL) {
+        tamis__checkpoint_release(&known->note);
+        status = tamis__checkpoint_decode(&known->note, bytes, size, memory, err);
         if (status == TAMIS_OK)
-            status = input_of_name(checkpoint, f->name, known, ended, err);
-        if (status != TAMIS_OK && status != TAMIS_E_FORMAT) /* another program may have made the commit */
-            return status;
+            status = find_in_checkpoint(known, &known->note, name, err);
+        if (status == TAMIS_E_FORMAT)
+            status = TAMIS_OK;
     }
-    return TAMIS_OK;
+    return status;
 }
 
 static void set_file(tamis__followed *f, const char *path, const struct stat *st) {
@@ -228,30 +252,25 @@ tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, con
                                   const tamis_allocator *memory, tamis_error *err) {
     tamis__followed *f = &followed->names[i];
     const bool several = tamis__followed_several(followed);
-    tamis__checkpoint checkpoint = {.inputs = NULL};
-    const tamis__checkpoint_input *known;
-    bool ended = false;
+    known_file known = {.input = NULL};
     reset(f);
     f->closed = f->truncated = false;
     if (tamis__descriptor_named(f->name, STDIN_FILENO) >= 0)
         return TAMIS_OK;
-    tamis_status status = find_known(f, state, memory, &checkpoint, &known, &ended, err);
-    f->closed = known && checkpoint.closed;
+    tamis_status status = find_known(&known, followed, f->name, state, memory, err);
+    f->closed = known.input && known.closed;
     for (bool is_late = true; status == TAMIS_OK && is_late;) {
         reset(f);
-        f->truncated = known && known->truncated;
-        status = find_next(f, known, ended, followed->started, &is_late, err);
+        f->truncated = known.input && known.input->truncated;
+        status = find_next(f, known.input, known.ended, followed->started, &is_late, err);
     }
-    const void *bytes;
-    size_t size;
-    tamis_state_committed(state, &bytes, &size);
-    if (status == TAMIS_OK && several && !known && size > 0)
+    if (status == TAMIS_OK && several && !known.input && followed->newest.inputs)
         status = look_for_rotated(f, err);
-    const bool is_known_file = known && (uint64_t)f->inode == known->fingerprint.inode &&
-                               (uint64_t)f->device == known->fingerprint.device;
-    if (several && (!known || is_known_file))
+    const bool is_known_file = known.input && (uint64_t)f->inode == known.input->fingerprint.inode &&
+                               (uint64_t)f->device == known.input->fingerprint.device;
+    if (several && (!known.input || is_known_file))
         f->is_new = true;
-    tamis__checkpoint_release(&checkpoint);
+    tamis__checkpoint_release(&known.note);
     return status;
 }
 

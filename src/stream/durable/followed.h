@@ -7,6 +7,7 @@
 
 #include <tamis/experimental/state.h>
 
+#include "stream/durable/checkpoint.h"
 #include "stream/io/input_pattern.h"
 #include "stream/io/reader.h"
 
@@ -35,7 +36,8 @@ typedef struct tamis__followed_names {
     tamis__followed *names;
     size_t count;
     tamis__input_pattern
-        *pattern; /* NULL, or the names are its paths, and the run ends when there are more */
+        *pattern;             /* NULL, or the names are its paths, and the run ends when there are more */
+    tamis__checkpoint newest; /* of the last commit, while files are looked for; inputs NULL: none */
     /* Set by the run. */
     bool is_other;             /* another file was found at a path, and nothing was read */
     bool truncated;            /* a file lost bytes that were read; what was written is committed */
@@ -49,6 +51,10 @@ typedef struct tamis__followed_names {
 static inline bool tamis__followed_several(const tamis__followed_names *followed) {
     return followed->pattern || followed->count > 1;
 }
+
+/* Reads the last commit, before files are looked for. TAMIS_E_NOMEM. */
+tamis_status tamis__followed_begin_find(tamis__followed_names *followed, const tamis_state *state,
+                                        const tamis_allocator *memory, tamis_error *err);
 
 /*
  * Finds the file of name i to read next, and sets the fields of followed->names[i] but `name`, `left`,

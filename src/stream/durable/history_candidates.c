@@ -299,7 +299,8 @@ typedef struct directory_search {
     tamis_error *err;
 } directory_search;
 
-static bool is_rotated(void *context, const char *name) {
+/* Returns false if the search has ended. */
+static bool check_name(void *context, const char *name) {
     directory_search *r = context;
     tamis__present_input *present = r->present;
     const int size =
@@ -334,7 +335,8 @@ tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis
     const char *base = tamis__path_split(known->name, directory);
     directory_search r = {known, (int)(base - known->name), present, TAMIS_OK, err};
     present->found = false;
-    if (tamis__sys.list(directory, is_rotated, &r) != 0 && r.status == TAMIS_OK)
+    /* Most files still have their names, and a directory may have thousands. */
+    if (check_name(&r, base) && tamis__sys.list(directory, check_name, &r) != 0 && r.status == TAMIS_OK)
         return tamis__fail_file(err, directory, errno);
     return r.status;
 }

@@ -219,6 +219,8 @@ static tamis_status list_paths(follow *f, tamis_error *err) {
 /* Finds the file of each name. Names without a file are removed if they are of a pattern. */
 static tamis_status find_files(follow *f, tamis_error *err) {
     tamis_status status = f->pattern.pattern ? update_names(f, err) : TAMIS_OK;
+    if (status == TAMIS_OK)
+        status = tamis__followed_begin_find(&f->followed, f->state, &f->memory, err);
     for (size_t i = 0; i < f->followed.count && status == TAMIS_OK;) {
         tamis__followed *name = &f->followed.names[i];
         status = tamis__followed_find(&f->followed, i, f->state, &f->memory, err);
@@ -235,6 +237,7 @@ static tamis_status find_files(follow *f, tamis_error *err) {
         else
             i++;
     }
+    tamis__checkpoint_release(&f->followed.newest);
     return status == TAMIS_OK ? list_paths(f, err) : status;
 }
 
