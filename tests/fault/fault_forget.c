@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: torture */
 
 /*
  * A state forgets keys, and each system call or allocation fails once, or power is lost after each change on the
  * disk. Then the state has all of the keys or none of them, and the others in any case, with their checkpoint and
  * note. It goes on from there, and forgetting again ends well. Of what was forgotten no file has the hash.
+ *
+ * This holds for each scenario: tables that grow or have a size, a keyed hash, and records with positions. Records
+ * with positions stay delivered when their keys are forgotten.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,17 +32,30 @@ enum {
     KEYS = 240,
     FIRST = 60, /* the keys to be forgotten are in the snapshot and in both segments */
     FORGOTTEN = 110,
-    ABSENT = 10 /* of those to be forgotten, keys that the state never had */
+    ABSENT = 10,           /* of those to be forgotten, keys that the state never had */
+    LAST_OF_FORGOTTEN = 99 /* of the source that has only keys to be forgotten */
 };
 
-static const states_make *const make = &states_makes[2]; /* exact */
+typedef struct scenario {
+    states_make make;
+    bool positions; /* true if the keys come from records with positions */
+    uint64_t step;  /* difference of two tried n, times the number for the scale */
+} scenario;
+
+static const scenario scenarios[] = {
+    {{.name = "growing", .kind = TAMIS_KIND_EXACT}, false, 1},
+    {{.name = "sized", .kind = TAMIS_KIND_EXACT, .expect = 3000}, false, 7},
+    {{.name = "keyed", .kind = TAMIS_KIND_EXACT, .scheme = TAMIS_SCHEME_SIP}, false, 7},
+    {{.name = "positions", .kind = TAMIS_KIND_EXACT}, true, 5},
+};
+static const scenario *current;
 static fault_memory memory;
 
 static tamis_status open_state(tamis_state **state) {
     static tamis_allocator allocator;
     allocator = fault_memory_allocator(&memory);
     *state = NULL;
-    return states_open(state, make, scratch(""), &allocator);
+    return states_open(state, &current->make, scratch(""), &allocator);
 }
 
 static void assert_ok(tamis_status status) {
@@ -54,14 +71,93 @@ static void hash_numbers(const tamis_state *state, tamis_hash *hashes, uint64_t 
     }
 }
 
+/* ---- records with positions: each number is the position of its record ---- */
+
+static const char *source_of(uint64_t number) {
+    if (number >= FIRST && number <= LAST_OF_FORGOTTEN)
+        return "forgotten";
+    return number % 2 ? "odd" : "even";
+}
+
+static tamis_dedup *open_session(tamis_state *state) {
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_dedup *session;
+    options.state = state;
+    assert_ok(tamis_dedup_open(&session, NULL, &options, &states_err));
+    return session;
+}
+
+/* Delivers records at positions from `from` on, whose keys are the numbers from `key` on. Returns how many got that
+ * answer. */
+static size_t deliver(tamis_dedup *session, uint64_t from, uint64_t key, size_t count,
+                      tamis_answer expected) {
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t number = key + i;
+        const char *source = source_of(from + i);
+        tamis_delivery record = {.source = {source, strlen(source)}, .position = from + i};
+        tamis_answer answer;
+        assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(session)),
+                                  &(tamis_key){&number, sizeof number}, 1, &record.hash, &states_err));
+        assert_ok(tamis_dedup_add_delivered(session, &record, NULL, 1, &answer, NULL, &states_err));
+        found += answer == expected;
+    }
+    return found;
+}
+
+/* NULL if all records count as delivered, else what is wrong. */
+static const char *find_wrong_position(tamis_state *state) {
+    static const struct {
+        const char *source;
+        uint64_t last;
+    } sources[] = {{"even", KEYS - 2}, {"odd", KEYS - 1}, {"forgotten", LAST_OF_FORGOTTEN}};
+    tamis_dedup *session = open_session(state);
+    const char *wrong = NULL;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        uint64_t position = 0;
+        const tamis_key name = tamis_dedup_source_at(session, i, &position);
+        if (!name.data || name.size != strlen(sources[i].source) ||
+            memcmp(name.data, sources[i].source, name.size) != 0 || position != sources[i].last)
+            wrong = "a position is gone";
+    }
+    if (!wrong && deliver(session, 0, 0, KEYS, TAMIS_REDELIVERED) != KEYS)
+        wrong = "a delivered record is new again";
+    tamis_dedup_close(session);
+    return wrong;
+}
+
+/* True if the last checkpoint, without positions, is that text. */
+static bool is_at(tamis_state *state, const char *checkpoint) {
+    tamis_dedup *session = open_session(state);
+    const void *committed;
+    size_t size;
+    tamis_dedup_committed(session, &committed, &size);
+    const bool is_same = size == strlen(checkpoint) && memcmp(committed, checkpoint, size) == 0;
+    tamis_dedup_close(session);
+    return is_same;
+}
+
+/* ---- a state ---- */
+
+/* Adds keys, and commits them with a note. */
+static void add_and_commit(tamis_state *state, uint64_t from, size_t count, const char *checkpoint) {
+    tamis_dedup *session = current->positions ? open_session(state) : NULL;
+    if (session)
+        assert_int_equal(deliver(session, from, from, count, TAMIS_ABSENT), count);
+    else
+        assert_ok(states_add(state, from, count));
+    assert_ok(tamis_state_note(state, "note", 4, &states_err));
+    assert_ok(session ? tamis_dedup_commit(session, checkpoint, strlen(checkpoint), &states_err)
+                      : states_commit(state, checkpoint));
+    tamis_dedup_close(session);
+}
+
 /* Makes a state whose keys are in a snapshot, in an old segment and in the live one. */
 static void make_state(void) {
     tamis_state *state;
     assert_ok(open_state(&state));
     for (uint64_t part = 0; part < 3; part++) {
-        assert_ok(states_add(state, part * KEYS / 3, KEYS / 3));
-        assert_ok(tamis_state_note(state, "note", 4, &states_err));
-        assert_ok(states_commit(state, "before"));
+        add_and_commit(state, part * KEYS / 3, KEYS / 3, "before");
         if (part == 0)
             assert_ok(tamis_state_snapshot(state, 0, &states_err));
         if (part != 1)
@@ -147,12 +243,25 @@ static const char *look(bool *has_forgotten) {
             wrong = "another key is gone";
     if (states_keys(state) != (*has_forgotten ? KEYS - FORGOTTEN : KEYS))
         wrong = "the number of keys is wrong";
-    if (!states_is_at(state, "before") || states_info(state).commits != 3)
+    if (!is_at(state, "before") || states_info(state).commits != 3)
         wrong = "the commit is another one";
+    if (!wrong && current->positions)
+        wrong = find_wrong_position(state);
     if (!tamis_state_note_at(state, 2, &size) || tamis_state_note_at(state, 3, &size))
         wrong = "the notes are others";
     tamis_state_close(state);
     return wrong;
+}
+
+/* Adds all keys again, in records behind the delivered ones. */
+static const char *deliver_again(tamis_state *state) {
+    tamis_dedup *session = open_session(state);
+    const size_t absent = deliver(session, KEYS, 0, KEYS, TAMIS_ABSENT);
+    const tamis_status status = tamis_dedup_commit(session, "after", 5, &states_err);
+    tamis_dedup_close(session);
+    if (status != TAMIS_OK)
+        return states_err.text;
+    return absent == FORGOTTEN ? NULL : "other keys are new than those that were forgotten";
 }
 
 /* Continues a state: adds the forgotten keys again. */
@@ -163,18 +272,25 @@ static const char *go_on(void) {
     tamis_state *state;
     if (forget(&forgotten) != TAMIS_OK)
         return states_err.text;
-    if (look(&has_forgotten) || !has_forgotten)
-        return "nothing is forgotten then";
+    wrong = look(&has_forgotten);
+    if (wrong || !has_forgotten)
+        return wrong ? wrong : "nothing is forgotten then";
     if (forget(&forgotten) != TAMIS_OK || forgotten != 0)
         return "more is forgotten the second time";
     assert_ok(open_state(&state));
-    assert_ok(states_add(state, 0, KEYS));
-    if (states_commit(state, "after") != TAMIS_OK || states_keys(state) != KEYS)
-        wrong = "it does not go on";
+    if (current->positions) {
+        wrong = deliver_again(state);
+    } else {
+        assert_ok(states_add(state, 0, KEYS));
+        if (states_commit(state, "after") != TAMIS_OK)
+            wrong = "it does not go on";
+    }
+    if (!wrong && states_keys(state) != KEYS)
+        wrong = "the keys are not those from before";
     tamis_state_close(state);
     if (!wrong && open_state(&state) != TAMIS_OK)
         return states_err.text;
-    if (!wrong && (states_keys(state) != KEYS || !states_is_at(state, "after")))
+    if (!wrong && (states_keys(state) != KEYS || !is_at(state, "after")))
         wrong = "what was added then is gone";
     if (!wrong)
         tamis_state_close(state);
@@ -198,7 +314,8 @@ static void no_file_has_the_hashes(void **unused) {
     uint64_t forgotten;
     make_state();
     assert_ok(open_state(&state));
-    const uint64_t logged = KEYS - 1, other = KEYS - 2; /* the last part is in the log */
+    /* The last part is in the log. The checkpoint has the hashes of the last key of each source, and keeps them. */
+    const uint64_t logged = KEYS - 3, other = KEYS - 4;
     tamis_hash hash;
     assert_int_equal(count_files_with(state, logged), 1);
     assert_int_equal(count_files_with(state, other), 1);
@@ -224,8 +341,7 @@ static void keys_without_a_commit_are_erased(void **unused) {
     uint64_t forgotten;
     make_state();
     assert_ok(open_state(&state));
-    assert_ok(states_add(state, KEYS, 1));
-    assert_ok(states_commit(state, "before"));
+    add_and_commit(state, KEYS, 1, "before");
     assert_ok(states_add(state, KEYS + 1, 1));
     assert_ok(tamis_state_note(state, "late", 4, &states_err)); /* writes the keys in front of it */
     tamis_state_close(state);
@@ -254,7 +370,7 @@ static void what_cannot_be_done_is_refused(void **unused) {
     tamis_state *state;
     uint64_t forgotten;
     for (size_t i = 0; i < STATES_MAKES; i++) {
-        if (&states_makes[i] == make)
+        if (states_makes[i].kind == TAMIS_KIND_EXACT)
             continue;
         assert_ok(states_open(&state, &states_makes[i], scratch(""), NULL));
         assert_refused(tamis_state_forget(state, &hash, 1, &forgotten, &states_err), TAMIS_E_UNSUPPORTED,
@@ -268,7 +384,7 @@ static void what_cannot_be_done_is_refused(void **unused) {
     assert_ok(states_add(state, KEYS, 1));
     assert_refused(tamis_state_forget(state, NULL, 0, &forgotten, &states_err), TAMIS_E_INVALID, "commit");
     tamis_state_close(state);
-    tamis_state_options options = states_options(make, NULL);
+    tamis_state_options options = states_options(&current->make, NULL);
     options.read_only = true;
     assert_ok(tamis_state_open(&state, scratch(""), &options, &states_err));
     assert_refused(tamis_state_forget(state, NULL, 0, &forgotten, &states_err), TAMIS_E_UNSUPPORTED,
@@ -279,7 +395,7 @@ static void what_cannot_be_done_is_refused(void **unused) {
 /* NULL if no file has the hash of a forgotten key that the log had, even before the next start to write. */
 static const char *find_left_over(void) {
     tamis_state *state;
-    tamis_state_options options = states_options(make, NULL);
+    tamis_state_options options = states_options(&current->make, NULL);
     options.read_only = true;
     if (tamis_state_open(&state, scratch(""), &options, &states_err) != TAMIS_OK)
         return states_err.text;
@@ -310,14 +426,20 @@ static bool survives(const char *what, uint64_t n) {
     return reached;
 }
 
+static uint64_t scaled_step(void) {
+    return test_is_torture() ? 1 : current->step * test_scale(3, 23, 7);
+}
+
 static void every_call_fails(void **unused) {
     (void)unused;
     static const int errors[] = {EIO, ENOSPC, FAULT_SHORT};
+    const bool all = current->step == 1 || test_is_torture();
+    const size_t tried = all ? sizeof errors / sizeof *errors : 1;
     fault_install();
     for (fault_call call = 0; call < FAULT_SOCKET; call++)
-        for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        for (size_t i = 0; i < tried; i++) {
             const bool moves = call == FAULT_READ || call == FAULT_WRITE || call == FAULT_PREAD;
-            for (uint64_t n = 1; moves || errors[i] != FAULT_SHORT; n += test_scale_torture(1, 3, 23, 7)) {
+            for (uint64_t n = 1; moves || errors[i] != FAULT_SHORT; n += scaled_step()) {
                 make_state();
                 fault_arm(call, n, errors[i], false);
                 if (!survives(fault_call_name(call), n))
@@ -330,7 +452,7 @@ static void every_call_fails(void **unused) {
 static void every_allocation_fails(void **unused) {
     (void)unused;
     fault_install();
-    for (uint64_t n = 1;; n += test_scale_torture(1, 3, 23, 7)) {
+    for (uint64_t n = 1;; n += scaled_step()) {
         make_state();
         memory.requests = memory.refused = 0;
         memory.fail_at = n;
@@ -361,10 +483,29 @@ static void every_loss_of_power(void **unused) {
     outage_mark(1);
     outage_pause();
     const size_t changes = outage_changes();
-    const uint64_t states = outage_each(0, test_scale_torture(1, 1, 7, 2), 3, check_outage, NULL);
+    const uint64_t states = outage_each(0, test_scale_torture(1, current->step, 7, 7), 3, check_outage, NULL);
     printf("%zu changes, %" PRIu64 " states\n", changes, states);
-    assert_true(changes > 8 && states > 20);
+    assert_true(changes > 8 && states > 10);
     outage_end();
+}
+
+/* The secret belongs to the keys that are left, too. */
+static void a_keyed_state_still_needs_its_secret(void **unused) {
+    (void)unused;
+    uint64_t forgotten;
+    tamis_state *state;
+    tamis_state_options options = states_options(&current->make, NULL);
+    if (!options.secret)
+        return;
+    make_state();
+    assert_ok(forget(&forgotten));
+    assert_int_equal(forgotten, FORGOTTEN);
+    options.secret = "another one of sixteen bytes";
+    options.secret_size = strlen(options.secret);
+    assert_int_equal(tamis_state_open(&state, scratch(""), &options, &states_err), TAMIS_E_SECRET);
+    options.secret = NULL;
+    options.secret_size = 0;
+    assert_int_equal(tamis_state_open(&state, scratch(""), &options, &states_err), TAMIS_E_SECRET);
 }
 
 static int set_up(void **state) {
@@ -377,9 +518,16 @@ int main(void) {
         cmocka_unit_test_setup_teardown(no_file_has_the_hashes, set_up, states_tear_down),
         cmocka_unit_test_setup_teardown(keys_without_a_commit_are_erased, set_up, states_tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_done_is_refused, set_up, states_tear_down),
+        cmocka_unit_test_setup_teardown(a_keyed_state_still_needs_its_secret, set_up, states_tear_down),
         cmocka_unit_test_setup_teardown(every_call_fails, set_up, states_tear_down),
         cmocka_unit_test_setup_teardown(every_allocation_fails, set_up, states_tear_down),
         cmocka_unit_test_setup_teardown(every_loss_of_power, set_up, states_tear_down),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = 0;
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        current = &scenarios[i];
+        printf("%s\n", current->make.name);
+        failed += cmocka_run_group_tests_name(current->make.name, tests, NULL, NULL);
+    }
+    return failed;
 }
