@@ -4,6 +4,7 @@
  * Runs over a state whose records have positions. With several threads, records are queried while earlier ones
  * are written and committed.
  */
+#include <fcntl.h>
 #include <pthread.h> /* runs have threads: for the label */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,9 +26,9 @@ static commits_run run;
 static char in[300], out[300];
 static const char *inputs[] = {in};
 static tamis_extractor *extractor;
-static uint64_t reported[SOURCES]; /* last committed position of each source */
-static uint64_t reports;
-static tamis_status refusal; /* what on_position returns */
+static uint64_t reported[SOURCES];     /* last committed position of each source */
+static uint64_t reports, refused_from; /* number of reports; the first one that gets `refusal` */
+static tamis_status refusal;           /* what on_position returns */
 
 static tamis_status note_position(void *context, tamis_key source, uint64_t position, tamis_error *err) {
     char name[20] = "";
@@ -39,8 +40,9 @@ static tamis_status note_position(void *context, tamis_key source, uint64_t posi
     assert_true(position >= reported[i]);
     reported[i] = position;
     reports++;
-    if (refusal != TAMIS_OK)
-        snprintf(err->text, sizeof err->text, "not acknowledged");
+    if (refusal == TAMIS_OK || reports < refused_from)
+        return TAMIS_OK;
+    snprintf(err->text, sizeof err->text, "not acknowledged");
     return refusal;
 }
 
@@ -55,7 +57,7 @@ static int set_up(void **state) {
     options.part_count = 1;
     options.source = "field:1";
     options.position = "field:2";
-    reports = 0;
+    reports = refused_from = 0;
     refusal = TAMIS_OK;
     memset(reported, 0, sizeof reported);
     return tamis_extractor_create(&extractor, &options, NULL) == TAMIS_OK ? 0 : -1;
@@ -82,7 +84,7 @@ static void write_input(uint64_t from, uint64_t count, uint64_t repeated) {
     assert_int_equal(fclose(file), 0);
 }
 
-static void go(uint32_t threads) {
+static void prepare(uint32_t threads) {
     commits_init(&run, &commits_makes[COMMITS_EXACT]);
     run.options.inputs = inputs;
     run.options.input_count = 1;
@@ -91,7 +93,32 @@ static void go(uint32_t threads) {
     run.options.threads = threads;
     run.commits.reread = true;
     run.commits.on_position = note_position;
+}
+
+static void go(uint32_t threads) {
+    prepare(threads);
     (void)commits_go(&run);
+}
+
+/* The same with a pipe that has the bytes of the input. */
+static void go_from_pipe(uint32_t threads) {
+    static const char *const standard_input[] = {"-"};
+    test_bytes records = {0};
+    int ends[2];
+    const int before = dup(STDIN_FILENO);
+    file_read(in, &records);
+    assert_true(before >= 0 && pipe2(ends, O_CLOEXEC) == 0);
+    assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) >= (int)records.size);
+    assert_int_equal(write(ends[1], records.data, records.size), records.size);
+    close(ends[1]);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    close(ends[0]);
+    prepare(threads);
+    run.options.inputs = standard_input;
+    (void)commits_go(&run);
+    assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
+    close(before);
+    bytes_clear(&records);
 }
 
 /* True if the output has each of the numbers up to `count` once, in order. */
@@ -131,6 +158,32 @@ static void records_that_come_again_are_dropped(void **state) {
         memset(reported, 0, sizeof reported);
     }
     assert_true(reports > 200); /* after each commit */
+}
+
+/* Each run ends by an error in a commit, when later records are queried already. The next one gets the records
+ * from the last reported positions on. */
+static void a_pipe_that_is_fed_again_loses_nothing(void **state) {
+    (void)state;
+    refused_from = 300;
+    refusal = TAMIS_E_IO;
+    for (uint32_t threads = 1; threads <= 4; threads += 3) {
+        uint64_t starts = 0, from = 0, redelivered = 0;
+        do {
+            write_input(from * SOURCES, RECORDS - from * SOURCES, 0);
+            reports = 0;
+            go_from_pipe(threads);
+            from = reported[0];
+            for (int i = 1; i < SOURCES; i++)
+                from = reported[i] < from ? reported[i] : from;
+            redelivered += run.stats.redelivered;
+        } while (run.status == TAMIS_E_IO && ++starts < RECORDS);
+        assert_true(commits_came_to(&run, TAMIS_OK, NULL));
+        assert_true(starts > 3 && redelivered > starts);
+        assert_true(has_each_once(RECORDS));
+        commits_forget();
+        unlink(out);
+        memset(reported, 0, sizeof reported);
+    }
 }
 
 static void a_source_created_again_is_refused(void **state) {
@@ -213,11 +266,9 @@ static void positions_are_digits(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(records_that_come_again_are_dropped),
-        CASE(a_source_created_again_is_refused),
-        CASE(an_error_of_the_caller_ends_the_run),
-        CASE(source_and_position_belong_together),
-        CASE(positions_are_digits),
+        CASE(records_that_come_again_are_dropped), CASE(a_pipe_that_is_fed_again_loses_nothing),
+        CASE(a_source_created_again_is_refused),   CASE(an_error_of_the_caller_ends_the_run),
+        CASE(source_and_position_belong_together), CASE(positions_are_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
