@@ -272,6 +272,73 @@ static void an_older_run_is_continued(void **state) {
     assert_true(commits_started(&run, TAMIS_STREAM_FINISHED));
 }
 
+static void assert_ok(tamis_status status) {
+    if (status != TAMIS_OK)
+        fail_msg("%s: %s", tamis_status_name(status), run.err.text);
+}
+
+/* A session over the state of an unfinished run adds a key, and commits that checkpoint; NULL: the one of the run.
+ * The key comes from a record with a position if `delivers`. */
+static void commit_in_session(const char *checkpoint, size_t size, bool delivers) {
+    tamis_state_options state_options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_stream_checkpoint *run_checkpoint = NULL;
+    tamis_stream_run_status run_status;
+    tamis_dedup *session = NULL;
+    tamis_delivery record = {.source = {"source", 6}, .position = 1};
+    tamis_answer answer;
+    test_bytes copy = {0}; /* the commit replaces the bytes */
+    const void *committed;
+    size_t committed_size;
+    assert_ok(tamis_state_open(&options.state, scratch("state"), &state_options, &run.err));
+    assert_ok(tamis_stream_run_at(&run_checkpoint, &run_status, options.state, 0, &run.err));
+    assert_int_equal(run_status, TAMIS_STREAM_RUN_OPEN);
+    tamis_stream_checkpoint_free(run_checkpoint);
+    assert_ok(tamis_dedup_open(&session, NULL, &options, &run.err));
+    assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(session)),
+                              &(tamis_key){"another key", 11}, 1, &record.hash, &run.err));
+    if (delivers)
+        assert_ok(tamis_dedup_add_delivered(session, &record, NULL, 1, &answer, NULL, &run.err));
+    else
+        assert_ok(tamis_dedup_add_hashes(session, &record.hash, 1, &answer, NULL, &run.err));
+    assert_int_equal(answer, TAMIS_ABSENT);
+    tamis_dedup_committed(session, &committed, &committed_size);
+    bytes_add(&copy, checkpoint ? checkpoint : committed, checkpoint ? size : committed_size);
+    assert_ok(tamis_dedup_commit(session, copy.data, copy.size, &run.err));
+    bytes_clear(&copy);
+    tamis_dedup_close(session);
+    tamis_state_close(options.state);
+}
+
+/* A state has one checkpoint. Without its own, the run is refused: it neither goes on nor begins again. */
+static void a_commit_of_a_session_replaces_that_of_a_run(void **state) {
+    static const struct {
+        const char *checkpoint; /* NULL: that of the run */
+        size_t size;
+        bool delivers;
+        tamis_status status;
+        const char *text;
+    } cases[] = {{"mine", 4, false, TAMIS_E_FORMAT, "a commit was not made by this program"},
+                 {"", 0, false, TAMIS_E_CHANGED, "knows nothing of it"},
+                 {NULL, 0, true, TAMIS_E_FORMAT, "a commit was not made by this program"},
+                 {NULL, 0, false, TAMIS_OK, ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin_run(false);
+        const off_t size = size_of(output);
+        commit_in_session(cases[i].checkpoint, cases[i].size, cases[i].delivers);
+        run_commits(0);
+        assert_true(commits_came_to(&run, cases[i].status, cases[i].text));
+        if (cases[i].status != TAMIS_OK) {
+            assert_untouched(output, size);
+            continue;
+        }
+        assert_int_equal(run.result.start, TAMIS_STREAM_RESUMED);
+        assert_int_equal(run.info.keys, run.stats.unique + 1);
+        assert_true(is_wanted(output));
+    }
+}
+
 static void an_unknown_output_is_refused(void **state) {
     (void)state;
     commits_write(in, 100, 1);
@@ -470,6 +537,7 @@ int main(void) {
         CASE(an_output_that_changed_is_refused),
         CASE(the_rest_of_a_stopped_run_is_cut_off),
         CASE(an_older_run_is_continued),
+        CASE(a_commit_of_a_session_replaces_that_of_a_run),
         CASE(an_unknown_output_is_refused),
         CASE(the_next_input_is_appended),
         CASE(an_output_of_another_process_is_refused),
