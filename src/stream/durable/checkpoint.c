@@ -9,6 +9,7 @@
  *                the path
  *     command    bytes of the command, the command
  *     late       with flag HAS_LATE: number of late records
+ *     run key    with flag HAS_RUN_KEY: see tamis__checkpoint
  *     positions  with flag HAS_POSITIONS: redelivered records, number of sources, and for each: bytes of its
  *                name, its name, first
  *                position, hash of the key there, last position, hash of the key there
@@ -40,6 +41,7 @@ enum {
     HAS_LATE = 8,
     HAS_POSITIONS = 16,
     HAS_INPUT_COUNTS = 32,
+    HAS_RUN_KEY = 64,
     REGULAR = 1,
     COMPRESSED = 2,
     UNTERMINATED = 4,
@@ -104,6 +106,8 @@ void tamis__checkpoint_release(tamis__checkpoint *checkpoint) {
 
 uint64_t tamis__checkpoint_run_key(const tamis__checkpoint *checkpoint) {
     uint64_t key = TAMIS__FNV_BASIS;
+    if (checkpoint->run_key != 0)
+        return checkpoint->run_key;
     for (size_t i = 0; i < checkpoint->input_count; i++)
         key = tamis__fnv1_64_on(key, checkpoint->inputs[i].name, 0, strlen(checkpoint->inputs[i].name) + 1);
     for (int i = 0; i < 2; i++) {
@@ -186,9 +190,13 @@ static void put_counts(byte_writer *i, tamis_stream_stats stats) {
 
 static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     const tamis_stream_stats *s = &a->stats;
+    size_t left_out = 0;
+    for (size_t n = 0; n < a->input_count; n++)
+        left_out += a->inputs[n].left_out;
     const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->has_data ? HAS_DATA : 0u) |
                                     (a->closed ? CLOSED : 0u) | (s->late > 0 ? HAS_LATE : 0u) |
-                                    HAS_INPUT_COUNTS | (a->positions.written_count > 0 ? HAS_POSITIONS : 0u),
+                                    (a->run_key != 0 ? HAS_RUN_KEY : 0u) | HAS_INPUT_COUNTS |
+                                    (a->positions.written_count > 0 ? HAS_POSITIONS : 0u),
                                 s->records,
                                 s->unique,
                                 s->duplicates,
@@ -202,10 +210,12 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
         put_number(i, numbers[n]);
     for (int n = 0; n < TAMIS__FORMS; n++)
         put_number(i, a->form[n]);
-    put_number(i, a->input);
-    put_number(i, a->input_count);
+    put_number(i, left_out > 0 ? a->input_count - left_out - 1 : a->input);
+    put_number(i, a->input_count - left_out);
     for (size_t n = 0; n < a->input_count; n++) {
         const tamis__checkpoint_input *in = &a->inputs[n];
+        if (in->left_out)
+            continue;
         put_number(i, (in->regular ? REGULAR : 0u) | (in->compressed ? COMPRESSED : 0u) |
                           (in->position.unterminated ? UNTERMINATED : 0u) | (in->truncated ? TRUNCATED : 0u) |
                           (in->ended ? ENDED : 0u) | (in->rotated ? ROTATED : 0u));
@@ -230,8 +240,11 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     put_text(i, a->command);
     if (s->late > 0)
         put_number(i, s->late);
+    if (a->run_key != 0)
+        put_number(i, a->run_key);
     for (size_t n = 0; n < a->input_count; n++)
-        put_counts(i, a->inputs[n].stats);
+        if (!a->inputs[n].left_out)
+            put_counts(i, a->inputs[n].stats);
     if (a->positions.written_count > 0) {
         put_number(i, s->redelivered);
         put_positions(i, &a->positions);
@@ -397,6 +410,8 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
     bool is_complete = read_inputs_and_outputs(&e, checkpoint);
     if (flags & HAS_LATE)
         checkpoint->stats.late = read_number(&e);
+    if (flags & HAS_RUN_KEY)
+        checkpoint->run_key = read_number(&e);
     for (size_t n = 0; is_complete && flags & HAS_INPUT_COUNTS && n < checkpoint->input_count; n++)
         read_counts(&e, &checkpoint->inputs[n].stats);
     if (is_complete && flags & HAS_POSITIONS) {

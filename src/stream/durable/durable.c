@@ -414,17 +414,53 @@ static tamis_status open_outputs(tamis__durable *d, const tamis__history *h, tam
     return status;
 }
 
-/* Makes a checkpoint a note, without its positions: those of the state are in its last commit. */
+/* True if the run reads the file of an input of an earlier run. */
+static bool reads_file(const tamis__durable *d, const tamis__checkpoint_input *in) {
+    for (size_t i = 0; i < d->live.input_count && in->regular; i++) {
+        const tamis__file_fingerprint *own = &d->live.inputs[i].fingerprint;
+        if (d->live.inputs[i].regular && own->inode == in->fingerprint.inode &&
+            own->device == in->fingerprint.device)
+            return true;
+    }
+    return false;
+}
+
+static bool has_same_outputs(const tamis__durable *d, const tamis__checkpoint *checkpoint) {
+    for (int i = 0; i < OUTPUTS; i++) {
+        const tamis__checkpoint_output *own = &d->live.outputs[i], *other = &checkpoint->outputs[i];
+        if (own->form != other->form || strcmp(own->path ? own->path : "", other->path) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* A run of followed files ends when one of them is rotated, and the next run reads the others on. Its
+ * checkpoints have their positions. So the note of the ended run has the rotated file alone: notes are kept for
+ * good, and there may be thousands of logs. */
+static void leave_out_inputs(const tamis__durable *d, tamis__checkpoint *ended) {
+    size_t left_out = 0;
+    if (!d->followed || !ended->finished || !has_same_outputs(d, ended))
+        return;
+    ended->run_key = tamis__checkpoint_run_key(ended);
+    for (size_t i = 0; i < ended->input_count; i++) {
+        tamis__checkpoint_input *in = &ended->inputs[i];
+        in->left_out = left_out + 1 < ended->input_count && reads_file(d, in);
+        left_out += in->left_out;
+    }
+}
+
+/* Makes a checkpoint a note, without what the checkpoints of this run have: the positions of the state, and the
+ * inputs that it reads on. */
 static tamis_status add_note(const tamis__durable *d, const void *bytes, size_t size, tamis_error *err) {
     tamis_state *state = tamis__dedup_state(d->session);
     tamis__checkpoint checkpoint = {.inputs = NULL};
     unsigned char *without;
     /* Another program may have made the commit. */
-    if (tamis__checkpoint_decode(&checkpoint, bytes, size, &d->memory, NULL) != TAMIS_OK ||
-        checkpoint.positions.written_count == 0) {
+    if (tamis__checkpoint_decode(&checkpoint, bytes, size, &d->memory, NULL) != TAMIS_OK) {
         tamis__checkpoint_release(&checkpoint);
         return tamis_state_note(state, bytes, size, err);
     }
+    leave_out_inputs(d, &checkpoint);
     tamis__source_positions_release(&checkpoint.positions);
     tamis_status status = tamis__checkpoint_encode(&checkpoint, &without, &size, err);
     tamis__checkpoint_release(&checkpoint);
