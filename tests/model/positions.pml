@@ -20,13 +20,13 @@
  *     the source as it was before do not count: the consumer begins at its first record.
  *
  * The run, with the letters of docs/DURABILITY.md:
- * W2. A record above `queried` of its source is new: it raises `queried` and is looked up. Any other was
+ * Q2. A record above `queried` of its source is new: it raises `queried` and is looked up. Any other was
  * delivered again: it is dropped. If its position is the first or the last one of the source, and its key is
  * another, the run is refused.
- * W3, W4. The record goes to the output buffer, its key to the log; `written` becomes its position.
- * K1, K2, K4. Flush the output, sync it, commit. K5. Report `written`.
- * B1, B4. A start takes filter and positions from the last commit, reports them, and cuts the output to its
- * length.
+ * W3, W4, Q3. The record goes to the output buffer, its key to the log; `written` becomes its position.
+ * K1, K2, K4, Q4. Flush the output, sync it, commit, `written` included. Q5. Report `written`.
+ * B1, B4, Q6. A start takes filter and positions from the last commit, cuts the output to its length, and
+ * reports the positions.
  *
  * What the model leaves out, and why that hides no fault:
  * - A commit of the state is one step: part 1 of docs/DURABILITY.md proves that it is there as a whole or not

@@ -22,8 +22,9 @@
  *     "clicks/0"      |-----------------|------------------|----------> position
  *                       in the outputs    in the pipeline     new
  *
- * A record up to `queried` was delivered again: it is not queried, and not written again. A commit stores
- * `first` and `written`, so that a restart forgets exactly the records that were not committed.
+ * A record up to `queried` was delivered again: it is not queried, and not written again (Q2 of
+ * docs/DURABILITY.md, "Positions"). A commit stores `first` and `written` (Q4), so that a restart forgets exactly
+ * the records that were not committed (Q6).
  *
  * Positions up to `queried` are not remembered one by one. So the keys of the first and of the last record are
  * stored too: if one of them comes again with another key, or a position before the first one comes, then the
@@ -86,8 +87,8 @@ TAMIS_PRIVATE_API tamis_status tamis__source_positions_check_redelivered(const t
                                                                          const tamis__known_position *record,
                                                                          tamis_error *err);
 
-/* Records that a record was queried. *redelivered: it was before, and must not be queried. TAMIS_E_CHANGED: the
- * source was created again. */
+/* Q2: records that a record was queried. *redelivered: it was before, and must not be queried.
+ * TAMIS_E_CHANGED: the source was created again. */
 static inline tamis_status tamis__source_positions_query(tamis__source_positions *positions, uint32_t source,
                                                          const tamis__known_position *record,
                                                          bool *redelivered, tamis_error *err) {
@@ -102,7 +103,8 @@ static inline tamis_status tamis__source_positions_query(tamis__source_positions
     return TAMIS_OK;
 }
 
-/* Records that a record is in the outputs. Records of a source are written in the order of their queries. */
+/* Q3: records that a record is in the outputs. Records of a source are written in the order of their
+ * queries. */
 TAMIS_PRIVATE_API void tamis__source_positions_written(tamis__source_positions *positions, uint32_t source,
                                                        const tamis__known_position *record);
 

@@ -168,7 +168,7 @@ static tamis_status check_session(const tamis__durable *d, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Takes the positions from the last commit, whichever run made it: they belong to the state. */
+/* Q6: takes the positions from the last commit, whichever run made it: they belong to the state. */
 static tamis_status load_positions(tamis__durable *d, tamis_error *err) {
     tamis__checkpoint last = {.inputs = NULL};
     const void *bytes;

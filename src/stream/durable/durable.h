@@ -62,7 +62,7 @@ tamis_status tamis__durable_expect(tamis__durable *durable, uint64_t more, tamis
 tamis_status tamis__durable_opened(tamis__durable *durable, size_t i, int fd, const struct stat *st,
                                    tamis_error *err);
 
-/* Passes committed positions to the caller that it does not know yet. Errors of the caller. */
+/* Passes committed positions to the caller that it does not know yet (Q5, Q6). Errors of the caller. */
 tamis_status tamis__durable_report_positions(tamis__durable *durable, tamis_error *err);
 
 /* Commits `live` (K3, K4). The outputs must be written and synced up to the lengths in it. */

@@ -8,7 +8,7 @@
  *         begin_run          B    where to begin; positions, headers and statistics of the last commit
  *         run_steps
  *             open_run            the reader begins at these positions
- *             tamis__run_pump W   hooks: W4 when an item is written, and K when a commit is due
+ *             tamis__run_pump W   hooks: W4 and Q3 when an item is written, and K when a commit is due
  *             finish_run     E    wait for pipe readers, then commit that all inputs have ended
  *             commit_stopped E    after a stop: K, without waiting for pipe readers
  *
@@ -100,7 +100,7 @@ static tamis_status write_commit(resumable *c, tamis_error *err) {
         c->run->stats.committed_at = tamis__sys.now_unix_ms();
     }
     if (status == TAMIS_OK)
-        status = tamis__durable_report_positions(&c->durable, err);
+        status = tamis__durable_report_positions(&c->durable, err); /* Q5 */
     if (status == TAMIS_OK)
         schedule_commit(c);
     return status;
@@ -272,7 +272,7 @@ static tamis_status on_item_written(void *context, const tamis__item *item, tami
     tamis_status status = TAMIS_OK;
     advance_positions(c, item);
     if (c->run->positions)
-        tamis__keys_note_written(&item->keys, c->run->positions);
+        tamis__keys_note_written(&item->keys, c->run->positions); /* Q3 */
     if (item->calls > 0)
         status = tamis__dedup_written(c->durable.session, item->calls, err); /* W4 */
     return status == TAMIS_OK && item->end_status == TAMIS_OK && commit_is_due(c) ? commit_written(c, err)
@@ -389,7 +389,7 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
                                   .item_written = on_item_written,
                                   .idle = on_idle};
     schedule_commit(c);
-    status = r->positions ? tamis__durable_report_positions(d, err) : TAMIS_OK;
+    status = r->positions ? tamis__durable_report_positions(d, err) : TAMIS_OK; /* Q6 */
     return status == TAMIS_OK && !d->finished ? read_header(c, err) : status;
 }
 
@@ -409,7 +409,7 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
                                                   .lines = position->lines};
     }
     setup.defers_unterminated = c->commits.defer_unterminated;
-    setup.defers_cut = live->positioned; /* the whole record comes again, for it is not acknowledged */
+    setup.defers_cut = live->positioned; /* Q1: the whole record comes again, for it is not acknowledged */
     setup.opened = on_input_opened;
     setup.marked = on_bom_skipped;
     setup.deferred = on_unterminated_left;
