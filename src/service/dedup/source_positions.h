@@ -23,7 +23,7 @@
  *                       in the outputs    in the pipeline     new
  *
  * A record up to `queried` was delivered again: it is not queried, and not written again (Q2 of
- * docs/DURABILITY.md, "Positions"). A commit stores `first` and `written` (Q4), so that a restart forgets exactly
+ * docs/DURABILITY.md, "Positions"). A commit stores `first` and `written` (Q4). So a restart forgets exactly
  * the records that were not committed (Q6).
  *
  * Positions up to `queried` are not remembered one by one. So the keys of the first and of the last record are
