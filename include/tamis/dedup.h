@@ -98,7 +98,7 @@ TAMIS_API tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_
  *
  * TAMIS_E_RANGE: the time of key *done is more than options.ahead beyond the newest time, or out of range.
  * The key is not answered, and the window has not moved: a wrong clock must not empty it. Leave that key out
- * and continue behind it.
+ * and continue after it.
  */
 TAMIS_API tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes,
                                              const int64_t *times, size_t count, tamis_answer *answers,
@@ -127,7 +127,7 @@ typedef struct tamis_delivery {
  *     (sync the output); tamis_dedup_commit                 positions are part of the commit
  *     acknowledge                                           tamis_dedup_source_at
  *
- * After a start or tamis_dedup_abort, records behind the last commit are new again, as their keys are. So a
+ * After a start or tamis_dedup_abort, records after the last commit are new again, as their keys are. So a
  * sender that begins again at a committed position, or anywhere before it, causes neither loss nor
  * repetition. docs/DURABILITY.md has the proof ("Positions").
  *

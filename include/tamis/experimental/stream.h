@@ -90,7 +90,7 @@ typedef struct tamis_stream_service {
     /* NULL, or called instead of query_hashes, which is set too: times[i] is the time of key i, in
      * milliseconds since 1970-01-01 UTC. `times` is NULL if the extractor finds none
      * (tamis_extractor_options.time). Answers may be TAMIS_LATE. TAMIS_E_RANGE at *done: that record counts
-     * as malformed. The run ends with TAMIS_E_RANGE, or continues behind the record, as options.malformed
+     * as malformed. The run ends with TAMIS_E_RANGE, or continues after the record, as options.malformed
      * says. Batches are not split. */
     tamis_status (*query_times)(void *context, const tamis_hash *hashes, const int64_t *times, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err);
@@ -357,7 +357,7 @@ typedef struct tamis_stream_options {
  *
  * - A record whose position is at most that of an earlier record of its source was delivered again. It is
  *   dropped, and counted as redelivered.
- * - Positions are part of each commit. After a restart, the records behind the last commit are new again.
+ * - Positions are part of each commit. After a restart, the records after the last commit are new again.
  * - commits.on_position says which positions are safe. An input that is not a regular file counts as one that
  *   can be read again (commits.exactly_once), because whoever feeds it can deliver its records again.
  * - TAMIS_E_CHANGED: the source was created again: the first or the last position of a source has another
@@ -546,7 +546,7 @@ TAMIS_API const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoin
  * read. Always true for an input that was not a regular file. */
 TAMIS_API bool tamis_stream_checkpoint_is_input(const tamis_stream_checkpoint *checkpoint, size_t i,
                                                 const char *path);
-/* Returns the name of source `i` of records with positions, with a zero byte behind it; data NULL: there are
+/* Returns the name of source `i` of records with positions, with a zero byte after it; data NULL: there are
  * no more. Only the last run of a state has sources, those of all runs. *position (may be NULL) receives the
  * last committed position. */
 TAMIS_API tamis_key tamis_stream_checkpoint_source(const tamis_stream_checkpoint *checkpoint, size_t i,
