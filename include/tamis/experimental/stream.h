@@ -519,7 +519,7 @@ TAMIS_API tamis_status tamis_stream_run_at(tamis_stream_checkpoint **checkpoint,
                                            size_t number, tamis_error *err);
 /*
  * Gives up the rest of run `number` if it is open; else does nothing. Its keys stay, and its outputs stay as
- * they are. It is in the way of no other run then; but given again, it reads the rest. Durable when it
+ * they are. It is in the way of no other run then; but if it is repeated, it reads the rest. Durable when it
  * returns: after a crash the run is open or closed. Changes the numbers of later runs.
  *
  * Errors of tamis_stream_run_at and tamis_state_commit. No run may use the state meanwhile.
