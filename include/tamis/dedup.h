@@ -52,7 +52,7 @@ typedef struct tamis_dedup_options {
      * sizeof(tamis_hash) bytes of memory for each absent key. */
     tamis_state *state;
     /* For a window (tamis_dedup_add_timed): how far beyond the newest time a key may be, in milliseconds; 0:
-     * a step of the window */
+     * a step of the window. Not checked for times of the clock, nor for the first key of the window. */
     uint64_t ahead;
 } tamis_dedup_options;
 
@@ -98,7 +98,9 @@ TAMIS_API tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_
  *
  * TAMIS_E_RANGE: the time of key *done is more than options.ahead beyond the newest time, or out of range.
  * The key is not answered, and the window has not moved: a wrong clock must not empty it. Leave that key out
- * and continue after it.
+ * and continue after it. options.ahead is not checked
+ * - if `times` is NULL: the clock may be ahead of the newest time by any pause;
+ * - for the first key of the window: it has no newest time yet, so this key sets it.
  */
 TAMIS_API tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes,
                                              const int64_t *times, size_t count, tamis_answer *answers,
@@ -153,9 +155,10 @@ TAMIS_API tamis_key tamis_dedup_source_at(const tamis_dedup *session, size_t i, 
 
 /*
  * Makes all answers so far durable, together with a checkpoint: bytes of the caller that say how far it is.
- * The next start gets them from tamis_dedup_committed, or tamis_state_committed. Before the call, everything
- * that the caller wrote because of the answers must be on the disk. Positions count among the bytes of the
- * checkpoint: up to 40 and the name, for each source.
+ * The next start gets them from tamis_dedup_committed. Before the call, everything that the caller wrote
+ * because of the answers must be on the disk. Positions count among the bytes of the checkpoint: up to 40 and
+ * the name, for each source. After tamis_dedup_add_delivered, tamis_state_committed returns other bytes: the
+ * checkpoint and the positions in one encoding.
  *
  * The checkpoint replaces the one before, also that of a run (tamis_stream_run, `tamis dedup --state`). An
  * unfinished run can then not go on: TAMIS_E_FORMAT, or TAMIS_E_CHANGED after an empty checkpoint. To keep it,
@@ -173,8 +176,8 @@ TAMIS_API tamis_key tamis_dedup_source_at(const tamis_dedup *session, size_t i, 
  */
 TAMIS_API tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, size_t size,
                                           tamis_error *err);
-/* Returns the checkpoint of the last commit; size 0: there was none. It is that of tamis_state_committed, which
- * after records with positions has the positions too. Valid until the next commit, abort or close. */
+/* Returns the checkpoint of the last commit, as given to tamis_dedup_commit; size 0: there was none. Valid
+ * until the next commit, abort or close. */
 TAMIS_API void tamis_dedup_committed(const tamis_dedup *session, const void **checkpoint, size_t *size);
 /*
  * Undoes all answers since the last commit, as if the calls had not been made. The counts stay. Takes as long

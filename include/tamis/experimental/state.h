@@ -113,7 +113,8 @@ TAMIS_API const char *tamis_state_metadata(const tamis_state *state);
  */
 TAMIS_API tamis_status tamis_state_set_metadata(tamis_state *state, const char *text, tamis_error *err);
 /* Returns the checkpoint of the last commit; size 0: there was none. Valid until the next commit, abort or
- * close. */
+ * close. If the commit was made by a dedup session with positions, they are part of these bytes:
+ * tamis_dedup_committed returns the caller's checkpoint alone. */
 TAMIS_API void tamis_state_committed(const tamis_state *state, const void **checkpoint, size_t *size);
 
 /*
@@ -121,8 +122,7 @@ TAMIS_API void tamis_state_committed(const tamis_state *state, const void **chec
  * on it. The next commit makes it durable. Meant to be called once in a run.
  *
  * TAMIS_E_INVALID: some added keys are not logged yet. Does nothing for a window, whose memory follows its
- * keys. Never call tamis_filter_expect on this filter
- * directly; the next commit is then TAMIS_E_INVALID.
+ * keys. Never call tamis_filter_expect on this filter directly; the next commit is then TAMIS_E_INVALID.
  */
 TAMIS_API tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *err);
 /* Logs hashes that the filter answered TAMIS_ABSENT, in that order. 16 bytes each, buffered. Hashes of keys
@@ -155,9 +155,13 @@ TAMIS_API tamis_status tamis_state_commit(tamis_state *state, const void *checkp
                                           tamis_error *err);
 /*
  * Forgets keys, as after a request for erasure: they are absent again, and neither filter nor logged keys
- * have their hashes any more. *forgotten receives how many of them were present. Only kind exact can do so,
- * which stores the whole hash of each key: in other kinds, what stands for a key may stand for others too.
- * The filter must have no keys that are not committed, and no session may be open.
+ * have their hashes any more. *forgotten receives how many of them were present. Only kind exact can forget a
+ * key, because it stores the whole hash of each key. In other kinds several keys may share one fingerprint,
+ * and removing it would forget the others too. The filter must have no keys that are not committed, and no
+ * session may be open.
+ *
+ * With `count` 0 the call checks whether the state can forget keys, and forgets none. It still waits for a
+ * snapshot in progress.
  *
  * Lasts when it returns: after a crash the state has all of these keys or none. Checkpoint, notes and the
  * number of commits stay. A checkpoint of records with positions has 64 bits of the hashes of the first and
@@ -167,8 +171,9 @@ TAMIS_API tamis_status tamis_state_commit(tamis_state *state, const void *checkp
  * - TAMIS_E_UNSUPPORTED: another kind, a concurrent filter, or opened with read_only.
  * - TAMIS_E_MISMATCH: hashes of another hasher.
  * - TAMIS_E_INVALID: keys were added or logged since the last commit.
- * - TAMIS_E_IO, TAMIS_E_NOMEM: the state has failed, see above. The next start has all of the keys or none.
- *   If an old file could not be removed, the message names it: repeat the call.
+ * - TAMIS_E_IO, TAMIS_E_NOMEM, TAMIS_E_RANGE (the state has used all of its file numbers): the state has
+ *   failed, see above. The next start has all of the keys or none. If an old file could not be removed, the
+ *   message names it: repeat the call.
  *
  * Cost: writes a snapshot and reads it.
  */
@@ -178,8 +183,9 @@ TAMIS_API tamis_status tamis_state_forget(tamis_state *state, const tamis_hash *
  * it takes as long as opening. The pointer from tamis_state_filter becomes invalid. */
 TAMIS_API tamis_status tamis_state_abort(tamis_state *state, tamis_error *err);
 /*
- * Finishes snapshots, for the end of a run. Waits for a snapshot in progress. Then writes one of the last
- * commit if the log since the last snapshot exceeds `bytes`, or exceeds what a commit leaves.
+ * Finishes snapshots, for the end of a run. Waits for a snapshot in progress. Writes a snapshot of the last
+ * commit if the log since the last one exceeds `bytes`, or twice the filter plus 64 MiB, or has more than 256
+ * files (each start that commits keys makes one). Without new keys since the last snapshot it writes none.
  *
  * TAMIS_E_INVALID: something was logged since the last commit. A snapshot that failed earlier returns its
  * error here, once. That error does not harm the state: it continues with a longer log and tries again when

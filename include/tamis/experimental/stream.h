@@ -304,8 +304,8 @@ typedef struct tamis_stream_options {
     /* NULL, or makes the run resumable, see "Resumable runs" below */
     const tamis_stream_commits *commits;
     bool require_keys; /* a run in which no record has a key fails, see "Records" below */
-    /* NULL, or called with a message for people when bytes of the followed input may be lost: it was made
-     * shorter, or a file was compressed before it was read */
+    /* NULL, or called with messages for people about followed inputs: bytes that may be lost, a name without
+     * a file, or a last record that was not answered */
     void (*remark)(void *context, const char *message);
     void *remark_context;
     /* NULL, or called with progress_context about every second, if `progress` is set and keys were answered
@@ -345,8 +345,9 @@ typedef struct tamis_stream_options {
  *   input_end is called for all of them when the run ends. With options.commits, standard input cannot be
  *   one of them: TAMIS_E_INVALID.
  * - files: a pattern of glob(7) for the last part of a path, as log/app-*.log. Files that match and come
- *   later are read from their start. Names of compressed files do not match, nor do symbolic links to a file
- *   beside them that matches, nor does a name that log rotation makes of another one that matches. A file that was removed is left after 5 seconds. input_end is not
+ *   later are read from their start. These do not match: names of compressed files; hidden files, unless the
+ *   pattern begins with a dot; symbolic links to a file beside them that matches; and names that log rotation
+ *   makes of another one that matches. A file that was removed is left after 5 seconds. input_end is not
  *   called. TAMIS_E_INVALID: a wildcard in the directory; no `follow`; or `inputs` as well.
  * - Waiting: a batch ends when input would block, so a record leaves as soon as it has arrived.
  */
@@ -506,8 +507,10 @@ typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 typedef enum tamis_stream_run_status {
     TAMIS_STREAM_RUN_ENDED, /* it read all its inputs to their end */
     TAMIS_STREAM_RUN_OPEN,  /* unfinished; the same command goes on */
-    TAMIS_STREAM_RUN_CLOSED, /* unfinished; its rest was given up, is read by a later run, or came from a pipe */
-    TAMIS_STREAM_RUN_REPEATED /* unfinished; a later run has the same inputs and outputs, and counts instead */
+    /* unfinished; its rest was given up, is read by a later run, or came from a pipe */
+    TAMIS_STREAM_RUN_CLOSED,
+    /* unfinished; a later run has the same inputs and outputs, and counts instead */
+    TAMIS_STREAM_RUN_REPEATED
 } tamis_stream_run_status;
 
 /* Reads the checkpoint of run `number` of a state. Runs are numbered from 0, the oldest first; the last one

@@ -66,7 +66,8 @@ extern "C" {
  * - TAMIS_E_RANGE: a time is below 0 or above TAMIS_TIME_MAX.
  * - TAMIS_E_FULL: the window would have to grow past plan.memory_limit, or past the promised rate, or the
  *   hashes are not random: somebody may have chosen them. answers[*done] is TAMIS_UNKNOWN, or TAMIS_PRESENT
- *   with plan.refresh if the key is present and only its time could not be renewed. The newest time has moved.
+ *   with plan.refresh if the key is present and only its time could not be renewed. The newest time has
+ *   moved.
  * - TAMIS_E_NOMEM; TAMIS_E_MISMATCH: the hash of another filter; TAMIS_E_UNSUPPORTED: not a window, or a
  *   filter that is only read.
  *

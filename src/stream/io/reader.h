@@ -55,7 +55,7 @@ typedef struct tamis__reader_setup {
     void (*marked)(void *context, size_t input, uint64_t bytes);
     /* Called when the last record of an input was left, because it has no terminator. May be NULL. */
     void (*deferred)(void *context, size_t input);
-    /* Called with a message for people when bytes of the followed input may be lost. May be NULL. */
+    /* Called with messages for people about the followed input. May be NULL. */
     void (*remark)(void *context, const char *message);
     void *context; /* argument of the four functions */
     /* Counter of bytes read from the files, compressed or not; without those skipped by `from`. May be
