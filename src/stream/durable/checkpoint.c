@@ -2,19 +2,28 @@
 /*
  * Encoding of a checkpoint. All numbers are little-endian and have 64 bits:
  *
- *     magic      'A' 'C' 'C' 2 0 0 0 0
- *     numbers    flags, counts (8), form (4), input, number of inputs
- *     inputs     for each: flags, offset, records, lines, fingerprint (5), bytes of the name, the name
- *     outputs    for both: form, flags, header, compression, tail (2), fingerprint (5), bytes of the path,
- *                the path
- *     command    bytes of the command, the command
- *     late       with flag HAS_LATE: number of late records
- *     run key    with flag HAS_RUN_KEY: see tamis__checkpoint
- *     positions  with flag HAS_POSITIONS: redelivered records, number of sources, and for each: bytes of its
- *                name, its name, first
- *                position, hash of the key there, last position, hash of the key there
+ *     magic         'A' 'C' 'C' 2 0 0 0 0
+ *     numbers       flags of the run, counts (8), form (4), input, number of inputs
+ *     inputs        for each: flags, offset, records, lines, fingerprint (5), bytes of the name, the name
+ *     outputs       for both: form, flags, header, compression, tail (2), fingerprint (5), bytes of the path,
+ *                   the path
+ *     command       bytes of the command, the command
+ *     late          with flag 8: number of late records
+ *     run key       with flag 64: `run_key`. Some inputs are left out then, here and in the input counts
+ *     input counts  with flag 32: for each input a mask, then a number for each bit that is set in it, from
+ *                   bit 0: records (0), unique, duplicates, unknown, late, redelivered, missing, malformed,
+ *                   bytes_in (8). Other counts are 0
+ *     positions     with flag 16: redelivered records, number of sources, and for each: bytes of its name,
+ *                   its name, first position, hash of the key there, last position, hash of the key there
  *
- * A fingerprint is device, inode, length, head, tail. Texts have no NUL.
+ *     flags of      1            2           4             8          16          32            64
+ *     the run       finished     has data    closed        late       positions   input counts  run key
+ *     an input      regular      compressed  unterminated  truncated  ended       rotated
+ *     an output     owes a       has a       is a copy
+ *                   terminator   header
+ *
+ * checkpoint.h explains the flags. The counts of the run are records, unique, duplicates, unknown, missing,
+ * malformed, bytes_in and bytes_read. A fingerprint is device, inode, length, head, tail. Texts have no NUL.
  *
  * The checksums of the state cover these bytes. So bytes that cannot be decoded are not damaged: they are
  * from another version of this library, or from another program.
@@ -176,7 +185,8 @@ static void put_positions(byte_writer *i, const tamis__source_positions *positio
     i->size += tamis__source_positions_size(positions, false);
 }
 
-/* Most of the counts of an input are 0, and there may be thousands of inputs: a mask says which ones follow. */
+/* Most of the counts of an input are 0, and there may be thousands of inputs: a mask says which ones
+ * follow. */
 static void put_counts(byte_writer *i, tamis_stream_stats stats) {
     uint64_t *counters[TAMIS__COUNTERS], mask = 0;
     tamis__stats_counters(counters, &stats);
