@@ -64,6 +64,9 @@ tamis_status tamis__followed_begin_find(tamis__followed_names *followed, const t
  *     no such checkpoint                                      the one under the name
  *     not read to its end; the file is found                  that one
  *     not read to its end; the file is gone                   the one under the name: its run is refused
+ *     under its name, shorter than what was read              that one, from its start: `truncated`
+ *     read to its end, and has grown                          that one, unless it has lost its name and its
+ *                                                             last record had no terminator
  *     read to its end                                         the oldest rotated away since (rotation.h); if
  *                                                             no file was, the one under the name
  *     the same, and the name has no file, or an empty one     that one: its writer may still append to it
