@@ -315,6 +315,9 @@ typedef struct tamis_stream_options {
     /* NULL, or with `follow` and without `inputs`: the inputs are the files whose names match this pattern,
      * see "Inputs" below */
     const char *files;
+    /* With `follow`, several inputs and an extractor that finds times: milliseconds by which records of different
+     * inputs may come out of the order of their times; 0: the inputs take turns. See "Inputs" below */
+    uint64_t merge_within;
 } tamis_stream_options;
 
 #define TAMIS_STREAM_OPTIONS_INIT                                                                            \
@@ -342,7 +345,9 @@ typedef struct tamis_stream_options {
  *   record that is not the header is a record. A record without a terminator waits for it, unless its file
  *   ends there. Other inputs end as usual, and so do compressed files if there are several inputs.
  * - follow, several inputs: they take turns. Each is read to the end that it has when its turn begins.
- *   input_end is called for all of them when the run ends. With options.commits, standard input cannot be
+ *   input_end is called for all of them when the run ends. With merge_within, and if all of them are regular
+ *   files, the input whose next record is the earliest comes next: a window would otherwise find the records of
+ *   one input too late after the backlog of another. With options.commits, standard input cannot be
  *   one of them: TAMIS_E_INVALID.
  * - files: a pattern of glob(7) for the last part of a path, as log/app-*.log. Files that match and come
  *   later are read from their start. These do not match: names of compressed files; hidden files, unless the

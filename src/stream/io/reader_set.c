@@ -7,12 +7,14 @@
 #include "base/system.h"
 #include "store/file/file_error.h"
 #include "stream/io/io_open.h"
+#include "stream/split/split.h"
 
 static void remove_reader(tamis__reader_set *set, size_t i) {
     tamis__set_reader *removed = set->readers[i];
     set->count--;
     memmove(set->readers + i, set->readers + i + 1, (set->count - i) * sizeof *set->readers);
     tamis__reader_release(&removed->reader);
+    tamis__free(&set->memory, removed->next_keys, TAMIS__MERGED * sizeof *removed->next_keys);
     tamis__free(&set->memory, removed, sizeof *removed);
 }
 
@@ -38,7 +40,17 @@ static tamis_status add_reader(tamis__reader_set *set, const char *input, size_t
         setup.reads_compressed = !set->pattern.pattern && !setup.stops_when_left;
     }
     set->readers[set->count++] = added;
-    const tamis_status status = tamis__reader_init(&added->reader, &setup, set->loop, &set->memory, err);
+    tamis_status status = TAMIS_OK;
+    if (input && set->setup.time_of) {
+        if (setup.batch_size > TAMIS__MERGED)
+            setup.batch_size = TAMIS__MERGED;
+        setup.batches++; /* the one that waits */
+        added->next_keys = tamis__alloc(&set->memory, TAMIS__MERGED * sizeof *added->next_keys, TAMIS__LINE);
+        if (!added->next_keys)
+            status = tamis__fail_nomem(err, "readers", TAMIS__MERGED * sizeof *added->next_keys);
+    }
+    if (status == TAMIS_OK)
+        status = tamis__reader_init(&added->reader, &setup, set->loop, &set->memory, err);
     if (status != TAMIS_OK)
         remove_reader(set, set->count - 1);
     return status;
@@ -130,6 +142,11 @@ static void remove_ended(tamis__reader_set *set) {
 
 /* ---- all readers ---- */
 
+static bool is_regular(const char *path) {
+    struct stat st;
+    return tamis__sys.stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 tamis_status tamis__reader_set_init(tamis__reader_set *set, const tamis__reader_set_setup *setup,
                                     tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err) {
     const tamis__reader_setup *reader = &setup->reader;
@@ -148,12 +165,13 @@ tamis_status tamis__reader_set_init(tamis__reader_set *set, const tamis__reader_
     }
     if (!reader->follow || reader->input_count <= 1)
         return add_reader(set, NULL, 0, err);
+    for (size_t i = 0; i < reader->input_count; i++) /* a pipe is read to its end in its turn */
+        if (!is_regular(reader->inputs[i]))
+            set->setup.time_of = NULL;
     for (size_t i = 0; i < reader->input_count && status == TAMIS_OK; i++) {
-        struct stat st;
         status = add_reader(set, reader->inputs[i], i, err);
         /* A file may lose its name before it is read; a pipe is opened when its turn comes. */
-        if (status == TAMIS_OK && !reader->stops_when_left && tamis__sys.stat(reader->inputs[i], &st) == 0 &&
-            S_ISREG(st.st_mode))
+        if (status == TAMIS_OK && !reader->stops_when_left && is_regular(reader->inputs[i]))
             status = tamis__reader_open(&set->readers[i]->reader, err);
     }
     return status;
@@ -194,8 +212,126 @@ static uint64_t find_turn_end(const tamis__reader_set *set, const tamis__reader 
                : UINT64_MAX;
 }
 
+/* ---- merging by time ---- */
+
+/* Reads the next records of a reader, unless some wait, or it had none in this round. */
+static tamis_status fill_next(tamis__reader_set *set, tamis__set_reader *r, tamis_error *err) {
+    if (r->is_alias || r->next.count > 0 || r->was_asked)
+        return TAMIS_OK;
+    const tamis_status status = tamis__reader_next(&r->reader, r->next_keys, &r->next, &r->event, err);
+    if (status != TAMIS_OK || r->event != TAMIS__READER_RECORDS) {
+        r->next.count = 0;
+        r->was_asked = true;
+        tamis__reader_rest(&r->reader);
+        return status;
+    }
+    r->next.reader = &r->reader;
+    r->next_time = set->setup.time_of(set->setup.time_context, r->next_keys[0]);
+    return TAMIS_OK;
+}
+
+/* Returns the time of waiting record `i`, or of the last one before it that has a time. */
+static int64_t time_up_to(const tamis__reader_set *set, const tamis__set_reader *r, size_t i) {
+    int64_t time = INT64_MIN;
+    while (i > 0 && time == INT64_MIN)
+        time = set->setup.time_of(set->setup.time_context, r->next_keys[i--]);
+    return time == INT64_MIN ? r->next_time : time;
+}
+
+/* Returns the number of records that wait in `r` up to the first one after `limit`, but at least 1. The times
+ * of a log mostly increase. A record without a time comes alone: it may be a header, which the next one needs. */
+static size_t count_until(const tamis__reader_set *set, const tamis__set_reader *r, int64_t limit) {
+    size_t from = 1, to = r->next.count;
+    if (r->next_time == INT64_MIN)
+        return 1;
+    if (time_up_to(set, r, to - 1) <= limit)
+        return to;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (time_up_to(set, r, middle) <= limit)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* Moves the first `count` records that wait in `r` to *batch. The last reference to the buffer is that of the
+ * records behind them. */
+static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t count, tamis_key *keys,
+                     tamis__record_batch *batch) {
+    *batch = r->next;
+    batch->keys = memcpy(keys, r->next_keys, count * sizeof *keys);
+    batch->count = count;
+    r->next.count -= count;
+    if (r->next.count == 0)
+        return;
+    const unsigned char *rest = r->next_keys[count].data;
+    batch->unterminated = false;
+    batch->end = rest;
+    batch->buffer->batches++;
+    r->next.begin = rest;
+    r->next.first += count;
+    r->next.line += r->reader.setup.csv ? tamis__count_byte(batch->begin, rest, '\n') : count;
+    r->next.offset += (uint64_t)(rest - batch->begin);
+    r->next.marked = r->next.shortened = false;
+    memmove(r->next_keys, r->next_keys + count, r->next.count * sizeof *r->next_keys);
+    r->next_time = set->setup.time_of(set->setup.time_context, r->next_keys[0]);
+}
+
+/* Readers without a record are asked again when all have none, or after a while. */
+static void begin_round(tamis__reader_set *set) {
+    enum { ROUND_MS = 10 };
+    for (size_t i = 0; i < set->count; i++)
+        set->readers[i]->was_asked = false;
+    set->ask_at = tamis__now_ns() + ROUND_MS * UINT64_C(1000000);
+}
+
+static tamis_status next_by_time(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
+                                 tamis__reader_event *event, tamis_error *err) {
+    size_t first = set->count;
+    int64_t limit = INT64_MAX;
+    bool is_end = set->pattern.pattern == NULL, has_left = set->has_grown;
+    if (tamis__now_ns() >= set->ask_at)
+        begin_round(set);
+    for (size_t i = 0; i < set->count; i++) {
+        tamis__set_reader *r = set->readers[i];
+        const tamis_status status = fill_next(set, r, err);
+        if (status != TAMIS_OK) {
+            set->current = i;
+            return status;
+        }
+        is_end = is_end && (r->is_alias || r->event == TAMIS__READER_END);
+        has_left = has_left || (set->setup.reader.stops_when_left && r->event == TAMIS__READER_END);
+        if (r->next.count == 0)
+            continue;
+        const bool is_earlier = first == set->count || r->next_time < set->readers[first]->next_time;
+        const int64_t other = first == set->count ? INT64_MAX
+                              : is_earlier        ? set->readers[first]->next_time
+                                                  : r->next_time;
+        limit = other < limit ? other : limit;
+        if (is_earlier)
+            first = i;
+    }
+    if (first < set->count) {
+        tamis__set_reader *r = set->readers[first];
+        set->current = first;
+        *event = TAMIS__READER_RECORDS;
+        limit = limit < INT64_MAX - set->setup.slack ? limit + set->setup.slack : INT64_MAX;
+        hand_out(set, r, count_until(set, r, limit), keys, batch);
+        return TAMIS_OK;
+    }
+    begin_round(set);
+    *event = is_end || has_left ? TAMIS__READER_END : TAMIS__READER_IDLE;
+    return TAMIS_OK;
+}
+
+/* ---- all readers, by turns ---- */
+
 tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
                                     tamis__reader_event *event, tamis_error *err) {
+    if (set->setup.time_of && (set->count > 1 || set->pattern.pattern))
+        return next_by_time(set, keys, batch, event, err);
     const bool stops = set->setup.reader.stops_when_left;
     bool is_end = set->pattern.pattern == NULL, has_left = set->has_grown;
     if (set->count > 0 && set->turn_end != 0 && tamis__reader_set_current(set)->file_offset >= set->turn_end)
@@ -233,8 +369,11 @@ bool tamis__reader_set_is_full(const tamis__reader_set *set) {
 
 size_t tamis__reader_set_ahead(const tamis__reader_set *set) {
     size_t ahead = 0;
-    for (size_t i = 0; i < set->count; i++)
+    for (size_t i = 0; i < set->count; i++) {
+        const tamis__record_batch *next = &set->readers[i]->next;
         ahead += tamis__reader_ahead(&set->readers[i]->reader);
+        ahead += next->count > 0 ? (size_t)(next->end - next->begin) : 0;
+    }
     return ahead;
 }
 

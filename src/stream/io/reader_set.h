@@ -11,6 +11,10 @@
  * a file is read to the end that it has when its turn begins. A pipe is read to its end before the inputs
  * behind it.
  *
+ * With time_of, they are merged by the times of their records: the file whose next record has the earliest time
+ * is read next, up to the first record that is more than `slack` after the next one of another file. Otherwise
+ * the backlog of one file would make the records of the others late for a window.
+ *
  * The functions are those of the reader, for all readers together.
  */
 typedef struct tamis__reader_set_setup {
@@ -21,12 +25,23 @@ typedef struct tamis__reader_set_setup {
     tamis__input_pattern *watched;
     const tamis__target *outputs; /* files that match must not be one of them; borrowed */
     size_t output_count;
+    /* NULL, or returns the time of a record in milliseconds; INT64_MIN: it has none */
+    int64_t (*time_of)(void *context, tamis_key record);
+    void *time_context;
+    int64_t slack; /* milliseconds */
 } tamis__reader_set_setup;
+
+enum { TAMIS__MERGED = 256 /* largest number of records in a batch that waits to be merged */ };
 
 /* A reader, and its input if it has only one. */
 typedef struct tamis__set_reader {
     tamis__reader reader;
     const char *input;
+    tamis__reader_event event; /* its last one, for readers that are merged by time */
+    bool was_asked;            /* in this round; it had no record */
+    tamis__record_batch next;  /* records read and not handed out; count 0: none */
+    tamis_key *next_keys;      /* their keys; NULL: readers are not merged */
+    int64_t next_time;         /* time of the first one */
     bool is_alias; /* another reader had that file when this one was made: this one does not read */
 } tamis__set_reader;
 
@@ -36,6 +51,7 @@ typedef struct tamis__reader_set {
     size_t count, capacity;
     size_t current;    /* index of the reader of the last event */
     uint64_t turn_end; /* offset at which its turn is over; 0: its turn has not begun */
+    uint64_t ask_at;   /* merging: time at which readers without a record are asked again (tamis__now_ns) */
     tamis__change_reports reports;
     tamis__input_pattern pattern; /* pattern NULL: none. Path i is the input of reader i */
     bool has_grown;               /* there are more paths in setup.watched */

@@ -53,6 +53,7 @@ typedef struct tamis__run {
     bool has_data;             /* an input had a record, or a header */
     uint64_t read;             /* records read */
     tamis__reader_event event; /* last event */
+    tamis_extractor *time_extractor; /* finds times of records, to merge inputs; NULL: they are not merged */
     tamis_status read_status;  /* error that ended the reading */
     tamis_error read_err;
     uint64_t queried; /* records queried; used by the query stage */

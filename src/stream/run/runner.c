@@ -438,12 +438,30 @@ tamis__reader_setup tamis__run_reader_setup(run *r) {
                                  .split_time = r->timed ? &r->profile.split : NULL};
 }
 
+/* Returns the time of a record; INT64_MIN: it has none. */
+static int64_t find_time(void *context, tamis_key record) {
+    run *r = context;
+    tamis_extraction found;
+    const tamis_status status = tamis_extractor_extract(r->time_extractor, &record, 1, &found, NULL);
+    return status == TAMIS_OK && found.outcome == TAMIS_KEY_FOUND ? found.time : INT64_MIN;
+}
+
 static tamis_status open_readers(run *r, const tamis__reader_setup *reader, tamis_error *err) {
+    const tamis_stream_options *o = &r->options;
+    const bool is_merged =
+        o->merge_within > 0 && o->follow && o->extractor && tamis_extractor_has_time(o->extractor);
     const tamis__reader_set_setup setup = {.reader = *reader,
-                                           .pattern = r->options.files,
+                                           .pattern = o->files,
                                            .watched = r->followed ? r->followed->pattern : NULL,
                                            .outputs = r->targets,
-                                           .output_count = OUTPUTS};
+                                           .output_count = OUTPUTS,
+                                           .time_of = is_merged ? find_time : NULL,
+                                           .time_context = r,
+                                           .slack = (int64_t)o->merge_within};
+    const tamis_status status =
+        is_merged ? tamis__extractor_copy(&r->time_extractor, o->extractor, err) : TAMIS_OK;
+    if (status != TAMIS_OK)
+        return status;
     return tamis__reader_set_init(&r->readers, &setup, &r->loop, &r->memory, err);
 }
 
@@ -596,6 +614,7 @@ void tamis__run_close(run *r, tamis_status status, tamis_error *err) {
     tamis__pipeline_free(r->pipeline);
     store_profile(r);
     tamis__reader_set_release(&r->readers);
+    tamis_extractor_free(r->time_extractor);
     tamis__free(&r->memory, r->input_stats, input_total(r) * sizeof *r->input_stats);
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Several followed logs of a window by time are merged by their times: the backlog of one makes no other late.
+. "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
+window='--follow-input --window 1h --step 15m --time json:/t --key json:/k -q'
+# logs FROM TO: two days, the same keys in three logs: each second, every ten minutes, and a hundred at once
+logs() {
+    seq "$1" "$2" | awk '{
+        line = sprintf("{\"t\": %d, \"k\": \"%d\"}", 1700000000 + $1, $1)
+        print line > "a.log.new"
+        if ($1 % 600 == 0) print line > "b.log.new"
+        if ($1 % 10000 == 0) for (i = 0; i < 100; i++) print line > "c.log.new"
+    }'
+    for name in a b c; do cat $name.log.new >> $name.log; done
+}
+each_once() { # FILE
+    echo "$(wc -l < "$1") records, $(sort -u "$1" | wc -l) different"
+}
+logs 1 60000
+echo 'with a state, and a backlog after a stop'
+tamis dedup --state seen $window a.log b.log c.log -o once &
+has once '{"t": 1700060000, "k": "60000"}'
+stop -KILL
+logs 60001 172800
+tamis dedup --state seen $window a.log b.log c.log -o once 2> /dev/null &
+has once '{"t": 1700172800, "k": "172800"}'
+stop -TERM
+each_once once
+echo 'without a state'
+tamis dedup $window a.log b.log c.log > plain &
+has plain '{"t": 1700172800, "k": "172800"}'
+stop -TERM
+each_once plain
+cmp -s once plain && echo 'the same order'
+echo 'with a header'
+for name in a b c; do
+    { echo 't,k'; sed 's/.*: \([0-9]*\), .*"\([0-9]*\)".*/\1,\2/' $name.log; } > $name.csv
+done
+tamis dedup ${window//json:\//csv:} a.csv b.csv c.csv > columns &
+has columns '1700172800,172800'
+stop -TERM
+each_once columns
+echo 'a pattern, and a record without a time'
+echo 'oops' >> b.log
+tamis dedup $window --files '*.log' --on-error pass > matches &
+has matches '{"t": 1700172800, "k": "172800"}'
+has matches oops
+stop -TERM
+each_once matches
