@@ -387,8 +387,9 @@ typedef struct tamis_stream_options {
  *   no record. The mark of the first input that has a record or a header goes to each output once, as its
  *   first bytes. Marks of later inputs are dropped. In other cases it is like other bytes.
  * - A JSON record of blanks only is valid and has no key.
- * - require_keys: a run that met records, but none with a key, fails at its end with TAMIS_E_NO_KEY. The
- *   extractor probably looks for the wrong thing. Temporary files are removed, as on any failure. Bytes
+ * - require_keys: a run that met records, but none with a key, fails at its end with TAMIS_E_NO_KEY; so does
+ *   one whose extractor finds times or positions, if all records are malformed. The extractor probably looks
+ *   for the wrong thing. Temporary files are removed, as on any failure. Bytes
  *   written to other outputs stay. A resumable run commits nothing before the first record with a key, and
  *   cuts output files back to its start. If an input or output is not a regular file, everything is kept
  *   instead.

@@ -231,6 +231,14 @@ static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_op
     bool passed = options->output && is_direct(options->output);
     char records[CLI_TEXT_NUMBER], others[40] = "";
 
+    if (stats->missing == 0) {
+        cli_fail(err, "none of %s could be used; the first one: %.300s; correct %s%s",
+                 cli_text_records(records, sizeof records, stats->records),
+                 options->first_malformed ? options->first_malformed->text : "",
+                 key->time ? "--time" : "--source, --position",
+                 passed && stream->malformed == TAMIS_STREAM_PASS ? ". They were passed on" : "");
+        return err->status;
+    }
     if (key->part_count > 1)
         snprintf(others, sizeof others, " and %zu more", key->part_count - 1);
     cli_fail(err,
@@ -243,13 +251,42 @@ static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_op
 
 /* Receivers of the progress of a run. */
 typedef struct listeners {
-    cli_progress *progress; /* NULL: not shown */
-    cli_metrics *metrics;   /* NULL: not wanted */
+    const cli_stream *stream;
+    const tamis_stream_options *options;
+    cli_progress *progress;                 /* NULL: not shown */
+    cli_metrics *metrics;                   /* NULL: not wanted */
+    bool reported_malformed, reported_late; /* a record of that sort was reported */
 } listeners;
 
-static void report_progress(void *context, const tamis_stream_stats *now) {
-    const listeners *to = context;
+/* A follower may run for months, so it reports the first record that it leaves out, or passes on without a
+ * lookup, when it comes. The others are counted. */
+static void report_first(listeners *to, const tamis_stream_stats *now) {
+    static const char *const done[] = {[TAMIS_STREAM_PASS] = "passed on", [TAMIS_STREAM_DROP] = "skipped"};
+    const tamis_stream_stats *before = to->stream->before;
+    const tamis_error *first = to->options->first_malformed;
+    char message[700];
 
+    if (now->malformed > 0 && first && first->status != TAMIS_OK && !to->reported_malformed) {
+        to->reported_malformed = true;
+        snprintf(message, sizeof message, "%.500s; it was %s, and so are later malformed ones", first->text,
+                 done[to->stream->malformed]);
+        cli_report(message);
+    }
+    if (now->late > (before ? before->late : 0) && !to->reported_late) {
+        to->reported_late = true;
+        snprintf(message, sizeof message,
+                 "a record is older than --lateness allows; it was %s, and so are later ones; see "
+                 "--lateness, --late",
+                 to->options->late == TAMIS_STREAM_PASS ? "passed on" : "dropped");
+        cli_report(message);
+    }
+}
+
+static void report_progress(void *context, const tamis_stream_stats *now) {
+    listeners *to = context;
+
+    if (to->options->follow && !to->stream->quiet)
+        report_first(to, now);
     if (to->progress)
         cli_progress_step(to->progress, now);
     if (to->metrics)
@@ -265,7 +302,10 @@ static void observe(void *context) {
 tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
                             tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err) {
     cli_progress progress;
-    listeners to = {.progress = stream->progress ? &progress : NULL, .metrics = stream->metrics};
+    listeners to = {.stream = stream,
+                    .options = options,
+                    .progress = stream->progress ? &progress : NULL,
+                    .metrics = stream->metrics};
     cli_typed typed;
     tamis_status status;
 
@@ -291,7 +331,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     if (cli_typed_begin(&typed, stream->form, service, err) != TAMIS_OK)
         return err->status;
     cli_progress_begin(&progress, STDERR_FILENO, stream->progress_bar);
-    if (to.progress || to.metrics)
+    if (to.progress || to.metrics || options->follow)
         options->progress = report_progress;
     if (to.metrics)
         options->observe = observe;

@@ -216,12 +216,12 @@ static uint64_t find_turn_end(const tamis__reader_set *set, const tamis__reader 
 
 /* Reads the next records of a reader, unless some wait, or it had none in this round. */
 static tamis_status fill_next(tamis__reader_set *set, tamis__set_reader *r, tamis_error *err) {
-    if (r->is_alias || r->next.count > 0 || r->was_asked)
+    if (r->is_alias || r->next.count > 0 || r->is_drained)
         return TAMIS_OK;
     const tamis_status status = tamis__reader_next(&r->reader, r->next_keys, &r->next, &r->event, err);
     if (status != TAMIS_OK || r->event != TAMIS__READER_RECORDS) {
         r->next.count = 0;
-        r->was_asked = true;
+        r->is_drained = true;
         tamis__reader_rest(&r->reader);
         return status;
     }
@@ -279,12 +279,12 @@ static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t 
     r->next_time = set->setup.time_of(set->setup.time_context, r->next_keys[0]);
 }
 
-/* Readers without a record are asked again when all have none, or after a while. */
+/* Readers without a record are tried again when all have none, or after a while. */
 static void begin_round(tamis__reader_set *set) {
     enum { ROUND_MS = 10 };
     for (size_t i = 0; i < set->count; i++)
-        set->readers[i]->was_asked = false;
-    set->ask_at = tamis__now_ns() + ROUND_MS * UINT64_C(1000000);
+        set->readers[i]->is_drained = false;
+    set->round_end = tamis__now_ns() + ROUND_MS * UINT64_C(1000000);
 }
 
 static tamis_status next_by_time(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
@@ -292,7 +292,7 @@ static tamis_status next_by_time(tamis__reader_set *set, tamis_key *keys, tamis_
     size_t first = set->count;
     int64_t limit = INT64_MAX;
     bool is_end = set->pattern.pattern == NULL, has_left = set->has_grown;
-    if (tamis__now_ns() >= set->ask_at)
+    if (tamis__now_ns() >= set->round_end)
         begin_round(set);
     for (size_t i = 0; i < set->count; i++) {
         tamis__set_reader *r = set->readers[i];

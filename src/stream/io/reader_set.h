@@ -38,7 +38,7 @@ typedef struct tamis__set_reader {
     tamis__reader reader;
     const char *input;
     tamis__reader_event event; /* its last one, for readers that are merged by time */
-    bool was_asked;            /* in this round; it had no record */
+    bool is_drained;           /* in this round; it had no record */
     tamis__record_batch next;  /* records read and not handed out; count 0: none */
     tamis_key *next_keys;      /* their keys; NULL: readers are not merged */
     int64_t next_time;         /* time of the first one */
@@ -49,9 +49,9 @@ typedef struct tamis__reader_set {
     tamis__reader_set_setup setup;
     tamis__set_reader **readers;
     size_t count, capacity;
-    size_t current;    /* index of the reader of the last event */
-    uint64_t turn_end; /* offset at which its turn is over; 0: its turn has not begun */
-    uint64_t ask_at;   /* merging: time at which readers without a record are asked again (tamis__now_ns) */
+    size_t current;     /* index of the reader of the last event */
+    uint64_t turn_end;  /* offset at which its turn is over; 0: its turn has not begun */
+    uint64_t round_end; /* merging: time at which readers without a record are tried again (tamis__now_ns) */
     tamis__change_reports reports;
     tamis__input_pattern pattern; /* pattern NULL: none. Path i is the input of reader i */
     bool has_grown;               /* there are more paths in setup.watched */

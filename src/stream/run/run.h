@@ -50,11 +50,11 @@ typedef struct tamis__run {
     tamis__header header;
     tamis__first_malformed first_malformed;
     /* used by the read stage */
-    bool has_data;             /* an input had a record, or a header */
-    uint64_t read;             /* records read */
-    tamis__reader_event event; /* last event */
+    bool has_data;                   /* an input had a record, or a header */
+    uint64_t read;                   /* records read */
+    tamis__reader_event event;       /* last event */
     tamis_extractor *time_extractor; /* finds times of records, to merge inputs; NULL: they are not merged */
-    tamis_status read_status;  /* error that ended the reading */
+    tamis_status read_status;        /* error that ended the reading */
     tamis_error read_err;
     uint64_t queried; /* records queried; used by the query stage */
     /* used by the query stage, and by a wait, during which no stage runs */

@@ -570,15 +570,17 @@ tamis_status tamis__run_finish(run *r, tamis_error *err) {
 
 bool tamis__run_lacks_keys(const run *r) {
     const tamis_stream_stats *stats = &r->stats;
-    return r->options.require_keys && stats->missing > 0 &&
-           stats->missing + stats->malformed == stats->records;
+    const tamis_extractor *x = r->options.extractor;
+    const bool needs_more = x && (tamis_extractor_has_time(x) || tamis_extractor_has_position(x));
+    return r->options.require_keys && stats->missing + stats->malformed == stats->records &&
+           (stats->missing > 0 || (needs_more && stats->malformed > 0));
 }
 
 tamis_status tamis__run_check_keys(const run *r, tamis_error *err) {
-    return tamis__run_lacks_keys(r)
-               ? tamis__fail(err, TAMIS_E_NO_KEY, 0, "stream: none of %" PRIu64 " records has a key",
-                             r->stats.records)
-               : TAMIS_OK;
+    if (!tamis__run_lacks_keys(r))
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_NO_KEY, 0, "stream: none of %" PRIu64 " records has %s", r->stats.records,
+                       r->stats.missing > 0 ? "a key" : "a key and all that the options look for");
 }
 
 /* After an error: writes what was answered to outputs that are written directly. */

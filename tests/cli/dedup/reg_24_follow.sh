@@ -46,3 +46,12 @@ tamis dedup --follow-input log
 echo "status $?"
 timeout 20 tamis dedup --follow-input /proc/self/status > /dev/null
 echo "status $?"
+echo 'the first record that is left out is reported when it comes'
+. "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
+printf '%s\n' '1000000 a' '1000002 b' '1000900 c' '1000003 d' '999000 e' > jumps
+tamis dedup --window 10s --step 1s --time field:1 --key field:2 --delimiter space --on-error skip --follow-input jumps \
+    > kept 2> remarks &
+has remarks 'tamis: a record is older than --lateness allows; it was passed on, and so are later ones; see --lateness, --late'
+cat remarks
+stop -TERM
+echo "status $?"

@@ -9,3 +9,12 @@ for options in '--step 1h' '--time field:1' '--refresh' '--window 1h --late drop
     tamis dedup $options - < /dev/null
     echo "exit $?"
 done
+echo 'a wrong --time, or a wrong --position, leaves no record, whatever --on-error says'
+printf '%s\n' '{"t": 1, "k": 1}' '{"t": 2, "k": 2}' > records
+tamis dedup --window 1h --time json:/time --key json:/k --on-error skip records
+echo "status $?"
+printf 'p0 1 a\np0 2 b\n' > delivered
+tamis dedup --state positions --source field:1 --position field:2 --key field:3 --on-error skip delivered -o out
+echo "status $?"
+tamis dedup --state positions2 --source field:1 --position field:2 --delimiter space --on-error skip delivered -o out
+echo "status $?"

@@ -193,6 +193,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
         commits.callback_context = &reporter;
         run->report.result = &run->result;
         records.result = &run->result;
+        records.before = &run->report.before;
         stream_options.commits = &commits;
     }
     cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
