@@ -336,12 +336,15 @@ static void find_site(site *at, const char *directory, const char *name, const c
         snprintf(at->directory, sizeof at->directory, "%s", directory);
 }
 
-static void note_absent(dedup_finish *finish, const char *name) {
+static void note_absent(dedup_finish *finish, const char *name, uint64_t read) {
+    enum { KNOWN_BY_CONTENT = 4096 };       /* docs/guide/restarts.md: bytes by which a copy is known */
     const char *slash = strrchr(name, '/'); /* the command has the whole name, and messages are short */
 
-    if (finish->absent[0] == '\0' && strcmp(name, "-") != 0)
-        snprintf(finish->absent, sizeof finish->absent, "%.*s", (int)sizeof finish->absent - 1,
-                 slash && slash[1] != '\0' ? slash + 1 : name);
+    if (finish->absent[0] != '\0' || strcmp(name, "-") == 0)
+        return;
+    finish->is_known_by_name = read < KNOWN_BY_CONTENT;
+    snprintf(finish->absent, sizeof finish->absent, "%.*s", (int)sizeof finish->absent - 1,
+             slash && slash[1] != '\0' ? slash + 1 : name);
 }
 
 /* Returns the value of an option, or the present name if it names the state or an output that was moved. */
@@ -361,7 +364,7 @@ static const char *present_name(const site *at, const kept_option *o, const tami
         !(at->together && o->value[0] != '/' && is_there(path)))
         return visible_from(at, known);
     if (!is_there(path))
-        note_absent(finish, o->value);
+        note_absent(finish, o->value, UINT64_MAX);
     finish->unsure = finish->unsure || (at->moved && !at->together);
     return o->value;
 }
@@ -408,6 +411,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
     const char *kept = tamis_stream_checkpoint_command(run), *options, *name;
     line l = {to, capacity, 0, true};
     char directory[PATH_MAX], before[PATH_MAX], path[PATH_MAX];
+    uint64_t read;
     site at;
 
     *finish = (dedup_finish){.unsure = false};
@@ -426,7 +430,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
     append_text(&l, command + 1);
     if (!append_options(&l, options, &at, run, finish))
         return false;
-    for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
+    for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, &read)) != NULL; i++) {
         name = visible_from(&at, name);
         if (i == 0 && name[0] == '-' && name[1] != '\0')
             append_text(&l, " --");
@@ -434,7 +438,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
         append_quoted(&l, name);
         resolve(path, at.directory, name);
         if (!is_there(path) || !tamis_stream_checkpoint_is_input(run, i, path))
-            note_absent(finish, name);
+            note_absent(finish, name, read);
     }
     return l.fits;
 }
@@ -442,8 +446,10 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
 void dedup_command_missing_names(char *to, size_t capacity, const dedup_finish *finish) {
     to[0] = '\0';
     if (finish->absent[0] != '\0')
-        snprintf(to, capacity, " (%s is gone or changed: give it as it was, by its present name)",
-                 finish->absent);
+        snprintf(to, capacity, " (%s is gone or changed: give it as it was, %s)", finish->absent,
+                 finish->is_known_by_name
+                     ? "under this name: too little of it was read to know a copy by its content"
+                     : "by its present name");
     else if (finish->unsure)
         snprintf(to, capacity, " (the state was copied or moved: give the outputs by their present names)");
 }

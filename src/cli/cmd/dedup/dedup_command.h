@@ -27,8 +27,9 @@ bool dedup_command_joins_keys(bool *joins, const char *keys);
 
 /* Doubts about the command that finishes a run. */
 typedef struct dedup_finish {
-    bool unsure;      /* the state was copied or moved; names of outputs may be out of date */
-    char absent[300]; /* name of a file that is gone or replaced; "": none */
+    bool unsure;           /* the state was copied or moved; names of outputs may be out of date */
+    char absent[300];      /* name of a file that is gone or replaced; "": none */
+    bool is_known_by_name; /* too little of that input was read to know a copy of it by its content */
 } dedup_finish;
 
 /*
