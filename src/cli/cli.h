@@ -96,6 +96,7 @@ typedef struct cli_option {
     const char *help;           /* one sentence for --help and the manual */
     const char *more;           /* further sentences for the manual; NULL: none */
     bool many;                  /* CLI_TEXT, CLI_FILE: may be given several times, and all values count */
+    bool once;                  /* a second value is an error; otherwise the last value counts */
     bool may_be_empty;          /* CLI_TEXT: '' is allowed */
     bool optional; /* CLI_TEXT without letter: --name alone is allowed, --name=VALUE gives a value */
 } cli_option;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/core/cli_option.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,11 +103,22 @@ tamis_status cli_option_read(const cli_option *option, const char *what, const c
     }
 }
 
+/* Refuses the second value of an option. The error names the value as the help does, in lower case. */
+static tamis_status fail_twice(const cli_option *option, const char *what, tamis_error *err) {
+    char value[20] = "";
+
+    for (size_t i = 0; i < sizeof value - 1 && option->value[i] != '\0'; i++)
+        value[i] = (char)tolower((unsigned char)option->value[i]);
+    return cli_fail(err, "%s: given twice; give one %s", what, value);
+}
+
 static tamis_status store_option(const cli_option *option, const char *text, cli_value *value,
                                  tamis_error *err) {
     char what[40];
 
     snprintf(what, sizeof what, "--%s", option->name);
+    if (option->once && value->given)
+        return fail_twice(option, what, err);
     if (!option->many)
         *value = (cli_value){.given = false}; /* the last value counts */
     return cli_option_read(option, what, text, value, err);

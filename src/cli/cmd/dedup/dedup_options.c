@@ -106,6 +106,7 @@ const cli_option dedup_options[] = {
      .name = "source",
      .type = CLI_TEXT,
      .value = "PART",
+     .once = true,
      .help = "With --state: the part of a record that says where it came from, in the forms of --key.",
      .more = "For a pipe from a consumer that delivers records again after a crash, such as one of a broker. "
              "The source is a partition, for example, and --position its offset. A record that was processed "
@@ -114,6 +115,7 @@ const cli_option dedup_options[] = {
      .name = "position",
      .type = CLI_TEXT,
      .value = "PART",
+     .once = true,
      .help = "With --source: the part that has the number of a record in its source.",
      .more = "Numbers of a source increase. They may have gaps."},
     {.id = DEDUP_COMMITS,
@@ -140,6 +142,7 @@ const cli_option dedup_options[] = {
      .name = "files",
      .type = CLI_TEXT,
      .value = "PATTERN",
+     .once = true,
      .help = "With --follow-input: follow the files that match, also those that come later.",
      .more =
          "Quote PATTERN, so that the shell leaves it alone: 'log/*.log'. Wildcards * ? [ ] are allowed in "
@@ -180,6 +183,7 @@ const cli_option dedup_options[] = {
      .name = "window",
      .type = CLI_TIME,
      .value = "TIME",
+     .once = true,
      .min = 1,
      .max = CLI_TIME_MAX,
      .help =
@@ -202,6 +206,7 @@ const cli_option dedup_options[] = {
      .name = "time",
      .type = CLI_TEXT,
      .value = "PART",
+     .once = true,
      .help =
          "With --window: where the time of a record is, in the forms of --key; without it, the clock's time "
          "counts.",
