@@ -28,9 +28,9 @@ struct cli_metrics {
 };
 
 bool cli_metrics_is_address(const char *target) {
-    const char *colon = strrchr(target, ':'), *port = colon ? colon + 1 : target;
-
-    return *port != '\0' && strspn(port, "0123456789") == strlen(port) && !strchr(target, '/');
+    if (strchr(target, '/'))
+        return false;
+    return strchr(target, ':') || (*target != '\0' && strspn(target, "0123456789") == strlen(target));
 }
 
 /* ---- the text ---- */

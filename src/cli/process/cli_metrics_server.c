@@ -87,11 +87,40 @@ static int start_thread(cli_metrics_server *server) {
     return failed;
 }
 
+/* Reads [HOST:]PORT. An IPv6 address as HOST is in brackets, and *host gets it without them. Without HOST,
+ * *host is 127.0.0.1. */
+static tamis_status parse_address(char host[HOST_MAX], uint16_t *port, const char *target, tamis_error *err) {
+    const bool bracketed = target[0] == '[';
+    const char *start = target + bracketed, *end = strchr(target, bracketed ? ']' : ':');
+    const char *digits = target;
+
+    if (bracketed && (!end || end == start || end[1] != ':'))
+        return cli_fail(err, "--metrics '%.200s': expected [HOST]:PORT; give it, as in [::1]:9134", target);
+    if (end)
+        digits = end + 1 + bracketed;
+    if (!bracketed && strchr(digits, ':'))
+        return cli_fail(err,
+                        "--metrics '%.200s': has several colons; put an IPv6 address in brackets, as in "
+                        "[::1]:9134",
+                        target);
+    if (*digits == '\0' || strspn(digits, "0123456789") != strlen(digits))
+        return cli_fail(err,
+                        "--metrics '%.200s': '%.20s' is not a port; give a number from 0 to 65535, or ./ "
+                        "before the name of a file",
+                        target, digits);
+    if (strlen(digits) > 5 || atoi(digits) > UINT16_MAX)
+        return cli_fail(err, "--metrics '%.200s': port %.20s is above 65535; give another", target, digits);
+    *port = (uint16_t)atoi(digits);
+    if (end && end > start)
+        snprintf(host, HOST_MAX, "%.*s", (int)(end - start), start);
+    else
+        snprintf(host, HOST_MAX, "127.0.0.1");
+    return TAMIS_OK;
+}
+
 static tamis_status bind_address(cli_metrics_server *server, const char *target, tamis_error *err) {
-    const char *colon = strrchr(target, ':'), *digits = colon ? colon + 1 : target;
-    const size_t length = colon ? (size_t)(colon - target) : 0;
-    const bool bracketed = length > 2 && target[0] == '[' && target[length - 1] == ']';
     char host[HOST_MAX], why[80];
+    uint16_t port = 0;
     struct evhttp_bound_socket *bound;
     union {
         struct sockaddr any;
@@ -100,13 +129,10 @@ static tamis_status bind_address(cli_metrics_server *server, const char *target,
     } name = {0};
     socklen_t size = sizeof name;
 
-    if (strlen(digits) > 5 || atoi(digits) > UINT16_MAX)
-        return cli_fail(err, "--metrics '%.200s': port %.20s is above 65535; give another", target, digits);
-    snprintf(host, sizeof host, "%.*s", (int)(bracketed ? length - 2 : length),
-             bracketed ? target + 1 : target);
+    if (parse_address(host, &port, target, err) != TAMIS_OK)
+        return err->status;
     errno = 0;
-    bound =
-        evhttp_bind_socket_with_handle(server->http, length > 0 ? host : "127.0.0.1", (uint16_t)atoi(digits));
+    bound = evhttp_bind_socket_with_handle(server->http, host, port);
     if (!bound)
         return cli_fail(
             err, "--metrics '%.200s': %s; give another address, [HOST:]PORT, or the name of a file", target,
@@ -114,8 +140,7 @@ static tamis_status bind_address(cli_metrics_server *server, const char *target,
     if (getsockname(evhttp_bound_socket_get_fd(bound), &name.any, &size) != 0)
         return cli_fail(err, "--metrics '%.200s': %s; give another address", target,
                         cli_errno_text(why, sizeof why, errno));
-    snprintf(server->address, sizeof server->address, "%.*s:%u", length > 0 ? (int)length : 9,
-             length > 0 ? target : "127.0.0.1",
+    snprintf(server->address, sizeof server->address, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host,
              (unsigned)ntohs(name.any.sa_family == AF_INET6 ? name.ipv6.sin6_port : name.ipv4.sin_port));
     return TAMIS_OK;
 }

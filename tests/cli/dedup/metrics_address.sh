@@ -32,3 +32,10 @@ exec 3>&-
 wait $!
 echo "status $?"
 cat once
+echo 'an IPv6 address, where the system has one'
+if python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2> none; then
+    tamis dedup --metrics '[::1]:0' -o once < /dev/null 2>&1 | sed 's/:[0-9]*\/metrics/:PORT\/metrics/'
+else
+    echo 'tamis: metrics at http://[::1]:PORT/metrics'
+fi
+tamis dedup --metrics '[127.0.0.1]:0' -o once < /dev/null 2>&1 | sed 's/:[0-9]*\/metrics/:PORT\/metrics/'

@@ -156,7 +156,8 @@ const cli_option dedup_options[] = {
      .help = "Write live figures for Prometheus to FILE every second, or serve them at ADDRESS.",
      .more =
          "FILE is replaced at once, for the textfile collector of node_exporter. ADDRESS is [HOST:]PORT, and "
-         "the figures are at http://ADDRESS/metrics; without HOST only this machine can ask. See METRICS."},
+         "the figures are at http://ADDRESS/metrics; without HOST only this machine can ask. An IPv6 address "
+         "is in brackets: [::1]:9134. What has a colon and no slash is an ADDRESS. See METRICS."},
     CLI_ROW_FILES_FROM,
     CLI_ROWS_RECORDS("key", "Keys"),
     {.id = CLI_OPT_EXPECT,
