@@ -25,7 +25,8 @@
  * (commits.reread). For messages, the file of an input is also searched under other names in its directory.
  *
  * A pipe is never the same again: no run can finish it, not even the same command, and nobody knows how much
- * was left in it. So a pipe alone does not block. The remark says from where to feed it again.
+ * was left in it. So a pipe alone does not block. The remark says from where to feed it again. With positions,
+ * a consumer feeds the pipe, and delivers all records after its last acknowledged position again.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -101,18 +102,26 @@ static void describe_rest(char *to, size_t capacity, const total_rest *total) {
 /* Says what is unread of the first pipe of an unfinished run, when another run begins. "": nothing. */
 static void describe_pipe(const tamis__search *s, const tamis__checkpoint *checkpoint,
                           char remark_text[500]) {
+    const tamis__shown output = tamis__show(tamis__checkpoint_output_name(checkpoint));
+    const bool knows_positions = checkpoint->positions.written_count > 0;
     char from[60] = "its beginning";
     size_t i = (size_t)checkpoint->input;
     while (i < checkpoint->input_count && checkpoint->inputs[i].regular)
         i++;
     remark_text[0] = '\0';
-    if (i == checkpoint->input_count || (s->run->positioned && checkpoint->positions.written_count > 0))
+    if (i == checkpoint->input_count || (s->run->positioned && knows_positions))
         return; /* the consumer delivers what is missing */
+    if (s->run->positioned || knows_positions) {
+        snprintf(remark_text, 500,
+                 "%.180s: an earlier run to it did not finish; let the consumer go on after its last "
+                 "acknowledged position",
+                 output.text);
+        return;
+    }
     if (checkpoint->inputs[i].position.offset > 0)
         snprintf(from, sizeof from, "byte %" PRIu64 " on", checkpoint->inputs[i].position.offset);
     snprintf(remark_text, 500, "%.180s: an earlier run to it did not finish; feed %.180s again from %s",
-             tamis__show(tamis__checkpoint_output_name(checkpoint)).text,
-             tamis__show(tamis__input_name(checkpoint->inputs[i].name)).text, from);
+             output.text, tamis__show(tamis__input_name(checkpoint->inputs[i].name)).text, from);
 }
 
 /* ---- records that are given up ---- */
