@@ -511,12 +511,12 @@ typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 
 /* Whether a run has ended, and if not, whether it can go on. */
 typedef enum tamis_stream_run_status {
-    TAMIS_STREAM_RUN_ENDED, /* it read all its inputs to their end */
-    TAMIS_STREAM_RUN_OPEN,  /* unfinished; the same command goes on */
-    /* unfinished; its rest was given up, is read by a later run, or came from a pipe */
-    TAMIS_STREAM_RUN_CLOSED,
+    TAMIS_STREAM_RUN_ENDED,  /* it read all its inputs to their end */
+    TAMIS_STREAM_RUN_OPEN,   /* unfinished; the same command goes on */
+    TAMIS_STREAM_RUN_CLOSED, /* unfinished; its rest was given up, or is read by a later run */
     /* unfinished; a later run has the same inputs and outputs, and counts instead */
-    TAMIS_STREAM_RUN_REPEATED
+    TAMIS_STREAM_RUN_REPEATED,
+    TAMIS_STREAM_RUN_PIPE /* unfinished; its rest is in a pipe, which no other run can read */
 } tamis_stream_run_status;
 
 /* Reads the checkpoint of run `number` of a state. Runs are numbered from 0, the oldest first; the last one

@@ -68,7 +68,8 @@ static tamis_status find_status(const tamis__checkpoint *checkpoint, const tamis
     *run_status = checkpoint->finished                    ? TAMIS_STREAM_RUN_ENDED
                   : repeated                              ? TAMIS_STREAM_RUN_REPEATED
                   : tamis__checkpoint_is_open(checkpoint) ? TAMIS_STREAM_RUN_OPEN
-                                                          : TAMIS_STREAM_RUN_CLOSED;
+                  : checkpoint->closed                    ? TAMIS_STREAM_RUN_CLOSED
+                                                          : TAMIS_STREAM_RUN_PIPE;
     return status;
 }
 

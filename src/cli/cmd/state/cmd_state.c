@@ -119,7 +119,8 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
     print_nonzero(stats.malformed, "malformed");
     print_nonzero(stats.late, "late");
     print_nonzero(stats.redelivered, "delivered again");
-    fputs(status == TAMIS_STREAM_RUN_ENDED ? ":" : ", not finished:", stdout);
+    fputs(status == TAMIS_STREAM_RUN_OPEN || status == TAMIS_STREAM_RUN_PIPE ? ", not finished:" : ":",
+          stdout);
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
         putchar(' ');
         cli_file_print(stdout, name);
@@ -129,7 +130,7 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
             fputs(i == 0 ? " to " : ", duplicates to ", stdout);
             cli_file_print(stdout, name);
         }
-    putchar('\n');
+    puts(status == TAMIS_STREAM_RUN_CLOSED ? " (closed: its rest was given up, or read by a later run)" : "");
     if (status == TAMIS_STREAM_RUN_OPEN)
         print_command(view, run);
     uint64_t position;
@@ -301,24 +302,40 @@ static tamis_status forget_keys(const state_view *view, const cli_args *args, ta
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
-/* Gives up the rest of an unfinished run. */
+/* Why a run with this status has no rest to give up. */
+static const char *why_nothing(tamis_stream_run_status status) {
+    switch (status) {
+    case TAMIS_STREAM_RUN_ENDED:
+        return "has ended, so it has no rest to forget";
+    case TAMIS_STREAM_RUN_CLOSED:
+        return "is closed already: its rest was given up, or read by a later run";
+    case TAMIS_STREAM_RUN_REPEATED:
+        return "has a later number now; see tamis state show";
+    default:
+        return "read a pipe, so it has no rest to forget";
+    }
+}
+
+/* Gives up the rest of an unfinished run. Reports a run without a rest. */
 static tamis_status forget_run(const state_view *view, const cli_value *number, tamis_error *err) {
     tamis_stream_checkpoint *run = NULL;
     tamis_stream_run_status run_status;
     tamis_status status;
+    char message[400];
 
     status = tamis_stream_run_at(&run, &run_status, view->state, (size_t)number->number - 1, err);
     tamis_stream_checkpoint_free(run);
     if (status == TAMIS_E_NOT_FOUND || status == TAMIS_E_FORMAT)
         return cli_fail(err, "--run %" PRIu64 ": %.200s has no such run; see tamis state show",
                         number->number, view->directory);
-    if (status == TAMIS_OK && run_status == TAMIS_STREAM_RUN_ENDED)
-        return cli_fail(err,
-                        "--run %" PRIu64 ": has ended, so it has no rest to forget; see tamis state show",
-                        number->number);
-    if (status == TAMIS_OK)
-        status = tamis_stream_run_close(view->state, (size_t)number->number - 1, err);
-    return status;
+    if (status != TAMIS_OK)
+        return status;
+    if (run_status == TAMIS_STREAM_RUN_OPEN)
+        return tamis_stream_run_close(view->state, (size_t)number->number - 1, err);
+    snprintf(message, sizeof message, "%.200s: run %" PRIu64 " %s", view->directory, number->number,
+             why_nothing(run_status));
+    cli_report(message);
+    return TAMIS_OK;
 }
 
 static tamis_status forget(state_view *view, const cli_args *args, tamis_error *err) {
