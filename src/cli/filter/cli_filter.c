@@ -147,6 +147,16 @@ void cli_plan_name_memory(const cli_value *memory, tamis_error *err) {
         cli_subject(err, "--memory '%.60s'", memory->text);
 }
 
+/* Names --lateness in the error of a plan with too much of it. */
+static void name_lateness(const tamis_plan_options *plan_options, tamis_error *err) {
+    char lateness[CLI_TEXT_NUMBER];
+
+    if (err->status != TAMIS_E_RANGE || strncmp(err->text, "lateness ", 9) != 0)
+        return;
+    cli_subject(err, "--lateness %s", cli_text_time(lateness, sizeof lateness, plan_options->lateness));
+    cli_remedy(err, "give a longer --step, or a shorter --lateness");
+}
+
 tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_spec *spec,
                              const cli_secret *secret, tamis_error *err) {
     if (spec->layout.kind != TAMIS_KIND_AUTO) {
@@ -155,6 +165,7 @@ tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, co
                              : tamis_plan_make(plan, &spec->plan_options, err)) != TAMIS_OK) {
         if (spec->given)
             cli_plan_name_memory(&spec->given[CLI_OPT_MEMORY], err);
+        name_lateness(&spec->plan_options, err);
         return err->status;
     }
     if (spec->start_small)

@@ -7,6 +7,7 @@ run minute late
 run minute --late drop late
 run minute --lateness 40s late
 run minute --lateness 41s late
+run minute --lateness 41s --state st -o once late
 run minute --stats late 2>&1 > printed | grep '^late' | tr -s ' '
 run minute --json late 2>&1 > printed | grep -o '"late": .'
 printf '%s\n' '100 a' '111 b' '100 a' '110 c' > ahead

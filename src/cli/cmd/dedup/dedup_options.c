@@ -221,10 +221,9 @@ const cli_option dedup_options[] = {
      .value = "TIME",
      .min = 1,
      .max = CLI_TIME_MAX,
-     .help = "With --time: how much older than the newest record another may be; by default one step.",
-     .more =
-         "Such records are answered by their own time, in whatever order they come. It may be at most four "
-         "steps."},
+     .help = "With --time: how much older than the newest record another may be: at most 4 steps, by default "
+             "one; 1ms means none.",
+     .more = "Such records are answered by their own time, in whatever order they come."},
     {.id = DEDUP_LATE,
      .name = "late",
      .type = CLI_CHOICE,
