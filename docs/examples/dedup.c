@@ -22,7 +22,7 @@ static void answer(tamis_filter *filter, const tamis_key *lines, size_t count) {
         die(err.text);
     for (size_t i = 0; i < count; i++)
         if (answers[i] == TAMIS_ABSENT)
-            fwrite(lines[i].data, 1, lines[i].size + 1, stdout); /* and the newline behind it */
+            fwrite(lines[i].data, 1, lines[i].size + 1, stdout); /* and the newline after it */
 }
 
 int main(void) {
