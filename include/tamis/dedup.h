@@ -161,8 +161,8 @@ TAMIS_API tamis_key tamis_dedup_source_at(const tamis_dedup *session, size_t i, 
  * checkpoint and the positions in one encoding.
  *
  * The checkpoint replaces the one before, also that of a run (tamis_stream_run, `tamis dedup --state`). An
- * unfinished run can then not go on: TAMIS_E_FORMAT, or TAMIS_E_CHANGED after an empty checkpoint. To keep it,
- * commit the bytes of tamis_dedup_committed again, and no positions.
+ * unfinished run can then not go on: TAMIS_E_FORMAT, or TAMIS_E_CHANGED after an empty checkpoint. To keep
+ * it, commit the bytes of tamis_dedup_committed again, and no positions.
  *
  * After a crash at any instant the state has the keys of the last commit and no others. A caller that cuts
  * its output back to the checkpoint, and repeats its calls from there, produces the output of an undisturbed

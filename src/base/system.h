@@ -53,8 +53,8 @@ struct tamis__system {
      * reading the directory fails */
     int (*list)(const char *path, bool (*visit)(void *context, const char *name), void *context);
     /* A descriptor that becomes readable when a file in the directory is written to, made or renamed, or when
-     * a writer closes it: `fd`, which has other directories already, or a new one if that is -1. -1 and errno, ENOSYS if the system has
-     * no such call; `fd` stays open then. */
+     * a writer closes it: `fd`, which has other directories already, or a new one if that is -1. -1 and
+     * errno, ENOSYS if the system has no such call; `fd` stays open then. */
     int (*report_changes)(int fd, const char *directory);
     /* removes the reports from such a descriptor; true if files may have been made or renamed */
     bool (*clear_reports)(int fd);

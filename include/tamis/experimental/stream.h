@@ -315,8 +315,9 @@ typedef struct tamis_stream_options {
     /* NULL, or with `follow` and without `inputs`: the inputs are the files whose names match this pattern,
      * see "Inputs" below */
     const char *files;
-    /* With `follow`, several inputs and an extractor that finds times: milliseconds by which records of different
-     * inputs may come out of the order of their times; 0: the inputs take turns. See "Inputs" below */
+    /* With `follow`, several inputs and an extractor that finds times: milliseconds by which records of
+     * different inputs may come out of the order of their times; 0: the inputs take turns. See "Inputs"
+     * below */
     uint64_t merge_within;
 } tamis_stream_options;
 
@@ -338,17 +339,18 @@ typedef struct tamis_stream_options {
  *   service has enough. Another file may take the name of an input (log rotation). That file is read from its
  *   start when it has data, the old file is at its end, and the writers of that have closed it, or have not
  *   written to it for half a second. (Linux says whether they have, for files of the own user or with
- *   CAP_LEASE; the process may get the signal SIGURG, which is ignored by default, if a writer opens the file
- *   in that moment.) If there were several rotations, the files in between come first: files of the same
- *   directory whose names continue that of the input and that were written to later, except compressed ones.
- *   A file that was made shorter is read from its start in the same way. Such a file needs no header: a first
- *   record that is not the header is a record. A record without a terminator waits for it, unless its file
- *   ends there. Other inputs end as usual, and so do compressed files if there are several inputs.
+ *   CAP_LEASE; if a writer opens the file in that moment, the process gets the signal SIGURG, which is
+ *   ignored by default, and the writer waits some microseconds, or gets EWOULDBLOCK with O_NONBLOCK.) If
+ *   there were several rotations, the files in between come first: files of the same directory whose names
+ *   continue that of the input and that were written to later, except compressed ones. A file that was made
+ *   shorter is read from its start in the same way. Such a file needs no header: a first record that is not
+ *   the header is a record. A record without a terminator waits for it, unless its file ends there. Other
+ *   inputs end as usual, and so do compressed files if there are several inputs.
  * - follow, several inputs: they take turns. Each is read to the end that it has when its turn begins.
  *   input_end is called for all of them when the run ends. With merge_within, and if all of them are regular
- *   files, the input whose next record is the earliest comes next: a window would otherwise find the records of
- *   one input too late after the backlog of another. With options.commits, standard input cannot be
- *   one of them: TAMIS_E_INVALID.
+ *   files, the input whose next record is the earliest comes next: a window would otherwise find the
+ *   records of one input too late after the backlog of another. With options.commits, standard input cannot
+ *   be one of them: TAMIS_E_INVALID.
  * - files: a pattern of glob(7) for the last part of a path, as log/app-*.log. Files that match and come
  *   later are read from their start. These do not match: names of compressed files; hidden files, unless the
  *   pattern begins with a dot; symbolic links to a file beside them that matches; and names that log rotation

@@ -225,6 +225,17 @@ static bool is_direct(const char *output) {
     return strcmp(output, "-") == 0 || (stat(output, &file) == 0 && !S_ISREG(file.st_mode));
 }
 
+/* What a record lacks if it lacks what the options look for. */
+static const char *options_to_correct(const tamis_error *first) {
+    const char *text = first ? first->text : "";
+
+    if (strstr(text, "time"))
+        return "--time";
+    if (strstr(text, "source") || strstr(text, "position"))
+        return "--source, --position";
+    return "the records, or the options that say what they are";
+}
+
 static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_options *options,
                                  const tamis_stream_stats *stats, tamis_error *err) {
     const tamis_extractor_options *key = &stream->extract.options;
@@ -235,7 +246,7 @@ static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_op
         cli_fail(err, "none of %s could be used; the first one: %.300s; correct %s%s",
                  cli_text_records(records, sizeof records, stats->records),
                  options->first_malformed ? options->first_malformed->text : "",
-                 key->time ? "--time" : "--source, --position",
+                 options_to_correct(options->first_malformed),
                  passed && stream->malformed == TAMIS_STREAM_PASS ? ". They were passed on" : "");
         return err->status;
     }
@@ -285,7 +296,7 @@ static void report_first(listeners *to, const tamis_stream_stats *now) {
 static void report_progress(void *context, const tamis_stream_stats *now) {
     listeners *to = context;
 
-    if (to->options->follow && !to->stream->quiet)
+    if (to->options->follow && !to->stream->quiet && !to->stream->json)
         report_first(to, now);
     if (to->progress)
         cli_progress_step(to->progress, now);

@@ -13,8 +13,8 @@
  */
 typedef struct cli_metrics cli_metrics;
 
-/* True if `target` is an address, [HOST:]PORT, and not the name of a file: it has no slash, and has a colon or
- * only digits. The host or the port may be wrong. */
+/* True if `target` is an address, [HOST:]PORT, and not the name of a file: it has no slash, and has a colon
+ * or only digits. The host or the port may be wrong. */
 bool cli_metrics_is_address(const char *target);
 
 /* Writes the file for the first time, or opens the address (without HOST: 127.0.0.1) and reports it unless

@@ -90,8 +90,8 @@ static tamis_status check_scheme(const tamis_filter *filter, tamis_error *err) {
                        tamis_scheme_name(scheme), bits);
 }
 
-/* Sets the statistics of the state before any batch: a run may commit records without keys while another thread
- * already queries later ones. */
+/* Sets the statistics of the state before any batch: a run may commit records without keys while another
+ * thread already queries later ones. */
 static void set_first_stats(const tamis_dedup *session) {
     const tamis__filter_stats stats = tamis__filter_stats_get(session->filter);
     if (session->log.state && !session->is_concurrent)
@@ -452,8 +452,6 @@ static tamis_status add_times(tamis_dedup *session, const timed_batch *batch, ta
         *done += added;
         if (status != TAMIS_E_FULL || session->on_full != TAMIS_ON_FULL_PASS)
             continue;
-        if (batch->changes)
-            batch->changes[*done] = 0;
         ++*done; /* answered, but not counted */
         status = TAMIS_OK;
     }

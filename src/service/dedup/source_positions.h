@@ -14,9 +14,9 @@
 #include "base/memory.h"
 
 /*
- * Positions: which records of each source were answered. A source is a partition of a broker, for example, and
- * a position is an offset in it. Positions of a source increase, except that a consumer which was restarted
- * delivers records again.
+ * Positions: which records of each source were answered. A source is a partition of a broker, for example,
+ * and a position is an offset in it. Positions of a source increase, except that a consumer which was
+ * restarted delivers records again.
  *
  *     source        first            written            queried
  *     "clicks/0"      |-----------------|------------------|----------> position
@@ -26,9 +26,9 @@
  * docs/DURABILITY.md, "Positions"). A commit stores `first` and `written` (Q4). So a restart forgets exactly
  * the records that were not committed (Q6).
  *
- * Positions up to `queried` are not remembered one by one. So the keys of the first and of the last record are
- * stored too: if one of them comes again with another key, or a position before the first one comes, then the
- * source was created again, and its records must not be taken for ones that were delivered again.
+ * Positions up to `queried` are not remembered one by one. So the keys of the first and of the last record
+ * are stored too: if one of them comes again with another key, or a position before the first one comes,
+ * then the source was created again, and its records must not be taken for ones that were delivered again.
  */
 typedef struct tamis__known_position {
     uint64_t position;
@@ -66,8 +66,8 @@ typedef struct tamis__source_positions {
 
 TAMIS_PRIVATE_API void tamis__source_positions_release(tamis__source_positions *positions);
 
-/* Finds the source of that name, and adds it if it is new. TAMIS_E_RANGE: more than TAMIS__SOURCES_MAX sources.
- * TAMIS_E_NOMEM. */
+/* Finds the source of that name, and adds it if it is new. TAMIS_E_RANGE: more than TAMIS__SOURCES_MAX
+ * sources. TAMIS_E_NOMEM. */
 TAMIS_PRIVATE_API tamis_status tamis__source_positions_look_up(tamis__source_positions *positions,
                                                                tamis_key name, uint32_t *source,
                                                                tamis_error *err);
@@ -108,15 +108,15 @@ static inline tamis_status tamis__source_positions_query(tamis__source_positions
 TAMIS_PRIVATE_API void tamis__source_positions_written(tamis__source_positions *positions, uint32_t source,
                                                        const tamis__known_position *record);
 
-/* Returns the size of the encoded positions: of each source the first one, and the last one that was written, or
- * with `queried` the last one that was queried. The writing thread may call it, and the next one, without
- * `queried`. */
+/* Returns the size of the encoded positions: of each source the first one, and the last one that was
+ * written, or with `queried` the last one that was queried. The writing thread may call it, and the next
+ * one, without `queried`. */
 TAMIS_PRIVATE_API size_t tamis__source_positions_size(const tamis__source_positions *positions, bool queried);
 /* Encodes them to that many bytes. */
 TAMIS_PRIVATE_API void tamis__source_positions_encode(const tamis__source_positions *positions, bool queried,
                                                       unsigned char *bytes);
-/* Decodes them, as positions of written records. `positions` are empty, with `memory` set. TAMIS_E_FORMAT: the bytes
- * are something else. TAMIS_E_NOMEM. */
+/* Decodes them, as positions of written records. `positions` are empty, with `memory` set. TAMIS_E_FORMAT:
+ * the bytes are something else. TAMIS_E_NOMEM. */
 TAMIS_PRIVATE_API tamis_status tamis__source_positions_decode(tamis__source_positions *positions,
                                                               const unsigned char *bytes, size_t size,
                                                               tamis_error *err);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Forgetting keys: steps G1 to G4 of docs/DURABILITY.md. The filter without the keys becomes a snapshot, and a new
- * log begins behind it.
+ * Forgetting keys: steps G1 to G4 of docs/DURABILITY.md. The filter without the keys becomes a snapshot,
+ * and a new log begins behind it.
  *
  *     before    snapshot 3 + log 7 8 | 9 live      N keys
  *     after     snapshot 10 | 11 live              N - n keys, the same commit and checkpoint
  *
  * The manifest is the switch, as in state_roll.c. The old files still have the hashes of the keys, so none of
- * them is kept. They are replaced even if no key was in the filter: the bytes behind the last commit of a killed run
- * may have hashes too.
+ * them is kept. They are replaced even if no key was in the filter: the bytes behind the last commit of a
+ * killed run may have hashes too.
  *
- * The new snapshot is read before the manifest names it, since afterwards nothing is left to go back to. Once the
- * filter has lost a key, it differs from the files until the new manifest is written, so any error fails the state.
+ * The new snapshot is read before the manifest names it, since afterwards nothing is left to go back to.
+ * Once the filter has lost a key, it differs from the files until the new manifest is written, so any error
+ * fails the state.
  */
 #include "base/system.h"
 #include "hash/hasher.h"

@@ -395,7 +395,8 @@ bool tamis__state_snapshot_is_due(const tamis_state *state);
 /* Steps P4, P5: completes a snapshot that has ended; with `wait`, waits for it. Fails the state on a fatal
  * error. */
 tamis_status tamis__state_snapshot_finish(tamis_state *state, bool wait, tamis_error *err);
-/* For closing: gives the snapshot up unless it is complete. Then does P4 and P5. */
+/* For closing: gives the snapshot up unless it is complete, and then does P4 and P5. That it was given up is
+ * recorded in `late`, which nobody reads any more. */
 void tamis__state_snapshot_abandon(tamis_state *state);
 
 #endif

@@ -40,7 +40,7 @@ typedef struct tamis__checkpoint_input {
     uint64_t device, inode;           /* file that the reader has opened; 0: not opened yet */
     off_t base;                       /* start of the input in a borrowed descriptor */
     bool based;                       /* true once `base` is known */
-    bool is_new;                      /* true if no file with another inode is this one */
+    bool match_by_inode;              /* true if no file with another inode is this one */
     bool skipped;                     /* true if the run need not read the input */
     bool left_out;                    /* true if the encoding leaves it out; needs run_key */
     tamis_stream_stats stats;         /* of its records alone: only the counts */
@@ -82,8 +82,8 @@ typedef struct tamis__checkpoint {
     tamis_stream_stats stats;
     uint64_t form[TAMIS__FORMS];
     uint64_t input; /* index of the input being read */
-    /* Of an ended run of followed files, as a note: without the inputs that a later run reads on. Key of the run
-     * with all of them; 0: none is left out. */
+    /* Of an ended run of followed files, as a note: without the inputs that a later run reads on. Key of
+     * the run with all of them; 0: none is left out. */
     uint64_t run_key;
     tamis__checkpoint_input *inputs;
     size_t input_count;

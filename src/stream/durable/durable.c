@@ -106,7 +106,7 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
 static tamis_status find_input(tamis__durable *d, size_t i, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     in->name = tamis__checkpoint_copy_text(&d->live, d->names[i]);
-    in->is_new = d->followed && d->followed->names[i].is_new;
+    in->match_by_inode = d->followed && d->followed->names[i].match_by_inode;
     in->from_start = d->followed && d->followed->names[i].truncated;
     in->rotated = d->followed && strcmp(d->followed->names[i].name, d->names[i]) != 0;
     if (!in->name)
@@ -435,22 +435,23 @@ static bool has_same_outputs(const tamis__durable *d, const tamis__checkpoint *c
 }
 
 /* A run of followed files ends when one of them is rotated, and the next run reads the others on. Its
- * checkpoints have their positions. So the note of the ended run has the rotated file alone: notes are kept for
- * good, and there may be thousands of logs. */
+ * checkpoints have their positions. So the note of the ended run has the rotated file alone: notes are kept
+ * for good, and there may be thousands of logs. */
 static void leave_out_inputs(const tamis__durable *d, tamis__checkpoint *ended) {
+    const uint64_t key = tamis__checkpoint_run_key(ended);
     size_t left_out = 0;
     if (!d->followed || !ended->finished || !has_same_outputs(d, ended))
         return;
-    ended->run_key = tamis__checkpoint_run_key(ended);
     for (size_t i = 0; i < ended->input_count; i++) {
         tamis__checkpoint_input *in = &ended->inputs[i];
         in->left_out = left_out + 1 < ended->input_count && reads_file(d, in);
         left_out += in->left_out;
     }
+    ended->run_key = left_out > 0 ? key : ended->run_key;
 }
 
-/* Makes a checkpoint a note, without what the checkpoints of this run have: the positions of the state, and the
- * inputs that it reads on. */
+/* Makes a checkpoint a note, without what the checkpoints of this run have: the positions of the state, and
+ * the inputs that it reads on. */
 static tamis_status add_note(const tamis__durable *d, const void *bytes, size_t size, tamis_error *err) {
     tamis_state *state = tamis__dedup_state(d->session);
     tamis__checkpoint checkpoint = {.inputs = NULL};
@@ -506,7 +507,7 @@ static void send_rotation(const tamis__durable *d, const tamis__rotation *rotati
 /* True if the state knows files that had a followed name. */
 static bool knows_names(const tamis__durable *d) {
     for (size_t i = 0; d->followed && i < d->followed->count; i++)
-        if (d->followed->names[i].known)
+        if (d->followed->names[i].has_history)
             return true;
     return false;
 }

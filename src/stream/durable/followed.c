@@ -143,7 +143,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
     tamis__present_input present;
     bool found;
     *is_late = false;
-    const bool left_is_open = f->left.open && tamis__sys.fstat(f->left.fd, &last) == 0;
+    const bool previous_is_open = f->previous.open && tamis__sys.fstat(f->previous.fd, &last) == 0;
     const bool is_named = tamis__sys.stat(f->name, &current) == 0;
     if (!is_named && errno != ENOENT)
         return tamis__fail_file(err, f->name, errno);
@@ -151,7 +151,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         set_file(f, f->name, &current);
     if (!known)
         return TAMIS_OK;
-    f->known = true;
+    f->has_history = true;
     /* The file under the name may begin with the same bytes. */
     tamis_status status = tamis__input_find_inode(known, &present, err);
     if (status == TAMIS_OK && !present.found) /* it may have been renamed meanwhile */
@@ -170,14 +170,14 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         return TAMIS_OK;
     }
     /* A new file may begin as the one that was left, whose name does not matter. */
-    const bool known_is_left = left_is_open && (uint64_t)last.st_ino == known->fingerprint.inode &&
-                               (uint64_t)last.st_dev == known->fingerprint.device;
-    if (!present.found && !known_is_left)
+    const bool known_is_previous = previous_is_open && (uint64_t)last.st_ino == known->fingerprint.inode &&
+                                   (uint64_t)last.st_dev == known->fingerprint.device;
+    if (!present.found && !known_is_previous)
         tamis__input_find(known, &present);
     if (present.found)
         last = present.st;
-    if (known_is_left && f->left.written_at.tv_sec != 0) /* later writes do not count, see reader.c */
-        last.st_mtim = f->left.written_at;
+    if (known_is_previous && f->previous.written_at.tv_sec != 0) /* later writes do not count, see reader.c */
+        last.st_mtim = f->previous.written_at;
     if (present.found) {
         const bool has_name = is_named && last.st_dev == current.st_dev && last.st_ino == current.st_ino;
         const bool has_grown = present.size > known->position.offset;
@@ -192,7 +192,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
             set_file(f, present.name, &last);
         if (is_unread || has_name)
             return TAMIS_OK;
-    } else if (!left_is_open) {
+    } else if (!previous_is_open) {
         if (!ended && !started && known->position.offset == 0)
             snprintf(
                 f->remark, sizeof f->remark,
@@ -208,8 +208,8 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
     }
     status = set_rotated(f, &last, is_named ? &current : NULL, &found, is_late, err);
     const bool may_grow = !is_named || (S_ISREG(current.st_mode) && current.st_size == 0);
-    f->is_new = found || !may_grow || !present.found;
-    if (status == TAMIS_OK && !f->is_new)
+    f->match_by_inode = found || !may_grow || !present.found;
+    if (status == TAMIS_OK && !f->match_by_inode)
         set_file(f, present.name, &last);
     return status;
 }
@@ -244,7 +244,7 @@ static tamis_status look_for_rotated(tamis__followed *f, tamis_error *err) {
 static void reset(tamis__followed *f) {
     snprintf(f->path, sizeof f->path, "%s", f->name);
     f->inode = 0;
-    f->is_new = f->known = false;
+    f->match_by_inode = f->has_history = false;
     f->remark[0] = '\0';
 }
 
@@ -254,11 +254,11 @@ tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, con
     const bool several = tamis__followed_several(followed);
     known_file known = {.input = NULL};
     reset(f);
-    f->closed = f->truncated = false;
+    f->was_closed = f->truncated = false;
     if (tamis__descriptor_named(f->name, STDIN_FILENO) >= 0)
         return TAMIS_OK;
     tamis_status status = find_known(&known, followed, f->name, state, memory, err);
-    f->closed = known.input && known.closed;
+    f->was_closed = known.input && known.closed;
     for (bool is_late = true; status == TAMIS_OK && is_late;) {
         reset(f);
         f->truncated = known.input && known.input->truncated;
@@ -269,7 +269,7 @@ tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, con
     const bool is_known_file = known.input && (uint64_t)f->inode == known.input->fingerprint.inode &&
                                (uint64_t)f->device == known.input->fingerprint.device;
     if (several && (!known.input || is_known_file))
-        f->is_new = true;
+        f->match_by_inode = true;
     tamis__checkpoint_release(&known.note);
     return status;
 }

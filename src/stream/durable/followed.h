@@ -21,12 +21,13 @@ typedef struct tamis__followed {
     char path[PATH_MAX]; /* file to be read: the name, or the present name of a file that once had it */
     dev_t device;        /* the file expected there; inode 0: any */
     ino_t inode;
-    bool is_new;              /* a new file, even if it begins with the bytes of an earlier one */
-    bool known;               /* the state has a checkpoint of a file that had the name */
-    bool closed;              /* its run was closed, so that file may be read again from its start */
-    bool truncated;           /* it was truncated, and is read again from its start */
-    tamis__left_file left;    /* the file that the last run has left */
-    tamis_stream_stats stats; /* of its files so far, in this process */
+    bool match_by_inode;           /* a new file, even if it begins with the bytes of an earlier one */
+    bool has_history;              /* the state has a checkpoint of a file that had the name */
+    bool was_closed;               /* its run was closed, so that file may be read again from its start */
+    bool truncated;                /* it was truncated, and is read again from its start */
+    bool has_local_writers;        /* see tamis__reader */
+    tamis__previous_file previous; /* the file that the last run has left */
+    tamis_stream_stats stats;      /* of its files so far, in this process */
     char remark[TAMIS__ROTATION_REMARK]; /* about files that may not have been read; "": none */
     char sent[TAMIS__ROTATION_REMARK];   /* the last remark that was sent */
 } tamis__followed;
@@ -57,7 +58,7 @@ tamis_status tamis__followed_begin_find(tamis__followed_names *followed, const t
                                         const tamis_allocator *memory, tamis_error *err);
 
 /*
- * Finds the file of name i to read next, and sets the fields of followed->names[i] but `name`, `left`,
+ * Finds the file of name i to read next, and sets the fields of followed->names[i] but `name`, `previous`,
  * `stats` and `sent`:
  *
  *     the newest checkpoint of a file that had the name       the next file

@@ -256,7 +256,10 @@ typedef struct comparison {
 static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *checkpoint, comparison *c,
                                 tamis_error *err) {
     const bool to_same = tamis__outputs_match_both(s, checkpoint);
-    *c = (comparison){to_same && s->run->input_count == checkpoint->input_count, to_same, SIZE_MAX};
+    /* A note without some inputs is of another run, whatever the others are. */
+    const bool has_all = checkpoint->run_key == 0;
+    *c =
+        (comparison){to_same && has_all && s->run->input_count == checkpoint->input_count, to_same, SIZE_MAX};
     if (!c->is_run)
         return TAMIS_OK;
     const tamis_status status = compare_all_inputs(s, checkpoint, &c->is_run, &c->changed, err);

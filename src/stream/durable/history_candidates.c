@@ -211,7 +211,7 @@ tamis_status tamis__candidates_compare(const tamis__search *s, size_t i, const t
     tamis_status status = TAMIS_OK;
     *match = TAMIS__FILE_OTHER;
     if (!known->regular || !in->regular || in->from_start ||
-        (in->is_new && !tamis__candidates_has_inode(s, i, known)))
+        (in->match_by_inode && !tamis__candidates_has_inode(s, i, known)))
         return TAMIS_OK;
     if (!tamis__file_head_compare(&known->fingerprint, &kept->head, named, closely, match))
         status = read_and_compare(in->name, known, named, match, err);

@@ -25,8 +25,8 @@
  * (commits.reread). For messages, the file of an input is also searched under other names in its directory.
  *
  * A pipe is never the same again: no run can finish it, not even the same command, and nobody knows how much
- * was left in it. So a pipe alone does not block. The remark says from where to feed it again. With positions,
- * a consumer feeds the pipe, and delivers all records after its last acknowledged position again.
+ * was left in it. So a pipe alone does not block. The remark says from where to feed it again. With
+ * positions, a consumer feeds the pipe, and delivers all records after its last acknowledged position again.
  */
 #include <inttypes.h>
 #include <stdio.h>

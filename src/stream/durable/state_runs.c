@@ -5,8 +5,8 @@
  *     note 0   note 1   ...   note n-1   last commit
  *     run 0    run 1          run n-1    run n
  *
- * To close a run that is a note, a closed copy becomes a new note. Its names are those of the old note, which so
- * no longer counts (history_unfinished.c).
+ * To close a run that is a note, a closed copy becomes a new note. Its names are those of the old note,
+ * which so no longer counts (history_unfinished.c).
  */
 #include <string.h>
 

@@ -106,26 +106,26 @@ static void report_grown(const tamis__reader *reader) {
     snprintf(message, sizeof message,
              "%s: was rotated, and then written to after its byte %" PRIu64 ", which was not read; let its "
              "writers open the new file within half a second",
-             tamis__show(followed_name(reader)).text, (uint64_t)reader->left.size);
+             tamis__show(followed_name(reader)).text, (uint64_t)reader->previous.size);
     reader->setup.remark(reader->setup.context, message);
 }
 
 /* Closes the file that was left, once it has grown or, with `last`, in any case. */
-static void check_left(tamis__reader *reader, bool last) {
+static void check_previous(tamis__reader *reader, bool last) {
     struct stat st;
-    if (!reader->left.open)
+    if (!reader->previous.open)
         return;
-    const bool grown = tamis__sys.fstat(reader->left.fd, &st) == 0 && st.st_size > reader->left.size;
+    const bool grown = tamis__sys.fstat(reader->previous.fd, &st) == 0 && st.st_size > reader->previous.size;
     if (grown)
         report_grown(reader);
     if (!grown && !last)
         return;
-    tamis__sys.close(reader->left.fd);
-    reader->left.open = false;
+    tamis__sys.close(reader->previous.fd);
+    reader->previous.open = false;
 }
 
 void tamis__reader_release(tamis__reader *reader) {
-    check_left(reader, true);
+    check_previous(reader, true);
     close_input(reader);
     for (size_t i = 0; reader->buffers && i < buffer_count(reader); i++)
         set_buffer(reader, &reader->buffers[i], 0);
@@ -154,11 +154,13 @@ void tamis__reader_give_back(tamis__reader *reader, const tamis__record_batch *b
         set_buffer(reader, buffer, 0);
 }
 
-bool tamis__reader_is_full(const tamis__reader *reader) {
+bool tamis__reader_is_full(const tamis__reader *reader, const tamis__read_buffer *waiting) {
     size_t out = 0;
-    for (size_t i = 0; i < buffer_count(reader); i++)
-        if (reader->buffers[i].batches > 0 && reader->buffers[i].capacity > reader->setup.read_size)
-            out += reader->buffers[i].capacity;
+    for (size_t i = 0; i < buffer_count(reader); i++) {
+        const tamis__read_buffer *buffer = &reader->buffers[i];
+        if (buffer->batches > (buffer == waiting) && buffer->capacity > reader->setup.read_size)
+            out += buffer->capacity;
+    }
     return out > OUT_MAX;
 }
 
@@ -166,6 +168,7 @@ bool tamis__reader_is_full(const tamis__reader *reader) {
 enum { NAMELESS_MS = 5000 };
 /* Milliseconds without a write to a rotated file until it is left. */
 enum { QUIET_MS = 500, QUIET_LIMIT_MS = 30000 }; /* and how long that is waited for */
+enum { CLOSING_MS = 10 };                        /* between two looks whether its writers have closed it */
 static const uint64_t NS_PER_MS = 1000000;
 
 static size_t input_total(const tamis__reader *reader) {
@@ -245,18 +248,19 @@ static tamis_status open_file(tamis__reader *reader, const char *path, struct st
     return status;
 }
 
-/* The file that was left may have grown, so that it is read on. It keeps its place in the order of rotation. */
-static void read_on_left(tamis__reader *reader, const struct stat *opened) {
+/* The file that was left may have grown, so that it is read on. It keeps its place in the order of
+ * rotation. */
+static void read_on_previous(tamis__reader *reader, const struct stat *opened) {
     struct stat st;
-    if (!reader->left.open || tamis__sys.fstat(reader->left.fd, &st) != 0 || st.st_ino != opened->st_ino ||
-        st.st_dev != opened->st_dev)
+    if (!reader->previous.open || tamis__sys.fstat(reader->previous.fd, &st) != 0 ||
+        st.st_ino != opened->st_ino || st.st_dev != opened->st_dev)
         return;
-    tamis__sys.close(reader->left.fd);
-    reader->left.open = false;
-    if (reader->left.written_at.tv_sec == 0)
+    tamis__sys.close(reader->previous.fd);
+    reader->previous.open = false;
+    if (reader->previous.written_at.tv_sec == 0)
         return;
     reader->replaced_at = tamis__now_ns();
-    reader->written_at = reader->left.written_at;
+    reader->written_at = reader->previous.written_at;
 }
 
 static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
@@ -287,7 +291,7 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
         status =
             reader->setup.opened(reader->setup.context, tamis__reader_input(reader), reader->fd, &st, err);
     if (status == TAMIS_OK)
-        read_on_left(reader, &st);
+        read_on_previous(reader, &st);
     return status;
 }
 
@@ -569,6 +573,7 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
     if (size > 0 && tamis__reader_is_followed(reader)) {
         remember_tail(reader, reader->into->bytes + reader->end, (size_t)size);
         reader->read_at = tamis__now_ns();
+        reader->has_local_writers = reader->has_local_writers || reader->setup.reports->was_reported;
         tamis__change_reports_check(reader->setup.reports);
     }
     reader->end += (size_t)size;
@@ -657,12 +662,13 @@ static void set_order(const tamis__reader *reader, struct stat *st) {
 }
 
 /* Keeps the followed file open, to see whether it grows. */
-static void keep_left(tamis__reader *reader) {
+static void keep_previous(tamis__reader *reader) {
     struct stat st = {.st_size = 0};
-    check_left(reader, true);
+    check_previous(reader, true);
     (void)tamis__sys.fstat(reader->fd, &st);
     set_order(reader, &st);
-    reader->left = (tamis__left_file){true, reader->fd, tamis__sys.seek(reader->fd, 0, SEEK_CUR), st.st_mtim};
+    reader->previous =
+        (tamis__previous_file){true, reader->fd, tamis__sys.seek(reader->fd, 0, SEEK_CUR), st.st_mtim};
     reader->fd = -1;
 }
 
@@ -675,7 +681,7 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
         set_order(reader, &reader->last);
         reader->following = true;
         if (!reader->shortened)
-            keep_left(reader);
+            keep_previous(reader);
         close_input(reader);
         reader->next_input--; /* open_input increments it again */
         return TAMIS_OK;
@@ -686,19 +692,23 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-void tamis__reader_set_followed(tamis__reader *reader, const char *name, tamis__left_file left) {
+void tamis__reader_set_followed(tamis__reader *reader, const char *name, tamis__previous_file previous) {
     reader->followed_name = name;
-    reader->left = left;
+    reader->previous = previous;
+}
+
+bool tamis__reader_is_replaced(const tamis__reader *reader) {
+    return reader->fd >= 0 && reader->replaced_at != 0;
 }
 
 bool tamis__reader_has_left(const tamis__reader *reader) {
-    return reader->setup.stops_when_left && reader->next_input > 0 && reader->fd < 0 && reader->left.open;
+    return reader->setup.stops_when_left && reader->next_input > 0 && reader->fd < 0 && reader->previous.open;
 }
 
-tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader) {
-    const tamis__left_file left = reader->left;
-    reader->left.open = false;
-    return left;
+tamis__previous_file tamis__reader_hand_over_previous(tamis__reader *reader) {
+    const tamis__previous_file previous = reader->previous;
+    reader->previous.open = false;
+    return previous;
 }
 
 /* Reports that the followed file was truncated. Fails if another reader is to read it again from its start.
@@ -724,7 +734,7 @@ static tamis_status leave_file(tamis__reader *reader, tamis_key *keys, tamis__re
     *known = split_last_record(reader, keys, batch);
     if (!reader->setup.stops_when_left)
         return restart_file(reader, err);
-    keep_left(reader);
+    keep_previous(reader);
     return TAMIS_OK;
 }
 
@@ -778,10 +788,14 @@ static bool is_quiet(tamis__reader *reader, const struct stat *own) {
     }
     const uint64_t since = reader->read_at > reader->replaced_at ? reader->read_at : reader->replaced_at,
                    quiet_at = since + QUIET_MS * NS_PER_MS;
-    if (reports->fd >= 0 && reports->has_reported && tamis__sys.has_writers(reader->fd) == 0)
+    const int writers =
+        reports->fd >= 0 && reader->has_local_writers ? tamis__sys.has_writers(reader->fd) : -1;
+    if (writers == 0)
         return true;
-    if (reports->look_at == 0 || quiet_at < reports->look_at)
-        reports->look_at = quiet_at;
+    /* The report of the last writer's close comes a moment before the system knows that none is left. */
+    const uint64_t look_at = writers > 0 ? now + CLOSING_MS * NS_PER_MS : quiet_at;
+    if (reports->look_at == 0 || look_at < reports->look_at)
+        reports->look_at = look_at;
     return tamis__sys.now_unix_ms() - changed_at >= QUIET_MS || now >= quiet_at ||
            now - reader->replaced_at >= QUIET_LIMIT_MS * NS_PER_MS;
 }
@@ -828,7 +842,7 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__r
             *known = split_last_record(reader, keys, batch);
             *event = TAMIS__READER_RECORDS;
             if (reader->setup.stops_when_left)
-                keep_left(reader);
+                keep_previous(reader);
             else
                 close_input(reader);
             return TAMIS_OK;
@@ -914,7 +928,7 @@ void tamis__reader_prepare_wait(tamis__reader *reader) {
         return;
     reader->waiting = false;
     reader->unverified = true;
-    check_left(reader, false);
+    check_previous(reader, false);
     if (reader->has_reports)
         return;
     reader->has_reports = true;

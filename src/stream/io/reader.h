@@ -66,12 +66,12 @@ typedef struct tamis__reader_setup {
 } tamis__reader_setup;
 
 /* A followed file that was left, if it is open. */
-typedef struct tamis__left_file {
+typedef struct tamis__previous_file {
     bool open;
     int fd;
     off_t size;                 /* bytes of it that were read */
     struct timespec written_at; /* its position in the order of rotation; 0: not known */
-} tamis__left_file;
+} tamis__previous_file;
 
 enum { TAMIS__TAIL = 64 /* bytes by which a file that was overwritten is recognised */ };
 
@@ -140,9 +140,9 @@ typedef struct tamis__reader {
     bool unverified;                   /* it may have been overwritten since the last read */
     unsigned char tail[TAMIS__TAIL];   /* followed file: the last bytes read */
     size_t tail_size;
-    const char *followed_name; /* name that the followed file has or had; NULL: that of the input */
-    tamis__left_file left;     /* the followed file before this one, until it grows */
-    uint64_t nameless_since;   /* time since which the followed name has no file (tamis__now_ns); 0: it has */
+    const char *followed_name;     /* name that the followed file has or had; NULL: that of the input */
+    tamis__previous_file previous; /* the followed file before this one, until it grows */
+    uint64_t nameless_since; /* time since which the followed name has no file (tamis__now_ns); 0: it has */
     bool nameless_reported;
     bool removed;               /* the followed file was removed, and its reading has ended */
     bool truncated;             /* bytes of the followed file that were read are gone */
@@ -150,6 +150,7 @@ typedef struct tamis__reader {
     uint64_t replaced_at;       /* time at which another file was first seen under its name; 0: not yet */
     struct timespec written_at; /* last write to it before that: its position in the order of rotation */
     uint64_t read_at;           /* time at which bytes of a followed file were last read */
+    bool has_local_writers;     /* bytes of one were read after a report: its writers are on this machine */
     dev_t device;               /* identifies the open file */
     ino_t inode;
     bool skipping;         /* still skipping to setup.from */
@@ -185,7 +186,7 @@ tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__r
 void tamis__reader_give_back(tamis__reader *reader, const tamis__record_batch *batch);
 
 /* True if the batches in use hold so much memory that some should be released before the next read. */
-bool tamis__reader_is_full(const tamis__reader *reader);
+bool tamis__reader_is_full(const tamis__reader *reader, const tamis__read_buffer *waiting);
 
 /* Bytes counted as read that are in no batch yet; 0 for compressed inputs. */
 size_t tamis__reader_ahead(const tamis__reader *reader);
@@ -197,16 +198,19 @@ size_t tamis__reader_input(const tamis__reader *reader);
  * regular file. */
 uint64_t tamis__reader_bytes_left(const tamis__reader *reader);
 
-/* Call before the first read: the input is a file that has or had the name. `left` is the file before it. The
- * reader owns it, and reports when it grows. */
-void tamis__reader_set_followed(tamis__reader *reader, const char *name, tamis__left_file left);
+/* Call before the first read: the input is a file that has or had the name. `previous` is the file before
+ * it. The reader owns it, and reports when it grows. */
+void tamis__reader_set_followed(tamis__reader *reader, const char *name, tamis__previous_file previous);
+
+/* True if another file has the name of the followed one, which is read until its writers have closed it. */
+bool tamis__reader_is_replaced(const tamis__reader *reader);
 
 /* True if, with setup.stops_when_left, the followed file was left at its end. */
 bool tamis__reader_has_left(const tamis__reader *reader);
 
 /* With setup.stops_when_left, after END: returns the file that has lost its name, for the next reader. It is
  * not open if the reading ended otherwise. */
-tamis__left_file tamis__reader_hand_over_left(tamis__reader *reader);
+tamis__previous_file tamis__reader_hand_over_previous(tamis__reader *reader);
 
 /* Frees buffers that no batch uses, until the next read. */
 void tamis__reader_rest(tamis__reader *reader);

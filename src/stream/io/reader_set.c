@@ -40,17 +40,19 @@ static tamis_status add_reader(tamis__reader_set *set, const char *input, size_t
         setup.reads_compressed = !set->pattern.pattern && !setup.stops_when_left;
     }
     set->readers[set->count++] = added;
-    tamis_status status = TAMIS_OK;
-    if (input && set->setup.time_of) {
+    const bool is_merged = input && set->setup.time_of;
+    if (is_merged) {
         if (setup.batch_size > TAMIS__MERGED)
             setup.batch_size = TAMIS__MERGED;
         setup.batches++; /* the one that waits */
+    }
+    tamis_status status = tamis__reader_init(&added->reader, &setup, set->loop, &set->memory, err);
+    if (status == TAMIS_OK && is_merged) {
+        added->last_time = INT64_MIN;
         added->next_keys = tamis__alloc(&set->memory, TAMIS__MERGED * sizeof *added->next_keys, TAMIS__LINE);
         if (!added->next_keys)
             status = tamis__fail_nomem(err, "readers", TAMIS__MERGED * sizeof *added->next_keys);
     }
-    if (status == TAMIS_OK)
-        status = tamis__reader_init(&added->reader, &setup, set->loop, &set->memory, err);
     if (status != TAMIS_OK)
         remove_reader(set, set->count - 1);
     return status;
@@ -208,14 +210,14 @@ static void begin_next_turn(tamis__reader_set *set) {
 static uint64_t find_turn_end(const tamis__reader_set *set, const tamis__reader *reader) {
     struct stat st;
     return set->count > 1 && tamis__reader_is_followed(reader) && tamis__sys.fstat(reader->fd, &st) == 0
-               ? (uint64_t)st.st_size
+               ? (uint64_t)(st.st_size - reader->base)
                : UINT64_MAX;
 }
 
 /* ---- merging by time ---- */
 
 /* Reads the next records of a reader, unless some wait, or it had none in this round. */
-static tamis_status fill_next(tamis__reader_set *set, tamis__set_reader *r, tamis_error *err) {
+static tamis_status fill_next(tamis__set_reader *r, tamis_error *err) {
     if (r->is_alias || r->next.count > 0 || r->is_drained)
         return TAMIS_OK;
     const tamis_status status = tamis__reader_next(&r->reader, r->next_keys, &r->next, &r->event, err);
@@ -226,7 +228,7 @@ static tamis_status fill_next(tamis__reader_set *set, tamis__set_reader *r, tami
         return status;
     }
     r->next.reader = &r->reader;
-    r->next_time = set->setup.time_of(set->setup.time_context, r->next_keys[0]);
+    r->has_next_time = false;
     return TAMIS_OK;
 }
 
@@ -239,7 +241,8 @@ static int64_t time_up_to(const tamis__reader_set *set, const tamis__set_reader 
 }
 
 /* Returns the number of records that wait in `r` up to the first one after `limit`, but at least 1. The times
- * of a log mostly increase. A record without a time comes alone: it may be a header, which the next one needs. */
+ * of a log mostly increase. A record without a time comes alone: it may be a header, which the next one
+ * needs. */
 static size_t count_until(const tamis__reader_set *set, const tamis__set_reader *r, int64_t limit) {
     size_t from = 1, to = r->next.count;
     if (r->next_time == INT64_MIN)
@@ -257,9 +260,11 @@ static size_t count_until(const tamis__reader_set *set, const tamis__set_reader 
 }
 
 /* Moves the first `count` records that wait in `r` to *batch. The last reference to the buffer is that of the
- * records behind them. */
+ * records after them. */
 static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t count, tamis_key *keys,
                      tamis__record_batch *batch) {
+    const int64_t time = time_up_to(set, r, count - 1);
+    r->last_time = time > r->last_time ? time : r->last_time;
     *batch = r->next;
     batch->keys = memcpy(keys, r->next_keys, count * sizeof *keys);
     batch->count = count;
@@ -276,7 +281,7 @@ static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t 
     r->next.offset += (uint64_t)(rest - batch->begin);
     r->next.marked = r->next.shortened = false;
     memmove(r->next_keys, r->next_keys + count, r->next.count * sizeof *r->next_keys);
-    r->next_time = set->setup.time_of(set->setup.time_context, r->next_keys[0]);
+    r->has_next_time = false;
 }
 
 /* Readers without a record are tried again when all have none, or after a while. */
@@ -287,42 +292,85 @@ static void begin_round(tamis__reader_set *set) {
     set->round_end = tamis__now_ns() + ROUND_MS * UINT64_C(1000000);
 }
 
-static tamis_status next_by_time(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
-                                 tamis__reader_event *event, tamis_error *err) {
-    size_t first = set->count;
-    int64_t limit = INT64_MAX;
-    bool is_end = set->pattern.pattern == NULL, has_left = set->has_grown;
-    if (tamis__now_ns() >= set->round_end)
-        begin_round(set);
+/* a + slack, if that is a time. */
+static int64_t add_slack(const tamis__reader_set *set, int64_t time) {
+    return time < INT64_MAX - set->setup.slack ? time + set->setup.slack : INT64_MAX;
+}
+
+/* Fills all readers. *first: the one whose next record is the earliest; NULL: none has one. *limit: the
+ * time up to which its records may be handed out. */
+static tamis_status find_first(tamis__reader_set *set, tamis__set_reader **first, int64_t *limit,
+                               tamis_error *err) {
+    *first = NULL;
+    *limit = INT64_MAX;
     for (size_t i = 0; i < set->count; i++) {
         tamis__set_reader *r = set->readers[i];
-        const tamis_status status = fill_next(set, r, err);
+        const tamis_status status = fill_next(r, err);
         if (status != TAMIS_OK) {
             set->current = i;
             return status;
         }
-        is_end = is_end && (r->is_alias || r->event == TAMIS__READER_END);
-        has_left = has_left || (set->setup.reader.stops_when_left && r->event == TAMIS__READER_END);
         if (r->next.count == 0)
             continue;
-        const bool is_earlier = first == set->count || r->next_time < set->readers[first]->next_time;
-        const int64_t other = first == set->count ? INT64_MAX
-                              : is_earlier        ? set->readers[first]->next_time
-                                                  : r->next_time;
-        limit = other < limit ? other : limit;
-        if (is_earlier)
-            first = i;
+        if (!r->has_next_time)
+            r->next_time = set->setup.time_of(set->setup.time_context, r->next_keys[0]);
+        r->has_next_time = true;
+        const bool is_earlier = !*first || r->next_time < (*first)->next_time;
+        const tamis__set_reader *other = is_earlier ? *first : r;
+        if (other && other->next_time < *limit)
+            *limit = other->next_time;
+        if (!is_earlier)
+            continue;
+        *first = r;
+        set->current = i;
     }
-    if (first < set->count) {
-        tamis__set_reader *r = set->readers[first];
-        set->current = first;
+    *limit = add_slack(set, *limit);
+    return TAMIS_OK;
+}
+
+/* True if a followed file was left, so that another one comes in its place. *until: the time up to which the
+ * records of the others come before that, or before the next file of one that is about to be left. */
+static bool has_left_file(const tamis__reader_set *set, int64_t *until) {
+    bool has_left = set->has_grown;
+    *until = INT64_MAX;
+    for (size_t i = 0; i < set->count; i++) {
+        const tamis__set_reader *r = set->readers[i];
+        const bool is_left = set->setup.reader.stops_when_left && r->event == TAMIS__READER_END;
+        const bool has_next_file = is_left || tamis__reader_is_replaced(&r->reader);
+        if (r->is_alias || r->next.count > 0 || !has_next_file)
+            continue;
+        has_left = has_left || is_left;
+        if (add_slack(set, r->last_time) < *until)
+            *until = add_slack(set, r->last_time);
+    }
+    return has_left;
+}
+
+static bool has_ended(const tamis__reader_set *set) {
+    bool ended = set->pattern.pattern == NULL;
+    for (size_t i = 0; i < set->count; i++)
+        ended = ended && (set->readers[i]->is_alias || set->readers[i]->event == TAMIS__READER_END);
+    return ended;
+}
+
+static tamis_status next_by_time(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
+                                 tamis__reader_event *event, tamis_error *err) {
+    tamis__set_reader *first;
+    int64_t limit, until;
+    if (tamis__now_ns() >= set->round_end)
+        begin_round(set);
+    const tamis_status status = find_first(set, &first, &limit, err);
+    if (status != TAMIS_OK)
+        return status;
+    const bool has_left = has_left_file(set, &until);
+    if (first && first->next_time <= until) {
         *event = TAMIS__READER_RECORDS;
-        limit = limit < INT64_MAX - set->setup.slack ? limit + set->setup.slack : INT64_MAX;
-        hand_out(set, r, count_until(set, r, limit), keys, batch);
+        hand_out(set, first, count_until(set, first, limit < until ? limit : until), keys, batch);
         return TAMIS_OK;
     }
+    /* After a file was left, records that wait are read again by the next run. */
+    *event = has_left || has_ended(set) ? TAMIS__READER_END : TAMIS__READER_IDLE;
     begin_round(set);
-    *event = is_end || has_left ? TAMIS__READER_END : TAMIS__READER_IDLE;
     return TAMIS_OK;
 }
 
@@ -364,7 +412,10 @@ void tamis__reader_set_give_back(const tamis__record_batch *batch) {
 }
 
 bool tamis__reader_set_is_full(const tamis__reader_set *set) {
-    return set->count > 0 && tamis__reader_is_full(tamis__reader_set_current(set));
+    if (set->count == 0)
+        return false;
+    const tamis__set_reader *r = set->readers[set->current];
+    return tamis__reader_is_full(&r->reader, r->next.count > 0 ? r->next.buffer : NULL);
 }
 
 size_t tamis__reader_set_ahead(const tamis__reader_set *set) {
@@ -372,7 +423,8 @@ size_t tamis__reader_set_ahead(const tamis__reader_set *set) {
     for (size_t i = 0; i < set->count; i++) {
         const tamis__record_batch *next = &set->readers[i]->next;
         ahead += tamis__reader_ahead(&set->readers[i]->reader);
-        ahead += next->count > 0 ? (size_t)(next->end - next->begin) : 0;
+        if (next->count > 0 && !set->readers[i]->reader.decompressor)
+            ahead += (size_t)(next->end - next->begin);
     }
     return ahead;
 }

@@ -7,13 +7,13 @@
 #include "stream/io/reader.h"
 
 /*
- * The readers of a run: one for all inputs, or, if several inputs are followed, one for each. They take turns:
- * a file is read to the end that it has when its turn begins. A pipe is read to its end before the inputs
- * behind it.
+ * The readers of a run: one for all inputs, or, if several inputs are followed, one for each. They take
+ * turns: a file is read to the end that it has when its turn begins. A pipe is read to its end before the
+ * inputs behind it.
  *
- * With time_of, they are merged by the times of their records: the file whose next record has the earliest time
- * is read next, up to the first record that is more than `slack` after the next one of another file. Otherwise
- * the backlog of one file would make the records of the others late for a window.
+ * With time_of, they are merged by the times of their records: the file whose next record has the earliest
+ * time is read next, up to the first record that is more than `slack` after the next one of another file.
+ * Otherwise the backlog of one file would make the records of the others late for a window.
  *
  * The functions are those of the reader, for all readers together.
  */
@@ -41,7 +41,9 @@ typedef struct tamis__set_reader {
     bool is_drained;           /* in this round; it had no record */
     tamis__record_batch next;  /* records read and not handed out; count 0: none */
     tamis_key *next_keys;      /* their keys; NULL: readers are not merged */
-    int64_t next_time;         /* time of the first one */
+    bool has_next_time;        /* it was found; a header may have to be read before */
+    int64_t next_time;         /* time of the first one; INT64_MIN: it has none */
+    int64_t last_time;         /* latest time of a record that was handed out; INT64_MIN: none */
     bool is_alias; /* another reader had that file when this one was made: this one does not read */
 } tamis__set_reader;
 

@@ -51,7 +51,7 @@ typedef struct search {
     rotated_file after, next;      /* `last`, and the first file behind it */
     char compressed[NAME_MAX + 1]; /* name of a compressed file behind `last` */
     bool fixing;                   /* first pass: only find the present name of `last` */
-    bool is_named;                 /* second pass: `last` still has that name */
+    bool keeps_name;               /* second pass: `last` still has that name */
     bool found, has_compressed;
     tamis_status status; /* error that ended the search: the file may be the next one */
     tamis_error *err;
@@ -123,7 +123,7 @@ static bool visit_name(void *context, const char *name) {
         if (s->fixing)
             memcpy(s->after.name, file.name, sizeof file.name);
         else
-            s->is_named = strcmp(file.name, s->after.name) == 0;
+            s->keeps_name = strcmp(file.name, s->after.name) == 0;
         return true;
     }
     if (s->fixing || (s->current && is_same(&st, s->current)) || compare(&file, &s->after) <= 0)
@@ -148,9 +148,9 @@ static tamis_status list_files(search *s, const char *directory, tamis_error *er
     return s->status;
 }
 
-/* *is_named: `last` had one name, or none, all the time. */
+/* *keeps_name: `last` had one name, or none, all the time. */
 static tamis_status search_once(const char *name, const struct stat *last, const struct stat *current,
-                                tamis__rotation_step *rotation, bool *is_named, tamis_error *err) {
+                                tamis__rotation_step *rotation, bool *keeps_name, tamis_error *err) {
     char directory[PATH_MAX];
     const char *base = tamis__path_split(name, directory);
     search s = {.base = base,
@@ -167,12 +167,12 @@ static tamis_status search_once(const char *name, const struct stat *last, const
     *rotation = (tamis__rotation_step){.path = ""};
     tamis_status status = list_files(&s, directory, err);
     s.fixing = false;
-    s.is_named = s.after.name[0] == 0x7f; /* it must not be found now */
+    s.keeps_name = s.after.name[0] == 0x7f; /* it must not be found now */
     if (status == TAMIS_OK)
         status = list_files(&s, directory, err);
     if (status != TAMIS_OK)
         return status;
-    *is_named = s.is_named;
+    *keeps_name = s.keeps_name;
     rotation->st = s.next.st;
     if (s.found)
         snprintf(rotation->path, PATH_MAX, "%.*s%s", s.directory_size, name, s.next.name);
@@ -191,12 +191,12 @@ static bool has_name(const char *name, const struct stat *file) {
 
 tamis_status tamis__rotation_next(const char *name, const struct stat *last, const struct stat *current,
                                   tamis__rotation_step *rotation, tamis_error *err) {
-    bool is_named, is_stable = false;
-    tamis_status status = search_once(name, last, current, rotation, &is_named, err);
+    bool keeps_name, is_stable = false;
+    tamis_status status = search_once(name, last, current, rotation, &keeps_name, err);
     while (status == TAMIS_OK && !is_stable) {
         const struct stat before = rotation->st;
-        status = search_once(name, last, current, rotation, &is_named, err);
-        is_stable = is_named && is_same(&before, &rotation->st);
+        status = search_once(name, last, current, rotation, &keeps_name, err);
+        is_stable = keeps_name && is_same(&before, &rotation->st);
     }
     rotation->is_late = !has_name(name, current);
     return status;

@@ -101,16 +101,16 @@ static void send_remark(const follow *f, const char *message) {
 /* ---- the names ---- */
 
 /* Closes the files that were left. */
-static void close_left(follow *f, size_t i) {
-    tamis__left_file *left = &f->followed.names[i].left;
-    if (left->open)
-        tamis__sys.close(left->fd);
-    left->open = false;
+static void close_previous(follow *f, size_t i) {
+    tamis__previous_file *previous = &f->followed.names[i].previous;
+    if (previous->open)
+        tamis__sys.close(previous->fd);
+    previous->open = false;
 }
 
 static void release_names(follow *f) {
     for (size_t i = 0; i < f->followed.count; i++)
-        close_left(f, i);
+        close_previous(f, i);
     tamis__free(&f->memory, f->followed.names, f->capacity * sizeof *f->followed.names);
     tamis__free(&f->memory, f->paths, f->path_capacity * sizeof *f->paths);
     tamis__input_pattern_release(&f->pattern);
@@ -189,7 +189,7 @@ static void remove_name(follow *f, size_t i, bool forgets) {
             tamis__input_pattern_forget(&f->pattern, n);
             break;
         }
-    close_left(f, i);
+    close_previous(f, i);
     f->followed.count--;
     memmove(f->followed.names + i, f->followed.names + i + 1,
             (f->followed.count - i) * sizeof *f->followed.names);
@@ -229,7 +229,7 @@ static tamis_status find_files(follow *f, tamis_error *err) {
         if (strcmp(name->remark, name->sent) != 0)
             send_remark(f, name->remark);
         snprintf(name->sent, sizeof name->sent, "%s", name->remark);
-        f->commits.reread = f->commits.reread || (name->closed && !tamis__followed_several(&f->followed));
+        f->commits.reread = f->commits.reread || (name->was_closed && !tamis__followed_several(&f->followed));
         if (f->pattern.pattern && name->inode == 0)
             remove_name(f, i, true);
         else if (f->pattern.pattern && is_another_name(f, i))
@@ -291,7 +291,7 @@ static void restart_file(follow *f, const tamis_error *err) {
 static bool was_renamed(const follow *f, tamis_status status, const tamis_error *err) {
     bool known = f->pattern.pattern && f->followed.started;
     for (size_t i = 0; i < f->followed.count; i++)
-        known = known || f->followed.names[i].known;
+        known = known || f->followed.names[i].has_history;
     if (status == TAMIS_E_CHANGED && f->followed.started && tamis__dedup_is_committed(f->commits.session))
         return true; /* it was truncated since the last run: tamis__followed_find says so */
     return f->followed.is_other || (known && tamis__is_rename_error(err));

@@ -236,9 +236,11 @@ size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *
         return done;
     const size_t records = done < query->count ? keys->record_index[done] : query->records;
     size_t next = 0;
+    keys->has_found = false;
     for (size_t i = 0; i < records; i++) {
         switch (keys->found[i].outcome) {
         case TAMIS_KEY_FOUND:
+            keys->has_found = true;
             keys->outcomes[i] = keys->answers[next++];
             if (keys->outcomes[i] == TAMIS__OUTCOME_MALFORMED)
                 note_malformed(keys, batch, i);

@@ -50,9 +50,11 @@ typedef struct tamis__keys {
     tamis_answer *answers;
     uint8_t *outcomes;
     bool timed;      /* the extractor finds times */
+    bool has_found;  /* it found all that it looks for in a record of the batch; set with the outcomes */
     int64_t *times;  /* time of each key, if `timed` */
     bool positioned; /* the extractor finds positions */
-    /* The new records, if `positioned`: for records of one source that come one after another, the last one. */
+    /* The new records, if `positioned`: for records of one source that come one after another, the last
+     * one. */
     struct tamis__source_run {
         tamis__known_position last;
         uint32_t source; /* index in the positions */
@@ -84,10 +86,10 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
                                  tamis_status *end_status, tamis_error *why, tamis_error *err);
 
 /*
- * Leaves the records out of the query that were delivered before (service/dedup/source_positions.h). `hashes` are
- * those of the query's keys, and NULL if it has none. A record that shows that its source was created again ends
- * the run as a malformed record does: *end_status and *why say so. Called in the order of the batches.
- * TAMIS_E_NOMEM.
+ * Leaves the records out of the query that were delivered before (service/dedup/source_positions.h).
+ * `hashes` are those of the query's keys, and NULL if it has none. A record that shows that its source was
+ * created again ends the run as a malformed record does: *end_status and *why say so. Called in the order
+ * of the batches. TAMIS_E_NOMEM.
  */
 tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__record_batch *batch,
                                                tamis__source_positions *positions, tamis__query *query,

@@ -71,7 +71,7 @@ static void note_ended(resumable *c) {
     for (size_t i = 0; c->run->followed && i < c->run->readers.count; i++) {
         const tamis__reader *reader = &c->run->readers.readers[i]->reader;
         tamis__checkpoint_input *in = &c->durable.live.inputs[i];
-        in->ended = tamis__reader_has_left(reader) && (uint64_t)reader->left.size == in->position.offset;
+        in->ended = tamis__reader_has_left(reader) && (uint64_t)reader->previous.size == in->position.offset;
     }
 }
 
@@ -87,7 +87,7 @@ static tamis_status write_commit(resumable *c, tamis_error *err) {
     note_input_stats(c);
     live->has_data = r->has_data;
     live->stats = r->stats;
-    live->stats.bytes_read = live->finished ? r->stats.bytes_read : c->bytes_done;
+    live->stats.bytes_read = live->finished && !r->followed ? r->stats.bytes_read : c->bytes_done;
     for (int i = 0; i < OUTPUTS; i++) {
         live->outputs[i].fingerprint.length = r->writers[i].written;
         live->outputs[i].owes_terminator = r->writers[i].owes_terminator;
@@ -370,6 +370,7 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
     for (size_t i = 0; i < d->live.input_count; i++)
         d->live.inputs[i].committed = d->live.inputs[i].position;
     r->has_data = d->live.has_data;
+    r->has_found = d->live.stats.records > 0; /* a run commits no records before */
     r->input = (size_t)d->live.input;
     for (int i = 0; i < OUTPUTS; i++) {
         r->writers[i].durable = true;
@@ -422,8 +423,9 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
     for (size_t i = 0; r->followed && i < r->readers.count; i++) {
         tamis__followed *followed = &r->followed->names[i];
         tamis__reader_set_followed(&r->readers.readers[i]->reader, tamis__input_name(followed->name),
-                                   followed->left);
-        followed->left.open = false;
+                                   followed->previous);
+        followed->previous.open = false;
+        r->readers.readers[i]->reader.has_local_writers = followed->has_local_writers;
     }
     /* If an input is another file than expected, the caller begins again: nothing may have been read then. */
     return status == TAMIS_OK && r->followed ? tamis__reader_set_open(&r->readers, err) : status;
@@ -482,8 +484,9 @@ static void hand_over(const resumable *c, tamis_status status) {
     for (size_t i = 0; i < set->count; i++) {
         tamis__reader *reader = &set->readers[i]->reader;
         followed->goes_on = followed->goes_on || (has_ended && tamis__reader_has_left(reader));
+        followed->names[i].has_local_writers = reader->has_local_writers;
         if (status == TAMIS_OK || followed->is_other)
-            followed->names[i].left = tamis__reader_hand_over_left(reader);
+            followed->names[i].previous = tamis__reader_hand_over_previous(reader);
     }
 }
 

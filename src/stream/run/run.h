@@ -66,6 +66,7 @@ typedef struct tamis__run {
     size_t input;                    /* index of the input whose records are being written */
     size_t opened;                   /* inputs opened */
     uint64_t bytes_before;           /* bytes in the outputs before this run */
+    bool has_found;                  /* the extractor found all that it looks for in a record */
     tamis_stream_stats *input_stats; /* of each input; NULL: their number is not known, see options.files */
     /* used if the run is timed */
     bool timed;

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include <tamis/experimental/window.h>
+
 #include "base/versioned.h"
 #include "stream/io/input_pattern.h"
 #include "stream/split/find.h"
@@ -93,6 +95,9 @@ tamis_status tamis__stream_check_options(tamis_stream_options *checked, const ta
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: late is %d; use TAMIS_STREAM_PASS or TAMIS_STREAM_DROP",
                            (int)checked->late);
+    if (checked->merge_within > (uint64_t)TAMIS_TIME_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "stream: merge_within is %" PRIu64 " ms; give at most 2^53",
+                           checked->merge_within);
     if (checked->max_record == 0)
         checked->max_record = TAMIS_MAX_RECORD_DEFAULT;
     status = check_files(checked, err);

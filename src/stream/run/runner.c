@@ -186,6 +186,7 @@ static void count_item(run *r, const tamis__item *item, size_t done) {
     r->stats.malformed += by_outcome[TAMIS__OUTCOME_MALFORMED];
     r->stats.redelivered += by_outcome[TAMIS_REDELIVERED];
     r->stats.bytes_in += done > 0 ? (uint64_t)(end - batch->begin) : 0;
+    r->has_found = r->has_found || item->keys.has_found;
 }
 
 static void count_written(run *r) {
@@ -572,7 +573,7 @@ bool tamis__run_lacks_keys(const run *r) {
     const tamis_stream_stats *stats = &r->stats;
     const tamis_extractor *x = r->options.extractor;
     const bool needs_more = x && (tamis_extractor_has_time(x) || tamis_extractor_has_position(x));
-    return r->options.require_keys && stats->missing + stats->malformed == stats->records &&
+    return r->options.require_keys && !r->has_found && stats->missing + stats->malformed == stats->records &&
            (stats->missing > 0 || (needs_more && stats->malformed > 0));
 }
 

@@ -174,7 +174,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     stream_options.marking = config->marking;
     stream_options.late = config->late;
     /* Merged logs use half of the lateness; the records of each of them may be late too. */
-    stream_options.merge_within = tamis_filter_plan(run->filter)->lateness / 2;
+    stream_options.merge_within = tamis_filter_plan(run->filter)->lateness / 2 + 1;
     stream_options.mark_name = config->mark_name;
     stream_options.profile = config->profile ? &run->profile : NULL;
     run->report.profile = stream_options.profile;

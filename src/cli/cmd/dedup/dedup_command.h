@@ -15,14 +15,14 @@ enum { DEDUP_COMMAND = 8192 /* max. bytes of a stored command line */ };
  * the working directory has no name. */
 bool dedup_command_keep(char *to, const cli_value *values);
 
-/* Writes the options that define the keys to `to`, in the same form: "--key json:/id --trim". A state keeps that
- * text. False: it does not fit. */
+/* Writes the options that define the keys to `to`, in the same form: "--key json:/id --trim". A state keeps
+ * that text. False: it does not fit. */
 bool dedup_command_keys(char *to, size_t capacity, const cli_value *values);
 /* Reads the key type and normalisation that such a text asks for. False: it is not such a text. */
 bool dedup_command_key_form(cli_key_form *form, const char *keys);
 
-/* *joins: the keys are joined from several values, of several --key or of a regex with groups. False: it is not
- * such a text. */
+/* *joins: the keys are joined from several values, of several --key or of a regex with groups. False: it is
+ * not such a text. */
 bool dedup_command_joins_keys(bool *joins, const char *keys);
 
 /* Doubts about the command that finishes a run. */
