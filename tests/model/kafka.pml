@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The exactly-once protocol of `tamis kafka dedup`, as a model for SPIN. docs/KAFKA-PROTOCOL.md has the steps, with
+ * the same letters, and the proof.
+ *
+ * Idea. Members of a consumer group read a partition, and write each record to the output or to the duplicates. One
+ * transaction carries these records, a state record with the hashes of new keys, and the offset of the group. The
+ * filter of a partition is what the committed state records say. So any member can build it again from Kafka.
+ *
+ *                         +--> output, duplicates ---------------------> a reader of committed records
+ *      input ---> member -+--> state topic: [from, to), hashes           one transaction
+ *                         +--> offset of the group: to, published snapshot
+ *                         |
+ *                         +--> local snapshot (a cache)
+ *                         +--> snapshot topic ---> cuts: DeleteRecords on the state topic and the snapshot topic
+ *
+ * The model tries every order of all steps of two members, the broker and the operator:
+ * - A member crashes at any step, and keeps its local disk or loses it.
+ * - The group gives the partition to the other member at any time. The old owner does not know it: it is a zombie
+ *   until it looks, and may do any of its steps before that, restoring included.
+ * - The broker aborts an open transaction that takes too long, and refuses the producer from then on.
+ * - The request to commit or its answer is lost, or the producer fails while the outcome is unknown.
+ * - A commit is decided first. The markers in the state topic and at the offset follow later, in any order.
+ * - Cuts are carried out late, twice, or never, also those of a zombie or of a member that has crashed.
+ * - RESETS: the operator sets the offset of the group to any other value. RETENTION: the broker deletes records of
+ *   the state topic that no snapshot covers.
+ *
+ * What the model leaves out, and why that hides no fault:
+ * - There is one partition. Partitions share no key and no filter. A transaction that carries several commits or
+ *   aborts all of them, and the group fences a member as a whole.
+ * - Readers of the output come after the markers there. The order in which a reader sees them changes no set.
+ * - A member restores in one step (A5), once all state records in front of its end offset are decided. Only a cut can
+ *   change what it reads. The consumer notices a cut as an offset out of range, also in the middle.
+ * - A local snapshot is written in one step: part 1 of docs/DURABILITY.md proves that it is whole or not there.
+ * - There is one process for each transactional id. Kafka refuses requests of an older epoch at every step.
+ * - A rebalance that leaves the partition where it is. It can only abort a transaction.
+ *
+ * Properties:
+ * I1. Each record comes exactly once, in the output or in the duplicates. Of each key, exactly one record is in the
+ *     output. Both hold for every commit, as a reader of committed records sees it.
+ * I2. A member whose transaction can commit never answers with a filter that lacks a committed hash.
+ * I3. An abort leaves no trace: as a transaction begins, the filter has committed hashes alone, and the overlay is
+ *     empty.
+ * I4. No member is refused, unless the operator or the retention changed something.
+ * I0 is false on purpose: its violation shows that the search gets as far as its name says.
+ *
+ * F_... removes a guard, see kafka_planted.sh.
+ */
+
+#ifndef CRASHES
+#define CRASHES 1 /* of both members together */
+#endif
+#ifndef MOVES
+#define MOVES 1 /* times that the group gives the partition to the other member */
+#endif
+#ifndef TIMEOUTS
+#define TIMEOUTS 0 /* transactions of living members that the broker aborts */
+#endif
+#ifndef LOSSES
+#define LOSSES 0 /* requests to commit that are lost, or that end with an unknown outcome */
+#endif
+#ifndef SNAPSHOTS
+#define SNAPSHOTS 1 /* uploads into the snapshot topic */
+#endif
+#ifndef ABORTS
+#define ABORTS 0 /* errors that make a member abort its transaction and go on */
+#endif
+#ifndef RESETS
+#define RESETS 0
+#endif
+#ifndef RETENTION
+#define RETENTION 0
+#endif
+#ifndef SCAN
+#define SCAN 0 /* 1: a member may load any whole snapshot of the topic, also one that was not published */
+#endif
+#ifndef RECORDS
+#define RECORDS 3 /* in the input partition */
+#endif
+#ifndef BATCH
+#define BATCH 2 /* records of a transaction, at most */
+#endif
+#ifndef LOG
+#define LOG 4 /* state records, at most 6; a member that finds the topic full waits for ever */
+#endif
+
+#define BIT(i) (1 << (i))
+/* Keys of the records: 1, 2, 1, 2. */
+#define KEY_BIT(i) (((i) & 1) + 1)
+
+/* Names of properties in assertions: always false. */
+bool I0_end_reached_from_topic, I0_end_reached_after_cut, I1_record_twice, I1_key_twice, I1_record_lost,
+    I2_committed_hash_missing, I3_trace_of_an_abort, I4_refused_without_reason;
+
+/* ---- Kafka ---- */
+
+byte generation = 1, owner; /* of the group: owner is the member that has the partition */
+byte offset, offset_published; /* of the group; the second is the number of the published snapshot, 0 if none */
+
+/* State topic: records from `low` to `end`. A status is OPEN until the marker of its transaction is there. */
+#define OPEN 0
+#define COMMITTED 1
+#define ABORTED 2
+byte state_keys[6], state_from[6], state_to[6], state_status[6];
+byte low, end;
+
+/* Snapshot topic: snapshots from `snapshot_low` to `snapshot_end`, numbered from 0. */
+byte snapshot_keys[3], snapshot_covers[3], snapshot_to[3];
+bit snapshot_whole[3];
+bit snapshot_cuts[3]; /* the two cuts of this snapshot were requested */
+byte snapshot_low, snapshot_end;
+
+/* Transaction of each member's producer. */
+#define NONE 0
+#define BEGUN 1
+#define DECIDED 2 /* to commit; some marker is missing */
+byte transaction[2];
+bit decided[2]; /* the last transaction was committed */
+bit fenced[2]; /* the broker refuses the producer */
+byte transaction_output[2], transaction_duplicates[2]; /* sets of records */
+byte transaction_log[2]; /* number of its state record, plus 1 */
+bit pending[2]; /* it has an offset */
+byte transaction_to[2], transaction_published[2]; /* offset, and published snapshot */
+
+/* What a reader of committed records has: sets of records; their keys; and all committed hashes. */
+byte output, duplicates, output_keys, hashes;
+
+/* ---- members ---- */
+
+#define DOWN 0 /* not running, or without a producer */
+#define IDLE 1 /* without the partition */
+#define OFFSET 2 /* will fetch the offset (A2) */
+#define END 3 /* will fetch the end of the state topic (A3) */
+#define CHOOSE 4 /* will load a snapshot (A4) */
+#define READ 5 /* will read the state topic (A5, A6) */
+#define RUN 6 /* answers records (T1, T2) */
+#define LOGGED 7 /* the state record is written (T3) */
+#define SENT 8 /* the offset is sent (T4) */
+#define ASKED 9 /* the commit is requested, its outcome is not known (T5) */
+#define REFUSED 10
+byte phase[2];
+byte member_generation[2];
+byte filter[2], overlay[2];
+byte next[2]; /* record to read next */
+byte filter_to[2], filter_covers[2]; /* record and state record up to which the filter has all hashes */
+byte end_seen[2]; /* end of the state topic, as A3 found it */
+byte own_record[2]; /* number of the state record of the transaction, plus 1 */
+byte published[2]; /* number of the published snapshot, plus 1 */
+byte upload[2], upload_number[2]; /* 0 none, 1 begun, 2 ready to be published */
+
+/* Local disk. */
+bit saved[2];
+byte saved_keys[2], saved_covers[2], saved_to[2];
+
+byte crashes, moves, timeouts, losses, aborts, resets, retentions;
+bit changed; /* the operator or the retention changed something */
+bit from_topic; /* a member has restored a published snapshot */
+hidden byte scan;
+hidden bit broken;
+
+/* ---- the broker ---- */
+
+inline abort_transaction(m) {
+    if
+    :: transaction_log[m] > 0 ->
+        state_status[transaction_log[m] - 1] = ABORTED;
+#ifndef F_UNCOMMITTED
+        state_keys[transaction_log[m] - 1] = 0; /* nobody reads them */
+#endif
+    :: else
+    fi;
+    transaction[m] = NONE;
+    clear_transaction(m)
+}
+
+inline clear_transaction(m) {
+    transaction_output[m] = 0; transaction_duplicates[m] = 0; transaction_log[m] = 0;
+    pending[m] = 0; transaction_to[m] = 0; transaction_published[m] = 0
+}
+
+/* The producer's first write begins a transaction. */
+inline begin_transaction(m) {
+    if
+    :: transaction[m] == NONE -> transaction[m] = BEGUN; decided[m] = 0
+    :: else
+    fi
+}
+
+/* The broker decides to commit. Readers of the output see the records from now on. */
+inline decide(m) {
+    printf("broker: the transaction of member %d is committed: output %d, duplicates %d, offset %d\n",
+        m, transaction_output[m], transaction_duplicates[m], transaction_to[m]);
+    transaction[m] = DECIDED; decided[m] = 1;
+    assert(I1_record_twice ||
+           ((output | duplicates) & (transaction_output[m] | transaction_duplicates[m])) == 0);
+    scan = 0;
+    do
+    :: scan < RECORDS ->
+        if
+        :: transaction_output[m] & BIT(scan) ->
+            assert(I1_key_twice || (output_keys & KEY_BIT(scan)) == 0);
+            output_keys = output_keys | KEY_BIT(scan)
+        :: else
+        fi;
+        scan++
+    :: else -> break
+    od;
+    output = output | transaction_output[m];
+    duplicates = duplicates | transaction_duplicates[m];
+    scan = 0;
+    do
+    :: scan < transaction_to[m] ->
+        assert(I1_record_lost || ((output | duplicates) & BIT(scan)) != 0);
+        assert(I1_record_lost || (output_keys & KEY_BIT(scan)) != 0);
+        scan++
+    :: else -> break
+    od;
+    if
+    :: transaction_log[m] > 0 -> hashes = hashes | state_keys[transaction_log[m] - 1]
+    :: else
+    fi;
+    end_transaction(m)
+}
+
+/* After the last marker, the producer may begin another transaction. */
+inline end_transaction(m) {
+    if
+    :: !pending[m] && (transaction_log[m] == 0 || state_status[transaction_log[m] - 1] != OPEN) ->
+        transaction[m] = NONE;
+        clear_transaction(m)
+    :: else
+    fi
+}
+
+inline mark_state(m) {
+    state_status[transaction_log[m] - 1] = COMMITTED;
+    end_transaction(m)
+}
+
+inline mark_offset(m) {
+    offset = transaction_to[m]; offset_published = transaction_published[m];
+    pending[m] = 0;
+    end_transaction(m)
+}
+
+#define OPEN_STATE(m) (transaction[m] == DECIDED && transaction_log[m] > 0 && \
+                       state_status[transaction_log[m] - 1] == OPEN)
+
+/* ---- a member ---- */
+
+inline forget_partition(m) {
+    filter[m] = 0; overlay[m] = 0; next[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; end_seen[m] = 0;
+    own_record[m] = 0; published[m] = 0; member_generation[m] = 0;
+#ifndef F_UPLOAD_KEPT
+    upload[m] = 0; upload_number[m] = 0;
+#endif
+}
+
+/* The process or its producer is gone. Its transaction stays open until B1, or until the broker aborts it. */
+inline fail(m) {
+    printf("member %d: fails\n", m);
+    forget_partition(m);
+    phase[m] = DOWN
+}
+
+/* T7: the transaction is aborted. */
+inline undo(m) {
+    printf("member %d: aborts\n", m);
+    if
+    :: transaction[m] == BEGUN -> abort_transaction(m)
+    :: else
+    fi;
+#ifndef F_OVERLAY
+    overlay[m] = 0;
+#endif
+    next[m] = filter_to[m]; own_record[m] = 0;
+    phase[m] = RUN
+}
+
+/* T6: the transaction is known to be committed. */
+inline apply(m) {
+    printf("member %d: knows that its transaction is committed\n", m);
+    filter[m] = filter[m] | overlay[m]; overlay[m] = 0;
+    filter_to[m] = next[m];
+    if
+    :: own_record[m] > 0 -> filter_covers[m] = own_record[m]
+    :: else
+    fi;
+    own_record[m] = 0;
+    if
+    :: upload[m] == 2 ->
+        published[m] = upload_number[m] + 1; snapshot_cuts[upload_number[m]] = 1;
+        upload[m] = 0; upload_number[m] = 0
+    :: else
+    fi;
+#ifdef F_OFFSET_APART
+    if
+    :: member_generation[m] == generation -> offset = filter_to[m]; offset_published = published[m]
+    :: else
+    fi;
+#endif
+    phase[m] = RUN
+}
+
+/* R: what was found does not fit the offset. If the offset has moved, another member has the partition. */
+inline refuse(m) {
+    filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0;
+    if
+#ifdef F_REFETCH
+#elif defined(F_STABLE)
+    :: offset != next[m] || offset_published != published[m] -> phase[m] = OFFSET
+#else
+    :: pending[0] || pending[1] || offset != next[m] || offset_published != published[m] -> phase[m] = OFFSET
+#endif
+    :: else ->
+        printf("member %d: refuses\n", m);
+        assert(I4_refused_without_reason || changed);
+        forget_partition(m);
+        phase[m] = REFUSED
+    fi
+}
+
+inline load(m, keys, covers, to) {
+    printf("member %d: loads a snapshot that covers %d state records\n", m, covers);
+    filter[m] = keys; filter_covers[m] = covers; filter_to[m] = to;
+#ifdef F_INPUT_EARLY
+    filter_to[m] = next[m]; phase[m] = RUN
+#else
+    phase[m] = READ
+#endif
+}
+
+/* Snapshot i of the topic is whole, published or not, and state records go on from it. */
+#define SCANNED(m, i) ((i) >= snapshot_low && snapshot_whole[i] && snapshot_covers[i] >= low && \
+                       snapshot_covers[i] <= end_seen[m])
+
+inline choose_snapshot(m) {
+    if
+    :: low == 0 -> load(m, 0, 0, 0)
+#ifdef F_LOW
+    :: saved[m] && saved_covers[m] <= end_seen[m] ->
+#else
+    :: saved[m] && saved_covers[m] <= end_seen[m] && saved_covers[m] >= low ->
+#endif
+        load(m, saved_keys[m], saved_covers[m], saved_to[m])
+    :: published[m] > 0 && published[m] > snapshot_low && snapshot_whole[published[m] - 1] &&
+        snapshot_covers[published[m] - 1] >= low ->
+        from_topic = 1;
+        load(m, snapshot_keys[published[m] - 1], snapshot_covers[published[m] - 1],
+            snapshot_to[published[m] - 1])
+#if SCAN
+    :: SCANNED(m, 0) -> load(m, snapshot_keys[0], snapshot_covers[0], snapshot_to[0])
+    :: SCANNED(m, 1) -> load(m, snapshot_keys[1], snapshot_covers[1], snapshot_to[1])
+    :: SCANNED(m, 2) -> load(m, snapshot_keys[2], snapshot_covers[2], snapshot_to[2])
+#endif
+    :: else -> refuse(m)
+    fi
+}
+
+/* The state record i is decided, or member m does not read it. */
+#define STABLE(m, i) ((i) < filter_covers[m] || (i) >= end_seen[m] || state_status[i] != OPEN)
+#if defined(F_LSO) || defined(F_UNCOMMITTED)
+#define ALL_STABLE(m) true
+#else
+#define ALL_STABLE(m) (STABLE(m, 0) && STABLE(m, 1) && STABLE(m, 2) && STABLE(m, 3) && STABLE(m, 4) && STABLE(m, 5))
+#endif
+
+inline read_state(m) {
+    if
+#if !defined(F_RANGE) && !defined(F_LOW)
+    :: low > filter_covers[m] -> /* offset out of range */
+        filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; phase[m] = CHOOSE
+#endif
+    :: else ->
+        broken = 0;
+        scan = (low > filter_covers[m] -> low : filter_covers[m]);
+        do
+        :: scan < end_seen[m] ->
+            if
+            :: state_status[scan] == COMMITTED ->
+                if
+                :: state_from[scan] != filter_to[m] -> broken = 1
+                :: else
+                fi;
+                filter[m] = filter[m] | state_keys[scan]; filter_to[m] = state_to[scan]
+#ifdef F_UNCOMMITTED
+            :: state_status[scan] != COMMITTED -> filter[m] = filter[m] | state_keys[scan]
+#endif
+#ifdef F_LSO
+            :: state_status[scan] == OPEN -> break
+#endif
+            :: else
+            fi;
+            scan++
+        :: else -> break
+        od;
+        filter_covers[m] = scan;
+        if
+#ifdef F_CHAIN
+        :: true -> filter_to[m] = next[m]; phase[m] = RUN
+#else
+        :: broken || filter_to[m] != next[m] -> refuse(m)
+        :: else -> phase[m] = RUN
+#endif
+        fi
+    fi;
+    scan = 0; broken = 0
+}
+
+#define CURRENT(m) (member_generation[m] == generation)
+#ifdef F_EPOCH
+#define FENCED(m) false
+#else
+#define FENCED(m) (fenced[m])
+#endif
+
+inline answer(m) {
+    assert(I2_committed_hash_missing || !CURRENT(m) || (hashes & ~filter[m]) == 0);
+    assert(I3_trace_of_an_abort || next[m] != filter_to[m] || (overlay[m] == 0 && (filter[m] & ~hashes) == 0));
+    begin_transaction(m);
+    if
+    :: (filter[m] | overlay[m]) & KEY_BIT(next[m]) ->
+        transaction_duplicates[m] = transaction_duplicates[m] | BIT(next[m])
+    :: else ->
+        transaction_output[m] = transaction_output[m] | BIT(next[m]);
+#ifdef F_FILTER_EARLY
+        filter[m] = filter[m] | KEY_BIT(next[m]);
+#endif
+        overlay[m] = overlay[m] | KEY_BIT(next[m])
+    fi;
+    next[m] = next[m] + 1
+}
+
+inline write_state(m) {
+    begin_transaction(m);
+#ifdef F_EMPTY
+    if
+    :: overlay[m] == 0
+    :: else ->
+#endif
+    state_keys[end] = overlay[m]; state_from[end] = filter_to[m]; state_to[end] = next[m];
+    end++;
+    transaction_log[m] = end; own_record[m] = end;
+#ifdef F_EMPTY
+    fi;
+#endif
+    phase[m] = LOGGED
+}
+
+inline send_offset(m) {
+    begin_transaction(m);
+    if
+#ifndef F_GENERATION
+    :: !CURRENT(m) -> undo(m)
+#endif
+    :: else ->
+        transaction_to[m] = next[m];
+        transaction_published[m] = (upload[m] == 2 -> upload_number[m] + 1 : published[m]);
+#ifndef F_OFFSET_APART
+        pending[m] = 1;
+#endif
+        phase[m] = SENT
+    fi
+}
+
+/* The producer failed before the member knew the outcome of its commit. */
+inline give_up(m) {
+#ifdef F_UNKNOWN_ABORTED
+    fenced[m] = 0;
+    undo(m)
+#else
+#ifdef F_UNKNOWN_COMMITTED
+    if
+    :: transaction[m] == BEGUN -> abort_transaction(m)
+    :: else
+    fi;
+    fenced[m] = 0;
+    apply(m)
+#else
+    fail(m)
+#endif
+#endif
+}
+
+inline notice_move(m) {
+    printf("member %d: notices that it has lost the partition\n", m);
+    if
+    :: transaction[m] == BEGUN && !fenced[m] -> abort_transaction(m)
+    :: else
+    fi;
+#ifdef F_RESTORE_KEPT
+    if
+    :: owner == m && phase[m] >= RUN -> undo(m); member_generation[m] = generation
+    :: else ->
+#endif
+    forget_partition(m);
+    phase[m] = (fenced[m] -> DOWN : IDLE)
+#ifdef F_RESTORE_KEPT
+    fi
+#endif
+}
+
+inline crash(m) {
+    fail(m);
+    upload[m] = 0; upload_number[m] = 0;
+    if
+    :: true
+    :: saved[m] -> saved[m] = 0; saved_keys[m] = 0; saved_covers[m] = 0; saved_to[m] = 0
+    fi
+}
+
+active [2] proctype member() {
+    do
+    /* B1: a new producer aborts its open transaction, and waits for one that is decided. */
+    :: atomic { phase[_pid] == DOWN && transaction[_pid] != DECIDED ->
+                if :: transaction[_pid] == BEGUN -> abort_transaction(_pid) :: else fi;
+                fenced[_pid] = 0; decided[_pid] = 0; phase[_pid] = IDLE }
+    /* A1 */
+    :: atomic { phase[_pid] == IDLE && owner == _pid ->
+                printf("member %d: has the partition, generation %d\n", _pid, generation);
+                member_generation[_pid] = generation;
+#ifdef F_END_EARLY
+                end_seen[_pid] = end;
+#endif
+                phase[_pid] = OFFSET }
+#ifdef F_STABLE
+    :: atomic { phase[_pid] == OFFSET ->
+#else
+    :: atomic { phase[_pid] == OFFSET && !pending[0] && !pending[1] ->
+#endif
+                next[_pid] = offset; published[_pid] = offset_published; phase[_pid] = END }
+    :: atomic { phase[_pid] == END ->
+#ifndef F_END_EARLY
+                end_seen[_pid] = end;
+#endif
+                phase[_pid] = CHOOSE }
+    :: atomic { phase[_pid] == CHOOSE -> choose_snapshot(_pid) }
+    :: atomic { phase[_pid] == READ && ALL_STABLE(_pid) -> read_state(_pid) }
+    /* T1, T2 */
+    :: atomic { phase[_pid] == RUN && next[_pid] < RECORDS && next[_pid] - filter_to[_pid] < BATCH &&
+                transaction[_pid] != DECIDED ->
+                if :: FENCED(_pid) -> fail(_pid) :: else -> answer(_pid) fi }
+    /* T3 */
+    :: atomic { phase[_pid] == RUN && transaction[_pid] != DECIDED && end < LOG &&
+                (next[_pid] != filter_to[_pid] || upload[_pid] == 2) ->
+                if :: FENCED(_pid) -> fail(_pid) :: else -> write_state(_pid) fi }
+    /* T4 */
+    :: atomic { phase[_pid] == LOGGED -> if :: FENCED(_pid) -> fail(_pid) :: else -> send_offset(_pid) fi }
+    /* T7: an error after which the producer may go on */
+    :: atomic { phase[_pid] >= RUN && phase[_pid] <= SENT && transaction[_pid] == BEGUN && aborts < ABORTS &&
+                !FENCED(_pid) -> aborts++; undo(_pid) }
+    /* T5: the request to commit arrives or is lost; it is repeated until an answer comes. */
+    :: atomic { phase[_pid] == SENT ->
+                phase[_pid] = ASKED;
+                if
+                :: !FENCED(_pid) -> begin_transaction(_pid); decide(_pid)
+                :: FENCED(_pid)
+                :: losses < LOSSES -> losses++
+                fi }
+    :: atomic { phase[_pid] == ASKED && transaction[_pid] == BEGUN && !FENCED(_pid) -> decide(_pid) }
+    :: atomic { phase[_pid] == ASKED && decided[_pid] -> apply(_pid) }
+    :: atomic { phase[_pid] == ASKED && FENCED(_pid) -> give_up(_pid) }
+    :: atomic { phase[_pid] == ASKED && losses < LOSSES -> losses++; give_up(_pid) }
+    /* N: the member learns that it has lost the partition. */
+    :: atomic { phase[_pid] >= OFFSET && phase[_pid] <= SENT && !CURRENT(_pid) -> notice_move(_pid) }
+    /* P1: a local snapshot. */
+    :: atomic { phase[_pid] >= RUN && phase[_pid] <= ASKED &&
+                (!saved[_pid] || saved_covers[_pid] != filter_covers[_pid]) ->
+                saved[_pid] = 1; saved_to[_pid] = filter_to[_pid];
+#ifdef F_DIRTY
+                saved_keys[_pid] = filter[_pid] | overlay[_pid];
+#else
+                saved_keys[_pid] = filter[_pid];
+#endif
+#ifdef F_COVERS_END
+                saved_covers[_pid] = end
+#else
+                saved_covers[_pid] = filter_covers[_pid]
+#endif
+              }
+    /* P2, P3: a snapshot in the topic. */
+    :: atomic { phase[_pid] == RUN && upload[_pid] == 0 && snapshot_end < SNAPSHOTS && filter_covers[_pid] > 0 ->
+                printf("member %d: begins snapshot %d, which covers %d state records\n", _pid, snapshot_end,
+                    filter_covers[_pid]);
+                snapshot_keys[snapshot_end] = filter[_pid]; snapshot_covers[snapshot_end] = filter_covers[_pid];
+                snapshot_to[snapshot_end] = filter_to[_pid];
+                upload_number[_pid] = snapshot_end; snapshot_end++;
+#ifdef F_PUBLISH_EARLY
+                upload[_pid] = 2 }
+    :: atomic { phase[_pid] == RUN && upload[_pid] == 2 && !snapshot_whole[upload_number[_pid]] ->
+                snapshot_whole[upload_number[_pid]] = 1 }
+#else
+                upload[_pid] = 1 }
+    :: atomic { phase[_pid] == RUN && upload[_pid] == 1 ->
+                snapshot_whole[upload_number[_pid]] = 1;
+#ifdef F_CUT_EARLY
+                snapshot_cuts[upload_number[_pid]] = 1;
+#endif
+#ifdef F_PUBLISH_APART
+                offset_published = upload_number[_pid] + 1; published[_pid] = offset_published;
+                snapshot_cuts[upload_number[_pid]] = 1; upload[_pid] = 0; upload_number[_pid] = 0
+#else
+                upload[_pid] = 2
+#endif
+              }
+#endif
+    od
+}
+
+active proctype events() {
+    do
+    :: atomic { OPEN_STATE(0) -> mark_state(0) }
+    :: atomic { OPEN_STATE(1) -> mark_state(1) }
+    :: atomic { transaction[0] == DECIDED && pending[0] -> mark_offset(0) }
+    :: atomic { transaction[1] == DECIDED && pending[1] -> mark_offset(1) }
+    /* The broker aborts a transaction that takes too long. Those of members that are down are not counted. */
+    :: atomic { transaction[0] == BEGUN && (phase[0] == DOWN || timeouts < TIMEOUTS) ->
+                if :: phase[0] != DOWN -> timeouts++; fenced[0] = 1 :: else fi; abort_transaction(0) }
+    :: atomic { transaction[1] == BEGUN && (phase[1] == DOWN || timeouts < TIMEOUTS) ->
+                if :: phase[1] != DOWN -> timeouts++; fenced[1] = 1 :: else fi; abort_transaction(1) }
+    :: atomic { moves < MOVES -> moves++; generation++; owner = 1 - owner;
+                printf("the group gives the partition to member %d\n", owner) }
+    /* A crash, without loss of the disk or with it. */
+    :: atomic { crashes < CRASHES && phase[0] != DOWN && phase[0] != REFUSED -> crashes++; crash(0) }
+    :: atomic { crashes < CRASHES && phase[1] != DOWN && phase[1] != REFUSED -> crashes++; crash(1) }
+    /* P5, P6: the cuts, whenever they are carried out. */
+    :: atomic { snapshot_cuts[0] && low < snapshot_covers[0] -> low = snapshot_covers[0] }
+    :: atomic { snapshot_cuts[1] && low < snapshot_covers[1] -> low = snapshot_covers[1] }
+    :: atomic { snapshot_cuts[2] && low < snapshot_covers[2] -> low = snapshot_covers[2] }
+    :: atomic { snapshot_cuts[1] && snapshot_low < 1 -> snapshot_low = 1 }
+    :: atomic { snapshot_cuts[2] && snapshot_low < 2 -> snapshot_low = 2 }
+    :: atomic { resets < RESETS -> resets++; generation++; changed = 1; offset_published = 0;
+                if
+                :: offset > 0 -> offset = 0
+                :: offset > 1 -> offset--
+                :: offset < RECORDS -> offset = RECORDS
+                :: offset + 1 < RECORDS -> offset++
+                fi;
+                printf("the operator sets the offset to %d\n", offset) }
+    :: atomic { retentions < RETENTION && low < end -> retentions++; changed = 1;
+                low++;
+                do :: low < end -> low++ :: break od }
+#ifdef REACH
+    :: atomic { offset == RECORDS && from_topic -> assert(I0_end_reached_from_topic) }
+    :: atomic { offset == RECORDS && from_topic && low > 1 && snapshot_low > 0 -> assert(I0_end_reached_after_cut) }
+#endif
+    od
+}
