@@ -42,7 +42,8 @@
  * I2. A member whose transaction can commit never answers with a filter that lacks a committed hash.
  * I3. An abort leaves no trace: as a transaction begins, the filter has committed hashes alone, and the overlay is
  *     empty.
- * I4. No member is refused, unless the operator or the retention changed something.
+ * I4. No member is refused, and the published snapshot is in its topic and reaches the low watermark of the state
+ *     topic, unless the operator or the retention changed something.
  * I0 is false on purpose: its violation shows that the search gets as far as its name says.
  *
  * F_... removes a guard, see kafka_planted.sh.
@@ -91,7 +92,7 @@
 
 /* Names of properties in assertions: always false. */
 bool I0_end_reached_from_topic, I0_end_reached_after_cut, I1_record_twice, I1_key_twice, I1_record_lost,
-    I2_committed_hash_missing, I3_trace_of_an_abort, I4_refused_without_reason;
+    I2_committed_hash_missing, I3_trace_of_an_abort, I4_refused_without_reason, I4_published_snapshot_lost;
 
 /* ---- Kafka ---- */
 
@@ -157,7 +158,7 @@ byte crashes, moves, timeouts, losses, aborts, resets, retentions;
 bit changed; /* the operator or the retention changed something */
 bit from_topic; /* a member has restored a published snapshot */
 hidden byte scan;
-hidden bit broken;
+hidden byte broken;
 
 /* ---- the broker ---- */
 
@@ -165,8 +166,9 @@ inline abort_transaction(m) {
     if
     :: transaction_log[m] > 0 ->
         state_status[transaction_log[m] - 1] = ABORTED;
+        state_from[transaction_log[m] - 1] = 0; state_to[transaction_log[m] - 1] = 0; /* nobody reads them */
 #ifndef F_UNCOMMITTED
-        state_keys[transaction_log[m] - 1] = 0; /* nobody reads them */
+        state_keys[transaction_log[m] - 1] = 0;
 #endif
     :: else
     fi;
@@ -241,6 +243,9 @@ inline mark_state(m) {
 inline mark_offset(m) {
     offset = transaction_to[m]; offset_published = transaction_published[m];
     pending[m] = 0;
+    assert(I4_published_snapshot_lost ||
+           (changed || offset_published == 0 ||
+            (offset_published > snapshot_low && snapshot_covers[offset_published - 1] >= low)));
     end_transaction(m)
 }
 
@@ -287,7 +292,7 @@ inline apply(m) {
     :: own_record[m] > 0 -> filter_covers[m] = own_record[m]
     :: else
     fi;
-    own_record[m] = 0;
+    own_record[m] = 0; decided[m] = 0;
     if
     :: upload[m] == 2 ->
         published[m] = upload_number[m] + 1; snapshot_cuts[upload_number[m]] = 1;
@@ -405,6 +410,10 @@ inline read_state(m) {
 #endif
         fi
     fi;
+    if
+    :: phase[m] != CHOOSE -> end_seen[m] = 0
+    :: else
+    fi;
     scan = 0; broken = 0
 }
 
@@ -416,8 +425,9 @@ inline read_state(m) {
 #endif
 
 inline answer(m) {
-    assert(I2_committed_hash_missing || !CURRENT(m) || (hashes & ~filter[m]) == 0);
-    assert(I3_trace_of_an_abort || next[m] != filter_to[m] || (overlay[m] == 0 && (filter[m] & ~hashes) == 0));
+    assert(I2_committed_hash_missing || (!CURRENT(m) || (hashes & ~filter[m]) == 0));
+    assert(I3_trace_of_an_abort ||
+           (next[m] != filter_to[m] || (overlay[m] == 0 && (filter[m] & ~hashes) == 0)));
     begin_transaction(m);
     if
     :: (filter[m] | overlay[m]) & KEY_BIT(next[m]) ->
@@ -608,6 +618,28 @@ active [2] proctype member() {
     od
 }
 
+/* What is cut is cleared, so that equal states are equal. */
+inline cut_state(number) {
+    do
+    :: low < number -> state_keys[low] = 0; state_from[low] = 0; state_to[low] = 0; low++
+    :: else -> break
+    od
+}
+
+inline cut_snapshots(number) {
+    do
+    :: snapshot_low < number ->
+        snapshot_keys[snapshot_low] = 0; snapshot_to[snapshot_low] = 0; snapshot_whole[snapshot_low] = 0;
+        if
+        :: low >= snapshot_covers[snapshot_low] ->
+            snapshot_covers[snapshot_low] = 0; snapshot_cuts[snapshot_low] = 0
+        :: else
+        fi;
+        snapshot_low++
+    :: else -> break
+    od
+}
+
 active proctype events() {
     do
     :: atomic { OPEN_STATE(0) -> mark_state(0) }
@@ -625,11 +657,11 @@ active proctype events() {
     :: atomic { crashes < CRASHES && phase[0] != DOWN && phase[0] != REFUSED -> crashes++; crash(0) }
     :: atomic { crashes < CRASHES && phase[1] != DOWN && phase[1] != REFUSED -> crashes++; crash(1) }
     /* P5, P6: the cuts, whenever they are carried out. */
-    :: atomic { snapshot_cuts[0] && low < snapshot_covers[0] -> low = snapshot_covers[0] }
-    :: atomic { snapshot_cuts[1] && low < snapshot_covers[1] -> low = snapshot_covers[1] }
-    :: atomic { snapshot_cuts[2] && low < snapshot_covers[2] -> low = snapshot_covers[2] }
-    :: atomic { snapshot_cuts[1] && snapshot_low < 1 -> snapshot_low = 1 }
-    :: atomic { snapshot_cuts[2] && snapshot_low < 2 -> snapshot_low = 2 }
+    :: atomic { snapshot_cuts[0] && low < snapshot_covers[0] -> cut_state(snapshot_covers[0]) }
+    :: atomic { snapshot_cuts[1] && low < snapshot_covers[1] -> cut_state(snapshot_covers[1]) }
+    :: atomic { snapshot_cuts[2] && low < snapshot_covers[2] -> cut_state(snapshot_covers[2]) }
+    :: atomic { snapshot_cuts[1] && snapshot_low < 1 -> cut_snapshots(1) }
+    :: atomic { snapshot_cuts[2] && snapshot_low < 2 -> cut_snapshots(2) }
     :: atomic { resets < RESETS -> resets++; generation++; changed = 1; offset_published = 0;
                 if
                 :: offset > 0 -> offset = 0
@@ -642,8 +674,12 @@ active proctype events() {
                 low++;
                 do :: low < end -> low++ :: break od }
 #ifdef REACH
-    :: atomic { offset == RECORDS && from_topic -> assert(I0_end_reached_from_topic) }
-    :: atomic { offset == RECORDS && from_topic && low > 1 && snapshot_low > 0 -> assert(I0_end_reached_after_cut) }
+#if REACH == 1
+    :: atomic { offset == RECORDS && from_topic -> assert(I0_end_reached_from_topic || false) }
+#else
+    :: atomic { offset == RECORDS && from_topic && low > 1 && snapshot_low > 0 ->
+                assert(I0_end_reached_after_cut || false) }
+#endif
 #endif
     od
 }
