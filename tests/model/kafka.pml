@@ -19,6 +19,7 @@
  * - A member crashes at any step, and keeps its local disk or loses it.
  * - The group gives the partition to the other member at any time. The old owner does not know it: it is a zombie
  *   until it looks, and may do any of its steps before that, restoring included.
+ * - KEPT: a rebalance leaves the partition where it is. The member follows with the metadata of the new generation.
  * - The broker aborts an open transaction that takes too long, and refuses the producer from then on.
  * - The request to commit or its answer is lost, or the producer fails while the outcome is unknown.
  * - A commit is decided first. The markers in the state topic and at the offset follow later, in any order.
@@ -34,7 +35,6 @@
  *   change what it reads. The consumer notices a cut as an offset out of range, also in the middle.
  * - A local snapshot is written in one step: part 1 of docs/DURABILITY.md proves that it is whole or not there.
  * - There is one process for each transactional id. Kafka refuses requests of an older epoch at every step.
- * - A rebalance that leaves the partition where it is. It can only abort a transaction.
  *
  * Properties:
  * I1. Each record comes exactly once, in the output or in the duplicates. Of each key, exactly one record is in the
@@ -54,6 +54,9 @@
 #endif
 #ifndef MOVES
 #define MOVES 1 /* times that the group gives the partition to the other member */
+#endif
+#ifndef KEPT
+#define KEPT 0 /* rebalances that leave the partition where it is */
 #endif
 #ifndef TIMEOUTS
 #define TIMEOUTS 0 /* transactions of living members that the broker aborts */
@@ -142,6 +145,7 @@ byte output, duplicates, output_keys, hashes;
 #define REFUSED 10
 byte phase[2];
 byte member_generation[2];
+bit follows[2]; /* it has kept the partition in all generations since its own */
 byte filter[2], overlay[2];
 byte next[2]; /* record to read next */
 byte filter_to[2], filter_covers[2]; /* record and state record up to which the filter has all hashes */
@@ -154,7 +158,7 @@ byte upload[2], upload_number[2]; /* 0 none, 1 begun, 2 ready to be published */
 bit saved[2];
 byte saved_keys[2], saved_covers[2], saved_to[2];
 
-byte crashes, moves, timeouts, losses, aborts, resets, retentions;
+byte crashes, moves, kept, timeouts, losses, aborts, resets, retentions;
 bit changed; /* the operator or the retention changed something */
 bit from_topic; /* a member has restored a published snapshot */
 hidden byte scan;
@@ -256,7 +260,7 @@ inline mark_offset(m) {
 
 inline forget_partition(m) {
     filter[m] = 0; overlay[m] = 0; next[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; end_seen[m] = 0;
-    own_record[m] = 0; published[m] = 0; member_generation[m] = 0;
+    own_record[m] = 0; published[m] = 0; member_generation[m] = 0; follows[m] = 0;
 #ifndef F_UPLOAD_KEPT
     upload[m] = 0; upload_number[m] = 0;
 #endif
@@ -572,6 +576,13 @@ active [2] proctype member() {
     :: atomic { phase[_pid] == ASKED && decided[_pid] -> apply(_pid) }
     :: atomic { phase[_pid] == ASKED && FENCED(_pid) -> give_up(_pid) }
     :: atomic { phase[_pid] == ASKED && losses < LOSSES -> losses++; give_up(_pid) }
+    /* T4: newer metadata, if the member has kept the partition. */
+#ifdef F_METADATA
+    :: atomic { phase[_pid] >= OFFSET && phase[_pid] <= ASKED && !CURRENT(_pid) ->
+#else
+    :: atomic { follows[_pid] ->
+#endif
+                member_generation[_pid] = generation; follows[_pid] = 0 }
     /* N: the member learns that it has lost the partition. */
     :: atomic { phase[_pid] >= OFFSET && phase[_pid] <= SENT && !CURRENT(_pid) -> notice_move(_pid) }
     /* P1: a local snapshot. */
@@ -651,8 +662,11 @@ active proctype events() {
                 if :: phase[0] != DOWN -> timeouts++; fenced[0] = 1 :: else fi; abort_transaction(0) }
     :: atomic { transaction[1] == BEGUN && (phase[1] == DOWN || timeouts < TIMEOUTS) ->
                 if :: phase[1] != DOWN -> timeouts++; fenced[1] = 1 :: else fi; abort_transaction(1) }
-    :: atomic { moves < MOVES -> moves++; generation++; owner = 1 - owner;
+    :: atomic { moves < MOVES -> moves++; generation++; owner = 1 - owner; follows[0] = 0; follows[1] = 0;
                 printf("the group gives the partition to member %d\n", owner) }
+    :: atomic { kept < KEPT -> kept++;
+                if :: CURRENT(owner) -> follows[owner] = 1 :: else fi;
+                generation++ }
     /* A crash, without loss of the disk or with it. */
     :: atomic { crashes < CRASHES && phase[0] != DOWN && phase[0] != REFUSED -> crashes++; crash(0) }
     :: atomic { crashes < CRASHES && phase[1] != DOWN && phase[1] != REFUSED -> crashes++; crash(1) }
@@ -662,7 +676,7 @@ active proctype events() {
     :: atomic { snapshot_cuts[2] && low < snapshot_covers[2] -> cut_state(snapshot_covers[2]) }
     :: atomic { snapshot_cuts[1] && snapshot_low < 1 -> cut_snapshots(1) }
     :: atomic { snapshot_cuts[2] && snapshot_low < 2 -> cut_snapshots(2) }
-    :: atomic { resets < RESETS -> resets++; generation++; changed = 1; offset_published = 0;
+    :: atomic { resets < RESETS -> resets++; generation++; follows[0] = 0; follows[1] = 0; changed = 1; offset_published = 0;
                 if
                 :: offset > 0 -> offset = 0
                 :: offset > 1 -> offset--

@@ -8,6 +8,7 @@ MODEL=kafka
 
 holds "the partition moves, a member crashes" -DSNAPSHOTS=0
 holds "the partition moves and comes back" -DCRASHES=0 -DMOVES=2 -DSNAPSHOTS=0
+holds "the partition moves, a rebalance leaves it where it is" -DCRASHES=0 -DSNAPSHOTS=0 -DKEPT=1 -DRECORDS=2
 holds "the partition moves, the broker aborts, an outcome is lost" \
     -DCRASHES=0 -DSNAPSHOTS=0 -DTIMEOUTS=1 -DLOSSES=1 -DRECORDS=2
 holds "a member crashes, both sides abort, an outcome is lost" -DMOVES=0 -DTIMEOUTS=1 -DLOSSES=1 -DABORTS=1 -DRECORDS=2

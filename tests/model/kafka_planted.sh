@@ -11,6 +11,8 @@ finds I0_end_reached_after_cut "the same after both topics were cut" -DREACH=2 -
 
 # Fencing.
 finds I1_record_twice "an offset that is accepted from an older generation" -DCRASHES=0 -DSNAPSHOTS=0 -DF_GENERATION
+finds I1_record_twice "metadata of a generation in which the member had lost the partition" \
+    -DCRASHES=0 -DSNAPSHOTS=0 -DF_METADATA
 finds I1_record_lost "a producer that goes on after the broker aborted its transaction" \
     -DCRASHES=0 -DMOVES=0 -DTIMEOUTS=1 -DF_EPOCH
 finds I1_record_twice "an offset that is committed after the transaction" -DMOVES=0 -DF_OFFSET_APART -DF_CHAIN
