@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: torture
 # `tamis kafka dedup` keeps every property in every run of these bounds.
-# ctest: not-sanitized ctest: timeout=3600
+# ctest: not-sanitized ctest: timeout=1800
 MODEL=kafka
 . "$(dirname "$0")/run.bash"
 

@@ -29,7 +29,7 @@ finds I3 "a restore that reads records of aborted transactions" -DF_UNCOMMITTED
 finds I2 "input that is answered before the state topic is read" -DMOVES=0 -DF_INPUT_EARLY
 finds I "a partition that comes back and is not restored" -DCRASHES=0 -DMOVES=2 -DF_RESTORE_KEPT
 finds I4 "an offset that is fetched while a transaction may change it" -DCRASHES=0 -DF_STABLE
-finds I2 "the same, if the chain is not checked" -DCRASHES=0 -DSNAPSHOTS=0 -DF_STABLE -DF_CHAIN
+finds I1_record_twice "the same, if the chain is not checked" -DCRASHES=0 -DSNAPSHOTS=0 -DF_STABLE -DF_CHAIN
 finds I4 "an end of the state topic that is older than the offset" -DCRASHES=0 -DF_END_EARLY
 finds I4 "a restore that stops at the last stable offset" -DF_LSO
 finds I2 "the same, if the chain is not checked" -DF_LSO -DF_CHAIN
