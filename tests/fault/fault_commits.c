@@ -43,7 +43,7 @@ static const pair_scenario scenarios[] = {
     {"gzip", COMMITS_GROWING, 1, TAMIS_COMPRESSION_GZIP, 7, false, false},
     {"partial", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 7, true, false},
     {"delivered", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 5, false, true},
-    {"delivered, 4 threads", COMMITS_GROWING, 4, TAMIS_COMPRESSION_NONE, 7, false, true},
+    {"delivered, 4 threads", COMMITS_GROWING, 4, TAMIS_COMPRESSION_NONE, 31, false, true},
 };
 static int descriptors; /* lowest free descriptor */
 static uint64_t tried, cut_short;

@@ -427,7 +427,7 @@ static bool survives(const char *what, uint64_t n) {
 }
 
 static uint64_t scaled_step(void) {
-    return test_is_torture() ? 1 : current->step * test_scale(3, 23, 7);
+    return test_is_torture() ? 1 : current->step * test_scale(11, 101, 31);
 }
 
 static void every_call_fails(void **unused) {

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Removes one guard of `tamis kafka dedup` at a time: the model must find the fault.
+# ctest: torture
+# Removes one guard of `tamis kafka dedup` at a time: the model must find the fault. ./dev torture removes those of restoring,
+# snapshots and cuts too.
 # ctest: not-sanitized ctest: timeout=600
 MODEL=kafka
 . "$(dirname "$0")/run.bash"
@@ -24,6 +26,10 @@ finds I3 "an overlay that is kept after an abort" -DCRASHES=0 -DMOVES=0 -DABORTS
 finds I3 "hashes that are added to the filter before the commit" -DCRASHES=0 -DMOVES=0 -DABORTS=1 -DF_FILTER_EARLY
 finds I3 "a snapshot with hashes that are not committed" -DMOVES=0 -DF_DIRTY
 finds I3 "a restore that reads records of aborted transactions" -DF_UNCOMMITTED
+
+if [ "${TAMIS_TEST_SCALE-}" != torture ]; then
+    exit $((errors != 0))
+fi
 
 # Restoring.
 finds I2 "input that is answered before the state topic is read" -DMOVES=0 -DF_INPUT_EARLY
