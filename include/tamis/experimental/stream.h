@@ -265,7 +265,8 @@ typedef struct tamis_stream_options {
     /* a file descriptor that becomes readable to stop the run early (a pipe that a signal handler writes
      * to); -1: none */
     int stop_fd;
-    /* NULL, or called about every 100 ms in the calling thread, also while it waits for input */
+    /* NULL, or called about every 100 ms in the calling thread, also while it waits for input; with
+     * `follow` every second while no record comes */
     void (*progress)(void *context, const tamis_stream_stats *now);
     void *progress_context;
     /* NULL: the default; all threads of the run call it, several at once */

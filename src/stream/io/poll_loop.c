@@ -10,21 +10,28 @@
 
 static const uint64_t NS_PER_MS = 1000000; /* nanoseconds */
 
+/* Time of the next report. */
+static uint64_t next_report(const tamis__poll_loop *loop) {
+    const bool is_idle = loop->follows && *loop->records == loop->reported_records;
+    return loop->reported_at + (is_idle ? TAMIS__IDLE_REPORT_MS : TAMIS__REPORT_MS) * NS_PER_MS;
+}
+
 void tamis__poll_loop_report(tamis__poll_loop *loop) {
     if (!loop->progress)
         return;
     uint64_t now = tamis__now_ns();
-    if (now < loop->next_report)
+    if (now < next_report(loop))
         return;
-    loop->next_report = now + TAMIS__REPORT_MS * NS_PER_MS;
+    loop->reported_at = now;
+    loop->reported_records = *loop->records;
     loop->progress(loop->progress_context, loop->stats);
 }
 
 /* Milliseconds until the next report or wake_at; -1: for ever. */
 static int ms_until_due(const tamis__poll_loop *loop) {
     uint64_t due = loop->wake_at ? loop->wake_at : UINT64_MAX;
-    if (loop->progress && loop->next_report < due)
-        due = loop->next_report;
+    if (loop->progress && next_report(loop) < due)
+        due = next_report(loop);
     if (due == UINT64_MAX)
         return -1;
     const uint64_t now = tamis__now_ns();

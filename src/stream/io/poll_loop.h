@@ -19,14 +19,17 @@ typedef struct tamis__poll_loop {
     void (*progress)(void *context, const tamis_stream_stats *now);
     void *progress_context;
     const tamis_stream_stats *stats; /* updated by the run */
-    const uint64_t *records;         /* records read so far, for messages */
-    uint64_t next_report;            /* time of the next report (tamis__now_ns) */
+    const uint64_t *records;         /* records read so far */
+    uint64_t reported_at;            /* time of the last report (tamis__now_ns), or of the start */
+    uint64_t reported_records;       /* *records at that time */
+    bool follows;                    /* inputs have no end, so a run that waits may wait for days */
     uint64_t wake_at;                /* time at which a wait ends in any case (tamis__now_ns); 0: none */
 } tamis__poll_loop;
 
 enum {
-    TAMIS__REPORT_MS = 100, /* between two progress reports */
-    TAMIS__FIFO_MS = 20     /* between two attempts to open a FIFO that has no reader */
+    TAMIS__REPORT_MS = 100,       /* between two progress reports */
+    TAMIS__IDLE_REPORT_MS = 1000, /* the same while a follower gets no record */
+    TAMIS__FIFO_MS = 20           /* between two attempts to open a FIFO that has no reader */
 };
 
 /* Calls `progress` if a report is due. */

@@ -92,7 +92,8 @@ static void init_run(run *r, const tamis_stream_service *service, const tamis_st
                                  .progress_context = r,
                                  .stats = &r->stats,
                                  .records = &r->read,
-                                 .next_report = tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000)};
+                                 .reported_at = tamis__now_ns(),
+                                 .follows = options->follow};
     for (int i = 0; i < OUTPUTS; i++) {
         r->writers[i].memory = r->memory;
         r->writers[i].terminator = options->terminator;
