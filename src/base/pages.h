@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/system.h"
+
 /*
  * Huge pages shared by blocks.
  *
@@ -23,7 +25,6 @@
  * Memory accounting: a part of the huge page at `next` belongs to no block yet. It is less than
  * TAMIS__PAGE and is counted as one TAMIS__PAGE.
  */
-#define TAMIS__PAGE ((size_t)2 << 20)
 /* Smallest block for which sharing huge pages pays. */
 #define TAMIS__PAGES_BLOCK_MIN ((size_t)128 << 10)
 

@@ -264,7 +264,8 @@ void tamis__send_off(int fd, uint64_t *sent, uint64_t to) {
 
 void tamis__advise_large(void *block, size_t size) {
 #ifdef MADV_HUGEPAGE
-    (void)tamis__sys.advise(block, size, MADV_HUGEPAGE);
+    if (size >= TAMIS__PAGE)
+        (void)tamis__sys.advise(block, size, MADV_HUGEPAGE);
 #else
     (void)block;
     (void)size;

@@ -98,9 +98,10 @@ TAMIS_PRIVATE_API int tamis__sync_directory(int fd);
  * guarantee. */
 TAMIS_PRIVATE_API void tamis__send_off(int fd, uint64_t *sent, uint64_t to);
 
-/* Requests huge pages for a large block. Call it before the whole block is written or read from a file. On
- * systems that give huge pages on request, page faults and lookups then take a fraction of the time. A
- * hint. */
+#define TAMIS__PAGE ((size_t)2 << 20) /* bytes of a huge page */
+/* Requests huge pages for a block. Call it before the whole block is written or read from a file. On systems
+ * that give huge pages on request, page faults and lookups then take a fraction of the time. A hint; does
+ * nothing for a block that is smaller than a huge page. */
 void tamis__advise_large(void *block, size_t size);
 
 /* Requests all pages of a new block at once, which is cheaper than one page fault for each. Call it before
