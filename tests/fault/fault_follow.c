@@ -207,7 +207,7 @@ static bool fault_at(fault_call call, int error_number, uint64_t n) {
 static void every_call_fails(void **state) {
     static const int errors[] = {EIO, ENOENT, EACCES};
     const uint64_t step =
-        test_is_torture() ? 1 : test_scale(several ? 7 : 3, several ? 61 : 31, several ? 61 : 31);
+        test_is_torture() ? 1 : test_scale(several ? 17 : 5, several ? 61 : 31, several ? 61 : 31);
     (void)state;
     for (fault_call call = 0; call < FAULT_SOCKET; call++)
         for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
@@ -219,7 +219,7 @@ static void every_call_fails(void **state) {
 
 static void every_allocation_fails(void **state) {
     const uint64_t step =
-        test_is_torture() ? 1 : test_scale(several ? 7 : 3, several ? 61 : 31, several ? 61 : 31);
+        test_is_torture() ? 1 : test_scale(several ? 17 : 5, several ? 61 : 31, several ? 61 : 31);
     bool refused = true;
     (void)state;
     for (uint64_t n = 1; refused; n += step) {

@@ -427,7 +427,7 @@ static bool survives(const char *what, uint64_t n) {
 }
 
 static uint64_t scaled_step(void) {
-    return test_is_torture() ? 1 : current->step * test_scale(11, 101, 31);
+    return test_is_torture() ? 1 : current->step * test_scale(23, 151, 31);
 }
 
 static void every_call_fails(void **unused) {
@@ -483,7 +483,8 @@ static void every_loss_of_power(void **unused) {
     outage_mark(1);
     outage_pause();
     const size_t changes = outage_changes();
-    const uint64_t states = outage_each(0, test_scale_torture(1, current->step, 7, 7), 3, check_outage, NULL);
+    const uint64_t states =
+        outage_each(0, test_scale_torture(1, current->step, 13, 7), 3, check_outage, NULL);
     printf("%zu changes, %" PRIu64 " states\n", changes, states);
     assert_true(changes > 8 && states > 10);
     outage_end();

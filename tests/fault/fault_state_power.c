@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: torture */
 
 /*
  * A loss of power at each system call of a state, which is made, commits, aborts, starts and makes snapshots.
@@ -261,7 +262,7 @@ static bool fail_and_lose(uint64_t n, bool onwards) {
 
 static void a_sync_that_failed_is_not_relied_on(void **unused) {
     (void)unused;
-    const uint64_t step_wide = test_scale(7, 29, 29);
+    const uint64_t step_wide = test_scale_torture(7, 17, 43, 29);
     for (uint64_t n = 1; fail_and_lose(n, n % 2); n += step_wide)
         ;
 }
@@ -308,7 +309,7 @@ static bool lose_twice(uint64_t n) {
 
 static void a_loss_after_a_loss_leaves_a_commit(void **unused) {
     (void)unused;
-    const uint64_t step_wide = test_scale(7, 29, 29);
+    const uint64_t step_wide = test_scale_torture(7, 17, 43, 29);
     for (uint64_t n = 1; lose_twice(n); n += step_wide)
         ;
 }

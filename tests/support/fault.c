@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,14 +318,18 @@ const char *fault_call_name(fault_call call) {
 /*
  * A block of fault_memory:
  *
- *     | head: size, magic, owner | pad | the caller's bytes ... |
- *     ^ from aligned_alloc             ^ after HEAD bytes: aligned to 64, the largest alignment allowed
+ *     | pad | head: start, size, magic, owner | pad | the caller's bytes ... |
+ *     ^ from calloc                                 ^ after HEAD bytes: aligned to 64, the largest alignment allowed
+ *
+ * The C library maps a block from LARGE bytes on, as the default allocator does: pages that nobody uses are not
+ * touched, and a use after the free ends the process.
  */
-enum { HEAD = 64 };
+enum { HEAD = 64, MALLOC_ALIGN = 16, LARGE = 128 << 10 };
 #define MAGIC_LIVE UINT64_C(0x7ab1e5eed0c0ffee)
 #define MAGIC_DEAD UINT64_C(0xdeadb10cdeadb10c)
 
 struct head {
+    void *start;
     uint64_t size;
     uint64_t magic;
     fault_memory *owner;
@@ -343,14 +348,13 @@ static void *memory_alloc(void *context, size_t size, size_t align) {
     bool refuse = memory->fail_at && (n == memory->fail_at || (memory->onwards && n > memory->fail_at));
     if (memory->limit && size > memory->limit - memory->live_bytes)
         refuse = true;
-    size_t whole = refuse ? 0 : (size + 2 * HEAD - 1) / HEAD * HEAD;
-    struct head *head = whole > size ? aligned_alloc(HEAD, whole) : NULL;
-    if (!head) {
+    unsigned char *start = refuse ? NULL : calloc(1, size + 2 * HEAD - MALLOC_ALIGN);
+    if (!start) {
         memory->refused++;
         return NULL;
     }
-    memset(head, 0, whole);
-    *head = (struct head){size, MAGIC_LIVE, memory};
+    struct head *head = (struct head *)(void *)(start + (-(uintptr_t)start & (HEAD - 1)));
+    *head = (struct head){start, size, MAGIC_LIVE, memory};
     memory->live_blocks++;
     memory->live_bytes += size;
     if (memory->live_bytes > memory->peak_bytes)
@@ -371,12 +375,14 @@ static void memory_free(void *context, void *block, size_t size) {
         broken("block freed with another size");
     memory->live_blocks--;
     memory->live_bytes -= size;
-    memset(block, 0xdb, size);
+    if (size < LARGE)
+        memset(block, 0xdb, size);
     head->magic = MAGIC_DEAD;
-    free(head);
+    free(head->start);
 }
 
 tamis_allocator fault_memory_allocator(fault_memory *memory) {
+    mallopt(M_MMAP_THRESHOLD, LARGE); /* else it rises with each block freed */
     return (tamis_allocator){memory_alloc, memory_free, memory};
 }
 

@@ -134,7 +134,7 @@ static void same_lines(const tamis_filter *one, const tamis_filter *other) {
  * neither ever exceeds the limit. */
 static void pages_count_against_a_limit(void **state) {
     (void)state;
-    for (int limited = 0; limited < 2; limited++) {
+    for (int limited = (int)test_scale(0, 1, 0); limited < 2; limited++) {
         fault_memory counted = {0};
         const tamis_allocator own = fault_memory_allocator(&counted);
         const tamis_plan plan = case_plan(&exact, 0, limited ? 9 << 20 : 0);

@@ -630,7 +630,7 @@ static void a_stop_while_the_reader_sleeps(void **state) {
         assert_non_null(strstr(err.text, "its reader takes nothing: the last records are not out"));
         assert_false(stats.complete);
         live_release(&l);
-        if (test_scale(0, 0, 1)) /* each takes the time that a reader is given */
+        if (test_scale(0, 1, 1)) /* each takes the time that a reader is given */
             break;
     }
 }
