@@ -92,7 +92,7 @@ static uint64_t keys_within_rate(const table *t, double max) {
     double keys = fmax((max - rate - sum) / widest, (max - rate) / (widest * (PATH_LENGTH_MAX + 1)));
     if (keys >= 1)
         return keys < 0x1p62 ? (uint64_t)keys : UINT64_C(1) << 62;
-    return t->grows &&
+    return t->grows_by_partition &&
            rate <=
                max; /* a table with a capacity instead grows to wider slots while some of the rate is left */
 }
@@ -100,7 +100,7 @@ static uint64_t keys_within_rate(const table *t, double max) {
 /* Number of new keys that certainly pass no limit of the plan. Cheap, but may be too low: `sure` is an
  * older result. */
 static uint64_t remaining_of(const table *t, const tamis_filter *filter) {
-    uint64_t max = t->grows || t->watched ? t->sure : filter->plan.capacity;
+    uint64_t max = t->grows_by_partition || t->watched ? t->sure : filter->plan.capacity;
     if (t->watched && max > filter->plan.capacity)
         max = filter->plan.capacity;
     return filter->added < max ? max - filter->added : 0;
@@ -108,7 +108,7 @@ static uint64_t remaining_of(const table *t, const tamis_filter *filter) {
 
 /* As remaining_of, but computes the limit of the rate again. */
 static uint64_t update_remaining(table *t, const tamis_filter *filter) {
-    if (t->grows || t->watched)
+    if (t->grows_by_partition || t->watched)
         t->sure =
             filter->added + keys_within_rate(t, t->watched ? filter->plan.fpr_predicted : filter->plan.fpr);
     return remaining_of(t, filter);
@@ -118,8 +118,8 @@ static uint64_t update_remaining(table *t, const tamis_filter *filter) {
  * has reached its rate and fails. */
 static tamis_status grow_or_fail(tamis_filter *filter, tamis_error *err) {
     const table *t = filter->body;
-    return t->grows ? tamis__filter_full(filter, TAMIS_FULL_RATE, err)
-                    : tamis__fingerprint_regrow(filter, err);
+    return t->grows_by_partition ? tamis__filter_full(filter, TAMIS_FULL_RATE, err)
+                                 : tamis__fingerprint_regrow(filter, err);
 }
 
 /* Adds a new key that the kernel found no slot for: frees a slot or grows the partition. */
@@ -128,8 +128,8 @@ static tamis_status add_absent(table *t, tamis_filter *filter, const tamis_hash 
     double rate = loc.in->covered;
     while (loc.in->used >= loc.in->grow_at ||
            !tamis__fingerprint_put(t, loc.in, loc.line, (entry){loc.rest, HASH_BITS})) {
-        tamis_status status = t->grows ? tamis__fingerprint_grow(t, filter, loc.in, err)
-                                       : tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
+        tamis_status status = t->grows_by_partition ? tamis__fingerprint_grow(t, filter, loc.in, err)
+                                                    : tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
         if (status != TAMIS_OK)
             return status;
         loc = locate_hash(t, hash);
@@ -186,7 +186,7 @@ static bool growth_fits(const table *t, const tamis_filter *filter, size_t count
 /* True if `count` new keys fit, in whichever parts they are. */
 static bool parts_fit(const tamis_filter *filter, size_t count) {
     table *t = filter->body;
-    if (t->grows && !growth_fits(t, filter, count))
+    if (t->grows_by_partition && !growth_fits(t, filter, count))
         return false;
     return remaining_of(t, filter) >= count || update_remaining(t, filter) >= count;
 }
@@ -242,16 +242,16 @@ static partition whole_of(const table *t) {
 
 static void release_lines(tamis_filter *filter, table *t) {
     partition whole = whole_of(t);
-    if (!t->grows)
+    if (!t->grows_by_partition)
         tamis__fingerprint_release(filter, &whole);
-    for (partition_walk w = {.t = t}; t->grows && next_partition(&w);)
+    for (partition_walk w = {.t = t}; t->grows_by_partition && next_partition(&w);)
         tamis__fingerprint_release(filter, w.in);
 }
 
 static void release_partitions(tamis_filter *filter, table *t) {
     const size_t size = SPLIT * sizeof(partition);
     for (uint32_t i = 0; i < group_count(t); i++)
-        if (t->grows && t->groups[i].bits)
+        if (t->grows_by_partition && t->groups[i].bits)
             tamis__filter_release(filter, t->groups[i].first, size);
     tamis__filter_release(filter, t->partitions, first_count(t) * sizeof(partition));
 }
@@ -293,7 +293,7 @@ static void destroy(tamis_filter *filter) {
             release_lines(filter, t);
         release_partitions(filter, t);
     }
-    if (t->grows && t->groups)
+    if (t->grows_by_partition && t->groups)
         tamis__filter_release(filter, t->groups, group_count(t) * sizeof(partition_group));
     if (t->pages) {
         tamis__pages_release(t->pages);
@@ -310,14 +310,14 @@ static uint32_t log2_of(uint32_t partitions) {
 
 static tamis_status alloc_rows(tamis_filter *filter, table *t, tamis_error *err) {
     const size_t size = first_count(t) * sizeof(partition), groups = group_count(t) * sizeof(partition_group);
-    t->groups = t->grows ? tamis__filter_alloc(filter, groups) : &t->only;
+    t->groups = t->grows_by_partition ? tamis__filter_alloc(filter, groups) : &t->only;
     if (!t->groups)
         return tamis__fail_nomem(err, "filter", groups);
     t->partitions = tamis__filter_alloc(filter, size);
     if (!t->partitions)
         return tamis__fail_nomem(err, "filter", size);
     t->only = (partition_group){t->partitions, t->partition_bits};
-    for (uint32_t i = 0; t->grows && i < group_count(t); i++)
+    for (uint32_t i = 0; t->grows_by_partition && i < group_count(t); i++)
         t->groups[i] = (partition_group){&t->partitions[i], 0};
     return TAMIS_OK;
 }
@@ -338,10 +338,11 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **created, tam
         return tamis__fail_nomem(err, "filter", sizeof *t);
     filter->body = t;
     t->geometry = line_geometry_of(plan->slot_bits, plan->home_bits);
-    t->grows = plan->capacity == 0;
-    t->watched = !t->grows && !filter->frozen && plan->kind != TAMIS_KIND_EXACT && !is_as_planned(plan);
-    t->load = tamis__line_shape_of(plan->slot_bits, t->grows)->load;
-    t->partition_bits = t->grows ? TAMIS__FINGERPRINT_PARTITION_BITS : log2_of(plan->partitions);
+    t->grows_by_partition = plan->capacity == 0;
+    t->watched =
+        !t->grows_by_partition && !filter->frozen && plan->kind != TAMIS_KIND_EXACT && !is_as_planned(plan);
+    t->load = tamis__line_shape_of(plan->slot_bits, t->grows_by_partition)->load;
+    t->partition_bits = t->grows_by_partition ? TAMIS__FINGERPRINT_PARTITION_BITS : log2_of(plan->partitions);
     filter->plan.partitions = first_count(t);
     for (uint64_t search = t->geometry.slots; search <= SEARCH_MAX; search *= t->geometry.slots)
         t->search_depth++;
@@ -362,7 +363,7 @@ tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *gro
 
 /* Sets up the large pages that partitions share. Only the default allocator can release part of a block. */
 static tamis_status share_pages(tamis_filter *filter, table *t, tamis_error *err) {
-    if (!t->grows || !tamis__allocator_is_default(&filter->allocator))
+    if (!t->grows_by_partition || !tamis__allocator_is_default(&filter->allocator))
         return TAMIS_OK;
     t->pages = tamis__alloc(&filter->allocator, sizeof *t->pages, _Alignof(tamis__pages));
     if (!t->pages)
@@ -376,7 +377,7 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__fingerprint_table(filter, &t, err);
     if (status == TAMIS_OK)
         status = share_pages(filter, t, err);
-    if (status == TAMIS_OK && t->grows)
+    if (status == TAMIS_OK && t->grows_by_partition)
         growing_partitions(t);
     else if (status == TAMIS_OK)
         status = fixed_partitions(filter, t, err);
@@ -421,7 +422,7 @@ static tamis_status copy_partition(tamis_filter *to, partition *in, const partit
             return tamis__fail_nomem(err, "filter", from->count * LINE_BYTES);
     }
     uint8_t *lines = in->lines;
-    if (t->grows)
+    if (t->grows_by_partition)
         tamis__advise_large(lines, (size_t)from->count * LINE_BYTES);
     memcpy(lines, from->lines, (size_t)from->count * LINE_BYTES);
     *in = *from;
@@ -462,20 +463,20 @@ static void count_lines_due(table *t) {
 /* Partitions of a growing table are made one by one while they are copied. */
 static void populate(tamis_filter *to) {
     table *mine = to->body;
-    if (!mine->grows)
+    if (!mine->grows_by_partition)
         tamis__advise_written(mine->partitions->lines, (size_t)to->plan.lines * LINE_BYTES);
 }
 
 static void start_pieces(tamis_filter *to, const tamis_filter *from) {
     table *mine = to->body, *other = from->body;
-    other->copy_to = mine->grows ? NULL : mine;
+    other->copy_to = mine->grows_by_partition ? NULL : mine;
 }
 
 /* Copies what belongs to the whole table, at the end of a copy. */
 static void finish_pieces(tamis_filter *to, const tamis_filter *from) {
     table *mine = to->body, *other = from->body;
     other->copy_to = NULL;
-    for (uint32_t i = 0; !mine->grows && i < first_count(mine); i++) {
+    for (uint32_t i = 0; !mine->grows_by_partition && i < first_count(mine); i++) {
         uint8_t *lines = mine->partitions[i].lines;
         mine->partitions[i] = other->partitions[i];
         mine->partitions[i].lines = lines;
@@ -532,7 +533,7 @@ static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint3
                                uint64_t *pos, tamis_error *err) {
     table *mine = to->body;
     const table *other = from->body;
-    if (mine->grows)
+    if (mine->grows_by_partition)
         return copy_next(to, from, part, parts, pos, err);
     copy_lines(mine, other, part, parts, pos);
     return TAMIS_OK;

@@ -104,7 +104,7 @@ typedef struct conversion {
 /* ---- from an entry to its range of hashes ---- */
 
 static uint64_t lines_of(const table *t) {
-    return t->grows ? 0 : t->partitions->count << t->partition_bits;
+    return t->grows_by_partition ? 0 : t->partitions->count << t->partition_bits;
 }
 
 /* floor(p / lines), for p below lines * 2^128. */
@@ -251,7 +251,7 @@ static tamis_status put_cell(conversion *c, position pos, uint32_t known, bool *
             return TAMIS_E_FULL;
         if (in->used < in->grow_at && tamis__fingerprint_put(t, in, line, e))
             return TAMIS_OK;
-        if (!t->grows)
+        if (!t->grows_by_partition)
             return TAMIS_E_FULL;
         tamis_status status = tamis__fingerprint_grow(t, c->filter, in, err);
         if (status != TAMIS_OK)
@@ -338,7 +338,7 @@ static tamis_status put_entry(conversion *c, const partition *in, uint64_t index
                               tamis_error *err) {
     bool met = false;
     tamis_status status;
-    if (c->from->grows) {
+    if (c->from->grows_by_partition) {
         status = put_range(c, range_of_growing(in, index, line, e), &met, err);
     } else {
         const position pos = {index * in->count + line, e.rest};
@@ -385,7 +385,8 @@ static tamis_status put_table(tamis_filter *filter, const table *from, uint64_t 
     for (uint32_t i = 0; i < group_count(from) && status == TAMIS_OK; i++) {
         const partition_group *group = &from->groups[i];
         for (uint32_t n = 0; n < partition_count(group) && status == TAMIS_OK; n++)
-            status = put_partition(&c, &group->first[n], from->grows ? i << group->bits | n : n, err);
+            status =
+                put_partition(&c, &group->first[n], from->grows_by_partition ? i << group->bits | n : n, err);
     }
     *new_entries = c.new_entries;
     return status;

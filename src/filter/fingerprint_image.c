@@ -56,7 +56,7 @@ bool tamis__fingerprint_body_part(const tamis_filter *filter, size_t i, tamis__b
         if (i < partition_count(group)) {
             const partition *in = &group->first[i];
             *part = (tamis__body_part){in->lines, in->count * LINE_BYTES, in->used, in->covered,
-                                       t->grows && group->bits > 0};
+                                       t->grows_by_partition && group->bits > 0};
             return true;
         }
         i -= partition_count(group);
@@ -144,14 +144,15 @@ static tamis_status check_row(const table *t, const tamis__image *image, const t
  * body; both advance. */
 static tamis_status restore_group(table *t, const partition_group *group, const tamis__image *image,
                                   size_t *next, uint64_t *pos, tamis_error *err) {
-    const uint32_t hash_bits = (t->grows ? t->partition_bits : 0) + group->bits;
+    const uint32_t hash_bits = (t->grows_by_partition ? t->partition_bits : 0) + group->bits;
     for (uint32_t n = 0; n < partition_count(group); n++) {
         const tamis__body_part *part = &image->parts[(*next)++];
         /* In a table with a capacity all partitions have as many lines as the first. */
-        const uint64_t min = n > 0 && !t->grows ? group->first->count : TAMIS__FINGERPRINT_MIN_LINES;
-        const uint64_t max = t->grows ? line_limit_of(t, hash_bits)
-                             : n > 0  ? min
-                                      : image->body_size / LINE_BYTES;
+        const uint64_t min =
+            n > 0 && !t->grows_by_partition ? group->first->count : TAMIS__FINGERPRINT_MIN_LINES;
+        const uint64_t max = t->grows_by_partition ? line_limit_of(t, hash_bits)
+                             : n > 0               ? min
+                                                   : image->body_size / LINE_BYTES;
         tamis_status status = check_row(t, image, part, min, max, *pos, err);
         if (status != TAMIS_OK)
             return status;
@@ -171,7 +172,7 @@ static tamis_status restore_partitions(tamis_filter *filter, const tamis__image 
     uint64_t pos = 0;
     size_t next = 0;
     for (uint32_t i = 0; i < group_count(t) && status == TAMIS_OK; i++) {
-        if (t->grows && image->parts[next].split)
+        if (t->grows_by_partition && image->parts[next].split)
             status = tamis__fingerprint_split(filter, &t->groups[i], err);
         if (status == TAMIS_OK)
             status = restore_group(t, &t->groups[i], image, &next, &pos, err);

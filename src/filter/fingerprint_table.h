@@ -101,8 +101,9 @@ _Static_assert(sizeof(partition_group) == TAMIS__FINGERPRINT_GROUP, "and these")
 
 typedef struct table {
     line_geometry geometry;
-    bool grows;
-    bool borrowed;           /* lines belong to a file image and are read-only */
+    bool
+        grows_by_partition; /* false: the table has a capacity, and grows as a whole (fingerprint_convert.c) */
+    bool borrowed;          /* lines belong to a file image and are read-only */
     uint32_t partition_bits; /* hash bits that select one of the first partitions */
     uint64_t growths;        /* partitions rewritten so far, for tests */
     double load;             /* share of used slots at which a partition grows */
@@ -147,7 +148,7 @@ static inline bool has_own_lines(const partition *in) {
 }
 
 static inline uint32_t group_count(const table *t) {
-    return t->grows ? 1u << TAMIS__FINGERPRINT_PARTITION_BITS : 1;
+    return t->grows_by_partition ? 1u << TAMIS__FINGERPRINT_PARTITION_BITS : 1;
 }
 
 static inline uint32_t partition_count(const partition_group *group) {
@@ -209,7 +210,7 @@ static inline uint64_t line_limit_of(const table *t, uint32_t hash_bits) {
 }
 
 static inline double unit_of(const table *t, uint64_t lines) {
-    return t->grows ? 1 : 1.0 / (double)lines;
+    return t->grows_by_partition ? 1 : 1.0 / (double)lines;
 }
 
 /* An empty partition over `count` lines, for the hashes that `hash_bits` first bits select. */
@@ -219,9 +220,10 @@ static inline partition partition_of(const table *t, uint32_t hash_bits, uint8_t
     in.reach = count <= SPILL_REACH ? (uint16_t)(count - 1) : SPILL_REACH;
     in.known_max = (uint8_t)(HASH_BITS - hash_bits - log2);
     in.hash_bits = (uint8_t)hash_bits;
-    in.position_bits = t->grows ? (uint8_t)position_bits_of(t, hash_bits) : 0;
-    in.line_bits = t->grows ? in.log2 : 0;
-    in.grow_at = t->grows ? (uint64_t)ceil(t->load * (double)(count * t->geometry.slots)) : UINT64_MAX;
+    in.position_bits = t->grows_by_partition ? (uint8_t)position_bits_of(t, hash_bits) : 0;
+    in.line_bits = t->grows_by_partition ? in.log2 : 0;
+    in.grow_at =
+        t->grows_by_partition ? (uint64_t)ceil(t->load * (double)(count * t->geometry.slots)) : UINT64_MAX;
     return in;
 }
 
@@ -275,7 +277,7 @@ static INLINED location locate_hash(const table *t, const tamis_hash *hash) {
     const uint64_t high = hash->word[1], low = hash->word[0];
     const partition_group *group = t->groups;
     location loc;
-    if (t->grows) {
+    if (t->grows_by_partition) {
         const uint32_t bits = TAMIS__FINGERPRINT_PARTITION_BITS, more = TAMIS__FINGERPRINT_SPLIT_BITS;
         tamis__u128 y = ((tamis__u128)high << 64 | low) << bits;
         group += high >> (64 - bits);

@@ -37,7 +37,7 @@
  * time is still needed. `safe` is the step of the newest time less the lateness: every later record has that
  * step or a later one. Of all entries with the same fingerprint and lines in steps up to `safe`, the latest
  * suffices, and the slots of the others are reused. So a key has at most as many entries as there are
- * steps in the lateness, plus two; the plan limits that to fewer than two lines have slots.
+ * steps in the lateness, plus two. The plan limits that to fewer than the slots of two lines.
  *
  * Dead entries. Step codes are steps modulo `codes`, so the code of an old entry would some day count as
  * that of a new step. Before that the table is purged: every dead entry is set to 0. All entries have steps

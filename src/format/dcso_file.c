@@ -100,12 +100,12 @@ typedef struct dcso_header {
     double p;
 } dcso_header;
 
-static bool is_gzip(const tamis__source *source) {
+static bool is_gzip(const tamis__encoded_bytes *source) {
     return source->size >= 2 && source->bytes[0] == 0x1f && source->bytes[1] == 0x8b;
 }
 
 /* True also for gzip files, so that check_start can explain. No other format read here begins in that way. */
-static bool recognise(const tamis__source *source) {
+static bool recognise(const tamis__encoded_bytes *source) {
     return is_gzip(source) || (source->size >= 8 && tamis__load64le(source->bytes + FLAGS_AT) == VERSION);
 }
 
@@ -142,7 +142,7 @@ static dcso_header read_header(const uint8_t *bytes) {
     return h;
 }
 
-static tamis_status check_start(const tamis__source *source, tamis_error *err) {
+static tamis_status check_start(const tamis__encoded_bytes *source, tamis_error *err) {
     if (is_gzip(source))
         return tamis__fail(
             err, TAMIS_E_FORMAT, 0,
@@ -160,14 +160,14 @@ static tamis_status check_start(const tamis__source *source, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status refuse_number(const tamis__source *source, const char *field, uint64_t value,
+static tamis_status refuse_number(const tamis__encoded_bytes *source, const char *field, uint64_t value,
                                   uint64_t max, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                        "%s: %s is %" PRIu64 "; DCSO files have 1 to %" PRIu64 "; get the file again",
                        source->name, field, value, max);
 }
 
-static tamis_status check_header(const dcso_header *h, const tamis__source *source, tamis_error *err) {
+static tamis_status check_header(const dcso_header *h, const tamis__encoded_bytes *source, tamis_error *err) {
     if (h->n < 1 || h->n > TAMIS_EXPECT_MAX)
         return refuse_number(source, "n", h->n, TAMIS_EXPECT_MAX, err);
     if (!(h->p > 0 && h->p < 1))
@@ -199,7 +199,7 @@ static tamis_status check_header(const dcso_header *h, const tamis__source *sour
 }
 
 /* Checks that all words are there, and that the bits past m are zero. */
-static tamis_status check_bits(const dcso_header *h, const tamis__source *source, tamis_error *err) {
+static tamis_status check_bits(const dcso_header *h, const tamis__encoded_bytes *source, tamis_error *err) {
     uint64_t word_bytes = bytes_of(h->m), left = source->size - HEADER_SIZE;
     if (word_bytes > left)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
@@ -225,7 +225,7 @@ static tamis_status keep_data(tamis_filter *filter, const uint8_t *data, uint64_
     return tamis_filter_metadata_set(filter, &metadata, err);
 }
 
-static tamis_status decode(tamis_filter **filter, const tamis__source *source,
+static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *source,
                            const tamis_open_options *options, tamis_error *err) {
     tamis_status status = check_start(source, err);
     if (status != TAMIS_OK)

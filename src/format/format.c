@@ -89,7 +89,7 @@ static tamis_status find_format(tamis_format format, const tamis__format **found
                                 (int)format);
 }
 
-tamis_status tamis__format_recognise(const tamis__source *source, const tamis_open_options *options,
+tamis_status tamis__format_recognise(const tamis__encoded_bytes *source, const tamis_open_options *options,
                                      tamis_format *number, tamis_error *err) {
     *number = options->format;
     for (int i = TAMIS_FORMAT_TAMIS; i < ROWS && *number == TAMIS_FORMAT_AUTO; i++)
@@ -103,7 +103,7 @@ tamis_status tamis__format_recognise(const tamis__source *source, const tamis_op
         source->name);
 }
 
-tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *source,
+tamis_status tamis__format_decode(tamis_filter **filter, const tamis__encoded_bytes *source,
                                   const tamis_open_options *options, tamis_error *err) {
     const tamis__format *format = NULL;
     tamis_filter *created = NULL;
@@ -139,7 +139,7 @@ static tamis_status decode_odd(tamis_filter **filter, const void *bytes, uint64_
                                const tamis_open_options *options, tamis_error *err) {
     const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
     tamis_format format;
-    tamis__source source = {
+    tamis__encoded_bytes source = {
         .bytes = bytes, .size = size, .name = "filter", .stay = false, .block_size = NULL};
     tamis_status status = tamis__format_recognise(&source, options, &format, err);
     if (status != TAMIS_OK)
@@ -168,7 +168,8 @@ tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint6
         return decode_odd(filter, bytes, size, &options, err);
     return tamis__format_decode(
         filter,
-        &(tamis__source){.bytes = bytes, .size = size, .name = "filter", .stay = false, .block_size = NULL},
+        &(tamis__encoded_bytes){
+            .bytes = bytes, .size = size, .name = "filter", .stay = false, .block_size = NULL},
         &options, err);
 }
 

@@ -32,7 +32,7 @@
  */
 
 /* The bytes to decode. */
-typedef struct tamis__source {
+typedef struct tamis__encoded_bytes {
     const uint8_t *bytes;
     uint64_t size;
     const char *name; /* name for messages: the file's, or "filter" */
@@ -40,7 +40,7 @@ typedef struct tamis__source {
     /* NULL, or the size of a block of the options' allocator holding the bytes. A filter may take the block
      * over, to change it in place, and then sets the size to 0. */
     size_t *block_size;
-} tamis__source;
+} tamis__encoded_bytes;
 
 /* A callback that gets the encoded bytes in order. */
 typedef struct tamis__emitter {
@@ -50,9 +50,9 @@ typedef struct tamis__emitter {
 
 typedef struct tamis__format {
     /* True if the bytes begin as this format does. decode makes all other checks. */
-    bool (*recognise)(const tamis__source *source);
+    bool (*recognise)(const tamis__encoded_bytes *source);
     /* Makes a filter. All options are set; options->format is ignored. On failure *filter is untouched. */
-    tamis_status (*decode)(tamis_filter **filter, const tamis__source *source,
+    tamis_status (*decode)(tamis_filter **filter, const tamis__encoded_bytes *source,
                            const tamis_open_options *options, tamis_error *err);
     /* Number of bytes that encode will emit. TAMIS_E_UNSUPPORTED: the format cannot describe this filter. */
     tamis_status (*encoded_size)(const tamis_filter *filter, uint64_t *size, tamis_error *err);
@@ -69,12 +69,12 @@ const tamis__format *tamis__format_of(tamis_format format);
 
 /* Determines the format: that of the options, or else the one that the bytes begin as. Looks at the size
  * and at the first 64 bytes only. TAMIS_E_FORMAT: no format begins so. */
-TAMIS_PRIVATE_API tamis_status tamis__format_recognise(const tamis__source *source,
+TAMIS_PRIVATE_API tamis_status tamis__format_recognise(const tamis__encoded_bytes *source,
                                                        const tamis_open_options *options,
                                                        tamis_format *number, tamis_error *err);
 
 /* Decodes bytes, after tamis__format_recognise. TAMIS_E_FORMAT: no format begins so. */
-TAMIS_PRIVATE_API tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *source,
+TAMIS_PRIVATE_API tamis_status tamis__format_decode(tamis_filter **filter, const tamis__encoded_bytes *source,
                                                     const tamis_open_options *options, tamis_error *err);
 
 #endif

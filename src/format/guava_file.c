@@ -57,7 +57,7 @@ enum { STRATEGY_AT = 0, PROBES_AT = 1, WORDS_AT = 2, HEADER_SIZE = 6, WORDS_MAX 
 
 static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA32, TAMIS_SCHEME_GUAVA64}; /* indexed by strategy */
 
-static bool recognise(const tamis__source *source) {
+static bool recognise(const tamis__encoded_bytes *source) {
     const uint8_t *bytes = source->bytes;
     if (source->size < HEADER_SIZE || bytes[STRATEGY_AT] > 1 || bytes[PROBES_AT] == 0)
         return false;
@@ -65,7 +65,7 @@ static bool recognise(const tamis__source *source) {
     return words >= 1 && words <= WORDS_MAX;
 }
 
-static tamis_status check(const tamis__source *source, tamis_error *err) {
+static tamis_status check(const tamis__encoded_bytes *source, tamis_error *err) {
     const uint8_t *bytes = source->bytes;
     if (source->size < HEADER_SIZE)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
@@ -92,7 +92,7 @@ static tamis_status check(const tamis__source *source, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status decode(tamis_filter **filter, const tamis__source *source,
+static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *source,
                            const tamis_open_options *options, tamis_error *err) {
     tamis_status status = check(source, err);
     if (status != TAMIS_OK)

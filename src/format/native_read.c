@@ -107,7 +107,7 @@
 #define REMEDY "restore the file from a copy, or build it anew"
 
 typedef struct header {
-    const tamis__source *source;
+    const tamis__encoded_bytes *source;
     uint64_t field[NATIVE_FIELD_COUNT];
     double fpr, fpr_predicted, false_present, covered;
 } header;
@@ -557,7 +557,7 @@ static tamis_status set_metadata(tamis_filter *filter, const header *h, const se
 /* Makes the filter: in place, in the caller's block, or as a copy. */
 static tamis_status restore(tamis_filter **filter, const header *h, const sections *s,
                             const tamis_open_options *options, tamis_error *err) {
-    const tamis__source *source = h->source;
+    const tamis__encoded_bytes *source = h->source;
     uint64_t offset = h->field[NATIVE_body_offset], size = h->field[NATIVE_body_size];
     tamis__image image = {.name = source->name,
                           .plan = plan_of(h),
@@ -608,11 +608,11 @@ static tamis_status restore(tamis_filter **filter, const header *h, const sectio
     return status;
 }
 
-static bool recognise(const tamis__source *source) {
+static bool recognise(const tamis__encoded_bytes *source) {
     return source->size >= NATIVE_MAGIC && memcmp(source->bytes, native_magic, NATIVE_MAGIC) == 0;
 }
 
-static tamis_status decode(tamis_filter **filter, const tamis__source *source,
+static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *source,
                            const tamis_open_options *options, tamis_error *err) {
     header h = {.source = source};
     if (!recognise(source))

@@ -130,7 +130,7 @@ void tamis_plan_start_small(tamis_plan *plan) {
         return;
     while (final.memory >> doublings > LARGE) /* whole steps: the old table is small beside the final one */
         doublings += STEP;
-    const uint64_t parts = TAMIS__FINGERPRINT_FIXED_MAX, unit = parts << doublings;
+    const uint64_t parts = TAMIS__FINGERPRINT_SIZED_MAX, unit = parts << doublings;
     small.partitions = 1;
     set_step(&small, &final, (final.lines + unit - 1) / unit * parts, doublings);
     small.target = plan->capacity;

@@ -7,16 +7,16 @@
 #include "base/failure.h"
 
 /* Constants shared by the plan and the fingerprint kind. A table is either growing (number of keys
- * unknown) or of fixed size (number of keys given). */
+ * unknown; it grows by partition) or sized (number of keys given; it grows as a whole when it is full). */
 enum {
     TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* growing: log2 of its partitions at first */
     TAMIS__FINGERPRINT_SPLIT_BITS = 4, /* growing: log2 of the parts that a large partition is split into */
     TAMIS__FINGERPRINT_FIRST_LOG2 = 6, /* growing: floor(log2(lines)) of a new partition */
     TAMIS__FINGERPRINT_FIRST_MAX = 79, /* growing: largest number of lines of a new partition */
-    TAMIS__FINGERPRINT_FIXED_MAX = 64, /* fixed: largest number of partitions */
-    TAMIS__FINGERPRINT_FIXED_LINES = 4096, /* fixed: smallest number of lines per partition, if several */
-    TAMIS__FINGERPRINT_MIN_LINES = 64,     /* fixed: smallest number of lines */
-    /* fixed, with 120-bit slots: smallest number of lines. 9 bits of the line number and 119 of a spilled
+    TAMIS__FINGERPRINT_SIZED_MAX = 64, /* sized: largest number of partitions */
+    TAMIS__FINGERPRINT_SIZED_LINES = 4096, /* sized: smallest number of lines per partition, if several */
+    TAMIS__FINGERPRINT_MIN_LINES = 64,     /* sized: smallest number of lines */
+    /* sized, with 120-bit slots: smallest number of lines. 9 bits of the line number and 119 of a spilled
      * entry are all 128 bits of a hash. */
     TAMIS__EXACT_MIN_LINES = 512,
     TAMIS__FINGERPRINT_ROW = 64,        /* bytes of a partition besides its lines */

@@ -369,8 +369,8 @@ static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double 
      * more lines. Partitions need no further allowance: one is crowded only if it has 20 standard
      * deviations more keys than the average (docs/MATH.md). */
     lines = fmax(ceil(lines * (1 + 2 / sqrt(keys))), min);
-    plan->partitions = TAMIS__FINGERPRINT_FIXED_MAX;
-    while (plan->partitions > 1 && lines / plan->partitions < TAMIS__FINGERPRINT_FIXED_LINES)
+    plan->partitions = TAMIS__FINGERPRINT_SIZED_MAX;
+    while (plan->partitions > 1 && lines / plan->partitions < TAMIS__FINGERPRINT_SIZED_LINES)
         plan->partitions /= 2;
     plan->lines = (uint64_t)ceil(lines / plan->partitions) * plan->partitions;
     plan->memory = plan->lines * TAMIS__LINE + (uint64_t)plan->partitions * TAMIS__FINGERPRINT_ROW;
@@ -385,8 +385,8 @@ static uint64_t keys_of_lines(const tamis__line_shape *shape, uint64_t lines) {
 }
 
 void tamis__plan_set_lines(tamis_plan *plan, const tamis__line_shape *shape, uint64_t lines) {
-    uint32_t min = plan->partitions ? plan->partitions : 1, parts = TAMIS__FINGERPRINT_FIXED_MAX;
-    while (parts > min && (lines % parts != 0 || lines / parts < TAMIS__FINGERPRINT_FIXED_LINES))
+    uint32_t min = plan->partitions ? plan->partitions : 1, parts = TAMIS__FINGERPRINT_SIZED_MAX;
+    while (parts > min && (lines % parts != 0 || lines / parts < TAMIS__FINGERPRINT_SIZED_LINES))
         parts /= 2;
     plan->slot_bits = shape->slot_bits;
     plan->home_bits = shape->home_bits;

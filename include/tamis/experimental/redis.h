@@ -199,8 +199,8 @@ typedef struct tamis_redis_filter_options {
 /*
  * Opens a filter on a server. The caller owns *filter until tamis_filter_free. One thread at a time: each
  * thread opens its own from the same server. It supports tamis_filter_add_many, _contains_many, _add_hashes,
- * _contains_hashes, _info_get and _clear. Others return TAMIS_E_UNSUPPORTED. A batch is one round trip: pass
- * many keys at once.
+ * _contains_hashes, _info_get and _clear. Others return TAMIS_E_UNSUPPORTED. A batch is one round trip to
+ * each server: pass many keys at once.
  *
  * A new filter takes all its memory at once, and exists when it is complete. If another program is making it,
  * the call waits.

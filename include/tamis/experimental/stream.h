@@ -337,16 +337,16 @@ typedef struct tamis_stream_options {
  *   decompression needs more memory than is safe with files of strangers (zstd 128 MiB, xz 1 GiB).
  * - FIFO: it is opened when its turn comes, and the run waits for its writer or reader.
  * - follow: the run reads on as inputs grow that are regular files, until it is stopped (stop_fd) or the
- *   service has enough. Another file may take the name of an input (log rotation). That file is read from its
- *   start when it has data, the old file is at its end, and the writers of that have closed it, or have not
- *   written to it for half a second. (Linux says whether they have, for files of the own user or with
- *   CAP_LEASE; if a writer opens the file in that moment, the process gets the signal SIGURG, which is
- *   ignored by default, and the writer waits some microseconds, or gets EWOULDBLOCK with O_NONBLOCK.) If
- *   there were several rotations, the files in between come first: files of the same directory whose names
+ *   service has enough. Another file may take the name of an input (log rotation). It is read from its start
+ *   when three things hold: it has data; the old file is read to its end; and the writers of the old file
+ *   have closed it, or have not written to it for half a second. If there were several rotations, the files in between come first: files of the same directory whose names
  *   continue that of the input and that were written to later, except compressed ones. A file that was made
  *   shorter is read from its start in the same way. Such a file needs no header: a first record that is not
  *   the header is a record. A record without a terminator waits for it, unless its file ends there. Other
  *   inputs end as usual, and so do compressed files if there are several inputs.
+ *   Linux says whether a file has writers, for files of the own user or with CAP_LEASE. A writer that opens
+ *   the file in that moment waits some microseconds, or gets EWOULDBLOCK with O_NONBLOCK. This process then
+ *   gets the signal SIGURG, which is ignored by default.
  * - follow, several inputs: they take turns. Each is read to the end that it has when its turn begins.
  *   input_end is called for all of them when the run ends. With merge_within, and if all of them are regular
  *   files, the input whose next record is the earliest comes next: a window would otherwise find the
@@ -434,8 +434,8 @@ typedef struct tamis_stream_options {
  * - A finished run changes nothing, unless its inputs have grown; then it continues with those.
  * - A run is recognised by the content of its inputs and the names of its outputs. Two parts of each input
  *   are compared: its first bytes, and the 4 KiB before the run's position.
- * - Inputs and outputs that are not regular files: no record is lost, but records may come twice after a
- *   crash. A commit waits until the reader of a pipe has read what the commit covers.
+ * - Inputs and outputs that are not regular files: after a crash, records may come twice. None is lost if a pipe
+ *   is fed again from the last commit. A commit waits until the reader of a pipe has read what it covers.
  * - A stop (stop_fd) commits first.
  * - follow: a run ends when another file has the name of an input, and the call begins a new one. Files are
  *   recognised by inode and content. So the next start finds the files that were being read, also under other

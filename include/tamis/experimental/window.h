@@ -36,7 +36,7 @@ extern "C" {
  *
  *     TAMIS_PRESENT   the key was counted at a time u with t - window <= u <= t
  *     TAMIS_ABSENT    the key was not counted from t - window - step to the end of the step of t
- *     either          it was counted in between: by up to a step too early, or later in the same step
+ *     one of the two  the key was counted up to one step before t - window, or after t in the step of t
  *     TAMIS_LATE      t is older than the newest time less the lateness: the window cannot tell
  *
  * A key that is answered absent is counted at its time. With plan.refresh a key that is answered present is

@@ -116,7 +116,8 @@ static tamis_status find_new(tamis__source_positions *positions, const tamis_del
     chunk->index[chunk->count] = i;
     chunk->hashes[chunk->count] = delivery->hash;
     chunk->sources[chunk->count] = source;
-    /* The caller may leave a refused record out; the source may begin with it all the same. */
+    /* The entry as it was before the query, except for `first`. The caller may leave a refused record out, and
+     * when it is delivered again it must not be in front of the first position. */
     before.first = positions->sources[source].first;
     before.has_first = true;
     chunk->before[chunk->count++] = before;

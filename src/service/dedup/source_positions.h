@@ -87,7 +87,7 @@ TAMIS_PRIVATE_API tamis_status tamis__source_positions_check_redelivered(const t
                                                                          const tamis__known_position *record,
                                                                          tamis_error *err);
 
-/* Q2: records that a record was queried. *redelivered: it was before, and must not be queried.
+/* Q2: stores that the record is queried. *redelivered: it was queried earlier; do not query it again.
  * TAMIS_E_CHANGED: the source was created again. */
 static inline tamis_status tamis__source_positions_query(tamis__source_positions *positions, uint32_t source,
                                                          const tamis__known_position *record,
@@ -103,7 +103,7 @@ static inline tamis_status tamis__source_positions_query(tamis__source_positions
     return TAMIS_OK;
 }
 
-/* Q3: records that a record is in the outputs. Records of a source are written in the order of their
+/* Q3: stores that the record is in the outputs. Records of a source are written in the order of their
  * queries. */
 TAMIS_PRIVATE_API void tamis__source_positions_written(tamis__source_positions *positions, uint32_t source,
                                                        const tamis__known_position *record);

@@ -3,7 +3,7 @@
 /*
  * File fingerprints: is this the file that an earlier run read, or wrote, up to byte `length`?
  *
- *     base                                         base + at
+ *     base                                    base + length
  *     | 4 KiB: head |            ...       | 4 KiB: tail |  appended later
  *
  * A fingerprint is the length `length`, the XXH3 of the first and of the last 4 KiB before `length`, and

@@ -151,11 +151,11 @@ static tamis_status read_content(content *content_read, int fd, const char *path
     const tamis__shown name = tamis__show(path);
     tamis_status status = tamis__file_read(fd, path, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
-        status = tamis__format_recognise(&(tamis__source){.bytes = head,
-                                                          .size = content_read->size,
-                                                          .name = name.text,
-                                                          .stay = false,
-                                                          .block_size = NULL},
+        status = tamis__format_recognise(&(tamis__encoded_bytes){.bytes = head,
+                                                                 .size = content_read->size,
+                                                                 .name = name.text,
+                                                                 .stay = false,
+                                                                 .block_size = NULL},
                                          options, &format, err);
     if (status != TAMIS_OK)
         return status;
@@ -186,7 +186,7 @@ static tamis_status load(tamis_filter **filter, int *fd, const char *path, const
     tamis_status status = read_content(&content_read, *fd, path, st, options, err);
     if (status == TAMIS_OK) {
         const tamis__shown name = tamis__show(path);
-        const tamis__source source = {
+        const tamis__encoded_bytes source = {
             .bytes = content_read.bytes ? content_read.bytes : (const uint8_t *)"",
             .size = content_read.size,
             .name = name.text,

@@ -218,7 +218,8 @@ tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *
     tamis_filter_expect(state->filter, more);
     state->hint = state->filter->size_hint;
     tamis__store64le(payload, state->hint);
-    status = tamis__state_log_frame(&state->log, &state->memory, STATE_EXPECT, payload, sizeof payload, &why);
+    status =
+        tamis__state_log_frame(&state->log, &state->memory, STATE_SIZE_HINT, payload, sizeof payload, &why);
     return record_failure(state, status, &why, err);
 }
 

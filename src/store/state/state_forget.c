@@ -68,12 +68,12 @@ static tamis_status next_manifest(tamis_state *state, const state_commit *last, 
 /* The snapshot can be read, and has the keys that are left. */
 static tamis_status check_snapshot(const tamis_state *state, const state_manifest *next,
                                    const state_commit *last, tamis_error *err) {
-    const state_source source = {.directory = &state->directory,
-                                 .memory = &state->memory,
-                                 .manifest = next,
-                                 .hasher = state->hasher,
-                                 .last = last,
-                                 .threads = 1};
+    const state_rebuild source = {.directory = &state->directory,
+                                  .memory = &state->memory,
+                                  .manifest = next,
+                                  .hasher = state->hasher,
+                                  .last = last,
+                                  .threads = 1};
     tamis_filter *filter = NULL;
     uint64_t replayed;
     const tamis_status status = tamis__state_build(&source, &filter, &replayed, err);

@@ -121,12 +121,12 @@ static bool is_valid_size(uint32_t type, size_t size) {
         return size > 0 && size % tamis__state_key_size(type) == 0 &&
                size <= STATE_KEYS_FRAME * tamis__state_key_size(type);
     case STATE_TIME:
-    case STATE_EXPECT:
+    case STATE_SIZE_HINT:
         return size == 8;
     case STATE_NOTE:
         return size > 0 && size <= TAMIS_STATE_CHECKPOINT_MAX;
     case STATE_COMMIT:
-    case STATE_RESTATED:
+    case STATE_LAST:
         return size >= STATE_COMMIT_FIXED && size <= STATE_COMMIT_FIXED + TAMIS_STATE_CHECKPOINT_MAX;
     default:
         return false;

@@ -3,8 +3,8 @@
 #define TAMIS_STORE_STATE_INT_H
 
 /*
- * A state: a filter in a directory that survives crashes and power loss. The log is the truth and the filter
- * is a cache of it: a start rebuilds the filter from the last snapshot and the log.
+ * A state: a filter in a directory that survives crashes and power loss. Snapshot and log are the
+ * truth, and the filter in memory is a cache of them: a start rebuilds it.
  *
  * Reading order:
  *
@@ -183,10 +183,10 @@ void tamis__state_notes_free(const tamis_allocator *memory, state_notes *notes);
 #define STATE_KEYS        STATE_FRAME('K', 'E', 'Y', 'S')
 #define STATE_WINDOW_KEYS STATE_FRAME('W', 'K', 'E', 'Y')
 #define STATE_TIME        STATE_FRAME('T', 'I', 'M', 'E')
-#define STATE_EXPECT      STATE_FRAME('E', 'X', 'P', 'T')
+#define STATE_SIZE_HINT   STATE_FRAME('E', 'X', 'P', 'T')
 #define STATE_NOTE        STATE_FRAME('N', 'O', 'T', 'E')
 #define STATE_COMMIT      STATE_FRAME('C', 'M', 'I', 'T')
-#define STATE_RESTATED    STATE_FRAME('L', 'A', 'S', 'T')
+#define STATE_LAST        STATE_FRAME('L', 'A', 'S', 'T')
 
 enum {
     STATE_HEADER = 56,       /* size of a segment's header */
@@ -293,7 +293,7 @@ tamis_status tamis__state_batch_add(state_batch *batch, size_t *absent, tamis_er
 
 /* Input of a rebuild: snapshot and segments, each segment up to its `bytes`. All must be undamaged, with
  * `last->keys` keys. */
-typedef struct state_source {
+typedef struct state_rebuild {
     const state_directory *directory;
     const tamis_allocator *memory;
     const state_manifest *manifest; /* supplies plan and snapshot */
@@ -303,13 +303,13 @@ typedef struct state_source {
     const state_commit *last;
     uint32_t threads;     /* threads that add keys */
     const bool *given_up; /* atomic flag: the result is no longer needed; NULL: always needed */
-} state_source;
+} state_rebuild;
 
 /* Builds the filter. *replayed is the number of keys that came from the log. */
-tamis_status tamis__state_build(const state_source *source, tamis_filter **filter, uint64_t *replayed,
+tamis_status tamis__state_build(const state_rebuild *source, tamis_filter **filter, uint64_t *replayed,
                                 tamis_error *err);
 /* TAMIS_E_INTERRUPTED if the source was given up. */
-tamis_status tamis__state_check_given_up(const state_source *source, tamis_error *err);
+tamis_status tamis__state_check_given_up(const state_rebuild *source, tamis_error *err);
 
 /* ---- the state ---- */
 
@@ -322,7 +322,7 @@ typedef struct state_job {
     bool ended;    /* atomic */
     bool given_up; /* atomic */
     pthread_t thread;
-    state_source source;
+    state_rebuild source;
     state_manifest manifest; /* copy with the segments that the snapshot covers */
     state_commit last;
     state_snapshot created;

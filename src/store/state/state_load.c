@@ -45,7 +45,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis_hasher *hasher,
 
 /* The state stores no secret. Under scheme sip the filter is created as xxh3, and then gets the keyed
  * hasher. */
-static tamis_status make_empty(const state_source *source, tamis_filter **filter, tamis_error *err) {
+static tamis_status make_empty(const state_rebuild *source, tamis_filter **filter, tamis_error *err) {
     tamis_plan plan = source->manifest->plan;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     options.allow_over_capacity = source->manifest->allow_over_capacity;
@@ -108,7 +108,7 @@ static tamis_status fail_snapshot(const tamis_error *why, tamis_error *err) {
     return tamis__fail(err, why->status, why->sys_errno, "%.*s; " STATE_REMEDY, (int)size, why->text);
 }
 
-static tamis_status load_snapshot(const state_source *source, tamis_filter **filter, tamis_error *err) {
+static tamis_status load_snapshot(const state_rebuild *source, tamis_filter **filter, tamis_error *err) {
     const state_snapshot *snapshot = &source->manifest->snapshot;
     const state_path path = tamis__state_snapshot_path(source->directory, snapshot->number);
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
@@ -143,7 +143,7 @@ static tamis_status load_snapshot(const state_source *source, tamis_filter **fil
     return TAMIS_OK;
 }
 
-static tamis_status load_filter(const state_source *source, tamis_filter **filter, tamis_error *err) {
+static tamis_status load_filter(const state_rebuild *source, tamis_filter **filter, tamis_error *err) {
     tamis_filter *opened = NULL;
     tamis_status status = source->manifest->snapshot.number ? load_snapshot(source, &opened, err)
                                                             : make_empty(source, &opened, err);
@@ -164,7 +164,7 @@ static tamis_status load_filter(const state_source *source, tamis_filter **filte
 
 /* ---- the keys of the log ---- */
 
-tamis_status tamis__state_check_given_up(const state_source *source, tamis_error *err) {
+tamis_status tamis__state_check_given_up(const state_rebuild *source, tamis_error *err) {
     if (!source->given_up || !__atomic_load_n(source->given_up, __ATOMIC_RELAXED))
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: its snapshot was given up",
@@ -172,7 +172,7 @@ tamis_status tamis__state_check_given_up(const state_source *source, tamis_error
 }
 
 typedef struct replay {
-    const state_source *source;
+    const state_rebuild *source;
     tamis_filter *filter;
     uint64_t keys; /* keys logged so far */
     uint64_t replayed;
@@ -273,10 +273,10 @@ static tamis_status apply(replay *r, const state_frames *frames, const state_fra
         return kind == TAMIS_KIND_WINDOW ? repeat_window_keys(r, frames, frame, err)
                                          : queue_keys(r, frames, frame, err);
     case STATE_TIME:
-    case STATE_EXPECT:
+    case STATE_SIZE_HINT:
         return replay_hint(r, frames, frame, tamis__load64le(frame->payload), err);
     case STATE_COMMIT:
-    case STATE_RESTATED:
+    case STATE_LAST:
         tamis__state_commit_read(frame, &commit);
         if (commit.keys != r->keys)
             return tamis__state_fail_damaged(frames, frame->offset, "has another number of keys than the log",
@@ -316,7 +316,7 @@ static tamis_status replay_segment(replay *r, const state_segment *segment, tami
 }
 
 static tamis_status replay_all(replay *r, tamis_error *err) {
-    const state_source *source = r->source;
+    const state_rebuild *source = r->source;
     tamis_filter *filter = r->filter;
     tamis_status status = TAMIS_OK;
     r->keys = filter->added;
@@ -337,7 +337,7 @@ static tamis_status replay_all(replay *r, tamis_error *err) {
     return TAMIS_OK;
 }
 
-tamis_status tamis__state_build(const state_source *source, tamis_filter **filter, uint64_t *replayed,
+tamis_status tamis__state_build(const state_rebuild *source, tamis_filter **filter, uint64_t *replayed,
                                 tamis_error *err) {
     replay *r = tamis__alloc(source->memory, sizeof *r, TAMIS__LINE);
     if (!r)
@@ -363,7 +363,7 @@ tamis_status tamis__state_build(const state_source *source, tamis_filter **filte
 /* Makes this the last commit. Of the log, only frames before it belong to the state. */
 static tamis_status read_commit(tamis_state *state, const state_frames *frames, const state_frame *frame,
                                 uint64_t keys, tamis_error *err) {
-    const bool restated = frame->type == STATE_RESTATED;
+    const bool restated = frame->type == STATE_LAST;
     tamis__state_commit_read(frame, &state->last);
     if (state->last.keys != keys || state->last.notes != state->notes.count)
         return tamis__state_fail_damaged(frames, frame->offset,
@@ -387,7 +387,7 @@ static tamis_status read_frame(tamis_state *state, const state_frames *frames, c
     case STATE_NOTE:
         return tamis__state_note_add(&state->memory, &state->notes, frame->payload, frame->size, err);
     case STATE_COMMIT:
-    case STATE_RESTATED:
+    case STATE_LAST:
         return read_commit(state, frames, frame, *keys, err);
     default:
         return TAMIS_OK;
@@ -408,7 +408,7 @@ tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err) {
         return status;
     do {
         status = tamis__state_frames_next(&frames, &frame, err);
-        if (status == TAMIS_OK && frame.offset == STATE_HEADER && frame.type != STATE_RESTATED)
+        if (status == TAMIS_OK && frame.offset == STATE_HEADER && frame.type != STATE_LAST)
             status = tamis__state_fail_damaged(&frames, frame.offset, "is not a restated commit", err);
         if (status == TAMIS_OK && frame.type)
             status = read_frame(state, &frames, &frame, &keys, err);
@@ -430,15 +430,15 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     live->bytes = state->log.synced_end;
     live->check = state->log.synced_check;
     const uint32_t processors = tamis__thread_processors();
-    const state_source source = {.directory = &state->directory,
-                                 .memory = &state->memory,
-                                 .manifest = manifest,
-                                 .segments = copy.segments,
-                                 .segment_count = copy.segment_count,
-                                 .hasher = state->hasher,
-                                 .last = &state->last,
-                                 .threads = processors < STATE_THREADS_MAX ? processors : STATE_THREADS_MAX,
-                                 .given_up = NULL};
+    const state_rebuild source = {.directory = &state->directory,
+                                  .memory = &state->memory,
+                                  .manifest = manifest,
+                                  .segments = copy.segments,
+                                  .segment_count = copy.segment_count,
+                                  .hasher = state->hasher,
+                                  .last = &state->last,
+                                  .threads = processors < STATE_THREADS_MAX ? processors : STATE_THREADS_MAX,
+                                  .given_up = NULL};
     status = tamis__state_build(&source, &state->filter, &state->replayed, err);
     tamis__state_manifest_free(&state->memory, &copy);
     if (status == TAMIS_OK)

@@ -197,7 +197,7 @@ tamis_status tamis__state_log_create(state_log *log, const state_directory *dire
         status = tamis__state_write_file(log->fd, log->path.text, header, sizeof header, err);
     }
     if (status == TAMIS_OK)
-        status = write_commit(log, memory, STATE_RESTATED, last, checkpoint->data, checkpoint->size, err);
+        status = write_commit(log, memory, STATE_LAST, last, checkpoint->data, checkpoint->size, err);
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* R2 */
     if (status == TAMIS_OK) {

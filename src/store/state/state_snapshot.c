@@ -133,15 +133,15 @@ static tamis_status prepare(tamis_state *state, tamis_error *err) {
     job->last = state->last;
     job->created.number = state->manifest.next++;
     job->created.covers = state->last;
-    job->source = (state_source){.directory = &state->directory,
-                                 .memory = &state->memory,
-                                 .manifest = &job->manifest,
-                                 .segments = job->manifest.segments,
-                                 .segment_count = job->manifest.segment_count - 1,
-                                 .hasher = state->hasher,
-                                 .last = &job->last,
-                                 .threads = 1, /* one thread: the other processors are for the run */
-                                 .given_up = &job->given_up};
+    job->source = (state_rebuild){.directory = &state->directory,
+                                  .memory = &state->memory,
+                                  .manifest = &job->manifest,
+                                  .segments = job->manifest.segments,
+                                  .segment_count = job->manifest.segment_count - 1,
+                                  .hasher = state->hasher,
+                                  .last = &job->last,
+                                  .threads = 1, /* one thread: the other processors are for the run */
+                                  .given_up = &job->given_up};
     job->running = true;
     return TAMIS_OK;
 }

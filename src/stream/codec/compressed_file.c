@@ -57,7 +57,7 @@ static tamis_status count_bytes(const input_file *p, tamis__decompressor *from, 
     tamis_status status = read_fully(from, scratch, SCRATCH, &got, err);
     if (status == TAMIS_OK)
         status = tamis__format_recognise(
-            &(tamis__source){
+            &(tamis__encoded_bytes){
                 .bytes = scratch, .size = got, .name = p->name.text, .stay = false, .block_size = NULL},
             &p->options, &format, err);
     for (*size = got; status == TAMIS_OK && got == SCRATCH; *size += got)
@@ -128,7 +128,7 @@ static tamis_status open_compressed(tamis_filter **filter, const input_file *p, 
     if (status == TAMIS_OK)
         status = tamis__format_decode(
             &made,
-            &(tamis__source){
+            &(tamis__encoded_bytes){
                 .bytes = bytes, .size = size, .name = p->name.text, .stay = false, .block_size = &capacity},
             &p->options, err);
     if (capacity)

@@ -324,7 +324,7 @@ tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__check
         return status;
     out->fingerprint = o->observed = known->fingerprint;
     out->owes_terminator = known->owes_terminator;
-    out->has_header = known->has_header;
+    out->header_done = known->header_done;
     out->is_copy = known->is_copy;
     out->header = known->header;
     target->form = TAMIS__TARGET_DESCRIPTOR;

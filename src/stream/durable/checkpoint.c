@@ -58,7 +58,7 @@ enum {
     ENDED = 16,
     ROTATED = 32,
     OWES_TERMINATOR = 1,
-    HAS_HEADER = 2,
+    HEADER_DONE = 2,
     IS_COPY = 4,
     NAME_SIZE_MAX = 65536,
     MIN_INPUT_SIZE = 8 * 10 /* bytes of an input with an empty name */
@@ -238,7 +238,7 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     for (int n = 0; n < 2; n++) {
         put_number(i, a->outputs[n].form);
         put_number(i, (a->outputs[n].owes_terminator ? OWES_TERMINATOR : 0u) |
-                          (a->outputs[n].has_header ? HAS_HEADER : 0u) |
+                          (a->outputs[n].header_done ? HEADER_DONE : 0u) |
                           (a->outputs[n].is_copy ? IS_COPY : 0u));
         put_number(i, a->outputs[n].header);
         put_number(i, (uint64_t)a->outputs[n].compression);
@@ -373,7 +373,7 @@ static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
         const uint64_t form = read_number(e), flags = read_number(e);
         a->outputs[n].form = (tamis__output_form)form;
         a->outputs[n].owes_terminator = flags & OWES_TERMINATOR;
-        a->outputs[n].has_header = flags & HAS_HEADER;
+        a->outputs[n].header_done = flags & HEADER_DONE;
         a->outputs[n].is_copy = flags & IS_COPY;
         a->outputs[n].header = read_number(e);
         a->outputs[n].compression = (int)read_number(e);

@@ -58,11 +58,11 @@ typedef struct tamis__checkpoint_output {
     char *path;                          /* FILE: absolute path */
     tamis__file_fingerprint fingerprint; /* FILE: fingerprint of the committed bytes, with their length */
     bool owes_terminator;                /* true if the last record has no terminator yet */
-    bool has_header;                     /* true once the header, if any, is written */
-    bool is_copy;                        /* FILE: a copy, of which earlier runs have another path */
-    uint64_t header;                     /* FNV-1 of the header; 0: none */
-    int compression;                     /* TAMIS_COMPRESSION_* */
-    uint64_t tail_offset, tail_size;     /* FILE: bytes still to be compared, see tail.h; size 0: none */
+    bool header_done; /* nothing has to be written before the next record: no header, or it is written */
+    bool is_copy;     /* FILE: a copy, of which earlier runs have another path */
+    uint64_t header;  /* FNV-1 of the header; 0: none */
+    int compression;  /* TAMIS_COMPRESSION_* */
+    uint64_t tail_offset, tail_size; /* FILE: bytes still to be compared, see tail.h; size 0: none */
 } tamis__checkpoint_output;
 
 /* Options that say what a record is and how it is written. A run is continued with the same ones. */

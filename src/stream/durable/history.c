@@ -55,7 +55,7 @@ static void note_output(tamis__search *s, const tamis__checkpoint *checkpoint, i
                                    .swapped = i != j,
                                    .unfinished = !checkpoint->finished,
                                    .owes_terminator = theirs->owes_terminator,
-                                   .has_header = theirs->has_header,
+                                   .header_done = theirs->header_done,
                                    .fingerprint = theirs->fingerprint,
                                    .header = theirs->header,
                                    .compression = theirs->compression,

@@ -18,7 +18,7 @@ typedef struct tamis__known_output {
     bool found;
     bool swapped;    /* true if it was the other output of that run: first occurrences or duplicates */
     bool unfinished; /* true if the run that wrote it last had not finished, and may have written more */
-    bool owes_terminator, has_header;
+    bool owes_terminator, header_done;
     tamis__file_fingerprint fingerprint;
     uint64_t header;
     int compression;

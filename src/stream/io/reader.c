@@ -318,7 +318,7 @@ static tamis__record_batch empty_batch(const tamis__reader *reader, tamis_key *k
 static bool skip_bom(tamis__reader *reader) {
     const unsigned char *head = reader->into->bytes + reader->start;
     const size_t size = reader->end - reader->start;
-    if (!reader->setup.passes_mark || reader->file_offset > 0 || reader->scan > reader->start ||
+    if (!reader->setup.skips_bom || reader->file_offset > 0 || reader->scan > reader->start ||
         !tamis__bom_begins(head, size))
         return true;
     const size_t passed = tamis__bom_size(head, size);
@@ -774,9 +774,15 @@ static void note_name(tamis__reader *reader, bool named, const struct stat *own)
     reader->setup.remark(reader->setup.context, message);
 }
 
-/* True if the replaced file, whose status is `own`, may be left: nobody can write to it, or has for a while,
- * or a writer does not leave it. Files of another machine change without reports, by writers that this one
- * does not know. */
+/*
+ * True if the replaced file, whose status is `own`, may be left:
+ *
+ * - no process can write to it; or
+ * - nobody has written to it for QUIET_MS; or
+ * - it was replaced QUIET_LIMIT_MS ago, and a writer still keeps it open.
+ *
+ * Files of another machine change without reports, by writers that this one does not know.
+ */
 static bool is_quiet(tamis__reader *reader, const struct stat *own) {
     tamis__change_reports *reports = reader->setup.reports;
     const uint64_t now = tamis__now_ns();

@@ -38,7 +38,7 @@ typedef struct tamis__reader_setup {
     bool stops_when_left;     /* a followed file that has lost its name ends the reading; one that was made
                                  shorter is TAMIS_E_CHANGED, for another reader to begin again */
     bool header;              /* the first record of an input does not count in messages */
-    bool passes_mark;         /* skip a byte order mark at the start of an input */
+    bool skips_bom;           /* skip a byte order mark at the start of an input */
     bool csv;                 /* terminators within quotes do not end a record */
     unsigned char delimiter;  /* CSV delimiter */
     bool defers_unterminated; /* leave a last record without terminator, in regular uncompressed files */

@@ -292,9 +292,9 @@ static void begin_round(tamis__reader_set *set) {
     set->round_end = tamis__now_ns() + ROUND_MS * UINT64_C(1000000);
 }
 
-/* a + slack, if that is a time. */
+/* a + merge_within, if that is a time. */
 static int64_t add_slack(const tamis__reader_set *set, int64_t time) {
-    return time < INT64_MAX - set->setup.slack ? time + set->setup.slack : INT64_MAX;
+    return time < INT64_MAX - set->setup.merge_within ? time + set->setup.merge_within : INT64_MAX;
 }
 
 /* Fills all readers. *first: the one whose next record is the earliest; NULL: none has one. *limit: the

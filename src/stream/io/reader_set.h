@@ -12,7 +12,7 @@
  * inputs behind it.
  *
  * With time_of, they are merged by the times of their records: the file whose next record has the earliest
- * time is read next, up to the first record that is more than `slack` after the next one of another file.
+ * time is read next, up to the first record that is more than `merge_within` after the next one of another file.
  * Otherwise the backlog of one file would make the records of the others late for a window.
  *
  * The functions are those of the reader, for all readers together.
@@ -28,7 +28,7 @@ typedef struct tamis__reader_set_setup {
     /* NULL, or returns the time of a record in milliseconds; INT64_MIN: it has none */
     int64_t (*time_of)(void *context, tamis_key record);
     void *time_context;
-    int64_t slack; /* milliseconds */
+    int64_t merge_within; /* milliseconds */
 } tamis__reader_set_setup;
 
 enum { TAMIS__MERGED = 256 /* largest number of records in a batch that waits to be merged */ };

@@ -39,7 +39,7 @@ typedef struct tamis__writer {
     bool durable;         /* a regular file must survive a power loss */
     bool in_frame;        /* compressed: bytes were put since the last commit */
     bool owes_terminator; /* the last record has no terminator; the next record is preceded by one */
-    bool has_header;      /* an earlier run has written the header */
+    bool header_done;     /* an earlier run has written the header */
     bool stopping;        /* the run is to stop: pending bytes are written, but not for ever */
     bool failed;          /* an error occurred; nothing more is written */
     bool ended;           /* tamis__writer_end was called; nothing more is put */
@@ -56,7 +56,7 @@ tamis_status tamis__writer_set_compression(tamis__writer *writer, int compressio
 /*
  * Opens the target, or creates its temporary file, with a buffer of `capacity` bytes, at least 1. The writer
  * must be zeroed except for `memory`, `time`, `prefix`, `terminator`, `durable` and `codec_options`; to
- * continue a file, also `written`, `sent`, `tail`, `has_header` and `owes_terminator`. It borrows the target,
+ * continue a file, also `written`, `sent`, `tail`, `header_done` and `owes_terminator`. It borrows the target,
  * the prefix, the tail and the loop. After an error, tamis__writer_abandon is allowed and does nothing.
  */
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__target *target, size_t capacity,

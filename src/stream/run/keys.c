@@ -25,10 +25,10 @@ tamis_status tamis__keys_init(tamis__keys *keys, size_t capacity, tamis_error *e
     if (keys->timed)
         keys->times = tamis__alloc(memory, capacity * sizeof *keys->times, TAMIS__LINE);
     if (keys->positioned)
-        keys->runs = tamis__alloc(memory, capacity * sizeof *keys->runs, TAMIS__LINE);
+        keys->spans = tamis__alloc(memory, capacity * sizeof *keys->spans, TAMIS__LINE);
     const bool extracts = keys->found && keys->keys && keys->record_index && keys->answers;
     if (keys->outcomes && (extracts || !keys->extractor) && (keys->times || !keys->timed) &&
-        (keys->runs || !keys->positioned))
+        (keys->spans || !keys->positioned))
         return TAMIS_OK;
     return tamis__fail_nomem(err, "batch of keys",
                              capacity *
@@ -43,7 +43,7 @@ void tamis__keys_release(tamis__keys *keys) {
     tamis__free(memory, keys->record_index, keys->capacity * sizeof *keys->record_index);
     tamis__free(memory, keys->answers, keys->capacity);
     tamis__free(memory, keys->times, keys->capacity * sizeof *keys->times);
-    tamis__free(memory, keys->runs, keys->capacity * sizeof *keys->runs);
+    tamis__free(memory, keys->spans, keys->capacity * sizeof *keys->spans);
 }
 
 /* Returns a phrase with the number of lines that an open quote swallowed, or "". Users would not think of
@@ -153,11 +153,11 @@ static void move_key(tamis__keys *keys, tamis_hash *hashes, size_t from, size_t 
         hashes[to] = hashes[from];
 }
 
-/* Stores a new record in the runs. */
+/* Stores a new record in the spans. */
 static void note_new(tamis__keys *keys, uint32_t source, const tamis__known_position *record) {
-    if (keys->run_count == 0 || keys->runs[keys->run_count - 1].source != source)
-        keys->runs[keys->run_count++].source = source;
-    keys->runs[keys->run_count - 1].last = *record;
+    if (keys->span_count == 0 || keys->spans[keys->span_count - 1].source != source)
+        keys->spans[keys->span_count++].source = source;
+    keys->spans[keys->span_count - 1].last = *record;
 }
 
 tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__record_batch *batch,
@@ -166,7 +166,7 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
                                                tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT; /* out here: it is large, and each record would clear it */
     size_t next = 0, kept = 0;
-    keys->run_count = 0;
+    keys->span_count = 0;
     for (size_t i = 0; i < query->records; i++) {
         tamis_extraction *found = &keys->found[i];
         if (found->outcome == TAMIS_KEY_MALFORMED)
@@ -203,8 +203,8 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
 }
 
 void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions) {
-    for (size_t i = 0; i < keys->run_count; i++)
-        tamis__source_positions_written(positions, keys->runs[i].source, &keys->runs[i].last);
+    for (size_t i = 0; i < keys->span_count; i++)
+        tamis__source_positions_written(positions, keys->spans[i].source, &keys->spans[i].last);
 }
 
 tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,

@@ -55,11 +55,11 @@ typedef struct tamis__keys {
     bool positioned; /* the extractor finds positions */
     /* The new records, if `positioned`: for records of one source that come one after another, the last
      * one. */
-    struct tamis__source_run {
+    struct tamis__source_span {
         tamis__known_position last;
-        uint32_t source; /* index in the positions */
-    } * runs;
-    size_t run_count;
+        uint32_t source; /* index in the source positions */
+    } * spans;
+    size_t span_count;
 } tamis__keys;
 
 /* The query for a batch. */
@@ -95,12 +95,12 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
                                                tamis__source_positions *positions, tamis__query *query,
                                                tamis_hash *hashes, tamis_status *end_status, tamis_error *why,
                                                tamis_error *err);
-/* Tells the positions that the records of the batch are written. */
+/* Q3: sets the written position of each source to its last record in the batch. */
 void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions);
 
-/* Ends the query before its key `i`, which the service refused with the message `refused`: sets *why to the
- * error that ends the run, TAMIS_E_RANGE. If the run continues behind malformed records instead,
- * marks the record as malformed and returns TAMIS_OK. */
+/* Handles key `i` of the query, which the service refused with the message `refused`. If malformed records end
+ * the run, sets *why to the error and returns TAMIS_E_RANGE. Else marks the record as malformed and returns
+ * TAMIS_OK. */
 tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,
                                 const tamis__query *query, size_t i, const char *refused, tamis_error *why);
 

@@ -91,7 +91,7 @@ static tamis_status write_commit(resumable *c, tamis_error *err) {
     for (int i = 0; i < OUTPUTS; i++) {
         live->outputs[i].fingerprint.length = r->writers[i].written;
         live->outputs[i].owes_terminator = r->writers[i].owes_terminator;
-        live->outputs[i].has_header = live->outputs[i].has_header || r->has_data;
+        live->outputs[i].header_done = live->outputs[i].header_done || r->has_data;
     }
     tamis_status status = tamis__durable_commit(&c->durable, err);
     if (status == TAMIS_OK) {
@@ -376,7 +376,7 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
         r->writers[i].durable = true;
         r->writers[i].written = r->writers[i].sent = d->live.outputs[i].fingerprint.length;
         r->writers[i].owes_terminator = d->live.outputs[i].owes_terminator;
-        r->writers[i].has_header = d->live.outputs[i].has_header;
+        r->writers[i].header_done = d->live.outputs[i].header_done;
         r->bytes_before += r->writers[i].written;
         if (d->outputs[i].tail.fd >= 0)
             r->writers[i].tail = &d->outputs[i].tail;

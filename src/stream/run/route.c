@@ -210,10 +210,10 @@ tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batc
     return status;
 }
 
-tamis_status tamis__route_mark(tamis__router *router, tamis_error *err) {
+tamis_status tamis__route_bom(tamis__router *router, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < TAMIS__OUTPUTS && status == TAMIS_OK; i++)
-        if (router->writers[i].target && !router->writers[i].has_header)
+        if (router->writers[i].target && !router->writers[i].header_done)
             status = put_bytes(&router->writers[i], TAMIS__BOM, TAMIS__BOM_SIZE, err);
     return status;
 }
@@ -223,7 +223,7 @@ tamis_status tamis__route_header(tamis__router *router, const unsigned char *dat
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < TAMIS__OUTPUTS && status == TAMIS_OK; i++) {
         tamis__writer *writer = &router->writers[i];
-        if (!writer->target || writer->has_header)
+        if (!writer->target || writer->header_done)
             continue;
         if (router->marking == TAMIS_STREAM_COLUMN || router->service->mark) {
             status = put_bytes(writer, router->name, strlen(router->name), err);

@@ -32,7 +32,7 @@ void tamis__router_release(tamis__router *router);
 tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batch, const uint8_t *outcomes,
                           size_t count, tamis_error *err);
 /* Writes a byte order mark to every output. */
-tamis_status tamis__route_mark(tamis__router *router, tamis_error *err);
+tamis_status tamis__route_bom(tamis__router *router, tamis_error *err);
 /* Writes a header to every output. `data` includes its terminator unless it is `unterminated`. */
 tamis_status tamis__route_header(tamis__router *router, const unsigned char *data, size_t size,
                                  bool unterminated, tamis_error *err);

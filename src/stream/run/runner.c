@@ -196,7 +196,7 @@ static void count_written(run *r) {
 
 /* Handles what is before the records of an input, at its first batch: byte order mark and header. */
 static tamis_status begin_input(run *r, tamis__record_batch *batch, tamis_error *err) {
-    tamis_status status = batch->marked && !r->has_data ? tamis__route_mark(&r->router, err) : TAMIS_OK;
+    tamis_status status = batch->marked && !r->has_data ? tamis__route_bom(&r->router, err) : TAMIS_OK;
     r->has_data = true;
     if (status == TAMIS_OK && r->header.wanted)
         status = tamis__header_read(&r->header, batch, &r->router, err);
@@ -432,7 +432,7 @@ tamis__reader_setup tamis__run_reader_setup(run *r) {
                                  .remark = r->options.remark ? send_remark : NULL,
                                  .context = r,
                                  .header = r->header.wanted,
-                                 .passes_mark = r->header.wanted || (extractor && has_syntax(extractor)),
+                                 .skips_bom = r->header.wanted || (extractor && has_syntax(extractor)),
                                  .csv = extractor && tamis_extractor_is_csv(extractor),
                                  .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
                                  .bytes_read = &r->stats.bytes_read,
@@ -459,7 +459,7 @@ static tamis_status open_readers(run *r, const tamis__reader_setup *reader, tami
                                            .output_count = OUTPUTS,
                                            .time_of = is_merged ? find_time : NULL,
                                            .time_context = r,
-                                           .slack = (int64_t)o->merge_within};
+                                           .merge_within = (int64_t)o->merge_within};
     const tamis_status status =
         is_merged ? tamis__extractor_copy(&r->time_extractor, o->extractor, err) : TAMIS_OK;
     if (status != TAMIS_OK)

@@ -86,7 +86,8 @@ const cli_option dedup_options[] = {
      .type = CLI_FLAG,
      .help = "With --state: refuse inputs and outputs that are not regular files.",
      .more = "Pipes and terminals cannot be read again or cut back: after a crash a "
-             "record may be repeated, but none is lost. /dev/null is accepted."},
+             "record may be repeated, and a pipe must be fed again from the last commit. /dev/null is "
+             "accepted."},
     {.id = DEDUP_DEFER_UNTERMINATED,
      .name = "defer-unterminated",
      .type = CLI_FLAG,

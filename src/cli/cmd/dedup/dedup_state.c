@@ -237,7 +237,8 @@ void dedup_state_on_start(void *context, const tamis_stream_result *result,
     }
     if (result->inexact && result->start != TAMIS_STREAM_FINISHED) {
         snprintf(message, sizeof message,
-                 "%.200s: is not a regular file, so after a crash a record may come twice; none is lost",
+                 "%.200s: is not a regular file, so after a crash a record may come twice; none is lost if "
+                 "the input comes again from the last commit",
                  result->inexact);
         cli_report(message);
     }
