@@ -519,11 +519,15 @@ static uint64_t table_bytes(const window *w) {
     return bytes;
 }
 
-/* Begins a larger table. A replay must choose the same size, so the choice depends on the tables alone. */
+/* Begins a larger table. A replay must choose the same size, so the choice depends on plan and tables alone. The
+ * size of a table for an expected number of keys is about right, so it only doubles. */
 static tamis_status grow(tamis_filter *filter, tamis_error *err) {
     const window *w = filter->body;
     const uint64_t lines = w->tables[w->table_count - 1].line_count, limit = filter->plan.memory_limit;
-    uint64_t factor = lines * LINE_BYTES < GROWTH_BY_16 ? 16 : lines * LINE_BYTES < GROWTH_BY_4 ? 4 : 2;
+    const bool may_leap = filter->plan.capacity == 0;
+    uint64_t factor = may_leap && lines * LINE_BYTES < GROWTH_BY_16  ? 16
+                      : may_leap && lines * LINE_BYTES < GROWTH_BY_4 ? 4
+                                                                     : 2;
     if (w->table_count == TAMIS__WINDOW_TABLES_MAX)
         return tamis__filter_full(filter, TAMIS_FULL_RATE, err);
     while (limit && factor > 1 && table_bytes(w) + factor * lines * LINE_BYTES + counts_bytes(w) > limit)

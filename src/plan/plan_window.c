@@ -10,6 +10,11 @@
  *
  *     kept = ceil((window + lateness) / step) + 1
  *
+ * Entries. `expect` is the number of keys in a window, and the kept steps have more. The first table has room for
+ * them and for one step more, because keys do not come evenly:
+ *
+ *     entries = expect * (kept + 1) * step / window
+ *
  * Step codes are steps modulo `codes` = 2^code_bits - 1, plus one; 0 is a free slot. Entries of steps that
  * are no longer kept stay in their slots until these are used again, or until filter/window.c purges the
  * table. With codes >= 2 * kept, that is once in `kept` steps or less often.
@@ -23,12 +28,12 @@
  * while a window fills for the first time; plan.fpr_predicted is for one. A day in steps of an hour has kept =
  * 26 and 6 bits of code. Then:
  *
- *     bytes of a slot   slots of a line   fingerprint   rate, 16 tables   bits a key at load 0.85
- *     4                 16                26 bits       6.5e-6            37.6
- *     5                 12                34            1.9e-8            50.2
- *     6                 10                42            6.2e-11           60.2
- *     7                 9                 50            2.2e-13           66.9
- *     8                 8                 58            7.5e-16           75.3
+ *     bytes of a slot   slots of a line   fingerprint   rate, 16 tables   bits a key
+ *     4                 16                26 bits       6.5e-6            42.4
+ *     5                 12                34            1.9e-8            56.5
+ *     6                 10                42            6.2e-11           67.8
+ *     7                 9                 50            2.2e-13           75.3
+ *     8                 8                 58            7.5e-16           84.7
  */
 #include <inttypes.h>
 #include <math.h>
@@ -114,14 +119,16 @@ tamis_status tamis__plan_window(tamis_plan *plan, const tamis_plan_options *opti
                            tamis__plan_number(rate, options->fpr),
                            tamis__plan_number(min, TAMIS__WINDOW_TABLES_MAX * rate_of(&shape)));
     }
-    const double used = TAMIS__WINDOW_LOAD * shape.slots;
+    const double used = TAMIS__WINDOW_LOAD * shape.slots, /* of a line */
+        entries_per_key = (double)(shape.kept + 1) * (double)plan->step / (double)plan->window;
     plan->slot_bits = 32 + 8 * tail;
     plan->lines = TAMIS__WINDOW_LINES_FIRST;
     if (options->expect)
-        plan->lines = (uint64_t)fmax(2 * ceil((double)options->expect / used / 2), TAMIS__WINDOW_LINES_MIN);
+        plan->lines = (uint64_t)fmax(2 * ceil((double)options->expect * entries_per_key / used / 2),
+                                     TAMIS__WINDOW_LINES_MIN);
     plan->capacity = options->expect;
     plan->memory = plan->lines * TAMIS__LINE + shape.kept * sizeof(uint64_t);
-    plan->bits_per_key = 8 * TAMIS__LINE / used;
+    plan->bits_per_key = entries_per_key * 8 * TAMIS__LINE / used;
     plan->fpr_predicted = rate_of(&shape);
     plan->lines_touched = 2;
     return TAMIS_OK;

@@ -384,6 +384,32 @@ static void memory_stays_constant(void **state) {
     tamis_filter_free(filter);
 }
 
+/* Adds three days of keys, and returns the memory at the end in multiples of the planned memory. */
+static double memory_after(const tamis_plan_options *options, uint64_t per_day) {
+    tamis_filter *filter = create_window(options);
+    const double planned = (double)tamis_filter_plan(filter)->memory;
+    for (uint64_t i = 0; i < 3 * per_day; i++)
+        add_number(filter, i, (int64_t)(i * DAY / per_day));
+    const double memory = (double)filter_info(filter).memory;
+    tamis_filter_free(filter);
+    return memory / planned;
+}
+
+static void the_expected_keys_fit_the_planned_memory(void **state) {
+    static const uint64_t steps[] = {HOUR, 5 * 60 * 1000, DAY};
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (uint64_t late = 0; late <= 4; late += 4) {
+            tamis_plan_options options = day_options();
+            options.step = steps[i];
+            options.lateness = late * steps[i];
+            options.expect = model_scale(200000, 10000);
+            assert_true(memory_after(&options, options.expect) == 1);
+            /* A third more: a second table of twice the size. */
+            assert_in_range(memory_after(&options, options.expect * 4 / 3), 1, 3);
+        }
+}
+
 static void an_empty_window_is_small(void **state) {
     const tamis_plan_options options = day_options();
     tamis_filter *filter = create_window(&options);
@@ -649,6 +675,7 @@ int main(void) {
         cmocka_unit_test(a_state_logs_a_window_by_a_session_alone),
         cmocka_unit_test(a_wrong_time_stops_the_batch_before_it),
         cmocka_unit_test(memory_stays_constant),
+        cmocka_unit_test(the_expected_keys_fit_the_planned_memory),
         cmocka_unit_test(an_empty_window_is_small),
         cmocka_unit_test(a_memory_limit_is_kept),
         cmocka_unit_test(a_full_window_knows_the_keys_it_cannot_renew),
