@@ -147,7 +147,7 @@ tamis_status tamis__filter_fail_full(const tamis_filter *filter, tamis_error *er
     case TAMIS_FULL_CROWDED:
         return tamis__fail(
             err, TAMIS_E_FULL, 0,
-            "filter: full, no place for one more after %" PRIu64
+            "filter: full, cannot add one more after %" PRIu64
             " keys, whose hashes crowd as if chosen to; key the hash with a secret (scheme sip)",
             filter->added);
     case TAMIS_FULL_CAPACITY:

@@ -94,7 +94,7 @@ static tamis_status check_same(const tamis_filter *filter, tamis_error *err) {
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_DAMAGED, 0,
-        "%s: was written in place while it was open; put filters in place by rename, and open it anew",
+        "%s: was written in place while it was open; put filters in place by rename, and open it again",
         tamis__block_verifier_name(filter->verifier));
 }
 
@@ -187,7 +187,7 @@ static tamis_status add_chunk(tamis_filter *filter, const tamis_key *keys, size_
 
 /* ---- remote and concurrent filters: the whole batch at once ---- */
 
-static bool takes_whole(const tamis_filter *filter) {
+static bool accepts_whole_batch(const tamis_filter *filter) {
     return filter->remote || filter->concurrent;
 }
 
@@ -228,7 +228,7 @@ tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, 
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(count, keys, err);
-    if (takes_whole(filter))
+    if (accepts_whole_batch(filter))
         return add_whole(filter, &(tamis__key_batch){keys, NULL, count}, answers, done, err);
     size_t from = 0;
     tamis_status status = claim_to_add(filter, done, err);
@@ -322,7 +322,7 @@ tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_
     tamis__filter_enter(filter);
     tamis_status status = tamis__filter_claim(filter, false, err);
     if (status == TAMIS_OK) {
-        if (takes_whole(filter))
+        if (accepts_whole_batch(filter))
             status = contains_whole(filter, &(tamis__key_batch){keys, NULL, count}, answers, &answered, err);
         else
             status = query_filter(filter, (key_query){NULL, keys, count}, answers, &answered, err);
@@ -340,7 +340,7 @@ tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *has
     TAMIS__NEED_IF(count, hashes, err);
     size_t in = 0;
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
-    if (status == TAMIS_OK && takes_whole(filter))
+    if (status == TAMIS_OK && accepts_whole_batch(filter))
         return add_whole(filter, &(tamis__key_batch){NULL, hashes, count}, answers, done, err);
     if (status == TAMIS_OK)
         status = claim_to_add(filter, done, err);
@@ -364,7 +364,7 @@ tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tami
     if (status == TAMIS_OK)
         status = tamis__filter_claim(filter, false, err);
     if (status == TAMIS_OK) {
-        if (takes_whole(filter))
+        if (accepts_whole_batch(filter))
             status =
                 contains_whole(filter, &(tamis__key_batch){NULL, hashes, count}, answers, &answered, err);
         else

@@ -105,14 +105,14 @@ static tamis_status cut(cli_names *names, char *bytes, size_t size, const char *
     char end = memchr(bytes, '\0', size) ? '\0' : '\n';
     size_t before = names->count;
 
-    for (char *at = bytes, *last = bytes + size; at < last;) {
-        char *stop = memchr(at, end, (size_t)(last - at));
+    for (char *name = bytes, *last = bytes + size; name < last;) {
+        char *stop = memchr(name, end, (size_t)(last - name));
         if (!stop)
             stop = last;
         *stop = '\0';
-        if (*at != '\0' && add_name(names, at, list, err) != TAMIS_OK)
+        if (*name != '\0' && add_name(names, name, list, err) != TAMIS_OK)
             return err->status;
-        at = stop + 1;
+        name = stop + 1;
     }
     return names->count > before
                ? TAMIS_OK

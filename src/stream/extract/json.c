@@ -335,7 +335,7 @@ void tamis__json_expect(tamis__json *json, tamis_key record) {
 }
 
 /* Returns what was seen of the record ahead, and marks it as used. NULL: nothing. */
-static tamis__json_scanned *take_scanned(tamis__json *json, tamis_key record) {
+static tamis__json_scanned *next_scanned(tamis__json *json, tamis_key record) {
     for (tamis__json_scanned *scanned = json->scanned; scanned < json->scanned + 2; scanned++) {
         if (scanned->start == record.data && scanned->size == record.size) {
             scanned->start = NULL;
@@ -347,7 +347,7 @@ static tamis__json_scanned *take_scanned(tamis__json *json, tamis_key record) {
 
 /* Tries the block parser. True if it proved the record valid and found the values. */
 static bool skim_record(tamis__json *json, tamis_key record, tamis__fault *fault) {
-    tamis__json_scanned *scanned = take_scanned(json, record);
+    tamis__json_scanned *scanned = next_scanned(json, record);
     const unsigned char *start = record.data;
     tamis__json_text text = scanned ? scanned->text : (tamis__json_text){start, start + record.size, NULL};
     text.fault = fault;

@@ -4,7 +4,7 @@
  * Regular expressions by PCRE2, with machine code (JIT) where PCRE2 supports the processor.
  *
  * Matching has limits on steps and memory, so that no match runs for ever. A record that reaches a limit is
- * reported as malformed, not skipped. PCRE2 counts the steps anew at each start position. So a pattern that
+ * reported as malformed, not skipped. PCRE2 counts the steps from 0 at each start position. So a pattern that
  * scans the rest of the record at every position and never matches takes quadratic time in the size of the
  * record.
  */

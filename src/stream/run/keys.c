@@ -77,8 +77,8 @@ static tamis_status fail_record(const tamis__keys *keys, const tamis__record_bat
 }
 
 /* Returns an error if record i, which has no key, ends the run; else TAMIS_OK. */
-static tamis_status check_ends_run(const tamis__keys *keys, const tamis__record_batch *batch, size_t i,
-                                   tamis_error *why) {
+static tamis_status check_outcome(const tamis__keys *keys, const tamis__record_batch *batch, size_t i,
+                                  tamis_error *why) {
     const tamis_extraction *found = &keys->found[i];
     if (found->outcome == TAMIS_KEY_MALFORMED && keys->malformed == TAMIS_STREAM_FAIL)
         return fail_record(keys, batch, i, TAMIS_E_RECORD, found->pos, found->why, why);
@@ -122,7 +122,7 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
             if (keys->times)
                 keys->times[count] = keys->found[i].time;
             keys->record_index[count++] = (uint32_t)i;
-        } else if ((*end_status = check_ends_run(keys, batch, i, why)) != TAMIS_OK) {
+        } else if ((*end_status = check_outcome(keys, batch, i, why)) != TAMIS_OK) {
             break;
         }
     }

@@ -237,7 +237,7 @@ static tamis_status fail_full(const dedup_run *run, const dedup_config *config, 
 }
 
 /* Reports records that a full filter could not remember. With --json only the object reports them. */
-static void tell_unknown(const dedup_run *run, const dedup_config *config) {
+static void report_unknown(const dedup_run *run, const dedup_config *config) {
     uint64_t unknown = run->report.stats.unknown;
     char count[CLI_TEXT_NUMBER], message[500];
 
@@ -288,7 +288,7 @@ static tamis_status summarize(dedup_run *run, const dedup_config *config, tamis_
 
 /* Reports that an interrupted run left a regular file unchanged: the stream has removed its temporary
  * file. */
-static void tell_removed(const char *path) {
+static void report_removed(const char *path) {
     struct stat file;
     char message[400];
 
@@ -341,7 +341,7 @@ static tamis_status save(dedup_run *run, const dedup_config *config, tamis_statu
 }
 
 /* Reports whether a failed or interrupted run has saved the --filter file. */
-static void tell_saved(const dedup_run *run, const dedup_config *config) {
+static void report_saved(const dedup_run *run, const dedup_config *config) {
     char message[400];
 
     if (!config->filter_file || run->report.stats.records == 0 || config->stream.quiet || config->stream.json)
@@ -365,7 +365,7 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
     report->interrupted = status == TAMIS_E_INTERRUPTED;
     report->failed = status != TAMIS_OK && !report->interrupted;
     if (status != TAMIS_OK)
-        tell_saved(run, config);
+        report_saved(run, config);
     if (report->failed) {
         code = fail(run, config, status, err);
         if (report->stats.records == 0)
@@ -375,7 +375,7 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
             printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown +
                                         (config->late == TAMIS_STREAM_PASS ? report->stats.late : 0) +
                                         cli_stream_passed(&config->stream, &report->stats));
-        tell_unknown(run, config);
+        report_unknown(run, config);
         report_late(run, config);
         report_redelivered(run, config);
         dedup_state_ended(config, &run->result);
@@ -392,8 +392,8 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
     if (err->sys_errno != 0 && code == TAMIS_OK)
         cli_report(err->text); /* the last records could not be written */
     if (!run->state) {
-        tell_removed(config->output);
-        tell_removed(config->duplicates);
+        report_removed(config->output);
+        report_removed(config->duplicates);
     }
     return code == TAMIS_OK ? status : code;
 }

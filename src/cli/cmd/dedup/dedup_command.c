@@ -281,10 +281,10 @@ static bool is_there(const char *path) {
     return stat(path, &st) == 0;
 }
 
-static bool is_same_file(const char *one, const char *other) {
+static bool is_same_file(const char *path, const char *other) {
     struct stat a, b;
 
-    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static void resolve(char to[PATH_MAX], const char *directory, const char *name) {
@@ -295,45 +295,46 @@ static void resolve(char to[PATH_MAX], const char *directory, const char *name) 
 }
 
 /* Present location of the state, and the directory in which the command works. */
-typedef struct site {
+typedef struct command_site {
     char directory[PATH_MAX]; /* working directory for the names in the command */
     char state[PATH_MAX];     /* absolute name of the state */
     bool moved;               /* the state was moved or copied */
     bool together;            /* the files beside it moved with it */
-} site;
+} command_site;
 
-/* Returns the path relative to the directory of `at` if it is in there, else the path itself. */
-static const char *visible_from(const site *at, const char *path) {
-    size_t size = strlen(at->directory);
+/* Returns the path relative to the directory of the site if it is in there, else the path itself. */
+static const char *visible_from(const command_site *site, const char *path) {
+    size_t size = strlen(site->directory);
 
-    return strncmp(path, at->directory, size) == 0 && path[size] == '/' && path[size + 1] != '\0'
+    return strncmp(path, site->directory, size) == 0 && path[size] == '/' && path[size + 1] != '\0'
                ? path + size + 1
                : path;
 }
 
 /* Finds out whether the state was moved. When the run began it was `name` in `directory`; `state` is its
  * present name. */
-static void find_site(site *at, const char *directory, const char *name, const char *state) {
+static void find_site(command_site *site, const char *directory, const char *name, const char *state) {
     char before[PATH_MAX];
-    size_t size, all;
+    size_t size, length;
 
     resolve(before, directory, name);
-    snprintf(at->directory, sizeof at->directory, "%s", directory);
-    if (!realpath(state, at->state))
-        snprintf(at->state, sizeof at->state, "%s", before);
-    at->moved = !is_same_file(before, at->state);
+    snprintf(site->directory, sizeof site->directory, "%s", directory);
+    if (!realpath(state, site->state))
+        snprintf(site->state, sizeof site->state, "%s", before);
+    site->moved = !is_same_file(before, site->state);
     while (strncmp(name, "./", 2) == 0)
         name += 2;
     size = strlen(name);
     while (size > 0 && name[size - 1] == '/')
         size--;
-    all = strlen(at->state);
-    at->together = at->moved && size > 0 && name[0] != '/' && all > size + 1 &&
-                   strncmp(at->state + all - size, name, size) == 0 && at->state[all - size - 1] == '/';
-    if (at->together)
-        snprintf(at->directory, sizeof at->directory, "%.*s", (int)(all - size - 1), at->state);
-    else if (at->moved && !is_there(directory) && !getcwd(at->directory, sizeof at->directory))
-        snprintf(at->directory, sizeof at->directory, "%s", directory);
+    length = strlen(site->state);
+    site->together = site->moved && size > 0 && name[0] != '/' && length > size + 1 &&
+                     strncmp(site->state + length - size, name, size) == 0 &&
+                     site->state[length - size - 1] == '/';
+    if (site->together)
+        snprintf(site->directory, sizeof site->directory, "%.*s", (int)(length - size - 1), site->state);
+    else if (site->moved && !is_there(directory) && !getcwd(site->directory, sizeof site->directory))
+        snprintf(site->directory, sizeof site->directory, "%s", directory);
 }
 
 static void note_absent(dedup_finish *finish, const char *name, uint64_t read) {
@@ -348,29 +349,29 @@ static void note_absent(dedup_finish *finish, const char *name, uint64_t read) {
 }
 
 /* Returns the value of an option, or the present name if it names the state or an output that was moved. */
-static const char *present_name(const site *at, const kept_option *o, const tamis_stream_checkpoint *run,
-                                dedup_finish *finish) {
+static const char *present_name(const command_site *site, const kept_option *o,
+                                const tamis_stream_checkpoint *run, dedup_finish *finish) {
     const bool is_output = is_named(o, "--output"), is_second = is_named(o, "--duplicates");
     const char *known;
     char path[PATH_MAX];
 
     if (is_named(o, "--state"))
-        return at->moved && !at->together ? visible_from(at, at->state) : o->value;
+        return site->moved && !site->together ? visible_from(site, site->state) : o->value;
     known = is_output || is_second ? tamis_stream_checkpoint_output(run, is_second, NULL) : NULL;
     if (!known)
         return o->value;
-    resolve(path, at->directory, o->value);
+    resolve(path, site->directory, o->value);
     if (is_there(known) && !is_same_file(known, path) &&
-        !(at->together && o->value[0] != '/' && is_there(path)))
-        return visible_from(at, known);
+        !(site->together && o->value[0] != '/' && is_there(path)))
+        return visible_from(site, known);
     if (!is_there(path))
         note_absent(finish, o->value, UINT64_MAX);
-    finish->unsure = finish->unsure || (at->moved && !at->together);
+    finish->unsure = finish->unsure || (site->moved && !site->together);
     return o->value;
 }
 
-static bool append_options(line *l, const char *text, const site *at, const tamis_stream_checkpoint *run,
-                           dedup_finish *finish) {
+static bool append_options(line *l, const char *text, const command_site *site,
+                           const tamis_stream_checkpoint *run, dedup_finish *finish) {
     kept_option o;
 
     while (*text == ' ') {
@@ -378,7 +379,7 @@ static bool append_options(line *l, const char *text, const site *at, const tami
         text = read_option(&o, text + 1);
         if (!text)
             return false;
-        name = o.has_value ? present_name(at, &o, run, finish) : o.value;
+        name = o.has_value ? present_name(site, &o, run, finish) : o.value;
         append_text(l, " ");
         if (name == o.value) {
             append(l, o.text, o.size);
@@ -412,7 +413,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
     line l = {to, capacity, 0, true};
     char directory[PATH_MAX], before[PATH_MAX], path[PATH_MAX];
     uint64_t read;
-    site at;
+    command_site present;
 
     *finish = (dedup_finish){.unsure = false};
     options = kept ? read_word(directory, sizeof directory, kept) : NULL;
@@ -421,22 +422,22 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
     options += strlen(command);
     if (!find_state(before, sizeof before, options))
         return false;
-    find_site(&at, directory, before, state);
-    if (!getcwd(directory, sizeof directory) || strcmp(directory, at.directory) != 0) {
+    find_site(&present, directory, before, state);
+    if (!getcwd(directory, sizeof directory) || strcmp(directory, present.directory) != 0) {
         append_text(&l, "cd ");
-        append_quoted(&l, at.directory);
+        append_quoted(&l, present.directory);
         append_text(&l, " && ");
     }
     append_text(&l, command + 1);
-    if (!append_options(&l, options, &at, run, finish))
+    if (!append_options(&l, options, &present, run, finish))
         return false;
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, &read)) != NULL; i++) {
-        name = visible_from(&at, name);
+        name = visible_from(&present, name);
         if (i == 0 && name[0] == '-' && name[1] != '\0')
             append_text(&l, " --");
         append_text(&l, " ");
         append_quoted(&l, name);
-        resolve(path, at.directory, name);
+        resolve(path, present.directory, name);
         if (!is_there(path) || !tamis_stream_checkpoint_is_input(run, i, path))
             note_absent(finish, name, read);
     }

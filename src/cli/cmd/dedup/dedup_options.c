@@ -35,7 +35,7 @@ const cli_option dedup_options[] = {
      .value = "NAME",
      .help = "Write every record, in order, after 1 (new) or 0 (seen before) and a tab.",
      .more = "Records that were not looked up have - there: those without a key, malformed ones, and "
-             "those for which the filter had no room (--on-full pass). A header gets the column NAME, by "
+             "those that the full filter refused (--on-full pass). A header gets the column NAME, by "
              "default fresh. If a --key is json, the record gets a last member instead: \"NAME\":true, "
              "false or null. A JSON record that has a key but is not an object counts as malformed.",
      .optional = true},
