@@ -172,9 +172,21 @@ static void put_filter(json_t *object, const cli_summary *summary) {
     cli_json_bool(object, "saturated", info->saturated);
 }
 
-/* True if the run can have records with an unknown answer. */
-static bool has_unknown(const cli_summary *summary) {
-    return summary->drops || summary->on_server;
+/* Adds the counters of the run, or of one input. A counter that the run cannot have is left out. */
+static void put_counters(json_t *object, const cli_summary *summary, const tamis_stream_stats *stats,
+                         bool has_redelivered) {
+    cli_json_count(object, "records", stats->records);
+    cli_json_count(object, summary->absent_name, stats->unique);
+    cli_json_count(object, summary->present_name, stats->duplicates);
+    if (summary->drops || summary->on_server)
+        cli_json_count(object, "unknown", stats->unknown);
+    if (summary->drops)
+        cli_json_count(object, "late", stats->late);
+    if (has_redelivered)
+        cli_json_count(object, "redelivered", stats->redelivered);
+    cli_json_count(object, "missing", stats->missing);
+    cli_json_count(object, "malformed", stats->malformed);
+    cli_json_count(object, "bytes_in", stats->bytes_in);
 }
 
 static void put_each(json_t *object, const cli_summary *summary, const cli_stream *stream) {
@@ -187,16 +199,7 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
             continue;
         file = json_object();
         cli_file_json_text(file, "file", stream->input_count > 0 ? stream->inputs[i] : "-");
-        cli_json_count(file, "records", file_stats->records);
-        cli_json_count(file, summary->absent_name, file_stats->unique);
-        cli_json_count(file, summary->present_name, file_stats->duplicates);
-        if (has_unknown(summary))
-            cli_json_count(file, "unknown", file_stats->unknown);
-        if (summary->drops)
-            cli_json_count(file, "late", file_stats->late);
-        cli_json_count(file, "missing", file_stats->missing);
-        cli_json_count(file, "malformed", file_stats->malformed);
-        cli_json_count(file, "bytes_in", file_stats->bytes_in);
+        put_counters(file, summary, file_stats, false);
         cli_json_append(files, file);
     }
     cli_json_put(object, "files", files);
@@ -207,18 +210,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     tamis_error unused = TAMIS_ERROR_INIT; /* cli_summary_print reports a failed write */
     json_t *object = json_object();
 
-    cli_json_count(object, "records", stats->records);
-    cli_json_count(object, summary->absent_name, stats->unique);
-    cli_json_count(object, summary->present_name, stats->duplicates);
-    if (has_unknown(summary))
-        cli_json_count(object, "unknown", stats->unknown);
-    if (summary->drops)
-        cli_json_count(object, "late", stats->late);
-    if (summary->result)
-        cli_json_count(object, "redelivered", stats->redelivered);
-    cli_json_count(object, "missing", stats->missing);
-    cli_json_count(object, "malformed", stats->malformed);
-    cli_json_count(object, "bytes_in", stats->bytes_in);
+    put_counters(object, summary, stats, summary->result != NULL);
     cli_json_count(object, "bytes_out", stats->bytes_out);
     cli_json_real(object, "seconds", summary->seconds);
     cli_json_real(object, "records_per_second", per_second(summary, stats->records, summary->before.records));
