@@ -51,13 +51,6 @@ static void print_text(const char *path, const found *file, const char *damage) 
     fputc('\n', stdout);
 }
 
-static void put_text(json_t *object, const char *name, const char *text) {
-    if (!text)
-        cli_json_null(object, name);
-    else
-        cli_file_json_text(object, name, text);
-}
-
 /* damage, error: messages, or NULL. A file with an error was not verified. */
 static tamis_status print_json(const char *path, const found *file, const char *damage, const char *error,
                                tamis_error *err) {
@@ -72,8 +65,8 @@ static tamis_status print_json(const char *path, const found *file, const char *
         cli_json_null(object, "checksums");
     else
         cli_json_bool(object, "checksums", has_checksums(file));
-    put_text(object, "damage", damage);
-    put_text(object, "error", error);
+    cli_file_json_text(object, "damage", damage);
+    cli_file_json_text(object, "error", error);
     return cli_json_write(object, stdout, 0, "verify", err);
 }
 

@@ -187,7 +187,7 @@ void cli_file_print(FILE *out, const char *text) {
 }
 
 void cli_file_json_text(json_t *object, const char *name, const char *text) {
-    json_t *value = json_string(text);
+    json_t *value = text ? json_string(text) : json_null();
     char *plain = !value ? strdup(text) : NULL;
 
     for (char *pos = plain; pos && *pos != '\0'; pos++)

@@ -63,7 +63,7 @@ tamis_status cli_file_each(const cli_args *args, cli_file_function *each, bool *
 /* Prints text on one line: control bytes become '?'. */
 void cli_file_print(FILE *out, const char *text);
 
-/* Adds text to a JSON object. If the text is not UTF-8, its bytes from 0x80 on become '?'. */
+/* Adds text to a JSON object; NULL: null. If the text is not UTF-8, its bytes from 0x80 on become '?'. */
 void cli_file_json_text(json_t *object, const char *name, const char *text);
 
 #endif

@@ -221,10 +221,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
         put_each(object, summary, stream);
     if (summary->result) {
         cli_json_text(object, "run", start_name(summary->result));
-        if (summary->result->inexact)
-            cli_file_json_text(object, "inexact", summary->result->inexact);
-        else
-            cli_json_null(object, "inexact");
+        cli_file_json_text(object, "inexact", summary->result->inexact);
         cli_json_count(object, "partial", summary->result->unterminated_count);
     }
     if (summary->profile)

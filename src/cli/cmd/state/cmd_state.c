@@ -169,10 +169,7 @@ static void add_run(json_t *runs, const tamis_stream_checkpoint *run, size_t num
     }
     cli_json_put(object, "inputs", inputs);
     for (size_t i = 0; i < 2; i++)
-        if ((name = tamis_stream_checkpoint_output(run, i, NULL)) != NULL)
-            cli_file_json_text(object, names[i], name);
-        else
-            cli_json_null(object, names[i]);
+        cli_file_json_text(object, names[i], tamis_stream_checkpoint_output(run, i, NULL));
     for (size_t i = 0; (name = tamis_stream_checkpoint_source(run, i, &bytes).data) != NULL; i++) {
         json_t *source = json_object();
         cli_file_json_text(source, "source", name);
@@ -434,10 +431,7 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
     object = json_object();
     cli_file_json_text(object, "state", view->directory);
     cli_json_bool(object, "whole", status == TAMIS_OK);
-    if (status == TAMIS_OK)
-        cli_json_null(object, "damage");
-    else
-        cli_file_json_text(object, "damage", err->text);
+    cli_file_json_text(object, "damage", status == TAMIS_OK ? NULL : err->text);
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
