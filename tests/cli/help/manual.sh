@@ -27,6 +27,7 @@ tamis plan --json | fields > fields
 tamis plan --expect 1e6 --json | fields >> fields
 tamis plan --bits-per-key 10 --json | fields >> fields
 tamis plan --store redis --expect 1e6 --json | fields >> fields
+tamis plan --window 24h --json | fields >> fields
 tamis plan --table --json | fields >> fields
 tamis plan --measure --expect 1000 --fpr 10% --json | fields >> fields
 sort -u fields | diff - <(documented plan)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
+#include "cli/cmd/plan/plan_expiring.h"
 #include "cli/cmd/plan/plan_measure.h"
 #include "cli/cmd/plan/plan_plot.h"
 #include "cli/cmd/plan/plan_published.h"
@@ -11,7 +12,19 @@
 #include "cli/core/cli_option.h"
 #include "cli/filter/cli_filter.h"
 
-enum { OPT_BITS = CLI_OPT_OWN, OPT_PROBES, OPT_TABLE, OPT_PLOT, OPT_MEASURE, OPT_STORE };
+enum {
+    OPT_BITS = CLI_OPT_OWN,
+    OPT_PROBES,
+    OPT_TABLE,
+    OPT_PLOT,
+    OPT_MEASURE,
+    OPT_STORE,
+    OPT_WINDOW,
+    OPT_STEP,
+    OPT_LATENESS
+};
+
+#define TIME_MAX (UINT64_C(50000) * 86400000) /* 50000d, within TAMIS_WINDOW_MAX */
 
 enum { STORE_MEMORY, STORE_REDIS };
 static const char *const stores[] = {[STORE_MEMORY] = "memory", [STORE_REDIS] = "redis", NULL};
@@ -103,6 +116,27 @@ static const cli_option options[] = {
      .help = "Where the filter will be: memory, or redis, where each probe takes server time.",
      .more = "With redis, the plan of layout tamis for --expect and --fpr is printed beside the "
              "plan with the fewest bits: bits, probes, and microseconds of server time per add."},
+    {.id = OPT_WINDOW,
+     .name = "window",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = TIME_MAX,
+     .help = "Plan the filter of dedup --window TIME. --expect is the number of records in a window."},
+    {.id = OPT_STEP,
+     .name = "step",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = TIME_MAX,
+     .help = "With --window: the precision of times; by default a 24th of the window."},
+    {.id = OPT_LATENESS,
+     .name = "lateness",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = TIME_MAX,
+     .help = "With --window: how late a record may come; by default one step."},
     {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "Print the table as one JSON object."},
     {.name = NULL},
 };
@@ -118,6 +152,8 @@ static const char only_numbers[] = "what was published depends on no option";
 static const char only_curves[] = "the curves depend on no option";
 static const char one_display[] = "each is a display of its own";
 
+static const char only_window[] = "a window is a kind of its own, of the size that rate and records take";
+
 static const char only_blocked[] = "a filter in a Redis is of kind blocked, of the size that the rate takes";
 
 static const cli_conflict conflicts[] = {
@@ -131,7 +167,11 @@ static const cli_conflict conflicts[] = {
     {OPT_PLOT, OPT_PROBES, only_curves},     {OPT_PLOT, CLI_OPT_KIND, only_curves},
     {OPT_PLOT, CLI_OPT_SCHEME, only_curves}, {OPT_PLOT, CLI_OPT_JSON, "a drawing is not an object"},
     {OPT_STORE, OPT_TABLE, one_display},     {OPT_STORE, OPT_PLOT, one_display},
-    {OPT_STORE, OPT_MEASURE, one_display},   {.why = NULL},
+    {OPT_STORE, OPT_MEASURE, one_display},   {OPT_WINDOW, OPT_TABLE, one_display},
+    {OPT_WINDOW, OPT_PLOT, one_display},     {OPT_WINDOW, OPT_MEASURE, one_display},
+    {OPT_WINDOW, OPT_STORE, one_display},    {OPT_WINDOW, CLI_OPT_MEMORY, only_window},
+    {OPT_WINDOW, OPT_BITS, only_window},     {OPT_WINDOW, OPT_PROBES, only_window},
+    {OPT_WINDOW, CLI_OPT_KIND, only_window}, {.why = NULL},
 };
 
 static tamis_status run_table(bool json, tamis_error *err) {
@@ -191,6 +231,26 @@ static tamis_status run_store(const cli_args *args, tamis_error *err) {
     return TAMIS_OK;
 }
 
+/* Plans a window: plan_expiring.h. */
+static tamis_status run_window(const cli_args *args, tamis_error *err) {
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+
+    plan_options.kind = TAMIS_KIND_WINDOW;
+    plan_options.expect = args->values[CLI_OPT_EXPECT].number;
+    plan_options.fpr = args->values[CLI_OPT_FPR].given ? args->values[CLI_OPT_FPR].rate : PLAN_FPR_DEFAULT;
+    plan_options.scheme = (tamis_scheme)args->values[CLI_OPT_SCHEME].number;
+    plan_options.window = args->values[OPT_WINDOW].number;
+    plan_options.step = args->values[OPT_STEP].number;
+    plan_options.lateness = args->values[OPT_LATENESS].number;
+    if (tamis_plan_make(&plan, &plan_options, err) != TAMIS_OK)
+        return err->status;
+    if (args->values[CLI_OPT_JSON].given)
+        return plan_expiring_json(stdout, &plan, err);
+    plan_expiring_text(stdout, &plan);
+    return TAMIS_OK;
+}
+
 static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_value *values[PLAN_NUMBERS];
     plan_request request = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
@@ -209,6 +269,11 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
         return plan_plot(&args->values[CLI_OPT_OUTPUT], err);
     if (args->values[OPT_STORE].number == STORE_REDIS)
         return run_store(args, err);
+    if (args->values[OPT_WINDOW].given)
+        return run_window(args, err);
+    if (args->values[OPT_STEP].given || args->values[OPT_LATENESS].given)
+        return cli_fail(err, "--%s: only for a window; add --window TIME",
+                        args->values[OPT_STEP].given ? "step" : "lateness");
     if (args->values[OPT_MEASURE].given && !is_requested(args))
         return plan_measure(negative, NULL, args->values[CLI_OPT_JSON].given, err);
     if (cli_plan_check_rate(&args->values[CLI_OPT_KIND], &args->values[CLI_OPT_FPR], err) != TAMIS_OK)
