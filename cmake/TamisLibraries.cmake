@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# libtamis, libtamis-stream and libtamis-redis, each static and shared out of the same position-independent objects.
+# libtamis, libtamis-stream, libtamis-redis and libtamis-kafka, each static and shared out of the same position-independent objects.
 
 # tamis_layer_sources(<out> <layer>...): the sources of these layers, found again at every build.
 function(tamis_layer_sources out)
@@ -130,3 +130,13 @@ tamis_library(tamis_redis
   # OpenSSL behind ZooKeeper's client, which uses it too.
   LINKS PkgConfig::TAMIS_HIREDIS ${zookeeper_links} PkgConfig::TAMIS_OPENSSL PkgConfig::TAMIS_ZLIB Threads::Threads
   USES tamis)
+
+if(TAMIS_KAFKA)
+  tamis_layer_sources(kafka_sources kafka)
+  tamis_library(tamis_kafka
+    OUTPUT tamis-kafka
+    VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-kafka.map"
+    SOURCES ${kafka_sources}
+    LINKS PkgConfig::TAMIS_RDKAFKA PkgConfig::TAMIS_XXHASH
+    USES tamis_stream tamis)
+endif()

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-LAYERS = ["base", "hash", "plan", "filter", "format", "store", "service", "stream"]
+LAYERS = ["base", "hash", "plan", "filter", "format", "store", "service", "stream", "kafka"]
 FRONT_ENDS = ["cli"]
 # Files of one kind do not know another kind; filter_int.h and the like belong to all.
 KINDS = {"classic", "blocked", "fingerprint", "exact", "counting", "cuckoo", "fuse", "window"}
@@ -100,6 +100,8 @@ def angled_include(root, layer, target):
         return "there is no such public header"
     if "hiredis" in target and layer in LAYERS[:LAYERS.index("store")]:
         return "no hiredis below store"
+    if "librdkafka" in target and layer != "kafka":
+        return "only kafka uses librdkafka"
     if layer == "cli" and target in ("xxhash.h", "sodium.h", "cmocka.h"):
         return "the command reaches hashes through the public headers"
     return None
