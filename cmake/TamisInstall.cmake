@@ -6,7 +6,16 @@ include(CMakePackageConfigHelpers)
 
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Tamis")
 
-install(TARGETS tamis_shared tamis_static tamis_stream_shared tamis_stream_static tamis_redis_shared tamis_redis_static
+set(libraries tamis tamis_stream tamis_redis)
+set(modules tamis tamis-stream tamis-redis)
+if(TAMIS_KAFKA)
+  list(APPEND libraries tamis_kafka)
+  list(APPEND modules tamis-kafka)
+endif()
+foreach(library IN LISTS libraries)
+  list(APPEND installed_libraries ${library}_shared ${library}_static)
+endforeach()
+install(TARGETS ${installed_libraries}
   EXPORT TamisTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
@@ -42,7 +51,7 @@ endforeach()
 if(BZIP2_FOUND)
   set(packing_libs " -lbz2")
 endif()
-foreach(name tamis tamis-stream tamis-redis)
+foreach(name IN LISTS modules)
   configure_file("cmake/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endforeach()
@@ -72,8 +81,7 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # All that `cmake --install` copies, without the tests.
 add_custom_target(tamis_installable)
-add_dependencies(tamis_installable tamis_shared tamis_static tamis_stream_shared tamis_stream_static
-  tamis_redis_shared tamis_redis_static)
+add_dependencies(tamis_installable ${installed_libraries})
 if(TARGET tamis_man3)
   add_dependencies(tamis_installable tamis_man3)
 endif()

@@ -129,6 +129,8 @@ function escaped(text) {
 function library_of(name) {
     if (name ~ /^redis/)
         return "tamis-redis"
+    if (name == "kafka")
+        return "tamis-kafka"
     return name ~ /^(stream|extract|compressed|compression)$/ ? "tamis-stream" : "tamis"
 }
 

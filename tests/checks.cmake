@@ -40,6 +40,14 @@ tamis_check(needed-libtamis-stream ${binaries_py} needed "$<TARGET_FILE:tamis_st
 tamis_check(needed-libtamis-redis ${binaries_py} needed "$<TARGET_FILE:tamis_redis_shared>" libm libtamis libhiredis libz libssl libcrypto
   libzookeeper_mt libjansson)
 
+if(TAMIS_KAFKA)
+  tamis_check(symbols-libtamis-kafka ${binaries_py} symbols
+    "$<TARGET_FILE:tamis_kafka_shared>" "${checks_dir}/symbols_libtamis-kafka.txt")
+  tamis_check(archive-libtamis-kafka ${binaries_py} archive "$<TARGET_FILE:tamis_kafka_static>")
+  tamis_check(needed-libtamis-kafka ${binaries_py} needed "$<TARGET_FILE:tamis_kafka_shared>" libtamis libtamis-stream
+    librdkafka libxxhash)
+endif()
+
 if(TARGET tamis_man3)
   tamis_check(man3 bash "${checks_dir}/man3.sh" "${PROJECT_BINARY_DIR}/man3")
 endif()

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_KAFKA_H
+#define TAMIS_KAFKA_H
+
+/* Topics of Apache Kafka: library libtamis-kafka, which needs librdkafka. Not part of tamis/tamis.h, so that a
+ * program that embeds a filter needs no further library. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/alloc.h>
+#include <tamis/experimental/extract.h>
+#include <tamis/experimental/stream.h>
+#include <tamis/plan.h>
+#include <tamis/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tamis_kafka_dedup_options {
+    uint32_t struct_size;
+    const char *brokers; /* required: "host:port,host:port" */
+    /* required: consumer group. Members of a group share the partitions of `from` */
+    const char *group;
+    const char *from; /* required: topic to read */
+    const char *to;   /* required: topic for the first record of each key */
+    /* topic for all other records; NULL: they are dropped */
+    const char *duplicates_to;
+    /* NULL, or a name of this member that stays over restarts and that no other running member of the group
+     * has. A restarted member then gets its partitions at once, and ends the transaction of its predecessor. */
+    const char *instance;
+    /* settings of librdkafka, "name=value"; those that the protocol needs are refused (TAMIS_E_INVALID) */
+    const char *const *settings;
+    size_t setting_count;
+    /* How the key of a record is found; NULL: the key is its whole value. The parts are those of
+     * tamis/experimental/extract.h, of the value; or a single one that is "kafka:key", the key of the record,
+     * or "kafka:header:NAME", the value of its last header with this name. No csv:NAME, no time, no source. */
+    const tamis_extractor_options *extract;
+    /* Filter of each partition: `expect` and `memory` are those of one partition. NULL: it grows, at the default
+     * rate. No window. */
+    const tamis_plan_options *plan;
+    uint64_t seed; /* for scheme xxh3 */
+    /* for scheme sip; only a hash of it is kept */
+    const void *secret;
+    size_t secret_size;
+    tamis_stream_policy missing;   /* for records without a key, tombstones among them */
+    tamis_stream_policy malformed; /* for malformed records */
+    uint32_t commit_ms;            /* longest time that a transaction is open, in milliseconds, from 1 */
+    /* Stop when all partitions of this member have reached the end that they had when it got them. */
+    bool until_end;
+    int stop_fd; /* the run stops in order when this descriptor is readable; -1: none */
+    /* NULL, or called in the calling thread with a remark for a person, such as a long wait */
+    void (*remark)(void *context, const char *message);
+    void *context;
+    const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
+} tamis_kafka_dedup_options;
+
+#define TAMIS_KAFKA_DEDUP_OPTIONS_INIT                                                                       \
+    TAMIS__INIT(tamis_kafka_dedup_options, TAMIS__FIELD(malformed, TAMIS_STREAM_FAIL)                        \
+                                               TAMIS__FIELD(commit_ms, 1000) TAMIS__FIELD(stop_fd, -1))
+
+/* Statistics of a run. Records count when their transaction is committed. */
+typedef struct tamis_kafka_dedup_stats {
+    uint32_t struct_size;
+    uint64_t records;      /* answered; the sum of the next four, and of malformed ones */
+    uint64_t unique;       /* keys that were new */
+    uint64_t duplicates;   /* keys that came before, and false positives */
+    uint64_t missing;      /* records without a key */
+    uint64_t malformed;    /* malformed records that were skipped or passed on */
+    uint64_t transactions; /* committed */
+    uint64_t aborted;      /* aborted, or with an unknown outcome; their records came again */
+    uint64_t assignments;  /* how often the group gave partitions to this member */
+    uint64_t restored;     /* hashes that were read from the state topic */
+} tamis_kafka_dedup_stats;
+
+#define TAMIS_KAFKA_DEDUP_STATS_INIT TAMIS__INIT(tamis_kafka_dedup_stats, )
+
+/*
+ * Copies the first record of each key from one topic to another, exactly once.
+ *
+ * The keys seen are in a state topic, "GROUP.FROM.tamis-state", which the run makes if it is not there. Output,
+ * state and the group's offsets are committed in one transaction. So a reader of committed records finds each
+ * record of `from` exactly once in `to` or `duplicates_to`, and each key once in `to`, whatever member is killed
+ * at whatever moment. docs/KAFKA-PROTOCOL.md has the protocol, its proof, and what it assumes of Kafka.
+ *
+ * Key, value, headers and timestamp of a record are kept. Its partition is kept if both topics have the same
+ * number, else its key selects one, as in Kafka's Java client.
+ *
+ * The topics `from`, `to` and `duplicates_to` must exist. A group without offsets begins at the first record of
+ * `from`.
+ *
+ * Runs until stop_fd is readable (TAMIS_E_INTERRUPTED), the end is reached with `until_end` (TAMIS_OK), or an
+ * error. The open transaction is committed before, unless it cannot be. *stats (may be NULL) is filled in each
+ * case. One run per thread. librdkafka starts several threads of its own.
+ *
+ * - TAMIS_E_INVALID: options contradict each other, or librdkafka refuses a setting.
+ * - TAMIS_E_TIMEOUT: the brokers do not answer when the run begins. Later it waits for them.
+ * - TAMIS_E_NOT_FOUND: a topic does not exist, or was removed.
+ * - TAMIS_E_MISMATCH: the state was made with other keys, another scheme or output, or the number of partitions
+ *   or a setting of the state topic differs.
+ * - TAMIS_E_CHANGED: the offsets of the group are not those of the state: they were moved, or have expired; or
+ *   records were removed before they were read.
+ * - TAMIS_E_DAMAGED: records of the state topic are missing or damaged.
+ * - TAMIS_E_BUSY: another member uses the same instance name.
+ * - TAMIS_E_NO_KEY, TAMIS_E_RECORD: a record has no key or is malformed, and the policy is TAMIS_STREAM_FAIL.
+ * - TAMIS_E_FULL, TAMIS_E_NOMEM: the filter of a partition cannot take more keys.
+ * - TAMIS_E_REFUSED: the brokers refuse a request, for example for lack of rights.
+ *
+ * The message says what to do. Nothing is lost or repeated if the run is started again.
+ */
+TAMIS_API tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options,
+                                             tamis_kafka_dedup_stats *stats, tamis_error *err);
+
+/* Returns the version of librdkafka in use, such as "2.0.2". The string is static. */
+TAMIS_API const char *tamis_kafka_library_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Handles of librdkafka.
+ *
+ *     probe       consumer without group work, read_uncommitted: true ends of partitions (K5), metadata, topics
+ *     member      the consumer in the group, read_committed: input
+ *     restorer    consumer of the state topic, read_committed: made for a restore, destroyed after it
+ *     producer    transactional
+ *
+ * Each gets three layers of settings: ours that a user may change, those of the user, and those that the protocol
+ * needs. The user may not give the last ones, so that no setting is ignored in silence.
+ *
+ * librdkafka writes its log to standard error by default. A library does not print, so the log is dropped, and the
+ * last error is kept for messages: "timed out" alone says little, "connection refused" says more.
+ *
+ * The auto.offset.reset of librdkafka is never used: a silent jump would lose records. Every start has an explicit
+ * offset, and an offset that does not exist is an error.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "kafka/kafka_int.h"
+
+typedef struct kafka_setting {
+    const char *name;
+    const char *value; /* NULL: the run has it */
+    unsigned roles;    /* bit 1 << role */
+} kafka_setting;
+
+enum {
+    PROBE = 1 << KAFKA_PROBE,
+    MEMBER = 1 << KAFKA_MEMBER,
+    RESTORER = 1 << KAFKA_RESTORER,
+    PRODUCER = 1 << KAFKA_PRODUCER,
+    CONSUMERS = PROBE | MEMBER | RESTORER
+};
+
+/* A user may change these. */
+static const kafka_setting defaults[] = {
+    {"client.id", "tamis", CONSUMERS | PRODUCER},
+    {"partitioner", "murmur2_random", PRODUCER}, /* that of the Java client: equal keys stay together */
+    {"linger.ms", "5", PRODUCER},
+};
+
+/* The protocol needs these. */
+static const kafka_setting fixed[] = {
+    {"bootstrap.servers", NULL, CONSUMERS | PRODUCER},
+    {"metadata.broker.list", NULL, 0}, /* another name of it */
+    {"group.id", NULL, CONSUMERS},
+    {"group.instance.id", NULL, MEMBER},
+    {"transactional.id", NULL, PRODUCER},
+    {"enable.auto.commit", "false", CONSUMERS},
+    {"enable.auto.offset.store", "false", CONSUMERS},
+    {"auto.offset.reset", "error", CONSUMERS},
+    {"isolation.level", "read_committed", MEMBER | RESTORER},
+    {"isolation.level", "read_uncommitted", PROBE},
+    {"enable.partition.eof", "true", MEMBER | RESTORER},
+    {"allow.auto.create.topics", "false", CONSUMERS},
+    {"partition.assignment.strategy", "range", MEMBER},
+    {"enable.idempotence", "true", PRODUCER},
+    {"acks", "all", PRODUCER},
+    {"request.required.acks", NULL, 0},
+};
+
+static const char *fixed_value(const kafka_run *run, const kafka_setting *setting) {
+    if (setting->value)
+        return setting->value;
+    if (strcmp(setting->name, "bootstrap.servers") == 0)
+        return run->options.brokers;
+    if (strcmp(setting->name, "group.id") == 0)
+        return run->options.group;
+    if (strcmp(setting->name, "group.instance.id") == 0)
+        return run->options.instance;
+    return strcmp(setting->name, "transactional.id") == 0 ? run->transactional_id : NULL;
+}
+
+/* Copies the name of a setting "name=value" and returns its value; NULL if it has no such form. */
+static const char *split_setting(const char *setting, char *name, size_t size) {
+    const char *sign = strchr(setting, '=');
+
+    if (!sign || sign == setting || (size_t)(sign - setting) >= size)
+        return NULL;
+    memcpy(name, setting, (size_t)(sign - setting));
+    name[sign - setting] = '\0';
+    return sign + 1;
+}
+
+tamis_status tamis__kafka_check_settings(const kafka_run *run, tamis_error *err) {
+    char name[100];
+
+    for (size_t i = 0; i < run->options.setting_count; i++) {
+        const char *setting = run->options.settings[i];
+        if (!split_setting(setting, name, sizeof name))
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "setting '%.100s': is not NAME=VALUE; give it as fetch.min.bytes=1000",
+                               setting);
+        for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
+            if (strcmp(fixed[k].name, name) == 0)
+                return tamis__fail(err, TAMIS_E_INVALID, 0,
+                                   "setting %s: exactly-once work needs its own value of it; leave it out",
+                                   name);
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status set(rd_kafka_conf_t *conf, const char *name, const char *value, tamis_error *err) {
+    char why[300];
+
+    if (rd_kafka_conf_set(conf, name, value, why, sizeof why) == RD_KAFKA_CONF_OK)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "setting %.100s: %s; the documentation of librdkafka has all names and values", name,
+                       why);
+}
+
+static tamis_status set_all(const kafka_run *run, rd_kafka_conf_t *conf, kafka_role role, tamis_error *err) {
+    char name[100];
+    const char *value;
+
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if ((defaults[i].roles >> role & 1) &&
+            set(conf, defaults[i].name, defaults[i].value, err) != TAMIS_OK)
+            return TAMIS_E_INVALID;
+    for (size_t i = 0; i < run->options.setting_count; i++) {
+        value = split_setting(run->options.settings[i], name, sizeof name);
+        if (set(conf, name, value, err) != TAMIS_OK)
+            return TAMIS_E_INVALID;
+    }
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        value = fixed_value(run, &fixed[i]);
+        if ((fixed[i].roles >> role & 1) && value && set(conf, fixed[i].name, value, err) != TAMIS_OK)
+            return TAMIS_E_INVALID;
+    }
+    return TAMIS_OK;
+}
+
+/* The brokers abort a transaction that is open for too long. */
+static tamis_status check_timeout(const kafka_run *run, const rd_kafka_conf_t *conf, tamis_error *err) {
+    char value[24] = "";
+    size_t size = sizeof value;
+
+    if (rd_kafka_conf_get(conf, "transaction.timeout.ms", value, &size) != RD_KAFKA_CONF_OK ||
+        2 * (uint64_t)run->options.commit_ms <= strtoull(value, NULL, 10))
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "commit time of %" PRIu32
+                       " ms: is more than half of transaction.timeout.ms, which is %s; commit "
+                       "more often, or raise that setting",
+                       run->options.commit_ms, value);
+}
+
+/* ---- callbacks: the log is called from other threads, the others from poll functions ---- */
+
+static void on_log(const rd_kafka_t *handle, int level, const char *facility, const char *text) {
+    (void)handle;
+    (void)level;
+    (void)facility;
+    (void)text;
+}
+
+static void on_error(rd_kafka_t *handle, int code, const char *reason, void *context) {
+    kafka_run *run = context;
+
+    (void)handle;
+    /* "All brokers are down" follows the error that says why. */
+    if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || run->client_error[0] == '\0')
+        snprintf(run->client_error, sizeof run->client_error, "%s", reason);
+}
+
+tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **handle, tamis_error *err) {
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char why[300];
+
+    rd_kafka_conf_set_opaque(conf, run);
+    rd_kafka_conf_set_log_cb(conf, on_log);
+    rd_kafka_conf_set_error_cb(conf, on_error);
+    if (role == KAFKA_MEMBER)
+        rd_kafka_conf_set_rebalance_cb(conf, tamis__kafka_on_rebalance);
+    if (role == KAFKA_PRODUCER)
+        rd_kafka_conf_set_dr_msg_cb(conf, tamis__kafka_on_delivery);
+    if (set_all(run, conf, role, err) != TAMIS_OK) {
+        rd_kafka_conf_destroy(conf);
+        return TAMIS_E_INVALID;
+    }
+    if (role == KAFKA_PRODUCER && check_timeout(run, conf, err) != TAMIS_OK) {
+        rd_kafka_conf_destroy(conf);
+        return TAMIS_E_INVALID;
+    }
+    *handle =
+        rd_kafka_new(role == KAFKA_PRODUCER ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why, sizeof why);
+    if (*handle)
+        return TAMIS_OK;
+    rd_kafka_conf_destroy(conf);
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "settings: %s; correct them", why);
+}
+
+/* ---- errors ---- */
+
+/* The status and the remedy for an error of librdkafka. */
+static tamis_status classify(rd_kafka_resp_err_t code, const char **remedy) {
+    switch (code) {
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+    case RD_KAFKA_RESP_ERR__RESOLVE:
+    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+        *remedy = "check the addresses of the brokers, that they run, and the security settings";
+        return TAMIS_E_TIMEOUT;
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR__SSL:
+        *remedy = "correct the security settings";
+        return TAMIS_E_REFUSED;
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        *remedy = "give this user the rights that the guide lists";
+        return TAMIS_E_REFUSED;
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+        *remedy = "create the topic, or correct its name";
+        return TAMIS_E_NOT_FOUND;
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+        *remedy = "raise message.max.bytes here, and max.message.bytes of the topic";
+        return TAMIS_E_TOO_LONG;
+    case RD_KAFKA_RESP_ERR__FENCED:
+    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
+        *remedy = "another process runs with this group and instance name; give each its own";
+        return TAMIS_E_BUSY;
+    case RD_KAFKA_RESP_ERR__INVALID_ARG:
+        *remedy = "correct the options";
+        return TAMIS_E_INVALID;
+    default:
+        *remedy = "see the log of the broker";
+        return TAMIS_E_REFUSED;
+    }
+}
+
+tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_resp_err_t code,
+                               tamis_error *err) {
+    const char *remedy;
+    const tamis_status status = classify(code, &remedy);
+
+    if (status == TAMIS_E_TIMEOUT && run->client_error[0] != '\0')
+        return tamis__fail(err, status, 0, "%.200s: no answer (%s); %s", what, run->client_error, remedy);
+    return tamis__fail(err, status, 0, "%.200s: %s; %s", what, rd_kafka_err2str(code), remedy);
+}
+
+bool tamis__kafka_must_stop(const kafka_run *run) {
+    struct pollfd stop = {.fd = run->options.stop_fd, .events = POLLIN};
+
+    return stop.fd >= 0 && tamis__sys.poll(&stop, 1, 0) > 0;
+}
+
+void tamis__kafka_remark(const kafka_run *run, const char *format, ...) {
+    char message[400];
+    va_list args;
+
+    if (!run->options.remark)
+        return;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    run->options.remark(run->options.context, message);
+}

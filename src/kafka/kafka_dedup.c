@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A run of tamis_kafka_dedup_run: options, handles, the loop, and its end.
+ *
+ *     options --> topics (B2) --> producer (B1) --> join the group --> loop --> commit --> leave the group
+ *
+ * The loop does what the phase asks for: a new producer, a restore, or a batch of records. A step of it lasts at
+ * most a slice of time while nothing happens, so stop_fd is seen soon. Waits for brokers that are away end by
+ * themselves only when they answer.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/versioned.h"
+#include "kafka/kafka_int.h"
+
+const char *tamis_kafka_library_version(void) {
+    return rd_kafka_version_str();
+}
+
+/* ---- options ---- */
+
+static tamis_status check_options(const tamis_kafka_dedup_options *options, tamis_error *err) {
+    TAMIS__NEED_AS(options->brokers, "options.brokers", err);
+    TAMIS__NEED_AS(options->group, "options.group", err);
+    TAMIS__NEED_AS(options->from, "options.from", err);
+    TAMIS__NEED_AS(options->to, "options.to", err);
+    TAMIS__NEED_IF(options->setting_count, options->settings, err);
+    if (strcmp(options->from, options->to) == 0 ||
+        (options->duplicates_to && strcmp(options->from, options->duplicates_to) == 0))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%.200s: is read and written; give another topic to write", options->from);
+    if (options->commit_ms == 0)
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "commit_ms: is 0; give a time from 1 ms");
+    return TAMIS_OK;
+}
+
+/* True if Kafka allows this name. */
+static bool is_name(const char *name) {
+    const size_t size = strlen(name);
+
+    return size > 0 && size < TAMIS__KAFKA_NAME &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == size;
+}
+
+static tamis_status make_names(kafka_run *run, tamis_error *err) {
+    const tamis_kafka_dedup_options *options = &run->options;
+    uint64_t number;
+    char made[20];
+
+    if (!is_name(options->group) || (options->instance && !is_name(options->instance)))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "%.200s: names of group and instance have up to %d letters, digits and ._- because the state "
+            "topic gets them; give another name",
+            is_name(options->group) ? options->instance : options->group, TAMIS__KAFKA_NAME - 1);
+    if ((size_t)snprintf(run->state_topic, sizeof run->state_topic, "%s.%s.tamis-state", options->group,
+                         options->from) >= sizeof run->state_topic)
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "%.100s.%.100s.tamis-state: is too long for the name of a topic; give a shorter group",
+            options->group, options->from);
+    /* Members without a stable name must not fence each other. */
+    if (tamis__random(&number, sizeof number, "the name of this member", err) != TAMIS_OK)
+        return err->status;
+    snprintf(made, sizeof made, "%016llx", (unsigned long long)number);
+    if ((size_t)snprintf(run->transactional_id, sizeof run->transactional_id, "%s.tamis.%s", options->group,
+                         options->instance ? options->instance : made) >= sizeof run->transactional_id)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "%.200s: group and instance are too long together; shorten one", options->group);
+    return TAMIS_OK;
+}
+
+static tamis_status plan_filter(kafka_run *run, tamis_error *err) {
+    const tamis_kafka_dedup_options *options = &run->options;
+    tamis_plan_options wanted = TAMIS_PLAN_OPTIONS_INIT;
+
+    if (tamis__read_options(&wanted, sizeof wanted, options->plan, "TAMIS_PLAN_OPTIONS_INIT", err) !=
+        TAMIS_OK)
+        return err->status;
+    if (wanted.kind == TAMIS_KIND_WINDOW || wanted.window > 0)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "plan: a window is not supported with Kafka; leave it out");
+    (void)tamis_plan_options_prefer_growth(&wanted);
+    run->plan = (tamis_plan)TAMIS_PLAN_INIT;
+    if (tamis_plan_make(&run->plan, &wanted, err) != TAMIS_OK)
+        return err->status;
+    tamis_plan_start_small(&run->plan);
+    run->filter_options = (tamis_filter_options)TAMIS_FILTER_OPTIONS_INIT;
+    run->filter_options.seed = options->seed;
+    run->filter_options.secret = options->secret;
+    run->filter_options.secret_size = options->secret_size;
+    run->filter_options.allocator = options->allocator;
+    return TAMIS_OK;
+}
+
+static tamis_status configure(kafka_run *run, tamis_error *err) {
+    if (check_options(&run->options, err) != TAMIS_OK || make_names(run, err) != TAMIS_OK ||
+        plan_filter(run, err) != TAMIS_OK || tamis__kafka_check_settings(run, err) != TAMIS_OK ||
+        tamis__kafka_keys_create(run, err) != TAMIS_OK)
+        return err->status;
+    const size_t size = tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES);
+    run->record_bytes = tamis__alloc(&run->memory, size, 8);
+    return run->record_bytes ? TAMIS_OK : tamis__fail_nomem(err, "state record", size);
+}
+
+/* ---- start and end ---- */
+
+static tamis_status join_group(kafka_run *run, tamis_error *err) {
+    rd_kafka_topic_partition_list_t *topics;
+
+    if (tamis__kafka_open(run, KAFKA_MEMBER, &run->consumer, err) != TAMIS_OK)
+        return err->status;
+    rd_kafka_poll_set_consumer(run->consumer);
+    topics = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(topics, run->options.from, RD_KAFKA_PARTITION_UA);
+    const rd_kafka_resp_err_t code = rd_kafka_subscribe(run->consumer, topics);
+    rd_kafka_topic_partition_list_destroy(topics);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? TAMIS_OK
+                                              : tamis__kafka_fail(run, run->options.group, code, err);
+}
+
+static tamis_status start(kafka_run *run, tamis_error *err) {
+    if (tamis__kafka_open(run, KAFKA_PROBE, &run->probe, err) != TAMIS_OK ||
+        tamis__kafka_check_topics(run, err) != TAMIS_OK || tamis__kafka_begin(run, err) != TAMIS_OK)
+        return err->status;
+    return tamis__kafka_must_stop(run) ? TAMIS_E_INTERRUPTED : join_group(run, err);
+}
+
+static void release(kafka_run *run) {
+    const tamis_allocator memory = run->memory;
+
+    tamis__kafka_drop_batch(run);
+    if (run->consumer) {
+        rd_kafka_consumer_close(run->consumer); /* calls on_rebalance */
+        rd_kafka_destroy(run->consumer);
+    }
+    tamis__kafka_end_producer(run);
+    if (run->membership)
+        rd_kafka_consumer_group_metadata_destroy(run->membership);
+    if (run->probe)
+        rd_kafka_destroy(run->probe);
+    for (size_t i = 0; i < run->partition_count; i++)
+        tamis__kafka_partition_release(&run->partitions[i]);
+    tamis__free(&memory, run->partitions, run->partition_count * sizeof *run->partitions);
+    if (run->record_bytes)
+        tamis__free(&memory, run->record_bytes,
+                    tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES));
+    tamis__kafka_keys_release(&run->keys);
+    tamis__free(&memory, run, sizeof *run);
+}
+
+/* ---- the loop ---- */
+
+/* With until_end: true if each assigned partition was read to the end that it had. */
+static bool has_reached_end(const kafka_run *run) {
+    if (!run->options.until_end || run->phase != KAFKA_FORWARDING)
+        return false;
+    for (size_t i = 0; i < run->partition_count; i++)
+        if (run->partitions[i].is_assigned && run->partitions[i].position < run->partitions[i].stop_at)
+            return false;
+    return true;
+}
+
+/* Applies the outcome of a step of a transaction. */
+static tamis_status apply(kafka_run *run, kafka_outcome outcome, tamis_error *err) {
+    if (outcome == KAFKA_ABORT)
+        outcome = tamis__kafka_abort(run, err);
+    if (outcome == KAFKA_BEGIN)
+        run->must_begin = true;
+    return outcome == KAFKA_FAILED ? err->status : TAMIS_OK;
+}
+
+/* Polls until the group gives partitions. */
+static tamis_status await_assignment(kafka_run *run, tamis_error *err) {
+    rd_kafka_message_t *message;
+    const tamis_status status = tamis__kafka_poll(run, TAMIS__KAFKA_SLICE, &message, err);
+
+    if (message)
+        rd_kafka_message_destroy(message);
+    return status;
+}
+
+static tamis_status loop(kafka_run *run, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+
+    while (status == TAMIS_OK) {
+        if (tamis__kafka_must_stop(run))
+            return TAMIS_E_INTERRUPTED;
+        if (run->must_begin)
+            status = tamis__kafka_begin(run, err);
+        else if (run->phase == KAFKA_UNASSIGNED)
+            status = await_assignment(run, err);
+        else if (run->phase == KAFKA_RESTORING)
+            status = tamis__kafka_restore(run, err);
+        else if (!has_reached_end(run))
+            status = apply(run, tamis__kafka_forward(run, err), err);
+        else if (run->is_open)
+            status = apply(run, tamis__kafka_commit(run, err), err);
+        else
+            return TAMIS_OK;
+    }
+    return status;
+}
+
+/* Commits what is answered, also after an error: the records before it are good. */
+static tamis_status finish(kafka_run *run, tamis_status status, tamis_error *err) {
+    tamis_error second = TAMIS_ERROR_INIT;
+    kafka_outcome outcome = KAFKA_DONE;
+
+    if (run->must_begin || run->phase != KAFKA_FORWARDING)
+        return status;
+    outcome = tamis__kafka_commit(run, &second);
+    if (outcome == KAFKA_DONE)
+        return status;
+    if (outcome == KAFKA_ABORT)
+        outcome = tamis__kafka_abort(run, &second);
+    if (outcome != KAFKA_FAILED || (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED))
+        return status;
+    *err = second;
+    return second.status;
+}
+
+tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tamis_kafka_dedup_stats *stats,
+                                   tamis_error *err) {
+    tamis_kafka_dedup_options given = TAMIS_KAFKA_DEDUP_OPTIONS_INIT;
+    tamis_error found = TAMIS_ERROR_INIT;
+
+    TAMIS__NEED(options, err);
+    if (tamis__read_options(&given, sizeof given, options, "TAMIS_KAFKA_DEDUP_OPTIONS_INIT", err) != TAMIS_OK)
+        return TAMIS_E_INVALID;
+    const tamis_allocator memory = tamis__allocator_resolve(given.allocator);
+    kafka_run *run = tamis__alloc(&memory, sizeof *run, _Alignof(kafka_run));
+    if (!run)
+        return tamis__fail_nomem(err, "run", sizeof *run);
+    run->options = given;
+    run->memory = memory;
+    run->open = run->committed = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
+    run->stop_error = (tamis_error)TAMIS_ERROR_INIT;
+
+    tamis_status status = configure(run, &found);
+    if (status == TAMIS_OK)
+        status = start(run, &found);
+    if (status == TAMIS_OK)
+        status = finish(run, loop(run, &found), &found);
+    tamis__write_struct(stats, &run->committed, sizeof run->committed);
+    release(run);
+    if (status == TAMIS_E_INTERRUPTED)
+        return tamis__fail(err, status, 0, "stopped on request");
+    if (status != TAMIS_OK && err)
+        tamis__fail(err, status, found.sys_errno, "%s", found.text);
+    return status;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * T1 and T2: the way of records.
+ *
+ *     poll --> batch --> keys, hashes --> filter --> overlay --> output
+ *                        (of the batch)   (runs of a partition)    or duplicates, or dropped
+ *
+ * Records are looked up in batches, so that the cache misses of the filter overlap. The records of a batch that
+ * belong to one partition follow each other: librdkafka delivers them in such runs.
+ *
+ * The first record of a batch opens a transaction. It is committed when it is old enough, also if no further record
+ * comes: an open transaction would hold back all readers of the output, and would be aborted by the brokers.
+ *
+ * Records keep key, value, headers and timestamp. NULL and empty differ: the value NULL is a tombstone.
+ */
+#include <inttypes.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "kafka/kafka_int.h"
+
+enum { FULL_QUEUE_MS = 20 };
+
+void tamis__kafka_drop_batch(kafka_run *run) {
+    for (size_t i = 0; i < run->batch_count; i++)
+        rd_kafka_message_destroy(run->batch[i]);
+    run->batch_count = 0;
+}
+
+/* ---- T2: writing a record ---- */
+
+/* Copies a record into the queue of the producer. */
+static rd_kafka_error_t *produce_once(kafka_run *run, const rd_kafka_message_t *message,
+                                      rd_kafka_topic_t *topic, bool same_partitions) {
+    rd_kafka_headers_t *headers = NULL;
+    rd_kafka_timestamp_type_t type;
+    int64_t timestamp = rd_kafka_message_timestamp(message, &type);
+    rd_kafka_vu_t parts[8] = {
+        {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic},
+        {.vtype = RD_KAFKA_VTYPE_PARTITION,
+         .u.i32 = same_partitions ? message->partition : RD_KAFKA_PARTITION_UA},
+        {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {message->key, message->key_len}},
+        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {message->payload, message->len}},
+        {.vtype = RD_KAFKA_VTYPE_TIMESTAMP,
+         .u.i64 = type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || timestamp < 0 ? 0 : timestamp},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
+    size_t count = 6;
+
+    if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        headers = rd_kafka_headers_copy(headers);
+        parts[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers};
+    }
+    rd_kafka_error_t *failed = rd_kafka_produceva(run->producer, parts, count);
+    if (failed && headers)
+        rd_kafka_headers_destroy(headers); /* else they belong to the producer now */
+    return failed;
+}
+
+static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, bool is_unique,
+                             tamis_error *err) {
+    rd_kafka_topic_t *topic = is_unique ? run->to : run->duplicates;
+    rd_kafka_error_t *failed;
+    rd_kafka_resp_err_t code;
+
+    if (!topic)
+        return KAFKA_DONE;
+    while ((failed = produce_once(run, message, topic,
+                                  is_unique ? run->to_same_partitions : run->duplicates_same_partitions)) !=
+           NULL) {
+        code = rd_kafka_error_code(failed);
+        rd_kafka_error_destroy(failed);
+        if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__FENCED)
+            return KAFKA_BEGIN;
+        if (code == RD_KAFKA_RESP_ERR__STATE) /* the brokers have aborted the transaction */
+            return KAFKA_ABORT;
+        if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+            tamis__kafka_fail(run, is_unique ? run->options.to : run->options.duplicates_to, code, err);
+            return KAFKA_FAILED;
+        }
+        rd_kafka_poll(run->producer, FULL_QUEUE_MS);
+    }
+    return KAFKA_DONE;
+}
+
+/* ---- T1: answering a batch ---- */
+
+/* Looks up the keys of records `first` to `end` - 1, which are of one partition, in its filter. */
+static tamis_status look_up(kafka_run *run, const kafka_partition *partition, size_t first, size_t end,
+                            tamis_error *err) {
+    tamis_hash hashes[TAMIS__KAFKA_BATCH];
+    tamis_answer answers[TAMIS__KAFKA_BATCH];
+    size_t count = 0;
+
+    for (size_t i = first; i < end; i++)
+        if (run->found[i].outcome == TAMIS_KEY_FOUND)
+            hashes[count++] = run->found[i].hash;
+    if (count > 0 &&
+        tamis_filter_contains_hashes(partition->filter, hashes, count, answers, NULL, err) != TAMIS_OK)
+        return err->status;
+    count = 0;
+    for (size_t i = first; i < end; i++)
+        run->answers[i] = run->found[i].outcome == TAMIS_KEY_FOUND ? answers[count++] : TAMIS_UNKNOWN;
+    return TAMIS_OK;
+}
+
+/* Answers a record without a key or a malformed one. */
+static kafka_outcome answer_other(kafka_run *run, const rd_kafka_message_t *message, const kafka_found *found,
+                                  tamis_error *err) {
+    const bool is_malformed = found->outcome == TAMIS_KEY_MALFORMED;
+
+    switch (is_malformed ? run->options.malformed : run->options.missing) {
+    case TAMIS_STREAM_FAIL:
+        if (is_malformed)
+            tamis__fail(err, TAMIS_E_RECORD, 0,
+                        "%s [%d]: offset %" PRId64 ", byte %zu: %s; correct the sender, or "
+                        "skip or pass malformed records",
+                        run->options.from, (int)message->partition, message->offset, found->pos + 1,
+                        found->why);
+        else
+            tamis__fail(err, TAMIS_E_NO_KEY, 0,
+                        "%s [%d]: offset %" PRId64 ": the record has no key; correct the "
+                        "sender, or pass or drop such records",
+                        run->options.from, (int)message->partition, message->offset);
+        return KAFKA_FAILED;
+    case TAMIS_STREAM_PASS: {
+        const kafka_outcome outcome = produce(run, message, true, err);
+        if (outcome != KAFKA_DONE)
+            return outcome;
+        break;
+    }
+    default:
+        break;
+    }
+    if (is_malformed)
+        run->open.malformed++;
+    else
+        run->open.missing++;
+    return KAFKA_DONE;
+}
+
+static kafka_outcome answer_one(kafka_run *run, kafka_partition *partition, size_t i, tamis_error *err) {
+    const rd_kafka_message_t *message = run->batch[i];
+    kafka_outcome outcome = KAFKA_DONE;
+    bool is_unique = false;
+
+    if ((uint64_t)message->offset < partition->next)
+        return KAFKA_DONE; /* answered already */
+    if (run->found[i].outcome != TAMIS_KEY_FOUND) {
+        outcome = answer_other(run, message, &run->found[i], err);
+    } else {
+        if (run->answers[i] == TAMIS_ABSENT &&
+            tamis__overlay_add(&partition->overlay, &run->memory, run->found[i].hash, &is_unique, err) !=
+                TAMIS_OK)
+            return KAFKA_FAILED;
+        outcome = produce(run, message, is_unique, err);
+        if (outcome == KAFKA_DONE && is_unique)
+            run->open.unique++;
+        else if (outcome == KAFKA_DONE)
+            run->open.duplicates++;
+        else if (is_unique)
+            tamis__overlay_undo(
+                &partition->overlay); /* the run may end with a commit of the records before */
+    }
+    if (outcome != KAFKA_DONE)
+        return outcome;
+    partition->next = (uint64_t)message->offset + 1;
+    partition->position = partition->next;
+    partition->is_open = true;
+    run->open.records++;
+    return KAFKA_DONE;
+}
+
+static kafka_outcome answer_batch(kafka_run *run, tamis_error *err) {
+    kafka_outcome outcome = tamis__kafka_open_transaction(run, err);
+
+    if (outcome != KAFKA_DONE)
+        return outcome;
+    if (tamis__kafka_keys_find(run, err) != TAMIS_OK)
+        return KAFKA_FAILED;
+    for (size_t first = 0, end; first < run->batch_count; first = end) {
+        kafka_partition *partition = tamis__kafka_partition(run, run->batch[first]->partition);
+        for (end = first + 1; end < run->batch_count; end++)
+            if (run->batch[end]->partition != run->batch[first]->partition)
+                break;
+        if (!partition || !partition->is_assigned)
+            continue;
+        if (look_up(run, partition, first, end, err) != TAMIS_OK)
+            return KAFKA_FAILED;
+        for (size_t i = first; i < end && outcome == KAFKA_DONE; i++)
+            outcome = answer_one(run, partition, i, err);
+        if (outcome != KAFKA_DONE)
+            return outcome;
+    }
+    return KAFKA_DONE;
+}
+
+kafka_outcome tamis__kafka_answer(kafka_run *run, tamis_error *err) {
+    if (run->batch_count == 0)
+        return KAFKA_DONE;
+    const kafka_outcome outcome = answer_batch(run, err);
+    tamis__kafka_drop_batch(run);
+    return outcome;
+}
+
+/* Milliseconds until the open transaction is due, at most a slice. */
+static int wait_ms(const kafka_run *run) {
+    const uint64_t now = tamis__now_ns(), due = run->open_since + (uint64_t)run->options.commit_ms * 1000000;
+
+    if (!run->is_open)
+        return TAMIS__KAFKA_SLICE;
+    if (due <= now)
+        return 0;
+    return due - now < (uint64_t)TAMIS__KAFKA_SLICE * 1000000 ? (int)((due - now) / 1000000) + 1
+                                                              : TAMIS__KAFKA_SLICE;
+}
+
+kafka_outcome tamis__kafka_forward(kafka_run *run, tamis_error *err) {
+    while (run->batch_count < TAMIS__KAFKA_BATCH) {
+        rd_kafka_message_t *message;
+        if (tamis__kafka_poll(run, run->batch_count == 0 ? wait_ms(run) : 0, &message, err) != TAMIS_OK)
+            return KAFKA_FAILED;
+        if (!message)
+            break;
+        /* A rebalance in the poll has emptied the batch before. */
+        run->batch[run->batch_count++] = message;
+    }
+    const kafka_outcome outcome = tamis__kafka_answer(run, err);
+    if (run->producer)
+        rd_kafka_poll(run->producer, 0);
+    if (outcome != KAFKA_DONE)
+        return outcome;
+    if (run->undelivered != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return KAFKA_ABORT;
+    return tamis__kafka_is_due(run) ? tamis__kafka_commit(run, err) : KAFKA_DONE;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The group gives partitions and takes them away (range assignor, eager protocol: all at once).
+ *
+ *                        on_rebalance(ASSIGN)                    restore: A2 to A6
+ *     KAFKA_UNASSIGNED ------------------------> KAFKA_RESTORING ------------------> KAFKA_FORWARDING
+ *            ^                                          |        A7: read from `next`      |
+ *            +------------------------------------------+----------------------------------+
+ *                        on_rebalance(REVOKE): commit, or abort if the partitions are lost
+ *
+ * librdkafka calls on_rebalance from a poll of the consumer. The group waits for the answer, so it only does what
+ * must be done in that moment: the commit of N, and A1. The restore runs afterwards, in the loop of the run. The
+ * consumer is given an empty assignment until then, so that it reads nothing (the input is paused).
+ *
+ * Rewinding is a new assignment with explicit offsets, never a seek or a pause: those of librdkafka 2.0 may lose
+ * messages or leave old ones in the queue.
+ *
+ * If the commit of N fails, the transaction is aborted. Its records then come to the next owner.
+ */
+#include "base/memory.h"
+#include "base/system.h"
+#include "kafka/kafka_int.h"
+
+/* Remembers which partitions are assigned. Partitions that went to another member lose their filter. */
+static void store_assignment(kafka_run *run, const rd_kafka_topic_partition_list_t *partitions) {
+    run->assigned = 0;
+    for (size_t i = 0; i < run->partition_count; i++)
+        run->partitions[i].is_assigned = false;
+    for (int i = 0; i < partitions->cnt; i++) {
+        kafka_partition *partition = tamis__kafka_partition(run, partitions->elems[i].partition);
+        if (partition) {
+            partition->is_assigned = true;
+            run->assigned++;
+            continue;
+        }
+        run->stopped = tamis__fail(
+            &run->stop_error, TAMIS_E_MISMATCH, 0,
+            "%s: has a new partition %d, so keys may be in other partitions now; begin again with "
+            "another group and new output topics",
+            run->options.from, (int)partitions->elems[i].partition);
+    }
+    for (size_t i = 0; i < run->partition_count; i++)
+        if (!run->partitions[i].is_assigned)
+            tamis__kafka_partition_release(&run->partitions[i]);
+}
+
+/* A1. */
+static void assign(kafka_run *run, const rd_kafka_topic_partition_list_t *partitions) {
+    tamis_error ignored = TAMIS_ERROR_INIT;
+
+    store_assignment(run, partitions);
+    if (run->membership)
+        rd_kafka_consumer_group_metadata_destroy(run->membership);
+    run->membership = rd_kafka_consumer_group_metadata(run->consumer);
+    run->phase = KAFKA_RESTORING;
+    run->committed.assignments++;
+    (void)tamis__kafka_read_from(run, true, &ignored);
+}
+
+/* N. */
+static void revoke(kafka_run *run) {
+    kafka_outcome outcome = KAFKA_DONE;
+    tamis_error *err = &run->stop_error;
+
+    if (rd_kafka_assignment_lost(run->consumer)) {
+        tamis__kafka_drop_batch(run);
+        outcome = KAFKA_ABORT;
+    } else if (run->phase == KAFKA_FORWARDING && !run->must_begin) {
+        outcome = tamis__kafka_answer(run, err);
+        if (outcome == KAFKA_DONE || outcome == KAFKA_FAILED) {
+            /* A record that ends the run, such as a malformed one, comes behind answered ones. */
+            const tamis_error why = *err;
+            const kafka_outcome committed = tamis__kafka_commit(run, err);
+            if (outcome == KAFKA_FAILED && committed == KAFKA_DONE)
+                *err = why;
+            else
+                outcome = committed;
+        }
+    }
+    run->phase = KAFKA_UNASSIGNED;
+    run->assigned = 0;
+    for (size_t i = 0; i < run->partition_count; i++)
+        run->partitions[i].is_assigned = false;
+    if (outcome == KAFKA_ABORT)
+        outcome = tamis__kafka_abort(run, err);
+    if (outcome == KAFKA_BEGIN)
+        run->must_begin = true;
+    if (outcome == KAFKA_FAILED)
+        run->stopped = err->status;
+}
+
+void tamis__kafka_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
+                               rd_kafka_topic_partition_list_t *partitions, void *context) {
+    kafka_run *run = context;
+
+    if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+        assign(run, partitions);
+        return;
+    }
+    revoke(run);
+    rd_kafka_assign(consumer, NULL);
+}
+
+tamis_status tamis__kafka_read_from(kafka_run *run, bool pause, tamis_error *err) {
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)run->assigned);
+
+    for (size_t i = 0; !pause && i < run->partition_count; i++) {
+        kafka_partition *partition = &run->partitions[i];
+        if (!partition->is_assigned)
+            continue;
+        partition->position = partition->next;
+        rd_kafka_topic_partition_list_add(list, run->options.from, partition->number)->offset =
+            (int64_t)partition->next;
+    }
+    const rd_kafka_resp_err_t code = rd_kafka_assign(run->consumer, list);
+    rd_kafka_topic_partition_list_destroy(list);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? TAMIS_OK
+                                              : tamis__kafka_fail(run, run->options.group, code, err);
+}
+
+/* ---- polling ---- */
+
+static tamis_status fail_fatal(kafka_run *run, tamis_error *err) {
+    char why[300];
+    const rd_kafka_resp_err_t code = rd_kafka_fatal_error(run->consumer, why, sizeof why);
+
+    return tamis__kafka_fail(run, run->options.group, code, err);
+}
+
+/* Handles what the consumer reports instead of a record. */
+static tamis_status handle(kafka_run *run, const rd_kafka_message_t *message, tamis_error *err) {
+    kafka_partition *partition = tamis__kafka_partition(run, message->partition);
+
+    switch (message->err) {
+    case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+        if (partition && (uint64_t)message->offset > partition->position)
+            partition->position = (uint64_t)message->offset;
+        return TAMIS_OK;
+    case RD_KAFKA_RESP_ERR__FATAL:
+        return fail_fatal(run, err);
+    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+    case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+        if (run->phase != KAFKA_FORWARDING)
+            return TAMIS_OK;
+        return tamis__fail(
+            err, TAMIS_E_CHANGED, 0,
+            "%s [%d]: records were removed before they were read, or the topic was made again; see "
+            "its retention settings",
+            run->options.from, (int)message->partition);
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+        return tamis__kafka_fail(run, run->options.from, message->err, err);
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+        return tamis__kafka_fail(run, run->options.group, message->err, err);
+    default: /* librdkafka tries again by itself */
+        return TAMIS_OK;
+    }
+}
+
+tamis_status tamis__kafka_poll(kafka_run *run, int milliseconds, rd_kafka_message_t **message,
+                               tamis_error *err) {
+    rd_kafka_message_t *polled = rd_kafka_consumer_poll(run->consumer, milliseconds);
+
+    *message = NULL;
+    if (polled && polled->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        *message = polled;
+    } else if (polled) {
+        const tamis_status status = handle(run, polled, err);
+        rd_kafka_message_destroy(polled);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    if (run->stopped == TAMIS_OK)
+        return TAMIS_OK;
+    if (*message)
+        rd_kafka_message_destroy(*message);
+    *message = NULL;
+    *err = run->stop_error;
+    return run->stopped;
+}

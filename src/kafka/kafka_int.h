@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_KAFKA_KAFKA_INT_H
+#define TAMIS_KAFKA_KAFKA_INT_H
+
+/*
+ * A run of `tamis kafka dedup`. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and so on are its steps.
+ *
+ *     kafka_dedup.c          the run: its options, B1, the loop, its end
+ *     kafka_group.c          assignment of partitions by the group: A1, N
+ *     kafka_topics.c         B2: the topics and their settings
+ *     kafka_restore.c        A2 to A7
+ *     kafka_forward.c        T1, T2: a batch of records
+ *     kafka_transaction.c    T3 to T7
+ *     kafka_keys.c           keys of records
+ *     kafka_partition.c      filter and overlay of a partition
+ *     kafka_record.c         state records as bytes
+ *     kafka_client.c         handles of librdkafka, and its errors
+ *
+ * One thread runs everything here, callbacks of librdkafka included: it calls them from poll functions.
+ */
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/experimental/kafka.h>
+#include <tamis/filter.h>
+
+#include "base/failure.h"
+#include "kafka/kafka_record.h"
+#include "kafka/overlay.h"
+
+enum {
+    TAMIS__KAFKA_BATCH = 1024, /* records that are looked up together */
+    TAMIS__KAFKA_SLICE = 100   /* longest time without a look at stop_fd, in milliseconds */
+};
+
+/* A topic name or transactional id that the run makes of two names. */
+enum { TAMIS__KAFKA_NAME = 250 };
+
+/* ---- kafka_partition.c ---- */
+
+/* A partition of the input. Those that are not assigned keep their filter, as a snapshot (A4), until the next
+ * assignment. */
+typedef struct kafka_partition {
+    int32_t number;
+    bool is_assigned;
+    tamis_filter *filter; /* committed hashes; NULL: none */
+    uint64_t covers;      /* the filter has the hashes of all state records below this offset */
+    bool has_chain;       /* a state record was read or committed, so `to` is valid */
+    uint64_t to;          /* `to` of the last committed state record */
+    tamis__overlay overlay;
+    bool is_open;         /* the open transaction has records of this partition */
+    uint64_t next;        /* input offset behind the last answered record, the open transaction included */
+    uint64_t covers_next; /* state offset behind the last acknowledged record of the open transaction */
+    uint64_t state_end;   /* end of the state partition at A3 */
+    uint64_t stop_at;     /* with until_end: input offset at which this partition is finished */
+    uint64_t position;    /* input offset up to which the partition was read, records or not */
+} kafka_partition;
+
+/* What is found of a record's key. */
+typedef struct kafka_found {
+    uint8_t outcome; /* tamis_extracted */
+    const char *why; /* for TAMIS_KEY_MALFORMED */
+    size_t pos;      /* likewise: the byte in the value */
+    tamis_hash hash; /* for TAMIS_KEY_FOUND */
+} kafka_found;
+
+typedef struct kafka_keys {
+    tamis_extractor *extractor; /* of the value; NULL: another source of keys */
+    enum { KAFKA_VALUE, KAFKA_KEY, KAFKA_HEADER } source;
+    const char *header; /* name of the header */
+    tamis_hasher *hasher;
+    uint64_t hasher_id;
+} kafka_keys;
+
+typedef enum kafka_phase {
+    KAFKA_UNASSIGNED, /* waits for partitions */
+    KAFKA_RESTORING,  /* has partitions, and must do A2 to A7 */
+    KAFKA_FORWARDING
+} kafka_phase;
+
+/* The outcome of a step of a transaction. */
+typedef enum kafka_outcome {
+    KAFKA_DONE,
+    KAFKA_ABORT, /* T7: abort, and go back */
+    KAFKA_BEGIN, /* B1: the outcome is unknown, or the producer is of no use any more */
+    KAFKA_FAILED /* the run ends with *err */
+} kafka_outcome;
+
+typedef struct kafka_run {
+    tamis_kafka_dedup_options options;
+    tamis_allocator memory;
+    char state_topic[TAMIS__KAFKA_NAME];
+    char transactional_id[TAMIS__KAFKA_NAME];
+    char description[TAMIS__KAFKA_RECORD_DESCRIPTION + 1]; /* what keys are */
+    tamis_plan plan;
+    tamis_filter_options filter_options;
+    kafka_keys keys;
+
+    rd_kafka_t *probe;    /* read_uncommitted: ends, metadata, administration */
+    rd_kafka_t *consumer; /* member of the group */
+    rd_kafka_t *producer;
+    rd_kafka_topic_t *to, *duplicates, *state;      /* of the producer; `duplicates` NULL: dropped */
+    rd_kafka_consumer_group_metadata_t *membership; /* A1 */
+
+    kafka_partition *partitions; /* all of the input, by number */
+    size_t partition_count;
+    size_t assigned;         /* how many of them are assigned */
+    bool to_same_partitions; /* the output has as many partitions as the input */
+    bool duplicates_same_partitions;
+
+    kafka_phase phase;
+    bool must_begin;        /* B1 is due */
+    tamis_status stopped;   /* status of a callback that failed; *err has its message */
+    tamis_error stop_error; /* message of `stopped` */
+
+    rd_kafka_message_t *batch[TAMIS__KAFKA_BATCH]; /* records that are not answered yet */
+    size_t batch_count;
+    kafka_found found[TAMIS__KAFKA_BATCH];
+    tamis_answer answers[TAMIS__KAFKA_BATCH];
+
+    bool is_open;                      /* a transaction is open */
+    uint64_t open_since;               /* time of tamis__now_ns */
+    uint64_t open_records;             /* records in it */
+    rd_kafka_resp_err_t undelivered;   /* first error of a record that the brokers did not take */
+    unsigned failures;                 /* transactions since the last commit that failed */
+    uint8_t *record_bytes;             /* buffer for one state record */
+    tamis_kafka_dedup_stats open;      /* statistics of the open transaction */
+    tamis_kafka_dedup_stats committed; /* statistics of the run */
+    char client_error[200];            /* last error that librdkafka reported; empty: none */
+} kafka_run;
+
+/* Returns the partition with this number, or NULL if the input has no such partition. */
+kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number);
+/* Makes the empty filter of a partition whose state is read from its beginning. */
+tamis_status tamis__kafka_partition_reset(kafka_run *run, kafka_partition *partition, tamis_error *err);
+/* T6: adds the overlay to the filter. */
+tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *partition, tamis_error *err);
+/* T7: forgets what is not committed. */
+void tamis__kafka_partition_abort(kafka_partition *partition);
+/* Forgets filter and overlay. */
+void tamis__kafka_partition_release(kafka_partition *partition);
+
+/* ---- kafka_client.c ---- */
+
+typedef enum kafka_role { KAFKA_PROBE, KAFKA_MEMBER, KAFKA_RESTORER, KAFKA_PRODUCER } kafka_role;
+
+/* Checks the names of options.settings. */
+tamis_status tamis__kafka_check_settings(const kafka_run *run, tamis_error *err);
+/* Opens a handle. The caller destroys it. */
+tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **handle, tamis_error *err);
+/* Fills *err for an error of librdkafka: "`what`: reason; what to do". Returns err->status. */
+tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_resp_err_t code,
+                               tamis_error *err);
+/* True if stop_fd is readable. */
+bool tamis__kafka_must_stop(const kafka_run *run);
+/* Passes a remark on. */
+void tamis__kafka_remark(const kafka_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- kafka_topics.c ---- */
+
+/* B2: checks all topics, and makes the state topic if it is not there. Fills the partitions of the run. */
+tamis_status tamis__kafka_check_topics(kafka_run *run, tamis_error *err);
+
+/* ---- kafka_keys.c ---- */
+
+tamis_status tamis__kafka_keys_create(kafka_run *run, tamis_error *err);
+void tamis__kafka_keys_release(kafka_keys *keys);
+/* Finds and hashes the keys of the batch: run->found. */
+tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err);
+
+/* ---- kafka_group.c ---- */
+
+/* Callback of librdkafka when the group gives or takes partitions. */
+void tamis__kafka_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
+                               rd_kafka_topic_partition_list_t *partitions, void *context);
+/* Makes the consumer read the assigned partitions from `next` on, or, with `pause`, nothing. */
+tamis_status tamis__kafka_read_from(kafka_run *run, bool pause, tamis_error *err);
+/* Polls the consumer once: a message, NULL, or an error. The caller destroys *message. Messages without a record
+ * are handled here. */
+tamis_status tamis__kafka_poll(kafka_run *run, int milliseconds, rd_kafka_message_t **message,
+                               tamis_error *err);
+
+/* ---- kafka_restore.c ---- */
+
+/* A2 to A7 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK and
+ * the phase is not KAFKA_FORWARDING. */
+tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err);
+
+/* ---- kafka_forward.c ---- */
+
+/* Reads a batch and answers it: T1, T2. */
+kafka_outcome tamis__kafka_forward(kafka_run *run, tamis_error *err);
+/* Answers the batch that was read. */
+kafka_outcome tamis__kafka_answer(kafka_run *run, tamis_error *err);
+/* Frees the batch. */
+void tamis__kafka_drop_batch(kafka_run *run);
+
+/* ---- kafka_transaction.c ---- */
+
+/* B1: makes a producer, and ends the transaction of an earlier one. */
+tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err);
+/* Destroys the producer. */
+void tamis__kafka_end_producer(kafka_run *run);
+/* Opens a transaction, unless one is open. */
+kafka_outcome tamis__kafka_open_transaction(kafka_run *run, tamis_error *err);
+/* T3 to T6 for the open transaction. */
+kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err);
+/* T7: aborts the open transaction. */
+kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err);
+/* Delivery report of a record. */
+void tamis__kafka_on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *message, void *context);
+/* True if the open transaction is to be committed now. */
+bool tamis__kafka_is_due(const kafka_run *run);
+
+#endif

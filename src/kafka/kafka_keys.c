@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Keys of records: the value of a record, a part of it (tamis/experimental/extract.h), Kafka's own key, or a header.
+ *
+ *     --key of the user   source          records without a key
+ *     line (default)      whole value     tombstones (value NULL)
+ *     json:/id, ...       extractor       tombstones; valid values without this part
+ *     kafka:key           record's key    key NULL; an empty key is a key
+ *     kafka:header:NAME   last header     no such header, or its value is NULL
+ *
+ * All parts and the hash are in the description, a text that each state record carries. A member that would make
+ * other keys is refused, since it would take every old record for a new one.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "kafka/kafka_int.h"
+
+static const char key_part[] = "kafka:key", header_part[] = "kafka:header:";
+
+static tamis_status find_source(kafka_keys *keys, const tamis_extractor_options *extract, tamis_error *err) {
+    const size_t parts = extract ? extract->part_count : 0;
+
+    keys->source = KAFKA_VALUE;
+    for (size_t i = 0; i < parts; i++) {
+        const char *part = extract->parts[i];
+        if (strncmp(part, "kafka:", strlen("kafka:")) != 0)
+            continue;
+        if (parts > 1)
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "key '%.100s': cannot be joined with other parts; give it alone", part);
+        if (extract->trim || extract->ignore_case)
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "key '%.100s': is compared as it is; leave trim and ignore case out", part);
+        if (strcmp(part, key_part) == 0) {
+            keys->source = KAFKA_KEY;
+        } else if (strncmp(part, header_part, strlen(header_part)) == 0 &&
+                   part[strlen(header_part)] != '\0') {
+            keys->source = KAFKA_HEADER;
+            keys->header = part + strlen(header_part);
+        } else {
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "key '%.100s': is not known; give kafka:key or kafka:header:NAME", part);
+        }
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status create_extractor(kafka_keys *keys, const tamis_extractor_options *extract,
+                                     tamis_error *err) {
+    if (keys->source != KAFKA_VALUE || !extract ||
+        (extract->part_count == 0 && !extract->trim && !extract->ignore_case))
+        return TAMIS_OK;
+    if (tamis_extractor_create(&keys->extractor, extract, err) != TAMIS_OK)
+        return err->status;
+    if (tamis_extractor_wants_header(keys->extractor))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "key: a column has a name, but records of Kafka have no header; give csv:N");
+    if (tamis_extractor_has_time(keys->extractor) || tamis_extractor_has_position(keys->extractor))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "key: records of Kafka have their own time and position; leave these parts out");
+    return TAMIS_OK;
+}
+
+/* Appends to the description. False: it is too long. */
+static bool append(kafka_run *run, const char *name, const char *value) {
+    const size_t used = strlen(run->description), left = sizeof run->description - used;
+    const int size = snprintf(run->description + used, left, "%s%s=%s", used > 0 ? "\n" : "", name, value);
+
+    return size >= 0 && (size_t)size < left;
+}
+
+static tamis_status describe(kafka_run *run, tamis_error *err) {
+    const tamis_extractor_options *extract = run->options.extract;
+    char number[24];
+    bool fits = append(run, "from", run->options.from) && append(run, "to", run->options.to);
+
+    for (size_t i = 0; extract && i < extract->part_count; i++)
+        fits = fits && append(run, "key", extract->parts[i]);
+    if (!extract || extract->part_count == 0)
+        fits = fits && append(run, "key", "line");
+    if (extract && extract->delimiter >= 0) {
+        snprintf(number, sizeof number, "%d", extract->delimiter);
+        fits = fits && append(run, "delimiter", number);
+    }
+    if (extract && extract->trim)
+        fits = fits && append(run, "trim", "yes");
+    if (extract && extract->ignore_case)
+        fits = fits && append(run, "ignore-case", "yes");
+    snprintf(number, sizeof number, "%016" PRIx64, run->keys.hasher_id);
+    fits = fits && append(run, "scheme", tamis_scheme_name(tamis_hasher_scheme(run->keys.hasher))) &&
+           append(run, "hash", number);
+    if (fits)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_RANGE, 0,
+                       "key: its parts are longer than %d bytes together; shorten them",
+                       TAMIS__KAFKA_RECORD_DESCRIPTION);
+}
+
+tamis_status tamis__kafka_keys_create(kafka_run *run, tamis_error *err) {
+    const tamis_kafka_dedup_options *options = &run->options;
+    const tamis_key empty = {"", 0};
+    tamis_hasher_options hasher = TAMIS_HASHER_OPTIONS_INIT;
+    tamis_hash hash;
+
+    hasher.scheme = run->plan.scheme;
+    hasher.seed = options->seed;
+    hasher.secret = options->secret;
+    hasher.secret_size = options->secret_size;
+    hasher.allocator = options->allocator;
+    if (find_source(&run->keys, options->extract, err) != TAMIS_OK ||
+        create_extractor(&run->keys, options->extract, err) != TAMIS_OK ||
+        tamis_hasher_create(&run->keys.hasher, &hasher, err) != TAMIS_OK ||
+        tamis_hash_many(run->keys.hasher, &empty, 1, &hash, err) != TAMIS_OK)
+        return err->status;
+    run->keys.hasher_id = hash.hasher_id;
+    return describe(run, err);
+}
+
+void tamis__kafka_keys_release(kafka_keys *keys) {
+    tamis_extractor_free(keys->extractor);
+    tamis_hasher_free(keys->hasher);
+    *keys = (kafka_keys){0};
+}
+
+/* The bytes that have the key; data NULL: the record has none. */
+static tamis_key source_of(const kafka_keys *keys, const rd_kafka_message_t *message) {
+    rd_kafka_headers_t *headers;
+    tamis_key value = {NULL, 0};
+
+    if (keys->source == KAFKA_VALUE)
+        return (tamis_key){message->payload, message->len};
+    if (keys->source == KAFKA_KEY)
+        return (tamis_key){message->key, message->key_len};
+    if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        (void)rd_kafka_header_get_last(headers, keys->header, &value.data, &value.size);
+    return value;
+}
+
+tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err) {
+    static tamis_extraction const none = {.outcome = TAMIS_KEY_FOUND};
+    tamis_key sources[TAMIS__KAFKA_BATCH];
+    tamis_extraction extracted[TAMIS__KAFKA_BATCH];
+    tamis_hash hashes[TAMIS__KAFKA_BATCH];
+
+    for (size_t i = 0; i < run->batch_count; i++) {
+        sources[i] = source_of(&run->keys, run->batch[i]);
+        extracted[i] = none;
+    }
+    if (run->keys.extractor) {
+        if (tamis_extractor_extract(run->keys.extractor, sources, run->batch_count, extracted, err) !=
+            TAMIS_OK)
+            return err->status;
+    } else {
+        for (size_t i = 0; i < run->batch_count; i++)
+            extracted[i].key = sources[i];
+    }
+    for (size_t i = 0; i < run->batch_count; i++) {
+        if (!sources[i].data)
+            extracted[i].outcome = TAMIS_KEY_MISSING;
+        sources[i] = extracted[i].outcome == TAMIS_KEY_FOUND ? extracted[i].key : (tamis_key){NULL, 0};
+    }
+    if (tamis_hash_many(run->keys.hasher, sources, run->batch_count, hashes, err) != TAMIS_OK)
+        return err->status;
+    for (size_t i = 0; i < run->batch_count; i++)
+        run->found[i] = (kafka_found){.outcome = extracted[i].outcome,
+                                      .why = extracted[i].why,
+                                      .pos = extracted[i].pos,
+                                      .hash = hashes[i]};
+    return TAMIS_OK;
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A: what a member does before it answers the first record of its partitions.
+ *
+ *     A2  offsets of the group         read_committed: waits for transactions that are not decided (K4)
+ *     A3  ends of the state            read_uncommitted: the true ends (K5)
+ *     A4  filter                       the one in memory, or an empty one if the state is there from its beginning
+ *     A5  read the state               from `covers` to the end of A3; add all hashes
+ *     A6  check the chain              each `from` is the `to` before it; the last `to` is the offset of A2
+ *     A7  begin                        at the offset, or at the first record of the input
+ *
+ * A3 comes after A2, and not before: see the proof. The reader of A5 reports the end of a partition in front of an
+ * open transaction. That is not the end of A3, so the reader waits until the transaction is decided. All
+ * partitions share one reader, since each consumer of librdkafka 2.0 waits half a second before its first record.
+ *
+ * The consumer is polled all the while, so that the group does not give this member up. If the group changes the
+ * assignment, the restore ends, and begins again with the next one.
+ *
+ * A refusal (R) repeats A2 first. If the offset has changed, another member has the partition, and this one is
+ * late: it begins again, and learns so from the group.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "kafka/kafka_int.h"
+
+enum {
+    REQUEST_MS = 1000, /* a request; it is repeated until it has an answer */
+    REMARK_MS = 10000, /* until a remark says what the restore waits for */
+    CHUNK = 1024       /* hashes that are added together */
+};
+
+typedef struct kafka_restore {
+    kafka_run *run;
+    rd_kafka_t *reader;
+    rd_kafka_topic_partition_list_t *offsets; /* A2, in the order of the partitions */
+    uint64_t progress_at;                     /* time of the last progress, for the remark */
+    bool has_remarked;
+} kafka_restore;
+
+/* True if the group has changed the assignment, or the run must stop. */
+static bool is_over(const kafka_restore *restore) {
+    return restore->run->phase != KAFKA_RESTORING || tamis__kafka_must_stop(restore->run);
+}
+
+/* Polls the consumer, for the group. */
+static tamis_status stay_member(kafka_restore *restore, tamis_error *err) {
+    rd_kafka_message_t *message;
+    const tamis_status status = tamis__kafka_poll(restore->run, 0, &message, err);
+
+    if (message) /* cannot come, since nothing is assigned */
+        rd_kafka_message_destroy(message);
+    rd_kafka_poll(restore->run->probe, 0);
+    return status;
+}
+
+static bool is_passing(rd_kafka_resp_err_t code) {
+    switch (code) {
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+    case RD_KAFKA_RESP_ERR__WAIT_COORD:
+    case RD_KAFKA_RESP_ERR__IN_PROGRESS:
+    case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+    case RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT:
+    case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
+    case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_NOT_COORDINATOR:
+    case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void remark_wait(kafka_restore *restore, const char *what) {
+    if (restore->has_remarked || tamis__now_ns() - restore->progress_at < (uint64_t)REMARK_MS * 1000000)
+        return;
+    restore->has_remarked = true;
+    tamis__kafka_remark(
+        restore->run,
+        "%s: waits %s; the transaction of a member that was killed ends after its "
+        "transaction.timeout.ms, or at once when that member starts again with the same --instance",
+        restore->run->options.group, what);
+}
+
+/* ---- A2, A3 ---- */
+
+/* A2. */
+static tamis_status fetch_offsets(kafka_restore *restore, rd_kafka_topic_partition_list_t *list,
+                                  tamis_error *err) {
+    kafka_run *run = restore->run;
+
+    while (!is_over(restore)) {
+        rd_kafka_resp_err_t code = rd_kafka_committed(run->consumer, list, REQUEST_MS);
+        for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+            code = list->elems[i].err;
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+            return TAMIS_OK;
+        if (!is_passing(code))
+            return tamis__kafka_fail(run, run->options.group, code, err);
+        if (stay_member(restore, err) != TAMIS_OK)
+            return err->status;
+        remark_wait(restore, "for the offsets of the group");
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status query_watermarks(kafka_restore *restore, const char *topic, int32_t number, int64_t *low,
+                                     int64_t *high, tamis_error *err) {
+    kafka_run *run = restore->run;
+
+    *low = *high = 0;
+    while (!is_over(restore)) {
+        const rd_kafka_resp_err_t code =
+            rd_kafka_query_watermark_offsets(run->probe, topic, number, low, high, REQUEST_MS);
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+            return TAMIS_OK;
+        if (!is_passing(code))
+            return tamis__kafka_fail(run, topic, code, err);
+        if (stay_member(restore, err) != TAMIS_OK)
+            return err->status;
+        remark_wait(restore, "for the brokers");
+    }
+    return TAMIS_OK;
+}
+
+/* A3 and A4. */
+static tamis_status prepare(kafka_restore *restore, kafka_partition *partition, tamis_error *err) {
+    kafka_run *run = restore->run;
+    int64_t low, end;
+    const tamis_status status =
+        query_watermarks(restore, run->state_topic, partition->number, &low, &end, err);
+
+    if (status != TAMIS_OK || is_over(restore))
+        return status;
+    partition->state_end = (uint64_t)end;
+    if (partition->filter && partition->covers >= (uint64_t)low && partition->covers <= (uint64_t)end)
+        return TAMIS_OK;
+    if (low == 0)
+        return tamis__kafka_partition_reset(run, partition, err);
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "%s [%d]: its first %" PRId64
+                       " records were removed, so keys are missing; begin again with "
+                       "another group and new output topics",
+                       run->state_topic, (int)partition->number, low);
+}
+
+/* ---- A5 ---- */
+
+/* Refuses a state record. */
+static tamis_status fail_record(const kafka_run *run, const rd_kafka_message_t *message, tamis_status status,
+                                const char *why, tamis_error *err) {
+    return tamis__fail(err, status, 0, "%s [%d]: the state record at offset %" PRId64 " %s", run->state_topic,
+                       (int)message->partition, message->offset, why);
+}
+
+/* Names the first line in which two descriptions differ. */
+static tamis_status fail_description(const kafka_run *run, const rd_kafka_message_t *message,
+                                     const tamis__kafka_record *record, tamis_error *err) {
+    const char *ours = run->description, *theirs = record->description;
+    const size_t size = record->description_size;
+    size_t line = 0, i = 0;
+    char why[400];
+
+    for (; i < size && ours[i] == theirs[i] && ours[i] != '\0'; i++)
+        if (ours[i] == '\n')
+            line = i + 1;
+    int their_size = 0, our_size = 0;
+    while (line + (size_t)their_size < size && theirs[line + (size_t)their_size] != '\n')
+        their_size++;
+    while (ours[line + (size_t)our_size] != '\0' && ours[line + (size_t)our_size] != '\n')
+        our_size++;
+    snprintf(
+        why, sizeof why,
+        "was made with %.*s, not %.*s; give the former options, or use another group and new output topics",
+        their_size < 100 ? their_size : 100, theirs + line, our_size < 100 ? our_size : 100, ours + line);
+    return fail_record(run, message, TAMIS_E_MISMATCH, why, err);
+}
+
+/* Adds the hashes of a state record, after A6 for it. */
+static tamis_status add_record(kafka_restore *restore, kafka_partition *partition,
+                               const rd_kafka_message_t *message, tamis_error *err) {
+    kafka_run *run = restore->run;
+    tamis__kafka_record record;
+    tamis_hash hashes[CHUNK];
+    const char *why = tamis__kafka_record_decode(&record, message->payload, message->len);
+    char gap[160];
+
+    if (!why && record.partition != (uint32_t)partition->number)
+        why = "belongs to another partition";
+    if (why) {
+        snprintf(gap, sizeof gap, "%s; begin again with another group and new output topics", why);
+        return fail_record(run, message, TAMIS_E_DAMAGED, gap, err);
+    }
+    if (record.description_size != strlen(run->description) ||
+        memcmp(record.description, run->description, record.description_size) != 0)
+        return fail_description(run, message, &record, err);
+    if (partition->has_chain && record.from != partition->to) {
+        snprintf(gap, sizeof gap,
+                 "begins at input offset %" PRIu64 ", not %" PRIu64
+                 ": records are missing before it; begin again "
+                 "with another group",
+                 record.from, partition->to);
+        return fail_record(run, message, TAMIS_E_DAMAGED, gap, err);
+    }
+    for (size_t first = 0; first < record.count; first += CHUNK) {
+        const size_t count = record.count - first < CHUNK ? record.count - first : CHUNK;
+        tamis__kafka_record_hashes(&record, first, count, run->keys.hasher_id, hashes);
+        if (tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, err) != TAMIS_OK)
+            return err->status;
+    }
+    run->committed.restored += record.count;
+    partition->has_chain = true;
+    partition->to = record.to;
+    partition->covers = (uint64_t)message->offset + 1;
+    return TAMIS_OK;
+}
+
+static tamis_status read_message(kafka_restore *restore, const rd_kafka_message_t *message,
+                                 tamis_error *err) {
+    kafka_run *run = restore->run;
+    kafka_partition *partition = tamis__kafka_partition(run, message->partition);
+
+    if (!partition || !partition->is_assigned)
+        return TAMIS_OK;
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        restore->progress_at = tamis__now_ns();
+        return add_record(restore, partition, message, err);
+    }
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        /* Markers of transactions have offsets too, so the end may be behind the last record. */
+        if ((uint64_t)message->offset > partition->covers)
+            partition->covers = (uint64_t)message->offset;
+        return TAMIS_OK;
+    }
+    if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "%s [%d]: records were removed while they were read; begin again with another group",
+            run->state_topic, (int)partition->number);
+    return is_passing(message->err) ? TAMIS_OK : tamis__kafka_fail(run, run->state_topic, message->err, err);
+}
+
+/* Number of partitions whose state is not read to the end of A3. */
+static size_t count_unread(const kafka_run *run) {
+    size_t unread = 0;
+
+    for (size_t i = 0; i < run->partition_count; i++)
+        unread += run->partitions[i].is_assigned && run->partitions[i].covers < run->partitions[i].state_end;
+    return unread;
+}
+
+/* A5. */
+static tamis_status read_state(kafka_restore *restore, tamis_error *err) {
+    kafka_run *run = restore->run;
+    tamis_status status = TAMIS_OK;
+
+    if (is_over(restore) || count_unread(run) == 0)
+        return TAMIS_OK;
+    if (tamis__kafka_open(run, KAFKA_RESTORER, &restore->reader, err) != TAMIS_OK)
+        return err->status;
+    rd_kafka_poll_set_consumer(restore->reader);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)run->assigned);
+    for (size_t i = 0; i < run->partition_count; i++) {
+        const kafka_partition *partition = &run->partitions[i];
+        if (partition->is_assigned && partition->covers < partition->state_end)
+            rd_kafka_topic_partition_list_add(list, run->state_topic, partition->number)->offset =
+                (int64_t)partition->covers;
+    }
+    const rd_kafka_resp_err_t code = rd_kafka_assign(restore->reader, list);
+    rd_kafka_topic_partition_list_destroy(list);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return tamis__kafka_fail(run, run->state_topic, code, err);
+    while (status == TAMIS_OK && !is_over(restore) && count_unread(run) > 0) {
+        rd_kafka_message_t *message = rd_kafka_consumer_poll(restore->reader, TAMIS__KAFKA_SLICE);
+        if (message) {
+            status = read_message(restore, message, err);
+            rd_kafka_message_destroy(message);
+        } else {
+            remark_wait(restore, "for an open transaction in the state topic");
+        }
+        if (status == TAMIS_OK)
+            status = stay_member(restore, err);
+    }
+    return status;
+}
+
+/* ---- A6, A7 ---- */
+
+/* A6: compares the chain with the offset of A2. */
+static tamis_status check_chain(const kafka_run *run, const kafka_partition *partition, int64_t offset,
+                                tamis_error *err) {
+    char named[300];
+    const uint64_t to = partition->to;
+
+    snprintf(named, sizeof named, "group %.80s, %.100s [%d]", run->options.group, run->options.from,
+             (int)partition->number);
+    if (offset >= 0 && partition->has_chain && (uint64_t)offset == to)
+        return TAMIS_OK;
+    if (offset < 0 && !partition->has_chain)
+        return TAMIS_OK;
+    if (!partition->has_chain)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: has offset %" PRId64
+                           ", but the state topic %.100s has no records of it; begin again "
+                           "with another group and new output topics",
+                           named, offset, run->state_topic);
+    if (offset < 0)
+        return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                           "%s: its offset has expired or was removed, but its state ends at %" PRIu64
+                           "; set the offset to %" PRIu64 ", and nothing is lost or repeated",
+                           named, to, to);
+    if ((uint64_t)offset < to)
+        return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                           "%s: its offset was moved to %" PRId64 ", but its state ends at %" PRIu64
+                           "; set the offset to %" PRIu64 ", and nothing is lost or repeated",
+                           named, offset, to, to);
+    return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                       "%s: its offset is %" PRId64 ", but its state ends at %" PRIu64
+                       "; if the offset was moved, set "
+                       "it to %" PRIu64 ", else state records are lost: begin again with another group",
+                       named, offset, to, to);
+}
+
+static tamis_status check_chains(kafka_restore *restore, tamis_error *err) {
+    kafka_run *run = restore->run;
+
+    for (int i = 0; i < restore->offsets->cnt; i++) {
+        const rd_kafka_topic_partition_t *offset = &restore->offsets->elems[i];
+        if (check_chain(run, &run->partitions[offset->partition], offset->offset, err) != TAMIS_OK)
+            return err->status;
+    }
+    return TAMIS_OK;
+}
+
+/* A7: where the input begins. */
+static tamis_status begin_input(kafka_restore *restore, kafka_partition *partition, int64_t offset,
+                                tamis_error *err) {
+    kafka_run *run = restore->run;
+    int64_t low, end;
+    const tamis_status status =
+        query_watermarks(restore, run->options.from, partition->number, &low, &end, err);
+
+    if (status != TAMIS_OK || is_over(restore))
+        return status;
+    if (offset < 0)
+        partition->to = (uint64_t)low;
+    if (partition->to < (uint64_t)low)
+        return tamis__fail(
+            err, TAMIS_E_CHANGED, 0,
+            "%s [%d]: %" PRIu64 " records were removed before they were read, from offset %" PRIu64
+            " on; to go on without them, begin again with another group",
+            run->options.from, (int)partition->number, (uint64_t)low - partition->to, partition->to);
+    if (partition->to > (uint64_t)end)
+        return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                           "%s [%d]: ends at %" PRId64 ", but was read up to %" PRIu64
+                           " before: it was made again; begin again with another group",
+                           run->options.from, (int)partition->number, end, partition->to);
+    partition->next = partition->to;
+    partition->stop_at = (uint64_t)end;
+    return TAMIS_OK;
+}
+
+/* Repeats A2. True: the offsets have changed, or cannot be fetched now. */
+static bool has_changed(kafka_restore *restore) {
+    tamis_error ignored = TAMIS_ERROR_INIT;
+    rd_kafka_topic_partition_list_t *again = rd_kafka_topic_partition_list_copy(restore->offsets);
+    bool changed = fetch_offsets(restore, again, &ignored) != TAMIS_OK || is_over(restore);
+
+    for (int i = 0; !changed && i < again->cnt; i++)
+        changed = again->elems[i].offset != restore->offsets->elems[i].offset;
+    rd_kafka_topic_partition_list_destroy(again);
+    return changed;
+}
+
+static tamis_status restore_all(kafka_restore *restore, tamis_error *err) {
+    const rd_kafka_topic_partition_list_t *offsets = restore->offsets;
+    kafka_partition *partitions = restore->run->partitions;
+    tamis_status status = fetch_offsets(restore, restore->offsets, err); /* A2 */
+
+    for (int i = 0; status == TAMIS_OK && i < offsets->cnt && !is_over(restore); i++)
+        status = prepare(restore, &partitions[offsets->elems[i].partition], err); /* A3, A4 */
+    if (status == TAMIS_OK)
+        status = read_state(restore, err); /* A5 */
+    if (status == TAMIS_OK && !is_over(restore))
+        status = check_chains(restore, err); /* A6 */
+    for (int i = 0; status == TAMIS_OK && i < offsets->cnt && !is_over(restore); i++)
+        status = begin_input(restore, &partitions[offsets->elems[i].partition], offsets->elems[i].offset,
+                             err); /* A7 */
+    return status;
+}
+
+tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err) {
+    kafka_restore restore = {.run = run, .progress_at = tamis__now_ns()};
+    tamis_status status = tamis__kafka_read_from(run, true, err); /* pauses the input */
+
+    restore.offsets = rd_kafka_topic_partition_list_new((int)run->assigned);
+    for (size_t i = 0; i < run->partition_count; i++)
+        if (run->partitions[i].is_assigned)
+            rd_kafka_topic_partition_list_add(restore.offsets, run->options.from, (int32_t)i);
+    if (status == TAMIS_OK) {
+        status = restore_all(&restore, err);
+        /* R */
+        if ((status == TAMIS_E_CHANGED || status == TAMIS_E_DAMAGED) && has_changed(&restore))
+            status = TAMIS_OK; /* the phase is still KAFKA_RESTORING, so A begins again */
+        else if (status == TAMIS_OK && !is_over(&restore)) {
+            run->phase = KAFKA_FORWARDING;
+            status = tamis__kafka_read_from(run, false, err); /* A7 */
+        }
+    }
+    if (restore.reader)
+        rd_kafka_destroy(restore.reader);
+    rd_kafka_topic_partition_list_destroy(restore.offsets);
+    return status;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * B2: the topics of a run.
+ *
+ *     FROM                        must exist; its partitions are those of the state
+ *     TO, DUPLICATES              must exist; equal numbers of partitions let records keep theirs
+ *     GROUP.FROM.tamis-state      is made here, with as many partitions as FROM
+ *
+ * Kafka deletes records by default after a week. That would remove state without a word, so the state topic gets
+ * settings of its own, and every start reads them back: somebody may have changed them.
+ *
+ * A partition that is added to FROM moves keys to other partitions, whose filters do not know them. So the numbers
+ * of partitions must stay equal.
+ *
+ * Every name is checked first with the topic's metadata. A client that used an unknown name might create the topic,
+ * with one partition and the settings of the broker.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "kafka/kafka_int.h"
+
+enum {
+    ANSWER_MS = 20000,  /* how long a request of the start may take */
+    EXISTING_MS = 3000, /* until the broker that answers knows a topic that was just made by somebody else */
+    VISIBLE_MS = 30000  /* until all brokers know a new topic */
+};
+
+static const struct {
+    const char *name, *value;
+} state_settings[] = {{"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {"retention.bytes", "-1"}};
+
+/* ---- numbers of partitions ---- */
+
+/* Finds the number of partitions of a topic; 0: there is no such topic. */
+static tamis_status count_partitions(kafka_run *run, const char *topic, size_t *count, tamis_error *err) {
+    const struct rd_kafka_metadata *metadata = NULL;
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(run->probe, topic, NULL);
+    rd_kafka_resp_err_t code = rd_kafka_last_error();
+
+    if (!handle)
+        return tamis__kafka_fail(run, topic, code, err);
+    code = rd_kafka_metadata(run->probe, 0, handle, &metadata, ANSWER_MS);
+    rd_kafka_topic_destroy(handle);
+    rd_kafka_poll(run->probe, 0); /* the reason of a failure */
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return tamis__kafka_fail(run, run->options.brokers, code, err);
+    code = metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    *count = code == RD_KAFKA_RESP_ERR_NO_ERROR ? (size_t)metadata->topics[0].partition_cnt : 0;
+    rd_kafka_metadata_destroy(metadata);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+        return TAMIS_OK;
+    return tamis__kafka_fail(run, topic, code, err);
+}
+
+/* Waits until a topic is known, and finds its number of partitions. */
+static tamis_status await_topic(kafka_run *run, const char *topic, uint64_t milliseconds, size_t *count,
+                                tamis_error *err) {
+    const uint64_t deadline = tamis__now_ns() + milliseconds * 1000000;
+
+    for (;;) {
+        if (count_partitions(run, topic, count, err) != TAMIS_OK)
+            return err->status;
+        if (*count > 0)
+            return TAMIS_OK;
+        if (tamis__now_ns() > deadline || tamis__kafka_must_stop(run))
+            return tamis__kafka_fail(run, topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, err);
+        tamis__sys.poll(NULL, 0, TAMIS__KAFKA_SLICE);
+    }
+}
+
+/* ---- requests to the controller ---- */
+
+/* Waits for the answer to a request. The caller destroys *event. */
+static tamis_status await(kafka_run *run, rd_kafka_queue_t *queue, const char *what, rd_kafka_event_t **event,
+                          tamis_error *err) {
+    *event = rd_kafka_queue_poll(queue, ANSWER_MS + 5000);
+    if (!*event)
+        return tamis__kafka_fail(run, what, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
+    const rd_kafka_resp_err_t code = rd_kafka_event_error(*event);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return TAMIS_OK;
+    rd_kafka_event_destroy(*event);
+    *event = NULL;
+    return tamis__kafka_fail(run, what, code, err);
+}
+
+static tamis_status create_topic(kafka_run *run, size_t partitions, tamis_error *err) {
+    char why[200];
+    size_t count = 0;
+    rd_kafka_event_t *event = NULL;
+    /* -1: the replication factor that the brokers are configured with */
+    rd_kafka_NewTopic_t *topic =
+        rd_kafka_NewTopic_new(run->state_topic, (int)partitions, -1, why, sizeof why);
+
+    if (!topic)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%.200s: %s; choose other names of group and topic",
+                           run->state_topic, why);
+    for (size_t i = 0; i < sizeof state_settings / sizeof *state_settings; i++)
+        rd_kafka_NewTopic_set_config(topic, state_settings[i].name, state_settings[i].value);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(run->probe);
+    rd_kafka_CreateTopics(run->probe, &topic, 1, NULL, queue);
+    tamis_status status = await(run, queue, run->state_topic, &event, err);
+    if (status == TAMIS_OK) {
+        const rd_kafka_topic_result_t **results =
+            rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
+        const rd_kafka_resp_err_t code =
+            count == 1 ? rd_kafka_topic_result_error(results[0]) : RD_KAFKA_RESP_ERR__BAD_MSG;
+        /* Another member may have made it at the same time. */
+        if (code != RD_KAFKA_RESP_ERR_NO_ERROR && code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+            status = tamis__kafka_fail(run, run->state_topic, code, err);
+        rd_kafka_event_destroy(event);
+    }
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_NewTopic_destroy(topic);
+    return status;
+}
+
+/* ---- settings of the state topic ---- */
+
+static tamis_status check_settings(kafka_run *run, const rd_kafka_ConfigResource_t *topic, tamis_error *err) {
+    size_t count;
+    const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(topic, &count);
+    const uint64_t needed =
+        tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES) + 1024;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *name = rd_kafka_ConfigEntry_name(entries[i]),
+                   *value = rd_kafka_ConfigEntry_value(entries[i]);
+        for (size_t k = 0; value && k < sizeof state_settings / sizeof *state_settings; k++)
+            if (strcmp(state_settings[k].name, name) == 0 && strcmp(state_settings[k].value, value) != 0)
+                return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                                   "%s: its setting %s is %.40s, so Kafka would remove keys; set it to %s",
+                                   run->state_topic, name, value, state_settings[k].value);
+        if (value && strcmp(name, "max.message.bytes") == 0 && strtoull(value, NULL, 10) < needed)
+            return tamis__fail(
+                err, TAMIS_E_MISMATCH, 0,
+                "%s: its setting max.message.bytes is %.40s, too small for state records; set it to "
+                "%" PRIu64 " or more",
+                run->state_topic, value, needed);
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status check_state_topic(kafka_run *run, tamis_error *err) {
+    rd_kafka_ConfigResource_t *topic = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, run->state_topic);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(run->probe);
+    rd_kafka_event_t *event = NULL;
+    size_t count = 0;
+
+    rd_kafka_DescribeConfigs(run->probe, &topic, 1, NULL, queue);
+    tamis_status status = await(run, queue, run->state_topic, &event, err);
+    if (status == TAMIS_OK) {
+        const rd_kafka_ConfigResource_t **found =
+            rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event), &count);
+        const rd_kafka_resp_err_t code =
+            count == 1 ? rd_kafka_ConfigResource_error(found[0]) : RD_KAFKA_RESP_ERR__BAD_MSG;
+        status = code == RD_KAFKA_RESP_ERR_NO_ERROR ? check_settings(run, found[0], err)
+                                                    : tamis__kafka_fail(run, run->state_topic, code, err);
+        rd_kafka_event_destroy(event);
+    }
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_ConfigResource_destroy(topic);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static tamis_status make_partitions(kafka_run *run, size_t count, tamis_error *err) {
+    run->partitions = tamis__alloc(&run->memory, count * sizeof *run->partitions, _Alignof(kafka_partition));
+    if (!run->partitions)
+        return tamis__fail_nomem(err, "partitions", count * sizeof *run->partitions);
+    run->partition_count = count;
+    for (size_t i = 0; i < count; i++)
+        run->partitions[i].number = (int32_t)i;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__kafka_check_topics(kafka_run *run, tamis_error *err) {
+    const tamis_kafka_dedup_options *options = &run->options;
+    size_t from, to, duplicates = 0, state;
+
+    if (await_topic(run, options->from, EXISTING_MS, &from, err) != TAMIS_OK ||
+        await_topic(run, options->to, EXISTING_MS, &to, err) != TAMIS_OK)
+        return err->status;
+    if (options->duplicates_to &&
+        await_topic(run, options->duplicates_to, EXISTING_MS, &duplicates, err) != TAMIS_OK)
+        return err->status;
+    run->to_same_partitions = to == from;
+    run->duplicates_same_partitions = duplicates == from;
+
+    if (count_partitions(run, run->state_topic, &state, err) != TAMIS_OK)
+        return err->status;
+    if (state == 0 && (create_topic(run, from, err) != TAMIS_OK ||
+                       await_topic(run, run->state_topic, VISIBLE_MS, &state, err) != TAMIS_OK))
+        return err->status;
+    if (state != from)
+        return tamis__fail(
+            err, TAMIS_E_MISMATCH, 0,
+            "%s: has %zu partitions, but its state has %zu (%s): keys are in other partitions now; "
+            "begin again with another group and new output topics",
+            options->from, from, state, run->state_topic);
+    if (check_state_topic(run, err) != TAMIS_OK)
+        return err->status;
+    return make_partitions(run, from, err);
+}

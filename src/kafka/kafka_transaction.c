@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The transactional producer.
+ *
+ *     begin (B1) --> open_transaction --> records (T2) --> commit: state records (T3), wait for all,
+ *                          ^                                offsets (T4), commit (T5), filters (T6)
+ *                          |                                        |
+ *                          +----------------------------------------+ done, or abort (T7)
+ *
+ * Errors of librdkafka's transactional calls are of four kinds:
+ *
+ *     retriable       the same call again: brokers are away, or a coordinator moves
+ *     abortable       abort, and read again from the last commit (T7)
+ *     fatal           this producer is of no use: another has its id, or the brokers aborted a transaction that
+ *                     was open too long (librdkafka 2.0 reports that as fatal too). A new one begins (B1)
+ *     any other       as fatal
+ *
+ * After a fatal error nobody knows whether the last transaction was committed. Nobody must: the next restore reads
+ * offset and state, which were committed together.
+ *
+ * A commit is never given up while it is retriable. To abort instead would be no faster, since the abort needs the
+ * same brokers, and the transaction may have been committed.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "kafka/kafka_int.h"
+
+enum {
+    CALL_MS = 10000,       /* one transactional call; it is repeated if it is retriable */
+    FIRST_MS = 60000,      /* for the first producer of a run: the user waits for it */
+    RECORDS_MAX = 1000000, /* records of a transaction, for its memory */
+    PAUSE_MS = 100,        /* pause after a failed transaction; doubled up to PAUSE_MAX_MS */
+    PAUSE_MAX_MS = 5000
+};
+
+/* Reads and destroys an error of a transactional call. KAFKA_DONE: call again. */
+static kafka_outcome read_error(rd_kafka_error_t *failed, rd_kafka_resp_err_t *code) {
+    const bool is_fatal = rd_kafka_error_is_fatal(failed), is_retriable = rd_kafka_error_is_retriable(failed),
+               is_abortable = rd_kafka_error_txn_requires_abort(failed);
+
+    *code = rd_kafka_error_code(failed);
+    rd_kafka_error_destroy(failed);
+    if (is_fatal)
+        return KAFKA_BEGIN;
+    if (is_abortable)
+        return KAFKA_ABORT;
+    return is_retriable ? KAFKA_DONE : KAFKA_BEGIN;
+}
+
+/* ---- B1 ---- */
+
+void tamis__kafka_end_producer(kafka_run *run) {
+    if (!run->producer)
+        return;
+    rd_kafka_purge(run->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    if (run->to)
+        rd_kafka_topic_destroy(run->to);
+    if (run->duplicates)
+        rd_kafka_topic_destroy(run->duplicates);
+    if (run->state)
+        rd_kafka_topic_destroy(run->state);
+    rd_kafka_destroy(run->producer);
+    run->producer = NULL;
+    run->to = run->duplicates = run->state = NULL;
+}
+
+/* Forgets the open transaction. */
+static void forget_transaction(kafka_run *run) {
+    if (run->is_open)
+        run->committed.aborted++;
+    for (size_t i = 0; i < run->partition_count; i++)
+        tamis__kafka_partition_abort(&run->partitions[i]);
+    run->is_open = false;
+    run->undelivered = RD_KAFKA_RESP_ERR_NO_ERROR;
+    run->open = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
+    tamis__kafka_drop_batch(run);
+}
+
+static tamis_status open_topics(kafka_run *run, tamis_error *err) {
+    const tamis_kafka_dedup_options *options = &run->options;
+
+    run->to = rd_kafka_topic_new(run->producer, options->to, NULL);
+    run->state = rd_kafka_topic_new(run->producer, run->state_topic, NULL);
+    if (options->duplicates_to)
+        run->duplicates = rd_kafka_topic_new(run->producer, options->duplicates_to, NULL);
+    if (run->to && run->state && (run->duplicates || !options->duplicates_to))
+        return TAMIS_OK;
+    return tamis__kafka_fail(run, options->to, rd_kafka_last_error(), err);
+}
+
+tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err) {
+    const bool is_first = run->committed.assignments == 0;
+    const uint64_t deadline = tamis__now_ns() + (uint64_t)FIRST_MS * 1000000;
+    rd_kafka_error_t *failed;
+    rd_kafka_resp_err_t code;
+
+    forget_transaction(run);
+    run->must_begin = false;
+    tamis__kafka_end_producer(run);
+    if (tamis__kafka_open(run, KAFKA_PRODUCER, &run->producer, err) != TAMIS_OK ||
+        open_topics(run, err) != TAMIS_OK)
+        return err->status;
+    while ((failed = rd_kafka_init_transactions(run->producer, CALL_MS)) != NULL) {
+        const kafka_outcome outcome = read_error(failed, &code);
+        rd_kafka_poll(run->producer, 0);
+        if (outcome != KAFKA_DONE || (is_first && tamis__now_ns() > deadline))
+            return tamis__kafka_fail(run, run->transactional_id, code, err);
+        if (tamis__kafka_must_stop(run))
+            return TAMIS_OK;
+    }
+    if (run->phase == KAFKA_FORWARDING)
+        run->phase = KAFKA_RESTORING;
+    return TAMIS_OK;
+}
+
+kafka_outcome tamis__kafka_open_transaction(kafka_run *run, tamis_error *err) {
+    rd_kafka_resp_err_t code;
+
+    (void)err;
+    if (run->is_open)
+        return KAFKA_DONE;
+    rd_kafka_error_t *failed = rd_kafka_begin_transaction(run->producer);
+    if (failed) {
+        (void)read_error(failed, &code);
+        return KAFKA_BEGIN;
+    }
+    run->is_open = true;
+    run->open_since = tamis__now_ns();
+    return KAFKA_DONE;
+}
+
+bool tamis__kafka_is_due(const kafka_run *run) {
+    return run->is_open && (run->open.records >= RECORDS_MAX ||
+                            tamis__now_ns() - run->open_since >= (uint64_t)run->options.commit_ms * 1000000);
+}
+
+/* ---- T3 ---- */
+
+/* Queues a state record with hashes `first` to `first` + `count` - 1 of the overlay. */
+static kafka_outcome produce_record(kafka_run *run, kafka_partition *partition,
+                                    const tamis__kafka_record *record, size_t first, tamis_error *err) {
+    const size_t size = tamis__kafka_record_size(record->description_size, record->count);
+    rd_kafka_error_t *failed;
+    rd_kafka_vu_t parts[] = {{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = run->state},
+                             {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition->number},
+                             {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {run->record_bytes, size}},
+                             {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = partition},
+                             {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
+
+    tamis__kafka_record_encode(run->record_bytes, record,
+                               record->count > 0 ? partition->overlay.hashes + first : NULL);
+    while ((failed = rd_kafka_produceva(run->producer, parts, sizeof parts / sizeof *parts)) != NULL) {
+        const rd_kafka_resp_err_t code = rd_kafka_error_code(failed);
+        rd_kafka_error_destroy(failed);
+        if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__FENCED)
+            return KAFKA_BEGIN;
+        if (code == RD_KAFKA_RESP_ERR__STATE)
+            return KAFKA_ABORT;
+        if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+            tamis__kafka_fail(run, run->state_topic, code, err);
+            return KAFKA_FAILED;
+        }
+        rd_kafka_poll(run->producer, TAMIS__KAFKA_SLICE);
+    }
+    return KAFKA_DONE;
+}
+
+/* Queues the state records of a partition: at least one, and the last one moves `to`. */
+static kafka_outcome produce_records(kafka_run *run, kafka_partition *partition, tamis_error *err) {
+    const size_t total = partition->overlay.count;
+    tamis__kafka_record record = {.partition = (uint32_t)partition->number,
+                                  .from = partition->to,
+                                  .description = run->description,
+                                  .description_size = strlen(run->description)};
+    kafka_outcome outcome = KAFKA_DONE;
+    size_t first = 0;
+
+    do {
+        const size_t left = total - first;
+        record.count = left < TAMIS__KAFKA_RECORD_HASHES ? left : TAMIS__KAFKA_RECORD_HASHES;
+        record.to = record.count == left ? partition->next : partition->to;
+        outcome = produce_record(run, partition, &record, first, err);
+        first += record.count;
+    } while (outcome == KAFKA_DONE && first < total);
+    return outcome;
+}
+
+void tamis__kafka_on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *message, void *context) {
+    kafka_run *run = context;
+    kafka_partition *partition = message->_private; /* of a state record */
+
+    (void)producer;
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        if (partition)
+            partition->covers_next = (uint64_t)message->offset + 1;
+    } else if (message->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
+               message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT &&
+               run->undelivered == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        run->undelivered = message->err;
+    }
+}
+
+/* Waits until the brokers have all records. */
+static kafka_outcome await_delivery(kafka_run *run) {
+    while (rd_kafka_flush(run->producer, TAMIS__KAFKA_SLICE) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        if (rd_kafka_fatal_error(run->producer, NULL, 0) != RD_KAFKA_RESP_ERR_NO_ERROR)
+            return KAFKA_BEGIN;
+        if (run->undelivered != RD_KAFKA_RESP_ERR_NO_ERROR)
+            return KAFKA_ABORT;
+    }
+    return run->undelivered == RD_KAFKA_RESP_ERR_NO_ERROR ? KAFKA_DONE : KAFKA_ABORT;
+}
+
+/* ---- T4, T5 ---- */
+
+static kafka_outcome send_offsets(kafka_run *run) {
+    rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new((int)run->assigned);
+    kafka_outcome outcome = KAFKA_DONE;
+    rd_kafka_resp_err_t code;
+    rd_kafka_error_t *failed;
+
+    for (size_t i = 0; i < run->partition_count; i++)
+        if (run->partitions[i].is_open)
+            rd_kafka_topic_partition_list_add(offsets, run->options.from, (int32_t)i)->offset =
+                (int64_t)run->partitions[i].next;
+    while (outcome == KAFKA_DONE && (failed = rd_kafka_send_offsets_to_transaction(
+                                         run->producer, offsets, run->membership, CALL_MS)) != NULL)
+        outcome = read_error(failed, &code);
+    rd_kafka_topic_partition_list_destroy(offsets);
+    return outcome;
+}
+
+static kafka_outcome commit_transaction(kafka_run *run) {
+    kafka_outcome outcome = KAFKA_DONE;
+    rd_kafka_resp_err_t code;
+    rd_kafka_error_t *failed;
+
+    while (outcome == KAFKA_DONE && (failed = rd_kafka_commit_transaction(run->producer, CALL_MS)) != NULL)
+        outcome = read_error(failed, &code);
+    return outcome;
+}
+
+/* Adds the statistics of the open transaction to those of the run. */
+static void add_stats(kafka_run *run) {
+    tamis_kafka_dedup_stats *sum = &run->committed;
+
+    sum->records += run->open.records;
+    sum->unique += run->open.unique;
+    sum->duplicates += run->open.duplicates;
+    sum->missing += run->open.missing;
+    sum->malformed += run->open.malformed;
+    sum->transactions++;
+    run->open = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
+}
+
+kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err) {
+    kafka_outcome outcome = KAFKA_DONE;
+
+    if (!run->is_open)
+        return KAFKA_DONE;
+    for (size_t i = 0; i < run->partition_count && outcome == KAFKA_DONE; i++)
+        if (run->partitions[i].is_open)
+            outcome = produce_records(run, &run->partitions[i], err); /* T3 */
+    if (outcome == KAFKA_DONE)
+        outcome = await_delivery(run);
+    if (outcome == KAFKA_DONE)
+        outcome = send_offsets(run); /* T4 */
+    if (outcome == KAFKA_DONE)
+        outcome = commit_transaction(run); /* T5 */
+    if (outcome == KAFKA_FAILED)
+        run->must_begin = true; /* it has some of its state records, and must not get them twice */
+    if (outcome != KAFKA_DONE)
+        return outcome;
+    run->is_open = false;
+    run->failures = 0;
+    add_stats(run);
+    for (size_t i = 0; i < run->partition_count; i++)
+        if (tamis__kafka_partition_commit(run, &run->partitions[i], err) != TAMIS_OK) /* T6 */
+            return KAFKA_FAILED;
+    return KAFKA_DONE;
+}
+
+/* ---- T7 ---- */
+
+/* True if the brokers will refuse the same record again. */
+static bool is_permanent(rd_kafka_resp_err_t code) {
+    switch (code) {
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG:
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Waits after a failure, longer after each one. */
+static void pause_after_failure(kafka_run *run) {
+    struct pollfd stop = {.fd = run->options.stop_fd, .events = POLLIN};
+    int milliseconds = PAUSE_MS;
+
+    for (unsigned i = 0; i < run->failures && milliseconds < PAUSE_MAX_MS; i++)
+        milliseconds *= 2;
+    run->failures++;
+    tamis__sys.poll(&stop, 1, milliseconds < PAUSE_MAX_MS ? milliseconds : PAUSE_MAX_MS);
+}
+
+kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err) {
+    const rd_kafka_resp_err_t undelivered = run->undelivered;
+    const bool is_open = run->is_open;
+    kafka_outcome outcome = KAFKA_DONE;
+    rd_kafka_resp_err_t code;
+    rd_kafka_error_t *failed;
+
+    forget_transaction(run);
+    if (!is_open)
+        return KAFKA_DONE;
+    while (outcome == KAFKA_DONE && (failed = rd_kafka_abort_transaction(run->producer, CALL_MS)) != NULL)
+        outcome = read_error(failed, &code);
+    rd_kafka_poll(run->producer, 0); /* reports of the aborted records */
+    run->undelivered = RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (is_permanent(undelivered)) {
+        tamis__kafka_fail(run, run->options.to, undelivered, err);
+        return KAFKA_FAILED;
+    }
+    if (outcome != KAFKA_DONE)
+        return KAFKA_BEGIN;
+    pause_after_failure(run);
+    if (run->phase == KAFKA_FORWARDING && tamis__kafka_read_from(run, false, err) != TAMIS_OK)
+        return KAFKA_FAILED;
+    return KAFKA_DONE;
+}
