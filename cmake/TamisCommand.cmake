@@ -11,6 +11,12 @@ file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*
 set(cli_main "${PROJECT_SOURCE_DIR}/src/cli/main.c")
 set(cli_docs_main "${PROJECT_SOURCE_DIR}/src/cli/docs/docs_main.c")
 set(cli_embed_main "${PROJECT_SOURCE_DIR}/src/cli/docs/docs_embed.c")
+if(TAMIS_KAFKA)
+  list(FILTER cli_sources EXCLUDE REGEX "/kafka_library_none\\.c$")
+  set(cli_kafka tamis_kafka_static)
+else()
+  list(FILTER cli_sources EXCLUDE REGEX "/kafka_library\\.c$")
+endif()
 list(REMOVE_ITEM cli_sources "${cli_main}" "${cli_docs_main}" "${cli_embed_main}")
 
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
@@ -49,7 +55,7 @@ set_target_properties(tamis_docs PROPERTIES OUTPUT_NAME tamis-docs)
 foreach(program tamis_command tamis_docs)
   target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${program} PRIVATE tamis_cli_objects
-    tamis_compile tamis_stream_static tamis_redis_static tamis_static PkgConfig::TAMIS_JANSSON PkgConfig::TAMIS_LIBEVENT m)
+    tamis_compile ${cli_kafka} tamis_stream_static tamis_redis_static tamis_static PkgConfig::TAMIS_JANSSON PkgConfig::TAMIS_LIBEVENT m)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endforeach()
 

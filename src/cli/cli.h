@@ -193,6 +193,7 @@ extern const cli_command cmd_hash;
 extern const cli_command cmd_plan;
 extern const cli_command cmd_redis;
 extern const cli_command cmd_bitmap;
+extern const cli_command cmd_kafka;
 extern const cli_command cmd_help;
 
 /* Made from docs/man. cli_manual_tamis is the page of tamis itself. */
@@ -214,6 +215,7 @@ extern const cli_manual cli_manual_hash;
 extern const cli_manual cli_manual_plan;
 extern const cli_manual cli_manual_redis;
 extern const cli_manual cli_manual_bitmap;
+extern const cli_manual cli_manual_kafka;
 extern const cli_manual cli_manual_help;
 
 /* Fills *err (TAMIS_E_INVALID) with a message "what: why; what to do". Returns TAMIS_E_INVALID. */

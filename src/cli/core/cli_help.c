@@ -29,7 +29,6 @@ void cli_help_all(FILE *out) {
 
 static void print_option(FILE *out, const cli_option *option) {
     char head[64], value[40] = "", help[700];
-    int column;
 
     if (option->value)
         snprintf(value, sizeof value, option->optional ? "[=%s]" : " %s", option->value);
@@ -42,8 +41,8 @@ static void print_option(FILE *out, const cli_option *option) {
         snprintf(help, sizeof help, "%s (default: %s)", option->help, option->fallback);
     else
         snprintf(help, sizeof help, "%s", option->help);
-    column = fprintf(out, "%-*s", OPTION_COLUMN, head);
-    if (column > OPTION_COLUMN)
+    fprintf(out, "%-*s", OPTION_COLUMN, head);
+    if (strlen(head) >= (size_t)OPTION_COLUMN)
         fprintf(out, "\n%*s", OPTION_COLUMN, "");
     cli_text_wrap(out, help, OPTION_COLUMN, OPTION_COLUMN, WIDTH);
 }
@@ -157,4 +156,5 @@ void cli_help_version(FILE *out) {
     print_version(out, "utf8proc", "utf8proc_version");
     fprintf(out, "jansson  %s\n", jansson_version_str());
     print_redis(out);
+    print_version(out, "rdkafka", "rd_kafka_version_str");
 }

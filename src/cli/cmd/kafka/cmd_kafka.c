@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/cmd/kafka/kafka_library.h"
+#include "cli/core/cli_rows.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_filter.h"
+#include "cli/input/cli_extract.h"
+#include "cli/process/cli_progress.h"
+#include "cli/process/cli_secret.h"
+#include "cli/process/cli_signal.h"
+
+enum {
+    KAFKA_BROKERS = CLI_OPT_OWN,
+    KAFKA_GROUP,
+    KAFKA_FROM,
+    KAFKA_TO,
+    KAFKA_DUPLICATES_TO,
+    KAFKA_INSTANCE,
+    KAFKA_SETTING,
+    KAFKA_COMMIT_EVERY,
+    KAFKA_UNTIL_END
+};
+
+enum { COMMIT_DEFAULT = 1000, COMMIT_MAX = 600000 }; /* milliseconds */
+
+static const cli_option options[] = {
+    {.id = KAFKA_BROKERS,
+     .name = "brokers",
+     .type = CLI_TEXT,
+     .value = "HOST:PORT,...",
+     .help = "Some brokers of the cluster (required); the others are found by them."},
+    {.id = KAFKA_GROUP,
+     .name = "group",
+     .type = CLI_TEXT,
+     .value = "GROUP",
+     .help = "Consumer group (required). Processes with the same group share the partitions.",
+     .more = "The group has the positions in FROM. The topic GROUP.FROM.tamis-state has the keys seen; it is "
+             "made at the first start. All processes of a group have the same options, except --instance."},
+    {.id = KAFKA_FROM,
+     .name = "from",
+     .type = CLI_TEXT,
+     .value = "TOPIC",
+     .help = "Topic to read (required)."},
+    {.id = KAFKA_TO,
+     .name = "to",
+     .type = CLI_TEXT,
+     .value = "TOPIC",
+     .help = "Topic for the first record of each key (required).",
+     .more = "Records keep key, value, headers and timestamp, and their partition if TO has as many as FROM. "
+             "The topic must exist."},
+    {.id = KAFKA_DUPLICATES_TO,
+     .name = "duplicates-to",
+     .type = CLI_TEXT,
+     .value = "TOPIC",
+     .help = "Topic for all other records; without it they are dropped."},
+    {.id = CLI_OPT_KEY,
+     .name = "key",
+     .type = CLI_TEXT,
+     .value = "PART",
+     .fallback = "line",
+     .many = true,
+     .help = "What is compared: line (the whole value), a part of the value as for tamis dedup, kafka:key or "
+             "kafka:header:NAME; may be repeated.",
+     .more =
+         "Parts of the value are field:N, bytes:FROM-TO, csv:N, json:/POINTER and regex:PATTERN. kafka:key "
+         "is "
+         "the key of the record in Kafka, kafka:header:NAME its last header with this name; they cannot be "
+         "joined with other parts. The same key must always be in the same partition of FROM: give its "
+         "producers "
+         "this key, or a key that depends on it alone."},
+    CLI_ROW_DELIMITER,
+    {.id = CLI_OPT_TRIM,
+     .name = "trim",
+     .type = CLI_FLAG,
+     .help = "Remove blanks from both ends of a key, or of each of its parts."},
+    {.id = CLI_OPT_IGNORE_CASE,
+     .name = "ignore-case",
+     .type = CLI_FLAG,
+     .help = "Ignore the case of letters in keys: Ada and ADA are equal."},
+    {.id = CLI_OPT_MISSING,
+     .name = "missing",
+     .type = CLI_CHOICE,
+     .value = "ACTION",
+     .fallback = "pass",
+     .choices = cli_missing,
+     .help = "For a record without a key: pass it on to TO without a lookup, drop it, or fail.",
+     .more = "A tombstone, whose value is NULL, has no key unless --key is kafka:key or kafka:header:NAME."},
+    {.id = CLI_OPT_ON_ERROR,
+     .name = "on-error",
+     .type = CLI_CHOICE,
+     .value = "ACTION",
+     .fallback = "fail",
+     .choices = cli_on_error,
+     .help = "For a malformed record: fail, skip it, or pass it on to TO without a lookup.",
+     .more = "The error names partition and offset; the records before it are committed."},
+    {.id = CLI_OPT_EXPECT,
+     .name = "expect",
+     .type = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = TAMIS_EXPECT_MAX,
+     .help = "Number of distinct keys in a partition; without it its filter grows as keys come."},
+    {.id = CLI_OPT_FPR,
+     .name = "fpr",
+     .type = CLI_RATE,
+     .value = "RATE",
+     .fallback = "1e-9",
+     .rate_min = TAMIS_FPR_MIN,
+     .rate_max = TAMIS_FPR_MAX,
+     .help = "Probability that a new key is taken for a duplicate, as 1e-6 or 0.1%."},
+    {.id = CLI_OPT_MEMORY,
+     .name = "memory",
+     .type = CLI_SIZE,
+     .value = "SIZE",
+     .min = 1,
+     .max = CLI_EXBIBYTE,
+     .help = "Maximum memory of the filter of a partition, growth included, as in 512MiB or 2G."},
+    CLI_ROW_KIND,
+    CLI_ROW_EXACT,
+    CLI_ROW_SEED,
+    {.id = CLI_OPT_SECRET_FILE,
+     .name = "secret-file",
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "Key the hash with the bytes of FILE (16 to 4096), so that an attacker cannot aim keys at the "
+             "filter."},
+    {.id = KAFKA_INSTANCE,
+     .name = "instance",
+     .type = CLI_TEXT,
+     .value = "NAME",
+     .help = "Name of this process in the group, the same at each start and different from all others.",
+     .more = "A process that is started again then gets its partitions back at once, and ends the "
+             "transaction that it "
+             "left open. Without it, the group notices its end after session.timeout.ms, and the open "
+             "transaction ends after transaction.timeout.ms."},
+    {.id = KAFKA_COMMIT_EVERY,
+     .name = "commit-every",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .fallback = "1s",
+     .min = 1,
+     .max = COMMIT_MAX,
+     .help = "How long a transaction is open. Readers of TO get records when their transaction is committed.",
+     .more = "Below 100ms there is no gain: a broker commits a transaction in some tens of milliseconds. The "
+             "time is at "
+             "most half of transaction.timeout.ms, which is 60 s."},
+    {.id = KAFKA_UNTIL_END,
+     .name = "until-end",
+     .type = CLI_FLAG,
+     .help = "Stop when the partitions of this process were read to the end that they had when it got them."},
+    {.id = KAFKA_SETTING,
+     .name = "setting",
+     .letter = 'X',
+     .type = CLI_TEXT,
+     .value = "NAME=VALUE",
+     .many = true,
+     .help = "Setting of librdkafka, as security.protocol=ssl; may be repeated.",
+     .more = "Its file CONFIGURATION.md has all of them. Settings that the promise depends on are refused."},
+    CLI_ROW_STATS,
+    CLI_ROW_WRITE_QUIET,
+    {.name = NULL},
+};
+
+static const cli_conflict conflicts[] = {
+    {CLI_OPT_EXACT, CLI_OPT_FPR, "exact accepts no rate"},
+    {.why = NULL},
+};
+
+/* What a run needs of the command line. */
+typedef struct kafka_config {
+    tamis_kafka_dedup_options options;
+    cli_extract extract;
+    cli_filter_spec filter;
+    cli_secret secret;
+} kafka_config;
+
+/* ---- options ---- */
+
+static tamis_status check_required(const cli_value *values, tamis_error *err) {
+    static const struct {
+        int id;
+        const char *text;
+    } required[] = {{KAFKA_BROKERS, "--brokers HOST:PORT"},
+                    {KAFKA_GROUP, "--group GROUP"},
+                    {KAFKA_FROM, "--from TOPIC"},
+                    {KAFKA_TO, "--to TOPIC"}};
+
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
+        if (!values[required[i].id].given)
+            return cli_fail(err, "kafka dedup: needs %s; see tamis help kafka", required[i].text);
+    return TAMIS_OK;
+}
+
+static tamis_status configure_keys(kafka_config *config, const cli_value *values, tamis_error *err) {
+    const cli_value *key = &values[CLI_OPT_KEY];
+    const cli_extract_others none = {0};
+
+    for (size_t i = 0; i < key->count; i++) {
+        if (strncmp(key->list[i], "kafka:", strlen("kafka:")) != 0)
+            continue;
+        if (values[CLI_OPT_DELIMITER].given)
+            return cli_fail(err, "--delimiter: contradicts --key %.60s, which has no fields; leave it out",
+                            key->list[i]);
+        config->extract.options = (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
+        config->extract.options.parts = (const char *const *)key->list;
+        config->extract.options.part_count = key->count;
+        config->extract.options.trim = values[CLI_OPT_TRIM].given;
+        config->extract.options.ignore_case = values[CLI_OPT_IGNORE_CASE].given;
+        return TAMIS_OK;
+    }
+    return cli_extract_configure(&config->extract, values, &none, -1, false, err);
+}
+
+static void set_policies(tamis_kafka_dedup_options *to, const cli_value *values) {
+    static const tamis_stream_policy on_error[] = {[CLI_ON_ERROR_FAIL] = TAMIS_STREAM_FAIL,
+                                                   [CLI_ON_ERROR_SKIP] = TAMIS_STREAM_DROP,
+                                                   [CLI_ON_ERROR_PASS] = TAMIS_STREAM_PASS};
+
+    to->missing = (tamis_stream_policy)values[CLI_OPT_MISSING].number;
+    to->malformed = on_error[values[CLI_OPT_ON_ERROR].number];
+}
+
+static tamis_status configure(kafka_config *config, const cli_value *values, int stop_fd, tamis_error *err) {
+    tamis_kafka_dedup_options *to = &config->options;
+
+    *to = (tamis_kafka_dedup_options)TAMIS_KAFKA_DEDUP_OPTIONS_INIT;
+    if (check_required(values, err) != TAMIS_OK || configure_keys(config, values, err) != TAMIS_OK ||
+        cli_filter_configure(&config->filter, values, 1e-9, err) != TAMIS_OK)
+        return err->status;
+    if (config->filter.secret_file) {
+        if (cli_secret_read(&config->secret, config->filter.secret_file, stop_fd, err) != TAMIS_OK)
+            return err->status;
+        to->secret = config->secret.bytes;
+        to->secret_size = config->secret.size;
+    }
+    to->brokers = values[KAFKA_BROKERS].text;
+    to->group = values[KAFKA_GROUP].text;
+    to->from = values[KAFKA_FROM].text;
+    to->to = values[KAFKA_TO].text;
+    to->duplicates_to = values[KAFKA_DUPLICATES_TO].text;
+    to->instance = values[KAFKA_INSTANCE].text;
+    to->settings = (const char *const *)values[KAFKA_SETTING].list;
+    to->setting_count = values[KAFKA_SETTING].count;
+    to->extract = &config->extract.options;
+    to->plan = &config->filter.plan_options;
+    to->seed = config->filter.seed;
+    to->commit_ms =
+        values[KAFKA_COMMIT_EVERY].given ? (uint32_t)values[KAFKA_COMMIT_EVERY].number : COMMIT_DEFAULT;
+    to->until_end = values[KAFKA_UNTIL_END].given;
+    to->stop_fd = stop_fd;
+    set_policies(to, values);
+    return TAMIS_OK;
+}
+
+/* ---- report ---- */
+
+static void report_remark(void *context, const char *message) {
+    (void)context;
+    cli_report(message);
+}
+
+static void print_count(const char *name, uint64_t count) {
+    char text[CLI_TEXT_NUMBER];
+
+    fprintf(stderr, "%-22s %15s\n", name, cli_text_count(text, sizeof text, count));
+}
+
+static void print_stats(const tamis_kafka_dedup_stats *stats, double seconds) {
+    print_count("records", stats->records);
+    print_count("unique", stats->unique);
+    print_count("duplicates", stats->duplicates);
+    print_count("missing", stats->missing);
+    print_count("malformed", stats->malformed);
+    print_count("transactions", stats->transactions);
+    print_count("aborted", stats->aborted);
+    print_count("restored keys", stats->restored);
+    fprintf(stderr, "%-22s %15.3f\n", "seconds", seconds);
+}
+
+/* Puts the names of options into the message of the library. */
+static void advise(const cli_value *values, tamis_status status, tamis_error *err) {
+    cli_plan_name_memory(&values[CLI_OPT_MEMORY], err);
+    if (status == TAMIS_E_RECORD)
+        cli_remedy(err, "correct the sender, or give --on-error skip or pass");
+    if (status == TAMIS_E_NO_KEY)
+        cli_remedy(err, "correct the sender, or give --missing pass or drop");
+    if (status == TAMIS_E_FULL)
+        cli_remedy(err, "give a larger --expect or more --memory; the keys are in the state topic");
+    if (status == TAMIS_E_INVALID &&
+        (strncmp(err->text, "key", 3) == 0 || strncmp(err->text, "setting ", 8) == 0)) {
+        const tamis_error original = *err;
+        snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, original.text);
+    }
+}
+
+/* ---- the command ---- */
+
+static tamis_status dedup(const cli_args *args, tamis_error *err) {
+    const double begun = cli_progress_now();
+    kafka_config config;
+    tamis_kafka_dedup_stats stats = TAMIS_KAFKA_DEDUP_STATS_INIT;
+    int stop_fd = -1;
+    tamis_status status;
+
+    memset(&config, 0, sizeof config);
+    status = cli_signals_begin(&stop_fd, err);
+    if (status == TAMIS_OK)
+        status = configure(&config, args->values, stop_fd, err);
+    if (status == TAMIS_OK) {
+        if (!args->values[CLI_OPT_QUIET].given)
+            config.options.remark = report_remark;
+        status = kafka_library_dedup(&config.options, &stats, err);
+        if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED)
+            advise(args->values, status, err);
+        if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.assignments > 0))
+            print_stats(&stats, cli_progress_now() - begun);
+    }
+    cli_secret_forget(&config.secret);
+    cli_extract_release(&config.extract);
+    return status;
+}
+
+static const char *const action_names[] = {"dedup", NULL};
+
+static tamis_status run_kafka(const cli_args *args, bool *negative, tamis_error *err) {
+    const char *word = args->operand_count > 0 ? args->operands[0] : NULL;
+
+    (void)negative;
+    if (!word)
+        return cli_fail(err, "kafka: what to do is missing; give dedup");
+    if (strcmp(word, action_names[0]) != 0)
+        return cli_fail(err, "kafka: '%.60s' is not known; give dedup", word);
+    if (args->operand_count > 1)
+        return cli_fail(err, "kafka dedup: '%.60s': takes options only; see tamis help kafka",
+                        args->operands[1]);
+    return dedup(args, err);
+}
+
+const cli_command cmd_kafka = {
+    .name = "kafka",
+    .summary = "keep each record of a Kafka topic once, exactly once",
+    .operands = "dedup",
+    .operand_words = action_names,
+    .manual = &cli_manual_kafka,
+    .options = options,
+    .conflicts = conflicts,
+    .run = run_kafka,
+};

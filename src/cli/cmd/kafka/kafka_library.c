@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/kafka/kafka_library.h"
+
+tamis_status kafka_library_dedup(const tamis_kafka_dedup_options *options, tamis_kafka_dedup_stats *stats,
+                                 tamis_error *err) {
+    return tamis_kafka_dedup_run(options, stats, err);
+}

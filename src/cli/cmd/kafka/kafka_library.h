@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CMD_KAFKA_KAFKA_LIBRARY_H
+#define TAMIS_CLI_CMD_KAFKA_KAFKA_LIBRARY_H
+
+#include <tamis/experimental/kafka.h>
+
+/* tamis_kafka_dedup_run, or TAMIS_E_UNSUPPORTED in a build without libtamis-kafka. */
+tamis_status kafka_library_dedup(const tamis_kafka_dedup_options *options, tamis_kafka_dedup_stats *stats,
+                                 tamis_error *err);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For builds without librdkafka, in place of kafka_library.c. */
+#include "cli/cmd/kafka/kafka_library.h"
+
+#include "cli/cli.h"
+
+tamis_status kafka_library_dedup(const tamis_kafka_dedup_options *options, tamis_kafka_dedup_stats *stats,
+                                 tamis_error *err) {
+    (void)options;
+    (void)stats;
+    cli_fail(err, "kafka: this tamis was built without Kafka; install librdkafka-dev and build it again");
+    err->status = TAMIS_E_UNSUPPORTED;
+    return err->status;
+}
