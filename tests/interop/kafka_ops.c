@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What tests do with a Kafka broker, without the JVM of its tools:
+ *
+ *     kafka_ops BROKERS create TOPIC PARTITIONS
+ *     kafka_ops BROKERS grow TOPIC PARTITIONS               more partitions
+ *     kafka_ops BROKERS config TOPIC NAME VALUE
+ *     kafka_ops BROKERS offset GROUP TOPIC PARTITION OFFSET of a group without members
+ *     kafka_ops BROKERS chain TOPIC                         a line "partition offset from to hashes" for each committed
+ *                                                           state record, read by docs/KAFKA-PROTOCOL.md alone
+ */
+#include <inttypes.h>
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAIT_MS = 30000 };
+
+static void die(const char *what, const char *why) {
+    fprintf(stderr, "kafka_ops: %s: %s\n", what, why);
+    exit(2);
+}
+
+static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
+    char why[300];
+
+    if (rd_kafka_conf_set(conf, name, value, why, sizeof why) != RD_KAFKA_CONF_OK)
+        die(name, why);
+}
+
+static rd_kafka_t *open_consumer(const char *brokers, const char *group) {
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char why[300];
+
+    set(conf, "bootstrap.servers", brokers);
+    set(conf, "group.id", group);
+    set(conf, "enable.auto.commit", "false");
+    set(conf, "auto.offset.reset", "error");
+    set(conf, "enable.partition.eof", "true");
+    set(conf, "isolation.level", "read_committed");
+    rd_kafka_t *handle = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
+    if (!handle)
+        die("consumer", why);
+    return handle;
+}
+
+/* ---- administration ---- */
+
+static void check_topics(const rd_kafka_topic_result_t **results, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (rd_kafka_topic_result_error(results[i]) != RD_KAFKA_RESP_ERR_NO_ERROR)
+            die(rd_kafka_topic_result_name(results[i]),
+                rd_kafka_err2str(rd_kafka_topic_result_error(results[i])));
+}
+
+static void check_configs(const rd_kafka_ConfigResource_t **results, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (rd_kafka_ConfigResource_error(results[i]) != RD_KAFKA_RESP_ERR_NO_ERROR)
+            die(rd_kafka_ConfigResource_name(results[i]),
+                rd_kafka_err2str(rd_kafka_ConfigResource_error(results[i])));
+}
+
+static void await(rd_kafka_queue_t *queue) {
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, WAIT_MS);
+    const rd_kafka_topic_result_t **topics;
+    const rd_kafka_ConfigResource_t **configs;
+    size_t count;
+
+    if (!event)
+        die("request", "no answer");
+    if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        die("request", rd_kafka_event_error_string(event));
+    switch (rd_kafka_event_type(event)) {
+    case RD_KAFKA_EVENT_CREATETOPICS_RESULT:
+        topics = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
+        check_topics(topics, count);
+        break;
+    case RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT:
+        topics =
+            rd_kafka_CreatePartitions_result_topics(rd_kafka_event_CreatePartitions_result(event), &count);
+        check_topics(topics, count);
+        break;
+    case RD_KAFKA_EVENT_ALTERCONFIGS_RESULT:
+        configs = rd_kafka_AlterConfigs_result_resources(rd_kafka_event_AlterConfigs_result(event), &count);
+        check_configs(configs, count);
+        break;
+    default:
+        die("request", rd_kafka_event_name(event));
+    }
+    rd_kafka_event_destroy(event);
+}
+
+static void administer(rd_kafka_t *handle, char **words) {
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(handle);
+    char why[300];
+
+    if (strcmp(words[0], "create") == 0) {
+        rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(words[1], atoi(words[2]), 1, why, sizeof why);
+        if (!topic)
+            die(words[1], why);
+        rd_kafka_CreateTopics(handle, &topic, 1, NULL, queue);
+        rd_kafka_NewTopic_destroy(topic);
+    } else if (strcmp(words[0], "grow") == 0) {
+        rd_kafka_NewPartitions_t *more =
+            rd_kafka_NewPartitions_new(words[1], (size_t)atoi(words[2]), why, sizeof why);
+        if (!more)
+            die(words[1], why);
+        rd_kafka_CreatePartitions(handle, &more, 1, NULL, queue);
+        rd_kafka_NewPartitions_destroy(more);
+    } else {
+        rd_kafka_ConfigResource_t *topic = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, words[1]);
+        rd_kafka_ConfigResource_set_config(topic, words[2], words[3]);
+        rd_kafka_AlterConfigs(handle, &topic, 1, NULL, queue);
+        rd_kafka_ConfigResource_destroy(topic);
+    }
+    await(queue);
+    rd_kafka_queue_destroy(queue);
+}
+
+static void set_offset(rd_kafka_t *handle, char **words) {
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+
+    rd_kafka_topic_partition_list_add(list, words[2], atoi(words[3]))->offset = atoll(words[4]);
+    const rd_kafka_resp_err_t code = rd_kafka_commit(handle, list, 0);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        die(words[1], rd_kafka_err2str(code));
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* ---- the chain ---- */
+
+static uint64_t number(const unsigned char *bytes, int size) {
+    uint64_t value = 0;
+
+    while (size-- > 0)
+        value = value << 8 | bytes[size];
+    return value;
+}
+
+static void print_record(const rd_kafka_message_t *message) {
+    const unsigned char *bytes = message->payload;
+
+    if (message->len < 40 || memcmp(bytes, "TKSR", 4) != 0)
+        die("state topic", "not a state record");
+    if (message->len != 40 + number(bytes + 6, 2) + 16 * number(bytes + 24, 4))
+        die("state topic", "a state record has another size");
+    printf("%d %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (int)message->partition, message->offset,
+           number(bytes + 8, 8), number(bytes + 16, 8), number(bytes + 24, 4));
+}
+
+static void print_chain(rd_kafka_t *handle, const char *topic) {
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_topic_t *named = rd_kafka_topic_new(handle, topic, NULL);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    int left;
+
+    rd_kafka_poll_set_consumer(handle);
+    const rd_kafka_resp_err_t code = rd_kafka_metadata(handle, 0, named, &metadata, WAIT_MS);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        die(topic, rd_kafka_err2str(code));
+    left = metadata->topics[0].partition_cnt;
+    for (int i = 0; i < left; i++)
+        rd_kafka_topic_partition_list_add(list, topic, i)->offset = 0;
+    rd_kafka_metadata_destroy(metadata);
+    rd_kafka_topic_destroy(named);
+    rd_kafka_assign(handle, list);
+    rd_kafka_topic_partition_list_destroy(list);
+    while (left > 0) {
+        rd_kafka_message_t *message = rd_kafka_consumer_poll(handle, WAIT_MS);
+        if (!message)
+            die(topic, "no answer");
+        if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+            left--;
+        else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+            die(topic, rd_kafka_message_errstr(message));
+        else
+            print_record(message);
+        rd_kafka_message_destroy(message);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        int count;
+    } verbs[] = {{"create", 5}, {"grow", 5}, {"config", 6}, {"offset", 7}, {"chain", 4}};
+    size_t verb = 0;
+
+    while (argc > 2 && verb < sizeof verbs / sizeof *verbs && strcmp(verbs[verb].name, argv[2]) != 0)
+        verb++;
+    if (argc < 3 || verb == sizeof verbs / sizeof *verbs || argc != verbs[verb].count)
+        die("usage", "see the head of kafka_ops.c");
+    rd_kafka_t *handle = open_consumer(argv[1], strcmp(argv[2], "offset") == 0 ? argv[3] : "kafka_ops");
+    if (strcmp(argv[2], "chain") == 0)
+        print_chain(handle, argv[3]);
+    else if (strcmp(argv[2], "offset") == 0)
+        set_offset(handle, argv + 2);
+    else
+        administer(handle, argv + 2);
+    rd_kafka_destroy(handle);
+    return fflush(stdout) == 0 ? 0 : 2;
+}
