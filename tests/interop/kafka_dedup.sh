@@ -5,94 +5,12 @@
 # refused. ctest: peers
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
-if [ ! -x "${TAMIS_INTEROP_DIR-}/kafka_ops" ]; then
-    echo "needs a build with librdkafka"
-    exit 77
-fi
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 . "$TAMIS_SOURCE_DIR/tests/support/kafka.bash"
-RANDOM=$((seed % 32768))
-tab=$'\t'
-
-fail() {
-    echo "kafka_dedup: $*"
-    tail -n 3 "$work"/err* 2> /dev/null || true
-    exit 1
-}
-step() { echo "$SECONDS s: $*"; }
-
-# dedup INSTANCE OPTION...: becomes a member.
-key=kafka:key
-dedup() {
-    local instance=$1
-    shift
-    exec tamis kafka dedup --brokers "$kafka_brokers" --group once --from in --to out --duplicates-to again \
-        --key "$key" --commit-every 100ms --instance "$instance" -X session.timeout.ms=2000 \
-        -X heartbeat.interval.ms=500 "$@"
-}
-# start INSTANCE: sets $member
-start() {
-    dedup "$1" 2>> "$work/err.$1" &
-    member=$!
-}
-# killed PID: kill -9, and waits until it is gone
-killed() {
-    kill -KILL "$1" 2> /dev/null || fail "a member has ended by itself"
-    wait "$1" 2> /dev/null || true
-}
-# drain INSTANCE: reads the rest, and ends the transaction that this member has left open
-drain() {
-    (dedup "$1" --until-end --stats) 2> "$work/err.drain" || fail "the rest is not read"
-}
-
-produce() { kcat -b "$kafka_brokers" -P -t in -K "$tab" -X partitioner=murmur2_random 2> "$work/err.kcat"; }
-# read_topic TOPIC: committed records, as "key<tab>value"
-read_topic() { kcat -b "$kafka_brokers" -C -t "$1" -o beginning -e -q -K "$tab" -X isolation.level=read_committed; }
-
-# records FIRST COUNT: about 30 % of them have the key of an earlier one; every value is another one.
-records() {
-    awk -v first="$1" -v count="$2" -v seed="$seed" 'BEGIN {
-        srand(seed + first)
-        for (i = first; i < first + count; i++) {
-            key = i > 0 && rand() < 0.3 ? int(rand() * i) : i
-            printf "key-%d\tvalue-%d\n", key, i
-        }
-    }'
-}
-# slowly PARTS SECONDS: passes its input on in parts
-slowly() {
-    split -n "l/$1" --filter="cat; sleep $2" -
-}
-
-# compare: every input record is once in both outputs, every key once in the first one. $work/all has the input.
-compare() {
-    sort "$work/all" > "$work/expected"
-    sort "$1" "$2" | cmp -s "$work/expected" - || return 1
-    cut -f 1 "$work/all" | sort -u > "$work/keys"
-    cut -f 1 "$1" | sort | cmp -s "$work/keys" -
-}
-check_outputs() {
-    read_topic out > "$work/out"
-    read_topic again > "$work/again"
-    compare "$work/out" "$work/again" ||
-        fail "$1: input $(wc -l < "$work/all"), keys $(wc -l < "$work/keys"), output $(wc -l < "$work/out")," \
-            "different keys in it $(cut -f 1 "$work/out" | sort -u | wc -l), duplicates $(wc -l < "$work/again")"
-}
-# check_chain: no gaps in the state, and as many hashes as keys
-check_chain() {
-    kafka_ops chain once.in.tamis-state > "$work/chain"
-    awk -v keys="$(wc -l < "$work/keys")" '
-        $1 in to && to[$1] != $3 { print "gap in the state: " $0; bad = 1 }
-        { to[$1] = $4; hashes += $5 }
-        END { if (hashes != keys) { print hashes " hashes of " keys " keys"; bad = 1 }; exit bad }' "$work/chain" ||
-        fail "the state is wrong"
-}
+. "$TAMIS_SOURCE_DIR/tests/support/kafka_dedup.bash"
 
 step "starting a broker"
-kafka_start
-for topic in in out again; do
-    kafka_ops create $topic 4
-done
+start_broker
 
 # ---- one member, killed again and again ------------------------------------------------------------------
 
@@ -167,6 +85,17 @@ refused() {
     [ $status = 2 ] || fail "not refused (status $status): $pattern"
     grep -qE "$pattern" "$work/err.refused" || fail "another message than: $pattern"
 }
+step "an open transaction in the state"
+# The state ends behind it, so a member must wait until it is decided.
+kafka_ops hold once.in.tamis-state 3 &
+holder=$!
+sleep 1
+begun=$EPOCHREALTIME
+drain a
+waited=$((${EPOCHREALTIME/[.,]/} - ${begun/[.,]/}))
+wait $holder
+[ $waited -gt 1900000 ] || fail "did not wait for it: $waited us"
+
 step "refusals"
 key=line
 refused 'was made with key=kafka:key, not key=line; '

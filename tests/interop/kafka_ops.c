@@ -7,6 +7,7 @@
  *     kafka_ops BROKERS grow TOPIC PARTITIONS               more partitions
  *     kafka_ops BROKERS config TOPIC NAME VALUE
  *     kafka_ops BROKERS offset GROUP TOPIC PARTITION OFFSET of a group without members
+ *     kafka_ops BROKERS hold TOPIC SECONDS                  a transaction with a record, which is aborted then
  *     kafka_ops BROKERS chain TOPIC                         a line "partition offset from to hashes" for each committed
  *                                                           state record, read by docs/KAFKA-PROTOCOL.md alone
  */
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WAIT_MS = 30000 };
 
@@ -129,6 +131,34 @@ static void set_offset(rd_kafka_t *handle, char **words) {
     rd_kafka_topic_partition_list_destroy(list);
 }
 
+/* ---- a transaction ---- */
+
+static void check(rd_kafka_error_t *error) {
+    if (error)
+        die("transaction", rd_kafka_error_string(error));
+}
+
+static void hold(const char *brokers, const char *topic, unsigned seconds) {
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char why[300];
+
+    set(conf, "bootstrap.servers", brokers);
+    set(conf, "transactional.id", "kafka_ops");
+    rd_kafka_t *producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+    if (!producer)
+        die("producer", why);
+    check(rd_kafka_init_transactions(producer, WAIT_MS));
+    check(rd_kafka_begin_transaction(producer));
+    if (rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
+                          RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                          RD_KAFKA_V_END) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        die(topic, "not written");
+    rd_kafka_flush(producer, WAIT_MS);
+    sleep(seconds);
+    check(rd_kafka_abort_transaction(producer, WAIT_MS));
+    rd_kafka_destroy(producer);
+}
+
 /* ---- the chain ---- */
 
 static uint64_t number(const unsigned char *bytes, int size) {
@@ -185,7 +215,7 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         int count;
-    } verbs[] = {{"create", 5}, {"grow", 5}, {"config", 6}, {"offset", 7}, {"chain", 4}};
+    } verbs[] = {{"create", 5}, {"grow", 5}, {"config", 6}, {"offset", 7}, {"hold", 5}, {"chain", 4}};
     size_t verb = 0;
 
     while (argc > 2 && verb < sizeof verbs / sizeof *verbs && strcmp(verbs[verb].name, argv[2]) != 0)
@@ -193,7 +223,9 @@ int main(int argc, char **argv) {
     if (argc < 3 || verb == sizeof verbs / sizeof *verbs || argc != verbs[verb].count)
         die("usage", "see the head of kafka_ops.c");
     rd_kafka_t *handle = open_consumer(argv[1], strcmp(argv[2], "offset") == 0 ? argv[3] : "kafka_ops");
-    if (strcmp(argv[2], "chain") == 0)
+    if (strcmp(argv[2], "hold") == 0)
+        hold(argv[1], argv[3], (unsigned)atoi(argv[4]));
+    else if (strcmp(argv[2], "chain") == 0)
         print_chain(handle, argv[3]);
     else if (strcmp(argv[2], "offset") == 0)
         set_offset(handle, argv + 2);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A private Kafka broker for scripts. Source "$TAMIS_SOURCE_DIR/tests/support/kafka.bash" after random.bash, whose $work
-# has its files. Without Java, kcat or the broker of ./dev peers the script exits with 77: skipped. TAMIS_KAFKA_LIBS names
+# has its files. Without Java, kcat, librdkafka or the broker of ./dev peers the script exits with 77: skipped. TAMIS_KAFKA_LIBS names
 # another directory with the jars of a broker.
 #
 #     kafka_start                    starts it on free ports and waits until it serves; sets $kafka_brokers and $kafka_pid
@@ -14,6 +14,10 @@ kafka_libs=${TAMIS_KAFKA_LIBS-$TAMIS_SOURCE_DIR/build/peers/kafka}
     echo "needs the Kafka broker of ./dev peers"
     exit 77
 }
+if [ ! -x "${TAMIS_INTEROP_DIR-}/kafka_ops" ]; then
+    echo "needs a build with librdkafka"
+    exit 77
+fi
 for kafka_needed in java kcat; do
     command -v $kafka_needed > /dev/null || {
         echo "needs $kafka_needed"

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A library for LD_PRELOAD that ends a process at a chosen call of librdkafka, so that every step of the protocol is
+ * reached, not only those that take long. KAFKA_FAULT is FUNCTION:FAULT:N, for the Nth call of the function:
+ *
+ *     before    SIGKILL in front of the call
+ *     after     SIGKILL behind it
+ *     lost      the call is made, but the caller gets an error, as if the answer had been lost
+ *
+ * Function delivery is the callback that reports the delivery of a record. If it is lost, it reports a time-out.
+ */
+#include <dlfcn.h>
+#pragma GCC visibility push(default) /* so that its functions are replaced by those here */
+#include <librdkafka/rdkafka.h>
+#pragma GCC visibility pop
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *fault_of(const char *function) {
+    static int calls;
+    const char *given = getenv("KAFKA_FAULT"), *colon, *second;
+    const size_t size = strlen(function);
+
+    if (!given || strncmp(given, function, size) != 0 || given[size] != ':')
+        return "";
+    colon = given + size + 1;
+    second = strchr(colon, ':');
+    if (!second || ++calls != atoi(second + 1))
+        return "";
+    return colon;
+}
+
+static int is_fault(const char *fault, const char *name) {
+    return strncmp(fault, name, strlen(name)) == 0;
+}
+
+static void die_if(int condition) {
+    if (condition)
+        kill(getpid(), SIGKILL);
+}
+
+static void *real(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+
+    if (!found)
+        abort();
+    return found;
+}
+
+/* Calls the real function. ISO C has no cast from an object pointer to a function pointer. */
+#define CALL(result, function, ...)                                                                          \
+    do {                                                                                                     \
+        void *found_ = real(#function);                                                                      \
+        __typeof__(function) *call_;                                                                         \
+        memcpy(&call_, &found_, sizeof call_);                                                               \
+        die_if(is_fault(fault, "before"));                                                                   \
+        result = call_(__VA_ARGS__);                                                                         \
+        die_if(is_fault(fault, "after"));                                                                    \
+    } while (0)
+
+static rd_kafka_error_t *lose(const char *fault, rd_kafka_error_t *error) {
+    if (!is_fault(fault, "lost") || error)
+        return error;
+    return rd_kafka_error_new(RD_KAFKA_RESP_ERR__FAIL, "the answer was lost");
+}
+
+rd_kafka_error_t *rd_kafka_init_transactions(rd_kafka_t *handle, int milliseconds) {
+    const char *fault = fault_of("init");
+    rd_kafka_error_t *error;
+
+    CALL(error, rd_kafka_init_transactions, handle, milliseconds);
+    return error;
+}
+
+rd_kafka_error_t *rd_kafka_begin_transaction(rd_kafka_t *handle) {
+    const char *fault = fault_of("begin");
+    rd_kafka_error_t *error;
+
+    CALL(error, rd_kafka_begin_transaction, handle);
+    return lose(fault, error);
+}
+
+rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *handle, const rd_kafka_vu_t *parts, size_t count) {
+    const char *fault = fault_of("produce");
+    rd_kafka_error_t *error;
+
+    CALL(error, rd_kafka_produceva, handle, parts, count);
+    return error;
+}
+
+rd_kafka_resp_err_t rd_kafka_flush(rd_kafka_t *handle, int milliseconds) {
+    const char *fault = fault_of("flush");
+    rd_kafka_resp_err_t code;
+
+    CALL(code, rd_kafka_flush, handle, milliseconds);
+    return code;
+}
+
+rd_kafka_error_t *rd_kafka_send_offsets_to_transaction(rd_kafka_t *handle,
+                                                       const rd_kafka_topic_partition_list_t *offsets,
+                                                       const rd_kafka_consumer_group_metadata_t *group,
+                                                       int milliseconds) {
+    const char *fault = fault_of("offsets");
+    rd_kafka_error_t *error;
+
+    CALL(error, rd_kafka_send_offsets_to_transaction, handle, offsets, group, milliseconds);
+    return lose(fault, error);
+}
+
+rd_kafka_error_t *rd_kafka_commit_transaction(rd_kafka_t *handle, int milliseconds) {
+    const char *fault = fault_of("commit");
+    rd_kafka_error_t *error;
+
+    CALL(error, rd_kafka_commit_transaction, handle, milliseconds);
+    return lose(fault, error);
+}
+
+rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *handle, rd_kafka_topic_partition_list_t *partitions,
+                                       int milliseconds) {
+    const char *fault = fault_of("committed");
+    rd_kafka_resp_err_t code;
+
+    CALL(code, rd_kafka_committed, handle, partitions, milliseconds);
+    return code;
+}
+
+rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *handle, const rd_kafka_topic_partition_list_t *partitions) {
+    const char *fault = fault_of("assign");
+    rd_kafka_resp_err_t code;
+
+    CALL(code, rd_kafka_assign, handle, partitions);
+    return code;
+}
+
+typedef void delivery_callback(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context);
+static delivery_callback *report_delivery;
+
+static void on_delivery(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context) {
+    rd_kafka_message_t changed = *message;
+
+    if (is_fault(fault_of("delivery"), "lost"))
+        changed.err = RD_KAFKA_RESP_ERR__MSG_TIMED_OUT;
+    report_delivery(handle, &changed, context);
+}
+
+void rd_kafka_conf_set_dr_msg_cb(rd_kafka_conf_t *conf, delivery_callback *callback) {
+    void *found = real("rd_kafka_conf_set_dr_msg_cb");
+    __typeof__(rd_kafka_conf_set_dr_msg_cb) *call;
+
+    report_delivery = callback;
+    memcpy(&call, &found, sizeof call);
+    call(conf, on_delivery);
+}

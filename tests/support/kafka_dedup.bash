@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Runs of `tamis kafka dedup`, and what they must have written. Source after random.bash and kafka.bash. Records go from
+# topic in to the topics out and again; $work/all has all that were produced.
+RANDOM=$((seed % 32768))
+tab=$'\t'
+
+fail() {
+    echo "failed: $*"
+    tail -n 3 "$work"/err* 2> /dev/null || true
+    exit 1
+}
+step() { echo "$SECONDS s: $*"; }
+
+# dedup INSTANCE OPTION...: becomes a member.
+key=kafka:key
+dedup() {
+    local instance=$1
+    shift
+    exec tamis kafka dedup --brokers "$kafka_brokers" --group once --from in --to out --duplicates-to again \
+        --key "$key" --commit-every 100ms --instance "$instance" -X session.timeout.ms=2000 \
+        -X heartbeat.interval.ms=500 "$@"
+}
+# start INSTANCE: sets $member
+start() {
+    dedup "$1" 2>> "$work/err.$1" &
+    member=$!
+}
+# killed PID: kill -9, and waits until it is gone
+killed() {
+    kill -KILL "$1" 2> /dev/null || fail "a member has ended by itself"
+    wait "$1" 2> /dev/null || true
+}
+# drain INSTANCE: reads the rest, and ends the transaction that this member has left open
+drain() {
+    (dedup "$1" --until-end --stats) 2> "$work/err.drain" || fail "the rest is not read"
+}
+
+produce() { kcat -b "$kafka_brokers" -P -t in -K "$tab" -X partitioner=murmur2_random 2> "$work/err.kcat"; }
+# read_topic TOPIC: committed records, as "key<tab>value"
+read_topic() { kcat -b "$kafka_brokers" -C -t "$1" -o beginning -e -q -K "$tab" -X isolation.level=read_committed; }
+
+# records FIRST COUNT: about 30 % of them have the key of an earlier one; every value is another one.
+records() {
+    awk -v first="$1" -v count="$2" -v seed="$seed" 'BEGIN {
+        srand(seed + first)
+        for (i = first; i < first + count; i++) {
+            key = i > 0 && rand() < 0.3 ? int(rand() * i) : i
+            printf "key-%d\tvalue-%d\n", key, i
+        }
+    }'
+}
+# slowly PARTS SECONDS: passes its input on in parts
+slowly() {
+    split -n "l/$1" --filter="cat; sleep $2" -
+}
+
+# compare: every input record is once in both outputs, every key once in the first one. $work/all has the input.
+compare() {
+    cut -f 1 "$work/all" | sort -u > "$work/keys"
+    sort "$work/all" > "$work/expected"
+    sort "$1" "$2" | cmp -s "$work/expected" - || return 1
+    cut -f 1 "$1" | sort | cmp -s "$work/keys" -
+}
+check_outputs() {
+    read_topic out > "$work/out"
+    read_topic again > "$work/again"
+    compare "$work/out" "$work/again" ||
+        fail "$1: input $(wc -l < "$work/all"), keys $(wc -l < "$work/keys"), output $(wc -l < "$work/out")," \
+            "different keys in it $(cut -f 1 "$work/out" | sort -u | wc -l), duplicates $(wc -l < "$work/again")"
+}
+# check_chain: no gaps in the state, and as many hashes as keys
+check_chain() {
+    kafka_ops chain once.in.tamis-state > "$work/chain"
+    awk -v keys="$(wc -l < "$work/keys")" '
+        $1 in to && to[$1] != $3 { print "gap in the state: " $0; bad = 1 }
+        { to[$1] = $4; hashes += $5 }
+        END { if (hashes != keys) { print hashes " hashes of " keys " keys"; bad = 1 }; exit bad }' "$work/chain" ||
+        fail "the state is wrong"
+}
+start_broker() {
+    kafka_start
+    local topic
+    for topic in in out again; do
+        kafka_ops create $topic 4
+    done
+}
