@@ -66,6 +66,7 @@ for ((i = 0; i < rounds; i++)); do
     a=$member
 done
 wait $producer
+sleep 0.5
 kill -TERM "$a"
 wait "$a" || [ $? = 143 ] || fail "SIGTERM: not status 143"
 # Its open transaction holds back the readers of the output.

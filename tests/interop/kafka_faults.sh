@@ -46,6 +46,23 @@ drain a
 check_outputs "a fault at each step"
 check_chain
 
+# A member that goes on after an abort reads its records again, before those that come later.
+step "an abort, and more records"
+export KAFKA_FAULT=delivery:lost:700
+LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so start a
+unset KAFKA_FAULT
+a=$member
+for ((i = 0; i < 8; i++)); do
+    produce_more 500
+    sleep 0.3
+done
+sleep 1
+kill -TERM "$a"
+wait "$a" || [ $? = 143 ] || fail "after an abort: not status 143"
+drain a
+check_outputs "after an abort"
+check_chain
+
 # ---- a zombie --------------------------------------------------------------------------------------------
 
 step "a member sleeps, and another one takes its partitions"

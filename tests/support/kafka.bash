@@ -31,7 +31,8 @@ kafka_ops() { "$TAMIS_INTEROP_DIR/kafka_ops" "$kafka_brokers" "$@"; }
 kafka__trap() { # runs before the script's own EXIT trap, which removes $work
     eval "set -- $(trap -p EXIT)"
     kafka__before=${3-}
-    trap 'kafka_stop; eval "$kafka__before"' EXIT
+    # A child that gets SIGTERM before it has reset its traps may run this one.
+    trap '[ $BASHPID != $$ ] || { kafka_stop; eval "$kafka__before"; }' EXIT
     trap 'exit 143' TERM
     trap 'exit 130' INT
 }
