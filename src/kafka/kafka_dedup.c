@@ -116,6 +116,9 @@ static tamis_status join_group(kafka_run *run, tamis_error *err) {
     if (tamis__kafka_open(run, KAFKA_MEMBER, &run->consumer, err) != TAMIS_OK)
         return err->status;
     rd_kafka_poll_set_consumer(run->consumer);
+    run->from = rd_kafka_topic_new(run->consumer, run->options.from, NULL);
+    if (!run->from)
+        return tamis__kafka_fail(run, run->options.from, rd_kafka_last_error(), err);
     topics = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_list_add(topics, run->options.from, RD_KAFKA_PARTITION_UA);
     const rd_kafka_resp_err_t code = rd_kafka_subscribe(run->consumer, topics);
@@ -137,6 +140,8 @@ static void release(kafka_run *run) {
     tamis__kafka_drop_batch(run);
     if (run->consumer) {
         rd_kafka_consumer_close(run->consumer); /* calls on_rebalance */
+        if (run->from)
+            rd_kafka_topic_destroy(run->from);
         rd_kafka_destroy(run->consumer);
     }
     tamis__kafka_end_producer(run);

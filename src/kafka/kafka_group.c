@@ -13,14 +13,18 @@
  * must be done in that moment: the commit of N, and A1. The restore runs afterwards, in the loop of the run. The
  * consumer is given an empty assignment until then, so that it reads nothing (the input is paused).
  *
- * Rewinding is a new assignment with explicit offsets, never a seek or a pause: those of librdkafka 2.0 may lose
- * messages or leave old ones in the queue.
+ * Between ASSIGN and REVOKE the consumer gets its partitions once (is_reading). To go back after an abort it seeks in
+ * those that it has delivered too much of. A second assignment instead would be simpler, but librdkafka 2.0 ends the
+ * process by an assertion if a partition is removed from the assignment while it is still being stopped. Seeking
+ * marks what lies in its queues as outdated.
  *
  * If the commit of N fails, the transaction is aborted. Its records then come to the next owner.
  */
 #include "base/memory.h"
 #include "base/system.h"
 #include "kafka/kafka_int.h"
+
+enum { SEEK_MS = 5000 };
 
 /* Remembers which partitions are assigned. Partitions that went to another member lose their filter. */
 static void store_assignment(kafka_run *run, const rd_kafka_topic_partition_list_t *partitions) {
@@ -47,15 +51,15 @@ static void store_assignment(kafka_run *run, const rd_kafka_topic_partition_list
 
 /* A1. */
 static void assign(kafka_run *run, const rd_kafka_topic_partition_list_t *partitions) {
-    tamis_error ignored = TAMIS_ERROR_INIT;
-
     store_assignment(run, partitions);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
     run->membership = rd_kafka_consumer_group_metadata(run->consumer);
     run->phase = KAFKA_RESTORING;
     run->committed.assignments++;
-    (void)tamis__kafka_read_from(run, true, &ignored);
+    rd_kafka_topic_partition_list_t *nothing = rd_kafka_topic_partition_list_new(0);
+    rd_kafka_assign(run->consumer, nothing);
+    rd_kafka_topic_partition_list_destroy(nothing);
 }
 
 /* N. */
@@ -79,6 +83,7 @@ static void revoke(kafka_run *run) {
         }
     }
     run->phase = KAFKA_UNASSIGNED;
+    run->is_reading = false;
     run->assigned = 0;
     for (size_t i = 0; i < run->partition_count; i++)
         run->partitions[i].is_assigned = false;
@@ -102,21 +107,54 @@ void tamis__kafka_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
     rd_kafka_assign(consumer, NULL);
 }
 
-tamis_status tamis__kafka_read_from(kafka_run *run, bool pause, tamis_error *err) {
+/* Gives the consumer its partitions. */
+static tamis_status begin_reading(kafka_run *run, tamis_error *err) {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)run->assigned);
 
-    for (size_t i = 0; !pause && i < run->partition_count; i++) {
+    for (size_t i = 0; i < run->partition_count; i++) {
         kafka_partition *partition = &run->partitions[i];
         if (!partition->is_assigned)
             continue;
-        partition->position = partition->next;
+        partition->polled = partition->position = partition->next;
+        partition->is_started = false;
         rd_kafka_topic_partition_list_add(list, run->options.from, partition->number)->offset =
             (int64_t)partition->next;
     }
     const rd_kafka_resp_err_t code = rd_kafka_assign(run->consumer, list);
     rd_kafka_topic_partition_list_destroy(list);
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? TAMIS_OK
-                                              : tamis__kafka_fail(run, run->options.group, code, err);
+    run->is_reading = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    return run->is_reading ? TAMIS_OK : tamis__kafka_fail(run, run->options.group, code, err);
+}
+
+/* Goes back, or forward, to `next`. */
+static tamis_status seek(kafka_run *run, kafka_partition *partition, tamis_error *err) {
+    rd_kafka_resp_err_t code;
+
+    do
+        code = rd_kafka_seek(run->from, partition->number, (int64_t)partition->next, SEEK_MS);
+    while (code == RD_KAFKA_RESP_ERR__TIMED_OUT && !tamis__kafka_must_stop(run));
+    if (code == RD_KAFKA_RESP_ERR__IN_PROGRESS) /* is being stopped: it delivers nothing any more */
+        code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return tamis__kafka_fail(run, run->options.from, code, err);
+    partition->polled = partition->position = partition->next;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__kafka_read_on(kafka_run *run, tamis_error *err) {
+    if (!run->is_reading)
+        return begin_reading(run, err);
+    for (size_t i = 0; i < run->partition_count; i++) {
+        kafka_partition *partition = &run->partitions[i];
+        /* A partition that has delivered nothing may not be started yet, and cannot seek. It begins at or before
+         * `next`, and records before `next` are skipped. */
+        if (partition->is_assigned && partition->is_started && partition->polled != partition->next &&
+            seek(run, partition, err) != TAMIS_OK)
+            return err->status;
+        if (partition->position < partition->next)
+            partition->position = partition->next;
+    }
+    return TAMIS_OK;
 }
 
 /* ---- polling ---- */
@@ -165,6 +203,11 @@ tamis_status tamis__kafka_poll(kafka_run *run, int milliseconds, rd_kafka_messag
 
     *message = NULL;
     if (polled && polled->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        kafka_partition *partition = tamis__kafka_partition(run, polled->partition);
+        if (partition) {
+            partition->polled = (uint64_t)polled->offset + 1;
+            partition->is_started = true;
+        }
         *message = polled;
     } else if (polled) {
         const tamis_status status = handle(run, polled, err);

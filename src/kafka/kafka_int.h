@@ -56,6 +56,8 @@ typedef struct kafka_partition {
     uint64_t covers_next; /* state offset behind the last acknowledged record of the open transaction */
     uint64_t state_end;   /* end of the state partition at A3 */
     uint64_t stop_at;     /* with until_end: input offset at which this partition is finished */
+    bool is_started;      /* the consumer has delivered a record since it reads this partition */
+    uint64_t polled;      /* input offset behind the last record that the consumer has delivered */
     uint64_t position;    /* input offset up to which the partition was read, records or not */
 } kafka_partition;
 
@@ -99,8 +101,9 @@ typedef struct kafka_run {
     tamis_filter_options filter_options;
     kafka_keys keys;
 
-    rd_kafka_t *probe;    /* read_uncommitted: ends, metadata, administration */
-    rd_kafka_t *consumer; /* member of the group */
+    rd_kafka_t *probe;      /* read_uncommitted: ends, metadata, administration */
+    rd_kafka_t *consumer;   /* member of the group */
+    rd_kafka_topic_t *from; /* of the consumer */
     rd_kafka_t *producer;
     rd_kafka_topic_t *to, *duplicates, *state;      /* of the producer; `duplicates` NULL: dropped */
     rd_kafka_consumer_group_metadata_t *membership; /* A1 */
@@ -112,6 +115,7 @@ typedef struct kafka_run {
     bool duplicates_same_partitions;
 
     kafka_phase phase;
+    bool is_reading;        /* the consumer reads the assigned partitions */
     bool must_begin;        /* B1 is due */
     tamis_status stopped;   /* status of a callback that failed; *err has its message */
     tamis_error stop_error; /* message of `stopped` */
@@ -176,8 +180,8 @@ tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err);
 /* Callback of librdkafka when the group gives or takes partitions. */
 void tamis__kafka_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
                                rd_kafka_topic_partition_list_t *partitions, void *context);
-/* Makes the consumer read the assigned partitions from `next` on, or, with `pause`, nothing. */
-tamis_status tamis__kafka_read_from(kafka_run *run, bool pause, tamis_error *err);
+/* Makes the consumer deliver the records of the assigned partitions from `next` on. */
+tamis_status tamis__kafka_read_on(kafka_run *run, tamis_error *err);
 /* Polls the consumer once: a message, NULL, or an error. The caller destroys *message. Messages without a record
  * are handled here. */
 tamis_status tamis__kafka_poll(kafka_run *run, int milliseconds, rd_kafka_message_t **message,

@@ -52,7 +52,7 @@ static tamis_status stay_member(kafka_restore *restore, tamis_error *err) {
     rd_kafka_message_t *message;
     const tamis_status status = tamis__kafka_poll(restore->run, 0, &message, err);
 
-    if (message) /* cannot come, since nothing is assigned */
+    if (message) /* after B1: it comes again, since the input is read from `next` on in the end */
         rd_kafka_message_destroy(message);
     rd_kafka_poll(restore->run->probe, 0);
     return status;
@@ -399,21 +399,19 @@ static tamis_status restore_all(kafka_restore *restore, tamis_error *err) {
 
 tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err) {
     kafka_restore restore = {.run = run, .progress_at = tamis__now_ns()};
-    tamis_status status = tamis__kafka_read_from(run, true, err); /* pauses the input */
+    tamis_status status;
 
     restore.offsets = rd_kafka_topic_partition_list_new((int)run->assigned);
     for (size_t i = 0; i < run->partition_count; i++)
         if (run->partitions[i].is_assigned)
             rd_kafka_topic_partition_list_add(restore.offsets, run->options.from, (int32_t)i);
-    if (status == TAMIS_OK) {
-        status = restore_all(&restore, err);
-        /* R */
-        if ((status == TAMIS_E_CHANGED || status == TAMIS_E_DAMAGED) && has_changed(&restore))
-            status = TAMIS_OK; /* the phase is still KAFKA_RESTORING, so A begins again */
-        else if (status == TAMIS_OK && !is_over(&restore)) {
-            run->phase = KAFKA_FORWARDING;
-            status = tamis__kafka_read_from(run, false, err); /* A7 */
-        }
+    status = restore_all(&restore, err);
+    /* R */
+    if ((status == TAMIS_E_CHANGED || status == TAMIS_E_DAMAGED) && has_changed(&restore)) {
+        status = TAMIS_OK; /* the phase is still KAFKA_RESTORING, so A begins again */
+    } else if (status == TAMIS_OK && !is_over(&restore)) {
+        run->phase = KAFKA_FORWARDING;
+        status = tamis__kafka_read_on(run, err); /* A7 */
     }
     if (restore.reader)
         rd_kafka_destroy(restore.reader);

@@ -336,7 +336,7 @@ kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err) {
     if (outcome != KAFKA_DONE)
         return KAFKA_BEGIN;
     pause_after_failure(run);
-    if (run->phase == KAFKA_FORWARDING && tamis__kafka_read_from(run, false, err) != TAMIS_OK)
+    if (run->phase == KAFKA_FORWARDING && tamis__kafka_read_on(run, err) != TAMIS_OK)
         return KAFKA_FAILED;
     return KAFKA_DONE;
 }
