@@ -3,19 +3,19 @@
 /*
  * Handles of librdkafka.
  *
- *     probe       consumer without group work, read_uncommitted: true ends of partitions (K5), metadata, topics
+ *     probe       consumer outside the group, read_uncommitted: true ends of partitions (K5), topics
  *     member      the consumer in the group, read_committed: input
  *     restorer    consumer of the state topic, read_committed: made for a restore, destroyed after it
  *     producer    transactional
  *
- * Each gets three layers of settings: ours that a user may change, those of the user, and those that the protocol
- * needs. The user may not give the last ones, so that no setting is ignored in silence.
+ * Each gets three layers of settings: ours that a user may change, those of the user, and those that the
+ * protocol needs. The user may not give the last ones, so that no setting is ignored in silence.
  *
- * librdkafka writes its log to standard error by default. A library does not print, so the log is dropped, and the
- * last error is kept for messages: "timed out" alone says little, "connection refused" says more.
+ * librdkafka writes its log to standard error by default. A library does not print, so the log is dropped,
+ * and the last error is kept for messages: "timed out" alone says little, "connection refused" says more.
  *
- * The auto.offset.reset of librdkafka is never used: a silent jump would lose records. Every start has an explicit
- * offset, and an offset that does not exist is an error.
+ * The auto.offset.reset of librdkafka is never used: a silent jump would lose records. Every start has an
+ * explicit offset, and an offset that does not exist is an error.
  */
 #include <inttypes.h>
 #include <stdarg.h>

@@ -6,11 +6,12 @@
  *     poll --> batch --> keys, hashes --> filter --> overlay --> output
  *                        (of the batch)   (runs of a partition)    or duplicates, or dropped
  *
- * Records are looked up in batches, so that the cache misses of the filter overlap. The records of a batch that
- * belong to one partition follow each other: librdkafka delivers them in such runs.
+ * Records are looked up in batches, so that the cache misses of the filter overlap. The records of a batch
+ * that belong to one partition follow each other: librdkafka delivers them in such runs.
  *
- * The first record of a batch opens a transaction. It is committed when it is old enough, also if no further record
- * comes: an open transaction would hold back all readers of the output, and would be aborted by the brokers.
+ * The first record of a batch opens a transaction. It is committed when it is old enough, also if no further
+ * record comes: an open transaction would hold back all readers of the output, and would be aborted by the
+ * brokers.
  *
  * Records keep key, value, headers and timestamp. NULL and empty differ: the value NULL is a tombstone.
  */

@@ -9,14 +9,14 @@
  *            +------------------------------------------+----------------------------------+
  *                        on_rebalance(REVOKE): commit, or abort if the partitions are lost
  *
- * librdkafka calls on_rebalance from a poll of the consumer. The group waits for the answer, so it only does what
- * must be done in that moment: the commit of N, and A1. The restore runs afterwards, in the loop of the run. The
- * consumer is given an empty assignment until then, so that it reads nothing (the input is paused).
+ * librdkafka calls on_rebalance from a poll of the consumer. The group waits for the answer, so it only does
+ * what must be done in that moment: the commit of N, and A1. The restore runs afterwards, in the loop of the
+ * run. The consumer is given an empty assignment until then, so that it reads nothing (the input is paused).
  *
- * Between ASSIGN and REVOKE the consumer gets its partitions once (is_reading). To go back after an abort it seeks in
- * those that it has delivered too much of. A second assignment instead would be simpler, but librdkafka 2.0 ends the
- * process by an assertion if a partition is removed from the assignment while it is still being stopped. Seeking
- * marks what lies in its queues as outdated.
+ * Between ASSIGN and REVOKE the consumer gets its partitions once (is_reading). To go back after an abort it
+ * seeks in those that it has delivered too much of. A second assignment instead would be simpler, but
+ * librdkafka 2.0 ends the process by an assertion if a partition is removed from the assignment while it is
+ * still being stopped. Seeking marks what lies in its queues as outdated.
  *
  * If the commit of N fails, the transaction is aborted. Its records then come to the next owner.
  */
@@ -146,8 +146,8 @@ tamis_status tamis__kafka_read_on(kafka_run *run, tamis_error *err) {
         return begin_reading(run, err);
     for (size_t i = 0; i < run->partition_count; i++) {
         kafka_partition *partition = &run->partitions[i];
-        /* A partition that has delivered nothing may not be started yet, and cannot seek. It begins at or before
-         * `next`, and records before `next` are skipped. */
+        /* A partition that has delivered nothing may not be started yet, and cannot seek. It begins at or
+         * before `next`, and records before `next` are skipped. */
         if (partition->is_assigned && partition->is_started && partition->polled != partition->next &&
             seek(run, partition, err) != TAMIS_OK)
             return err->status;

@@ -182,15 +182,15 @@ void tamis__kafka_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
                                rd_kafka_topic_partition_list_t *partitions, void *context);
 /* Makes the consumer deliver the records of the assigned partitions from `next` on. */
 tamis_status tamis__kafka_read_on(kafka_run *run, tamis_error *err);
-/* Polls the consumer once: a message, NULL, or an error. The caller destroys *message. Messages without a record
- * are handled here. */
+/* Polls the consumer once: a message, NULL, or an error. The caller destroys *message. Messages without a
+ * record are handled here. */
 tamis_status tamis__kafka_poll(kafka_run *run, int milliseconds, rd_kafka_message_t **message,
                                tamis_error *err);
 
 /* ---- kafka_restore.c ---- */
 
-/* A2 to A7 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK and
- * the phase is not KAFKA_FORWARDING. */
+/* A2 to A7 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK
+ * and the phase is not KAFKA_FORWARDING. */
 tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err);
 
 /* ---- kafka_forward.c ---- */

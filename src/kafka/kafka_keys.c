@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Keys of records: the value of a record, a part of it (tamis/experimental/extract.h), Kafka's own key, or a header.
+ * Keys of records: the value of a record, a part of it (tamis/experimental/extract.h), Kafka's own key, or a
+ * header.
  *
  *     --key of the user   source          records without a key
  *     line (default)      whole value     tombstones (value NULL)
@@ -9,8 +10,8 @@
  *     kafka:key           record's key    key NULL; an empty key is a key
  *     kafka:header:NAME   last header     no such header, or its value is NULL
  *
- * All parts and the hash are in the description, a text that each state record carries. A member that would make
- * other keys is refused, since it would take every old record for a new one.
+ * All parts and the hash are in the description, a text that each state record carries. A member that would
+ * make other keys is refused, since it would take every old record for a new one.
  */
 #include <inttypes.h>
 #include <stdio.h>

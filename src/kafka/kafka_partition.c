@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a member remembers of a partition: the filter of committed hashes, and the overlay of the open transaction.
+ * What a member remembers of a partition: the filter of committed hashes, and the overlay of the open
+ * transaction.
  *
  *     lookup:  filter, then overlay        commit: overlay --> filter        abort: overlay --> nothing
  *
@@ -11,8 +12,8 @@
  * 2. The overlay has the hashes of the open transaction that are not in the filter.
  * 3. Without an open transaction the overlay is empty, and `next` is `to`.
  *
- * A partition that the group took away keeps its filter. It is a snapshot as good as any (V3): if the partition
- * comes back, only the state records behind `covers` are read.
+ * A partition that the group took away keeps its filter. It is a snapshot as good as any (V3): if the
+ * partition comes back, only the state records behind `covers` are read.
  */
 #include "kafka/kafka_int.h"
 

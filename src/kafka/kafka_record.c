@@ -3,9 +3,9 @@
 /*
  * State records: what one transaction has answered in one partition.
  *
- *     byte    0       4         6               8      16   24      28          32            32+D
- *             | TKSR | version | description D | from | to | count | partition | description | hashes | check |
- *               4      2         2               8      8    4       4           D             16 each  8
+ *     at   0      4         6      8      16   24      28          32            32+D
+ *          | TKSR | version | D    | from | to | count | partition | description | hashes  | check |
+ *            4      2         2      8      8    4       4           D             16 each   8 bytes
  *
  * All numbers are little-endian. The hashes are the two words of each new key's digest, in the order in which
  * the keys came. The check is XXH3 with 64 bits over all bytes before it.

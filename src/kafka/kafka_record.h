@@ -29,8 +29,8 @@ size_t tamis__kafka_record_size(size_t description_size, size_t count);
 /* Encodes *record and `record->count` hashes. `bytes` has tamis__kafka_record_size bytes. */
 void tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *record, const tamis_hash *hashes);
 
-/* Decodes and checks a record. Returns NULL, or the reason why the bytes are no record: a phrase for "the state
- * record at offset 7 ...". *record is unchanged then. Its pointers point into `bytes`. */
+/* Decodes and checks a record. Returns NULL, or the reason why the bytes are no record: a phrase for "the
+ * state record at offset 7 ...". *record is unchanged then. Its pointers point into `bytes`. */
 const char *tamis__kafka_record_decode(tamis__kafka_record *record, const void *bytes, size_t size);
 
 /* Copies hashes `first` to `first` + `count` - 1 of a decoded record. */

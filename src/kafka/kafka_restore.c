@@ -5,20 +5,21 @@
  *
  *     A2  offsets of the group         read_committed: waits for transactions that are not decided (K4)
  *     A3  ends of the state            read_uncommitted: the true ends (K5)
- *     A4  filter                       the one in memory, or an empty one if the state is there from its beginning
+ *     A4  filter                       the one in memory, or an empty one if no state record was removed
  *     A5  read the state               from `covers` to the end of A3; add all hashes
  *     A6  check the chain              each `from` is the `to` before it; the last `to` is the offset of A2
  *     A7  begin                        at the offset, or at the first record of the input
  *
- * A3 comes after A2, and not before: see the proof. The reader of A5 reports the end of a partition in front of an
- * open transaction. That is not the end of A3, so the reader waits until the transaction is decided. All
- * partitions share one reader, since each consumer of librdkafka 2.0 waits half a second before its first record.
+ * A3 comes after A2, and not before: see the proof. The reader of A5 reports the end of a partition in front
+ * of an open transaction. That is not the end of A3, so the reader waits until the transaction is decided.
+ * All partitions share one reader, since each consumer of librdkafka 2.0 waits half a second before its first
+ * record.
  *
- * The consumer is polled all the while, so that the group does not give this member up. If the group changes the
- * assignment, the restore ends, and begins again with the next one.
+ * The consumer is polled all the while, so that the group does not give this member up. If the group changes
+ * the assignment, the restore ends, and begins again with the next one.
  *
- * A refusal (R) repeats A2 first. If the offset has changed, another member has the partition, and this one is
- * late: it begins again, and learns so from the group.
+ * A refusal (R) repeats A2 first. If the offset has changed, another member has the partition, and this one
+ * is late: it begins again, and learns so from the group.
  */
 #include <inttypes.h>
 #include <stdio.h>

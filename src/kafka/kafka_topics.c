@@ -7,14 +7,14 @@
  *     TO, DUPLICATES              must exist; equal numbers of partitions let records keep theirs
  *     GROUP.FROM.tamis-state      is made here, with as many partitions as FROM
  *
- * Kafka deletes records by default after a week. That would remove state without a word, so the state topic gets
- * settings of its own, and every start reads them back: somebody may have changed them.
+ * Kafka deletes records by default after a week. That would remove state without a word, so the state topic
+ * gets settings of its own, and every start reads them back: somebody may have changed them.
  *
- * A partition that is added to FROM moves keys to other partitions, whose filters do not know them. So the numbers
- * of partitions must stay equal.
+ * A partition that is added to FROM moves keys to other partitions, whose filters do not know them. So the
+ * numbers of partitions must stay equal.
  *
- * Every name is checked first with the topic's metadata. A client that used an unknown name might create the topic,
- * with one partition and the settings of the broker.
+ * Every name is checked first with the topic's metadata. A client that used an unknown name might create the
+ * topic, with one partition and the settings of the broker.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,15 +12,15 @@
  *
  *     retriable       the same call again: brokers are away, or a coordinator moves
  *     abortable       abort, and read again from the last commit (T7)
- *     fatal           this producer is of no use: another has its id, or the brokers aborted a transaction that
+ *     fatal           this producer is useless: another has its id, or the brokers aborted a transaction that
  *                     was open too long (librdkafka 2.0 reports that as fatal too). A new one begins (B1)
  *     any other       as fatal
  *
- * After a fatal error nobody knows whether the last transaction was committed. Nobody must: the next restore reads
- * offset and state, which were committed together.
+ * After a fatal error nobody knows whether the last transaction was committed. Nobody must: the next restore
+ * reads offset and state, which were committed together.
  *
- * A commit is never given up while it is retriable. To abort instead would be no faster, since the abort needs the
- * same brokers, and the transaction may have been committed.
+ * A commit is never given up while it is retriable. To abort instead would be no faster, since the abort
+ * needs the same brokers, and the transaction may have been committed.
  */
 #include <string.h>
 

@@ -4,7 +4,8 @@
  * The overlay of a partition: the hashes of keys that are new in the open transaction.
  *
  * They must not get into the filter before the transaction is committed, because no kind of filter can remove
- * them if it is aborted. So a lookup asks the filter first and then this set, and an abort only empties the set.
+ * them if it is aborted. So a lookup asks the filter first and then this set, and an abort only empties the
+ * set.
  *
  *     hashes   | a | b | c | d |             in order: the state record and the filter get them as they are
  *     slots    | 0 | 3 | 0 | 1 | 4 | 0 | 2 | 0 |      3: hashes[2], which is c

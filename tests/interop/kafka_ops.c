@@ -7,9 +7,10 @@
  *     kafka_ops BROKERS grow TOPIC PARTITIONS               more partitions
  *     kafka_ops BROKERS config TOPIC NAME VALUE
  *     kafka_ops BROKERS offset GROUP TOPIC PARTITION OFFSET of a group without members
- *     kafka_ops BROKERS hold TOPIC SECONDS                  a transaction with a record, which is aborted then
- *     kafka_ops BROKERS chain TOPIC                         a line "partition offset from to hashes" for each committed
- *                                                           state record, read by docs/KAFKA-PROTOCOL.md alone
+ *     kafka_ops BROKERS hold TOPIC SECONDS                  an open transaction, which is aborted then
+ *     kafka_ops BROKERS chain TOPIC                         a line for each committed state record, as
+ *                                                           docs/KAFKA-PROTOCOL.md has them: partition offset
+ *                                                           from to hashes
  */
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A library for LD_PRELOAD that ends a process at a chosen call of librdkafka, so that every step of the protocol is
- * reached, not only those that take long. KAFKA_FAULT is FUNCTION:FAULT:N, for the Nth call of the function:
+ * A library for LD_PRELOAD that ends a process at a chosen call of librdkafka, so that every step of the
+ * protocol is reached, not only those that take long. KAFKA_FAULT is FUNCTION:FAULT:N, for the Nth call of
+ * the function:
  *
  *     before    SIGKILL in front of the call
  *     after     SIGKILL behind it
  *     lost      the call is made, but the caller gets an error, as if the answer had been lost
  *
- * Function delivery is the callback that reports the delivery of a record. If it is lost, it reports a time-out.
+ * Function delivery is the callback that reports the delivery of a record. If it is lost, it reports a
+ * time-out.
  */
 #include <dlfcn.h>
 #pragma GCC visibility push(default) /* so that its functions are replaced by those here */

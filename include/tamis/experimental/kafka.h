@@ -2,8 +2,8 @@
 #ifndef TAMIS_KAFKA_H
 #define TAMIS_KAFKA_H
 
-/* Topics of Apache Kafka: library libtamis-kafka, which needs librdkafka. Not part of tamis/tamis.h, so that a
- * program that embeds a filter needs no further library. */
+/* Topics of Apache Kafka: library libtamis-kafka, which needs librdkafka. Not part of tamis/tamis.h, so that
+ * a program that embeds a filter needs no further library. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,17 +29,17 @@ typedef struct tamis_kafka_dedup_options {
     /* topic for all other records; NULL: they are dropped */
     const char *duplicates_to;
     /* NULL, or a name of this member that stays over restarts and that no other running member of the group
-     * has. A restarted member then gets its partitions at once, and ends the transaction of its predecessor. */
+     * has. A restarted member gets its partitions at once, and ends its former transaction. */
     const char *instance;
     /* settings of librdkafka, "name=value"; those that the protocol needs are refused (TAMIS_E_INVALID) */
     const char *const *settings;
     size_t setting_count;
     /* How the key of a record is found; NULL: the key is its whole value. The parts are those of
      * tamis/experimental/extract.h, of the value; or a single one that is "kafka:key", the key of the record,
-     * or "kafka:header:NAME", the value of its last header with this name. No csv:NAME, no time, no source. */
+     * or "kafka:header:NAME", the value of its last header of this name. No csv:NAME, time or source. */
     const tamis_extractor_options *extract;
-    /* Filter of each partition: `expect` and `memory` are those of one partition. NULL: it grows, at the default
-     * rate. No window. */
+    /* Filter of each partition: `expect` and `memory` are those of one partition. NULL: it grows, at the
+     * default rate. No window. */
     const tamis_plan_options *plan;
     uint64_t seed; /* for scheme xxh3 */
     /* for scheme sip; only a hash of it is kept */
@@ -80,28 +80,29 @@ typedef struct tamis_kafka_dedup_stats {
 /*
  * Copies the first record of each key from one topic to another, exactly once.
  *
- * The keys seen are in a state topic, "GROUP.FROM.tamis-state", which the run makes if it is not there. Output,
- * state and the group's offsets are committed in one transaction. So a reader of committed records finds each
- * record of `from` exactly once in `to` or `duplicates_to`, and each key once in `to`, whatever member is killed
- * at whatever moment. docs/KAFKA-PROTOCOL.md has the protocol, its proof, and what it assumes of Kafka.
+ * The keys seen are in a state topic, "GROUP.FROM.tamis-state", which the run makes if it is not there.
+ * Output, state and the group's offsets are committed in one transaction. So a reader of committed records
+ * finds each record of `from` exactly once in `to` or `duplicates_to`, and each key once in `to`, whatever
+ * member is killed at whatever moment. docs/KAFKA-PROTOCOL.md has the protocol, its proof, and what it
+ * assumes of Kafka.
  *
  * Key, value, headers and timestamp of a record are kept. Its partition is kept if both topics have the same
  * number, else its key selects one, as in Kafka's Java client.
  *
- * The topics `from`, `to` and `duplicates_to` must exist. A group without offsets begins at the first record of
- * `from`.
+ * The topics `from`, `to` and `duplicates_to` must exist. A group without offsets begins at the first record
+ * of `from`.
  *
  * Runs until stop_fd is readable (TAMIS_E_INTERRUPTED), the end is reached with `until_end` (TAMIS_OK), or an
- * error. The open transaction is committed before, unless it cannot be. *stats (may be NULL) is filled in each
- * case. One run per thread. librdkafka starts several threads of its own.
+ * error. The open transaction is committed before, unless it cannot be. *stats (may be NULL) is filled in
+ * each case. One run per thread. librdkafka starts several threads of its own.
  *
  * - TAMIS_E_INVALID: options contradict each other, or librdkafka refuses a setting.
  * - TAMIS_E_TIMEOUT: the brokers do not answer when the run begins. Later it waits for them.
  * - TAMIS_E_NOT_FOUND: a topic does not exist, or was removed.
- * - TAMIS_E_MISMATCH: the state was made with other keys, another scheme or output, or the number of partitions
- *   or a setting of the state topic differs.
- * - TAMIS_E_CHANGED: the offsets of the group are not those of the state: they were moved, or have expired; or
- *   records were removed before they were read.
+ * - TAMIS_E_MISMATCH: the state was made with other keys, another scheme or output, or the number of
+ *   partitions or a setting of the state topic differs.
+ * - TAMIS_E_CHANGED: the offsets of the group are not those of the state: they were moved, or have expired;
+ *   or records were removed before they were read.
  * - TAMIS_E_DAMAGED: records of the state topic are missing or damaged.
  * - TAMIS_E_BUSY: another member uses the same instance name.
  * - TAMIS_E_NO_KEY, TAMIS_E_RECORD: a record has no key or is malformed, and the policy is TAMIS_STREAM_FAIL.
