@@ -212,19 +212,14 @@ static tamis_status loop(kafka_run *run, tamis_error *err) {
     return status;
 }
 
-/* Commits what is answered, also after an error: the records before it are good. */
+/* Commits what is answered, also after an error: the records before it are good. If that fails, they come again. */
 static tamis_status finish(kafka_run *run, tamis_status status, tamis_error *err) {
     tamis_error second = TAMIS_ERROR_INIT;
-    kafka_outcome outcome = KAFKA_DONE;
 
     if (run->must_begin || run->phase != KAFKA_FORWARDING)
         return status;
-    outcome = tamis__kafka_commit(run, &second);
-    if (outcome == KAFKA_DONE)
-        return status;
-    if (outcome == KAFKA_ABORT)
-        outcome = tamis__kafka_abort(run, &second);
-    if (outcome != KAFKA_FAILED || (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED))
+    if (apply(run, tamis__kafka_commit(run, &second), &second) == TAMIS_OK ||
+        (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED))
         return status;
     *err = second;
     return second.status;

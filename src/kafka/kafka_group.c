@@ -68,7 +68,6 @@ static void revoke(kafka_run *run) {
     tamis_error *err = &run->stop_error;
 
     if (rd_kafka_assignment_lost(run->consumer)) {
-        tamis__kafka_drop_batch(run);
         outcome = KAFKA_ABORT;
     } else if (run->phase == KAFKA_FORWARDING && !run->must_begin) {
         outcome = tamis__kafka_answer(run, err);
@@ -82,6 +81,7 @@ static void revoke(kafka_run *run) {
                 outcome = committed;
         }
     }
+    tamis__kafka_drop_batch(run);
     run->phase = KAFKA_UNASSIGNED;
     run->is_reading = false;
     run->assigned = 0;

@@ -402,6 +402,10 @@ tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err) {
     kafka_restore restore = {.run = run, .progress_at = tamis__now_ns()};
     tamis_status status;
 
+    if (run->assigned == 0) { /* the group has more members than partitions */
+        run->phase = KAFKA_FORWARDING;
+        return TAMIS_OK;
+    }
     restore.offsets = rd_kafka_topic_partition_list_new((int)run->assigned);
     for (size_t i = 0; i < run->partition_count; i++)
         if (run->partitions[i].is_assigned)

@@ -48,7 +48,8 @@ typedef struct tamis_kafka_dedup_options {
     tamis_stream_policy missing;   /* for records without a key, tombstones among them */
     tamis_stream_policy malformed; /* for malformed records */
     uint32_t commit_ms;            /* longest time that a transaction is open, in milliseconds, from 1 */
-    /* Stop when all partitions of this member have reached the end that they had when it got them. */
+    /* Stop when all partitions of this member have reached the end that they had when it got them. A member
+     * without partitions stops at once. */
     bool until_end;
     int stop_fd; /* the run stops in order when this descriptor is readable; -1: none */
     /* NULL, or called in the calling thread with a remark for a person, such as a long wait */
@@ -64,7 +65,7 @@ typedef struct tamis_kafka_dedup_options {
 /* Statistics of a run. Records count when their transaction is committed. */
 typedef struct tamis_kafka_dedup_stats {
     uint32_t struct_size;
-    uint64_t records;      /* answered; the sum of the next four, and of malformed ones */
+    uint64_t records;      /* answered; the sum of the next four */
     uint64_t unique;       /* keys that were new */
     uint64_t duplicates;   /* keys that came before, and false positives */
     uint64_t missing;      /* records without a key */
