@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What `tamis kafka dedup` keeps of a record, where keys come from, and what happens to records without one, on a real
+# broker. ctest: peers
+set -euo pipefail
+export PATH=$TAMIS_BUILD_DIR/bin:$PATH
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+. "$TAMIS_SOURCE_DIR/tests/support/kafka.bash"
+
+fail() {
+    echo "failed: $*"
+    exit 1
+}
+produce() { kcat -b "$kafka_brokers" -P "$@" 2> "$work/err.kcat"; }
+# show TOPIC: partition, time, key and value with their sizes (-1: NULL), headers
+show() { kcat -b "$kafka_brokers" -C -t "$1" -o beginning -e -q -f '%p %T %K[%k] %S[%s] %h\n' | sort; }
+# dedup GROUP FROM TO OPTION...
+dedup() {
+    tamis kafka dedup --brokers "$kafka_brokers" --group "$1" --from "$2" --to "$3" --until-end "${@:4}"
+}
+# expect FILE TEXT: that the file has
+expect() { diff - "$1" <<< "$2" || fail "not as expected: ${3-$1}"; }
+
+kafka_start
+for topic in in out again other; do
+    kafka_ops create $topic 3
+done
+kafka_ops create wide 7
+
+# ---- a record is copied as it is ---------------------------------------------------------------------------
+
+printf 'k1:v1\nk2:v2\n' | produce -t in -K : -p 0 -H a=1 -H b= -H a=2
+printf ':v3\n:\n' | produce -t in -K : -p 1 -Z       # keys and values NULL
+printf ':v4\nk5:\n' | produce -t in -K : -p 2        # empty ones
+printf 'k6:\n' | produce -t in -K : -p 2 -Z          # a tombstone
+head -c 900000 /dev/zero | tr '\0' x | produce -t in -p 1 -D '\0'
+show in > "$work/in"
+[ "$(wc -l < "$work/in")" = 8 ] || fail "input: $(cat "$work/in")"
+dedup whole in out --duplicates-to again
+show out > "$work/out"
+cmp "$work/in" "$work/out" || fail "records are not equal"
+[ "$(show again | wc -l)" = 0 ] || fail "duplicates"
+# Planted: a NULL value that became empty is seen.
+! sed 's/ -1\[\]/ 0[]/' "$work/out" | cmp -s "$work/in" - || fail "NULL and empty look equal"
+
+# Another number of partitions: the key selects one, as in the producer of the input.
+printf 'k%d:x\n' {1..40} | produce -t other -K : -X partitioner=murmur2_random
+printf 'k%d:x\n' {1..40} | produce -t wide -K : -X partitioner=murmur2_random
+show wide | awk '{ print $1, $3 }' > "$work/expected"
+kafka_ops create wide2 7
+dedup wide other wide2 --key kafka:key
+show wide2 | awk '{ print $1, $3 }' | cmp "$work/expected" - || fail "other partitions"
+
+# ---- keys ------------------------------------------------------------------------------------------------
+
+kafka_ops create json 1
+kafka_ops create json-out 1
+printf '%s\n' '{"id":1,"n":1}' '{"id":1,"n":2}' '{"n":3}' '{"id":2}' | produce -t json
+dedup json json json-out --key json:/id --duplicates-to again --stats 2> "$work/stats"
+kcat -b "$kafka_brokers" -C -t json-out -o beginning -e -q > "$work/values"
+expect "$work/values" '{"id":1,"n":1}
+{"n":3}
+{"id":2}'
+grep -v seconds "$work/stats" | tr -s ' ' > "$work/numbers"
+expect "$work/numbers" 'records 4
+unique 2
+duplicates 1
+missing 1
+malformed 0
+transactions 1
+aborted 0
+restored keys 0'
+
+kafka_ops create json-drop 1
+dedup json-drop json json-drop --key json:/id --missing drop --stats 2> "$work/stats"
+[ "$(show json-drop | wc -l)" = 2 ] || fail "--missing drop"
+kafka_ops create json-fail 1
+! dedup json-fail json json-fail --key json:/id --missing fail 2> "$work/err" || fail "--missing fail"
+grep -qF 'json [0]: offset 2: the record has no key; ' "$work/err" || fail "$(cat "$work/err")"
+[ "$(show json-fail | wc -l)" = 1 ] || fail "the record before is not committed"
+
+# A malformed record ends the run behind the records before it, and every time again.
+printf '%s\n' '{"id":3}' '{"id":' '{"id":4}' | produce -t json
+for _ in 1 2; do
+    ! dedup json json json-out --key json:/id 2> "$work/err" || fail "malformed"
+    grep -qE '^tamis: json \[0\]: offset 5, byte 7: .*; correct the sender, or give --on-error skip or pass$' "$work/err" ||
+        fail "$(cat "$work/err")"
+done
+dedup json json json-out --key json:/id --on-error skip
+[ "$(show json-out | wc -l)" = 5 ] || fail "--on-error skip"
+
+kafka_ops create headers 1
+kafka_ops create headers-out 1
+for value in a b a; do
+    echo "$value" | produce -t headers -H id=x -H id=$value
+done
+echo none | produce -t headers
+dedup headers headers headers-out --key kafka:header:id
+kcat -b "$kafka_brokers" -C -t headers-out -o beginning -e -q > "$work/values"
+expect "$work/values" 'a
+b
+none'
+
+# ---- two members with one name -----------------------------------------------------------------------------
+
+tamis kafka dedup --brokers "$kafka_brokers" --group twins --from other --to wide --instance a 2> "$work/err" &
+first=$!
+sleep 2
+dedup twins other wide --instance a || fail "the second of two members with one name"
+status=0
+wait $first || status=$?
+[ $status = 2 ] || fail "the first of two members with one name: status $status"
+grep -q 'another process runs with this group and instance name; give each its own$' "$work/err" || fail "$(cat "$work/err")"
+echo "all good"
