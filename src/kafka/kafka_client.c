@@ -168,8 +168,12 @@ static void on_error(rd_kafka_t *handle, int code, const char *reason, void *con
 
     (void)handle;
     /* "All brokers are down" follows the error that says why. */
-    if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || run->client_error[0] == '\0')
-        snprintf(run->client_error, sizeof run->client_error, "%s", reason);
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && run->client_error[0] != '\0')
+        return;
+    snprintf(run->client_error, sizeof run->client_error, "%s", reason);
+    char *details = strstr(run->client_error, " (after ");
+    if (details)
+        *details = '\0';
 }
 
 tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **handle, tamis_error *err) {

@@ -128,10 +128,15 @@ static tamis_status join_group(kafka_run *run, tamis_error *err) {
 }
 
 static tamis_status start(kafka_run *run, tamis_error *err) {
-    if (tamis__kafka_open(run, KAFKA_PROBE, &run->probe, err) != TAMIS_OK ||
-        tamis__kafka_check_topics(run, err) != TAMIS_OK || tamis__kafka_begin(run, err) != TAMIS_OK)
-        return err->status;
-    return tamis__kafka_must_stop(run) ? TAMIS_E_INTERRUPTED : join_group(run, err);
+    tamis_status status = tamis__kafka_open(run, KAFKA_PROBE, &run->probe, err);
+
+    if (status == TAMIS_OK)
+        status = tamis__kafka_check_topics(run, err);
+    if (status == TAMIS_OK)
+        status = tamis__kafka_begin(run, err);
+    if (tamis__kafka_must_stop(run))
+        return TAMIS_E_INTERRUPTED;
+    return status == TAMIS_OK ? join_group(run, err) : status;
 }
 
 static void release(kafka_run *run) {

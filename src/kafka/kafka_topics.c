@@ -27,6 +27,7 @@
 
 enum {
     ANSWER_MS = 20000,  /* how long a request of the start may take */
+    ATTEMPT_MS = 500,   /* until a request is repeated, so that a signal ends the wait */
     EXISTING_MS = 3000, /* until the broker that answers knows a topic that was just made by somebody else */
     VISIBLE_MS = 30000  /* until all brokers know a new topic */
 };
@@ -45,9 +46,15 @@ static tamis_status count_partitions(kafka_run *run, const char *topic, size_t *
 
     if (!handle)
         return tamis__kafka_fail(run, topic, code, err);
-    code = rd_kafka_metadata(run->probe, 0, handle, &metadata, ANSWER_MS);
+    for (int waited = 0; waited < ANSWER_MS; waited += ATTEMPT_MS) {
+        code = rd_kafka_metadata(run->probe, 0, handle, &metadata, ATTEMPT_MS);
+        rd_kafka_poll(run->probe, 0); /* the reason of a failure */
+        if (code != RD_KAFKA_RESP_ERR__TIMED_OUT && code != RD_KAFKA_RESP_ERR__TRANSPORT)
+            break;
+        if (tamis__kafka_must_stop(run))
+            break;
+    }
     rd_kafka_topic_destroy(handle);
-    rd_kafka_poll(run->probe, 0); /* the reason of a failure */
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return tamis__kafka_fail(run, run->options.brokers, code, err);
     code = metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
