@@ -117,7 +117,15 @@ grep -qE '^records +0$' "$work/err.drain" || fail "records were read again"
 kafka_ops config once.in.tamis-state retention.ms 100000000
 refused 'retention.ms is 100000000, so Kafka would remove keys; set it to -1$'
 kafka_ops config once.in.tamis-state retention.ms -1
+# A partition that comes while a member runs, and one that is there when it starts.
+(dedup a -X topic.metadata.refresh.interval.ms=500) 2> "$work/err.refused" &
+member=$!
+sleep 2
 kafka_ops grow in 5
+status=0
+wait $member || status=$?
+[ $status = 2 ] || fail "a new partition: status $status"
+grep -q '^tamis: in: has a new partition 4, so keys may be in other partitions now; ' "$work/err.refused" || fail "another message"
 refused 'in: has 5 partitions, but its state has 4 '
 check_outputs "refusals"
 step "all good"
