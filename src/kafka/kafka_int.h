@@ -140,6 +140,9 @@ typedef struct kafka_run {
 kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number);
 /* Makes the empty filter of a partition whose state is read from its beginning. */
 tamis_status tamis__kafka_partition_reset(kafka_run *run, kafka_partition *partition, tamis_error *err);
+/* Adds committed hashes to the filter. */
+tamis_status tamis__kafka_partition_add(kafka_run *run, kafka_partition *partition, const tamis_hash *hashes,
+                                        size_t count, tamis_error *err);
 /* T6: adds the overlay to the filter. */
 tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *partition, tamis_error *err);
 /* T7: forgets what is not committed. */

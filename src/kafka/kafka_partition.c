@@ -37,19 +37,25 @@ tamis_status tamis__kafka_partition_reset(kafka_run *run, kafka_partition *parti
     return tamis_filter_create(&partition->filter, &run->plan, &run->filter_options, err);
 }
 
+tamis_status tamis__kafka_partition_add(kafka_run *run, kafka_partition *partition, const tamis_hash *hashes,
+                                        size_t count, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    const tamis_status status = tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, &why);
+
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    return tamis__fail(err, status, why.sys_errno, "%.100s [%d]: %s", run->options.from,
+                       (int)partition->number, why.text);
+}
+
 tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *partition, tamis_error *err) {
     const tamis__overlay *overlay = &partition->overlay;
 
     if (!partition->is_open)
         return TAMIS_OK;
-    const tamis_status status =
-        tamis_filter_add_hashes(partition->filter, overlay->hashes, overlay->count, NULL, NULL, err);
-    /* A filter that lacks committed hashes would let their keys pass again. */
-    if (status != TAMIS_OK) {
-        tamis_error why = *err;
-        return tamis__fail(err, status, 0, "filter of %.100s [%d]: %.300s", run->options.from,
-                           partition->number, why.text);
-    }
+    /* A filter that lacks committed hashes would let their keys pass again, so the run ends. */
+    if (tamis__kafka_partition_add(run, partition, overlay->hashes, overlay->count, err) != TAMIS_OK)
+        return err->status;
     partition->to = partition->next;
     partition->has_chain = true;
     partition->covers = partition->covers_next;

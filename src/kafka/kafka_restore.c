@@ -214,7 +214,7 @@ static tamis_status add_record(kafka_restore *restore, kafka_partition *partitio
     for (size_t first = 0; first < record.count; first += CHUNK) {
         const size_t count = record.count - first < CHUNK ? record.count - first : CHUNK;
         tamis__kafka_record_hashes(&record, first, count, run->keys.hasher_id, hashes);
-        if (tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, err) != TAMIS_OK)
+        if (tamis__kafka_partition_add(run, partition, hashes, count, err) != TAMIS_OK)
             return err->status;
     }
     run->committed.restored += record.count;
