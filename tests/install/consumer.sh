@@ -123,7 +123,10 @@ with_cmake "$moved" "$work/cmake_moved"
 mv "$prefix.away" "$prefix"
 
 step "versions"
-for package in tamis tamis-stream tamis-redis; do
+packages=(tamis tamis-stream tamis-redis)
+[ ! -e "$lib/pkgconfig/tamis-kafka.pc" ] || packages+=(tamis-kafka)
+for package in "${packages[@]}"; do
+    quietly pkg-config --cflags --libs "$package"
     [ "$(pkg-config --modversion $package)" = "$version" ] || fail "$package.pc has another version than $version"
     ! pkg-config --exists "$package >= ${version%%.*}.9999" || fail "$package.pc passes for a later version"
 done
