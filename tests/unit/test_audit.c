@@ -194,6 +194,117 @@ static void allows_a_filter_its_spread(void **state) {
     assert_int_equal(tamis_audit_queries(&plan, 0), 10000000);
 }
 
+/* ---- verdicts ---- */
+
+/* A million lookups in a filter of which everything is known; the rule is PROMISED. */
+static tamis_audit_evidence evidence_of(const tamis_plan *plan, uint64_t hits) {
+    tamis_audit_evidence evidence = TAMIS_AUDIT_EVIDENCE_INIT;
+    double high;
+    evidence.queries = 1000000;
+    evidence.hits = hits;
+    evidence.keys = (double)plan->capacity;
+    evidence.computed = plan->fpr_predicted;
+    tamis_rate_interval(&evidence.low, &high, hits, evidence.queries, 0.99);
+    return evidence;
+}
+
+static tamis_audit_verdict verdict_of(const tamis_plan *plan, const tamis_audit_evidence *evidence) {
+    tamis_audit_verdict verdict = TAMIS_AUDIT_NO_PROMISE;
+    assert_int_equal(tamis_audit_judge(&verdict, plan, evidence, NULL), TAMIS_OK);
+    return verdict;
+}
+
+static tamis_audit_verdict judge(const tamis_plan *plan, tamis_audit_rule rule, uint64_t hits) {
+    tamis_audit_evidence evidence = evidence_of(plan, hits);
+    evidence.rule = rule;
+    return verdict_of(plan, &evidence);
+}
+
+static void judges_a_promise(void **state) {
+    const tamis_audit_rule rule = TAMIS_AUDIT_RULE_PROMISED;
+    tamis_plan plan = plan_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 1000000, 1e-3);
+    (void)state;
+    assert_int_equal(judge(&plan, rule, 0), TAMIS_AUDIT_KEPT);
+    assert_int_equal(judge(&plan, rule, 1000), TAMIS_AUDIT_KEPT);
+    assert_int_equal(judge(&plan, rule, 1130), TAMIS_AUDIT_DOUBTFUL); /* four standard deviations */
+    assert_int_equal(judge(&plan, rule, 1500), TAMIS_AUDIT_BROKEN);
+    plan.fpr = 1;
+    assert_int_equal(judge(&plan, rule, 1000000), TAMIS_AUDIT_NO_PROMISE);
+    plan = plan_of(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 1000000, 1e-9);
+    assert_int_equal(judge(&plan, rule, 0), TAMIS_AUDIT_TOO_RARE);
+    /* One hit is doubtful here, and not too rare: its interval begins at 5e-9. */
+    assert_int_equal(judge(&plan, rule, 1), TAMIS_AUDIT_DOUBTFUL);
+}
+
+/* A few per cent come from rounding; more than a tenth is a rate that was not promised. */
+static void allows_a_promise_its_rounding(void **state) {
+    tamis_plan plan = plan_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 100000000, 1e-3);
+    (void)state;
+    plan.fpr_predicted = 1.09e-3;
+    assert_int_equal(judge(&plan, TAMIS_AUDIT_RULE_PROMISED, 1130), TAMIS_AUDIT_KEPT);
+    plan.fpr_predicted = 1.11e-3;
+    assert_int_equal(judge(&plan, TAMIS_AUDIT_RULE_PROMISED, 1130), TAMIS_AUDIT_DOUBTFUL);
+    plan.fpr_predicted = 2e-3;
+    assert_int_equal(judge(&plan, TAMIS_AUDIT_RULE_PROMISED, 2000), TAMIS_AUDIT_BROKEN);
+}
+
+static void is_undecided_if_keys_are_missing(void **state) {
+    tamis_plan plan = plan_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 10000, 1e-3);
+    tamis_audit_evidence evidence = evidence_of(&plan, 5000);
+    (void)state;
+    assert_int_equal(verdict_of(&plan, &evidence), TAMIS_AUDIT_BROKEN);
+    evidence.has_checked = true;
+    evidence.checked = 9400; /* six standard deviations below */
+    assert_int_equal(verdict_of(&plan, &evidence), TAMIS_AUDIT_UNDECIDED);
+    evidence.checked = 9600; /* four */
+    assert_int_equal(verdict_of(&plan, &evidence), TAMIS_AUDIT_BROKEN);
+    evidence.checked = 100;
+    evidence.computed = 5e-3; /* the filter is over capacity, which explains the hits */
+    assert_int_equal(verdict_of(&plan, &evidence), TAMIS_AUDIT_BROKEN);
+    evidence.computed = 1e-3;
+    evidence.keys = INFINITY; /* unknown, as in a filter of which all bits are set */
+    evidence.hits = 50000;
+    assert_int_equal(verdict_of(&plan, &evidence), TAMIS_AUDIT_BROKEN);
+}
+
+/* The same hits as in judges_a_promise: a trial is never doubtful, and its computed rate may be above. */
+static void judges_a_trial(void **state) {
+    const tamis_audit_rule rule = TAMIS_AUDIT_RULE_COMPUTED;
+    tamis_plan plan = plan_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 1000000, 1e-3);
+    (void)state;
+    assert_int_equal(judge(&plan, rule, 1130), TAMIS_AUDIT_KEPT);
+    assert_int_equal(judge(&plan, rule, 1500), TAMIS_AUDIT_BROKEN);
+    plan.fpr_predicted = 2e-3;
+    assert_int_equal(judge(&plan, rule, 1000), TAMIS_AUDIT_KEPT);
+    assert_int_equal(judge(&plan, rule, 2000), TAMIS_AUDIT_AS_COMPUTED);
+    assert_int_equal(judge(&plan, rule, 3000), TAMIS_AUDIT_BROKEN);
+    tamis_audit_evidence evidence = evidence_of(&plan, 200000);
+    evidence.rule = rule;
+    evidence.keys = 2e6; /* over capacity: the promise was for half of the keys */
+    evidence.computed = 0.2;
+    assert_int_equal(verdict_of(&plan, &evidence), TAMIS_AUDIT_AS_COMPUTED);
+    plan = plan_of(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 1000000, 1e-9);
+    assert_int_equal(judge(&plan, rule, 1), TAMIS_AUDIT_TOO_RARE);
+    assert_int_equal(judge(&plan, rule, 10), TAMIS_AUDIT_BROKEN);
+}
+
+static void refuses_impossible_evidence(void **state) {
+    tamis_plan plan = plan_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 1000, 1e-3);
+    tamis_audit_evidence evidence = evidence_of(&plan, 1000);
+    tamis_audit_verdict verdict = TAMIS_AUDIT_DOUBTFUL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    (void)state;
+    evidence.hits = evidence.queries + 1;
+    assert_int_equal(tamis_audit_judge(&verdict, &plan, &evidence, &err), TAMIS_E_RANGE);
+    evidence.hits = 1000;
+    evidence.rule = (tamis_audit_rule)7;
+    assert_int_equal(tamis_audit_judge(&verdict, &plan, &evidence, &err), TAMIS_E_INVALID);
+    evidence.struct_size = 0;
+    assert_int_equal(tamis_audit_judge(&verdict, &plan, &evidence, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_audit_judge(&verdict, &plan, NULL, &err), TAMIS_E_INVALID);
+    assert_int_equal(verdict, TAMIS_AUDIT_DOUBTFUL);
+}
+
 /* Each allocation fails once: nothing leaks, and a call may be repeated. */
 static void without_memory(void **state) {
     tamis_plan plan = plan_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, KEYS, 0.01);
@@ -237,6 +348,11 @@ int main(void) {
         cmocka_unit_test(finds_a_broken_promise),
         cmocka_unit_test(int32_has_a_limited_supply),
         cmocka_unit_test(allows_a_filter_its_spread),
+        cmocka_unit_test(judges_a_promise),
+        cmocka_unit_test(allows_a_promise_its_rounding),
+        cmocka_unit_test(is_undecided_if_keys_are_missing),
+        cmocka_unit_test(judges_a_trial),
+        cmocka_unit_test(refuses_impossible_evidence),
         cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, make_keys, NULL);

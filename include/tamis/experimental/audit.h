@@ -2,6 +2,7 @@
 #ifndef TAMIS_AUDIT_H
 #define TAMIS_AUDIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,8 +23,8 @@ extern "C" {
  *     tamis_audit_check_keys      each batch of the keys that were added
  *     tamis_audit_query_random    again, until result.queries is tamis_audit_queries(plan, rate)
  *     tamis_audit_result_get      missing: false negatives; hits: false positives
- *     tamis_rate_interval         the rates that fit the hits
- *     tamis_rate_p_value          is the rate above tamis_audit_max_rate? (tamis/plan.h)
+ *     tamis_rate_interval         the rates that fit the hits (tamis/plan.h)
+ *     tamis_audit_judge           the verdict: does the filter keep its promise?
  *
  * The random keys look like the checked ones (tamis_key_sampler). None of them was checked, and none is
  * looked up twice. Without checked keys they are words or numbers. If not all keys of the filter are
@@ -99,6 +100,62 @@ TAMIS_API uint64_t tamis_audit_queries(const tamis_plan *plan, double rate);
  * promise holds for the average of all filters; six standard deviations between filters are allowed
  * (docs/MATH.md, "Measured rates"). */
 TAMIS_API double tamis_audit_max_rate(const tamis_plan *plan, double rate, double keys);
+
+/* The verdict on a measured rate. "Beyond chance": the chance of so many hits is below
+ * TAMIS_RATE_SIGNIFICANCE, even at tamis_audit_max_rate of the rate that must hold. */
+typedef enum tamis_audit_verdict {
+    TAMIS_AUDIT_NO_PROMISE,  /* the plan promises no rate */
+    TAMIS_AUDIT_KEPT,        /* not above the rate that must hold, or not beyond chance */
+    TAMIS_AUDIT_AS_COMPUTED, /* over capacity, or above the promised rate as computed; not beyond chance */
+    TAMIS_AUDIT_TOO_RARE,    /* fewer than 3 hits were to be expected */
+    TAMIS_AUDIT_DOUBTFUL,    /* the whole interval is above the rate that must hold, but not beyond chance */
+    TAMIS_AUDIT_UNDECIDED,   /* beyond chance, but the hits may be keys of the filter that were not checked */
+    TAMIS_AUDIT_BROKEN       /* beyond chance */
+} tamis_audit_verdict;
+
+/* Which rate must hold: the promised or the computed one. */
+typedef enum tamis_audit_rule {
+    /* The promise of an existing filter. The rate that must hold is plan->fpr. If plan->fpr_predicted is
+     * above it by at most 10 %, another program has rounded the size, and fpr_predicted must hold.
+     * Verdicts: all but AS_COMPUTED. */
+    TAMIS_AUDIT_RULE_PROMISED,
+    /* The trial of a plan whose computed rate is known to the reader. The rate that must hold is the higher
+     * one of plan->fpr and `computed`; over capacity it is `computed`. All keys of the filter are known.
+     * Verdicts: all but DOUBTFUL and UNDECIDED. */
+    TAMIS_AUDIT_RULE_COMPUTED
+} tamis_audit_rule;
+
+/* What was measured, and what is known about the filter. */
+typedef struct tamis_audit_evidence {
+    uint32_t struct_size;
+    tamis_audit_rule rule;
+    uint64_t queries; /* lookups of keys that were never added */
+    uint64_t hits;    /* those answered TAMIS_PRESENT */
+    double low;       /* low end of the interval that the caller shows, from tamis_rate_interval */
+    double keys;      /* keys in the filter, counted or estimated; NaN or infinite: unknown */
+    double computed;  /* computed rate with these keys, such as tamis_filter_info.fpr_live */
+    uint64_t checked; /* distinct checked keys, if has_checked */
+    bool has_checked; /* keys were checked, and the random keys look like them */
+} tamis_audit_evidence;
+
+#define TAMIS_AUDIT_EVIDENCE_INIT TAMIS__INIT(tamis_audit_evidence, )
+
+/*
+ * Finds the verdict on the rate of a filter with this plan. The two rules differ in substance: different
+ * rates must hold, and RULE_PROMISED has verdicts for a filter of which less is known.
+ *
+ * - Verdicts are tried in this order: NO_PROMISE (plan->fpr is 1), BROKEN or UNDECIDED, then under
+ *   RULE_PROMISED DOUBTFUL and TOO_RARE, under RULE_COMPUTED TOO_RARE and AS_COMPUTED, then KEPT.
+ * - UNDECIDED needs `keys` more than five standard deviations above `checked`, and hits beyond chance even
+ *   at 1.1 times `computed`.
+ * - Source of the formulas: docs/MATH.md, "Measured rates".
+ * - TAMIS_E_RANGE: more hits than queries. TAMIS_E_INVALID: *evidence has no struct_size, or its rule does
+ *   not exist. *verdict is unchanged on failure.
+ *
+ * Any thread may call it. Cost: arithmetic only.
+ */
+TAMIS_API tamis_status tamis_audit_judge(tamis_audit_verdict *verdict, const tamis_plan *plan,
+                                         const tamis_audit_evidence *evidence, tamis_error *err);
 
 #ifdef __cplusplus
 }

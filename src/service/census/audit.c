@@ -27,6 +27,18 @@
  *
  *     classic and others    p (1 + 6 sqrt(log2(1/p)) / sqrt(n))
  *     blocked               p (1 + 6 * 2 p^-0.2 / sqrt(n)), because the few crowded blocks decide
+ *
+ * The verdict (tamis_audit_judge) has two rules for the rate p that must hold; f is the promised rate:
+ *
+ *                         an existing filter                 the trial of a plan
+ *     p                   f, or f_predicted if <= 1.1 f      max(f, computed); over capacity: computed
+ *     interval above p    doubtful                           no verdict: the interval is shown beside it
+ *     interval above f    kept if rounding explains it       as computed, if the computed rate is above f
+ *     unknown keys        undecided                          none: all keys were added by the trial
+ *
+ * A filter on disk has one promise, made by whoever built it, which may be another program; the verdict must
+ * find a rate that positions of its scheme, or added keys, have raised. A trial asks if the formulas are
+ * right, so a computed rate above the promise is what it expects.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -36,9 +48,12 @@
 #include "base/memory.h"
 #include "base/versioned.h"
 
+#define ROUNDING 1.1 /* a computed rate above the promised one by this factor may come from rounding */
+
 enum {
     BATCH = 256,
     HITS_WANTED = 2500, /* expected hits */
+    HITS_TO_SEE = 3,    /* expected hits below which a verdict is "too rare" */
     QUERIES_MIN = 100000,
     QUERIES_MAX = 10000000,
     PROBES_MAX = 200000000, /* max. probes of all lookups */
@@ -210,4 +225,76 @@ double tamis_audit_max_rate(const tamis_plan *plan, double rate, double keys) {
     if (!(rate > 0))
         return 0;
     return fmin(1, rate * (1 + 6 * spread / sqrt(fmax(1, keys))));
+}
+
+/* ---- the verdict ---- */
+
+/* True if the hits are beyond chance at this rate. */
+static bool exceeds(const tamis_audit_evidence *evidence, double rate) {
+    return tamis_rate_p_value(evidence->hits, evidence->queries, rate) < TAMIS_RATE_SIGNIFICANCE;
+}
+
+static bool is_too_rare(const tamis_audit_evidence *evidence, double rate) {
+    return rate * (double)evidence->queries < HITS_TO_SEE;
+}
+
+/* True if the filter clearly holds other keys than the checked ones: `keys` exceeds them by more than five
+ * standard deviations of an estimate. */
+static bool holds_others(const tamis_audit_evidence *evidence) {
+    return evidence->has_checked && isfinite(evidence->keys) &&
+           evidence->keys > (double)evidence->checked + 5 * sqrt(evidence->keys);
+}
+
+static tamis_audit_verdict judge_by_promise(const tamis_plan *plan, const tamis_audit_evidence *evidence) {
+    bool rounded = plan->fpr_predicted > plan->fpr && plan->fpr_predicted <= ROUNDING * plan->fpr;
+    double rate = rounded ? plan->fpr_predicted : plan->fpr;
+    /* An unknown number of keys allows the widest spread. */
+    double allowed = tamis_audit_max_rate(plan, rate, isfinite(evidence->keys) ? evidence->keys : 1);
+    if (exceeds(evidence, allowed)) {
+        /* A computed rate that explains the hits shows that keys of the filter are not the cause. */
+        bool unexplained = exceeds(evidence, fmax(allowed, ROUNDING * evidence->computed));
+        return unexplained && holds_others(evidence) ? TAMIS_AUDIT_UNDECIDED : TAMIS_AUDIT_BROKEN;
+    }
+    if (evidence->low > rate)
+        return TAMIS_AUDIT_DOUBTFUL;
+    return is_too_rare(evidence, plan->fpr) ? TAMIS_AUDIT_TOO_RARE : TAMIS_AUDIT_KEPT;
+}
+
+static tamis_audit_verdict judge_by_computed(const tamis_plan *plan, const tamis_audit_evidence *evidence) {
+    bool over_capacity = plan->capacity > 0 && evidence->keys > (double)plan->capacity;
+    double promised = over_capacity ? evidence->computed : plan->fpr;
+    double rate = fmax(promised, evidence->computed);
+    double keys = isfinite(evidence->keys) ? evidence->keys : 1;
+    if (exceeds(evidence, tamis_audit_max_rate(plan, rate, keys)))
+        return TAMIS_AUDIT_BROKEN;
+    if (is_too_rare(evidence, promised))
+        return TAMIS_AUDIT_TOO_RARE;
+    bool above = evidence->computed > promised && evidence->low > promised;
+    return over_capacity || above ? TAMIS_AUDIT_AS_COMPUTED : TAMIS_AUDIT_KEPT;
+}
+
+tamis_status tamis_audit_judge(tamis_audit_verdict *verdict, const tamis_plan *plan,
+                               const tamis_audit_evidence *given, tamis_error *err) {
+    TAMIS__NEED(verdict, err);
+    TAMIS__NEED(plan, err);
+    tamis_audit_evidence evidence = TAMIS_AUDIT_EVIDENCE_INIT;
+    tamis_status status =
+        tamis__read_struct(&evidence, sizeof evidence, given, "TAMIS_AUDIT_EVIDENCE_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    if (evidence.hits > evidence.queries)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "audit: %" PRIu64 " hits: more than the %" PRIu64 " queries; correct the evidence",
+                           evidence.hits, evidence.queries);
+    if (evidence.rule != TAMIS_AUDIT_RULE_PROMISED && evidence.rule != TAMIS_AUDIT_RULE_COMPUTED)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "audit: rule %d: no such rule; see tamis/experimental/audit.h",
+                           (int)evidence.rule);
+    if (!(plan->fpr < 1))
+        *verdict = TAMIS_AUDIT_NO_PROMISE;
+    else if (evidence.rule == TAMIS_AUDIT_RULE_PROMISED)
+        *verdict = judge_by_promise(plan, &evidence);
+    else
+        *verdict = judge_by_computed(plan, &evidence);
+    return TAMIS_OK;
 }

@@ -19,8 +19,7 @@
 
 enum { OPT_QUERIES = CLI_OPT_OWN };
 
-#define CONFIDENCE  0.99
-#define HITS_TO_SEE 3 /* min. hits expected at the promised rate; with fewer the verdict is "too rare" */
+#define CONFIDENCE 0.99
 
 static const cli_option options[] = {
     {.id = OPT_QUERIES,
@@ -56,10 +55,8 @@ typedef struct report {
     tamis_filter_info info;
     bool promises;
     double promised, low, high;
-    const char *verdict;
-    bool broken;
+    tamis_audit_verdict verdict;
     cli_stream keys;
-    bool partial; /* KEYS lacks keys of the filter, so hits may be true answers */
 } report;
 
 static tamis_status open_filter(tamis_filter **filter, const char *path, const char *secret_file,
@@ -84,68 +81,47 @@ static tamis_status open_filter(tamis_filter **filter, const char *path, const c
     return status;
 }
 
-/* True if the filter clearly holds more keys than KEYS has: the estimate exceeds them by more than five
- * standard deviations. */
-static bool holds_others(const report *result) {
-    double holds = result->info.cardinality;
-
-    return result->run.has_keys && isfinite(holds) && holds > (double)result->run.distinct + 5 * sqrt(holds);
-}
-
-/* The rate that must hold. Another program may round the size of its filter, so that the computed rate is a
- * few per cent above the promise; then the computed rate counts. A rate more than 10 % above is a broken
- * promise, for example if positions of a scheme repeat. */
-static double rate_kept(const tamis_plan *plan) {
-    bool rounded = plan->fpr_predicted > plan->fpr && plan->fpr_predicted <= 1.1 * plan->fpr;
-
-    return rounded ? plan->fpr_predicted : plan->fpr;
-}
-
-/* True if the hits are beyond chance at this rate. */
-static bool exceeds(const audit *run, double rate) {
-    return tamis_rate_p_value(run->hits, run->queries, rate) < TAMIS_RATE_SIGNIFICANCE;
-}
-
-/*
- * Finds the verdict. With r = the rate that must hold:
- *
- *     none        the filter records no promise
- *     broken      so many hits have a chance below 1e-9, even six standard deviations between filters above r
- *     undecided   broken, but the hits may be keys of the filter that are missing in KEYS
- *     doubtful    the whole 99 % interval is above r, which chance alone does once in 200 times
- *     too rare    fewer than HITS_TO_SEE hits were to be expected
- *     kept        otherwise
- */
-static void judge(report *result, const tamis_plan *plan) {
+static tamis_status judge(report *result, const tamis_plan *plan, tamis_error *err) {
     const audit *run = &result->run;
-    double rate = rate_kept(plan);
-    double allowed =
-        tamis_audit_max_rate(plan, rate, isfinite(result->info.cardinality) ? result->info.cardinality : 1);
+    tamis_audit_evidence evidence = TAMIS_AUDIT_EVIDENCE_INIT;
 
     tamis_rate_interval(&result->low, &result->high, run->hits, run->queries, CONFIDENCE);
-    result->verdict = "none";
-    if (!result->promises)
-        return;
-    result->broken = exceeds(run, allowed);
-    result->partial =
-        result->broken && holds_others(result) && exceeds(run, fmax(allowed, 1.1 * result->info.fpr_live));
-    result->broken = result->broken && !result->partial;
-    result->verdict = result->partial                                  ? "undecided"
-                      : result->broken                                 ? "broken"
-                      : result->low > rate                             ? "doubtful"
-                      : plan->fpr * (double)run->queries < HITS_TO_SEE ? "too rare"
-                                                                       : "kept";
+    evidence.rule = TAMIS_AUDIT_RULE_PROMISED;
+    evidence.queries = run->queries;
+    evidence.hits = run->hits;
+    evidence.low = result->low;
+    evidence.keys = result->info.cardinality;
+    evidence.computed = result->info.fpr_live;
+    evidence.checked = run->distinct;
+    evidence.has_checked = run->has_keys;
+    return tamis_audit_judge(&result->verdict, plan, &evidence, err);
+}
+
+/* The text of a verdict for the JSON object. */
+static const char *verdict_name(tamis_audit_verdict verdict) {
+    static const char *const names[] = {
+        [TAMIS_AUDIT_NO_PROMISE] = "none",     [TAMIS_AUDIT_KEPT] = "kept",
+        [TAMIS_AUDIT_AS_COMPUTED] = "kept", /* not a verdict of the rule used here */
+        [TAMIS_AUDIT_TOO_RARE] = "too rare",   [TAMIS_AUDIT_DOUBTFUL] = "doubtful",
+        [TAMIS_AUDIT_UNDECIDED] = "undecided", [TAMIS_AUDIT_BROKEN] = "broken"};
+    return names[verdict];
 }
 
 static const char *explain(const report *result) {
-    if (result->partial)
+    switch (result->verdict) {
+    case TAMIS_AUDIT_UNDECIDED:
         return "undecided: the random keys may be keys that are in it and not in KEYS";
-    if (result->broken)
+    case TAMIS_AUDIT_BROKEN:
         return "broken: above the promise beyond chance";
-    if (strcmp(result->verdict, "doubtful") == 0)
+    case TAMIS_AUDIT_DOUBTFUL:
         return "doubtful: above the promise, by no more than chance and the spread of such filters may do";
-    if (strcmp(result->verdict, "kept") != 0)
+    case TAMIS_AUDIT_TOO_RARE:
         return "too rare: not above the promise, as far as so many queries can tell";
+    case TAMIS_AUDIT_NO_PROMISE:
+    case TAMIS_AUDIT_KEPT:
+    case TAMIS_AUDIT_AS_COMPUTED:
+        break;
+    }
     return result->low > result->promised
                ? "kept: above the promise by no more than rounding to its size gives"
                : "kept: not above the promise, or not beyond chance";
@@ -197,7 +173,7 @@ static tamis_status print_json(const report *result, tamis_error *err) {
     cli_json_count(object, "keys", run->keys);
     cli_json_count(object, "missing", run->missing);
     cli_json_bool(object, "saturated", result->info.saturated);
-    cli_json_text(object, "verdict", result->verdict);
+    cli_json_text(object, "verdict", verdict_name(result->verdict));
     return cli_json_write(object, stdout, 0, "audit", err);
 }
 
@@ -223,7 +199,7 @@ static void report_missing(const report *result) {
 static void report_partial(const report *result) {
     char message[400], holds[CLI_TEXT_NUMBER], given[CLI_TEXT_NUMBER];
 
-    if (!result->partial)
+    if (result->verdict != TAMIS_AUDIT_UNDECIDED)
         return;
     snprintf(
         message, sizeof message,
@@ -250,16 +226,17 @@ static tamis_status audit_filter(report *result, const cli_args *args, bool *neg
                               ? queries->number
                               : tamis_audit_queries(plan, fmax(result->promised, result->info.fpr_live));
     status = audit_run(&result->run, err);
+    if (status == TAMIS_OK)
+        status = judge(result, plan, err);
     if (status != TAMIS_OK)
         return status;
-    judge(result, plan);
     report_missing(result);
     report_partial(result);
     if (!args->values[CLI_OPT_JSON].given)
         print_text(result);
     else if (print_json(result, err) != TAMIS_OK)
         return err->status;
-    *negative = result->broken || result->run.missing > 0;
+    *negative = result->verdict == TAMIS_AUDIT_BROKEN || result->run.missing > 0;
     return TAMIS_OK;
 }
 

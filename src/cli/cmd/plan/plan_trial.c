@@ -11,14 +11,11 @@
  * Keys and hashes are fixed, so every run gives the same result. The number of lookups is fixed before the
  * first one: tamis_audit_queries.
  *
- * A promise holds for the average of all filters; a single filter may be above it. Let p be the promised
- * rate or, if that is higher or the filter is over capacity, the computed rate. The trial breaks the promise
- * if its hits are beyond chance (TAMIS_RATE_SIGNIFICANCE) even at the highest rate that a single filter of
- * rate p may have, tamis_audit_max_rate. docs/MATH.md, "Measured rates", has the derivation.
+ * tamis_audit_judge finds the verdict, by the promised rate or, if that is higher or the filter is over
+ * capacity, by the computed one. docs/MATH.md, "Measured rates", has the derivation.
  */
 #include "cli/cmd/plan/plan_trial.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,27 +176,43 @@ static double compute(const plan_trial *trial) {
     return trial->plan.fpr_predicted;
 }
 
-static double allowed(const plan_trial *trial) {
-    const tamis_plan *plan = &trial->plan;
-    double rate = plan_trial_is_over_capacity(trial) ? trial->computed : fmax(plan->fpr, trial->computed);
-
-    return tamis_audit_max_rate(plan, rate, (double)trial->added);
+/* The text of a verdict. A claim that does not hold is missed, since tamis did not make it. */
+static const char *verdict_name(tamis_audit_verdict verdict, bool is_claim) {
+    switch (verdict) {
+    case TAMIS_AUDIT_BROKEN:
+        return is_claim ? "missed" : "broken";
+    case TAMIS_AUDIT_TOO_RARE:
+        return "too rare";
+    case TAMIS_AUDIT_AS_COMPUTED:
+        return "as computed";
+    case TAMIS_AUDIT_NO_PROMISE: /* no trial has these three */
+    case TAMIS_AUDIT_DOUBTFUL:
+    case TAMIS_AUDIT_UNDECIDED:
+    case TAMIS_AUDIT_KEPT:
+        break;
+    }
+    return "kept";
 }
 
-void plan_trial_judge(plan_trial *trial) {
-    bool exceeded = tamis_rate_p_value(trial->hits, trial->queries, allowed(trial)) < TAMIS_RATE_SIGNIFICANCE;
-    bool is_over_capacity = plan_trial_is_over_capacity(trial);
-    double rate = is_over_capacity ? trial->computed : trial->plan.fpr;
+tamis_status plan_trial_judge(plan_trial *trial, tamis_error *err) {
+    tamis_audit_evidence evidence = TAMIS_AUDIT_EVIDENCE_INIT;
+    bool is_claim = plan_trial_is_claim(trial);
+    tamis_audit_verdict verdict;
+    tamis_status status;
 
     tamis_rate_interval(&trial->low, &trial->high, trial->hits, trial->queries, 0.95);
-    trial->broken = exceeded && !plan_trial_is_claim(trial);
-    if (exceeded)
-        trial->verdict = plan_trial_is_claim(trial) ? "missed" : "broken";
-    else if (rate * (double)trial->queries < 3)
-        trial->verdict = "too rare";
-    else
-        trial->verdict =
-            is_over_capacity || (trial->computed > rate && trial->low > rate) ? "as computed" : "kept";
+    evidence.rule = TAMIS_AUDIT_RULE_COMPUTED;
+    evidence.queries = trial->queries;
+    evidence.hits = trial->hits;
+    evidence.low = trial->low;
+    evidence.keys = (double)trial->added;
+    evidence.computed = trial->computed;
+    status = tamis_audit_judge(&verdict, &trial->plan, &evidence, err);
+    if (status != TAMIS_OK)
+        return status;
+    trial->broken = verdict == TAMIS_AUDIT_BROKEN && !is_claim;
+    trial->verdict = verdict_name(verdict, is_claim);
+    return TAMIS_OK;
 }
 
 tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
@@ -229,7 +242,7 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
         status = query_keys(filter, stream, trial->queries, &hits, err);
     if (status == TAMIS_OK) {
         trial->hits = hits;
-        plan_trial_judge(trial);
+        status = plan_trial_judge(trial, err);
     }
     tamis_filter_free(filter);
     tamis_filter_free(stream->known);

@@ -34,7 +34,7 @@ typedef struct plan_trial {
 tamis_status plan_trial_run(plan_trial *trial, tamis_error *err);
 
 /*
- * Fills the fields after `hits`. The verdicts:
+ * Fills the fields after `hits`. Errors of tamis_audit_judge. The verdicts:
  *
  *     kept           not above the promise, or not beyond chance
  *     as computed    over capacity, or planned above the promised rate; not beyond chance above that rate
@@ -42,7 +42,7 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err);
  *     missed         the claimed rate of a published scheme does not hold
  *     broken         the promise does not hold
  */
-void plan_trial_judge(plan_trial *trial);
+tamis_status plan_trial_judge(plan_trial *trial, tamis_error *err);
 
 /* True if the trial adds more keys than planned. */
 bool plan_trial_is_over_capacity(const plan_trial *trial);
