@@ -60,6 +60,18 @@ typedef struct tamis_plan_options {
 
 #define TAMIS_PLAN_OPTIONS_INIT TAMIS__INIT(tamis_plan_options, )
 
+/* What a person must know about the rate of a plan. */
+typedef enum tamis_plan_caution {
+    TAMIS_CAUTION_NONE = 0,
+    TAMIS_CAUTION_POOR_HASHES = 1,        /* the hashes are poor: the real rate is higher than fpr */
+    TAMIS_CAUTION_REPEATED_POSITIONS = 2, /* fpr_predicted is more than 1.1 fpr: positions repeat */
+    TAMIS_CAUTION_SIZES = 3               /* the same, because of the scheme's sizes and positions */
+} tamis_plan_caution;
+
+/* Returns a caution for a person, as at the end of plan.reason; "" for NONE, NULL for any other number. The
+ * string is static. */
+TAMIS_API const char *tamis_plan_caution_text(tamis_plan_caution caution);
+
 /* The plan of a filter: its sizes. tamis_plan_make and tamis_plan_fit fill it; callers only read it. */
 typedef struct tamis_plan {
     uint32_t struct_size;
@@ -90,6 +102,9 @@ typedef struct tamis_plan {
     uint64_t target;       /* fingerprint, exact: keys it grows to, see tamis_plan_start_small; 0: capacity */
     uint64_t window, step, lateness; /* window: as in the options, in milliseconds */
     bool refresh;                    /* window: as in the options */
+    /* Caution about the rate, whose text also ends `reason`. NONE if the plan is read from a native file or a
+     * state */
+    tamis_plan_caution caution;
 } tamis_plan;
 
 #define TAMIS_WINDOW_MAX       ((uint64_t)1 << 42) /* longest window, in milliseconds: 139 years */
@@ -136,6 +151,10 @@ TAMIS_API tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_plan_options
 /* Makes kind AUTO fingerprint, which grows. False: the kind stays AUTO, because such a table does not fit
  * options->memory. The kind also stays where probes are given, or where no plan can be made. Cost: a plan. */
 TAMIS_API bool tamis_plan_options_prefer_growth(tamis_plan_options *options);
+
+/* Returns the highest lateness of a window with these options: TAMIS_WINDOW_LATE_MAX steps, where the step is
+ * options->step or its default. 0 if window or step is out of range. Any thread may call it. */
+TAMIS_API uint64_t tamis_plan_options_max_lateness(const tamis_plan_options *options);
 
 /*
  * Keeps an options->expect that is far too large from taking memory. `max_keys` is the highest number of

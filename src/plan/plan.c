@@ -23,7 +23,7 @@
  * 1. A plan that is returned keeps the memory limit. Otherwise the call fails and names the memory that it
  *    needs.
  * 2. plan.fpr_predicted is computed for the chosen kind and scheme, uneven and repeated positions included.
- *    If it exceeds plan.fpr by more than a tenth, plan.reason says so.
+ *    If it exceeds plan.fpr by more than a tenth, plan.caution and plan.reason say so.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -34,7 +34,7 @@
 #include "plan/plan_int.h"
 
 #define FPR_DEFAULT 1e-9
-#define ABOVE       1.1 /* plan.reason gives a warning if fpr_predicted exceeds fpr by this factor */
+#define ABOVE       1.1 /* plan.caution is set if fpr_predicted exceeds fpr by this factor */
 
 static const char *const kind_names[] = {
     [TAMIS_KIND_AUTO] = "auto",       [TAMIS_KIND_CLASSIC] = "classic",
@@ -98,21 +98,36 @@ bool tamis__plan_fits(const tamis_plan *plan) {
     return !plan->memory_limit || plan->memory <= plan->memory_limit;
 }
 
-/* Returns a warning about the scheme, or "" if the filter keeps the requested rate. */
-static const char *caution(const tamis_plan *plan) {
+/* NONE if the filter keeps the requested rate. */
+static tamis_plan_caution caution_of(const tamis_plan *plan) {
     if (!tamis_scheme_is_uniform(plan->scheme))
-        return "; the hashes are poor: the real rate is higher than the promised one";
+        return TAMIS_CAUTION_POOR_HASHES;
     if (plan->kind != TAMIS_KIND_CLASSIC || plan->fpr_predicted <= ABOVE * plan->fpr)
-        return "";
+        return TAMIS_CAUTION_NONE;
     double n = (double)plan->capacity, m = (double)plan->bits, k = plan->probes;
     double repeats = tamis__scheme_repeats(plan->scheme, -expm1(k * n * log1p(-1 / m)), m, k);
-    return repeats > (plan->fpr_predicted - plan->fpr) / 2
-               ? "; positions of this scheme repeat: the rate is the one predicted, above the requested one"
-               : "; by its sizes and positions the rate is the one predicted, above the requested one";
+    return repeats > (plan->fpr_predicted - plan->fpr) / 2 ? TAMIS_CAUTION_REPEATED_POSITIONS
+                                                           : TAMIS_CAUTION_SIZES;
+}
+
+const char *tamis_plan_caution_text(tamis_plan_caution caution) {
+    switch (caution) {
+    case TAMIS_CAUTION_NONE:
+        return "";
+    case TAMIS_CAUTION_POOR_HASHES:
+        return "the hashes are poor: the real rate is higher than the promised one";
+    case TAMIS_CAUTION_REPEATED_POSITIONS:
+        return "positions of this scheme repeat: the rate is the one predicted, above the requested one";
+    case TAMIS_CAUTION_SIZES:
+        return "by its sizes and positions the rate is the one predicted, above the requested one";
+    }
+    return NULL;
 }
 
 void tamis__plan_explain(tamis_plan *plan, const char *reason) {
-    snprintf(plan->reason, sizeof plan->reason, "%s%s", reason, caution(plan));
+    plan->caution = caution_of(plan);
+    snprintf(plan->reason, sizeof plan->reason, "%s%s%s", reason, plan->caution ? "; " : "",
+             tamis_plan_caution_text(plan->caution));
 }
 
 static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {

@@ -100,7 +100,8 @@ TAMIS_PRIVATE_API double tamis__scheme_repeats(tamis_scheme scheme, double fill,
 /* Returns the rate of a classic filter of this scheme with n keys. */
 TAMIS_PRIVATE_API double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k);
 
-/* Sizes a filter of this kind, however much memory that takes. Leaves `reason` empty. */
+/* Sizes a filter of this kind, however much memory that takes. Leaves `reason` empty and `caution`
+ * NONE. */
 tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_plan_options *options, tamis_kind kind,
                               tamis_error *err);
 /* Checks a plan from a caller, since any program may fill the struct. Returns TAMIS_E_INVALID, naming the
@@ -166,7 +167,7 @@ const char *tamis__plan_bytes(char text[TAMIS__PLAN_BYTES], uint64_t bytes);
 
 /* True if the plan has no memory limit or keeps it. */
 bool tamis__plan_fits(const tamis_plan *plan);
-/* Fills plan->reason with `reason`, and with a warning if the scheme cannot keep the rate. */
+/* Sets plan->caution, and plan->reason to `reason` and the text of the caution. */
 void tamis__plan_explain(tamis_plan *plan, const char *reason);
 /* Copies the caller's plan options. Returns TAMIS_E_INVALID if either struct has no struct_size. */
 TAMIS_PRIVATE_API tamis_status tamis__plan_read_options(tamis_plan_options *options,

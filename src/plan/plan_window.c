@@ -39,6 +39,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/versioned.h"
 #include "plan/plan_int.h"
 
 /* Slots of a line, by the bytes of a slot beyond 4. */
@@ -80,12 +81,33 @@ static tamis_status fail_time(tamis_error *err, const char *what, uint64_t value
     return tamis__fail(err, TAMIS_E_RANGE, 0, "%s of %.10g s: %s", what, (double)value / 1000, bounds);
 }
 
+static bool is_window_valid(uint64_t window) {
+    return window >= 1 && window <= TAMIS_WINDOW_MAX;
+}
+
+static bool is_step_valid(uint64_t step, uint64_t window) {
+    return step >= 1 && step <= window;
+}
+
+/* The step of the options, or its default. */
+static uint64_t step_of(const tamis_plan_options *options) {
+    return options->step ? options->step : options->window / 24 ? options->window / 24 : 1;
+}
+
+uint64_t tamis_plan_options_max_lateness(const tamis_plan_options *given) {
+    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
+    if (tamis__read_struct(&options, sizeof options, given, "TAMIS_PLAN_OPTIONS_INIT", NULL) != TAMIS_OK ||
+        !is_window_valid(options.window) || !is_step_valid(step_of(&options), options.window))
+        return 0;
+    return TAMIS_WINDOW_LATE_MAX * step_of(&options);
+}
+
 /* Checks the times of a plan. */
 static tamis_status check_times(const tamis_plan *plan, tamis_error *err) {
-    if (plan->window < 1 || plan->window > TAMIS_WINDOW_MAX)
+    if (!is_window_valid(plan->window))
         return fail_time(err, "window", plan->window,
                          "not from 1 ms to 2^42 ms (139 years); choose one within");
-    if (plan->step < 1 || plan->step > plan->window)
+    if (!is_step_valid(plan->step, plan->window))
         return fail_time(err, "step", plan->step, "not from 1 ms to the window; choose one within");
     if (plan->lateness > TAMIS_WINDOW_LATE_MAX * plan->step)
         return fail_time(err, "lateness", plan->lateness,
@@ -101,7 +123,7 @@ tamis_status tamis__plan_window(tamis_plan *plan, const tamis_plan_options *opti
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind window: needs the time for which a key counts as seen (window); give it");
     plan->window = options->window;
-    plan->step = options->step ? options->step : options->window / 24 ? options->window / 24 : 1;
+    plan->step = step_of(options);
     plan->lateness = options->lateness ? options->lateness : plan->step;
     plan->refresh = options->refresh;
     tamis_status status = check_times(plan, err);

@@ -358,6 +358,7 @@ static void schemes_without_digest_are_for_classic(void **state) {
         assert_int_equal(plan.kind, TAMIS_KIND_CLASSIC);
         assert_non_null(strstr(plan.reason, "128 bits"));
         assert_int_equal(strstr(plan.reason, "real rate is higher") != NULL, i < 2);
+        assert_int_equal(plan.caution, i < 2 ? TAMIS_CAUTION_POOR_HASHES : TAMIS_CAUTION_NONE);
         assert_true(strlen(plan.reason) < sizeof plan.reason - 1);
         refused(plan_scheme(TAMIS_KIND_AUTO, poor[i], 0, 0.01), TAMIS_E_INVALID, "cannot grow");
     }
@@ -416,6 +417,7 @@ static void repeated_positions_are_accounted_for(void **state) {
             fail_msg("row %zu: predicted %g, counted %g", i, plan.fpr_predicted, rows[i].rate);
         bool above = rows[i].rate > 1.1 * rows[i].p;
         assert_int_equal(strstr(plan.reason, "positions of this scheme repeat") != NULL, above);
+        assert_int_equal(plan.caution, above ? TAMIS_CAUTION_REPEATED_POSITIONS : TAMIS_CAUTION_NONE);
     }
     /* One probe cannot repeat, and a nearly full filter answers TAMIS_PRESENT anyway. */
     assert_true(tamis__repeats_fpr(0.5, 256, 1, 1) == 0);

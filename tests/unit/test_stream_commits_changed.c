@@ -464,6 +464,21 @@ static void an_output_pipe_is_reported(void **state) {
     close(writing);
 }
 
+/* The result names the output as the options do. */
+static void an_open_output_file_is_refused(void **state) {
+    (void)state;
+    file_write(in, "a\nb\na\n", 6);
+    const int fd = open(output, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", fd);
+    go_to(fd_name, false);
+    close(fd);
+    unlink(output);
+    assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "is open already"));
+    assert_string_equal(run.result.open_output, fd_name);
+    assert_null(run.result.inexact);
+}
+
 /* Bytes that the reader had not read are not committed, and are written again. */
 static void an_output_pipe_whose_reader_goes(void **state) {
     (void)state;
@@ -543,6 +558,7 @@ int main(void) {
         CASE(an_output_of_another_process_is_refused),
         CASE(an_input_pipe_is_reported),
         CASE(an_output_pipe_is_reported),
+        CASE(an_open_output_file_is_refused),
         CASE(an_output_pipe_whose_reader_goes),
         CASE(the_null_device_is_exact),
         CASE(an_open_file_is_refused),

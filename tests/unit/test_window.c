@@ -188,6 +188,13 @@ static void plans_out_of_range_are_refused(void **state) {
     options.step = HOUR;
     options.lateness = 4 * HOUR + 1;
     refuses_plan(options, TAMIS_E_RANGE, "lateness");
+    assert_true(tamis_plan_options_max_lateness(&options) == 4 * HOUR);
+    options.step = DAY + 1;
+    assert_true(tamis_plan_options_max_lateness(&options) == 0);
+    options.step = 0;
+    assert_true(tamis_plan_options_max_lateness(&options) == 4 * HOUR);
+    options.window = TAMIS_WINDOW_MAX + 1;
+    assert_true(tamis_plan_options_max_lateness(&options) == 0);
     options = day_options();
     options.fpr = 1e-20;
     refuses_plan(options, TAMIS_E_RANGE, "rate");

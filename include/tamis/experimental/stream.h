@@ -207,6 +207,9 @@ typedef struct tamis_stream_result {
     /* NULL, or the unfinished run because of which this one failed; free it with
      * tamis_stream_checkpoint_free */
     struct tamis_stream_checkpoint *unfinished;
+    /* NULL, or the output because of which the run was refused, as the options give it (such as "-"): a
+     * regular file that is open already */
+    const char *open_output;
 } tamis_stream_result;
 
 #define TAMIS_STREAM_RESULT_INIT TAMIS__INIT(tamis_stream_result, )

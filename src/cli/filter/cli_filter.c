@@ -149,9 +149,11 @@ void cli_plan_name_memory(const cli_value *memory, tamis_error *err) {
 
 /* Names --lateness in the error of a plan with too much of it. */
 static void name_lateness(const tamis_plan_options *plan_options, tamis_error *err) {
+    const uint64_t max = tamis_plan_options_max_lateness(plan_options);
     char lateness[CLI_TEXT_NUMBER];
 
-    if (err->status != TAMIS_E_RANGE || strncmp(err->text, "lateness ", 9) != 0)
+    /* With a maximum of 0, window or step is the error. */
+    if (err->status != TAMIS_E_RANGE || max == 0 || plan_options->lateness <= max)
         return;
     cli_subject(err, "--lateness %s", cli_text_time(lateness, sizeof lateness, plan_options->lateness));
     cli_remedy(err, "give a longer --step, or a shorter --lateness");
@@ -302,16 +304,16 @@ bool cli_filter_promises(const tamis_plan *plan) {
     return plan->fpr < 1;
 }
 
-/* plan.reason may end with a caution about the scheme, after a semicolon. */
 void cli_filter_report_rate(const tamis_filter *filter) {
     const tamis_plan *plan = tamis_filter_plan(filter);
-    const char *caution = strstr(plan->reason, "; ");
     char message[400], now[CLI_TEXT_NUMBER], requested[CLI_TEXT_NUMBER];
 
-    if (!caution)
+    if (plan->caution == TAMIS_CAUTION_NONE)
         return;
-    snprintf(message, sizeof message, "scheme %s: %s", tamis_scheme_name(plan->scheme), caution + 2);
-    if (strstr(caution, "predicted")) {
+    snprintf(message, sizeof message, "scheme %s: %s", tamis_scheme_name(plan->scheme),
+             tamis_plan_caution_text(plan->caution));
+    /* No formula gives the rate of poor hashes. */
+    if (plan->caution != TAMIS_CAUTION_POOR_HASHES) {
         size_t used = strlen(message);
         snprintf(message + used, sizeof message - used, ": %s, not %s; give scheme xxh3, or accept that",
                  cli_text_real(now, sizeof now, plan->fpr_predicted),

@@ -126,14 +126,29 @@ static tamis_status copy_command(tamis__durable *d, tamis_error *err) {
     return d->live.command ? TAMIS_OK : tamis__fail_nomem(err, "checkpoint of a run", strlen(command));
 }
 
-static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, tamis_error *err) {
+static tamis_status find_outputs(tamis__durable *d, const tamis_stream_options *options, tamis_error *err) {
+    const char *const paths[OUTPUTS] = {options->output, options->duplicates};
+    for (int i = 0; i < OUTPUTS; i++) {
+        const tamis_status status =
+            tamis__appended_output_find(&d->outputs[i], &d->live, i, &d->result.inexact, err);
+        if (status == TAMIS_E_UNSUPPORTED)
+            d->result.open_output = paths[i];
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status find_inputs_and_outputs(tamis__durable *d, const tamis_stream_options *options,
+                                            tamis_error *err) {
+    const size_t inputs = options->input_count ? options->input_count : 1;
     tamis_status status = tamis__checkpoint_init(&d->live, inputs, &d->memory, err);
     if (status == TAMIS_OK)
         status = copy_command(d, err);
     for (size_t i = 0; i < inputs && status == TAMIS_OK; i++)
         status = find_input(d, i, err);
-    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__appended_output_find(&d->outputs[i], &d->live, i, &d->result.inexact, err);
+    if (status == TAMIS_OK)
+        status = find_outputs(d, options, err);
     if (status != TAMIS_OK || !d->result.inexact || !d->commits->exactly_once)
         return status;
     return tamis__fail(
@@ -190,7 +205,7 @@ static tamis_status describe_run(tamis__durable *d, const tamis_stream_options *
     tamis_status status = check_session(d, err);
     d->live.positioned = options->extractor && tamis_extractor_has_position(options->extractor);
     if (status == TAMIS_OK)
-        status = find_inputs_and_outputs(d, options->input_count ? options->input_count : 1, err);
+        status = find_inputs_and_outputs(d, options, err);
     if (status == TAMIS_OK)
         status = load_positions(d, err);
     if (status == TAMIS_OK)

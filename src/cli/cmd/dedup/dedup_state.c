@@ -329,7 +329,7 @@ void dedup_state_advise(const tamis_stream_result *result, const dedup_config *c
                             : "give it as it was, or add --reread to read it again");
     else if (status == TAMIS_E_UNSUPPORTED && result->inexact && config->exactly_once)
         cli_remedy(err, "give a file, or leave --exactly-once out");
-    else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)
+    else if (result->open_output && strcmp(result->open_output, "-") == 0)
         cli_remedy(err, "give -o FILE instead of redirecting");
     else
         advise_full(err);
