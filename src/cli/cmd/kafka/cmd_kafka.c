@@ -37,8 +37,9 @@ static const cli_option options[] = {
      .type = CLI_TEXT,
      .value = "GROUP",
      .help = "Consumer group (required). Processes with the same group share the partitions.",
-     .more = "The group has the positions in FROM. The topic GROUP.FROM.tamis-state has the keys seen; it is "
-             "made at the first start. All processes of a group have the same options, except --instance."},
+     .more =
+         "The group has the positions in FROM. The topic GROUP.FROM.tamis-state has the keys seen; it "
+         "is made at the first start. All processes of a group have the same options, except --instance."},
     {.id = KAFKA_FROM,
      .name = "from",
      .type = CLI_TEXT,
@@ -49,8 +50,8 @@ static const cli_option options[] = {
      .type = CLI_TEXT,
      .value = "TOPIC",
      .help = "Topic for the first record of each key (required).",
-     .more = "Records keep key, value, headers and timestamp, and their partition if TO has as many as FROM. "
-             "The topic must exist."},
+     .more = "Records keep key, value, headers and timestamp, and their partition if TO has as many as "
+             "FROM. The topic must exist."},
     {.id = KAFKA_DUPLICATES_TO,
      .name = "duplicates-to",
      .type = CLI_TEXT,
@@ -64,13 +65,10 @@ static const cli_option options[] = {
      .many = true,
      .help = "What is compared: line (the whole value), a part of the value as for tamis dedup, kafka:key or "
              "kafka:header:NAME; may be repeated.",
-     .more =
-         "Parts of the value are field:N, bytes:FROM-TO, csv:N, json:/POINTER and regex:PATTERN. kafka:key "
-         "is "
-         "the key of the record in Kafka, kafka:header:NAME its last header with this name; they cannot be "
-         "joined with other parts. The same key must always be in the same partition of FROM: give its "
-         "producers "
-         "this key, or a key that depends on it alone."},
+     .more = "Parts of the value are field:N, bytes:FROM-TO, csv:N, json:/POINTER and regex:PATTERN. "
+             "kafka:key is the key of the record in Kafka, kafka:header:NAME its last header with this "
+             "name; they cannot be joined with other parts. The same key must always be in the same "
+             "partition of FROM: give its producers this key, or a key that depends on it alone."},
     CLI_ROW_DELIMITER,
     {.id = CLI_OPT_TRIM,
      .name = "trim",
@@ -133,9 +131,8 @@ static const cli_option options[] = {
      .value = "NAME",
      .help = "Name of this process in the group, the same at each start and different from all others.",
      .more = "A process that is started again then gets its partitions back at once, and ends the "
-             "transaction that it "
-             "left open. Without it, the group notices its end after session.timeout.ms, and the open "
-             "transaction ends after transaction.timeout.ms."},
+             "transaction that it left open. Without it, the group notices its end after "
+             "session.timeout.ms, and the open transaction ends after transaction.timeout.ms."},
     {.id = KAFKA_COMMIT_EVERY,
      .name = "commit-every",
      .type = CLI_TIME,
@@ -144,9 +141,8 @@ static const cli_option options[] = {
      .min = 1,
      .max = COMMIT_MAX,
      .help = "How long a transaction is open. Readers of TO get records when their transaction is committed.",
-     .more = "Below 100ms there is no gain: a broker commits a transaction in some tens of milliseconds. The "
-             "time is at "
-             "most half of transaction.timeout.ms, which is 60 s."},
+     .more = "Below 100ms there is no gain: a broker commits a transaction in some tens of milliseconds. "
+             "The time is at most half of transaction.timeout.ms, which is 60 s."},
     {.id = KAFKA_UNTIL_END,
      .name = "until-end",
      .type = CLI_FLAG,
