@@ -422,8 +422,11 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
         checkpoint->stats.late = read_number(&e);
     if (flags & HAS_RUN_KEY)
         checkpoint->run_key = read_number(&e);
-    for (size_t n = 0; is_complete && flags & HAS_INPUT_COUNTS && n < checkpoint->input_count; n++)
+    for (size_t n = 0; is_complete && flags & HAS_INPUT_COUNTS && n < checkpoint->input_count; n++) {
         read_counts(&e, &checkpoint->inputs[n].stats);
+        /* A note has no positions. */
+        checkpoint->stats.redelivered += checkpoint->inputs[n].stats.redelivered;
+    }
     if (is_complete && flags & HAS_POSITIONS) {
         checkpoint->stats.redelivered = read_number(&e);
         is_complete = read_positions(&e, checkpoint);

@@ -47,7 +47,7 @@ tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__p
     const bool has_look_at = reports->look_at != 0 && reports->look_at < deadline;
     if (has_look_at)
         deadline = reports->look_at;
-    reports->silent = reports->was_reported = false;
+    reports->silent = false;
     reports->look_at = 0;
     if (reports->is_extended) {
         reports->is_extended = false;
@@ -62,7 +62,7 @@ tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__p
     if (status != TAMIS_OK)
         return status;
     reports->silent = reports->fd >= 0 && !ready && !has_look_at && now >= deadline;
-    reports->was_reported = ready;
+    reports->has_reported = reports->has_reported || ready;
     if (!ready || tamis__sys.clear_reports(reports->fd))
         reports->names_changed = true;
     return TAMIS_OK;

@@ -17,7 +17,7 @@ typedef struct tamis__change_reports {
     bool refused;       /* the system gives no reports, or incomplete ones */
     bool is_extended;   /* a directory was added since the last wait */
     bool silent;        /* the last wait ended without a report */
-    bool was_reported;  /* the last wait ended with a report */
+    bool has_reported;  /* a wait has ended with a report */
     uint64_t look_at;   /* time at which the next wait ends in any case (tamis__now_ns); 0: none */
     bool names_changed; /* files may have been made or renamed since the caller set this to false */
 } tamis__change_reports;

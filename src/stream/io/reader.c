@@ -573,7 +573,7 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
     if (size > 0 && tamis__reader_is_followed(reader)) {
         remember_tail(reader, reader->into->bytes + reader->end, (size_t)size);
         reader->read_at = tamis__now_ns();
-        reader->has_local_writers = reader->has_local_writers || reader->setup.reports->was_reported;
+        reader->has_local_writers = reader->has_local_writers || reader->setup.reports->has_reported;
         tamis__change_reports_check(reader->setup.reports);
     }
     reader->end += (size_t)size;

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <tamis/experimental/window.h>
 
 #include "cli/cmd/dedup/dedup_positions.h"
 #include "cli/cmd/dedup/dedup_state.h"
@@ -263,6 +266,10 @@ static tamis_status check_metrics(const dedup_config *config, tamis_error *err) 
     if (is_standard(path))
         return cli_fail(
             err, "--metrics '-': cannot be standard output; give a file, or an address as 127.0.0.1:9100");
+    if (strcmp(path, "localhost") == 0 ||
+        (strspn(path, "0123456789") > 0 && strspn(path, "0123456789.") == strlen(path)))
+        return cli_fail(err, "--metrics '%.200s': has no port; give %.200s:PORT, or ./%.200s for a file",
+                        path, path, path);
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return TAMIS_OK;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -343,4 +350,27 @@ tamis_status dedup_window_check(const tamis_filter *filter, const char *path, co
         return cli_fail(err, "%.200s: was made %s --refresh; %s, or name another %s", path,
                         plan->refresh ? "with" : "without", plan->refresh ? "give it" : "leave it out", what);
     return TAMIS_OK;
+}
+
+void dedup_window_report(const tamis_filter *filter, const char *path, const dedup_config *config) {
+    const int64_t newest = tamis_window_newest(filter);
+    char message[400], ahead[CLI_TEXT_NUMBER];
+    struct timespec now;
+
+    if (newest < 0 || config->values[DEDUP_TIME].given || config->stream.quiet ||
+        clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return;
+    const int64_t difference = newest - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    if (difference <= (int64_t)tamis_filter_plan(filter)->step)
+        return;
+    static const int64_t units[] = {86400000, 3600000, 60000, 1000}; /* days, hours, minutes, seconds */
+    size_t unit = 0;
+    while (unit < 3 && difference < 2 * units[unit])
+        unit++;
+    snprintf(message, sizeof message,
+             "%.200s: its newest time is %s ahead of the clock, and no key expires until then; correct the "
+             "clock, or name another %s",
+             path, cli_text_time(ahead, sizeof ahead, (uint64_t)(difference - difference % units[unit])),
+             config->state ? "state" : "file");
+    cli_report(message);
 }

@@ -78,5 +78,7 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
 /* Refuses a --filter file, or a --state, whose window differs from the options, or that has none. */
 tamis_status dedup_window_check(const tamis_filter *filter, const char *path, const dedup_config *config,
                                 tamis_error *err);
+/* Reports a window by the clock whose newest time is in the future: until then, no key expires. */
+void dedup_window_report(const tamis_filter *filter, const char *path, const dedup_config *config);
 
 #endif

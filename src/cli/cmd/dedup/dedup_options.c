@@ -33,9 +33,9 @@ const cli_option dedup_options[] = {
      .name = "mark",
      .type = CLI_TEXT,
      .value = "NAME",
-     .help = "Write every record, in order, after 1 (new) or 0 (seen before) and a tab.",
-     .more = "Records that were not looked up have - there: those without a key, malformed ones, and "
-             "those that the full filter refused (--on-full pass). A header gets the column NAME, by "
+     .help = "Write every record, in order, after 1 (new), 0 (seen before) or - (not looked up) and a tab.",
+     .more = "Not looked up are records without a key, malformed ones, late ones, and those that the full "
+             "filter refused (--on-full pass). A header gets the column NAME, by "
              "default fresh. If a --key is json, the record gets a last member instead: \"NAME\":true, "
              "false or null. A JSON record that has a key but is not an object counts as malformed.",
      .optional = true},
@@ -124,8 +124,9 @@ const cli_option dedup_options[] = {
      .type = CLI_TEXT,
      .value = "FD|FILE",
      .help = "With --source: print the positions that are safe, so that the consumer can acknowledge them.",
-     .more = "A line \"SOURCE POSITION\" for each source after each commit, and for all sources at each "
-             "start, to an open file descriptor, or to the end of FILE; - is standard output."},
+     .more = "A line \"SOURCE POSITION\" for each source that has advanced after each commit, and for all "
+             "sources at each start, to an open file descriptor, or to the end of FILE; - is standard "
+             "output."},
     {.id = DEDUP_FOLLOW_INPUT,
      .name = "follow-input",
      .type = CLI_FLAG,
