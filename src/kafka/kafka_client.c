@@ -62,6 +62,7 @@ static const kafka_setting fixed[] = {
     {"enable.partition.eof", "true", MEMBER | RESTORER},
     {"allow.auto.create.topics", "false", CONSUMERS},
     {"partition.assignment.strategy", "range", MEMBER},
+    {"group.protocol", NULL, 0}, /* a later librdkafka has another one, which is cooperative */
     {"enable.idempotence", "true", PRODUCER},
     {"acks", "all", PRODUCER},
     {"request.required.acks", NULL, 0},
@@ -256,6 +257,44 @@ tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_
     if (status == TAMIS_E_TIMEOUT && run->client_error[0] != '\0')
         return tamis__fail(err, status, 0, "%.200s: no answer (%s); %s", what, run->client_error, remedy);
     return tamis__fail(err, status, 0, "%.200s: %s; %s", what, rd_kafka_err2str(code), remedy);
+}
+
+bool tamis__kafka_is_passing(rd_kafka_resp_err_t code) {
+    switch (code) {
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+    case RD_KAFKA_RESP_ERR__RESOLVE:
+    case RD_KAFKA_RESP_ERR__SSL:
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR__WAIT_COORD:
+    case RD_KAFKA_RESP_ERR__IN_PROGRESS:
+    case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+    case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
+    case RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE:
+    case RD_KAFKA_RESP_ERR__DESTROY:
+    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+    case RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION:
+    case RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT:
+    case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
+    case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_NOT_COORDINATOR:
+    case RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION:
+    case RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH:
+    case RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR:
+    case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:
+    case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+    case RD_KAFKA_RESP_ERR_MEMBER_ID_REQUIRED:
+        return true;
+    default:
+        return false;
+    }
 }
 
 bool tamis__kafka_must_stop(const kafka_run *run) {

@@ -30,6 +30,10 @@ static tamis_status check_options(const tamis_kafka_dedup_options *options, tami
     TAMIS__NEED_AS(options->from, "options.from", err);
     TAMIS__NEED_AS(options->to, "options.to", err);
     TAMIS__NEED_IF(options->setting_count, options->settings, err);
+    if (options->duplicates_to && strcmp(options->to, options->duplicates_to) == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%.200s: cannot have the duplicates too; give them another topic, or none",
+                           options->to);
     if (strcmp(options->from, options->to) == 0 ||
         (options->duplicates_to && strcmp(options->from, options->duplicates_to) == 0))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -47,6 +51,11 @@ static bool is_name(const char *name) {
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == size;
 }
 
+/* True if the name could be taken for one that the run makes of two names. */
+static bool is_ambiguous(const char *name) {
+    return name && strstr(name, ".tamis");
+}
+
 static tamis_status make_names(kafka_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     uint64_t number;
@@ -58,6 +67,15 @@ static tamis_status make_names(kafka_run *run, tamis_error *err) {
             "%.200s: names of group and instance have up to %d letters, digits and ._- because the state "
             "topic gets them; give another name",
             is_name(options->group) ? options->instance : options->group, TAMIS__KAFKA_NAME - 1);
+    if (is_ambiguous(options->group) || is_ambiguous(options->instance) || is_ambiguous(options->to) ||
+        is_ambiguous(options->duplicates_to))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "%.200s: names with .tamis are those of state topics and transactions; give another",
+            is_ambiguous(options->group)      ? options->group
+            : is_ambiguous(options->instance) ? options->instance
+            : is_ambiguous(options->to)       ? options->to
+                                              : options->duplicates_to);
     if ((size_t)snprintf(run->state_topic, sizeof run->state_topic, "%s.%s.tamis-state", options->group,
                          options->from) >= sizeof run->state_topic)
         return tamis__fail(

@@ -21,8 +21,6 @@
 #include "base/system.h"
 #include "kafka/kafka_int.h"
 
-enum { FULL_QUEUE_MS = 20 };
-
 void tamis__kafka_drop_batch(kafka_run *run) {
     for (size_t i = 0; i < run->batch_count; i++)
         rd_kafka_message_destroy(run->batch[i]);
@@ -32,11 +30,13 @@ void tamis__kafka_drop_batch(kafka_run *run) {
 /* ---- T2: writing a record ---- */
 
 /* Copies a record into the queue of the producer. */
-static rd_kafka_error_t *produce_once(kafka_run *run, const rd_kafka_message_t *message,
-                                      rd_kafka_topic_t *topic, bool same_partitions) {
+static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, bool is_unique,
+                             tamis_error *err) {
+    rd_kafka_topic_t *topic = is_unique ? run->to : run->duplicates;
+    const bool same_partitions = is_unique ? run->to_same_partitions : run->duplicates_same_partitions;
     rd_kafka_headers_t *headers = NULL;
     rd_kafka_timestamp_type_t type;
-    int64_t timestamp = rd_kafka_message_timestamp(message, &type);
+    const int64_t timestamp = rd_kafka_message_timestamp(message, &type);
     rd_kafka_vu_t parts[8] = {
         {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic},
         {.vtype = RD_KAFKA_VTYPE_PARTITION,
@@ -48,40 +48,17 @@ static rd_kafka_error_t *produce_once(kafka_run *run, const rd_kafka_message_t *
         {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
     size_t count = 6;
 
+    if (!topic)
+        return KAFKA_DONE;
     if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR) {
         headers = rd_kafka_headers_copy(headers);
         parts[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers};
     }
-    rd_kafka_error_t *failed = rd_kafka_produceva(run->producer, parts, count);
-    if (failed && headers)
+    const kafka_outcome outcome = tamis__kafka_enqueue(
+        run, parts, count, is_unique ? run->options.to : run->options.duplicates_to, err);
+    if (outcome != KAFKA_DONE && headers)
         rd_kafka_headers_destroy(headers); /* else they belong to the producer now */
-    return failed;
-}
-
-static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, bool is_unique,
-                             tamis_error *err) {
-    rd_kafka_topic_t *topic = is_unique ? run->to : run->duplicates;
-    rd_kafka_error_t *failed;
-    rd_kafka_resp_err_t code;
-
-    if (!topic)
-        return KAFKA_DONE;
-    while ((failed = produce_once(run, message, topic,
-                                  is_unique ? run->to_same_partitions : run->duplicates_same_partitions)) !=
-           NULL) {
-        code = rd_kafka_error_code(failed);
-        rd_kafka_error_destroy(failed);
-        if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__FENCED)
-            return KAFKA_BEGIN;
-        if (code == RD_KAFKA_RESP_ERR__STATE) /* the brokers have aborted the transaction */
-            return KAFKA_ABORT;
-        if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-            tamis__kafka_fail(run, is_unique ? run->options.to : run->options.duplicates_to, code, err);
-            return KAFKA_FAILED;
-        }
-        rd_kafka_poll(run->producer, FULL_QUEUE_MS);
-    }
-    return KAFKA_DONE;
+    return outcome;
 }
 
 /* ---- T1: answering a batch ---- */
@@ -173,7 +150,7 @@ static kafka_outcome answer_one(kafka_run *run, kafka_partition *partition, size
 }
 
 static kafka_outcome answer_batch(kafka_run *run, tamis_error *err) {
-    kafka_outcome outcome = tamis__kafka_open_transaction(run, err);
+    kafka_outcome outcome = tamis__kafka_open_transaction(run);
 
     if (outcome != KAFKA_DONE)
         return outcome;

@@ -20,6 +20,9 @@
  *
  * If the commit of N fails, the transaction is aborted. Its records then come to the next owner.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/memory.h"
 #include "base/system.h"
 #include "kafka/kafka_int.h"
@@ -133,7 +136,8 @@ static tamis_status seek(kafka_run *run, kafka_partition *partition, tamis_error
     do
         code = rd_kafka_seek(run->from, partition->number, (int64_t)partition->next, SEEK_MS);
     while (code == RD_KAFKA_RESP_ERR__TIMED_OUT && !tamis__kafka_must_stop(run));
-    if (code == RD_KAFKA_RESP_ERR__IN_PROGRESS) /* is being stopped: it delivers nothing any more */
+    /* It is being stopped, or has been: it delivers nothing any more, and the next poll says why. */
+    if (code == RD_KAFKA_RESP_ERR__PREV_IN_PROGRESS || code == RD_KAFKA_RESP_ERR__STATE)
         code = RD_KAFKA_RESP_ERR_NO_ERROR;
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return tamis__kafka_fail(run, run->options.from, code, err);
@@ -169,6 +173,7 @@ static tamis_status fail_fatal(kafka_run *run, tamis_error *err) {
 /* Handles what the consumer reports instead of a record. */
 static tamis_status handle(kafka_run *run, const rd_kafka_message_t *message, tamis_error *err) {
     kafka_partition *partition = tamis__kafka_partition(run, message->partition);
+    char what[200];
 
     switch (message->err) {
     case RD_KAFKA_RESP_ERR__PARTITION_EOF:
@@ -179,7 +184,7 @@ static tamis_status handle(kafka_run *run, const rd_kafka_message_t *message, ta
         return fail_fatal(run, err);
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
     case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-        if (run->phase != KAFKA_FORWARDING)
+        if (!run->is_reading)
             return TAMIS_OK;
         return tamis__fail(
             err, TAMIS_E_CHANGED, 0,
@@ -192,8 +197,12 @@ static tamis_status handle(kafka_run *run, const rd_kafka_message_t *message, ta
         return tamis__kafka_fail(run, run->options.from, message->err, err);
     case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
         return tamis__kafka_fail(run, run->options.group, message->err, err);
-    default: /* librdkafka tries again by itself */
-        return TAMIS_OK;
+    default:
+        if (tamis__kafka_is_passing(message->err))
+            return TAMIS_OK;
+        snprintf(what, sizeof what, "%.150s [%d], offset %" PRId64, run->options.from,
+                 (int)message->partition, message->offset);
+        return tamis__kafka_fail(run, partition ? what : run->options.group, message->err, err);
     }
 }
 

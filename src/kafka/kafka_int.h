@@ -33,7 +33,7 @@
 
 enum {
     TAMIS__KAFKA_BATCH = 1024, /* records that are looked up together */
-    TAMIS__KAFKA_SLICE = 100   /* longest time without a look at stop_fd, in milliseconds */
+    TAMIS__KAFKA_SLICE = 100   /* longest wait of a poll, in milliseconds */
 };
 
 /* A topic name or transactional id that the run makes of two names. */
@@ -86,6 +86,7 @@ typedef enum kafka_phase {
 /* The outcome of a step of a transaction. */
 typedef enum kafka_outcome {
     KAFKA_DONE,
+    KAFKA_AGAIN, /* the same call again: brokers are away */
     KAFKA_ABORT, /* T7: abort, and go back */
     KAFKA_BEGIN, /* B1: the outcome is unknown, or the producer is of no use any more */
     KAFKA_FAILED /* the run ends with *err */
@@ -127,8 +128,10 @@ typedef struct kafka_run {
 
     bool is_open;                      /* a transaction is open */
     uint64_t open_since;               /* time of tamis__now_ns */
-    uint64_t open_records;             /* records in it */
     rd_kafka_resp_err_t undelivered;   /* first error of a record that the brokers did not take */
+    const char *undelivered_to;        /* the topic of that record */
+    rd_kafka_resp_err_t failed_code;   /* error of the last transactional call that failed */
+    uint64_t stop_since;               /* time since which the run must stop; 0: it was not noticed yet */
     unsigned failures;                 /* transactions since the last commit that failed */
     uint8_t *record_bytes;             /* buffer for one state record */
     tamis_kafka_dedup_stats open;      /* statistics of the open transaction */
@@ -161,6 +164,8 @@ tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **han
 /* Fills *err for an error of librdkafka: "`what`: reason; what to do". Returns err->status. */
 tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_resp_err_t code,
                                tamis_error *err);
+/* True for errors that pass by themselves: librdkafka tries again. */
+bool tamis__kafka_is_passing(rd_kafka_resp_err_t code);
 /* True if stop_fd is readable. */
 bool tamis__kafka_must_stop(const kafka_run *run);
 /* Passes a remark on. */
@@ -212,7 +217,10 @@ tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err);
 /* Destroys the producer. */
 void tamis__kafka_end_producer(kafka_run *run);
 /* Opens a transaction, unless one is open. */
-kafka_outcome tamis__kafka_open_transaction(kafka_run *run, tamis_error *err);
+kafka_outcome tamis__kafka_open_transaction(kafka_run *run);
+/* Queues a record of the producer: `parts` as for rd_kafka_produceva. `topic` names it in errors. */
+kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, size_t count,
+                                   const char *topic, tamis_error *err);
 /* T3 to T6 for the open transaction. */
 kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err);
 /* T7: aborts the open transaction. */

@@ -3,13 +3,15 @@
 /*
  * State records: what one transaction has answered in one partition.
  *
- *     at   0      4         6      8      16   24      28          32            32+D
- *          | TKSR | version | D    | from | to | count | partition | description | hashes  | check |
- *            4      2         2      8      8    4       4           D             16 each   8 bytes
+ *     at   0      4         5       6   8      16   24      28          32            32+D
+ *          | TKSR | version | flags | D | from | to | count | partition | description | hashes  | check |
+ *            4      1         1       2   8      8    4       4           D             16 each   8 bytes
  *
  * All numbers are little-endian. The hashes are the two words of each new key's digest, in the order in which
  * the keys came. The check is XXH3 with 64 bits over all bytes before it.
  *
+ * - Flag 1 marks the first record of a chain. A chain without it has lost its beginning, for example because
+ *   somebody has made the topic again.
  * - A record says by itself what its keys are (the description), so a member with other options is refused
  *   whatever part of the chain it reads.
  * - It says which partition it belongs to. A record that a tool copied to another partition is no part of the
@@ -28,7 +30,7 @@
 
 #include "base/bytes.h"
 
-enum { HEADER = 32, HASH = 16, CHECK = 8, VERSION = 1 };
+enum { HEADER = 32, HASH = 16, CHECK = 8, VERSION = 1, BEGINS = 1 };
 static const char magic[4] = {'T', 'K', 'S', 'R'};
 
 size_t tamis__kafka_record_size(size_t description_size, size_t count) {
@@ -40,7 +42,8 @@ void tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *recor
     uint8_t *to = bytes + HEADER;
 
     memcpy(bytes, magic, sizeof magic);
-    tamis__store32le(bytes + 4, VERSION | (uint32_t)record->description_size << 16);
+    tamis__store32le(bytes + 4, VERSION | (record->begins ? BEGINS : 0u) << 8 |
+                                    (uint32_t)record->description_size << 16);
     tamis__store64le(bytes + 8, record->from);
     tamis__store64le(bytes + 16, record->to);
     tamis__store32le(bytes + 24, (uint32_t)record->count);
@@ -59,7 +62,7 @@ const char *tamis__kafka_record_decode(tamis__kafka_record *record, const void *
 
     if (size < HEADER + CHECK || memcmp(head, magic, sizeof magic) != 0)
         return "is none of tamis";
-    if (tamis__load16le(head + 4) != VERSION)
+    if (head[4] != VERSION || head[5] > BEGINS)
         return "has a later version of the format";
 
     const size_t description_size = tamis__load16le(head + 6), count = tamis__load32le(head + 24);
@@ -73,6 +76,7 @@ const char *tamis__kafka_record_decode(tamis__kafka_record *record, const void *
         return "has impossible offsets";
 
     *record = (tamis__kafka_record){.partition = tamis__load32le(head + 28),
+                                    .begins = head[5] == BEGINS,
                                     .from = from,
                                     .to = to,
                                     .description = (const char *)head + HEADER,

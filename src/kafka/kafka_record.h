@@ -2,6 +2,7 @@
 #ifndef TAMIS_KAFKA_KAFKA_RECORD_H
 #define TAMIS_KAFKA_KAFKA_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ enum {
 
 typedef struct tamis__kafka_record {
     uint32_t partition;
+    bool begins;             /* the first one of the chain */
     uint64_t from, to;       /* input offsets: the records from `from` to `to` - 1 are answered */
     const char *description; /* what keys are, without a zero byte at its end */
     size_t description_size;

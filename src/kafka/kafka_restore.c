@@ -59,36 +59,16 @@ static tamis_status stay_member(kafka_restore *restore, tamis_error *err) {
     return status;
 }
 
-static bool is_passing(rd_kafka_resp_err_t code) {
-    switch (code) {
-    case RD_KAFKA_RESP_ERR__TIMED_OUT:
-    case RD_KAFKA_RESP_ERR__TRANSPORT:
-    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
-    case RD_KAFKA_RESP_ERR__WAIT_COORD:
-    case RD_KAFKA_RESP_ERR__IN_PROGRESS:
-    case RD_KAFKA_RESP_ERR__PARTITION_EOF:
-    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
-    case RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT:
-    case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
-    case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
-    case RD_KAFKA_RESP_ERR_NOT_COORDINATOR:
-    case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
-    case RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void remark_wait(kafka_restore *restore, const char *what) {
     if (restore->has_remarked || tamis__now_ns() - restore->progress_at < (uint64_t)REMARK_MS * 1000000)
         return;
     restore->has_remarked = true;
     tamis__kafka_remark(
         restore->run,
-        "%s: waits %s; the transaction of a member that was killed ends after its "
+        "%s: waits %s%s%s%s; the transaction of a member that was killed ends after its "
         "transaction.timeout.ms, or at once when that member starts again with the same --instance",
-        restore->run->options.group, what);
+        restore->run->options.group, what, restore->run->client_error[0] != '\0' ? " (" : "",
+        restore->run->client_error, restore->run->client_error[0] != '\0' ? ")" : "");
 }
 
 /* ---- A2, A3 ---- */
@@ -104,7 +84,7 @@ static tamis_status fetch_offsets(kafka_restore *restore, rd_kafka_topic_partiti
             code = list->elems[i].err;
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return TAMIS_OK;
-        if (!is_passing(code))
+        if (!tamis__kafka_is_passing(code))
             return tamis__kafka_fail(run, run->options.group, code, err);
         if (stay_member(restore, err) != TAMIS_OK)
             return err->status;
@@ -123,7 +103,7 @@ static tamis_status query_watermarks(kafka_restore *restore, const char *topic, 
             rd_kafka_query_watermark_offsets(run->probe, topic, number, low, high, REQUEST_MS);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return TAMIS_OK;
-        if (!is_passing(code))
+        if (!tamis__kafka_is_passing(code))
             return tamis__kafka_fail(run, topic, code, err);
         if (stay_member(restore, err) != TAMIS_OK)
             return err->status;
@@ -203,6 +183,14 @@ static tamis_status add_record(kafka_restore *restore, kafka_partition *partitio
     if (record.description_size != strlen(run->description) ||
         memcmp(record.description, run->description, record.description_size) != 0)
         return fail_description(run, message, &record, err);
+    if (record.begins == partition->has_chain) {
+        return fail_record(
+            run, message, TAMIS_E_DAMAGED,
+            record.begins ? "begins the state again; begin again with another group and new output topics"
+                          : "is not the first one, and those before it are missing; begin again with another "
+                            "group and new output topics",
+            err);
+    }
     if (partition->has_chain && record.from != partition->to) {
         snprintf(gap, sizeof gap,
                  "begins at input offset %" PRIu64 ", not %" PRIu64
@@ -246,7 +234,9 @@ static tamis_status read_message(kafka_restore *restore, const rd_kafka_message_
             err, TAMIS_E_DAMAGED, 0,
             "%s [%d]: records were removed while they were read; begin again with another group",
             run->state_topic, (int)partition->number);
-    return is_passing(message->err) ? TAMIS_OK : tamis__kafka_fail(run, run->state_topic, message->err, err);
+    return tamis__kafka_is_passing(message->err)
+               ? TAMIS_OK
+               : tamis__kafka_fail(run, run->state_topic, message->err, err);
 }
 
 /* Number of partitions whose state is not read to the end of A3. */
@@ -316,12 +306,14 @@ static tamis_status check_chain(const kafka_run *run, const kafka_partition *par
     if (offset < 0)
         return tamis__fail(err, TAMIS_E_CHANGED, 0,
                            "%s: its offset has expired or was removed, but its state ends at %" PRIu64
-                           "; set the offset to %" PRIu64 ", and nothing is lost or repeated",
+                           "; set the offset to %" PRIu64 ", and nothing is lost or repeated, unless the "
+                           "topic was made again: then begin with another group",
                            named, to, to);
     if ((uint64_t)offset < to)
         return tamis__fail(err, TAMIS_E_CHANGED, 0,
                            "%s: its offset was moved to %" PRId64 ", but its state ends at %" PRIu64
-                           "; set the offset to %" PRIu64 ", and nothing is lost or repeated",
+                           "; set the offset to %" PRIu64 ", and nothing is lost or repeated, unless the "
+                           "topic was made again: then begin with another group",
                            named, offset, to, to);
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
                        "%s: its offset is %" PRId64 ", but its state ends at %" PRIu64
@@ -369,16 +361,20 @@ static tamis_status begin_input(kafka_restore *restore, kafka_partition *partiti
     return TAMIS_OK;
 }
 
-/* Repeats A2. True: the offsets have changed, or cannot be fetched now. */
-static bool has_changed(kafka_restore *restore) {
-    tamis_error ignored = TAMIS_ERROR_INIT;
+/* R, for a refusal with `status` and *err: repeats A2. TAMIS_OK: the offsets have changed, or the group the
+ * assignment. Else the status, or that of a failure meanwhile. */
+static tamis_status refuse(kafka_restore *restore, tamis_status status, tamis_error *err) {
+    tamis_error second = TAMIS_ERROR_INIT;
     rd_kafka_topic_partition_list_t *again = rd_kafka_topic_partition_list_copy(restore->offsets);
-    bool changed = fetch_offsets(restore, again, &ignored) != TAMIS_OK || is_over(restore);
+    const tamis_status fetched = fetch_offsets(restore, again, &second);
+    bool changed = fetched == TAMIS_OK && is_over(restore);
 
-    for (int i = 0; !changed && i < again->cnt; i++)
+    for (int i = 0; fetched == TAMIS_OK && !changed && i < again->cnt; i++)
         changed = again->elems[i].offset != restore->offsets->elems[i].offset;
     rd_kafka_topic_partition_list_destroy(again);
-    return changed;
+    if (fetched != TAMIS_OK)
+        *err = second;
+    return fetched != TAMIS_OK ? fetched : changed ? TAMIS_OK : status;
 }
 
 static tamis_status restore_all(kafka_restore *restore, tamis_error *err) {
@@ -412,8 +408,8 @@ tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err) {
             rd_kafka_topic_partition_list_add(restore.offsets, run->options.from, (int32_t)i);
     status = restore_all(&restore, err);
     /* R */
-    if ((status == TAMIS_E_CHANGED || status == TAMIS_E_DAMAGED) && has_changed(&restore)) {
-        status = TAMIS_OK; /* the phase is still KAFKA_RESTORING, so A begins again */
+    if (status == TAMIS_E_CHANGED || status == TAMIS_E_DAMAGED) {
+        status = refuse(&restore, status, err); /* if it is TAMIS_OK, A begins again */
     } else if (status == TAMIS_OK && !is_over(&restore)) {
         run->phase = KAFKA_FORWARDING;
         status = tamis__kafka_read_on(run, err); /* A7 */

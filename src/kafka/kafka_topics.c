@@ -136,14 +136,20 @@ static tamis_status check_settings(kafka_run *run, const rd_kafka_ConfigResource
     const uint64_t needed =
         tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES) + 1024;
 
+    size_t verified = 0;
+
     for (size_t i = 0; i < count; i++) {
         const char *name = rd_kafka_ConfigEntry_name(entries[i]),
                    *value = rd_kafka_ConfigEntry_value(entries[i]);
-        for (size_t k = 0; value && k < sizeof state_settings / sizeof *state_settings; k++)
-            if (strcmp(state_settings[k].name, name) == 0 && strcmp(state_settings[k].value, value) != 0)
+        for (size_t k = 0; value && k < sizeof state_settings / sizeof *state_settings; k++) {
+            if (strcmp(state_settings[k].name, name) != 0)
+                continue;
+            verified++;
+            if (strcmp(state_settings[k].value, value) != 0)
                 return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                                    "%s: its setting %s is %.40s, so Kafka would remove keys; set it to %s",
                                    run->state_topic, name, value, state_settings[k].value);
+        }
         if (value && strcmp(name, "max.message.bytes") == 0 && strtoull(value, NULL, 10) < needed)
             return tamis__fail(
                 err, TAMIS_E_MISMATCH, 0,
@@ -151,6 +157,11 @@ static tamis_status check_settings(kafka_run *run, const rd_kafka_ConfigResource
                 "%" PRIu64 " or more",
                 run->state_topic, value, needed);
     }
+    if (verified != sizeof state_settings / sizeof *state_settings)
+        return tamis__fail(err, TAMIS_E_REFUSED, 0,
+                           "%s: the brokers do not say whether it is cleaned; give this user the right to "
+                           "describe its settings",
+                           run->state_topic);
     return TAMIS_OK;
 }
 

@@ -29,25 +29,73 @@
 #include "kafka/kafka_int.h"
 
 enum {
-    CALL_MS = 10000,       /* one transactional call; it is repeated if it is retriable */
+    CALL_MS = 5000,        /* one transactional call; it is repeated if it is retriable */
+    STOP_MS = 10000,       /* how long a run that must stop waits for the brokers */
+    REMARK_MS = 10000,     /* until a remark says that the run waits for them */
+    FAILURES_REMARKED = 3, /* failed transactions in a row until a remark says so */
     FIRST_MS = 60000,      /* for the first producer of a run: the user waits for it */
     RECORDS_MAX = 1000000, /* records of a transaction, for its memory */
+    FULL_QUEUE_MS = 20,    /* pause while the queue of the producer is full */
     PAUSE_MS = 100,        /* pause after a failed transaction; doubled up to PAUSE_MAX_MS */
     PAUSE_MAX_MS = 5000
 };
 
-/* Reads and destroys an error of a transactional call. KAFKA_DONE: call again. */
-static kafka_outcome read_error(rd_kafka_error_t *failed, rd_kafka_resp_err_t *code) {
+/* Reads and destroys an error of a transactional call; NULL: there was none. */
+static kafka_outcome read_error(kafka_run *run, rd_kafka_error_t *failed) {
+    if (!failed)
+        return KAFKA_DONE;
     const bool is_fatal = rd_kafka_error_is_fatal(failed), is_retriable = rd_kafka_error_is_retriable(failed),
                is_abortable = rd_kafka_error_txn_requires_abort(failed);
-
-    *code = rd_kafka_error_code(failed);
+    run->failed_code = rd_kafka_error_code(failed);
     rd_kafka_error_destroy(failed);
     if (is_fatal)
         return KAFKA_BEGIN;
     if (is_abortable)
         return KAFKA_ABORT;
-    return is_retriable ? KAFKA_DONE : KAFKA_BEGIN;
+    return is_retriable ? KAFKA_AGAIN : KAFKA_BEGIN;
+}
+
+/* A wait for brokers. Starts from zeros. */
+typedef struct broker_wait {
+    uint64_t since;
+    bool has_remarked;
+} broker_wait;
+
+/* Called before a call is repeated. Says aloud that the run waits. False if the run must stop and the brokers
+ * were given time to answer: then nobody knows the outcome, as after a crash. */
+static bool goes_on(kafka_run *run, broker_wait *wait) {
+    const uint64_t now = tamis__now_ns();
+    if (wait->since == 0)
+        wait->since = now;
+    if (!wait->has_remarked && now - wait->since >= (uint64_t)REMARK_MS * 1000000) {
+        wait->has_remarked = true;
+        tamis__kafka_remark(run, "%s: waits for the brokers%s%s", run->options.brokers,
+                            run->client_error[0] != '\0' ? ": " : "", run->client_error);
+    }
+    if (!tamis__kafka_must_stop(run))
+        return true;
+    if (run->stop_since == 0)
+        run->stop_since = now;
+    return now - run->stop_since < (uint64_t)STOP_MS * 1000000;
+}
+
+/* The outcome of a call that is not repeated any more. */
+static kafka_outcome last_outcome(kafka_outcome outcome) {
+    return outcome == KAFKA_AGAIN ? KAFKA_BEGIN : outcome;
+}
+
+/* Waits after a failure, longer after each one. */
+static void pause_after_failure(kafka_run *run) {
+    struct pollfd stop = {.fd = run->options.stop_fd, .events = POLLIN};
+    int milliseconds = PAUSE_MS;
+
+    for (unsigned i = 0; i < run->failures && milliseconds < PAUSE_MAX_MS; i++)
+        milliseconds *= 2;
+    run->failures++;
+    if (run->failures == FAILURES_REMARKED)
+        tamis__kafka_remark(run, "%s: %u transactions in a row have failed (%s); it tries again",
+                            run->options.group, run->failures, rd_kafka_err2str(run->failed_code));
+    tamis__sys.poll(&stop, 1, milliseconds < PAUSE_MAX_MS ? milliseconds : PAUSE_MAX_MS);
 }
 
 /* ---- B1 ---- */
@@ -55,6 +103,12 @@ static kafka_outcome read_error(rd_kafka_error_t *failed, rd_kafka_resp_err_t *c
 void tamis__kafka_end_producer(kafka_run *run) {
     if (!run->producer)
         return;
+    if (run->is_open) { /* else readers of the output would wait for transaction.timeout.ms */
+        rd_kafka_error_t *failed = rd_kafka_abort_transaction(run->producer, CALL_MS);
+        if (failed)
+            rd_kafka_error_destroy(failed);
+        run->is_open = false;
+    }
     rd_kafka_purge(run->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
     if (run->to)
         rd_kafka_topic_destroy(run->to);
@@ -94,39 +148,35 @@ static tamis_status open_topics(kafka_run *run, tamis_error *err) {
 tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err) {
     const bool is_first = run->committed.assignments == 0;
     const uint64_t deadline = tamis__now_ns() + (uint64_t)FIRST_MS * 1000000;
-    rd_kafka_error_t *failed;
-    rd_kafka_resp_err_t code;
+    broker_wait wait = {0};
+    kafka_outcome outcome;
 
     forget_transaction(run);
+    if (run->must_begin)
+        pause_after_failure(run);
     run->must_begin = false;
     tamis__kafka_end_producer(run);
     if (tamis__kafka_open(run, KAFKA_PRODUCER, &run->producer, err) != TAMIS_OK ||
         open_topics(run, err) != TAMIS_OK)
         return err->status;
-    while ((failed = rd_kafka_init_transactions(run->producer, CALL_MS)) != NULL) {
-        const kafka_outcome outcome = read_error(failed, &code);
+    do {
+        outcome = read_error(run, rd_kafka_init_transactions(run->producer, CALL_MS));
         rd_kafka_poll(run->producer, 0);
-        if (outcome != KAFKA_DONE || (is_first && tamis__now_ns() > deadline))
-            return tamis__kafka_fail(run, run->transactional_id, code, err);
-        if (tamis__kafka_must_stop(run))
+        if (outcome == KAFKA_AGAIN && tamis__kafka_must_stop(run))
             return TAMIS_OK;
-    }
+    } while (outcome == KAFKA_AGAIN && !(is_first && tamis__now_ns() > deadline) && goes_on(run, &wait));
+    if (outcome != KAFKA_DONE)
+        return tamis__kafka_fail(run, run->transactional_id, run->failed_code, err);
     if (run->phase == KAFKA_FORWARDING)
         run->phase = KAFKA_RESTORING;
     return TAMIS_OK;
 }
 
-kafka_outcome tamis__kafka_open_transaction(kafka_run *run, tamis_error *err) {
-    rd_kafka_resp_err_t code;
-
-    (void)err;
+kafka_outcome tamis__kafka_open_transaction(kafka_run *run) {
     if (run->is_open)
         return KAFKA_DONE;
-    rd_kafka_error_t *failed = rd_kafka_begin_transaction(run->producer);
-    if (failed) {
-        (void)read_error(failed, &code);
+    if (read_error(run, rd_kafka_begin_transaction(run->producer)) != KAFKA_DONE)
         return KAFKA_BEGIN;
-    }
     run->is_open = true;
     run->open_since = tamis__now_ns();
     return KAFKA_DONE;
@@ -137,35 +187,49 @@ bool tamis__kafka_is_due(const kafka_run *run) {
                             tamis__now_ns() - run->open_since >= (uint64_t)run->options.commit_ms * 1000000);
 }
 
+kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, size_t count,
+                                   const char *topic, tamis_error *err) {
+    broker_wait wait = {0};
+
+    for (;;) {
+        rd_kafka_error_t *failed = rd_kafka_produceva(run->producer, parts, count);
+        if (!failed)
+            return KAFKA_DONE;
+        const rd_kafka_resp_err_t code = rd_kafka_error_code(failed);
+        rd_kafka_error_destroy(failed);
+        if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__FENCED) {
+            run->failed_code = code;
+            return KAFKA_BEGIN;
+        }
+        if (code == RD_KAFKA_RESP_ERR__STATE) /* the brokers refuse the transaction */
+            return KAFKA_ABORT;
+        if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL || rd_kafka_outq_len(run->producer) == 0) {
+            tamis__kafka_fail(run, topic, code, err);
+            return KAFKA_FAILED;
+        }
+        if (!goes_on(run, &wait)) {
+            run->failed_code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+            return KAFKA_BEGIN;
+        }
+        rd_kafka_poll(run->producer, FULL_QUEUE_MS);
+    }
+}
+
 /* ---- T3 ---- */
 
 /* Queues a state record with hashes `first` to `first` + `count` - 1 of the overlay. */
 static kafka_outcome produce_record(kafka_run *run, kafka_partition *partition,
                                     const tamis__kafka_record *record, size_t first, tamis_error *err) {
     const size_t size = tamis__kafka_record_size(record->description_size, record->count);
-    rd_kafka_error_t *failed;
-    rd_kafka_vu_t parts[] = {{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = run->state},
-                             {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition->number},
-                             {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {run->record_bytes, size}},
-                             {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = partition},
-                             {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
+    const rd_kafka_vu_t parts[] = {{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = run->state},
+                                   {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition->number},
+                                   {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {run->record_bytes, size}},
+                                   {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = partition},
+                                   {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
 
     tamis__kafka_record_encode(run->record_bytes, record,
                                record->count > 0 ? partition->overlay.hashes + first : NULL);
-    while ((failed = rd_kafka_produceva(run->producer, parts, sizeof parts / sizeof *parts)) != NULL) {
-        const rd_kafka_resp_err_t code = rd_kafka_error_code(failed);
-        rd_kafka_error_destroy(failed);
-        if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__FENCED)
-            return KAFKA_BEGIN;
-        if (code == RD_KAFKA_RESP_ERR__STATE)
-            return KAFKA_ABORT;
-        if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-            tamis__kafka_fail(run, run->state_topic, code, err);
-            return KAFKA_FAILED;
-        }
-        rd_kafka_poll(run->producer, TAMIS__KAFKA_SLICE);
-    }
-    return KAFKA_DONE;
+    return tamis__kafka_enqueue(run, parts, sizeof parts / sizeof *parts, run->state_topic, err);
 }
 
 /* Queues the state records of a partition: at least one, and the last one moves `to`. */
@@ -182,6 +246,7 @@ static kafka_outcome produce_records(kafka_run *run, kafka_partition *partition,
         const size_t left = total - first;
         record.count = left < TAMIS__KAFKA_RECORD_HASHES ? left : TAMIS__KAFKA_RECORD_HASHES;
         record.to = record.count == left ? partition->next : partition->to;
+        record.begins = first == 0 && !partition->has_chain;
         outcome = produce_record(run, partition, &record, first, err);
         first += record.count;
     } while (outcome == KAFKA_DONE && first < total);
@@ -200,16 +265,23 @@ void tamis__kafka_on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *me
                message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT &&
                run->undelivered == RD_KAFKA_RESP_ERR_NO_ERROR) {
         run->undelivered = message->err;
+        run->undelivered_to = message->rkt == run->state        ? run->state_topic
+                              : message->rkt == run->duplicates ? run->options.duplicates_to
+                                                                : run->options.to;
     }
 }
 
 /* Waits until the brokers have all records. */
 static kafka_outcome await_delivery(kafka_run *run) {
+    broker_wait wait = {0};
+
     while (rd_kafka_flush(run->producer, TAMIS__KAFKA_SLICE) != RD_KAFKA_RESP_ERR_NO_ERROR) {
         if (rd_kafka_fatal_error(run->producer, NULL, 0) != RD_KAFKA_RESP_ERR_NO_ERROR)
             return KAFKA_BEGIN;
         if (run->undelivered != RD_KAFKA_RESP_ERR_NO_ERROR)
             return KAFKA_ABORT;
+        if (!goes_on(run, &wait))
+            return KAFKA_BEGIN;
     }
     return run->undelivered == RD_KAFKA_RESP_ERR_NO_ERROR ? KAFKA_DONE : KAFKA_ABORT;
 }
@@ -218,29 +290,29 @@ static kafka_outcome await_delivery(kafka_run *run) {
 
 static kafka_outcome send_offsets(kafka_run *run) {
     rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new((int)run->assigned);
-    kafka_outcome outcome = KAFKA_DONE;
-    rd_kafka_resp_err_t code;
-    rd_kafka_error_t *failed;
+    broker_wait wait = {0};
+    kafka_outcome outcome;
 
     for (size_t i = 0; i < run->partition_count; i++)
         if (run->partitions[i].is_open)
             rd_kafka_topic_partition_list_add(offsets, run->options.from, (int32_t)i)->offset =
                 (int64_t)run->partitions[i].next;
-    while (outcome == KAFKA_DONE && (failed = rd_kafka_send_offsets_to_transaction(
-                                         run->producer, offsets, run->membership, CALL_MS)) != NULL)
-        outcome = read_error(failed, &code);
+    do
+        outcome = read_error(
+            run, rd_kafka_send_offsets_to_transaction(run->producer, offsets, run->membership, CALL_MS));
+    while (outcome == KAFKA_AGAIN && goes_on(run, &wait));
     rd_kafka_topic_partition_list_destroy(offsets);
-    return outcome;
+    return last_outcome(outcome);
 }
 
 static kafka_outcome commit_transaction(kafka_run *run) {
-    kafka_outcome outcome = KAFKA_DONE;
-    rd_kafka_resp_err_t code;
-    rd_kafka_error_t *failed;
+    broker_wait wait = {0};
+    kafka_outcome outcome;
 
-    while (outcome == KAFKA_DONE && (failed = rd_kafka_commit_transaction(run->producer, CALL_MS)) != NULL)
-        outcome = read_error(failed, &code);
-    return outcome;
+    do
+        outcome = read_error(run, rd_kafka_commit_transaction(run->producer, CALL_MS));
+    while (outcome == KAFKA_AGAIN && goes_on(run, &wait));
+    return last_outcome(outcome);
 }
 
 /* Adds the statistics of the open transaction to those of the run. */
@@ -294,6 +366,8 @@ static bool is_permanent(rd_kafka_resp_err_t code) {
     case RD_KAFKA_RESP_ERR_INVALID_RECORD:
     case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
@@ -304,33 +378,38 @@ static bool is_permanent(rd_kafka_resp_err_t code) {
     }
 }
 
-/* Waits after a failure, longer after each one. */
-static void pause_after_failure(kafka_run *run) {
-    struct pollfd stop = {.fd = run->options.stop_fd, .events = POLLIN};
-    int milliseconds = PAUSE_MS;
+/* Finds the error because of which the brokers refuse the open transaction: any call that its state does not
+ * allow returns it. */
+static rd_kafka_resp_err_t find_refusal(kafka_run *run) {
+    rd_kafka_error_t *failed = rd_kafka_begin_transaction(run->producer);
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__STATE;
 
-    for (unsigned i = 0; i < run->failures && milliseconds < PAUSE_MAX_MS; i++)
-        milliseconds *= 2;
-    run->failures++;
-    tamis__sys.poll(&stop, 1, milliseconds < PAUSE_MAX_MS ? milliseconds : PAUSE_MAX_MS);
+    if (failed)
+        code = rd_kafka_error_code(failed);
+    rd_kafka_error_destroy(failed);
+    return code == RD_KAFKA_RESP_ERR__STATE ? run->failed_code : code;
 }
 
 kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err) {
-    const rd_kafka_resp_err_t undelivered = run->undelivered;
-    const bool is_open = run->is_open;
-    kafka_outcome outcome = KAFKA_DONE;
-    rd_kafka_resp_err_t code;
-    rd_kafka_error_t *failed;
+    const bool is_open = run->is_open, is_delivery = run->undelivered != RD_KAFKA_RESP_ERR_NO_ERROR;
+    const char *refused = is_delivery ? run->undelivered_to : run->transactional_id;
+    broker_wait wait = {0};
+    kafka_outcome outcome;
 
+    if (is_open)
+        run->failed_code = is_delivery ? run->undelivered : find_refusal(run);
+    const rd_kafka_resp_err_t code = run->failed_code;
     forget_transaction(run);
     if (!is_open)
         return KAFKA_DONE;
-    while (outcome == KAFKA_DONE && (failed = rd_kafka_abort_transaction(run->producer, CALL_MS)) != NULL)
-        outcome = read_error(failed, &code);
+    do
+        outcome = read_error(run, rd_kafka_abort_transaction(run->producer, CALL_MS));
+    while (outcome == KAFKA_AGAIN && goes_on(run, &wait));
     rd_kafka_poll(run->producer, 0); /* reports of the aborted records */
     run->undelivered = RD_KAFKA_RESP_ERR_NO_ERROR;
-    if (is_permanent(undelivered)) {
-        tamis__kafka_fail(run, run->options.to, undelivered, err);
+    run->failed_code = code;
+    if (is_permanent(code)) {
+        tamis__kafka_fail(run, refused, code, err);
         return KAFKA_FAILED;
     }
     if (outcome != KAFKA_DONE)

@@ -39,11 +39,13 @@ static const tamis_hash few[] = {{{0, 0}, 5}, {{1, 0}, 5}, {{UINT64_MAX, UINT64_
 static void round_trip(void **state) {
     (void)state;
     for (size_t count = 0; count <= 4; count++) {
-        const encoded made = encode(sample(count), few);
-        tamis__kafka_record record;
+        tamis__kafka_record record = sample(count);
+        record.begins = count % 2;
+        const encoded made = encode(record, few);
         tamis_hash hashes[4];
         assert_null(tamis__kafka_record_decode(&record, made.bytes, made.size));
         assert_int_equal(record.partition, 7);
+        assert_int_equal(record.begins, count % 2);
         assert_int_equal(record.from, 1000);
         assert_int_equal(record.to, 2000);
         assert_int_equal(record.count, count);

@@ -10,6 +10,8 @@ try dedup
 try dedup --brokers localhost:9 --group g --from in
 try dedup "${all[@]}" --to in
 try dedup "${all[@]}" --group 'a/b'
+try dedup "${all[@]}" --duplicates-to out
+try dedup "${all[@]}" --instance a.tamis.b
 try dedup "${all[@]}" --key kafka:value
 try dedup "${all[@]}" --key kafka:header:
 try dedup "${all[@]}" --key kafka:key --key json:/id
