@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/file.h>
 #ifdef __linux__
+#include <linux/magic.h>
 #include <sys/inotify.h>
+#include <sys/vfs.h>
 #endif
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -96,6 +98,10 @@ static bool system_clear_reports(int fd) {
  * is ignored by default. */
 static int system_has_writers(int fd) {
 #ifdef F_SETLEASE
+    struct statfs system;
+    /* A lease of FUSE knows the writers of this machine alone. */
+    if (fstatfs(fd, &system) != 0 || system.f_type == FUSE_SUPER_MAGIC)
+        return -1;
     if (fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
         return fcntl(fd, F_SETLEASE, F_UNLCK);
     return errno == EAGAIN ? 1 : -1;

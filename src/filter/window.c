@@ -520,11 +520,12 @@ static uint64_t table_bytes(const window *w) {
 }
 
 /* Begins a larger table. A replay must choose the same size, so the choice depends on plan and tables alone. The
- * size of a table for an expected number of keys is about right, so it only doubles. */
+ * first table for an expected number of keys is about right, so the second one is only twice as large. If that
+ * does not do, the number was a wrong guess. */
 static tamis_status grow(tamis_filter *filter, tamis_error *err) {
     const window *w = filter->body;
     const uint64_t lines = w->tables[w->table_count - 1].line_count, limit = filter->plan.memory_limit;
-    const bool may_leap = filter->plan.capacity == 0;
+    const bool may_leap = filter->plan.capacity == 0 || w->table_count > 1;
     uint64_t factor = may_leap && lines * LINE_BYTES < GROWTH_BY_16  ? 16
                       : may_leap && lines * LINE_BYTES < GROWTH_BY_4 ? 4
                                                                      : 2;

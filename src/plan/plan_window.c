@@ -15,6 +15,8 @@
  *
  *     entries = expect * (kept + 1) * step / window
  *
+ * A key that is renewed (refresh) may have two entries: its newest one, and the one before for late records.
+ *
  * Step codes are steps modulo `codes` = 2^code_bits - 1, plus one; 0 is a free slot. Entries of steps that
  * are no longer kept stay in their slots until these are used again, or until filter/window.c purges the
  * table. With codes >= 2 * kept, that is once in `kept` steps or less often.
@@ -142,7 +144,8 @@ tamis_status tamis__plan_window(tamis_plan *plan, const tamis_plan_options *opti
                            tamis__plan_number(min, TAMIS__WINDOW_TABLES_MAX * rate_of(&shape)));
     }
     const double used = TAMIS__WINDOW_LOAD * shape.slots, /* of a line */
-        entries_per_key = (double)(shape.kept + 1) * (double)plan->step / (double)plan->window;
+        entries_per_key =
+            (plan->refresh ? 2 : 1) * (double)(shape.kept + 1) * (double)plan->step / (double)plan->window;
     plan->slot_bits = 32 + 8 * tail;
     plan->lines = TAMIS__WINDOW_LINES_FIRST;
     if (options->expect)

@@ -135,7 +135,7 @@ static bool fault_at(fault_call call, const way *w, uint64_t n) {
 static void every_call_fails(void **state) {
     static const way ways[] = {{EIO, false, 1}, {FAULT_SHORT, false, 1}, {ENOSPC, true, 5}};
     (void)state;
-    const uint64_t step = pair_step(17, 293, 97);
+    const uint64_t step = pair_step(17, 97, 97);
     for (fault_call call = 0; call < FAULT_CALL_COUNT; call++)
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             uint64_t n = 1;
@@ -148,7 +148,7 @@ static void every_call_fails(void **state) {
 
 static void every_allocation_fails(void **state) {
     (void)state;
-    const uint64_t step = pair_step(17, 293, 97);
+    const uint64_t step = pair_step(17, 97, 97);
     bool refused = true;
     for (uint64_t n = 1; refused; n += step) {
         commits_run run;
@@ -277,7 +277,7 @@ static bool keeps_all(void) {
 
 static void every_kill(void **state) {
     (void)state;
-    const uint64_t step = pair_step(17, 293, 97);
+    const uint64_t step = pair_step(17, 97, 97);
     uint64_t kills = 0;
     for (int within = 0; within < 2; within++)
         for (uint64_t n = 1;; n += step) {
@@ -299,7 +299,7 @@ static void every_kill(void **state) {
 /* The run is killed, started again, killed again, and so on, each time some changes later. */
 static void kills_in_a_row(void **state) {
     (void)state;
-    const uint64_t step = pair_step(17, 293, 97);
+    const uint64_t step = pair_step(11, 97, 97);
     for (uint64_t n = 11; n < 200; n += 13 * step) {
         uint64_t starts = 1, max = 3000;
         pair_forget();
@@ -316,7 +316,7 @@ static void kills_in_a_row(void **state) {
  * behind its last commit than the next ones write before theirs. */
 static void kills_at_random(void **state) {
     (void)state;
-    const uint64_t rounds = test_scale_torture(300, 30, 3, 7) / pair_current->step;
+    const uint64_t rounds = test_scale_torture(300, 30, 7, 7) / pair_current->step;
     for (uint64_t round = 0; round < rounds; round++) {
         uint64_t random = round, starts = 0, max = 3000;
         pair_forget();

@@ -154,10 +154,9 @@ static void every_loss(void **state) {
  * may not be on the disk, when it is started again. */
 static void every_loss_after_a_kill(void **state) {
     (void)state;
-    const uint64_t factor = test_scale(1, 3, 1);
     uint64_t states = 0;
     findings f = {0};
-    for (uint64_t n = 20; n < 200; n += factor * step_of(61, 83, 97)) {
+    for (uint64_t n = 20; n < 200; n += step_of(61, 83, 97)) {
         commits_run run;
         begin_recording((outage_model){.left_out = OUTAGE_NOTHING});
         outage_stop_at(n);
@@ -168,7 +167,7 @@ static void every_loss_after_a_kill(void **state) {
             fail_msg("%s: stopped at change %" PRIu64 ": %s", pair_current->name, n, run.err.text);
         assert_true(pair_is_right(true));
         mark_end(&f);
-        states += outage_each(from, factor * step_of(61, 67, 97), 3, check, &f);
+        states += outage_each(from, step_of(61, 67, 97), 3, check, &f);
         assert_int_equal(f.wrong, 0);
         outage_end();
     }
@@ -180,10 +179,9 @@ static void every_loss_after_a_kill(void **state) {
 static void every_loss_after_a_failed_sync(void **state) {
     (void)state;
     static const char *const outputs[] = {"output", "duplicates"};
-    const uint64_t factor = test_scale(1, 3, 1);
     uint64_t states = 0, failures = 0;
     for (int i = 0; i < 2; i++)
-        for (uint64_t n = 1;; n += factor * step_of(23, 37, 37)) {
+        for (uint64_t n = 1;; n += step_of(23, 37, 37)) {
             findings f = {0};
             commits_run run;
             begin_recording((outage_model){.left_out = OUTAGE_NOTHING});
@@ -200,7 +198,7 @@ static void every_loss_after_a_failed_sync(void **state) {
             if (go_marking(&run) != TAMIS_OK || !pair_is_right(true))
                 fail_msg("%s: behind sync %" PRIu64 ": %s", pair_current->name, n, run.err.text);
             mark_end(&f);
-            states += outage_each(from, factor * step_of(61, 67, 97), 2, check, &f);
+            states += outage_each(from, step_of(61, 67, 97), 2, check, &f);
             if (f.wrong > 0)
                 fail_msg("%s: sync %" PRIu64 " of %s", pair_current->name, n, outputs[i]);
             outage_end();

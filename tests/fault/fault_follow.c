@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: torture */
 /* ctest: timeout=900 */
 
 /*

@@ -210,6 +210,7 @@ typedef struct tamis_stream_result {
     /* NULL, or the output because of which the run was refused, as the options give it (such as "-"): a
      * regular file that is open already */
     const char *open_output;
+    bool inexact_input; /* `inexact` is an input: it must be fed again after a crash */
 } tamis_stream_result;
 
 #define TAMIS_STREAM_RESULT_INIT TAMIS__INIT(tamis_stream_result, )
@@ -342,8 +343,10 @@ typedef struct tamis_stream_options {
  * - follow: the run reads on as inputs grow that are regular files, until it is stopped (stop_fd) or the
  *   service has enough. Another file may take the name of an input (log rotation). It is read from its start
  *   when three things hold: it has data; the old file is read to its end; and the writers of the old file
- *   have closed it, or have not written to it for half a second. If there were several rotations, the files in between come first: files of the same directory whose names
- *   continue that of the input and that were written to later, except compressed ones. A file that was made
+ *   have closed it, or have not written to it for half a second, or it was replaced 30 seconds ago. What is
+ *   written to it after that is not read. If there were several rotations, the files in between come first:
+ *   files of the same directory whose names continue that of the input and that were written to later,
+ *   except compressed ones. A file that was made
  *   shorter is read from its start in the same way. Such a file needs no header: a first record that is not
  *   the header is a record. A record without a terminator waits for it, unless its file ends there. Other
  *   inputs end as usual, and so do compressed files if there are several inputs.
@@ -437,8 +440,9 @@ typedef struct tamis_stream_options {
  * - A finished run changes nothing, unless its inputs have grown; then it continues with those.
  * - A run is recognised by the content of its inputs and the names of its outputs. Two parts of each input
  *   are compared: its first bytes, and the 4 KiB before the run's position.
- * - Inputs and outputs that are not regular files: after a crash, records may come twice. None is lost if a pipe
- *   is fed again from the last commit. A commit waits until the reader of a pipe has read what it covers.
+ * - Inputs and outputs that are not regular files: after a crash, records may come twice. None is lost if an
+ *   input pipe is fed again from the last commit. A commit waits until the reader of a pipe has read what it
+ *   covers.
  * - A stop (stop_fd) commits first.
  * - follow: a run ends when another file has the name of an input, and the call begins a new one. Files are
  *   recognised by inode and content. So the next start finds the files that were being read, also under other

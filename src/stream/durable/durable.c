@@ -88,8 +88,10 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
     if (status != TAMIS_OK)
         return status;
     in->regular = d->input >= 0;
-    if (!in->regular && !d->live.positioned && !d->result.inexact)
+    if (!in->regular && !d->live.positioned && !d->result.inexact) {
         d->result.inexact = tamis__input_name(d->names[i]);
+        d->result.inexact_input = true;
+    }
     if (!in->regular)
         return TAMIS_OK;
     status = detect_compression(d, i, &in->compressed, err);

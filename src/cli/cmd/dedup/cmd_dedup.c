@@ -107,7 +107,9 @@ static tamis_status find_filter(dedup_run *run, const dedup_config *config, cons
         return TAMIS_OK;
     }
     cli_filter_prefer_growth(&spec);
-    (void)cli_filter_fit_inputs(&spec, &config->stream, false);
+    if (!path ||
+        spec.plan_options.kind != TAMIS_KIND_WINDOW) /* a window is for the inputs of later runs, too */
+        (void)cli_filter_fit_inputs(&spec, &config->stream, false);
     if (cli_filter_create(&run->filter, &spec, secret, err) != TAMIS_OK)
         return err->status;
     if (remarks)

@@ -357,11 +357,11 @@ void dedup_window_report(const tamis_filter *filter, const char *path, const ded
     char message[400], ahead[CLI_TEXT_NUMBER];
     struct timespec now;
 
-    if (newest < 0 || config->values[DEDUP_TIME].given || config->stream.quiet ||
+    if (newest < 0 || config->values[DEDUP_TIME].given || config->stream.quiet || config->stream.json ||
         clock_gettime(CLOCK_REALTIME, &now) != 0)
         return;
     const int64_t difference = newest - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
-    if (difference <= (int64_t)tamis_filter_plan(filter)->step)
+    if (difference < 1000 || difference <= (int64_t)tamis_filter_plan(filter)->step)
         return;
     static const int64_t units[] = {86400000, 3600000, 60000, 1000}; /* days, hours, minutes, seconds */
     size_t unit = 0;

@@ -34,8 +34,8 @@ const cli_option dedup_options[] = {
      .type = CLI_TEXT,
      .value = "NAME",
      .help = "Write every record, in order, after 1 (new), 0 (seen before) or - (not looked up) and a tab.",
-     .more = "Not looked up are records without a key, malformed ones, late ones, and those that the full "
-             "filter refused (--on-full pass). A header gets the column NAME, by "
+     .more = "Records without a key, malformed ones and late ones are not looked up, and those that the full "
+             "filter refused (--on-full pass) have a - too. A header gets the column NAME, by "
              "default fresh. If a --key is json, the record gets a last member instead: \"NAME\":true, "
              "false or null. A JSON record that has a key but is not an object counts as malformed.",
      .optional = true},
@@ -86,8 +86,7 @@ const cli_option dedup_options[] = {
      .type = CLI_FLAG,
      .help = "With --state: refuse inputs and outputs that are not regular files.",
      .more = "Pipes and terminals cannot be read again or cut back: after a crash a "
-             "record may be repeated, and a pipe must be fed again from the last commit. /dev/null is "
-             "accepted."},
+             "record may be repeated, and an input pipe must be fed again. /dev/null is accepted."},
     {.id = DEDUP_DEFER_UNTERMINATED,
      .name = "defer-unterminated",
      .type = CLI_FLAG,

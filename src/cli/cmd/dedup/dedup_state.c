@@ -239,9 +239,8 @@ void dedup_state_on_start(void *context, const tamis_stream_result *result,
     }
     if (result->inexact && result->start != TAMIS_STREAM_FINISHED) {
         snprintf(message, sizeof message,
-                 "%.200s: is not a regular file, so after a crash a record may come twice; none is lost if "
-                 "the input comes again from the last commit",
-                 result->inexact);
+                 "%.200s: is not a regular file, so after a crash %sa record may come twice", result->inexact,
+                 result->inexact_input ? "feed it again, and " : "");
         cli_report(message);
     }
     if (result->unlocked) {

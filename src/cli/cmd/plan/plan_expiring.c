@@ -18,7 +18,7 @@ void plan_expiring_text(FILE *out, const tamis_plan *plan) {
     if (plan->capacity > 0)
         fprintf(out, "memory    %s, ", cli_text_bytes(number, sizeof number, plan->memory));
     else
-        fputs("memory    ", out);
+        fputs("memory    at least ", out);
     fprintf(out, "%.1f bits per record of a window\n", plan->bits_per_key);
     fputs("lines     2 cache lines of 64 bytes that a lookup reads\n", out);
 }
@@ -32,7 +32,10 @@ tamis_status plan_expiring_json(FILE *out, const tamis_plan *plan, tamis_error *
     cli_json_count(object, "step", plan->step);
     cli_json_count(object, "lateness", plan->lateness);
     cli_json_real(object, "bits_per_key", plan->bits_per_key);
-    cli_json_count(object, "memory", plan->memory);
+    if (plan->capacity > 0)
+        cli_json_count(object, "memory", plan->memory);
+    else
+        cli_json_null(object, "memory");
     cli_json_real(object, "lines_touched", plan->lines_touched);
     cli_json_real(object, "fpr_predicted", plan->fpr_predicted);
     return cli_json_write(object, out, 0, "plan", err);
