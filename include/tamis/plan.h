@@ -60,7 +60,7 @@ typedef struct tamis_plan_options {
 
 #define TAMIS_PLAN_OPTIONS_INIT TAMIS__INIT(tamis_plan_options, )
 
-/* What a person must know about the rate of a plan. */
+/* A caution about the rate of a plan, for a person. */
 typedef enum tamis_plan_caution {
     TAMIS_CAUTION_NONE = 0,
     TAMIS_CAUTION_POOR_HASHES = 1,        /* the hashes are poor: the real rate is higher than fpr */

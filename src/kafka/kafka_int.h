@@ -61,7 +61,7 @@ typedef struct kafka_partition {
     uint64_t position;    /* input offset up to which the partition was read, records or not */
 } kafka_partition;
 
-/* What is found of a record's key. */
+/* The key of a record, or why it has none. */
 typedef struct kafka_found {
     uint8_t outcome; /* tamis_extracted */
     const char *why; /* for TAMIS_KEY_MALFORMED */

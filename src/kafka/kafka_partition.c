@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a member remembers of a partition: the filter of committed hashes, and the overlay of the open
+ * The memory of a member for a partition: the filter of committed hashes, and the overlay of the open
  * transaction.
  *
  *     lookup:  filter, then overlay        commit: overlay --> filter        abort: overlay --> nothing

@@ -183,14 +183,13 @@ static tamis_status add_record(kafka_restore *restore, kafka_partition *partitio
     if (record.description_size != strlen(run->description) ||
         memcmp(record.description, run->description, record.description_size) != 0)
         return fail_description(run, message, &record, err);
-    if (record.begins == partition->has_chain) {
+    if (record.begins == partition->has_chain)
         return fail_record(
             run, message, TAMIS_E_DAMAGED,
             record.begins ? "begins the state again; begin again with another group and new output topics"
                           : "is not the first one, and those before it are missing; begin again with another "
                             "group and new output topics",
             err);
-    }
     if (partition->has_chain && record.from != partition->to) {
         snprintf(gap, sizeof gap,
                  "begins at input offset %" PRIu64 ", not %" PRIu64

@@ -19,8 +19,9 @@
  * After a fatal error nobody knows whether the last transaction was committed. Nobody must: the next restore
  * reads offset and state, which were committed together.
  *
- * A commit is never given up while it is retriable. To abort instead would be no faster, since the abort
- * needs the same brokers, and the transaction may have been committed.
+ * A commit is given up only if the run must stop and the brokers do not answer: its outcome is unknown then, as
+ * after a fatal error. To abort instead of waiting would be no faster, since the abort needs the same brokers,
+ * and the transaction may have been committed.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What tests do with a Kafka broker, without the JVM of its tools:
+ * Requests of tests to a Kafka broker, without the JVM of its tools:
  *
  *     kafka_ops BROKERS create TOPIC PARTITIONS
  *     kafka_ops BROKERS grow TOPIC PARTITIONS               more partitions

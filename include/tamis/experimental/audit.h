@@ -113,7 +113,7 @@ typedef enum tamis_audit_verdict {
     TAMIS_AUDIT_BROKEN       /* beyond chance */
 } tamis_audit_verdict;
 
-/* Which rate must hold: the promised or the computed one. */
+/* The rate that must hold: the promised or the computed one. */
 typedef enum tamis_audit_rule {
     /* The promise of an existing filter. The rate that must hold is plan->fpr. If plan->fpr_predicted is
      * above it by at most 10 %, another program has rounded the size, and fpr_predicted must hold.
@@ -125,7 +125,7 @@ typedef enum tamis_audit_rule {
     TAMIS_AUDIT_RULE_COMPUTED
 } tamis_audit_rule;
 
-/* What was measured, and what is known about the filter. */
+/* The measurement, and facts about the filter. */
 typedef struct tamis_audit_evidence {
     uint32_t struct_size;
     tamis_audit_rule rule;

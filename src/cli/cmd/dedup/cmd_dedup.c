@@ -101,10 +101,7 @@ static tamis_status find_filter(dedup_run *run, const dedup_config *config, cons
             return err->status;
         if (cli_same_check(run->filter, path, &config->filter, remarks, err) != TAMIS_OK)
             return err->status;
-        if (dedup_window_check(run->filter, path, config, err) != TAMIS_OK)
-            return err->status;
-        dedup_window_report(run->filter, path, config);
-        return TAMIS_OK;
+        return dedup_window_check(run->filter, path, config, err);
     }
     cli_filter_prefer_growth(&spec);
     if (!path ||

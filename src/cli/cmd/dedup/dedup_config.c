@@ -323,6 +323,30 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
     return check_kind(config, args, err);
 }
 
+/* Reports a window by the clock whose newest time is in the future: until then, no key expires. */
+static void report_future(const tamis_filter *filter, const char *path, const dedup_config *config) {
+    const int64_t newest = tamis_window_newest(filter);
+    char message[400], ahead[CLI_TEXT_NUMBER];
+    struct timespec now;
+
+    if (newest < 0 || config->values[DEDUP_TIME].given || config->stream.quiet || config->stream.json ||
+        clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return;
+    const int64_t difference = newest - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    if (difference < 1000 || difference <= (int64_t)tamis_filter_plan(filter)->step)
+        return;
+    static const int64_t units[] = {86400000, 3600000, 60000, 1000}; /* days, hours, minutes, seconds */
+    size_t unit = 0;
+    while (unit < 3 && difference < 2 * units[unit])
+        unit++;
+    snprintf(message, sizeof message,
+             "%.200s: its newest time is %s ahead of the clock, and no key expires until then; correct the "
+             "clock, or name another %s",
+             path, cli_text_time(ahead, sizeof ahead, (uint64_t)(difference - difference % units[unit])),
+             config->state ? "state" : "file");
+    cli_report(message);
+}
+
 tamis_status dedup_window_check(const tamis_filter *filter, const char *path, const dedup_config *config,
                                 tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
@@ -349,28 +373,6 @@ tamis_status dedup_window_check(const tamis_filter *filter, const char *path, co
     if (options->refresh != plan->refresh)
         return cli_fail(err, "%.200s: was made %s --refresh; %s, or name another %s", path,
                         plan->refresh ? "with" : "without", plan->refresh ? "give it" : "leave it out", what);
+    report_future(filter, path, config);
     return TAMIS_OK;
-}
-
-void dedup_window_report(const tamis_filter *filter, const char *path, const dedup_config *config) {
-    const int64_t newest = tamis_window_newest(filter);
-    char message[400], ahead[CLI_TEXT_NUMBER];
-    struct timespec now;
-
-    if (newest < 0 || config->values[DEDUP_TIME].given || config->stream.quiet || config->stream.json ||
-        clock_gettime(CLOCK_REALTIME, &now) != 0)
-        return;
-    const int64_t difference = newest - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
-    if (difference < 1000 || difference <= (int64_t)tamis_filter_plan(filter)->step)
-        return;
-    static const int64_t units[] = {86400000, 3600000, 60000, 1000}; /* days, hours, minutes, seconds */
-    size_t unit = 0;
-    while (unit < 3 && difference < 2 * units[unit])
-        unit++;
-    snprintf(message, sizeof message,
-             "%.200s: its newest time is %s ahead of the clock, and no key expires until then; correct the "
-             "clock, or name another %s",
-             path, cli_text_time(ahead, sizeof ahead, (uint64_t)(difference - difference % units[unit])),
-             config->state ? "state" : "file");
-    cli_report(message);
 }

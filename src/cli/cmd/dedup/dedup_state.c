@@ -169,8 +169,6 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
     if (cli_same_check(tamis_state_filter(*state), config->state, &config->filter, remarks, err) != TAMIS_OK)
         return err->status;
     status = dedup_window_check(tamis_state_filter(*state), config->state, config, err);
-    if (status == TAMIS_OK)
-        dedup_window_report(tamis_state_filter(*state), config->state, config);
     return status == TAMIS_OK ? check_keys(*state, config, keys, err) : status;
 }
 

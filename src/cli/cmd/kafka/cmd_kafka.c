@@ -165,7 +165,7 @@ static const cli_conflict conflicts[] = {
     {.why = NULL},
 };
 
-/* What a run needs of the command line. */
+/* The options of a run, and the memory that they point to. */
 typedef struct kafka_config {
     tamis_kafka_dedup_options options;
     cli_extract extract;
