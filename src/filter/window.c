@@ -215,7 +215,10 @@ static int find_in_line(const window *w, const uint8_t *line, const window_query
         const uint32_t i = (uint32_t)__builtin_ctz(found);
         const uint64_t slot = slot_at(w, line, i);
         const uint32_t code = (uint32_t)slot & w->code_mask;
-        if (slot - code == q->slot && code && age_of(w, q->step, code) <= q->steps)
+        /* Its age at the step of the query; for one that was counted later, a huge number. Ages count from the
+         * newest step, where codes are unique: the query may be of any later step. */
+        const uint64_t age = age_of(w, w->newest_step, code) + q->step - w->newest_step;
+        if (slot - code == q->slot && code && age <= q->steps)
             return (int)i;
     }
     return -1;
@@ -270,21 +273,27 @@ static inline __attribute__((always_inline)) void prefetch(const window *w, cons
     }
 }
 
-/* The answers for the newest time. Nothing is present before the first key. */
-static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                     tamis_answer *answers) {
+/* The answers for these times, or for the newest one if `times` is NULL. Nothing is present before the first
+ * key. */
+static void look_up(const tamis_filter *filter, const tamis_hash *hashes, const int64_t *times, size_t count,
+                    tamis_answer *answers) {
     const window *w = filter->body;
     window_query queries[BATCH];
     found_entry found;
     for (size_t from = 0; from < count; from += BATCH) {
         const size_t batch = count - from < BATCH ? count - from : BATCH;
         for (size_t i = 0; i < batch; i++) {
-            queries[i] = query_of(filter, &hashes[from + i], w->newest);
+            queries[i] = query_of(filter, &hashes[from + i], times ? times[from + i] : w->newest);
             prefetch(w, &queries[i]);
         }
         for (size_t i = 0; i < batch; i++)
             answers[from + i] = w->newest >= 0 && find(w, &queries[i], &found) ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
+}
+
+static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                     tamis_answer *answers) {
+    look_up(filter, hashes, NULL, count, answers);
 }
 
 /* ---- tables ---- */
@@ -622,6 +631,14 @@ static uint8_t change_of(const tamis_filter *filter, const window_query *q, bool
                      (w->newest_step - q->step));
 }
 
+static tamis_status check_time(int64_t time, tamis_error *err) {
+    if (time >= 0 && time <= TAMIS_TIME_MAX)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_RANGE, 0,
+                       "time %" PRId64 " ms: not from 1970 to the year 287396; give milliseconds since 1970",
+                       time);
+}
+
 /* Adds at most BATCH keys. `changes` may be NULL. */
 static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
                               size_t count, tamis_answer *answers, uint8_t *changes, size_t *done,
@@ -640,11 +657,8 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, co
             changes[*done] = 0;
         if (*done + AHEAD < count)
             prefetch(w, &queries[*done + AHEAD]);
-        if (time < 0 || time > TAMIS_TIME_MAX)
-            return tamis__fail(err, TAMIS_E_RANGE, 0,
-                               "time %" PRId64 " ms: not from 1970 to the year 287396; give milliseconds "
-                               "since 1970",
-                               time);
+        if (check_time(time, err) != TAMIS_OK)
+            return TAMIS_E_RANGE;
         if (time > w->newest)
             advance(filter, time);
         if (time < w->newest - (int64_t)filter->plan.lateness) {
@@ -660,11 +674,12 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, co
     return TAMIS_OK;
 }
 
-static tamis_status check_window(const tamis_filter *filter, tamis_error *err) {
+/* `call` is the function that was called. */
+static tamis_status check_window(const tamis_filter *filter, const char *call, tamis_error *err) {
     if (filter->ops == &tamis__window_ops)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                       "tamis_window_add: the filter is not a window; plan one with kind window");
+                       "%s: the filter is not a window; plan one with kind window", call);
 }
 
 tamis_status tamis__window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
@@ -673,7 +688,7 @@ tamis_status tamis__window_add(tamis_filter *filter, const tamis_hash *hashes, c
     tamis_answer unwanted[BATCH];
     size_t in = 0;
     *done = 0;
-    tamis_status status = check_window(filter, err);
+    tamis_status status = check_window(filter, "tamis_window_add", err);
     if (status == TAMIS_OK)
         status = tamis__hasher_check(filter->hasher, hashes, count, err);
     if (status == TAMIS_OK)
@@ -704,6 +719,32 @@ tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, co
     if (done)
         *done = added;
     return status;
+}
+
+tamis_status tamis_window_contains(const tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
+                                   size_t count, tamis_answer *answers, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    TAMIS__NEED_IF(count, times, err);
+    TAMIS__NEED_IF(count, answers, err);
+    tamis_status status = check_window(filter, "tamis_window_contains", err);
+    if (status == TAMIS_OK)
+        status = tamis__hasher_check(filter->hasher, hashes, count, err);
+    if (status == TAMIS_OK) /* a file is only looked up with its checks: tamis_filter_contains_hashes */
+        status = tamis__filter_check_writable(filter, "tamis_window_contains", err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        status = check_time(times[i], err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_claim(filter, false, err);
+    if (status != TAMIS_OK)
+        return status;
+    look_up(filter, hashes, times, count, answers);
+    const int64_t earliest = ((const window *)filter->body)->newest - (int64_t)filter->plan.lateness;
+    for (size_t i = 0; i < count; i++)
+        if (times[i] < earliest)
+            answers[i] = TAMIS_LATE;
+    tamis__filter_unclaim(filter, false);
+    return TAMIS_OK;
 }
 
 /* ---- repeating what a log has ---- */

@@ -131,12 +131,16 @@ static void fill_batch(window_walk *w, window_batch *b) {
     }
 }
 
-/* Adds the batch to the second filter in pieces, and compares the answers. */
+/* Adds the batch to the second filter in pieces, and compares the answers. A lookup before says what the next one
+ * is. */
 static void add_in_pieces(window_walk *w, const window_batch *b, const tamis_answer *answers) {
     tamis_answer got[BATCH_MAX];
     tamis_error err = TAMIS_ERROR_INIT;
     for (size_t from = 0; from < b->count;) {
         size_t piece = 1 + test_below(&w->random, b->count - from), done = 0;
+        tamis_answer next = TAMIS_UNKNOWN;
+        assert_int_equal(tamis_window_contains(w->saved, b->hashes + from, b->times + from, 1, &next, NULL), TAMIS_OK);
+        assert_int_equal(next, answers[from]);
         if (tamis_window_add(w->saved, b->hashes + from, b->times + from, piece, got + from, &done, &err))
             fail_msg("%s", err.text);
         assert_int_equal(done, piece);

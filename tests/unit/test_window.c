@@ -127,6 +127,38 @@ static void lookups_answer_for_the_newest_time(void **state) {
     tamis_filter_free(filter);
 }
 
+static void a_lookup_for_a_later_time_does_not_move_the_window(void **state) {
+    const tamis_plan_options options = day_options();
+    tamis_filter *filter = create_window(&options);
+    const tamis_hash hashes[] = {hash_of(filter, 1), hash_of(filter, 1), hash_of(filter, 2), hash_of(filter, 1)};
+    const int64_t times[] = {0, 24 * HOUR, 24 * HOUR, 25 * HOUR};
+    tamis_answer answers[4];
+    (void)state;
+    assert_int_equal(tamis_window_contains(filter, hashes, times, 4, answers, NULL), TAMIS_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(answers[i], TAMIS_ABSENT);
+    add_number(filter, 1, 0);
+    assert_int_equal(tamis_window_contains(filter, hashes, times, 4, answers, NULL), TAMIS_OK);
+    assert_memory_equal(answers, ((tamis_answer[]){TAMIS_PRESENT, TAMIS_PRESENT, TAMIS_ABSENT, TAMIS_ABSENT}), 4);
+    /* Step codes come again after some time; the entry is of step 0 all the same. */
+    for (int64_t hour = 25; hour < 10000; hour++) {
+        const int64_t time = hour * HOUR;
+        assert_int_equal(tamis_window_contains(filter, hashes, &time, 1, answers, NULL), TAMIS_OK);
+        assert_int_equal(answers[0], TAMIS_ABSENT);
+    }
+    assert_int_equal(tamis_window_newest(filter), 0);
+    add_number(filter, 3, 30 * HOUR);
+    assert_int_equal(tamis_window_contains(filter, hashes, times + 1, 1, answers, NULL), TAMIS_OK);
+    assert_int_equal(answers[0], TAMIS_LATE);
+    const int64_t early = -1;
+    assert_int_equal(tamis_window_contains(filter, hashes, &early, 1, answers, NULL), TAMIS_E_RANGE);
+    tamis_filter_free(filter);
+    const tamis_plan_options other = TAMIS_PLAN_OPTIONS_INIT;
+    filter = create_window(&other); /* no window at all */
+    assert_int_equal(tamis_window_contains(filter, hashes, times, 1, answers, NULL), TAMIS_E_UNSUPPORTED);
+    tamis_filter_free(filter);
+}
+
 /* An entry that was not overwritten must not come back when its step code is used again. */
 static void old_entries_never_come_back(void **state) {
     const tamis_plan_options options = day_options();
@@ -688,6 +720,7 @@ int main(void) {
         cmocka_unit_test(a_refreshed_key_stays_as_long_as_it_comes),
         cmocka_unit_test(late_keys_are_answered_by_their_own_time),
         cmocka_unit_test(lookups_answer_for_the_newest_time),
+        cmocka_unit_test(a_lookup_for_a_later_time_does_not_move_the_window),
         cmocka_unit_test(old_entries_never_come_back),
         cmocka_unit_test(the_rate_is_the_computed_one),
         cmocka_unit_test(plans_out_of_range_are_refused),

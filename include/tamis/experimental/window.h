@@ -76,6 +76,18 @@ extern "C" {
 TAMIS_API tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
                                         size_t count, tamis_answer *answers, size_t *done, tamis_error *err);
 
+/*
+ * Answers `count` keys, each for its time, as tamis_window_add would answer each of them as the next one. The
+ * window does not change: times may be later than the newest one, and that does not move. hashes are of the
+ * filter's hasher.
+ *
+ * TAMIS_E_RANGE: a time, as above; TAMIS_E_MISMATCH; TAMIS_E_UNSUPPORTED: not a window, or one in a file that
+ * is only read. No key is answered then.
+ */
+TAMIS_API tamis_status tamis_window_contains(const tamis_filter *filter, const tamis_hash *hashes,
+                                             const int64_t *times, size_t count, tamis_answer *answers,
+                                             tamis_error *err);
+
 /* Returns the largest time of all keys that were added, or -1 if there was none, or if the filter is not a
  * window. */
 TAMIS_API int64_t tamis_window_newest(const tamis_filter *filter);
