@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The window of `tamis kafka dedup`, as a model for SPIN. docs/KAFKA-PROTOCOL.md has the steps, with the same
+ * letters. kafka.pml models the protocol without a window.
+ *
+ * Idea. A record is a duplicate if its key came within the window before the time of the record. State records
+ * whose keys are all too old are no longer needed, and the owner cuts the state topic in front of the others. So
+ * the topic itself is the snapshot: a restore begins at its low watermark with an empty filter.
+ *
+ *                         0        low watermark    needed          end
+ *      state topic        |. . . . . . . |-----------|===============|
+ *                             removed     not needed    needed: a later record may find these keys
+ *
+ * - A record that is older than the newest time by more than LATENESS is late: it is neither unique nor a duplicate,
+ *   and it is not counted.
+ * - The filter knows the step of each key. A lookup for time t finds the keys of steps from that of t - WINDOW to that
+ *   of t. Later lookups have times from newest - LATENESS on. So a key is needed until its step is before that of
+ *   newest - LATENESS - WINDOW.
+ * - A state record has `from`, `to`, the new keys with their times, `newest` and `needed`. `newest` is the newest
+ *   time of all records answered so far, duplicates included. No state record below `needed` is needed.
+ * - The owner computes `needed` in T3, from the state records committed before and the `newest` of this transaction.
+ *   So `needed` is at most the offset of its own record, and the last record of the chain is never cut.
+ * - W: the owner requests a cut up to the `needed` of the last state record that it knows to be committed.
+ * - A6: the last state record must have a `needed` that is not below the low watermark at which the restore began.
+ *   Otherwise something else than a cut has removed records: the member refuses.
+ *
+ * The model tries every order of all steps of two members and the broker, with every sequence of keys and times:
+ * - A member crashes at any step.
+ * - The group gives the partition to the other member at any time. The old owner is a zombie until it looks.
+ * - ABORTS: a member aborts its transaction at any step, and goes on.
+ * - Cuts are carried out late, twice, or never, also those of a zombie or of a member that has crashed.
+ * - RETENTION: the broker, or a person, removes state records up to any offset.
+ * - COARSE: the owner's `needed` may be lower than it could be, but not lower than that of the state record before.
+ *   That includes an owner that computes it from the newest time before this transaction.
+ *
+ * What the model leaves out, and why that hides no fault:
+ * - kafka.pml shows that the transactions of a partition commit in one order, and that nobody but the owner of the
+ *   current generation commits (V1, V2). So here T4 and T5 are one step, which decides, marks and moves the offset.
+ * - Snapshots: kafka.pml has them. Here a member forgets its filter when it loses the partition, and a restore begins
+ *   at the low watermark.
+ * - A member restores in one step (A5), once all state records in front of its end are decided. Only a cut or the
+ *   retention can change what it reads. The consumer notices that as an offset out of range, also in the middle.
+ * - A member forgets keys that are not needed. The filter of a window does so too.
+ * - A transaction has one state record. Several would be committed together, with the same `newest` and `needed`.
+ * - The group's offset never expires, and nobody sets it: kafka.pml has resets.
+ *
+ * Properties:
+ * I1. Each committed answer (unique, duplicate, late) is that of an oracle, which sees all records in order and
+ *     forgets nothing. Each transaction begins where the one before has ended.
+ * I2. A member is refused only if the retention has removed state records above the `needed` of the chain.
+ * I0 is false on purpose: its violation shows that the search gets as far as its name says.
+ *
+ * F_... removes a guard, see kafka_window_planted.sh.
+ */
+
+#ifndef CRASHES
+#define CRASHES 1 /* of both members together */
+#endif
+#ifndef MOVES
+#define MOVES 1 /* times that the group gives the partition to the other member */
+#endif
+#ifndef ABORTS
+#define ABORTS 0 /* errors that make a member abort its transaction and go on */
+#endif
+#ifndef RETENTION
+#define RETENTION 0 /* removals of state records that no member has requested */
+#endif
+#ifndef COARSE
+#define COARSE 0 /* 1: `needed` may be lower than it could be */
+#endif
+#ifndef WINDOW
+#define WINDOW 1 /* length of the window, in units of time */
+#endif
+#ifndef LATENESS
+#define LATENESS 1 /* units of time by which a record may be older than the newest one */
+#endif
+#ifndef STEP
+#define STEP 1 /* units of time in a step of the filter; 1 or 2 */
+#endif
+#ifndef TIMES
+#define TIMES 4 /* a record has a time from 0 to TIMES - 1; at most 8 */
+#endif
+#ifndef RECORDS
+#define RECORDS 3 /* in the input partition */
+#endif
+#ifndef BATCH
+#define BATCH 2 /* records of a transaction, at most */
+#endif
+#ifndef LOG
+#define LOG 4 /* state records, at most 6; a member that finds the topic full waits for ever */
+#endif
+
+#define BIT(i) (1 << (i))
+#define STEP_OF(time) ((time) / STEP)
+#define BEFORE(time, length) ((time) > (length) -> (time) - (length) : 0)
+/* Set of the times at which a key makes a record of this time a duplicate. */
+#define FIRST_WITHIN(time) (STEP_OF(BEFORE(time, WINDOW)) * STEP)
+#define LAST_WITHIN(time) (STEP_OF(time) * STEP + STEP - 1)
+#define WITHIN(time) ((BIT(LAST_WITHIN(time) + 1) - 1) & ~(BIT(FIRST_WITHIN(time)) - 1))
+#define IS_LATE(time, newest_time) ((time) + LATENESS < (newest_time))
+/* The first time that a later lookup finds. */
+#define FIRST_NEEDED(newest_time) (STEP_OF(BEFORE(newest_time, LATENESS + WINDOW)) * STEP)
+
+/* Names of properties in assertions: always false. */
+bool I0_end_reached_after_cut, I0_end_reached_after_range_error, I0_refused, I1_answer_differs, I1_order,
+    I2_refused_without_reason;
+
+/* ---- input ---- */
+
+/* Key and time of a record are chosen when a member reads it for the first time. Until then its answer is
+ * NOT_READ. */
+#define NOT_READ 0
+#define UNIQUE 1
+#define DUPLICATE 2
+#define LATE 3
+bit input_key[RECORDS];
+byte input_time[RECORDS];
+byte oracle[RECORDS]; /* the right answer */
+byte oracle_newest;
+
+/* ---- Kafka ---- */
+
+byte generation = 1, owner; /* of the group: owner is the member that has the partition */
+byte offset; /* of the group; 0 if there is none */
+
+/* State topic: records from `low` to `end`. */
+#define OPEN 0
+#define COMMITTED 1
+#define ABORTED 2
+byte state_status[LOG], state_from[LOG], state_to[LOG], state_newest[LOG], state_needed[LOG];
+byte state_keys[LOG * 2]; /* set of times for each key */
+byte low, end;
+byte cuts; /* set of offsets up to which a cut was requested and may still be carried out */
+byte chain_needed; /* `needed` of the last committed state record */
+byte retention_low; /* offset up to which the retention removed state records; 0 if none of them was needed */
+
+/* ---- members ---- */
+
+#define DOWN 0 /* not running, or without a producer */
+#define IDLE 1 /* without the partition */
+#define OFFSET 2 /* will fetch the offset (A2) */
+#define END 3 /* will fetch the end of the state topic (A3) */
+#define CHOOSE 4 /* will fetch the low watermark (A4) */
+#define READ 5 /* will read the state topic (A5, A6) */
+#define RUN 6 /* answers records (T1, T2) */
+#define LOGGED 7 /* the state record is written (T3) */
+#define ASKED 8 /* the transaction is committed, and the member does not know it yet (T4, T5) */
+#define REFUSED 9
+byte phase[2];
+byte member_generation[2];
+byte filter[4], overlay[4]; /* set of times for each key of each member */
+byte next[2]; /* record to read next */
+byte position[2]; /* the committed part of `next` */
+byte newest[2]; /* newest time of all records answered */
+byte newest_committed[2];
+byte needed[2]; /* of the last state record that is known to be committed */
+byte covers[2]; /* state record up to which the filter has all keys that are needed */
+byte times[LOG * 2]; /* newest time in each state record, plus 1; 0 if no key of the record is needed */
+byte low_seen[2], end_seen[2]; /* of the state topic, as A4 and A3 found them */
+byte own_record[2]; /* number of the state record of the transaction, plus 1 */
+bit wrong[2]; /* an answer of the transaction differs from that of the oracle */
+
+byte crashes, moves, aborts, retentions;
+#ifdef REACH
+bit restored[2]; /* the member began at a low watermark above 0 */
+bit range_error[2]; /* and it has read an offset that was out of range */
+#define NOTE(flag) flag = 1
+#else
+#define NOTE(flag) skip
+#endif
+hidden byte scan, given, first_record, broken, key, time;
+
+/* ---- input and oracle ---- */
+
+inline read_input(record) {
+    if
+    :: oracle[record] != NOT_READ
+    :: else ->
+        /* Keys have no order, so the first one may have any number. */
+        if
+        :: key = 0
+        :: record > 0 -> key = 1
+        fi;
+        time = 0;
+        do
+        :: time + 1 < TIMES -> time++
+        :: break
+        od;
+        input_key[record] = key; input_time[record] = time;
+        if
+        :: IS_LATE(time, oracle_newest) -> oracle[record] = LATE
+        :: else ->
+            oracle[record] = UNIQUE;
+            scan = 0;
+            do
+            :: scan < record ->
+                if
+                :: oracle[scan] == UNIQUE && input_key[scan] == key &&
+                    input_time[scan] >= FIRST_WITHIN(time) && input_time[scan] <= LAST_WITHIN(time) ->
+                    oracle[record] = DUPLICATE
+                :: else
+                fi;
+                scan++
+            :: else -> break
+            od;
+            oracle_newest = (time > oracle_newest -> time : oracle_newest)
+        fi;
+        printf("input: record %d has key %d and time %d; answer %d\n", record, key, time, oracle[record])
+    fi
+}
+
+/* ---- a member ---- */
+
+inline forget_partition(m) {
+    filter[2 * m] = 0; filter[2 * m + 1] = 0; overlay[2 * m] = 0; overlay[2 * m + 1] = 0;
+    next[m] = 0; position[m] = 0; newest[m] = 0; newest_committed[m] = 0; needed[m] = 0; covers[m] = 0;
+    low_seen[m] = 0; end_seen[m] = 0; member_generation[m] = 0; wrong[m] = 0;
+    scan = 0;
+    do
+    :: scan < LOG -> times[m * LOG + scan] = 0; scan++
+    :: else -> break
+    od
+}
+
+/* Keys that no later lookup finds are forgotten. */
+inline expire(m) {
+    filter[2 * m] = filter[2 * m] & ~(BIT(FIRST_NEEDED(newest_committed[m])) - 1);
+    filter[2 * m + 1] = filter[2 * m + 1] & ~(BIT(FIRST_NEEDED(newest_committed[m])) - 1);
+    scan = 0;
+    do
+    :: scan < LOG ->
+        if
+        :: times[m * LOG + scan] <= FIRST_NEEDED(newest_committed[m]) -> times[m * LOG + scan] = 0
+        :: else
+        fi;
+        scan++
+    :: else -> break
+    od
+}
+
+/* The broker aborts the open transaction of a member. */
+inline abort_transaction(m) {
+    if
+    :: own_record[m] > 0 && state_status[own_record[m] - 1] == OPEN ->
+        state_status[own_record[m] - 1] = ABORTED;
+        state_from[own_record[m] - 1] = 0; state_to[own_record[m] - 1] = 0; /* nobody reads them */
+        state_newest[own_record[m] - 1] = 0; state_needed[own_record[m] - 1] = 0;
+        state_keys[2 * (own_record[m] - 1)] = 0; state_keys[2 * (own_record[m] - 1) + 1] = 0
+    :: else
+    fi;
+    own_record[m] = 0
+}
+
+/* T7: the transaction is aborted. */
+inline undo(m) {
+    printf("member %d: aborts\n", m);
+    abort_transaction(m);
+    overlay[2 * m] = 0; overlay[2 * m + 1] = 0;
+    next[m] = position[m]; wrong[m] = 0;
+#ifndef F_NEWEST_KEPT
+    newest[m] = newest_committed[m];
+#endif
+    phase[m] = RUN
+}
+
+/* W. Requests are carried out at any later time, so it hides nothing that they are made at once. */
+inline request_cut(number) {
+    if
+    :: number > low -> cuts = cuts | BIT(number)
+    :: else
+    fi
+}
+
+/* Newest time of a set of times, plus 1. */
+inline newest_of(set, result) {
+    result = 0;
+    do
+    :: (set) >> result -> result++
+    :: else -> break
+    od
+}
+
+/* T6: the transaction is known to be committed. */
+inline apply(m) {
+    printf("member %d: knows that its transaction is committed\n", m);
+    covers[m] = own_record[m];
+    newest_of(overlay[2 * m] | overlay[2 * m + 1], time);
+    times[m * LOG + own_record[m] - 1] = time;
+    filter[2 * m] = filter[2 * m] | overlay[2 * m]; overlay[2 * m] = 0;
+    filter[2 * m + 1] = filter[2 * m + 1] | overlay[2 * m + 1]; overlay[2 * m + 1] = 0;
+    position[m] = next[m]; newest_committed[m] = newest[m]; needed[m] = state_needed[own_record[m] - 1];
+    own_record[m] = 0;
+    expire(m);
+    request_cut(needed[m]);
+    phase[m] = RUN
+}
+
+/* R: what was found does not fit the offset. If the offset has moved, another member has the partition. */
+inline refuse(m) {
+    if
+    :: offset != next[m] -> phase[m] = OFFSET; low_seen[m] = 0; end_seen[m] = 0
+    :: else ->
+        printf("member %d: refuses\n", m);
+        assert(I2_refused_without_reason || retention_low > chain_needed);
+#if defined(REACH) && REACH == 3
+        assert(I0_refused || false);
+#endif
+        phase[m] = REFUSED
+    fi;
+    newest[m] = 0; position[m] = 0; needed[m] = 0;
+    filter[2 * m] = 0; filter[2 * m + 1] = 0;
+    scan = 0;
+    do
+    :: scan < LOG -> times[m * LOG + scan] = 0; scan++
+    :: else -> break
+    od;
+    if
+    :: phase[m] == REFUSED -> forget_partition(m)
+    :: else
+    fi
+}
+
+/* The state record i is decided, or member m does not read it. */
+#define STABLE(m, i) ((i) >= LOG || (i) >= end_seen[m] || state_status[(i) % LOG] != OPEN)
+#define ALL_STABLE(m) (STABLE(m, 0) && STABLE(m, 1) && STABLE(m, 2) && STABLE(m, 3) && STABLE(m, 4) && STABLE(m, 5))
+
+/* The member has read the state record `number`. */
+#ifdef F_RESTORE_LATE
+#define RESTORED(number) ~(BIT(BEFORE(state_newest[number], LATENESS)) - 1)
+#else
+#define RESTORED(number) 255
+#endif
+inline add_record(m, number) {
+    filter[2 * m] = filter[2 * m] | state_keys[2 * number] & RESTORED(number);
+    filter[2 * m + 1] = filter[2 * m + 1] | state_keys[2 * number + 1] & RESTORED(number);
+    newest_of(state_keys[2 * number] | state_keys[2 * number + 1], time);
+    times[m * LOG + number] = time;
+    position[m] = state_to[number]; needed[m] = state_needed[number];
+#ifdef F_NEWEST
+    if
+    :: time > 0 && time - 1 > newest[m] -> newest[m] = time - 1
+    :: else
+    fi
+#else
+    newest[m] = state_newest[number]
+#endif
+}
+
+inline read_state(m) {
+    if
+#ifndef F_RANGE
+    :: low > low_seen[m] -> /* offset out of range */
+        NOTE(range_error[m]);
+#ifdef F_RANGE_REFUSED
+        refuse(m)
+#else
+        low_seen[m] = 0; end_seen[m] = 0; phase[m] = END
+#endif
+#endif
+    :: else ->
+        broken = 0; first_record = 1;
+        scan = (low > low_seen[m] -> low : low_seen[m]);
+        do
+        :: scan < end_seen[m] ->
+            if
+            :: state_status[scan] == COMMITTED ->
+                if
+                :: (!first_record || low_seen[m] == 0) && state_from[scan] != position[m] -> broken = 1
+                :: else
+                fi;
+                first_record = 0;
+                add_record(m, scan)
+            :: else
+            fi;
+            scan++
+        :: else -> break
+        od;
+        covers[m] = end_seen[m];
+        if
+        :: broken || position[m] != next[m] || (first_record && low_seen[m] > 0) -> refuse(m)
+#ifndef F_CHECK
+        :: !broken && position[m] == next[m] && !first_record && needed[m] < low_seen[m] -> refuse(m)
+#endif
+        :: else ->
+            if
+            :: low_seen[m] > 0 -> NOTE(restored[m])
+            :: else
+            fi;
+            newest_committed[m] = newest[m]; low_seen[m] = 0; end_seen[m] = 0;
+            expire(m);
+            request_cut(needed[m]);
+            phase[m] = RUN
+        fi
+    fi
+}
+
+inline answer(m) {
+    read_input(next[m]);
+    key = input_key[next[m]]; time = input_time[next[m]];
+    if
+    :: IS_LATE(time, newest[m]) -> given = LATE
+    :: else ->
+        newest[m] = (time > newest[m] -> time : newest[m]);
+        if
+        :: (filter[2 * m + key] | overlay[2 * m + key]) & WITHIN(time) -> given = DUPLICATE
+        :: else -> given = UNIQUE; overlay[2 * m + key] = overlay[2 * m + key] | BIT(time)
+        fi
+    fi;
+    printf("member %d: answers record %d: %d\n", m, next[m], given);
+    if
+    :: given != oracle[next[m]] -> wrong[m] = 1
+    :: else
+    fi;
+    next[m] = next[m] + 1
+}
+
+#if defined(F_NEEDED_SOON)
+#define KEEPS(time, newest_time) ((time) + LATENESS + WINDOW > (newest_time))
+#elif defined(F_NEEDED_TIME)
+#define KEEPS(time, newest_time) ((time) + LATENESS + WINDOW >= (newest_time))
+#else
+#define KEEPS(time, newest_time) ((time) >= FIRST_NEEDED(newest_time))
+#endif
+
+/* T3. The first state record with a key that is needed; if no record has one, the next record to be written. */
+inline compute_needed(m) {
+    scan = 0;
+    do
+    :: scan < covers[m] ->
+        if
+        :: times[m * LOG + scan] > 0 && KEEPS(times[m * LOG + scan] - 1, newest[m]) -> break
+        :: else -> scan++
+        fi
+    :: else -> break
+    od;
+#if COARSE
+    do
+#ifdef F_NEEDED_BACK
+    :: scan > 0 -> scan--
+#else
+    :: scan > needed[m] -> scan--
+#endif
+    :: break
+    od;
+#endif
+    state_needed[end] = scan
+}
+
+inline write_state(m) {
+    compute_needed(m);
+    state_keys[2 * end] = overlay[2 * m]; state_keys[2 * end + 1] = overlay[2 * m + 1];
+    state_from[end] = position[m]; state_to[end] = next[m];
+    state_newest[end] = newest[m];
+#ifdef F_NEWEST_OF_KEYS
+    if
+    :: overlay[2 * m] == 0 && overlay[2 * m + 1] == 0 -> state_newest[end] = newest_committed[m]
+    :: else
+    fi;
+#endif
+    printf("member %d: writes state record %d: newest %d, needed %d\n", m, end, state_newest[end], state_needed[end]);
+#ifdef F_CUT_EARLY
+    request_cut(state_needed[end]);
+#endif
+    end++;
+    own_record[m] = end;
+    phase[m] = LOGGED
+}
+
+#define CURRENT(m) (member_generation[m] == generation)
+
+/* T4 and T5: the broker refuses an offset of an older generation, and commits that of the current one. */
+inline commit(m) {
+    if
+    :: !CURRENT(m) -> undo(m)
+    :: else ->
+        printf("broker: the transaction of member %d is committed: offset %d\n", m, next[m]);
+        assert(I1_order || position[m] == offset);
+        assert(I1_answer_differs || !wrong[m]);
+        state_status[own_record[m] - 1] = COMMITTED;
+        offset = next[m]; chain_needed = state_needed[own_record[m] - 1];
+        retention_low = (retention_low > chain_needed -> retention_low : 0);
+        phase[m] = ASKED;
+#ifdef REACH
+#if REACH == 1
+        assert(I0_end_reached_after_cut || !(restored[m] && offset == RECORDS && oracle[RECORDS - 1] == DUPLICATE));
+#elif REACH == 2
+        assert(I0_end_reached_after_range_error || !(restored[m] && range_error[m] && offset == RECORDS));
+#endif
+#endif
+    fi
+}
+
+/* The member goes on without the partition. Its transaction stays open until the producer or the broker aborts it. */
+inline crash(m) {
+    printf("member %d: crashes\n", m);
+    forget_partition(m);
+    phase[m] = DOWN
+}
+
+active [2] proctype member() {
+    do
+    /* B1: a new producer aborts its open transaction; or the broker has aborted it before. */
+    :: atomic { phase[_pid] == DOWN -> abort_transaction(_pid); phase[_pid] = IDLE }
+    /* A1 */
+    :: atomic { phase[_pid] == IDLE && owner == _pid ->
+                printf("member %d: has the partition, generation %d\n", _pid, generation);
+                member_generation[_pid] = generation; phase[_pid] = OFFSET }
+    :: atomic { phase[_pid] == OFFSET -> next[_pid] = offset; phase[_pid] = END }
+    :: atomic { phase[_pid] == END -> end_seen[_pid] = end; phase[_pid] = CHOOSE }
+    :: atomic { phase[_pid] == CHOOSE ->
+                low_seen[_pid] = low; phase[_pid] = READ;
+                printf("member %d: reads state records from %d to %d\n", _pid, low, end_seen[_pid]) }
+    :: atomic { phase[_pid] == READ && ALL_STABLE(_pid) -> read_state(_pid) }
+    /* T1, T2 */
+    :: atomic { phase[_pid] == RUN && next[_pid] < RECORDS && next[_pid] - position[_pid] < BATCH -> answer(_pid) }
+    /* T3 */
+    :: atomic { phase[_pid] == RUN && end < LOG && next[_pid] != position[_pid] -> write_state(_pid) }
+    :: atomic { phase[_pid] == LOGGED -> commit(_pid) }
+    :: atomic { phase[_pid] == ASKED -> apply(_pid) }
+    /* T7: an error after which the producer may go on */
+    :: atomic { (phase[_pid] == RUN && next[_pid] != position[_pid] || phase[_pid] == LOGGED) && aborts < ABORTS ->
+                aborts++; undo(_pid) }
+    /* N: the member learns that it has lost the partition. */
+    :: atomic { phase[_pid] >= OFFSET && phase[_pid] <= LOGGED && !CURRENT(_pid) ->
+                printf("member %d: notices that it has lost the partition\n", _pid);
+                abort_transaction(_pid); forget_partition(_pid); phase[_pid] = IDLE }
+    od
+}
+
+inline raise_low(number) {
+    low = number;
+    cuts = (cuts >> (low + 1)) << (low + 1);
+    printf("broker: the state topic begins at %d\n", low)
+}
+
+active proctype events() {
+    do
+    :: atomic { moves < MOVES -> moves++; generation++; owner = 1 - owner;
+                printf("the group gives the partition to member %d\n", owner) }
+    :: atomic { crashes < CRASHES && phase[0] > IDLE && phase[0] != REFUSED -> crashes++; crash(0) }
+    :: atomic { crashes < CRASHES && phase[1] > IDLE && phase[1] != REFUSED -> crashes++; crash(1) }
+    /* W: the cuts, whenever they are carried out. One that raises nothing changes nothing. */
+    :: atomic { cuts >> (low + 1) ->
+                scan = low + 1;
+                do
+                :: cuts & BIT(scan) -> break
+                :: cuts >> (scan + 1) -> scan++
+                od;
+                raise_low(scan) }
+    :: atomic { retentions < RETENTION && low < end -> retentions++;
+                printf("broker: the retention removes state records\n");
+                scan = low + 1;
+                do
+                :: scan < end -> scan++
+                :: break
+                od;
+                raise_low(scan);
+                retention_low = (low > chain_needed -> low : 0) }
+    od
+}
