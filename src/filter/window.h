@@ -37,7 +37,7 @@ tamis_status tamis__window_add(tamis_filter *filter, const tamis_hash *hashes, c
 tamis_status tamis__window_repeat(tamis_filter *filter, const tamis_hash *hashes, const uint8_t *changes,
                                   size_t count, size_t *done, tamis_error *err);
 /* Moves the newest time to `time`, if that is later. */
-void tamis__window_set_newest(tamis_filter *filter, int64_t time);
+TAMIS_PRIVATE_API void tamis__window_set_newest(tamis_filter *filter, int64_t time);
 /* Returns the first later time at which a window counts keys in another way than at `newest`: another step
  * is the newest, or another one is too old for late records. */
 int64_t tamis__window_steps_end(const tamis_filter *filter, int64_t newest);

@@ -100,14 +100,16 @@ static tamis_status plan_filter(kafka_run *run, tamis_error *err) {
     if (tamis__read_options(&wanted, sizeof wanted, options->plan, "TAMIS_PLAN_OPTIONS_INIT", err) !=
         TAMIS_OK)
         return err->status;
-    if (wanted.kind == TAMIS_KIND_WINDOW || wanted.window > 0)
+    run->has_window = wanted.kind == TAMIS_KIND_WINDOW;
+    if (run->has_window && wanted.refresh)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "plan: a window is not supported with Kafka; leave it out");
+                           "plan: refresh is not supported with Kafka; leave it out");
     (void)tamis_plan_options_prefer_growth(&wanted);
     run->plan = (tamis_plan)TAMIS_PLAN_INIT;
     if (tamis_plan_make(&run->plan, &wanted, err) != TAMIS_OK)
         return err->status;
     tamis_plan_start_small(&run->plan);
+    run->plan.refresh = run->has_window; /* committed keys are counted whatever the filter says */
     run->filter_options = (tamis_filter_options)TAMIS_FILTER_OPTIONS_INIT;
     run->filter_options.seed = options->seed;
     run->filter_options.secret = options->secret;
@@ -116,12 +118,16 @@ static tamis_status plan_filter(kafka_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
+static size_t largest_record(const kafka_run *run) {
+    return tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES, run->has_window);
+}
+
 static tamis_status configure(kafka_run *run, tamis_error *err) {
     if (check_options(&run->options, err) != TAMIS_OK || make_names(run, err) != TAMIS_OK ||
         plan_filter(run, err) != TAMIS_OK || tamis__kafka_check_settings(run, err) != TAMIS_OK ||
         tamis__kafka_keys_create(run, err) != TAMIS_OK)
         return err->status;
-    const size_t size = tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES);
+    const size_t size = largest_record(run);
     run->record_bytes = tamis__alloc(&run->memory, size, 8);
     return run->record_bytes ? TAMIS_OK : tamis__fail_nomem(err, "state record", size);
 }
@@ -170,14 +176,15 @@ static void release(kafka_run *run) {
     tamis__kafka_end_producer(run);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
+    if (run->cuts)
+        rd_kafka_queue_destroy(run->cuts);
     if (run->probe)
         rd_kafka_destroy(run->probe);
     for (size_t i = 0; i < run->partition_count; i++)
         tamis__kafka_partition_release(&run->partitions[i]);
     tamis__free(&memory, run->partitions, run->partition_count * sizeof *run->partitions);
     if (run->record_bytes)
-        tamis__free(&memory, run->record_bytes,
-                    tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES));
+        tamis__free(&memory, run->record_bytes, largest_record(run));
     tamis__kafka_keys_release(&run->keys);
     tamis__free(&memory, run, sizeof *run);
 }

@@ -6,6 +6,10 @@
  *     poll --> batch --> keys, hashes --> filter --> overlay --> output
  *                        (of the batch)   (runs of a partition)    or duplicates, or dropped
  *
+ * With a window a key has a time, and the newest time of the partition moves with each record. The filter and
+ * the newest time of committed records stay as they are until the commit; overlay and `newest_next` have the
+ * rest. So a record that is read again after an abort gets the same answer.
+ *
  * Records are looked up in batches, so that the cache misses of the filter overlap. The records of a batch
  * that belong to one partition follow each other: librdkafka delivers them in such runs.
  *
@@ -16,6 +20,7 @@
  * Records keep key, value, headers and timestamp. NULL and empty differ: the value NULL is a tombstone.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -63,19 +68,28 @@ static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, 
 
 /* ---- T1: answering a batch ---- */
 
-/* Looks up the keys of records `first` to `end` - 1, which are of one partition, in its filter. */
+/* Looks up the keys of records `first` to `end` - 1, which are of one partition, in its filter. Keys that are
+ * late beside records of the open transaction are found later. */
 static tamis_status look_up(kafka_run *run, const kafka_partition *partition, size_t first, size_t end,
                             tamis_error *err) {
     tamis_hash hashes[TAMIS__KAFKA_BATCH];
+    int64_t times[TAMIS__KAFKA_BATCH];
     tamis_answer answers[TAMIS__KAFKA_BATCH];
+    tamis_status status = TAMIS_OK;
     size_t count = 0;
 
-    for (size_t i = first; i < end; i++)
-        if (run->found[i].outcome == TAMIS_KEY_FOUND)
-            hashes[count++] = run->found[i].hash;
-    if (count > 0 &&
-        tamis_filter_contains_hashes(partition->filter, hashes, count, answers, NULL, err) != TAMIS_OK)
-        return err->status;
+    for (size_t i = first; i < end; i++) {
+        if (run->found[i].outcome != TAMIS_KEY_FOUND)
+            continue;
+        hashes[count] = run->found[i].hash;
+        times[count++] = run->found[i].time;
+    }
+    if (run->has_window)
+        status = tamis_window_contains(partition->filter, hashes, times, count, answers, err);
+    else if (count > 0)
+        status = tamis_filter_contains_hashes(partition->filter, hashes, count, answers, NULL, err);
+    if (status != TAMIS_OK)
+        return status;
     count = 0;
     for (size_t i = first; i < end; i++)
         run->answers[i] = run->found[i].outcome == TAMIS_KEY_FOUND ? answers[count++] : TAMIS_UNKNOWN;
@@ -86,15 +100,17 @@ static tamis_status look_up(kafka_run *run, const kafka_partition *partition, si
 static kafka_outcome answer_other(kafka_run *run, const rd_kafka_message_t *message, const kafka_found *found,
                                   tamis_error *err) {
     const bool is_malformed = found->outcome == TAMIS_KEY_MALFORMED;
+    char byte[32] = "";
 
     switch (is_malformed ? run->options.malformed : run->options.missing) {
     case TAMIS_STREAM_FAIL:
+        if (is_malformed && found->pos != SIZE_MAX)
+            snprintf(byte, sizeof byte, ", byte %zu", found->pos + 1);
         if (is_malformed)
             tamis__fail(err, TAMIS_E_RECORD, 0,
-                        "%s [%d]: offset %" PRId64 ", byte %zu: %s; correct the sender, or "
+                        "%s [%d]: offset %" PRId64 "%s: %s; correct the sender, or "
                         "skip or pass malformed records",
-                        run->options.from, (int)message->partition, message->offset, found->pos + 1,
-                        found->why);
+                        run->options.from, (int)message->partition, message->offset, byte, found->why);
         else
             tamis__fail(err, TAMIS_E_NO_KEY, 0,
                         "%s [%d]: offset %" PRId64 ": the record has no key; correct the "
@@ -117,31 +133,67 @@ static kafka_outcome answer_other(kafka_run *run, const rd_kafka_message_t *mess
     return KAFKA_DONE;
 }
 
+/* Answers a record that is too old for the window. */
+static kafka_outcome answer_late(kafka_run *run, const rd_kafka_message_t *message, tamis_error *err) {
+    const kafka_outcome outcome =
+        run->options.late == TAMIS_STREAM_PASS ? produce(run, message, true, err) : KAFKA_DONE;
+
+    run->open.late += outcome == KAFKA_DONE;
+    return outcome;
+}
+
+/* True if the key came in the open transaction, within the window before its time. The filter compares times
+ * by whole steps, and so does this. */
+static bool is_in_overlay(const kafka_run *run, const kafka_partition *partition, const kafka_found *found) {
+    const int64_t step = (int64_t)run->plan.step, window = (int64_t)run->plan.window;
+
+    if (!run->has_window)
+        return tamis__overlay_has(&partition->overlay, &found->hash, 0, 0);
+    const int64_t from = found->time > window ? (found->time - window) / step * step : 0;
+    const int64_t to = found->time / step * step + step - 1;
+    return tamis__overlay_has(&partition->overlay, &found->hash, from, to);
+}
+
+/* Answers a record with a key that the filter has answered. */
+static kafka_outcome answer_key(kafka_run *run, kafka_partition *partition, size_t i, tamis_error *err) {
+    const kafka_found *found = &run->found[i];
+    const bool is_unique = run->answers[i] == TAMIS_ABSENT && !is_in_overlay(run, partition, found);
+
+    if (is_unique &&
+        tamis__overlay_add(&partition->overlay, &run->memory, found->hash, found->time, err) != TAMIS_OK)
+        return KAFKA_FAILED;
+    const kafka_outcome outcome = produce(run, run->batch[i], is_unique, err);
+    if (outcome != KAFKA_DONE) { /* the run may end with a commit of the records before */
+        if (is_unique)
+            tamis__overlay_undo(&partition->overlay);
+        return outcome;
+    }
+    if (is_unique)
+        run->open.unique++;
+    else
+        run->open.duplicates++;
+    return KAFKA_DONE;
+}
+
 static kafka_outcome answer_one(kafka_run *run, kafka_partition *partition, size_t i, tamis_error *err) {
     const rd_kafka_message_t *message = run->batch[i];
-    kafka_outcome outcome = KAFKA_DONE;
-    bool is_unique = false;
+    const kafka_found *found = &run->found[i];
+    int64_t newest = partition->newest_next;
+    kafka_outcome outcome;
 
     if ((uint64_t)message->offset < partition->next)
         return KAFKA_DONE; /* answered already */
-    if (run->found[i].outcome != TAMIS_KEY_FOUND) {
-        outcome = answer_other(run, message, &run->found[i], err);
-    } else {
-        if (run->answers[i] == TAMIS_ABSENT &&
-            tamis__overlay_add(&partition->overlay, &run->memory, run->found[i].hash, &is_unique, err) !=
-                TAMIS_OK)
-            return KAFKA_FAILED;
-        outcome = produce(run, message, is_unique, err);
-        if (outcome == KAFKA_DONE && is_unique)
-            run->open.unique++;
-        else if (outcome == KAFKA_DONE)
-            run->open.duplicates++;
-        else if (is_unique)
-            tamis__overlay_undo(
-                &partition->overlay); /* the run may end with a commit of the records before */
-    }
+    if (found->outcome == TAMIS_KEY_FOUND && run->has_window && found->time > newest)
+        newest = found->time;
+    if (found->outcome != TAMIS_KEY_FOUND)
+        outcome = answer_other(run, message, found, err);
+    else if (run->has_window && found->time < newest - (int64_t)run->plan.lateness)
+        outcome = answer_late(run, message, err);
+    else
+        outcome = answer_key(run, partition, i, err);
     if (outcome != KAFKA_DONE)
         return outcome;
+    partition->newest_next = newest;
     partition->next = (uint64_t)message->offset + 1;
     partition->position = partition->next;
     partition->is_open = true;

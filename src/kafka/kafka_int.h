@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include <tamis/experimental/kafka.h>
+#include <tamis/experimental/window.h>
 #include <tamis/filter.h>
 
 #include "base/failure.h"
@@ -41,6 +42,14 @@ enum { TAMIS__KAFKA_NAME = 250 };
 
 /* ---- kafka_partition.c ---- */
 
+/* With a window: all state records below offset `end` have keys of times up to `newest`. */
+typedef struct kafka_age {
+    int64_t newest;
+    uint64_t end;
+} kafka_age;
+
+enum { TAMIS__KAFKA_AGES = 16 };
+
 /* A partition of the input. Those that are not assigned keep their filter, as a snapshot (A4), until the next
  * assignment. */
 typedef struct kafka_partition {
@@ -50,7 +59,15 @@ typedef struct kafka_partition {
     uint64_t covers;      /* the filter has the hashes of all state records below this offset */
     bool has_chain;       /* a state record was read or committed, so `to` is valid */
     uint64_t to;          /* `to` of the last committed state record */
+    uint64_t low;         /* the filter has no hashes of state records below this offset: they were removed */
+    int64_t newest;       /* window: largest time of the committed records; -1: none */
+    uint64_t needed;      /* window: state records below this offset have expired keys alone */
+    uint64_t needed_committed;         /* `needed` of the last committed state record */
+    uint64_t cut;                      /* up to this offset, the brokers were asked to remove state records */
+    kafka_age ages[TAMIS__KAFKA_AGES]; /* those that have not expired, oldest first */
+    size_t age_count;
     tamis__overlay overlay;
+    int64_t newest_next;  /* window: `newest` with the open transaction */
     bool is_open;         /* the open transaction has records of this partition */
     uint64_t next;        /* input offset behind the last answered record, the open transaction included */
     uint64_t covers_next; /* state offset behind the last acknowledged record of the open transaction */
@@ -65,12 +82,13 @@ typedef struct kafka_partition {
 typedef struct kafka_found {
     uint8_t outcome; /* tamis_extracted */
     const char *why; /* for TAMIS_KEY_MALFORMED */
-    size_t pos;      /* likewise: the byte in the value */
+    size_t pos;      /* likewise: the byte in the value; SIZE_MAX: none */
     tamis_hash hash; /* for TAMIS_KEY_FOUND */
+    int64_t time;    /* likewise, with a window */
 } kafka_found;
 
 typedef struct kafka_keys {
-    tamis_extractor *extractor; /* of the value; NULL: another source of keys */
+    tamis_extractor *extractor; /* of key and time in the value; NULL: neither is a part of it */
     enum { KAFKA_VALUE, KAFKA_KEY, KAFKA_HEADER } source;
     const char *header; /* name of the header */
     tamis_hasher *hasher;
@@ -99,10 +117,13 @@ typedef struct kafka_run {
     char transactional_id[TAMIS__KAFKA_NAME];
     char description[TAMIS__KAFKA_RECORD_DESCRIPTION + 1]; /* what keys are */
     tamis_plan plan;
+    bool has_window;
     tamis_filter_options filter_options;
     kafka_keys keys;
 
     rd_kafka_t *probe;      /* read_uncommitted: ends, metadata, administration */
+    rd_kafka_queue_t *cuts; /* answers of the brokers to requests to remove state records */
+    bool has_remarked_cut;  /* a refusal of such a request was reported */
     rd_kafka_t *consumer;   /* member of the group */
     rd_kafka_topic_t *from; /* of the consumer */
     rd_kafka_t *producer;
@@ -143,9 +164,12 @@ typedef struct kafka_run {
 kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number);
 /* Makes the empty filter of a partition whose state is read from its beginning. */
 tamis_status tamis__kafka_partition_reset(kafka_run *run, kafka_partition *partition, tamis_error *err);
-/* Adds committed hashes to the filter. */
+/* Adds committed hashes to the filter. `times` counts with a window alone. */
 tamis_status tamis__kafka_partition_add(kafka_run *run, kafka_partition *partition, const tamis_hash *hashes,
-                                        size_t count, tamis_error *err);
+                                        const int64_t *times, size_t count, tamis_error *err);
+/* The committed state record that ends in front of `covers` has moved the newest time to `newest`: moves
+ * `needed`. Does nothing without a window. */
+void tamis__kafka_partition_advance(const kafka_run *run, kafka_partition *partition, int64_t newest);
 /* T6: adds the overlay to the filter. */
 tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *partition, tamis_error *err);
 /* T7: forgets what is not committed. */
@@ -173,6 +197,8 @@ void tamis__kafka_remark(const kafka_run *run, const char *format, ...) __attrib
 
 /* ---- kafka_topics.c ---- */
 
+/* Asks the brokers to remove the state records that are not needed any more (W3). Does not wait for the answer. */
+void tamis__kafka_cut(kafka_run *run);
 /* B2: checks all topics, and makes the state topic if it is not there. Fills the partitions of the run. */
 tamis_status tamis__kafka_check_topics(kafka_run *run, tamis_error *err);
 

@@ -10,6 +10,9 @@
  *     kafka:key           record's key    key NULL; an empty key is a key
  *     kafka:header:NAME   last header     no such header, or its value is NULL
  *
+ * With a window a key has a time: Kafka's time of the record, or a part of its value (options.extract->time). A
+ * time that is more than a step ahead of the clock is refused, since it would make all other records late.
+ *
  * All parts and the hash are in the description, a text that each state record carries. A member that would
  * make other keys is refused, since it would take every old record for a new one.
  */
@@ -18,6 +21,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/system.h"
+#include "base/versioned.h"
 #include "kafka/kafka_int.h"
 
 static const char key_part[] = "kafka:key", header_part[] = "kafka:header:";
@@ -50,19 +55,30 @@ static tamis_status find_source(kafka_keys *keys, const tamis_extractor_options 
     return TAMIS_OK;
 }
 
-static tamis_status create_extractor(kafka_keys *keys, const tamis_extractor_options *extract,
-                                     tamis_error *err) {
-    if (keys->source != KAFKA_VALUE || !extract ||
-        (extract->part_count == 0 && !extract->trim && !extract->ignore_case))
+static tamis_status create_extractor(kafka_run *run, tamis_error *err) {
+    kafka_keys *keys = &run->keys;
+    tamis_extractor_options extract = TAMIS_EXTRACTOR_OPTIONS_INIT;
+
+    if (tamis__read_options(&extract, sizeof extract, run->options.extract, "TAMIS_EXTRACTOR_OPTIONS_INIT",
+                            err) != TAMIS_OK)
+        return err->status;
+    if (extract.time && !run->has_window)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "time: counts with a window alone; leave it out");
+    if (keys->source != KAFKA_VALUE) { /* at most the time is in the value */
+        extract.parts = NULL;
+        extract.part_count = 0;
+    }
+    if (extract.part_count == 0 && !extract.time &&
+        (keys->source != KAFKA_VALUE || (!extract.trim && !extract.ignore_case)))
         return TAMIS_OK;
-    if (tamis_extractor_create(&keys->extractor, extract, err) != TAMIS_OK)
+    if (tamis_extractor_create(&keys->extractor, &extract, err) != TAMIS_OK)
         return err->status;
     if (tamis_extractor_wants_header(keys->extractor))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "key: a column has a name, but records of Kafka have no header; give csv:N");
-    if (tamis_extractor_has_time(keys->extractor) || tamis_extractor_has_position(keys->extractor))
+    if (tamis_extractor_has_position(keys->extractor))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "key: records of Kafka have their own time and position; leave these parts out");
+                           "key: records of Kafka have their own position; leave this part out");
     return TAMIS_OK;
 }
 
@@ -72,6 +88,13 @@ static bool append(kafka_run *run, const char *name, const char *value) {
     const int size = snprintf(run->description + used, left, "%s%s=%s", used > 0 ? "\n" : "", name, value);
 
     return size >= 0 && (size_t)size < left;
+}
+
+static bool append_ms(kafka_run *run, const char *name, uint64_t milliseconds) {
+    char text[32];
+
+    snprintf(text, sizeof text, "%" PRIu64 "ms", milliseconds);
+    return append(run, name, text);
 }
 
 static tamis_status describe(kafka_run *run, tamis_error *err) {
@@ -91,6 +114,12 @@ static tamis_status describe(kafka_run *run, tamis_error *err) {
         fits = fits && append(run, "trim", "yes");
     if (extract && extract->ignore_case)
         fits = fits && append(run, "ignore-case", "yes");
+    if (run->has_window)
+        fits = fits && append_ms(run, "window", run->plan.window) && append_ms(run, "step", run->plan.step) &&
+               append_ms(run, "lateness", run->plan.lateness) &&
+               append(run, "time", extract && extract->time ? extract->time : "kafka");
+    else
+        fits = fits && append(run, "window", "none");
     snprintf(number, sizeof number, "%016" PRIx64, run->keys.hasher_id);
     fits = fits && append(run, "scheme", tamis_scheme_name(tamis_hasher_scheme(run->keys.hasher))) &&
            append(run, "hash", number);
@@ -113,7 +142,7 @@ tamis_status tamis__kafka_keys_create(kafka_run *run, tamis_error *err) {
     hasher.secret_size = options->secret_size;
     hasher.allocator = options->allocator;
     if (find_source(&run->keys, options->extract, err) != TAMIS_OK ||
-        create_extractor(&run->keys, options->extract, err) != TAMIS_OK ||
+        create_extractor(run, err) != TAMIS_OK ||
         tamis_hasher_create(&run->keys.hasher, &hasher, err) != TAMIS_OK ||
         tamis_hash_many(run->keys.hasher, &empty, 1, &hash, err) != TAMIS_OK)
         return err->status;
@@ -127,7 +156,7 @@ void tamis__kafka_keys_release(kafka_keys *keys) {
     *keys = (kafka_keys){0};
 }
 
-/* The bytes that have the key; data NULL: the record has none. */
+/* The value of a record, its key in Kafka, or a header; data NULL: the record has none. */
 static tamis_key source_of(const kafka_keys *keys, const rd_kafka_message_t *message) {
     rd_kafka_headers_t *headers;
     tamis_key value = {NULL, 0};
@@ -141,35 +170,59 @@ static tamis_key source_of(const kafka_keys *keys, const rd_kafka_message_t *mes
     return value;
 }
 
+/* Finds the key of a record, if the extractor has not found it in the value. */
+static void find_key(const kafka_keys *keys, const rd_kafka_message_t *message, tamis_extraction *extracted) {
+    const tamis_key source = source_of(keys, message);
+
+    if (!source.data)
+        extracted->outcome = TAMIS_KEY_MISSING;
+    else if (!keys->extractor || keys->source != KAFKA_VALUE)
+        extracted->key = source;
+}
+
+/* Sets the time of a record that has a key, if the extractor has not found it in the value, and checks it. */
+static void find_time(const kafka_run *run, const rd_kafka_message_t *message, int64_t latest,
+                      tamis_extraction *extracted) {
+    rd_kafka_timestamp_type_t type;
+
+    if (extracted->outcome != TAMIS_KEY_FOUND)
+        return;
+    if (!run->keys.extractor || !tamis_extractor_has_time(run->keys.extractor))
+        extracted->time = rd_kafka_message_timestamp(message, &type);
+    extracted->why = extracted->time < 0        ? "it has no time"
+                     : extracted->time > latest ? "its time is more than a step ahead of the clock"
+                                                : NULL;
+    extracted->pos = SIZE_MAX;
+    if (extracted->why)
+        extracted->outcome = TAMIS_KEY_MALFORMED;
+}
+
 tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err) {
-    static tamis_extraction const none = {.outcome = TAMIS_KEY_FOUND};
-    tamis_key sources[TAMIS__KAFKA_BATCH];
+    const int64_t latest = tamis__sys.now_unix_ms() + (int64_t)run->plan.step;
+    tamis_key records[TAMIS__KAFKA_BATCH];
     tamis_extraction extracted[TAMIS__KAFKA_BATCH];
     tamis_hash hashes[TAMIS__KAFKA_BATCH];
 
     for (size_t i = 0; i < run->batch_count; i++) {
-        sources[i] = source_of(&run->keys, run->batch[i]);
-        extracted[i] = none;
+        records[i] = (tamis_key){run->batch[i]->payload, run->batch[i]->len};
+        extracted[i] = (tamis_extraction){.outcome = TAMIS_KEY_FOUND};
     }
-    if (run->keys.extractor) {
-        if (tamis_extractor_extract(run->keys.extractor, sources, run->batch_count, extracted, err) !=
-            TAMIS_OK)
-            return err->status;
-    } else {
-        for (size_t i = 0; i < run->batch_count; i++)
-            extracted[i].key = sources[i];
-    }
+    if (run->keys.extractor &&
+        tamis_extractor_extract(run->keys.extractor, records, run->batch_count, extracted, err) != TAMIS_OK)
+        return err->status;
     for (size_t i = 0; i < run->batch_count; i++) {
-        if (!sources[i].data)
-            extracted[i].outcome = TAMIS_KEY_MISSING;
-        sources[i] = extracted[i].outcome == TAMIS_KEY_FOUND ? extracted[i].key : (tamis_key){NULL, 0};
+        find_key(&run->keys, run->batch[i], &extracted[i]);
+        if (run->has_window)
+            find_time(run, run->batch[i], latest, &extracted[i]);
+        records[i] = extracted[i].outcome == TAMIS_KEY_FOUND ? extracted[i].key : (tamis_key){NULL, 0};
     }
-    if (tamis_hash_many(run->keys.hasher, sources, run->batch_count, hashes, err) != TAMIS_OK)
+    if (tamis_hash_many(run->keys.hasher, records, run->batch_count, hashes, err) != TAMIS_OK)
         return err->status;
     for (size_t i = 0; i < run->batch_count; i++)
         run->found[i] = (kafka_found){.outcome = extracted[i].outcome,
                                       .why = extracted[i].why,
                                       .pos = extracted[i].pos,
-                                      .hash = hashes[i]};
+                                      .hash = hashes[i],
+                                      .time = extracted[i].time};
     return TAMIS_OK;
 }

@@ -10,11 +10,25 @@
  *
  * 1. The filter has exactly the hashes of the committed state records below `covers` (V3, V5).
  * 2. The overlay has the hashes of the open transaction that are not in the filter.
- * 3. Without an open transaction the overlay is empty, and `next` is `to`.
+ * 3. Without an open transaction the overlay is empty, `next` is `to`, and `newest_next` is `newest`.
+ * 4. With a window: no later lookup can find a hash of a state record below `needed`. Such a lookup is for a
+ *    time from newest - lateness on, and finds times from a window before that on.
  *
  * A partition that the group took away keeps its filter. It is a snapshot as good as any (V3): if the
  * partition comes back, only the state records behind `covers` are read.
+ *
+ * Windows. A key is counted at the time of its record, whatever the filter says: another key of the same
+ * transaction may look like it and be older (plan.refresh does that, see plan_filter). `ages` says up to which
+ * time the keys of older state records are: a new one for each eighth of the time that keys are kept, so that
+ * a few suffice.
+ *
+ *     state records   | r0 r1 r2 | r3 r4 | r5 r6 r7 | r8 ...
+ *     ages              until 9h   12h     15h            newest: 18h
+ *                     <- expired ->needed
  */
+#include <string.h>
+
+#include "filter/window.h"
 #include "kafka/kafka_int.h"
 
 kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number) {
@@ -26,7 +40,10 @@ kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number) {
 void tamis__kafka_partition_release(kafka_partition *partition) {
     tamis_filter_free(partition->filter);
     partition->filter = NULL;
-    partition->covers = partition->to = 0;
+    partition->covers = partition->to = partition->low = 0;
+    partition->needed = partition->needed_committed = 0;
+    partition->age_count = 0;
+    partition->newest = partition->newest_next = -1;
     partition->has_chain = false;
     tamis__kafka_partition_abort(partition);
     tamis__overlay_release(&partition->overlay);
@@ -38,14 +55,42 @@ tamis_status tamis__kafka_partition_reset(kafka_run *run, kafka_partition *parti
 }
 
 tamis_status tamis__kafka_partition_add(kafka_run *run, kafka_partition *partition, const tamis_hash *hashes,
-                                        size_t count, tamis_error *err) {
+                                        const int64_t *times, size_t count, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    const tamis_status status = tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, &why);
+    const tamis_status status =
+        run->has_window ? tamis_window_add(partition->filter, hashes, times, count, NULL, NULL, &why)
+                        : tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, &why);
 
     if (status == TAMIS_OK)
         return TAMIS_OK;
     return tamis__fail(err, status, why.sys_errno, "%.100s [%d]: %s", run->options.from,
                        (int)partition->number, why.text);
+}
+
+/* The first time that a lookup can find when the newest time is `newest`. */
+static int64_t earliest_time(const tamis_plan *plan, int64_t newest) {
+    const int64_t kept = (int64_t)(plan->window + plan->lateness), step = (int64_t)plan->step;
+
+    return newest > kept ? (newest - kept) / step * step : 0;
+}
+
+void tamis__kafka_partition_advance(const kafka_run *run, kafka_partition *partition, int64_t newest) {
+    const tamis_plan *plan = &run->plan;
+    kafka_age *ages = partition->ages;
+    size_t expired = 0;
+
+    if (!run->has_window)
+        return;
+    partition->newest = partition->newest_next = newest;
+    tamis__window_set_newest(partition->filter, newest);
+    while (expired < partition->age_count && ages[expired].newest < earliest_time(plan, newest))
+        partition->needed = ages[expired++].end;
+    partition->age_count -= expired;
+    memmove(ages, ages + expired, partition->age_count * sizeof *ages);
+    const uint64_t apart = (plan->window + plan->lateness + plan->step) / 8;
+    if (partition->age_count == 0 || (partition->age_count < TAMIS__KAFKA_AGES &&
+                                      newest - ages[partition->age_count - 1].newest >= (int64_t)apart))
+        ages[partition->age_count++] = (kafka_age){newest, partition->covers};
 }
 
 tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *partition, tamis_error *err) {
@@ -54,11 +99,14 @@ tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *part
     if (!partition->is_open)
         return TAMIS_OK;
     /* A filter that lacks committed hashes would let their keys pass again, so the run ends. */
-    if (tamis__kafka_partition_add(run, partition, overlay->hashes, overlay->count, err) != TAMIS_OK)
+    if (tamis__kafka_partition_add(run, partition, overlay->hashes, overlay->times, overlay->count, err) !=
+        TAMIS_OK)
         return err->status;
     partition->to = partition->next;
     partition->has_chain = true;
     partition->covers = partition->covers_next;
+    partition->needed_committed = partition->needed;
+    tamis__kafka_partition_advance(run, partition, partition->newest_next);
     partition->is_open = false;
     tamis__overlay_empty(&partition->overlay);
     return TAMIS_OK;
@@ -68,5 +116,6 @@ void tamis__kafka_partition_abort(kafka_partition *partition) {
     tamis__overlay_empty(&partition->overlay);
     if (partition->is_open)
         partition->next = partition->to;
+    partition->newest_next = partition->newest;
     partition->is_open = false;
 }

@@ -5,9 +5,11 @@
  *
  *     A2  offsets of the group         read_committed: waits for transactions that are not decided (K4)
  *     A3  ends of the state            read_uncommitted: the true ends (K5)
- *     A4  filter                       the one in memory, or an empty one if no state record was removed
- *     A5  read the state               from `covers` to the end of A3; add all hashes
- *     A6  check the chain              each `from` is the `to` before it; the last `to` is the offset of A2
+ *     A4  filter                       the one in memory, or an empty one
+ *     A5  read the state               from `covers`, or the first record there is, to the end of A3; add all
+ *                                      hashes
+ *     A6  check the chain              each `from` is the `to` before it; the last `to` is the offset of A2; no
+ *                                      record was removed that the last one says is needed
  *     A7  begin                        at the offset, or at the first record of the input
  *
  * A3 comes after A2, and not before: see the proof. The reader of A5 reports the end of a partition in front
@@ -41,11 +43,12 @@ typedef struct kafka_restore {
     rd_kafka_topic_partition_list_t *offsets; /* A2, in the order of the partitions */
     uint64_t progress_at;                     /* time of the last progress, for the remark */
     bool has_remarked;
+    bool was_cut; /* records that the reader wanted were removed: A begins again */
 } kafka_restore;
 
-/* True if the group has changed the assignment, or the run must stop. */
+/* True if the group has changed the assignment, the run must stop, or A begins again. */
 static bool is_over(const kafka_restore *restore) {
-    return restore->run->phase != KAFKA_RESTORING || tamis__kafka_must_stop(restore->run);
+    return restore->was_cut || restore->run->phase != KAFKA_RESTORING || tamis__kafka_must_stop(restore->run);
 }
 
 /* Polls the consumer, for the group. */
@@ -124,13 +127,10 @@ static tamis_status prepare(kafka_restore *restore, kafka_partition *partition, 
     partition->state_end = (uint64_t)end;
     if (partition->filter && partition->covers >= (uint64_t)low && partition->covers <= (uint64_t)end)
         return TAMIS_OK;
-    if (low == 0)
-        return tamis__kafka_partition_reset(run, partition, err);
-    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "%s [%d]: its first %" PRId64
-                       " records were removed, so keys are missing; begin again with "
-                       "another group and new output topics",
-                       run->state_topic, (int)partition->number, low);
+    if (tamis__kafka_partition_reset(run, partition, err) != TAMIS_OK)
+        return err->status;
+    partition->low = partition->covers = (uint64_t)low;
+    return TAMIS_OK;
 }
 
 /* ---- A5 ---- */
@@ -171,6 +171,7 @@ static tamis_status add_record(kafka_restore *restore, kafka_partition *partitio
     kafka_run *run = restore->run;
     tamis__kafka_record record;
     tamis_hash hashes[CHUNK];
+    int64_t times[CHUNK];
     const char *why = tamis__kafka_record_decode(&record, message->payload, message->len);
     char gap[160];
 
@@ -183,7 +184,7 @@ static tamis_status add_record(kafka_restore *restore, kafka_partition *partitio
     if (record.description_size != strlen(run->description) ||
         memcmp(record.description, run->description, record.description_size) != 0)
         return fail_description(run, message, &record, err);
-    if (record.begins == partition->has_chain)
+    if (record.begins != (!partition->has_chain && partition->low == 0))
         return fail_record(
             run, message, TAMIS_E_DAMAGED,
             record.begins ? "begins the state again; begin again with another group and new output topics"
@@ -198,16 +199,23 @@ static tamis_status add_record(kafka_restore *restore, kafka_partition *partitio
                  record.from, partition->to);
         return fail_record(run, message, TAMIS_E_DAMAGED, gap, err);
     }
+    if (record.newest < partition->newest)
+        return fail_record(run, message, TAMIS_E_DAMAGED,
+                           "goes back in time; begin again with another group and new output topics", err);
     for (size_t first = 0; first < record.count; first += CHUNK) {
         const size_t count = record.count - first < CHUNK ? record.count - first : CHUNK;
-        tamis__kafka_record_hashes(&record, first, count, run->keys.hasher_id, hashes);
-        if (tamis__kafka_partition_add(run, partition, hashes, count, err) != TAMIS_OK)
+        tamis__kafka_record_keys(&record, first, count, run->keys.hasher_id, hashes, times);
+        if (tamis__kafka_partition_add(run, partition, hashes, times, count, err) != TAMIS_OK)
             return err->status;
     }
     run->committed.restored += record.count;
     partition->has_chain = true;
     partition->to = record.to;
     partition->covers = (uint64_t)message->offset + 1;
+    partition->needed_committed = record.needed;
+    if (partition->needed < record.needed)
+        partition->needed = record.needed;
+    tamis__kafka_partition_advance(run, partition, record.newest);
     return TAMIS_OK;
 }
 
@@ -228,11 +236,11 @@ static tamis_status read_message(kafka_restore *restore, const rd_kafka_message_
             partition->covers = (uint64_t)message->offset;
         return TAMIS_OK;
     }
-    if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
-        return tamis__fail(
-            err, TAMIS_E_DAMAGED, 0,
-            "%s [%d]: records were removed while they were read; begin again with another group",
-            run->state_topic, (int)partition->number);
+    if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) {
+        tamis__kafka_partition_release(partition);
+        restore->was_cut = true;
+        return TAMIS_OK;
+    }
     return tamis__kafka_is_passing(message->err)
                ? TAMIS_OK
                : tamis__kafka_fail(run, run->state_topic, message->err, err);
@@ -292,6 +300,11 @@ static tamis_status check_chain(const kafka_run *run, const kafka_partition *par
 
     snprintf(named, sizeof named, "group %.80s, %.100s [%d]", run->options.group, run->options.from,
              (int)partition->number);
+    if (partition->low > partition->needed_committed)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s [%d]: its first %" PRIu64 " records were removed, so keys are missing; begin "
+                           "again with another group and new output topics",
+                           run->state_topic, (int)partition->number, partition->low);
     if (offset >= 0 && partition->has_chain && (uint64_t)offset == to)
         return TAMIS_OK;
     if (offset < 0 && !partition->has_chain)

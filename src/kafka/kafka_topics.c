@@ -13,6 +13,9 @@
  * A partition that is added to FROM moves keys to other partitions, whose filters do not know them. So the
  * numbers of partitions must stay equal.
  *
+ * With a window, records whose keys have expired are removed by requests of this file, and in no other way: only
+ * the member knows what has expired.
+ *
  * Every name is checked first with the topic's metadata. A client that used an unknown name might create the
  * topic, with one partition and the settings of the broker.
  */
@@ -134,7 +137,8 @@ static tamis_status check_settings(kafka_run *run, const rd_kafka_ConfigResource
     size_t count;
     const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(topic, &count);
     const uint64_t needed =
-        tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES) + 1024;
+        tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES, run->has_window) +
+        1024;
 
     size_t verified = 0;
 
@@ -185,6 +189,54 @@ static tamis_status check_state_topic(kafka_run *run, tamis_error *err) {
     rd_kafka_queue_destroy(queue);
     rd_kafka_ConfigResource_destroy(topic);
     return status;
+}
+
+/* ---- cuts of the state topic ---- */
+
+/* Reports the first refusal. What is not cut costs space and the time of a restore, nothing else. */
+static void read_cut_answers(kafka_run *run) {
+    rd_kafka_event_t *event;
+
+    while ((event = rd_kafka_queue_poll(run->cuts, 0))) {
+        const rd_kafka_DeleteRecords_result_t *result = rd_kafka_event_DeleteRecords_result(event);
+        const rd_kafka_topic_partition_list_t *list =
+            result ? rd_kafka_DeleteRecords_result_offsets(result) : NULL;
+        rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+        for (int i = 0; list && code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+            code = list->elems[i].err;
+        if (code != RD_KAFKA_RESP_ERR_NO_ERROR && !tamis__kafka_is_passing(code) && !run->has_remarked_cut) {
+            run->has_remarked_cut = true;
+            tamis__kafka_remark(
+                run,
+                "%s: expired keys are not removed from it: %s; give this user the right to delete "
+                "records of it",
+                run->state_topic, rd_kafka_err2str(code));
+        }
+        rd_kafka_event_destroy(event);
+    }
+}
+
+void tamis__kafka_cut(kafka_run *run) {
+    rd_kafka_topic_partition_list_t *before = rd_kafka_topic_partition_list_new(1);
+
+    for (size_t i = 0; i < run->partition_count; i++) {
+        kafka_partition *partition = &run->partitions[i];
+        if (!partition->is_assigned || partition->needed_committed <= partition->cut)
+            continue;
+        partition->cut = partition->needed_committed;
+        rd_kafka_topic_partition_list_add(before, run->state_topic, partition->number)->offset =
+            (int64_t)partition->cut;
+    }
+    if (before->cnt > 0) {
+        rd_kafka_DeleteRecords_t *cut = rd_kafka_DeleteRecords_new(before);
+        if (!run->cuts)
+            run->cuts = rd_kafka_queue_new(run->probe);
+        rd_kafka_DeleteRecords(run->probe, &cut, 1, NULL, run->cuts);
+        rd_kafka_DeleteRecords_destroy(cut);
+    }
+    rd_kafka_topic_partition_list_destroy(before);
+    if (run->cuts)
+        read_cut_answers(run);
 }
 
 /* ---- all of them ---- */

@@ -221,7 +221,7 @@ kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, s
 /* Queues a state record with hashes `first` to `first` + `count` - 1 of the overlay. */
 static kafka_outcome produce_record(kafka_run *run, kafka_partition *partition,
                                     const tamis__kafka_record *record, size_t first, tamis_error *err) {
-    const size_t size = tamis__kafka_record_size(record->description_size, record->count);
+    const size_t size = tamis__kafka_record_size(record->description_size, record->count, record->timed);
     const rd_kafka_vu_t parts[] = {{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = run->state},
                                    {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition->number},
                                    {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {run->record_bytes, size}},
@@ -229,7 +229,8 @@ static kafka_outcome produce_record(kafka_run *run, kafka_partition *partition,
                                    {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
 
     tamis__kafka_record_encode(run->record_bytes, record,
-                               record->count > 0 ? partition->overlay.hashes + first : NULL);
+                               record->count > 0 ? partition->overlay.hashes + first : NULL,
+                               record->count > 0 ? partition->overlay.times + first : NULL);
     return tamis__kafka_enqueue(run, parts, sizeof parts / sizeof *parts, run->state_topic, err);
 }
 
@@ -237,7 +238,9 @@ static kafka_outcome produce_record(kafka_run *run, kafka_partition *partition,
 static kafka_outcome produce_records(kafka_run *run, kafka_partition *partition, tamis_error *err) {
     const size_t total = partition->overlay.count;
     tamis__kafka_record record = {.partition = (uint32_t)partition->number,
+                                  .timed = run->has_window,
                                   .from = partition->to,
+                                  .needed = partition->needed,
                                   .description = run->description,
                                   .description_size = strlen(run->description)};
     kafka_outcome outcome = KAFKA_DONE;
@@ -247,6 +250,8 @@ static kafka_outcome produce_records(kafka_run *run, kafka_partition *partition,
         const size_t left = total - first;
         record.count = left < TAMIS__KAFKA_RECORD_HASHES ? left : TAMIS__KAFKA_RECORD_HASHES;
         record.to = record.count == left ? partition->next : partition->to;
+        /* Keys of later records may be older, so only the last one moves the newest time. */
+        record.newest = record.count == left ? partition->newest_next : partition->newest;
         record.begins = first == 0 && !partition->has_chain;
         outcome = produce_record(run, partition, &record, first, err);
         first += record.count;
@@ -325,6 +330,7 @@ static void add_stats(kafka_run *run) {
     sum->duplicates += run->open.duplicates;
     sum->missing += run->open.missing;
     sum->malformed += run->open.malformed;
+    sum->late += run->open.late;
     sum->transactions++;
     run->open = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
 }
@@ -353,6 +359,7 @@ kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err) {
     for (size_t i = 0; i < run->partition_count; i++)
         if (tamis__kafka_partition_commit(run, &run->partitions[i], err) != TAMIS_OK) /* T6 */
             return KAFKA_FAILED;
+    tamis__kafka_cut(run);
     return KAFKA_DONE;
 }
 

@@ -7,12 +7,14 @@
  * them if it is aborted. So a lookup asks the filter first and then this set, and an abort only empties the
  * set.
  *
- *     hashes   | a | b | c | d |             in order: the state record and the filter get them as they are
+ *     hashes   | a | b | c | a |             in order: the state record and the filter get them as they are
+ *     times    | 7 | 7 | 9 | 9 |
  *     slots    | 0 | 3 | 0 | 1 | 4 | 0 | 2 | 0 |      3: hashes[2], which is c
  *
  * An open-addressing table of numbers, with linear probing, at most half full. 0 is the empty slot, so the
  * numbers begin at 1 and every hash is a valid member, also one of all zeros. Hashes are random already, so
- * their first word selects the slot.
+ * their first word selects the slot. With a window a hash may be there several times: a transaction that
+ * catches up has records of a long time. Without one, all times are 0.
  *
  * Emptying costs one memset of the slots. A table of a large transaction is freed instead: the next
  * transactions are probably smaller.
@@ -26,16 +28,40 @@
 
 enum { SLOTS_MIN = 1024, SLOTS_KEPT = 1 << 17 };
 
-static size_t find_slot(const tamis__overlay *overlay, const tamis_hash *hash) {
-    const size_t mask = overlay->slot_count - 1;
-    size_t slot = (size_t)hash->word[0] & mask;
+/* The number of a member, or 0 for an empty slot. The search goes on from `slot`. */
+static uint32_t next_member(const tamis__overlay *overlay, size_t *slot) {
+    const uint32_t number = overlay->slots[*slot];
 
-    for (; overlay->slots[slot] != 0; slot = (slot + 1) & mask) {
-        const tamis_hash *member = &overlay->hashes[overlay->slots[slot] - 1];
-        if (member->word[0] == hash->word[0] && member->word[1] == hash->word[1])
-            break;
+    *slot = (*slot + 1) & (overlay->slot_count - 1);
+    return number;
+}
+
+static size_t first_slot(const tamis__overlay *overlay, const tamis_hash *hash) {
+    return (size_t)hash->word[0] & (overlay->slot_count - 1);
+}
+
+bool tamis__overlay_has(const tamis__overlay *overlay, const tamis_hash *hash, int64_t from, int64_t to) {
+    uint32_t number;
+
+    if (overlay->count == 0)
+        return false;
+    for (size_t slot = first_slot(overlay, hash); (number = next_member(overlay, &slot)) != 0;) {
+        const tamis_hash *member = &overlay->hashes[number - 1];
+        const int64_t time = overlay->times[number - 1];
+        if (member->word[0] == hash->word[0] && member->word[1] == hash->word[1] && time >= from &&
+            time <= to)
+            return true;
     }
-    return slot;
+    return false;
+}
+
+/* Puts member `number` into the first empty slot of its hash. */
+static void fill_slot(tamis__overlay *overlay, size_t number) {
+    size_t slot = first_slot(overlay, &overlay->hashes[number - 1]);
+
+    while (overlay->slots[slot] != 0)
+        slot = (slot + 1) & (overlay->slot_count - 1);
+    overlay->slots[slot] = (uint32_t)number;
 }
 
 static tamis_status grow_slots(tamis__overlay *overlay, tamis_error *err) {
@@ -43,47 +69,60 @@ static tamis_status grow_slots(tamis__overlay *overlay, tamis_error *err) {
     uint32_t *slots = NULL;
 
     if (count <= UINT32_MAX)
-        slots = tamis__alloc(&overlay->from, count * sizeof *slots, sizeof *slots);
+        slots = tamis__alloc(&overlay->memory, count * sizeof *slots, sizeof *slots);
     if (!slots)
         return tamis__fail_nomem(err, "keys of a transaction", count * sizeof *slots);
-    tamis__free(&overlay->from, overlay->slots, overlay->slot_count * sizeof *slots);
+    tamis__free(&overlay->memory, overlay->slots, overlay->slot_count * sizeof *slots);
     overlay->slots = slots;
     overlay->slot_count = count;
-    for (size_t i = 0; i < overlay->count; i++)
-        slots[find_slot(overlay, &overlay->hashes[i])] = (uint32_t)i + 1;
+    for (size_t number = 1; number <= overlay->count; number++)
+        fill_slot(overlay, number);
     return TAMIS_OK;
 }
 
-tamis_status tamis__overlay_add(tamis__overlay *overlay, const tamis_allocator *from, tamis_hash hash,
-                                bool *added, tamis_error *err) {
-    if (overlay->slot_count == 0)
-        overlay->from = *from;
-    if (2 * (overlay->count + 1) > overlay->slot_count && grow_slots(overlay, err) != TAMIS_OK)
-        return TAMIS_E_NOMEM;
+/* Makes room for one more member. */
+static tamis_status grow_members(tamis__overlay *overlay, tamis_error *err) {
+    const size_t count = overlay->count + 1;
+    tamis_hash *hashes = tamis__array_reserve(&overlay->memory, overlay->hashes, sizeof *hashes, count,
+                                              &overlay->hash_capacity);
+    if (hashes)
+        overlay->hashes = hashes;
+    int64_t *times =
+        tamis__array_reserve(&overlay->memory, overlay->times, sizeof *times, count, &overlay->time_capacity);
+    if (times)
+        overlay->times = times;
+    return hashes && times
+               ? TAMIS_OK
+               : tamis__fail_nomem(err, "keys of a transaction", 2 * overlay->count * sizeof *hashes);
+}
 
-    const size_t slot = find_slot(overlay, &hash);
-    *added = overlay->slots[slot] == 0;
-    if (!*added)
-        return TAMIS_OK;
-    tamis_hash *hashes = tamis__array_reserve(&overlay->from, overlay->hashes, sizeof *hashes,
-                                              overlay->count + 1, &overlay->capacity);
-    if (!hashes)
-        return tamis__fail_nomem(err, "keys of a transaction", overlay->capacity * 2 * sizeof *hashes);
-    overlay->hashes = hashes;
-    hashes[overlay->count++] = hash;
-    overlay->slots[slot] = (uint32_t)overlay->count;
+tamis_status tamis__overlay_add(tamis__overlay *overlay, const tamis_allocator *memory, tamis_hash hash,
+                                int64_t time, tamis_error *err) {
+    if (overlay->slot_count == 0)
+        overlay->memory = *memory;
+    if ((2 * (overlay->count + 1) > overlay->slot_count && grow_slots(overlay, err) != TAMIS_OK) ||
+        grow_members(overlay, err) != TAMIS_OK)
+        return TAMIS_E_NOMEM;
+    overlay->hashes[overlay->count] = hash;
+    overlay->times[overlay->count] = time;
+    fill_slot(overlay, ++overlay->count);
     return TAMIS_OK;
 }
 
 /* No later member has been probed past the slot, so it can become empty. */
 void tamis__overlay_undo(tamis__overlay *overlay) {
-    overlay->slots[find_slot(overlay, &overlay->hashes[overlay->count - 1])] = 0;
+    size_t slot = first_slot(overlay, &overlay->hashes[overlay->count - 1]);
+
+    while (overlay->slots[slot] != overlay->count)
+        slot = (slot + 1) & (overlay->slot_count - 1);
+    overlay->slots[slot] = 0;
     overlay->count--;
 }
 
 void tamis__overlay_release(tamis__overlay *overlay) {
-    tamis__free(&overlay->from, overlay->hashes, overlay->capacity * sizeof *overlay->hashes);
-    tamis__free(&overlay->from, overlay->slots, overlay->slot_count * sizeof *overlay->slots);
+    tamis__free(&overlay->memory, overlay->hashes, overlay->hash_capacity * sizeof *overlay->hashes);
+    tamis__free(&overlay->memory, overlay->times, overlay->time_capacity * sizeof *overlay->times);
+    tamis__free(&overlay->memory, overlay->slots, overlay->slot_count * sizeof *overlay->slots);
     *overlay = (tamis__overlay){0};
 }
 

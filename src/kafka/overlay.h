@@ -11,22 +11,25 @@
 #include <tamis/status.h>
 
 /*
- * The hashes of an open transaction: an exact set that keeps the order of its members. overlay.c explains it.
- * All zeros is an empty overlay. One thread at a time.
+ * The keys of an open transaction, each with its time: an exact set that keeps the order of its members.
+ * overlay.c explains it. All zeros is an empty overlay. One thread at a time.
  */
 typedef struct tamis__overlay {
-    tamis_hash *hashes;   /* members in the order in which they came */
-    size_t count;         /* number of members */
-    size_t capacity;      /* hashes that the array can have */
-    uint32_t *slots;      /* number of a member plus 1; 0: an empty slot */
-    size_t slot_count;    /* power of two, or 0 */
-    tamis_allocator from; /* set with the first member */
+    tamis_hash *hashes;                  /* members in the order in which they came */
+    int64_t *times;                      /* the time of each */
+    size_t count;                        /* number of members */
+    size_t hash_capacity, time_capacity; /* members that the arrays can have */
+    uint32_t *slots;                     /* number of a member plus 1; 0: an empty slot */
+    size_t slot_count;                   /* power of two, or 0 */
+    tamis_allocator memory;              /* set with the first member */
 } tamis__overlay;
 
-/* Adds a hash. *added is false if it was there. TAMIS_E_NOMEM: the overlay is unchanged. */
-tamis_status tamis__overlay_add(tamis__overlay *overlay, const tamis_allocator *from, tamis_hash hash,
-                                bool *added, tamis_error *err);
-/* Removes the member that was added last, if *added was true and nothing was added since. */
+/* True if the hash is a member with a time from `from` to `to`. */
+bool tamis__overlay_has(const tamis__overlay *overlay, const tamis_hash *hash, int64_t from, int64_t to);
+/* Adds a member. TAMIS_E_NOMEM: the overlay is unchanged. */
+tamis_status tamis__overlay_add(tamis__overlay *overlay, const tamis_allocator *memory, tamis_hash hash,
+                                int64_t time, tamis_error *err);
+/* Removes the member that was added last. */
 void tamis__overlay_undo(tamis__overlay *overlay);
 /* Removes all members. Keeps the memory, unless it is large. */
 void tamis__overlay_empty(tamis__overlay *overlay);

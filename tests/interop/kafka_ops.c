@@ -7,10 +7,11 @@
  *     kafka_ops BROKERS grow TOPIC PARTITIONS               more partitions
  *     kafka_ops BROKERS config TOPIC NAME VALUE
  *     kafka_ops BROKERS offset GROUP TOPIC PARTITION OFFSET of a group without members
+ *     kafka_ops BROKERS cut TOPIC PARTITION OFFSET          removes all records before this offset
  *     kafka_ops BROKERS hold TOPIC SECONDS                  an open transaction, which is aborted then
  *     kafka_ops BROKERS chain TOPIC                         a line for each committed state record, as
  *                                                           docs/KAFKA-PROTOCOL.md has them: partition offset
- *                                                           from to hashes
+ *                                                           from to hashes needed
  */
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
@@ -89,6 +90,8 @@ static void await(rd_kafka_queue_t *queue) {
         configs = rd_kafka_AlterConfigs_result_resources(rd_kafka_event_AlterConfigs_result(event), &count);
         check_configs(configs, count);
         break;
+    case RD_KAFKA_EVENT_DELETERECORDS_RESULT:
+        break;
     default:
         die("request", rd_kafka_event_name(event));
     }
@@ -118,6 +121,19 @@ static void administer(rd_kafka_t *handle, char **words) {
         rd_kafka_AlterConfigs(handle, &topic, 1, NULL, queue);
         rd_kafka_ConfigResource_destroy(topic);
     }
+    await(queue);
+    rd_kafka_queue_destroy(queue);
+}
+
+static void cut(rd_kafka_t *handle, char **words) {
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(handle);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+
+    rd_kafka_topic_partition_list_add(list, words[1], atoi(words[2]))->offset = atoll(words[3]);
+    rd_kafka_DeleteRecords_t *request = rd_kafka_DeleteRecords_new(list);
+    rd_kafka_DeleteRecords(handle, &request, 1, NULL, queue);
+    rd_kafka_DeleteRecords_destroy(request);
+    rd_kafka_topic_partition_list_destroy(list);
     await(queue);
     rd_kafka_queue_destroy(queue);
 }
@@ -173,12 +189,13 @@ static uint64_t number(const unsigned char *bytes, int size) {
 static void print_record(const rd_kafka_message_t *message) {
     const unsigned char *bytes = message->payload;
 
-    if (message->len < 40 || memcmp(bytes, "TKSR", 4) != 0)
+    if (message->len < 56 || memcmp(bytes, "TKSR\2", 5) != 0)
         die("state topic", "not a state record");
-    if (message->len != 40 + number(bytes + 6, 2) + 16 * number(bytes + 24, 4))
+    if (message->len != 56 + number(bytes + 6, 2) + (bytes[5] & 2 ? 24 : 16) * number(bytes + 24, 4))
         die("state topic", "a state record has another size");
-    printf("%d %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (int)message->partition, message->offset,
-           number(bytes + 8, 8), number(bytes + 16, 8), number(bytes + 24, 4));
+    printf("%d %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (int)message->partition,
+           message->offset, number(bytes + 8, 8), number(bytes + 16, 8), number(bytes + 24, 4),
+           number(bytes + 40, 8));
 }
 
 static void print_chain(rd_kafka_t *handle, const char *topic) {
@@ -193,7 +210,7 @@ static void print_chain(rd_kafka_t *handle, const char *topic) {
         die(topic, rd_kafka_err2str(code));
     left = metadata->topics[0].partition_cnt;
     for (int i = 0; i < left; i++)
-        rd_kafka_topic_partition_list_add(list, topic, i)->offset = 0;
+        rd_kafka_topic_partition_list_add(list, topic, i)->offset = RD_KAFKA_OFFSET_BEGINNING;
     rd_kafka_metadata_destroy(metadata);
     rd_kafka_topic_destroy(named);
     rd_kafka_assign(handle, list);
@@ -216,7 +233,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         int count;
-    } verbs[] = {{"create", 5}, {"grow", 5}, {"config", 6}, {"offset", 7}, {"hold", 5}, {"chain", 4}};
+    } verbs[] = {{"create", 5}, {"grow", 5}, {"config", 6}, {"offset", 7},
+                 {"cut", 6},    {"hold", 5}, {"chain", 4}};
     size_t verb = 0;
 
     while (argc > 2 && verb < sizeof verbs / sizeof *verbs && strcmp(verbs[verb].name, argv[2]) != 0)
@@ -228,6 +246,8 @@ int main(int argc, char **argv) {
         hold(argv[1], argv[3], (unsigned)atoi(argv[4]));
     else if (strcmp(argv[2], "chain") == 0)
         print_chain(handle, argv[3]);
+    else if (strcmp(argv[2], "cut") == 0)
+        cut(handle, argv + 2);
     else if (strcmp(argv[2], "offset") == 0)
         set_offset(handle, argv + 2);
     else

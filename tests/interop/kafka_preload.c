@@ -3,11 +3,14 @@
 /*
  * A library for LD_PRELOAD that ends a process at a chosen call of librdkafka, so that every step of the
  * protocol is reached, not only those that take long. KAFKA_FAULT is FUNCTION:FAULT:N, for the Nth call of
- * the function:
+ * the function, or for each call if N is 0:
  *
  *     before    SIGKILL in front of the call
  *     after     SIGKILL behind it
  *     lost      the call is made, but the caller gets an error, as if the answer had been lost
+ *     pause     SIGSTOP in front of the call
+ *
+ * Function cut is the request to remove records. If it is lost, it is not made.
  *
  * Function delivery is the callback that reports the delivery of a record. If it is lost, it reports a
  * time-out.
@@ -31,7 +34,7 @@ static const char *fault_of(const char *function) {
         return "";
     colon = given + size + 1;
     second = strchr(colon, ':');
-    if (!second || ++calls != atoi(second + 1))
+    if (!second || (++calls != atoi(second + 1) && atoi(second + 1) != 0))
         return "";
     return colon;
 }
@@ -60,6 +63,8 @@ static void *real(const char *name) {
         __typeof__(function) *call_;                                                                         \
         memcpy(&call_, &found_, sizeof call_);                                                               \
         die_if(is_fault(fault, "before"));                                                                   \
+        if (is_fault(fault, "pause"))                                                                        \
+            raise(SIGSTOP);                                                                                  \
         result = call_(__VA_ARGS__);                                                                         \
         die_if(is_fault(fault, "after"));                                                                    \
     } while (0)
@@ -136,6 +141,16 @@ rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *handle, const rd_kafka_topic_par
 
     CALL(code, rd_kafka_assign, handle, partitions);
     return code;
+}
+
+void rd_kafka_DeleteRecords(rd_kafka_t *handle, rd_kafka_DeleteRecords_t **requests, size_t count,
+                            const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *queue) {
+    void *found = real("rd_kafka_DeleteRecords");
+    __typeof__(rd_kafka_DeleteRecords) *call;
+
+    memcpy(&call, &found, sizeof call);
+    if (!is_fault(fault_of("cut"), "lost"))
+        call(handle, requests, count, options, queue);
 }
 
 typedef void delivery_callback(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context);

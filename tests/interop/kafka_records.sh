@@ -67,6 +67,7 @@ unique 2
 duplicates 1
 missing 1
 malformed 0
+late 0
 transactions 1
 aborted 0
 restored keys 0'
@@ -100,6 +101,15 @@ kcat -b "$kafka_brokers" -C -t headers-out -o beginning -e -q > "$work/values"
 expect "$work/values" 'a
 b
 none'
+
+# A window by Kafka's own time of the records.
+kafka_ops create window 1
+kafka_ops create window-out 1
+printf 'a\na\n' | produce -t window
+sleep 2.5
+printf 'a\na\n' | produce -t window
+dedup window window window-out --window 2s --step 100ms
+[ "$(show window-out | wc -l)" = 2 ] || fail "a window by Kafka's time: $(show window-out)"
 
 # ---- two members with one name -----------------------------------------------------------------------------
 

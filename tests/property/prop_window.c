@@ -139,7 +139,8 @@ static void add_in_pieces(window_walk *w, const window_batch *b, const tamis_ans
     for (size_t from = 0; from < b->count;) {
         size_t piece = 1 + test_below(&w->random, b->count - from), done = 0;
         tamis_answer next = TAMIS_UNKNOWN;
-        assert_int_equal(tamis_window_contains(w->saved, b->hashes + from, b->times + from, 1, &next, NULL), TAMIS_OK);
+        assert_int_equal(tamis_window_contains(w->saved, b->hashes + from, b->times + from, 1, &next, NULL),
+                         TAMIS_OK);
         assert_int_equal(next, answers[from]);
         if (tamis_window_add(w->saved, b->hashes + from, b->times + from, piece, got + from, &done, &err))
             fail_msg("%s", err.text);

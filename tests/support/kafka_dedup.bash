@@ -30,9 +30,9 @@ killed() {
     kill -KILL "$1" 2> /dev/null || fail "a member has ended by itself"
     wait "$1" 2> /dev/null || true
 }
-# drain INSTANCE: reads the rest, and ends the transaction that this member has left open
+# drain INSTANCE OPTION...: reads the rest, and ends the transaction that this member has left open
 drain() {
-    (dedup "$1" --until-end --stats) 2> "$work/err.drain" || fail "the rest is not read"
+    (dedup "$@" --until-end --stats) 2> "$work/err.drain" || fail "the rest is not read"
 }
 
 produce() { kcat -b "$kafka_brokers" -P -t in -K "$tab" -X partitioner=murmur2_random 2> "$work/err.kcat"; }

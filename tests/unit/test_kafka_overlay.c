@@ -10,13 +10,44 @@
 
 #include "base/memory.h"
 
-static bool add(tamis__overlay *overlay, uint64_t first, uint64_t second) {
+static void add_at(tamis__overlay *overlay, tamis_hash hash, int64_t time) {
     const tamis_allocator memory = tamis__allocator_resolve(NULL);
-    bool added = false;
 
-    assert_int_equal(tamis__overlay_add(overlay, &memory, (tamis_hash){{first, second}, 9}, &added, NULL),
-                     TAMIS_OK);
-    return added;
+    assert_int_equal(tamis__overlay_add(overlay, &memory, hash, time, NULL), TAMIS_OK);
+}
+
+/* Adds a hash that is not a member yet. */
+static bool add(tamis__overlay *overlay, uint64_t first, uint64_t second) {
+    const tamis_hash hash = {{first, second}, 9};
+
+    if (tamis__overlay_has(overlay, &hash, 0, 0))
+        return false;
+    add_at(overlay, hash, 0);
+    assert_true(tamis__overlay_has(overlay, &hash, 0, 0));
+    return true;
+}
+
+/* Some keys at several times each: found exactly within ranges that have one of them. */
+static void times_count(void **state) {
+    tamis__overlay overlay = {0};
+
+    (void)state;
+    for (int64_t time = 0; time < 100; time += 10)
+        for (uint64_t key = 0; key < 300; key++)
+            if ((key + (uint64_t)time / 10) % 3 == 0)
+                add_at(&overlay, (tamis_hash){{key % 5, key}, 9}, time);
+    for (uint64_t key = 0; key < 300; key++)
+        for (int64_t from = 0; from < 100; from += 7)
+            for (int64_t to = from; to < 110; to += 9) {
+                const tamis_hash hash = {{key % 5, key}, 9};
+                bool expected = false;
+                for (int64_t time = 0; time < 100; time += 10)
+                    expected |= (key + (uint64_t)time / 10) % 3 == 0 && time >= from && time <= to;
+                assert_int_equal(tamis__overlay_has(&overlay, &hash, from, to), expected);
+            }
+    for (size_t i = 1; i < overlay.count; i++)
+        assert_true(overlay.times[i - 1] <= overlay.times[i]); /* in the order in which they came */
+    tamis__overlay_release(&overlay);
 }
 
 static void special_values(void **state) {
@@ -78,9 +109,8 @@ static void undo_removes_the_last(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(special_values),
-        cmocka_unit_test(keeps_order_and_clusters),
-        cmocka_unit_test(empty_forgets),
+        cmocka_unit_test(special_values),           cmocka_unit_test(times_count),
+        cmocka_unit_test(keeps_order_and_clusters), cmocka_unit_test(empty_forgets),
         cmocka_unit_test(undo_removes_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

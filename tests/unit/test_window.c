@@ -130,7 +130,8 @@ static void lookups_answer_for_the_newest_time(void **state) {
 static void a_lookup_for_a_later_time_does_not_move_the_window(void **state) {
     const tamis_plan_options options = day_options();
     tamis_filter *filter = create_window(&options);
-    const tamis_hash hashes[] = {hash_of(filter, 1), hash_of(filter, 1), hash_of(filter, 2), hash_of(filter, 1)};
+    const tamis_hash hashes[] = {hash_of(filter, 1), hash_of(filter, 1), hash_of(filter, 2),
+                                 hash_of(filter, 1)};
     const int64_t times[] = {0, 24 * HOUR, 24 * HOUR, 25 * HOUR};
     tamis_answer answers[4];
     (void)state;
@@ -139,7 +140,8 @@ static void a_lookup_for_a_later_time_does_not_move_the_window(void **state) {
         assert_int_equal(answers[i], TAMIS_ABSENT);
     add_number(filter, 1, 0);
     assert_int_equal(tamis_window_contains(filter, hashes, times, 4, answers, NULL), TAMIS_OK);
-    assert_memory_equal(answers, ((tamis_answer[]){TAMIS_PRESENT, TAMIS_PRESENT, TAMIS_ABSENT, TAMIS_ABSENT}), 4);
+    assert_memory_equal(answers, ((tamis_answer[]){TAMIS_PRESENT, TAMIS_PRESENT, TAMIS_ABSENT, TAMIS_ABSENT}),
+                        4);
     /* Step codes come again after some time; the entry is of step 0 all the same. */
     for (int64_t hour = 25; hour < 10000; hour++) {
         const int64_t time = hour * HOUR;

@@ -36,10 +36,13 @@ typedef struct tamis_kafka_dedup_options {
     size_t setting_count;
     /* How the key of a record is found; NULL: the key is its whole value. The parts are those of
      * tamis/experimental/extract.h, of the value; or a single one that is "kafka:key", the key of the record,
-     * or "kafka:header:NAME", the value of its last header of this name. No csv:NAME, time or source. */
+     * or "kafka:header:NAME", the value of its last header of this name. No csv:NAME and no source. With a
+     * window, extract->time is where the time of a record is in its value; NULL: Kafka's time of the record. */
     const tamis_extractor_options *extract;
     /* Filter of each partition: `expect` and `memory` are those of one partition. NULL: it grows, at the
-     * default rate. No window. */
+     * default rate. With kind window, a record is a duplicate if its key came within the window before its time
+     * (tamis/experimental/window.h). No refresh. A time that is more than a step ahead of the clock makes the
+     * record malformed. */
     const tamis_plan_options *plan;
     uint64_t seed; /* for scheme xxh3 */
     /* for scheme sip; only a hash of it is kept */
@@ -47,6 +50,7 @@ typedef struct tamis_kafka_dedup_options {
     size_t secret_size;
     tamis_stream_policy missing;   /* for records without a key, tombstones among them */
     tamis_stream_policy malformed; /* for malformed records */
+    tamis_stream_policy late;      /* for records that are too old for the window: PASS or DROP */
     uint32_t commit_ms;            /* longest time that a transaction is open, in milliseconds, from 1 */
     /* Stop when all partitions of this member have reached the end that they had when it got them. A member
      * without partitions stops at once. */
@@ -65,11 +69,12 @@ typedef struct tamis_kafka_dedup_options {
 /* Statistics of a run. Records count when their transaction is committed. */
 typedef struct tamis_kafka_dedup_stats {
     uint32_t struct_size;
-    uint64_t records;      /* answered; the sum of the next four */
+    uint64_t records;      /* answered; the sum of the next five */
     uint64_t unique;       /* keys that were new */
     uint64_t duplicates;   /* keys that came before, and false positives */
     uint64_t missing;      /* records without a key */
     uint64_t malformed;    /* malformed records that were skipped or passed on */
+    uint64_t late;         /* records that were too old for the window */
     uint64_t transactions; /* committed */
     uint64_t aborted;      /* aborted, or with an unknown outcome; their records came again */
     uint64_t assignments;  /* how often the group gave partitions to this member */
@@ -87,6 +92,9 @@ typedef struct tamis_kafka_dedup_stats {
  * member is killed at whatever moment. docs/KAFKA-PROTOCOL.md has the protocol, its proof, and what it
  * assumes of Kafka.
  *
+ * With a window, state records whose keys have expired are removed from the state topic, so state and restore
+ * are those of one window and an eighth.
+ *
  * Key, value, headers and timestamp of a record are kept. Its partition is kept if both topics have the same
  * number, else its key selects one, as in Kafka's Java client.
  *
@@ -100,7 +108,7 @@ typedef struct tamis_kafka_dedup_stats {
  * - TAMIS_E_INVALID: options contradict each other, or librdkafka refuses a setting.
  * - TAMIS_E_TIMEOUT: the brokers do not answer when the run begins. Later it waits for them.
  * - TAMIS_E_NOT_FOUND: a topic does not exist, or was removed.
- * - TAMIS_E_MISMATCH: the state was made with other keys, another scheme or output, or the number of
+ * - TAMIS_E_MISMATCH: the state was made with other keys, scheme, output or window, or the number of
  *   partitions or a setting of the state topic differs.
  * - TAMIS_E_CHANGED: the offsets of the group are not those of the state: they were moved, or have expired;
  *   or records were removed before they were read.

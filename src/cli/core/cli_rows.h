@@ -16,6 +16,7 @@
 #include "cli/input/cli_key.h"
 
 #define CLI_EXBIBYTE (UINT64_C(1) << 60)
+#define CLI_TIME_MAX (UINT64_C(50000) * 86400000) /* 50000d, within TAMIS_WINDOW_MAX */
 
 /* ---- keys in records: cli_extract.h ---- */
 

@@ -3,8 +3,6 @@
 #include "cli/core/cli_choice.h"
 #include "cli/core/cli_rows.h"
 
-#define CLI_TIME_MAX (UINT64_C(50000) * 86400000) /* 50000d, within TAMIS_WINDOW_MAX */
-
 const cli_option dedup_options[] = {
     {.id = CLI_OPT_OUTPUT,
      .name = "output",

@@ -4,6 +4,8 @@
 
 #include "cli/cli.h"
 #include "cli/cmd/kafka/kafka_library.h"
+#include "cli/core/cli_number.h"
+#include "cli/core/cli_option.h"
 #include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_filter.h"
@@ -21,7 +23,12 @@ enum {
     KAFKA_INSTANCE,
     KAFKA_SETTING,
     KAFKA_COMMIT_EVERY,
-    KAFKA_UNTIL_END
+    KAFKA_UNTIL_END,
+    KAFKA_WINDOW,
+    KAFKA_STEP,
+    KAFKA_TIME,
+    KAFKA_LATENESS,
+    KAFKA_LATE
 };
 
 enum { COMMIT_DEFAULT = 1000, COMMIT_MAX = 600000 }; /* milliseconds */
@@ -116,6 +123,53 @@ static const cli_option options[] = {
      .min = 1,
      .max = CLI_EXBIBYTE,
      .help = "Maximum memory of the filter of a partition, growth included, as in 512MiB or 2G."},
+    {.id = KAFKA_WINDOW,
+     .name = "window",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = CLI_TIME_MAX,
+     .help =
+         "Forget keys after TIME, as in 30m, 24h or 7d: a record is a duplicate if its key came within TIME "
+         "before it.",
+     .more =
+         "Times are those of the records in Kafka (see --time), so a member that catches up answers as one "
+         "that was never behind. They are compared in whole steps: a key counts for TIME, and for at most "
+         "one step more. State, memory and the time of a restore are those of the keys of one window; "
+         "--expect is their number in a partition."},
+    {.id = KAFKA_STEP,
+     .name = "step",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = CLI_TIME_MAX,
+     .help = "With --window: the precision of times; by default a 24th of the window."},
+    {.id = KAFKA_TIME,
+     .name = "time",
+     .type = CLI_TEXT,
+     .value = "PART",
+     .help = "With --window: where the time of a record is in its value, in the forms of --key; without it, "
+             "Kafka's time of the record counts.",
+     .more =
+         "A record without such a time, or whose time is more than a step ahead of the clock of this host, "
+         "is malformed, see --on-error."},
+    {.id = KAFKA_LATENESS,
+     .name = "lateness",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = CLI_TIME_MAX,
+     .help =
+         "With --window: how much older than the newest record of the partition another may be: at most 4 "
+         "steps, by default one; 1ms means none."},
+    {.id = KAFKA_LATE,
+     .name = "late",
+     .type = CLI_CHOICE,
+     .value = "ACTION",
+     .fallback = "pass",
+     .choices = cli_late,
+     .help = "With --window: for a record that is older than --lateness allows: pass it on to TO without a "
+             "lookup, or drop it."},
     CLI_ROW_KIND,
     CLI_ROW_EXACT,
     CLI_ROW_SEED,
@@ -162,6 +216,8 @@ static const cli_option options[] = {
 
 static const cli_conflict conflicts[] = {
     {CLI_OPT_EXACT, CLI_OPT_FPR, "exact accepts no rate"},
+    {KAFKA_WINDOW, CLI_OPT_KIND, "a window is a kind of its own"},
+    {KAFKA_WINDOW, CLI_OPT_EXACT, "a window keeps fingerprints"},
     {.why = NULL},
 };
 
@@ -192,7 +248,7 @@ static tamis_status check_required(const cli_value *values, tamis_error *err) {
 
 static tamis_status configure_keys(kafka_config *config, const cli_value *values, tamis_error *err) {
     const cli_value *key = &values[CLI_OPT_KEY];
-    const cli_extract_others none = {0};
+    const cli_extract_others others = {.time = values[KAFKA_TIME].text};
 
     for (size_t i = 0; i < key->count; i++) {
         if (strncmp(key->list[i], "kafka:", strlen("kafka:")) != 0)
@@ -203,11 +259,31 @@ static tamis_status configure_keys(kafka_config *config, const cli_value *values
         config->extract.options = (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
         config->extract.options.parts = (const char *const *)key->list;
         config->extract.options.part_count = key->count;
+        config->extract.options.time = others.time;
         config->extract.options.trim = values[CLI_OPT_TRIM].given;
         config->extract.options.ignore_case = values[CLI_OPT_IGNORE_CASE].given;
         return TAMIS_OK;
     }
-    return cli_extract_configure(&config->extract, values, &none, -1, false, err);
+    return cli_extract_configure(&config->extract, values, &others, -1, false, err);
+}
+
+/* Sets the plan of a window, or refuses options that need one. */
+static tamis_status configure_window(kafka_config *config, const cli_value *values, tamis_error *err) {
+    static const int needs[] = {KAFKA_STEP, KAFKA_TIME, KAFKA_LATENESS, KAFKA_LATE};
+    tamis_plan_options *plan = &config->filter.plan_options;
+
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (values[needs[i]].given && !values[KAFKA_WINDOW].given)
+            return cli_fail(err, "--%s needs --window TIME; give it, or leave --%s out",
+                            cli_option_of(options, needs[i])->name, cli_option_of(options, needs[i])->name);
+    if (!values[KAFKA_WINDOW].given)
+        return TAMIS_OK;
+    plan->kind = TAMIS_KIND_WINDOW;
+    plan->window = values[KAFKA_WINDOW].number;
+    plan->step = values[KAFKA_STEP].number;
+    plan->lateness = values[KAFKA_LATENESS].number;
+    config->options.late = (tamis_stream_policy)values[KAFKA_LATE].number;
+    return TAMIS_OK;
 }
 
 static void set_policies(tamis_kafka_dedup_options *to, const cli_value *values) {
@@ -224,7 +300,8 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
 
     *to = (tamis_kafka_dedup_options)TAMIS_KAFKA_DEDUP_OPTIONS_INIT;
     if (check_required(values, err) != TAMIS_OK || configure_keys(config, values, err) != TAMIS_OK ||
-        cli_filter_configure(&config->filter, values, 1e-9, err) != TAMIS_OK)
+        cli_filter_configure(&config->filter, values, 1e-9, err) != TAMIS_OK ||
+        configure_window(config, values, err) != TAMIS_OK)
         return err->status;
     if (config->filter.secret_file) {
         if (cli_secret_read(&config->secret, config->filter.secret_file, stop_fd, err) != TAMIS_OK)
@@ -270,6 +347,7 @@ static void print_stats(const tamis_kafka_dedup_stats *stats, double seconds) {
     print_count("duplicates", stats->duplicates);
     print_count("missing", stats->missing);
     print_count("malformed", stats->malformed);
+    print_count("late", stats->late);
     print_count("transactions", stats->transactions);
     print_count("aborted", stats->aborted);
     print_count("restored keys", stats->restored);
