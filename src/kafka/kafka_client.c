@@ -12,7 +12,9 @@
  * protocol needs. The user may not give the last ones, so that no setting is ignored in silence.
  *
  * librdkafka writes its log to standard error by default. A library does not print, so the log is dropped,
- * and the last error is kept for messages: "timed out" alone says little, "connection refused" says more.
+ * and the last error is kept for messages: "timed out" alone says little, "connection refused" says more. If
+ * the user sets `debug`, the log becomes remarks. It is queued then, so that they come from the thread of the
+ * run.
  *
  * The auto.offset.reset of librdkafka is never used: a silent jump would lose records. Every start has an
  * explicit offset, and an offset that does not exist is an error.
@@ -62,6 +64,7 @@ static const kafka_setting fixed[] = {
     {"enable.partition.eof", "true", MEMBER | RESTORER},
     {"allow.auto.create.topics", "false", CONSUMERS},
     {"partition.assignment.strategy", "range", MEMBER},
+    {"log.queue", NULL, 0},      /* set for `debug` */
     {"group.protocol", NULL, 0}, /* a later librdkafka has another one, which is cooperative */
     {"enable.idempotence", "true", PRODUCER},
     {"acks", "all", PRODUCER},
@@ -155,13 +158,21 @@ static tamis_status check_timeout(const kafka_run *run, const rd_kafka_conf_t *c
                        run->options.commit_ms, value);
 }
 
-/* ---- callbacks: the log is called from other threads, the others from poll functions ---- */
+/* ---- callbacks, from poll functions; without `debug`, the log comes from other threads ---- */
+
+static bool wants_log(const kafka_run *run) {
+    for (size_t i = 0; i < run->options.setting_count; i++)
+        if (strncmp(run->options.settings[i], "debug=", strlen("debug=")) == 0)
+            return true;
+    return false;
+}
 
 static void on_log(const rd_kafka_t *handle, int level, const char *facility, const char *text) {
-    (void)handle;
+    const kafka_run *run = rd_kafka_opaque(handle);
+
     (void)level;
-    (void)facility;
-    (void)text;
+    if (wants_log(run))
+        tamis__kafka_remark(run, "%s: %s", facility, text);
 }
 
 static void on_error(rd_kafka_t *handle, int code, const char *reason, void *context) {
@@ -183,6 +194,8 @@ tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **han
 
     rd_kafka_conf_set_opaque(conf, run);
     rd_kafka_conf_set_log_cb(conf, on_log);
+    if (wants_log(run))
+        (void)set(conf, "log.queue", "true", err);
     rd_kafka_conf_set_error_cb(conf, on_error);
     if (role == KAFKA_MEMBER)
         rd_kafka_conf_set_rebalance_cb(conf, tamis__kafka_on_rebalance);
@@ -198,8 +211,11 @@ tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **han
     }
     *handle =
         rd_kafka_new(role == KAFKA_PRODUCER ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why, sizeof why);
-    if (*handle)
+    if (*handle) {
+        if (wants_log(run))
+            rd_kafka_set_log_queue(*handle, NULL);
         return TAMIS_OK;
+    }
     rd_kafka_conf_destroy(conf);
     return tamis__fail(err, TAMIS_E_INVALID, 0, "settings: %s; correct them", why);
 }
@@ -304,7 +320,7 @@ bool tamis__kafka_must_stop(const kafka_run *run) {
 }
 
 void tamis__kafka_remark(const kafka_run *run, const char *format, ...) {
-    char message[400];
+    char message[1000];
     va_list args;
 
     if (!run->options.remark)

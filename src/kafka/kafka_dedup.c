@@ -18,6 +18,8 @@
 #include "base/versioned.h"
 #include "kafka/kafka_int.h"
 
+static const uint64_t PROGRESS_NS = 1000000000; /* between two calls of options.progress */
+
 const char *tamis_kafka_library_version(void) {
     return rd_kafka_version_str();
 }
@@ -191,6 +193,39 @@ static void release(kafka_run *run) {
 
 /* ---- the loop ---- */
 
+/* Fills the statistics of the partitions that this member has now. */
+static void observe_partitions(kafka_run *run) {
+    tamis_kafka_dedup_stats *stats = &run->committed;
+
+    stats->partitions = run->assigned;
+    stats->lag = stats->keys = stats->memory = 0;
+    for (size_t i = 0; i < run->partition_count; i++) {
+        const kafka_partition *partition = &run->partitions[i];
+        tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+        int64_t low, end;
+        if (!partition->is_assigned || !partition->filter)
+            continue;
+        if (rd_kafka_get_watermark_offsets(run->consumer, run->options.from, partition->number, &low, &end) ==
+                RD_KAFKA_RESP_ERR_NO_ERROR &&
+            end > (int64_t)partition->to)
+            stats->lag += (uint64_t)end - partition->to;
+        if (tamis_filter_info_get(partition->filter, &info, NULL) != TAMIS_OK)
+            continue;
+        stats->keys += run->has_window ? tamis_window_entries(partition->filter) : info.added;
+        stats->memory += info.memory;
+    }
+}
+
+static void report_progress(kafka_run *run) {
+    const uint64_t now = tamis__now_ns();
+
+    if (!run->options.progress || now - run->reported_at < PROGRESS_NS)
+        return;
+    run->reported_at = now;
+    observe_partitions(run);
+    run->options.progress(run->options.context, &run->committed);
+}
+
 /* With until_end: true if each assigned partition was read to the end that it had. */
 static bool has_reached_end(const kafka_run *run) {
     if (!run->options.until_end || run->phase != KAFKA_FORWARDING)
@@ -226,6 +261,7 @@ static tamis_status loop(kafka_run *run, tamis_error *err) {
     while (status == TAMIS_OK) {
         if (tamis__kafka_must_stop(run))
             return TAMIS_E_INTERRUPTED;
+        report_progress(run);
         if (run->must_begin)
             status = tamis__kafka_begin(run, err);
         else if (run->phase == KAFKA_UNASSIGNED)
@@ -277,6 +313,8 @@ tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tam
         status = start(run, &found);
     if (status == TAMIS_OK)
         status = finish(run, loop(run, &found), &found);
+    if (status == TAMIS_OK || status == TAMIS_E_INTERRUPTED)
+        observe_partitions(run);
     tamis__write_struct(stats, &run->committed, sizeof run->committed);
     release(run);
     if (status == TAMIS_E_INTERRUPTED)

@@ -62,6 +62,12 @@ static tamis_status count_partitions(kafka_run *run, const char *topic, size_t *
         return tamis__kafka_fail(run, run->options.brokers, code, err);
     code = metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
     *count = code == RD_KAFKA_RESP_ERR_NO_ERROR ? (size_t)metadata->topics[0].partition_cnt : 0;
+    if (*count > 0 && metadata->broker_cnt > 1 && metadata->topics[0].partitions[0].replica_cnt == 1 &&
+        strcmp(topic, run->options.from) != 0)
+        tamis__kafka_remark(run,
+                            "%s: has one replica, so a broker that is lost takes committed records with it; "
+                            "give the topic three",
+                            topic);
     rd_kafka_metadata_destroy(metadata);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
         return TAMIS_OK;

@@ -72,6 +72,26 @@ transactions 1
 aborted 0
 restored keys 0'
 
+# Live figures: those of the end are in the file.
+kafka_ops create json-metrics 1
+dedup metrics json json-metrics --key json:/id --metrics "$work/metrics"
+grep -v '^#' "$work/metrics" | grep -vE 'memory|unknown|redelivered' > "$work/numbers"
+expect "$work/numbers" 'tamis_records_total{result="unique"} 2
+tamis_records_total{result="duplicate"} 1
+tamis_records_total{result="missing"} 1
+tamis_records_total{result="malformed"} 0
+tamis_records_total{result="late"} 0
+tamis_kafka_partitions 1
+tamis_kafka_lag_records 0
+tamis_kafka_transactions_total 1
+tamis_kafka_aborted_total 0
+tamis_kafka_assignments_total 1
+tamis_kafka_restored_keys_total 0
+tamis_filter_keys 2'
+# The log of librdkafka, if it is wanted.
+dedup metrics json json-metrics --key json:/id -X debug=eos 2> "$work/err"
+grep -q '^tamis: TXNSTATE: ' "$work/err" || fail "no log: $(head "$work/err")"
+
 kafka_ops create json-drop 1
 dedup json-drop json json-drop --key json:/id --missing drop --stats 2> "$work/stats"
 [ "$(show json-drop | wc -l)" = 2 ] || fail "--missing drop"

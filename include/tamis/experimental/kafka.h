@@ -19,6 +19,28 @@
 extern "C" {
 #endif
 
+/* Statistics of a run. Records count when their transaction is committed. */
+typedef struct tamis_kafka_dedup_stats {
+    uint32_t struct_size;
+    uint64_t records;      /* answered; the sum of the next five */
+    uint64_t unique;       /* keys that were new */
+    uint64_t duplicates;   /* keys that came before, and false positives */
+    uint64_t missing;      /* records without a key */
+    uint64_t malformed;    /* malformed records that were skipped or passed on */
+    uint64_t late;         /* records that were too old for the window */
+    uint64_t transactions; /* committed */
+    uint64_t aborted;      /* aborted, or with an unknown outcome; their records came again */
+    uint64_t assignments;  /* how often the group gave partitions to this member */
+    uint64_t restored;     /* hashes that were read from the state topic */
+    /* Of the partitions that this member has now: */
+    uint64_t partitions; /* their number */
+    uint64_t lag;        /* records that are not committed yet, as far as the brokers have told of them */
+    uint64_t keys;       /* in their filters */
+    uint64_t memory;     /* bytes of their filters */
+} tamis_kafka_dedup_stats;
+
+#define TAMIS_KAFKA_DEDUP_STATS_INIT TAMIS__INIT(tamis_kafka_dedup_stats, )
+
 typedef struct tamis_kafka_dedup_options {
     uint32_t struct_size;
     const char *brokers; /* required: "host:port,host:port" */
@@ -58,30 +80,15 @@ typedef struct tamis_kafka_dedup_options {
     int stop_fd; /* the run stops in order when this descriptor is readable; -1: none */
     /* NULL, or called in the calling thread with a remark for a person, such as a long wait */
     void (*remark)(void *context, const char *message);
-    void *context;
+    /* NULL, or called in the calling thread about once a second, but not while it waits for brokers */
+    void (*progress)(void *context, const tamis_kafka_dedup_stats *stats);
+    void *context;                    /* of both */
     const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
 } tamis_kafka_dedup_options;
 
 #define TAMIS_KAFKA_DEDUP_OPTIONS_INIT                                                                       \
     TAMIS__INIT(tamis_kafka_dedup_options, TAMIS__FIELD(malformed, TAMIS_STREAM_FAIL)                        \
                                                TAMIS__FIELD(commit_ms, 1000) TAMIS__FIELD(stop_fd, -1))
-
-/* Statistics of a run. Records count when their transaction is committed. */
-typedef struct tamis_kafka_dedup_stats {
-    uint32_t struct_size;
-    uint64_t records;      /* answered; the sum of the next five */
-    uint64_t unique;       /* keys that were new */
-    uint64_t duplicates;   /* keys that came before, and false positives */
-    uint64_t missing;      /* records without a key */
-    uint64_t malformed;    /* malformed records that were skipped or passed on */
-    uint64_t late;         /* records that were too old for the window */
-    uint64_t transactions; /* committed */
-    uint64_t aborted;      /* aborted, or with an unknown outcome; their records came again */
-    uint64_t assignments;  /* how often the group gave partitions to this member */
-    uint64_t restored;     /* hashes that were read from the state topic */
-} tamis_kafka_dedup_stats;
-
-#define TAMIS_KAFKA_DEDUP_STATS_INIT TAMIS__INIT(tamis_kafka_dedup_stats, )
 
 /*
  * Copies the first record of each key from one topic to another, exactly once.

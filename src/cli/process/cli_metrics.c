@@ -22,6 +22,8 @@ struct cli_metrics {
     tamis_stream_stats stats;
     const tamis_filter *filter; /* borrowed; NULL: none yet */
     tamis_filter_info info;
+    cli_metric others[CLI_METRICS_OTHERS];
+    size_t other_count;
     int64_t newest; /* newest time in a window, ms since 1970; negative: none */
     double written; /* time of the last write of the file, as cli_progress_now */
     bool failed;    /* the last write failed */
@@ -31,6 +33,18 @@ bool cli_metrics_is_address(const char *target) {
     if (strchr(target, '/'))
         return false;
     return strchr(target, ':') || (*target != '\0' && strspn(target, "0123456789") == strlen(target));
+}
+
+tamis_status cli_metrics_check(const char *target, tamis_error *err) {
+    if (strcmp(target, "-") == 0)
+        return cli_fail(
+            err, "--metrics '-': cannot be standard output; give a file, or an address as 127.0.0.1:9100");
+    if (!cli_metrics_is_address(target) &&
+        (strcmp(target, "localhost") == 0 ||
+         (strspn(target, "0123456789") > 0 && strspn(target, "0123456789.") == strlen(target))))
+        return cli_fail(err, "--metrics '%.200s': has no port; give %.200s:PORT, or ./%.200s for a file",
+                        target, target, target);
+    return TAMIS_OK;
 }
 
 /* ---- the text ---- */
@@ -65,10 +79,12 @@ static void write_records(FILE *out, const tamis_stream_stats *stats) {
 
 static void write_stream(FILE *out, const tamis_stream_stats *stats) {
     write_records(out, stats);
-    write_count(out, "read_bytes_total", "counter", "Bytes read from the inputs, compressed if they are.",
-                stats->bytes_read);
-    write_count(out, "written_bytes_total", "counter",
-                "Bytes written to the outputs, compressed if they are.", stats->bytes_out);
+    if (stats->bytes_read != UINT64_MAX) {
+        write_count(out, "read_bytes_total", "counter", "Bytes read from the inputs, compressed if they are.",
+                    stats->bytes_read);
+        write_count(out, "written_bytes_total", "counter",
+                    "Bytes written to the outputs, compressed if they are.", stats->bytes_out);
+    }
     if (stats->bytes_left != UINT64_MAX)
         write_count(out, "lag_bytes", "gauge", "Bytes of the inputs that are not read yet.",
                     stats->bytes_left);
@@ -103,6 +119,10 @@ static void write_metrics(void *context, FILE *out) {
     write_stream(out, &metrics->stats);
     if (metrics->filter)
         write_filter(out, metrics);
+    for (size_t i = 0; i < metrics->other_count; i++) {
+        const cli_metric *other = &metrics->others[i];
+        write_count(out, other->name, other->type, other->help, other->value);
+    }
     pthread_mutex_unlock(&metrics->lock);
 }
 
@@ -172,6 +192,13 @@ void cli_metrics_observe(cli_metrics *metrics) {
     (void)tamis_filter_info_get(metrics->filter, &metrics->info,
                                 NULL); /* fails only for filters in a server */
     metrics->newest = tamis_window_newest(metrics->filter);
+    pthread_mutex_unlock(&metrics->lock);
+}
+
+void cli_metrics_set_others(cli_metrics *metrics, const cli_metric *others, size_t count) {
+    pthread_mutex_lock(&metrics->lock);
+    memcpy(metrics->others, others, count * sizeof *others);
+    metrics->other_count = count;
     pthread_mutex_unlock(&metrics->lock);
 }
 

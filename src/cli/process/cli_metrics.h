@@ -17,6 +17,9 @@ typedef struct cli_metrics cli_metrics;
  * or only digits. The host or the port may be wrong. */
 bool cli_metrics_is_address(const char *target);
 
+/* Refuses a target that can only be a mistake: "-", or a host without a port. */
+tamis_status cli_metrics_check(const char *target, tamis_error *err);
+
 /* Writes the file for the first time, or opens the address (without HOST: 127.0.0.1) and reports it unless
  * `quiet`. The caller closes *metrics, also after an error. */
 tamis_status cli_metrics_open(cli_metrics **metrics, const char *target, bool quiet, tamis_error *err);
@@ -26,7 +29,16 @@ void cli_metrics_set_filter(cli_metrics *metrics, const tamis_filter *filter);
 /* Copies the figures of the filter. Any thread may call it, while nothing changes the filter. */
 void cli_metrics_observe(cli_metrics *metrics);
 
-/* Copies the statistics, and writes the file if that is due. A write that fails is reported and tried again;
+/* Replaces the figures that only this sort of run has, up to CLI_METRICS_OTHERS. Their names, such as
+ * "lag_records", and helps are static. */
+typedef struct cli_metric {
+    const char *name, *type, *help; /* type: "counter" or "gauge" */
+    uint64_t value;
+} cli_metric;
+enum { CLI_METRICS_OTHERS = 16 };
+void cli_metrics_set_others(cli_metrics *metrics, const cli_metric *others, size_t count);
+
+/* Copies the statistics (bytes_read UINT64_MAX: there are no bytes), and writes the file if that is due. A write that fails is reported and tried again;
  * the run goes on. */
 void cli_metrics_update(cli_metrics *metrics, const tamis_stream_stats *now);
 

@@ -263,13 +263,8 @@ static tamis_status check_metrics(const dedup_config *config, tamis_error *err) 
 
     if (!path || cli_metrics_is_address(path))
         return TAMIS_OK;
-    if (is_standard(path))
-        return cli_fail(
-            err, "--metrics '-': cannot be standard output; give a file, or an address as 127.0.0.1:9100");
-    if (strcmp(path, "localhost") == 0 ||
-        (strspn(path, "0123456789") > 0 && strspn(path, "0123456789.") == strlen(path)))
-        return cli_fail(err, "--metrics '%.200s': has no port; give %.200s:PORT, or ./%.200s for a file",
-                        path, path, path);
+    if (cli_metrics_check(path, err) != TAMIS_OK)
+        return err->status;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return TAMIS_OK;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/cmd/kafka/kafka_library.h"
+#include "cli/cmd/kafka/kafka_metrics.h"
 #include "cli/core/cli_number.h"
 #include "cli/core/cli_option.h"
 #include "cli/core/cli_rows.h"
@@ -28,7 +29,8 @@ enum {
     KAFKA_STEP,
     KAFKA_TIME,
     KAFKA_LATENESS,
-    KAFKA_LATE
+    KAFKA_LATE,
+    KAFKA_METRICS
 };
 
 enum { COMMIT_DEFAULT = 1000, COMMIT_MAX = 600000 }; /* milliseconds */
@@ -209,6 +211,12 @@ static const cli_option options[] = {
      .many = true,
      .help = "Setting of librdkafka, as security.protocol=ssl; may be repeated.",
      .more = "Its file CONFIGURATION.md has all of them. Settings that the promise depends on are refused."},
+    {.id = KAFKA_METRICS,
+     .name = "metrics",
+     .type = CLI_TEXT,
+     .value = "FILE|ADDRESS",
+     .help = "Write live figures for Prometheus to FILE every second, or serve them at ADDRESS.",
+     .more = "As for tamis dedup: ADDRESS is [HOST:]PORT. See METRICS."},
     CLI_ROW_STATS,
     CLI_ROW_WRITE_QUIET,
     {.name = NULL},
@@ -227,6 +235,7 @@ typedef struct kafka_config {
     cli_extract extract;
     cli_filter_spec filter;
     cli_secret secret;
+    cli_metrics *metrics; /* NULL: none */
 } kafka_config;
 
 /* ---- options ---- */
@@ -286,6 +295,16 @@ static tamis_status configure_window(kafka_config *config, const cli_value *valu
     return TAMIS_OK;
 }
 
+static tamis_status open_metrics(kafka_config *config, const cli_value *values, tamis_error *err) {
+    const char *target = values[KAFKA_METRICS].text;
+
+    if (!target)
+        return TAMIS_OK;
+    if (cli_metrics_check(target, err) != TAMIS_OK)
+        return err->status;
+    return cli_metrics_open(&config->metrics, target, values[CLI_OPT_QUIET].given, err);
+}
+
 static void set_policies(tamis_kafka_dedup_options *to, const cli_value *values) {
     static const tamis_stream_policy on_error[] = {[CLI_ON_ERROR_FAIL] = TAMIS_STREAM_FAIL,
                                                    [CLI_ON_ERROR_SKIP] = TAMIS_STREAM_DROP,
@@ -333,6 +352,12 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
 static void report_remark(void *context, const char *message) {
     (void)context;
     cli_report(message);
+}
+
+static void report_stats(void *context, const tamis_kafka_dedup_stats *stats) {
+    const kafka_config *config = context;
+
+    kafka_metrics_update(config->metrics, stats);
 }
 
 static void print_count(const char *name, uint64_t count) {
@@ -383,15 +408,23 @@ static tamis_status dedup(const cli_args *args, tamis_error *err) {
     status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)
         status = configure(&config, args->values, stop_fd, err);
+    if (status == TAMIS_OK)
+        status = open_metrics(&config, args->values, err);
     if (status == TAMIS_OK) {
         if (!args->values[CLI_OPT_QUIET].given)
             config.options.remark = report_remark;
+        if (config.metrics)
+            config.options.progress = report_stats;
+        config.options.context = &config;
         status = kafka_library_dedup(&config.options, &stats, err);
         if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED)
             advise(args->values, status, err);
         if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.assignments > 0))
             print_stats(&stats, cli_progress_now() - begun);
     }
+    if (config.metrics && stats.assignments > 0)
+        kafka_metrics_update(config.metrics, &stats);
+    cli_metrics_close(config.metrics);
     cli_secret_forget(&config.secret);
     cli_extract_release(&config.extract);
     return status;
