@@ -182,6 +182,7 @@ static void on_error(rd_kafka_t *handle, int code, const char *reason, void *con
     /* "All brokers are down" follows the error that says why. */
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && run->client_error[0] != '\0')
         return;
+    run->client_code = code;
     snprintf(run->client_error, sizeof run->client_error, "%s", reason);
     char *details = strstr(run->client_error, " (after ");
     if (details)
@@ -272,6 +273,8 @@ tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_
 
     if (status == TAMIS_E_TIMEOUT && run->client_error[0] != '\0')
         return tamis__fail(err, status, 0, "%.200s: no answer (%s); %s", what, run->client_error, remedy);
+    if (code == run->client_code && run->client_error[0] != '\0')
+        return tamis__fail(err, status, 0, "%.200s: %s; %s", what, run->client_error, remedy);
     return tamis__fail(err, status, 0, "%.200s: %s; %s", what, rd_kafka_err2str(code), remedy);
 }
 

@@ -159,6 +159,7 @@ typedef struct kafka_run {
     tamis_kafka_dedup_stats open;      /* statistics of the open transaction */
     tamis_kafka_dedup_stats committed; /* statistics of the run */
     char client_error[200];            /* last error that librdkafka reported; empty: none */
+    rd_kafka_resp_err_t client_code;   /* its code */
 } kafka_run;
 
 /* Returns the partition with this number, or NULL if the input has no such partition. */

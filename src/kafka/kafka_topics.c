@@ -54,7 +54,9 @@ static tamis_status count_partitions(kafka_run *run, const char *topic, size_t *
         rd_kafka_poll(run->probe, 0); /* the reason of a failure */
         if (code != RD_KAFKA_RESP_ERR__TIMED_OUT && code != RD_KAFKA_RESP_ERR__TRANSPORT)
             break;
-        if (tamis__kafka_must_stop(run))
+        if (run->client_code == RD_KAFKA_RESP_ERR__AUTHENTICATION)
+            code = run->client_code; /* librdkafka would try the same name and password again */
+        if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION || tamis__kafka_must_stop(run))
             break;
     }
     rd_kafka_topic_destroy(handle);

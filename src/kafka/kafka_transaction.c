@@ -398,15 +398,30 @@ static rd_kafka_resp_err_t find_refusal(kafka_run *run) {
     return code == RD_KAFKA_RESP_ERR__STATE ? run->failed_code : code;
 }
 
+/* Names what the brokers refuse with run->failed_code. They do not say which topic they mean if they refuse to
+ * add it to the transaction. */
+static void name_refused(const kafka_run *run, bool is_delivery, char *name, size_t size) {
+    const char *duplicates = run->options.duplicates_to;
+
+    if (is_delivery)
+        snprintf(name, size, "%s", run->undelivered_to);
+    else if (run->failed_code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+        snprintf(name, size, "%.60s%s%.60s or %.70s", run->options.to, duplicates ? ", " : "",
+                 duplicates ? duplicates : "", run->state_topic);
+    else
+        snprintf(name, size, "%s", run->transactional_id);
+}
+
 kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err) {
     const bool is_open = run->is_open, is_delivery = run->undelivered != RD_KAFKA_RESP_ERR_NO_ERROR;
-    const char *refused = is_delivery ? run->undelivered_to : run->transactional_id;
+    char refused[TAMIS__KAFKA_NAME];
     broker_wait wait = {0};
     kafka_outcome outcome;
 
     if (is_open)
         run->failed_code = is_delivery ? run->undelivered : find_refusal(run);
     const rd_kafka_resp_err_t code = run->failed_code;
+    name_refused(run, is_delivery, refused, sizeof refused);
     forget_transaction(run);
     if (!is_open)
         return KAFKA_DONE;

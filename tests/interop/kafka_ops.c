@@ -6,6 +6,7 @@
  *     kafka_ops BROKERS create TOPIC PARTITIONS
  *     kafka_ops BROKERS grow TOPIC PARTITIONS               more partitions
  *     kafka_ops BROKERS config TOPIC NAME VALUE
+ *     kafka_ops BROKERS allow USER TYPE NAME OPERATION       TYPE: topic or group
  *     kafka_ops BROKERS offset GROUP TOPIC PARTITION OFFSET of a group without members
  *     kafka_ops BROKERS cut TOPIC PARTITION OFFSET          removes all records before this offset
  *     kafka_ops BROKERS hold TOPIC SECONDS                  an open transaction, which is aborted then
@@ -90,6 +91,7 @@ static void await(rd_kafka_queue_t *queue) {
         configs = rd_kafka_AlterConfigs_result_resources(rd_kafka_event_AlterConfigs_result(event), &count);
         check_configs(configs, count);
         break;
+    case RD_KAFKA_EVENT_CREATEACLS_RESULT:
     case RD_KAFKA_EVENT_DELETERECORDS_RESULT:
         break;
     default:
@@ -134,6 +136,28 @@ static void cut(rd_kafka_t *handle, char **words) {
     rd_kafka_DeleteRecords(handle, &request, 1, NULL, queue);
     rd_kafka_DeleteRecords_destroy(request);
     rd_kafka_topic_partition_list_destroy(list);
+    await(queue);
+    rd_kafka_queue_destroy(queue);
+}
+
+static void allow(rd_kafka_t *handle, char **words) {
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(handle);
+    const rd_kafka_ResourceType_t type =
+        strcmp(words[2], "group") == 0 ? RD_KAFKA_RESOURCE_GROUP : RD_KAFKA_RESOURCE_TOPIC;
+    rd_kafka_AclOperation_t operation = RD_KAFKA_ACL_OPERATION_READ;
+    char user[100], why[300];
+
+    snprintf(user, sizeof user, "User:%s", words[1]);
+    while (operation < RD_KAFKA_ACL_OPERATION__CNT &&
+           strcmp(rd_kafka_AclOperation_name(operation), words[4]) != 0)
+        operation++;
+    rd_kafka_AclBinding_t *acl =
+        rd_kafka_AclBinding_new(type, words[3], RD_KAFKA_RESOURCE_PATTERN_LITERAL, user, "*", operation,
+                                RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, why, sizeof why);
+    if (!acl)
+        die(words[3], why);
+    rd_kafka_CreateAcls(handle, &acl, 1, NULL, queue);
+    rd_kafka_AclBinding_destroy(acl);
     await(queue);
     rd_kafka_queue_destroy(queue);
 }
@@ -233,8 +257,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         int count;
-    } verbs[] = {{"create", 5}, {"grow", 5}, {"config", 6}, {"offset", 7},
-                 {"cut", 6},    {"hold", 5}, {"chain", 4}};
+    } verbs[] = {{"create", 5}, {"grow", 5},  {"config", 6}, {"offset", 7},
+                 {"cut", 6},    {"allow", 7}, {"hold", 5},   {"chain", 4}};
     size_t verb = 0;
 
     while (argc > 2 && verb < sizeof verbs / sizeof *verbs && strcmp(verbs[verb].name, argv[2]) != 0)
@@ -248,6 +272,8 @@ int main(int argc, char **argv) {
         print_chain(handle, argv[3]);
     else if (strcmp(argv[2], "cut") == 0)
         cut(handle, argv + 2);
+    else if (strcmp(argv[2], "allow") == 0)
+        allow(handle, argv + 2);
     else if (strcmp(argv[2], "offset") == 0)
         set_offset(handle, argv + 2);
     else

@@ -8,6 +8,8 @@
 #     kafka_again                    starts it again after kafka_stop, with its data
 #     kafka_ops VERB ARG...          topics, settings, offsets and state records: see interop/kafka_ops.c
 #
+# $kafka_extra, if set before, has further settings of the broker; @PORT@ is the port after those that it has.
+#
 # When the script ends, in whatever way, the broker is killed. Its heap is 256 MiB.
 kafka_libs=${TAMIS_KAFKA_LIBS-$TAMIS_SOURCE_DIR/build/peers/kafka}
 [ -n "$(ls "$kafka_libs"/kafka_2.13*.jar 2> /dev/null)" ] || {
@@ -78,6 +80,8 @@ log.cleaner.dedupe.buffer.size=8388608
 broker.session.timeout.ms=2000
 broker.heartbeat.interval.ms=500
 END
+    # The last value of a setting counts.
+    printf '%s\n' "${kafka_extra-}" | sed "s/@PORT@/$((kafka_port + 2))/g; s/@CLIENTS@/$kafka_port/g; s/@CONTROLLER@/$((kafka_port + 1))/g"
 }
 
 kafka__java=(java -Xmx256m -XX:+UseSerialGC -XX:-UsePerfData -cp "$kafka_libs/*")

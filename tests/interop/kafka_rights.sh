@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `tamis kafka dedup` in a secured cluster: with each right that docs/guide/kafka.md lists it goes a step further, and without
+# it ends with an error that names the thing. Rights of transactional ids are left out, since librdkafka cannot give them.
+# ctest: peers
+set -euo pipefail
+export PATH=$TAMIS_BUILD_DIR/bin:$PATH
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+. "$TAMIS_SOURCE_DIR/tests/support/kafka.bash"
+
+fail() {
+    echo "failed: $*"
+    exit 1
+}
+
+# Clients of the first listener may do everything. Those of the second one have a name and a password. What has a rule is
+# closed to others; the rules for nobody close all that is used here.
+kafka_extra='listeners=PLAINTEXT://127.0.0.1:@CLIENTS@,CONTROLLER://127.0.0.1:@CONTROLLER@,SASL_PLAINTEXT://127.0.0.1:@PORT@
+advertised.listeners=PLAINTEXT://127.0.0.1:@CLIENTS@,SASL_PLAINTEXT://127.0.0.1:@PORT@
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_tamis="sieve";
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
+super.users=User:ANONYMOUS'
+kafka_start
+secured=127.0.0.1:$((kafka_port + 2))
+state=g.in.tamis-state
+for topic in in out again; do
+    kafka_ops create $topic 1
+    kafka_ops allow nobody topic $topic READ
+done
+kafka_ops allow nobody topic $state READ
+kafka_ops allow nobody group g READ
+printf 'a\nb\na\n' | kcat -b "$kafka_brokers" -P -t in
+
+# dedup PASSWORD OPTION...: becomes the command
+dedup() {
+    exec timeout 30 tamis kafka dedup --brokers "$secured" --group g --from in --to out --duplicates-to again \
+        --window 1s --step 100ms --commit-every 100ms "${@:2}" -X security.protocol=sasl_plaintext -X sasl.mechanism=PLAIN -X sasl.username=tamis -X "sasl.password=$1"
+}
+# refused PATTERN: ends with status 2 and such a message
+refused() {
+    local status=0
+    (dedup "${2-sieve}" --until-end) 2> "$work/err" || status=$?
+    [ $status = 2 ] || fail "not refused (status $status): $1: $(cat "$work/err")"
+    grep -qE "^tamis: $1" "$work/err" || fail "not '$1': $(cat "$work/err")"
+    ! grep -q sieve "$work/err" || fail "the password is in the message: $(cat "$work/err")"
+    echo "$SECONDS s: $(tail -n 1 "$work/err")"
+}
+allow() { kafka_ops allow tamis "$@"; }
+rights='.*; give this user the rights? '
+
+refused '.*(uthentication|credentials).*; correct the security settings' sieves
+refused "in: $rights"
+allow topic in READ
+refused "out: $rights"
+allow topic out WRITE
+refused "again: $rights"
+allow topic again WRITE
+refused "$state: $rights"
+allow topic $state CREATE
+refused "$state: $rights" # it may create it, but not know of it
+allow topic $state DESCRIBE
+refused "$state: $rights"
+allow topic $state DESCRIBE_CONFIGS
+refused "g: $rights"
+allow group g READ
+refused "out, again or $state: $rights" # the brokers do not say which
+allow topic $state WRITE
+(dedup sieve --until-end) || fail "the first run needs no more"
+refused "$state: $rights" # the state is read
+allow topic $state READ
+(dedup sieve --until-end) || fail "with all rights but one"
+[ "$(kcat -b "$kafka_brokers" -C -t out -o beginning -e -q -X isolation.level=read_committed | sort | tr '\n' ' ')" = 'a b ' ] ||
+    fail "the output"
+# Without the right to remove expired keys it goes on, and says so.
+dedup sieve 2> "$work/err" &
+member=$!
+for ((i = 0; i < 200; i++)); do
+    ! grep -q 'expired keys are not removed' "$work/err" || break
+    echo c | kcat -b "$kafka_brokers" -P -t in
+    sleep 0.1
+done
+kill -TERM $member
+wait $member || [ $? = 143 ] || fail "the last run: $(cat "$work/err")"
+grep -qE "^tamis: $state: expired keys are not removed from it: .*; give this user the right to delete records of it" \
+    "$work/err" || fail "no remark: $(cat "$work/err")"
+echo "all good"
