@@ -26,6 +26,9 @@
 #include "base/system.h"
 #include "kafka/kafka_int.h"
 
+enum { SAMPLE = 64 };                /* of so many new keys, one is looked up in the other partitions */
+static const double RATE_MAX = 1e-6; /* unless false positives would be taken for equal keys */
+
 void tamis__kafka_drop_batch(kafka_run *run) {
     for (size_t i = 0; i < run->batch_count; i++)
         rd_kafka_message_destroy(run->batch[i]);
@@ -63,6 +66,11 @@ static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, 
         run, parts, count, is_unique ? run->options.to : run->options.duplicates_to, err);
     if (outcome != KAFKA_DONE && headers)
         rd_kafka_headers_destroy(headers); /* else they belong to the producer now */
+    if (outcome == KAFKA_FAILED) {
+        const tamis_error why = *err;
+        tamis__fail(err, why.status, why.sys_errno, "%s [%d]: offset %" PRId64 ": %s", run->options.from,
+                    (int)message->partition, message->offset, why.text);
+    }
     return outcome;
 }
 
@@ -154,6 +162,32 @@ static bool is_in_overlay(const kafka_run *run, const kafka_partition *partition
     return tamis__overlay_has(&partition->overlay, &found->hash, from, to);
 }
 
+/* Reports a new key that came in another partition of this member too (K8). Only a sample of the keys is looked
+ * up: producers that do not put equal keys together do so all the time. */
+static void check_partitions(kafka_run *run, const kafka_partition *partition, const kafka_found *found) {
+    if (run->has_remarked_partitions || run->plan.fpr > RATE_MAX || found->hash.word[1] % SAMPLE != 0)
+        return;
+    for (size_t i = 0; i < run->partition_count; i++) {
+        const kafka_partition *other = &run->partitions[i];
+        tamis_answer answer = TAMIS_ABSENT;
+        if (other == partition || !other->is_assigned)
+            continue;
+        if (run->has_window)
+            (void)tamis_window_contains(other->filter, &found->hash, &found->time, 1, &answer, NULL);
+        else
+            (void)tamis_filter_contains_hashes(other->filter, &found->hash, 1, &answer, NULL, NULL);
+        if (answer != TAMIS_PRESENT)
+            continue;
+        run->has_remarked_partitions = true;
+        tamis__kafka_remark(
+            run,
+            "%s: equal keys come in partitions %d and %d, and each partition passes them on once; "
+            "let producers give records a key in Kafka that depends on this key alone",
+            run->options.from, (int)other->number, (int)partition->number);
+        return;
+    }
+}
+
 /* Answers a record with a key that the filter has answered. */
 static kafka_outcome answer_key(kafka_run *run, kafka_partition *partition, size_t i, tamis_error *err) {
     const kafka_found *found = &run->found[i];
@@ -162,6 +196,8 @@ static kafka_outcome answer_key(kafka_run *run, kafka_partition *partition, size
     if (is_unique &&
         tamis__overlay_add(&partition->overlay, &run->memory, found->hash, found->time, err) != TAMIS_OK)
         return KAFKA_FAILED;
+    if (is_unique)
+        check_partitions(run, partition, found);
     const kafka_outcome outcome = produce(run, run->batch[i], is_unique, err);
     if (outcome != KAFKA_DONE) { /* the run may end with a commit of the records before */
         if (is_unique)

@@ -153,6 +153,7 @@ typedef struct kafka_run {
     const char *undelivered_to;        /* the topic of that record */
     rd_kafka_resp_err_t failed_code;   /* error of the last transactional call that failed */
     uint64_t stop_since;               /* time since which the run must stop; 0: it was not noticed yet */
+    bool has_remarked_partitions;      /* a key in two partitions was reported */
     uint64_t reported_at;              /* time of the last call of options.progress */
     unsigned failures;                 /* transactions since the last commit that failed */
     uint8_t *record_bytes;             /* buffer for one state record */

@@ -51,6 +51,10 @@ kafka_ops create wide2 7
 dedup wide other wide2 --key kafka:key
 show wide2 | awk '{ print $1, $3 }' | cmp "$work/expected" - || fail "other partitions"
 
+# A record that is too large for the producer ends the run, with its offset.
+! dedup large in wide2 -X message.max.bytes=800000 2> "$work/err" || fail "a large record"
+grep -qE '^tamis: in \[1\]: offset 2: wide2: .*too large; raise message.max.bytes' "$work/err" || fail "$(cat "$work/err")"
+
 # ---- keys ------------------------------------------------------------------------------------------------
 
 kafka_ops create json 1
@@ -130,6 +134,15 @@ sleep 2.5
 printf 'a\na\n' | produce -t window
 dedup window window window-out --window 2s --step 100ms
 [ "$(show window-out | wc -l)" = 2 ] || fail "a window by Kafka's time: $(show window-out)"
+
+# Equal keys in two partitions are noticed.
+kafka_ops create split 2
+kafka_ops create split-out 2
+for partition in 0 1; do
+    printf '%s\n' {1..1000} | produce -t split -p $partition
+    dedup split split split-out 2> "$work/err"
+done
+grep -q '^tamis: split: equal keys come in partitions 0 and 1, ' "$work/err" || fail "equal keys: $(cat "$work/err")"
 
 # ---- two members with one name -----------------------------------------------------------------------------
 
