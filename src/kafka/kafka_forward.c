@@ -89,6 +89,7 @@ static tamis_status look_up(kafka_run *run, const kafka_partition *partition, si
     for (size_t i = first; i < end; i++) {
         if (run->found[i].outcome != TAMIS_KEY_FOUND)
             continue;
+        tamis__overlay_prefetch(&partition->overlay, &run->found[i].hash);
         hashes[count] = run->found[i].hash;
         times[count++] = run->found[i].time;
     }

@@ -23,10 +23,11 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/failure.h"
 #include "base/memory.h"
 
-enum { SLOTS_MIN = 1024, SLOTS_KEPT = 1 << 17 };
+enum { SLOTS_MIN = 1024, SLOTS_KEPT = 1 << 20 };
 
 /* The number of a member, or 0 for an empty slot. The search goes on from `slot`. */
 static uint32_t next_member(const tamis__overlay *overlay, size_t *slot) {
@@ -38,6 +39,11 @@ static uint32_t next_member(const tamis__overlay *overlay, size_t *slot) {
 
 static size_t first_slot(const tamis__overlay *overlay, const tamis_hash *hash) {
     return (size_t)hash->word[0] & (overlay->slot_count - 1);
+}
+
+void tamis__overlay_prefetch(const tamis__overlay *overlay, const tamis_hash *hash) {
+    if (overlay->slot_count > 0)
+        tamis__prefetch(&overlay->slots[first_slot(overlay, hash)]);
 }
 
 bool tamis__overlay_has(const tamis__overlay *overlay, const tamis_hash *hash, int64_t from, int64_t to) {

@@ -24,6 +24,8 @@ typedef struct tamis__overlay {
     tamis_allocator memory;              /* set with the first member */
 } tamis__overlay;
 
+/* Fetches what a lookup of this hash will read first. */
+void tamis__overlay_prefetch(const tamis__overlay *overlay, const tamis_hash *hash);
 /* True if the hash is a member with a time from `from` to `to`. */
 bool tamis__overlay_has(const tamis__overlay *overlay, const tamis_hash *hash, int64_t from, int64_t to);
 /* Adds a member. TAMIS_E_NOMEM: the overlay is unchanged. */
