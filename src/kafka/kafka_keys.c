@@ -75,7 +75,8 @@ static tamis_status create_extractor(kafka_run *run, tamis_error *err) {
         return err->status;
     if (tamis_extractor_wants_header(keys->extractor))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "key: a column has a name, but records of Kafka have no header; give csv:N");
+                           "%s: a column has a name, but records of Kafka have no header; give csv:N",
+                           extract.time ? "key or time" : "key");
     if (tamis_extractor_has_position(keys->extractor))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "key: records of Kafka have their own position; leave this part out");

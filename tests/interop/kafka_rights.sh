@@ -34,10 +34,13 @@ kafka_ops allow nobody topic $state READ
 kafka_ops allow nobody group g READ
 printf 'a\nb\na\n' | kcat -b "$kafka_brokers" -P -t in
 
+printf '%s\n' '# of this test' '' 'security.protocol=sasl_plaintext' ' sasl.mechanism = PLAIN ' 'sasl.username=tamis' \
+    'sasl.password=wrong' > "$work/config" # the option wins
+
 # dedup PASSWORD OPTION...: becomes the command
 dedup() {
     exec timeout 30 tamis kafka dedup --brokers "$secured" --group g --from in --to out --duplicates-to again \
-        --window 1s --step 100ms --commit-every 100ms "${@:2}" -X security.protocol=sasl_plaintext -X sasl.mechanism=PLAIN -X sasl.username=tamis -X "sasl.password=$1"
+        --window 1s --step 100ms --commit-every 100ms "${@:2}" --config "$work/config" -X "sasl.password=$1"
 }
 # refused PATTERN: ends with status 2 and such a message
 refused() {

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/cmd/kafka/kafka_library.h"
 #include "cli/cmd/kafka/kafka_metrics.h"
+#include "cli/cmd/kafka/kafka_settings.h"
 #include "cli/core/cli_number.h"
 #include "cli/core/cli_option.h"
 #include "cli/core/cli_rows.h"
@@ -30,7 +31,8 @@ enum {
     KAFKA_TIME,
     KAFKA_LATENESS,
     KAFKA_LATE,
-    KAFKA_METRICS
+    KAFKA_METRICS,
+    KAFKA_CONFIG
 };
 
 enum { COMMIT_DEFAULT = 1000, COMMIT_MAX = 600000 }; /* milliseconds */
@@ -211,6 +213,14 @@ static const cli_option options[] = {
      .many = true,
      .help = "Setting of librdkafka, as security.protocol=ssl; may be repeated.",
      .more = "Its file CONFIGURATION.md has all of them. Settings that the promise depends on are refused."},
+    {.id = KAFKA_CONFIG,
+     .name = "config",
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "File with such settings, one name=value a line; --setting wins.",
+     .more = "For passwords, which other users of this host could see in a command line. A line that begins "
+             "with # "
+             "is a comment."},
     {.id = KAFKA_METRICS,
      .name = "metrics",
      .type = CLI_TEXT,
@@ -235,6 +245,7 @@ typedef struct kafka_config {
     cli_extract extract;
     cli_filter_spec filter;
     cli_secret secret;
+    kafka_settings settings;
     cli_metrics *metrics; /* NULL: none */
 } kafka_config;
 
@@ -320,7 +331,9 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
     *to = (tamis_kafka_dedup_options)TAMIS_KAFKA_DEDUP_OPTIONS_INIT;
     if (check_required(values, err) != TAMIS_OK || configure_keys(config, values, err) != TAMIS_OK ||
         cli_filter_configure(&config->filter, values, 1e-9, err) != TAMIS_OK ||
-        configure_window(config, values, err) != TAMIS_OK)
+        configure_window(config, values, err) != TAMIS_OK ||
+        kafka_settings_read(&config->settings, values[KAFKA_CONFIG].text, &values[KAFKA_SETTING], err) !=
+            TAMIS_OK)
         return err->status;
     if (config->filter.secret_file) {
         if (cli_secret_read(&config->secret, config->filter.secret_file, stop_fd, err) != TAMIS_OK)
@@ -334,8 +347,8 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
     to->to = values[KAFKA_TO].text;
     to->duplicates_to = values[KAFKA_DUPLICATES_TO].text;
     to->instance = values[KAFKA_INSTANCE].text;
-    to->settings = (const char *const *)values[KAFKA_SETTING].list;
-    to->setting_count = values[KAFKA_SETTING].count;
+    to->settings = config->settings.list;
+    to->setting_count = config->settings.count;
     to->extract = &config->extract.options;
     to->plan = &config->filter.plan_options;
     to->seed = config->filter.seed;
@@ -389,7 +402,8 @@ static void advise(const cli_value *values, tamis_status status, tamis_error *er
     if (status == TAMIS_E_FULL)
         cli_remedy(err, "give a larger --expect or more --memory; the keys are in the state topic");
     if (status == TAMIS_E_INVALID &&
-        (strncmp(err->text, "key", 3) == 0 || strncmp(err->text, "setting ", 8) == 0)) {
+        (strncmp(err->text, "key", 3) == 0 || strncmp(err->text, "time ", 5) == 0 ||
+         strncmp(err->text, "setting ", 8) == 0)) {
         const tamis_error original = *err;
         snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, original.text);
     }
@@ -426,6 +440,7 @@ static tamis_status dedup(const cli_args *args, tamis_error *err) {
         kafka_metrics_update(config.metrics, &stats);
     cli_metrics_close(config.metrics);
     cli_secret_forget(&config.secret);
+    kafka_settings_forget(&config.settings);
     cli_extract_release(&config.extract);
     return status;
 }
