@@ -46,57 +46,15 @@ kafka_stop() {
     kafka_pid=''
 }
 
-# Settings for one node that starts fast and is small. The default delays suit clusters, not tests.
-kafka__config() {
-    cat << END
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:$((kafka_port + 1))
-listeners=PLAINTEXT://127.0.0.1:$kafka_port,CONTROLLER://127.0.0.1:$((kafka_port + 1))
-advertised.listeners=PLAINTEXT://127.0.0.1:$kafka_port
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-inter.broker.listener.name=PLAINTEXT
-log.dirs=$kafka_dir/data
-auto.create.topics.enable=false
-num.network.threads=1
-num.io.threads=2
-background.threads=2
-num.recovery.threads.per.data.dir=1
-default.replication.factor=1
-min.insync.replicas=1
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=4
-offsets.topic.segment.bytes=1048576
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=4
-transaction.state.log.segment.bytes=1048576
-transaction.abort.timed.out.transaction.cleanup.interval.ms=1000
-group.initial.rebalance.delay.ms=0
-group.min.session.timeout.ms=1000
-log.retention.check.interval.ms=5000
-log.cleaner.dedupe.buffer.size=8388608
-broker.session.timeout.ms=2000
-broker.heartbeat.interval.ms=500
-END
-    # The last value of a setting counts.
-    printf '%s\n' "${kafka_extra-}" | sed "s/@PORT@/$((kafka_port + 2))/g; s/@CLIENTS@/$kafka_port/g; s/@CONTROLLER@/$((kafka_port + 1))/g"
-}
-
-kafka__java=(java -Xmx256m -XX:+UseSerialGC -XX:-UsePerfData -cp "$kafka_libs/*")
+. "$TAMIS_SOURCE_DIR/tests/support/kafka_broker.bash"
 
 kafka_again() {
-    local die=() waited
+    local die=()
     ! command -v setpriv > /dev/null || die=(setpriv --pdeathsig KILL)
-    : > "$kafka_dir/log"
-    "${die[@]}" "${kafka__java[@]}" kafka.Kafka "$kafka_dir/properties" < /dev/null > "$kafka_dir/log" 2>&1 &
+    rm -f "$kafka_dir/log"
+    kafka_run "$kafka_dir" "${die[@]}" &
     kafka_pid=$!
-    for ((waited = 0; waited < 600; waited++)); do
-        ! grep -q 'Kafka Server started' "$kafka_dir/log" || return 0
-        kill -0 "$kafka_pid" 2> /dev/null || break
-        sleep 0.1
-    done
+    ! kafka_await "$kafka_pid" "$kafka_dir" || return 0
     kafka_stop
     return 1
 }
@@ -107,9 +65,7 @@ kafka_start() {
         rm -rf "$kafka_dir"
         mkdir "$kafka_dir" || exit 2
         kafka_port=$((10000 + (RANDOM * 32768 + RANDOM) % 22000)) # below those that systems give to clients
-        kafka__config > "$kafka_dir/properties"
-        "${kafka__java[@]}" -XX:TieredStopAtLevel=1 kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ \
-            -c "$kafka_dir/properties" < /dev/null > "$kafka_dir/format" 2>&1 || continue
+        kafka_format "$kafka_dir" "$kafka_port" || continue
         kafka_brokers=127.0.0.1:$kafka_port
         ! kafka_again || return 0
     done
