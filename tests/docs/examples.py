@@ -8,12 +8,14 @@ The language of a fence says what is done with its block:
 sh            bash runs it; every command must succeed. What it prints is not compared.
 console       bash runs the lines after "$ " (and "> ", which continue a command). The lines between are what the command
               prints, standard output and error together; "..." stands for any text, also of no or several lines.
+console FILE  is not run: its lines are some of those of a document FILE, whose test runs them.
 java, php,    run with the client of docs/examples/redis loaded. What stands behind the last "// " or "# " of a line
 python        is what this line prints.
 c, cpp        must be a part of a program of docs/examples, which the test checks/install builds and runs.
 text          is not run: pictures, formats, URIs of servers that are not there.
 
-Where a document says localhost and port 6379, a private redis-server is asked, which is started at its first use.
+Where a document says localhost and port 6379, a private redis-server is asked, which is started at its first use. Blocks
+with ./dev kafka have a broker on a private port, which is stopped in the end.
 Exit status: 0; 1 with a message if an example fails; 77 if a program that an example needs is missing and the others
 hold; 2 if the test itself cannot run.
 """
@@ -114,12 +116,37 @@ class Server:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+def is_free(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) != 0
+
+
+class Kafka:
+    """A port for the broker that ./dev kafka starts."""
+
+    def __init__(self, reader):
+        if not (glob.glob(os.path.join(SOURCE, "build", "peers", "kafka", "kafka-tools-[0-9]*.jar")) and shutil.which("java")):
+            raise Missing("the broker of ./dev peers")
+        if reader.run(["tamis", "help", "kafka"])[0] != 0:
+            raise Missing("librdkafka")
+        self.port = str(next(port for port in iter(lambda: random.randrange(10000, 32000), None)
+                             if is_free(port) and is_free(port + 1)))
+        self.reader = reader
+        reader.environment["TAMIS_KAFKA_PORT"] = self.port
+
+    def local(self, text):
+        return text.replace("./dev kafka", f"bash '{SOURCE}/dev' kafka").replace("localhost:9092", "127.0.0.1:" + self.port)
+
+    def stop(self):
+        self.reader.run(["bash", os.path.join(SOURCE, "dev"), "kafka", "down"])
+
+
 class Reader:
     """Somebody who tries all examples of a document."""
 
     def __init__(self, tamis, directory):
         self.directory = directory
-        self.server = None
+        self.server = self.kafka = None
         self.environment = {name: value for name, value in os.environ.items()
                             if name not in ("NO_COLOR", "TAMIS_KERNEL", "COLUMNS")}
         self.environment.update(PATH=os.path.dirname(tamis) + ":" + os.environ["PATH"], LC_ALL="C.UTF-8")
@@ -134,6 +161,9 @@ class Reader:
 
     def local(self, text):
         """The text, with our server in place of the one that it names."""
+        if "./dev kafka" in text:
+            self.kafka = self.kafka or Kafka(self)
+            return self.kafka.local(text)
         if "localhost" in text and self.server is None:
             self.server = Server()
         if self.server is None:
@@ -216,8 +246,21 @@ class Reader:
     cpp = c
 
     @staticmethod
+    def lines_of(document, text):
+        with open(os.path.join(SOURCE, document), encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        for line in text.rstrip("\n").split("\n"):
+            if line not in lines:
+                raise Failure(f"{document} has no such line: {line}")
+
+    @staticmethod
     def text(text):
         pass
+
+    def stop(self):
+        for server in (self.server, self.kafka):
+            if server is not None:
+                server.stop()
 
 
 def main():
@@ -232,13 +275,17 @@ def main():
         with open(document, encoding="utf-8") as file:
             text = file.read()
         for line, language, lines in blocks_of(text):
+            language, _, other = language.partition(" ")
             run = getattr(reader, language, None) if language in ("sh", "console", "java", "php", "python", "c", "cpp",
                                                                   "text") else None
             if run is None:
                 raise Failure(f"line {line}: the block's language is '{language}'; see tests/docs/examples.py")
             block = "\n".join(lines) + "\n"
             try:
-                run(block if language in ("c", "cpp", "text") else reader.local(block))
+                if other:
+                    reader.lines_of(other, block)
+                else:
+                    run(block if language in ("c", "cpp", "text") else reader.local(block))
             except Missing as missing:
                 print(f"{name}:{line}: not run: {missing} is missing")
                 status = status or 77
@@ -250,8 +297,7 @@ def main():
         print(f"{name}: {failure}")
         status = 1
     finally:
-        if reader.server is not None:
-            reader.server.stop()
+        reader.stop()
         shutil.rmtree(directory, ignore_errors=True)
     return status
 
