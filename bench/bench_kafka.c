@@ -105,6 +105,7 @@ static rd_kafka_t *open_consumer(const char *brokers, const char *group) {
                                 {"enable.auto.commit", "false"},
                                 {"enable.partition.eof", "true"},
                                 {"isolation.level", "read_committed"},
+                                {"queued.min.messages", "500000"}, /* as tamis: see kafka_client.c */
                                 {"auto.offset.reset", "error"}};
 
     return open_handle(RD_KAFKA_CONSUMER, brokers, settings, sizeof settings / sizeof *settings);
@@ -325,6 +326,15 @@ static void commit_database(database *set) {
     if (set->file)
         run_sql(set, "COMMIT; BEGIN");
 }
+
+/* Moves the log into the file. */
+static void close_database(database *set) {
+    if (!set->file)
+        return;
+    run_sql(set, "COMMIT");
+    sqlite3_finalize(set->insert);
+    sqlite3_close(set->handle);
+}
 #else
 static void open_database(database *set, const char *file) {
     set->file = file;
@@ -336,6 +346,9 @@ static bool is_new(database *set, const rd_kafka_message_t *message) {
     return !set->file;
 }
 static void commit_database(database *set) {
+    (void)set;
+}
+static void close_database(database *set) {
     (void)set;
 }
 #endif
@@ -405,6 +418,7 @@ static void forward(const char *brokers, char **words, const char *file) {
         }
         commit(&l);
     }
+    close_database(&l.set);
     rd_kafka_queue_destroy(queue);
     rd_kafka_topic_destroy(l.to);
     rd_kafka_destroy(l.producer);

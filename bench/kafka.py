@@ -190,6 +190,8 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     given = sys.argv[3:]
+    if len(given) > 2:
+        wrong(f"'{given[2]}' is one argument too many")
     runs, scale = given + ["3", "1"][len(given):]
     if not re.fullmatch("[1-9][0-9]{0,5}", runs):
         wrong(f"'{runs}' is no number of runs from 1")
