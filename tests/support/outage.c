@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "base/system.h"
 #include "support/scratch.h"
 
@@ -536,25 +538,100 @@ static void find_names(void) {
     }
 }
 
-static void build(void) {
-    test_bytes bytes = {0};
-    char path[sizeof root + sizeof names->name + 2];
-    if (model.whole)
-        scratch_clear();
+/* ---- the tree of a state, in memory: a list of directories and files ---- */
+
+/* Without padding, since it is hashed. */
+typedef struct tree_entry {
+    char name[127];
+    bool directory;
+    uint64_t size; /* of the bytes of the file, which follow the entry */
+} tree_entry;
+
+_Static_assert(sizeof(tree_entry) == 136, "padding");
+
+static void add_entry(test_bytes *tree, const char *name, bool directory, const test_bytes *content) {
+    tree_entry entry = {.directory = directory, .size = content->size};
+    memcpy(entry.name, name, strlen(name));
+    bytes_add(tree, &entry, sizeof entry);
+    if (content->size > 0)
+        bytes_add(tree, content->data, content->size);
+}
+
+static void find_tree(test_bytes *tree) {
+    test_bytes content = {0};
+    bytes_clear(tree);
     find_names();
-    for (size_t i = 0; i < now.moments; i++) {
-        snprintf(path, sizeof path, "%s/%.119s", root, changes[i].name);
-        if (changes[i].kind == DIRECTORY_MADE && !is_missing(i) && mkdir(path, 0777) < 0 && errno != EEXIST)
-            give_up(path);
-    }
+    for (size_t i = 0; i < now.moments; i++)
+        if (changes[i].kind == DIRECTORY_MADE && !is_missing(i))
+            add_entry(tree, changes[i].name, true, &content);
     for (int i = 0; i < name_count; i++) {
         if (!names[i].file || !has_directory(names[i].name))
             continue;
-        find_content(names[i].file, &bytes);
-        snprintf(path, sizeof path, "%s/%.119s", root, names[i].name);
-        file_write(path, bytes.size ? (const void *)bytes.data : "", bytes.size);
+        find_content(names[i].file, &content);
+        add_entry(tree, names[i].name, false, &content);
     }
-    bytes_clear(&bytes);
+    bytes_clear(&content);
+}
+
+static void write_tree(const test_bytes *tree) {
+    char path[sizeof root + sizeof names->name + 2];
+    tree_entry entry;
+    if (model.whole)
+        scratch_clear();
+    for (size_t at = 0; at < tree->size; at += sizeof entry + entry.size) {
+        memcpy(&entry, tree->data + at, sizeof entry);
+        snprintf(path, sizeof path, "%s/%.119s", root, entry.name);
+        if (!entry.directory)
+            file_write(path, tree->data + at + sizeof entry, entry.size);
+        else if (mkdir(path, 0777) < 0 && errno != EEXIST)
+            give_up(path);
+    }
+}
+
+/* ---- states that were checked ---- */
+
+/* Different sets of missing items often leave the same tree. The check would have the same result. */
+static struct {
+    XXH128_hash_t *hashes; /* hash table; all zeros: free */
+    size_t capacity, count;
+} checked;
+
+static void forget_checked(void) {
+    free(checked.hashes);
+    memset(&checked, 0, sizeof checked);
+}
+
+static XXH128_hash_t *checked_slot(XXH128_hash_t hash) {
+    size_t i = (size_t)hash.low64 & (checked.capacity - 1);
+    while ((checked.hashes[i].low64 | checked.hashes[i].high64) && !XXH128_isEqual(checked.hashes[i], hash))
+        i = (i + 1) & (checked.capacity - 1);
+    return &checked.hashes[i];
+}
+
+static void grow_checked(void) {
+    XXH128_hash_t *old = checked.hashes;
+    const size_t slots = checked.capacity;
+    checked.capacity = slots ? 2 * slots : 1024;
+    checked.hashes = calloc(checked.capacity, sizeof *old);
+    if (!checked.hashes)
+        give_up("no memory");
+    for (size_t i = 0; i < slots; i++)
+        if (old[i].low64 | old[i].high64)
+            *checked_slot(old[i]) = old[i];
+    free(old);
+}
+
+/* True if this tree was not yet checked with this mark. */
+static bool is_unchecked(const test_bytes *tree, int mark) {
+    if (2 * checked.count >= checked.capacity)
+        grow_checked();
+    const XXH128_hash_t hash = XXH3_128bits_withSeed(tree->data, tree->size, (XXH64_hash_t)mark + 1);
+    XXH128_hash_t *slot = checked_slot(hash);
+    if (XXH128_isEqual(*slot, hash))
+        return false;
+    *slot = hash;
+    checked.count++;
+    return true;
 }
 
 static void find_items(size_t moments) {
@@ -604,26 +681,33 @@ static int mark_at(size_t moments) {
 
 uint64_t outage_each(size_t from, uint64_t step, unsigned max, bool (*check)(void *context, int mark),
                      void *context) {
-    uint64_t states = 0;
+    bool going_on = true;
+    test_bytes tree = {0};
     outage_pause();
+    forget_checked(); /* those of a check that failed */
     find_sure();
-    for (size_t moments = from > first_change ? from : first_change; moments <= change_count;
+    for (size_t moments = from > first_change ? from : first_change; going_on && moments <= change_count;
          moments += (size_t)step) {
         if (moments < change_count &&
             (changes[moments].kind == MARKED || changes[moments].kind == SYNC_FAILED))
             continue; /* nothing changes on the disk */
+        const int mark = mark_at(moments);
         find_items(moments);
         do {
             const int ways = !loses_bytes() ? 1 : model.older ? OLDER + 1 : OLDER;
-            for (int way = 0; way < ways; way++) {
+            for (int way = 0; way < ways && going_on; way++) {
                 now.way = (missing_way)way;
-                build();
-                states++;
-                if (!check(context, mark_at(moments)))
-                    return states;
+                find_tree(&tree);
+                if (!is_unchecked(&tree, mark))
+                    continue;
+                write_tree(&tree);
+                going_on = check(context, mark);
             }
-        } while (next_set(max));
+        } while (going_on && next_set(max));
     }
+    const uint64_t states = checked.count;
+    forget_checked();
+    bytes_clear(&tree);
     return states;
 }
 

@@ -67,7 +67,8 @@ void outage_mark(int mark);
 /*
  * Builds the states of the disk after each `step`-th change, starting with change `from`. Up to `max`
  * items are missing at once, or all of them. Calls `check` with the last mark before the loss, 0 if there
- * is none; false ends the loop. Returns the number of states.
+ * is none; false ends the loop. A state is a tree with a mark: it is checked once, even if several sets of
+ * missing items leave it. So the check must depend on them alone. Returns the number of states.
  */
 uint64_t outage_each(size_t from, uint64_t step, unsigned max, bool (*check)(void *context, int mark),
                      void *context);
