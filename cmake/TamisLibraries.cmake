@@ -54,15 +54,18 @@ function(tamis_library name)
   add_library(Tamis::${name}_static ALIAS ${name}_static)
 endfunction()
 
-# tamis_kernel_options(<source>...): vector code is small and hot; the rest gains nothing from -O3. kernels/*_<set>.c is
-# compiled for its set: src/base/isa.c asks the machine for each extension that is named here before one of its
-# functions is called. On other machines the file is empty; NEON no arm64 is without.
+# tamis_kernel_options(<source>...): vector code is small and hot; the rest gains nothing from -O3, nor do builds with
+# sanitizers. kernels/*_<set>.c is compiled for its set: src/base/isa.c asks the machine for each extension that is named
+# here before one of its functions is called. On other machines the file is empty; NEON no arm64 is without.
 function(tamis_kernel_options)
   set(avx2 -mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt)
   set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vbmi2 -mavx512vpopcntdq)
   foreach(source IN LISTS ARGN)
     if(source MATCHES "/kernels/")
-      set(options "$<$<CONFIG:Release,RelWithDebInfo>:-O3>")
+      set(options)
+      if(NOT TAMIS_SANITIZE)
+        list(APPEND options "$<$<CONFIG:Release,RelWithDebInfo>:-O3>")
+      endif()
       if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND source MATCHES "_(avx2|avx512)\\.c$")
         list(APPEND options ${${CMAKE_MATCH_1}})
       endif()
