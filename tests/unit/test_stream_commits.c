@@ -140,7 +140,7 @@ static void append(const char *path, const char *text) {
 static void every_filter_kind_continues(void **state) {
     (void)state;
     for (int i = 0; i < COMMITS_MAKES; i++)
-        stopped_anywhere(&commits_makes[i], test_scale_torture(2, 7, 7, 11));
+        stopped_anywhere(&commits_makes[i], test_scale_torture(2, 7, 11, 11));
 }
 
 static void shape_typed(void) {
@@ -150,7 +150,7 @@ static void shape_typed(void) {
 static void a_service_without_hashes_continues(void **state) {
     (void)state;
     shape = shape_typed;
-    stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(3, 5, 5, 5));
+    stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(3, 5, 9, 9));
 }
 
 static void shape_marked(void) {
@@ -162,7 +162,7 @@ static void marked_runs_continue(void **state) {
     (void)state;
     to_duplicates = false;
     shape = shape_marked;
-    stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(3, 5, 5, 5));
+    stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(3, 5, 9, 9));
 }
 
 static tamis_compression compression;
@@ -235,7 +235,7 @@ static void a_header_comes_once(void **state) {
         make_csv(0, front, way < 2 ? 400 : 0);
         make_csv(1, front, 400);
         make_csv(2, front, way < 2 ? 0 : 300);
-        stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(3, 5, 5, 5));
+        stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(3, 5, 9, 9));
         assert_int_equal(count_of(output, "number,id"), 1);
         assert_int_equal(count_of(duplicates, "number,id"), 1);
         assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_FINISHED);
@@ -249,7 +249,7 @@ static void an_input_with_only_a_byte_order_mark_continues(void **state) {
     write_text(in[0], "\xEF\xBB\xBF");
     make_csv(1, "number,id\n", 900);
     write_text(in[2], "\xEF\xBB\xBF");
-    stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(3, 5, 5, 5));
+    stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(3, 5, 9, 9));
     assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_FINISHED);
 }
 
@@ -298,7 +298,7 @@ static void records_without_key_continue(void **state) {
     shape = shape_policies;
     create_extractor("json:/id");
     for (policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_DROP; policy++)
-        stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(5, 7, 7, 7));
+        stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale_torture(5, 7, 11, 11));
 }
 
 static void shape_required(void) {
