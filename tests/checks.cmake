@@ -11,7 +11,7 @@ find_program(TAMIS_CXX NAMES c++ g++ clang++ REQUIRED)
 function(tamis_check name)
   add_test(NAME checks/${name} COMMAND ${ARGN})
   set_tests_properties(checks/${name} PROPERTIES
-    LABELS checks ENVIRONMENT "${test_environment}" TIMEOUT 300)
+    LABELS checks ENVIRONMENT "${test_environment}" TIMEOUT 300 COST 20)
 endfunction()
 
 set(checks_dir "${CMAKE_CURRENT_SOURCE_DIR}/checks")
@@ -24,7 +24,7 @@ endforeach()
 tamis_check(words Python3::Interpreter "${checks_dir}/words.py" "${PROJECT_SOURCE_DIR}")
 tamis_check(comments Python3::Interpreter "${checks_dir}/comments.py" "${PROJECT_SOURCE_DIR}")
 tamis_check(selftest Python3::Interpreter "${checks_dir}/selftest.py" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}")
-set_tests_properties(checks/selftest PROPERTIES LABELS "checks;long")
+set_tests_properties(checks/selftest PROPERTIES LABELS "checks;long" COST 300)
 tamis_check(headers bash "${checks_dir}/headers.sh"
   "${PROJECT_SOURCE_DIR}/include" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}")
 
@@ -54,5 +54,5 @@ endif()
 if(TARGET tamis_command AND TAMIS_INSTALL)
   tamis_check(install bash "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer.sh"
     "${PROJECT_BINARY_DIR}" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}" "${CMAKE_COMMAND}" "${PROJECT_VERSION}")
-  set_tests_properties(checks/install PROPERTIES LABELS "checks;long")
+  set_tests_properties(checks/install PROPERTIES LABELS "checks;long" COST 300)
 endif()

@@ -4,7 +4,7 @@
  * are added.
  * ctest: long
  * ctest: timeout=240
- * ctest: serial: nodes that are late for a second are taken for dead */
+ * ctest: quiet: nodes that are late for a second are taken for dead */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

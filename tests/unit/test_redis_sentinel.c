@@ -3,7 +3,7 @@
 /* A master found through a sentinel, and failovers to its replica.
  * ctest: long
  * ctest: timeout=480
- * ctest: serial: a sentinel whose own clock stands still for two seconds decides nothing for thirty */
+ * ctest: quiet: a sentinel whose own clock stands still for two seconds decides nothing for thirty */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
