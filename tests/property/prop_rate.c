@@ -376,13 +376,13 @@ static void fpr_live_holds_through_growth(void **state) {
     free(hashes);
 }
 
-/* Random lookups in tables with a capacity, where 10^8 give enough false positives. */
+/* Random lookups in tables with a capacity, where 5 * 10^7 give enough false positives. */
 static void random_queries_meet_fpr_live(void **state) {
     (void)state;
     static const struct {
         double p;
         uint64_t queries;
-    } rows[] = {{1e-4, 20000000}, {1e-5, 60000000}, {1e-6, 100000000}};
+    } rows[] = {{1e-4, 10000000}, {1e-5, 30000000}, {1e-6, 50000000}};
     enum { AT_ONCE = 10000 };
     static tamis_hash hashes[AT_ONCE];
     static tamis_answer answers[AT_ONCE];
