@@ -528,9 +528,17 @@ static uint64_t table_bytes(const window *w) {
     return bytes;
 }
 
-/* Begins a larger table. A replay must choose the same size, so the choice depends on plan and tables alone. The
- * first table for an expected number of keys is about right, so the second one is only twice as large. If that
- * does not do, the number was a wrong guess. */
+/* Lines of a table that takes what is left of the memory limit. */
+static uint64_t lines_left(const tamis_filter *filter) {
+    const uint64_t limit = filter->plan.memory_limit;
+    const uint64_t used = table_bytes(filter->body) + counts_bytes(filter->body);
+    return limit > used ? (limit - used) / LINE_BYTES / 2 * 2 : 0;
+}
+
+/* Begins a larger table, or one that takes the rest of the memory limit: what once fitted into one table must fit
+ * again when all keys are added at once, in several tables. A replay must choose the same size, so the choice depends on plan and tables alone. The first table
+ * for an expected number of keys is about right, so the second one is only twice as large. If that does not do,
+ * the number was a wrong guess. */
 static tamis_status grow(tamis_filter *filter, tamis_error *err) {
     const window *w = filter->body;
     const uint64_t lines = w->tables[w->table_count - 1].line_count, limit = filter->plan.memory_limit;
@@ -542,10 +550,11 @@ static tamis_status grow(tamis_filter *filter, tamis_error *err) {
         return tamis__filter_full(filter, TAMIS_FULL_RATE, err);
     while (limit && factor > 1 && table_bytes(w) + factor * lines * LINE_BYTES + counts_bytes(w) > limit)
         factor /= 2;
-    if (factor == 1)
+    const uint64_t wanted = factor > 1 ? factor * lines : lines_left(filter);
+    if (wanted == 0)
         return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
-    if (!add_table(filter, factor * lines))
-        return tamis__fail_nomem(err, "filter", (size_t)(factor * lines * LINE_BYTES));
+    if (!add_table(filter, wanted))
+        return tamis__fail_nomem(err, "filter", (size_t)(wanted * LINE_BYTES));
     return TAMIS_OK;
 }
 

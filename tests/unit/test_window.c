@@ -499,6 +499,27 @@ static void a_memory_limit_is_kept(void **state) {
     tamis_filter_free(filter);
 }
 
+/* Keys that a window holds after it has grown over days, in one table, fit when they are all added at once: a
+ * restore does so. */
+static void what_fits_over_days_fits_at_once(void **state) {
+    tamis_plan_options options = day_options();
+    (void)state;
+    options.memory = 24800000;
+    tamis_filter *grown = create_window(&options), *restored = create_window(&options);
+    uint64_t number = 0;
+    const uint64_t counts[] = {1000000, 1500000, 2000000};
+    for (int64_t day = 0; day < 3; day++)
+        for (uint64_t i = 0; i < counts[day]; i++)
+            assert_int_equal(add_number(grown, number++, 3 * day * DAY), TAMIS_ABSENT);
+    for (uint64_t i = number - counts[2]; i < number; i++)
+        assert_int_equal(add_number(restored, i, 6 * (int64_t)DAY), TAMIS_ABSENT);
+    assert_true(filter_info(restored).memory_peak <= options.memory);
+    for (uint64_t i = number - counts[2]; i < number; i++)
+        assert_int_equal(look_up(restored, i), TAMIS_PRESENT);
+    tamis_filter_free(grown);
+    tamis_filter_free(restored);
+}
+
 /* Fills a window of 1 MiB with keys of time 1 and returns their number. */
 static uint64_t fill_window(tamis_dedup *session, const tamis_filter *filter) {
     tamis_answer answer = TAMIS_ABSENT;
@@ -736,6 +757,7 @@ int main(void) {
         cmocka_unit_test(renewed_keys_fit_the_planned_memory),
         cmocka_unit_test(an_empty_window_is_small),
         cmocka_unit_test(a_memory_limit_is_kept),
+        cmocka_unit_test(what_fits_over_days_fits_at_once),
         cmocka_unit_test(a_full_window_knows_the_keys_it_cannot_renew),
         cmocka_unit_test(a_file_has_all_of_a_window),
         cmocka_unit_test(an_opened_file_is_looked_up_in_place),
