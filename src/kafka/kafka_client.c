@@ -13,8 +13,7 @@
  *
  * librdkafka writes its log to standard error by default. A library does not print, so the log is dropped,
  * and the last error is kept for messages: "timed out" alone says little, "connection refused" says more. If
- * the user sets `debug`, the log becomes remarks. It is queued then, so that they come from the thread of the
- * run.
+ * the user sets `debug`, the log becomes remarks: librdkafka then queues it, and the run's own thread reports it.
  *
  * The auto.offset.reset of librdkafka is never used: a silent jump would lose records. Every start has an
  * explicit offset, and an offset that does not exist is an error.
@@ -97,7 +96,7 @@ static const char *split_setting(const char *setting, char *name, size_t size) {
     return sign + 1;
 }
 
-tamis_status tamis__kafka_check_settings(const kafka_run *run, tamis_error *err) {
+tamis_status tamis__kafka_check_settings(kafka_run *run, tamis_error *err) {
     char name[100];
 
     for (size_t i = 0; i < run->options.setting_count; i++) {
@@ -106,6 +105,7 @@ tamis_status tamis__kafka_check_settings(const kafka_run *run, tamis_error *err)
             return tamis__fail(err, TAMIS_E_INVALID, 0,
                                "setting '%.100s': is not NAME=VALUE; give it as fetch.min.bytes=1000",
                                setting);
+        run->wants_log |= strcmp(name, "debug") == 0;
         for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
             if (strcmp(fixed[k].name, name) == 0)
                 return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -163,18 +163,11 @@ static tamis_status check_timeout(const kafka_run *run, const rd_kafka_conf_t *c
 
 /* ---- callbacks, from poll functions; without `debug`, the log comes from other threads ---- */
 
-static bool wants_log(const kafka_run *run) {
-    for (size_t i = 0; i < run->options.setting_count; i++)
-        if (strncmp(run->options.settings[i], "debug=", strlen("debug=")) == 0)
-            return true;
-    return false;
-}
-
 static void on_log(const rd_kafka_t *handle, int level, const char *facility, const char *text) {
-    const kafka_run *run = rd_kafka_opaque(handle);
+    const kafka_run *run = handle ? rd_kafka_opaque(handle) : NULL; /* NULL: the handle is being made */
 
     (void)level;
-    if (wants_log(run))
+    if (run && run->wants_log)
         tamis__kafka_remark(run, "%s: %s", facility, text);
 }
 
@@ -198,7 +191,7 @@ tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **han
 
     rd_kafka_conf_set_opaque(conf, run);
     rd_kafka_conf_set_log_cb(conf, on_log);
-    if (wants_log(run))
+    if (run->wants_log)
         (void)set(conf, "log.queue", "true", err);
     rd_kafka_conf_set_error_cb(conf, on_error);
     if (role == KAFKA_MEMBER)
@@ -216,7 +209,7 @@ tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **han
     *handle =
         rd_kafka_new(role == KAFKA_PRODUCER ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why, sizeof why);
     if (*handle) {
-        if (wants_log(run))
+        if (run->wants_log)
             rd_kafka_set_log_queue(*handle, NULL);
         return TAMIS_OK;
     }

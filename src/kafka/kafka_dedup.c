@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/versioned.h"
+#include "filter/filter_int.h"
 #include "kafka/kafka_int.h"
 
 static const uint64_t PROGRESS_NS = 1000000000; /* between two calls of options.progress */
@@ -40,6 +41,12 @@ static tamis_status check_options(const tamis_kafka_dedup_options *options, tami
         (options->duplicates_to && strcmp(options->from, options->duplicates_to) == 0))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%.200s: is read and written; give another topic to write", options->from);
+    if (options->missing > TAMIS_STREAM_FAIL || options->malformed > TAMIS_STREAM_FAIL ||
+        options->late > TAMIS_STREAM_DROP)
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "options.missing, malformed or late: is none of its policies; choose PASS, DROP or, but "
+            "for late, FAIL");
     if (options->commit_ms == 0)
         return tamis__fail(err, TAMIS_E_RANGE, 0, "commit_ms: is 0; give a time from 1 ms");
     return TAMIS_OK;
@@ -178,8 +185,8 @@ static void release(kafka_run *run) {
     tamis__kafka_end_producer(run);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
-    if (run->cuts)
-        rd_kafka_queue_destroy(run->cuts);
+    if (run->cut_answers)
+        rd_kafka_queue_destroy(run->cut_answers);
     if (run->probe)
         rd_kafka_destroy(run->probe);
     for (size_t i = 0; i < run->partition_count; i++)
@@ -201,7 +208,6 @@ static void observe_partitions(kafka_run *run) {
     stats->lag = stats->keys = stats->memory = 0;
     for (size_t i = 0; i < run->partition_count; i++) {
         const kafka_partition *partition = &run->partitions[i];
-        tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
         int64_t low, end;
         if (!partition->is_assigned || !partition->filter)
             continue;
@@ -209,14 +215,13 @@ static void observe_partitions(kafka_run *run) {
                 RD_KAFKA_RESP_ERR_NO_ERROR &&
             end > (int64_t)partition->to)
             stats->lag += (uint64_t)end - partition->to;
-        if (tamis_filter_info_get(partition->filter, &info, NULL) != TAMIS_OK)
-            continue;
-        stats->keys += run->has_window ? tamis_window_entries(partition->filter) : info.added;
-        stats->memory += info.memory;
+        /* tamis_filter_info_get would read all of a Bloom filter. */
+        stats->keys += run->has_window ? tamis_window_entries(partition->filter) : partition->filter->added;
+        stats->memory += partition->filter->tally.memory;
     }
 }
 
-static void report_progress(kafka_run *run) {
+void tamis__kafka_report_progress(kafka_run *run) {
     const uint64_t now = tamis__now_ns();
 
     if (!run->options.progress || now - run->reported_at < PROGRESS_NS)
@@ -261,7 +266,8 @@ static tamis_status loop(kafka_run *run, tamis_error *err) {
     while (status == TAMIS_OK) {
         if (tamis__kafka_must_stop(run))
             return TAMIS_E_INTERRUPTED;
-        report_progress(run);
+        rd_kafka_poll(run->probe, 0); /* its errors and its log */
+        tamis__kafka_report_progress(run);
         if (run->must_begin)
             status = tamis__kafka_begin(run, err);
         else if (run->phase == KAFKA_UNASSIGNED)

@@ -26,8 +26,11 @@
 #include "base/system.h"
 #include "kafka/kafka_int.h"
 
-enum { SAMPLE = 64 };                /* of so many new keys, one is looked up in the other partitions */
-static const double RATE_MAX = 1e-6; /* unless false positives would be taken for equal keys */
+enum {
+    SAMPLE = 64,        /* of so many new keys, one is looked up in another partition */
+    SAMPLE_MAX = 10000, /* lookups; what is not found by then does not happen */
+    HITS = 3            /* one may be a false positive */
+};
 
 void tamis__kafka_drop_batch(kafka_run *run) {
     for (size_t i = 0; i < run->batch_count; i++)
@@ -76,14 +79,22 @@ static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, 
 
 /* ---- T1: answering a batch ---- */
 
-/* Looks up the keys of records `first` to `end` - 1, which are of one partition, in its filter. Keys that are
- * late beside records of the open transaction are found later. */
+/* Looks committed keys up. `times` counts with a window alone. */
+static tamis_status ask_filter(const kafka_run *run, const kafka_partition *partition,
+                               const tamis_hash *hashes, const int64_t *times, size_t count,
+                               tamis_answer *answers, tamis_error *err) {
+    if (run->has_window)
+        return tamis_window_contains(partition->filter, hashes, times, count, answers, err);
+    return tamis_filter_contains_hashes(partition->filter, hashes, count, answers, NULL, err);
+}
+
+/* Looks up the keys of records `first` to `end` - 1, which are of one partition, in its filter. answer_one finds
+ * keys that are late compared with the open transaction. */
 static tamis_status look_up(kafka_run *run, const kafka_partition *partition, size_t first, size_t end,
                             tamis_error *err) {
     tamis_hash hashes[TAMIS__KAFKA_BATCH];
     int64_t times[TAMIS__KAFKA_BATCH];
     tamis_answer answers[TAMIS__KAFKA_BATCH];
-    tamis_status status = TAMIS_OK;
     size_t count = 0;
 
     for (size_t i = first; i < end; i++) {
@@ -93,12 +104,8 @@ static tamis_status look_up(kafka_run *run, const kafka_partition *partition, si
         hashes[count] = run->found[i].hash;
         times[count++] = run->found[i].time;
     }
-    if (run->has_window)
-        status = tamis_window_contains(partition->filter, hashes, times, count, answers, err);
-    else if (count > 0)
-        status = tamis_filter_contains_hashes(partition->filter, hashes, count, answers, NULL, err);
-    if (status != TAMIS_OK)
-        return status;
+    if (count > 0 && ask_filter(run, partition, hashes, times, count, answers, err) != TAMIS_OK)
+        return err->status;
     count = 0;
     for (size_t i = first; i < end; i++)
         run->answers[i] = run->found[i].outcome == TAMIS_KEY_FOUND ? answers[count++] : TAMIS_UNKNOWN;
@@ -142,11 +149,21 @@ static kafka_outcome answer_other(kafka_run *run, const rd_kafka_message_t *mess
     return KAFKA_DONE;
 }
 
-/* Answers a record that is too old for the window. */
-static kafka_outcome answer_late(kafka_run *run, const rd_kafka_message_t *message, tamis_error *err) {
+/* Answers a record that is too old for the window, or ahead of the clock. */
+static kafka_outcome answer_late(kafka_run *run, const rd_kafka_message_t *message, bool is_ahead,
+                                 tamis_error *err) {
     const kafka_outcome outcome =
         run->options.late == TAMIS_STREAM_PASS ? produce(run, message, true, err) : KAFKA_DONE;
 
+    if (is_ahead && !run->has_remarked_ahead) {
+        run->has_remarked_ahead = true;
+        tamis__kafka_remark(
+            run,
+            "%s [%d]: offset %" PRId64
+            ": its time is ahead of the clock of this host; such records are treated as late ones. "
+            "Correct the clock of the sender, or this one",
+            run->options.from, (int)message->partition, message->offset);
+    }
     run->open.late += outcome == KAFKA_DONE;
     return outcome;
 }
@@ -163,36 +180,36 @@ static bool is_in_overlay(const kafka_run *run, const kafka_partition *partition
     return tamis__overlay_has(&partition->overlay, &found->hash, from, to);
 }
 
-/* Reports a new key that came in another partition of this member too (K8). Only a sample of the keys is looked
- * up: producers that do not put equal keys together do so all the time. */
+/* Looks a new key up in another partition of this member, and reports if equal keys come in several (K8). Only a
+ * sample is looked up, each key in one other partition: producers that do not put equal keys together do so all the
+ * time. */
 static void check_partitions(kafka_run *run, const kafka_partition *partition, const kafka_found *found) {
-    if (run->has_remarked_partitions || run->plan.fpr > RATE_MAX || found->hash.word[1] % SAMPLE != 0)
+    tamis_answer answer = TAMIS_ABSENT;
+
+    if (run->sampled == SAMPLE_MAX || found->hash.word[1] % SAMPLE != 0)
         return;
-    for (size_t i = 0; i < run->partition_count; i++) {
-        const kafka_partition *other = &run->partitions[i];
-        tamis_answer answer = TAMIS_ABSENT;
-        if (other == partition || !other->is_assigned)
-            continue;
-        if (run->has_window)
-            (void)tamis_window_contains(other->filter, &found->hash, &found->time, 1, &answer, NULL);
-        else
-            (void)tamis_filter_contains_hashes(other->filter, &found->hash, 1, &answer, NULL, NULL);
-        if (answer != TAMIS_PRESENT)
-            continue;
-        run->has_remarked_partitions = true;
-        tamis__kafka_remark(
-            run,
-            "%s: equal keys come in partitions %d and %d, and each partition passes them on once; "
-            "let producers give records a key in Kafka that depends on this key alone",
-            run->options.from, (int)other->number, (int)partition->number);
+    run->sample_other = (run->sample_other + 1) % run->partition_count;
+    const kafka_partition *other = &run->partitions[run->sample_other];
+    if (other == partition || !other->is_assigned ||
+        ask_filter(run, other, &found->hash, &found->time, 1, &answer, NULL) != TAMIS_OK)
         return;
-    }
+    run->sampled++;
+    run->found_elsewhere += answer == TAMIS_PRESENT;
+    if (answer != TAMIS_PRESENT || run->found_elsewhere < HITS ||
+        (double)run->found_elsewhere < 100 * run->plan.fpr * (double)run->sampled)
+        return;
+    run->sampled = SAMPLE_MAX;
+    tamis__kafka_remark(
+        run,
+        "%s: equal keys come in partitions %d and %d, and each partition passes them on once; "
+        "let producers give records a key in Kafka that depends on this key alone",
+        run->options.from, (int)other->number, (int)partition->number);
 }
 
 /* Answers a record with a key that the filter has answered. */
 static kafka_outcome answer_key(kafka_run *run, kafka_partition *partition, size_t i, tamis_error *err) {
     const kafka_found *found = &run->found[i];
-    const bool is_unique = run->answers[i] == TAMIS_ABSENT && !is_in_overlay(run, partition, found);
+    const bool is_unique = run->answers[i] != TAMIS_PRESENT && !is_in_overlay(run, partition, found);
 
     if (is_unique &&
         tamis__overlay_add(&partition->overlay, &run->memory, found->hash, found->time, err) != TAMIS_OK)
@@ -220,14 +237,17 @@ static kafka_outcome answer_one(kafka_run *run, kafka_partition *partition, size
 
     if ((uint64_t)message->offset < partition->next)
         return KAFKA_DONE; /* answered already */
-    if (found->outcome == TAMIS_KEY_FOUND && run->has_window && found->time > newest)
-        newest = found->time;
-    if (found->outcome != TAMIS_KEY_FOUND)
+    if (found->outcome != TAMIS_KEY_FOUND) {
         outcome = answer_other(run, message, found, err);
-    else if (run->has_window && found->time < newest - (int64_t)run->plan.lateness)
-        outcome = answer_late(run, message, err);
-    else
-        outcome = answer_key(run, partition, i, err);
+    } else if (found->is_ahead) {
+        outcome = answer_late(run, message, true, err);
+    } else {
+        if (run->has_window && found->time > newest)
+            newest = found->time;
+        outcome = run->has_window && found->time < newest - (int64_t)run->plan.lateness
+                      ? answer_late(run, message, false, err)
+                      : answer_key(run, partition, i, err);
+    }
     if (outcome != KAFKA_DONE)
         return outcome;
     partition->newest_next = newest;

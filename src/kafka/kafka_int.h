@@ -42,13 +42,13 @@ enum { TAMIS__KAFKA_NAME = 250 };
 
 /* ---- kafka_partition.c ---- */
 
-/* With a window: all state records below offset `end` have keys of times up to `newest`. */
-typedef struct kafka_age {
+/* With a window: no state record below offset `end` has a key later than `newest`. */
+typedef struct kafka_horizon {
     int64_t newest;
     uint64_t end;
-} kafka_age;
+} kafka_horizon;
 
-enum { TAMIS__KAFKA_AGES = 16 };
+enum { TAMIS__KAFKA_HORIZONS = 16 };
 
 /* A partition of the input. Those that are not assigned keep their filter, as a snapshot (A4), until the next
  * assignment. */
@@ -62,10 +62,10 @@ typedef struct kafka_partition {
     uint64_t low;         /* the filter has no hashes of state records below this offset: they were removed */
     int64_t newest;       /* window: largest time of the committed records; -1: none */
     uint64_t needed;      /* window: state records below this offset have expired keys alone */
-    uint64_t needed_committed;         /* `needed` of the last committed state record */
-    uint64_t cut;                      /* up to this offset, the brokers were asked to remove state records */
-    kafka_age ages[TAMIS__KAFKA_AGES]; /* those that have not expired, oldest first */
-    size_t age_count;
+    uint64_t needed_in_chain; /* `needed` of the last committed state record */
+    uint64_t cut_requested;   /* up to this offset, the brokers were asked to remove state records */
+    kafka_horizon horizons[TAMIS__KAFKA_HORIZONS]; /* those that have not expired, oldest first */
+    size_t horizon_count;
     tamis__overlay overlay;
     int64_t newest_next;  /* window: `newest` with the open transaction */
     bool is_open;         /* the open transaction has records of this partition */
@@ -84,7 +84,8 @@ typedef struct kafka_found {
     const char *why; /* for TAMIS_KEY_MALFORMED */
     size_t pos;      /* likewise: the byte in the value; SIZE_MAX: none */
     tamis_hash hash; /* for TAMIS_KEY_FOUND */
-    int64_t time;    /* likewise, with a window */
+    int64_t time;    /* time of the key; with a window */
+    bool is_ahead;   /* its time is too far ahead of the clock */
 } kafka_found;
 
 typedef struct kafka_keys {
@@ -121,11 +122,11 @@ typedef struct kafka_run {
     tamis_filter_options filter_options;
     kafka_keys keys;
 
-    rd_kafka_t *probe;      /* read_uncommitted: ends, metadata, administration */
-    rd_kafka_queue_t *cuts; /* answers of the brokers to requests to remove state records */
-    bool has_remarked_cut;  /* a refusal of such a request was reported */
-    rd_kafka_t *consumer;   /* member of the group */
-    rd_kafka_topic_t *from; /* of the consumer */
+    rd_kafka_t *probe;             /* read_uncommitted: ends, metadata, administration */
+    rd_kafka_queue_t *cut_answers; /* of the brokers to requests to remove state records */
+    bool has_remarked_cut;         /* a refusal of such a request was reported */
+    rd_kafka_t *consumer;          /* member of the group */
+    rd_kafka_topic_t *from;        /* of the consumer */
     rd_kafka_t *producer;
     rd_kafka_topic_t *to, *duplicates, *state;      /* of the producer; `duplicates` NULL: dropped */
     rd_kafka_consumer_group_metadata_t *membership; /* A1 */
@@ -153,7 +154,10 @@ typedef struct kafka_run {
     const char *undelivered_to;        /* the topic of that record */
     rd_kafka_resp_err_t failed_code;   /* error of the last transactional call that failed */
     uint64_t stop_since;               /* time since which the run must stop; 0: it was not noticed yet */
-    bool has_remarked_partitions;      /* a key in two partitions was reported */
+    size_t sample_other;               /* partition in which the next key of the sample is looked up */
+    uint64_t sampled, found_elsewhere; /* keys of the sample, and those that were in another partition */
+    bool has_remarked_ahead;           /* a time ahead of the clock was reported */
+    bool wants_log;                    /* the log of librdkafka becomes remarks */
     uint64_t reported_at;              /* time of the last call of options.progress */
     unsigned failures;                 /* transactions since the last commit that failed */
     uint8_t *record_bytes;             /* buffer for one state record */
@@ -167,12 +171,10 @@ typedef struct kafka_run {
 kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number);
 /* Makes the empty filter of a partition whose state is read from its beginning. */
 tamis_status tamis__kafka_partition_reset(kafka_run *run, kafka_partition *partition, tamis_error *err);
-/* Adds committed hashes to the filter. `times` counts with a window alone. */
-tamis_status tamis__kafka_partition_add(kafka_run *run, kafka_partition *partition, const tamis_hash *hashes,
-                                        const int64_t *times, size_t count, tamis_error *err);
-/* The committed state record that ends in front of `covers` has moved the newest time to `newest`: moves
- * `needed`. Does nothing without a window. */
-void tamis__kafka_partition_advance(const kafka_run *run, kafka_partition *partition, int64_t newest);
+/* A5: adds the keys of the next committed state record, which is at offset `offset`. */
+tamis_status tamis__kafka_partition_restore(kafka_run *run, kafka_partition *partition,
+                                            const tamis__kafka_record *record, uint64_t offset,
+                                            tamis_error *err);
 /* T6: adds the overlay to the filter. */
 tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *partition, tamis_error *err);
 /* T7: forgets what is not committed. */
@@ -184,8 +186,8 @@ void tamis__kafka_partition_release(kafka_partition *partition);
 
 typedef enum kafka_role { KAFKA_PROBE, KAFKA_MEMBER, KAFKA_RESTORER, KAFKA_PRODUCER } kafka_role;
 
-/* Checks the names of options.settings. */
-tamis_status tamis__kafka_check_settings(const kafka_run *run, tamis_error *err);
+/* Checks the names of options.settings, and sets run->wants_log. */
+tamis_status tamis__kafka_check_settings(kafka_run *run, tamis_error *err);
 /* Opens a handle. The caller destroys it. */
 tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **handle, tamis_error *err);
 /* Fills *err for an error of librdkafka: "`what`: reason; what to do". Returns err->status. */
@@ -193,6 +195,8 @@ tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_
                                tamis_error *err);
 /* True for errors that pass by themselves: librdkafka tries again. */
 bool tamis__kafka_is_passing(rd_kafka_resp_err_t code);
+/* Calls options.progress if that is due. */
+void tamis__kafka_report_progress(kafka_run *run);
 /* True if stop_fd is readable. */
 bool tamis__kafka_must_stop(const kafka_run *run);
 /* Passes a remark on. */

@@ -11,7 +11,8 @@
  *     kafka:header:NAME   last header     no such header, or its value is NULL
  *
  * With a window a key has a time: Kafka's time of the record, or a part of its value (options.extract->time). A
- * time that is more than a step ahead of the clock is refused, since it would make all other records late.
+ * record whose time is ahead of the clock is treated as a late one: it would make other records late. That is
+ * never an error, since the clock of this host may be the wrong one.
  *
  * All parts and the hash are in the description, a text that each state record carries. A member that would
  * make other keys is refused, since it would take every old record for a new one.
@@ -175,31 +176,38 @@ static tamis_key source_of(const kafka_keys *keys, const rd_kafka_message_t *mes
 static void find_key(const kafka_keys *keys, const rd_kafka_message_t *message, tamis_extraction *extracted) {
     const tamis_key source = source_of(keys, message);
 
-    if (!source.data)
+    /* A tombstone has no time in its value. */
+    if (!source.data || (!message->payload && keys->extractor))
         extracted->outcome = TAMIS_KEY_MISSING;
     else if (!keys->extractor || keys->source != KAFKA_VALUE)
         extracted->key = source;
 }
 
-/* Sets the time of a record that has a key, if the extractor has not found it in the value, and checks it. */
-static void find_time(const kafka_run *run, const rd_kafka_message_t *message, int64_t latest,
-                      tamis_extraction *extracted) {
+/* Sets the time of a record that has a key, if the extractor has not found it in the value. */
+static void find_time(const kafka_run *run, const rd_kafka_message_t *message, tamis_extraction *extracted) {
     rd_kafka_timestamp_type_t type;
 
     if (extracted->outcome != TAMIS_KEY_FOUND)
         return;
     if (!run->keys.extractor || !tamis_extractor_has_time(run->keys.extractor))
         extracted->time = rd_kafka_message_timestamp(message, &type);
-    extracted->why = extracted->time < 0        ? "it has no time"
-                     : extracted->time > latest ? "its time is more than a step ahead of the clock"
-                                                : NULL;
+    if (extracted->time >= 0)
+        return;
+    extracted->outcome = TAMIS_KEY_MALFORMED;
+    extracted->why = "it has no time";
     extracted->pos = SIZE_MAX;
-    if (extracted->why)
-        extracted->outcome = TAMIS_KEY_MALFORMED;
+}
+
+/* The latest time that does not count as ahead of the clock. */
+static int64_t latest_time(const kafka_run *run) {
+    enum { AT_LEAST = 1000, AT_MOST = 300000 };
+    const int64_t half = (int64_t)(run->plan.lateness / 2);
+
+    return tamis__sys.now_unix_ms() + (half < AT_LEAST ? AT_LEAST : half > AT_MOST ? AT_MOST : half);
 }
 
 tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err) {
-    const int64_t latest = tamis__sys.now_unix_ms() + (int64_t)run->plan.step;
+    const int64_t latest = run->has_window ? latest_time(run) : 0;
     tamis_key records[TAMIS__KAFKA_BATCH];
     tamis_extraction extracted[TAMIS__KAFKA_BATCH];
     tamis_hash hashes[TAMIS__KAFKA_BATCH];
@@ -214,7 +222,7 @@ tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err) {
     for (size_t i = 0; i < run->batch_count; i++) {
         find_key(&run->keys, run->batch[i], &extracted[i]);
         if (run->has_window)
-            find_time(run, run->batch[i], latest, &extracted[i]);
+            find_time(run, run->batch[i], &extracted[i]);
         records[i] = extracted[i].outcome == TAMIS_KEY_FOUND ? extracted[i].key : (tamis_key){NULL, 0};
     }
     if (tamis_hash_many(run->keys.hasher, records, run->batch_count, hashes, err) != TAMIS_OK)
@@ -224,6 +232,7 @@ tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err) {
                                       .why = extracted[i].why,
                                       .pos = extracted[i].pos,
                                       .hash = hashes[i],
-                                      .time = extracted[i].time};
+                                      .time = extracted[i].time,
+                                      .is_ahead = run->has_window && extracted[i].time > latest};
     return TAMIS_OK;
 }

@@ -17,19 +17,21 @@
  * A partition that the group took away keeps its filter. It is a snapshot as good as any (V3): if the
  * partition comes back, only the state records behind `covers` are read.
  *
- * Windows. A key is counted at the time of its record, whatever the filter says: another key of the same
- * transaction may look like it and be older (plan.refresh does that, see plan_filter). `ages` says up to which
- * time the keys of older state records are: a new one for each eighth of the time that keys are kept, so that
- * a few suffice.
+ * Windows. A key is counted at the time of its record, whatever the filter says: two keys of one transaction may
+ * have equal fingerprints, and if only the first were counted, later lookups would miss the second (plan.refresh
+ * does that, see plan_filter). `horizons` says up to which time the keys of older state records are: one for each
+ * eighth of window and lateness, about ten.
  *
  *     state records   | r0 r1 r2 | r3 r4 | r5 r6 r7 | r8 ...
- *     ages              until 9h   12h     15h            newest: 18h
+ *     horizons          until 9h   12h     15h            newest: 18h
  *                     <- expired ->needed
  */
 #include <string.h>
 
 #include "filter/window.h"
 #include "kafka/kafka_int.h"
+
+enum { CHUNK = 1024 }; /* hashes that are added together */
 
 kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number) {
     if (number < 0 || (size_t)number >= run->partition_count)
@@ -41,8 +43,8 @@ void tamis__kafka_partition_release(kafka_partition *partition) {
     tamis_filter_free(partition->filter);
     partition->filter = NULL;
     partition->covers = partition->to = partition->low = 0;
-    partition->needed = partition->needed_committed = 0;
-    partition->age_count = 0;
+    partition->needed = partition->needed_in_chain = 0;
+    partition->horizon_count = 0;
     partition->newest = partition->newest_next = -1;
     partition->has_chain = false;
     tamis__kafka_partition_abort(partition);
@@ -54,13 +56,26 @@ tamis_status tamis__kafka_partition_reset(kafka_run *run, kafka_partition *parti
     return tamis_filter_create(&partition->filter, &run->plan, &run->filter_options, err);
 }
 
-tamis_status tamis__kafka_partition_add(kafka_run *run, kafka_partition *partition, const tamis_hash *hashes,
-                                        const int64_t *times, size_t count, tamis_error *err) {
+/* Adds committed hashes to the filter. `times` counts with a window alone. */
+static tamis_status add(kafka_run *run, kafka_partition *partition, const tamis_hash *hashes,
+                        const int64_t *times, size_t count, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    const tamis_status status =
-        run->has_window ? tamis_window_add(partition->filter, hashes, times, count, NULL, NULL, &why)
-                        : tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, &why);
+    tamis_answer answers[CHUNK];
+    tamis_status status = TAMIS_OK;
 
+    if (!run->has_window)
+        status = tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, &why);
+    for (size_t first = 0; run->has_window && status == TAMIS_OK && first < count; first += CHUNK) {
+        const size_t some = count - first < CHUNK ? count - first : CHUNK;
+        status =
+            tamis_window_add(partition->filter, hashes + first, times + first, some, answers, NULL, &why);
+        for (size_t i = 0; status == TAMIS_OK && i < some; i++)
+            if (answers[i] == TAMIS_LATE) /* it would be forgotten */
+                status =
+                    tamis__fail(&why, TAMIS_E_DAMAGED, 0,
+                                "a committed key is older than the window has any; begin again with another "
+                                "group and new output topics");
+    }
     if (status == TAMIS_OK)
         return TAMIS_OK;
     return tamis__fail(err, status, why.sys_errno, "%.100s [%d]: %s", run->options.from,
@@ -74,23 +89,28 @@ static int64_t earliest_time(const tamis_plan *plan, int64_t newest) {
     return newest > kept ? (newest - kept) / step * step : 0;
 }
 
-void tamis__kafka_partition_advance(const kafka_run *run, kafka_partition *partition, int64_t newest) {
+/* The transaction whose last state record ends in front of `covers` has moved the newest time to `newest`: moves
+ * `needed`. Not for the other records of a transaction: they have keys up to a time that they do not say. */
+static void advance(const kafka_run *run, kafka_partition *partition, int64_t newest) {
     const tamis_plan *plan = &run->plan;
-    kafka_age *ages = partition->ages;
+    kafka_horizon *horizons = partition->horizons;
     size_t expired = 0;
 
     if (!run->has_window)
         return;
     partition->newest = partition->newest_next = newest;
     tamis__window_set_newest(partition->filter, newest);
-    while (expired < partition->age_count && ages[expired].newest < earliest_time(plan, newest))
-        partition->needed = ages[expired++].end;
-    partition->age_count -= expired;
-    memmove(ages, ages + expired, partition->age_count * sizeof *ages);
+    for (; expired < partition->horizon_count && horizons[expired].newest < earliest_time(plan, newest);
+         expired++)
+        if (partition->needed < horizons[expired].end)
+            partition->needed = horizons[expired].end;
+    partition->horizon_count -= expired;
+    memmove(horizons, horizons + expired, partition->horizon_count * sizeof *horizons);
     const uint64_t apart = (plan->window + plan->lateness + plan->step) / 8;
-    if (partition->age_count == 0 || (partition->age_count < TAMIS__KAFKA_AGES &&
-                                      newest - ages[partition->age_count - 1].newest >= (int64_t)apart))
-        ages[partition->age_count++] = (kafka_age){newest, partition->covers};
+    if (partition->horizon_count == 0 ||
+        (partition->horizon_count < TAMIS__KAFKA_HORIZONS &&
+         newest - horizons[partition->horizon_count - 1].newest >= (int64_t)apart))
+        horizons[partition->horizon_count++] = (kafka_horizon){newest, partition->covers};
 }
 
 tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *partition, tamis_error *err) {
@@ -99,16 +119,38 @@ tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *part
     if (!partition->is_open)
         return TAMIS_OK;
     /* A filter that lacks committed hashes would let their keys pass again, so the run ends. */
-    if (tamis__kafka_partition_add(run, partition, overlay->hashes, overlay->times, overlay->count, err) !=
-        TAMIS_OK)
+    if (add(run, partition, overlay->hashes, overlay->times, overlay->count, err) != TAMIS_OK)
         return err->status;
     partition->to = partition->next;
     partition->has_chain = true;
     partition->covers = partition->covers_next;
-    partition->needed_committed = partition->needed;
-    tamis__kafka_partition_advance(run, partition, partition->newest_next);
+    partition->needed_in_chain = partition->needed;
+    advance(run, partition, partition->newest_next);
     partition->is_open = false;
     tamis__overlay_empty(&partition->overlay);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__kafka_partition_restore(kafka_run *run, kafka_partition *partition,
+                                            const tamis__kafka_record *record, uint64_t offset,
+                                            tamis_error *err) {
+    tamis_hash hashes[CHUNK];
+    int64_t times[CHUNK];
+
+    for (size_t first = 0; first < record->count; first += CHUNK) {
+        const size_t count = record->count - first < CHUNK ? record->count - first : CHUNK;
+        tamis__kafka_record_keys(record, first, count, run->keys.hasher_id, hashes, times);
+        if (add(run, partition, hashes, times, count, err) != TAMIS_OK)
+            return err->status;
+    }
+    partition->has_chain = true;
+    partition->to = record->to;
+    partition->covers = offset + 1;
+    partition->needed_in_chain = record->needed;
+    if (partition->needed < record->needed)
+        partition->needed = record->needed;
+    if (record->to > record->from) /* the last one of its transaction */
+        advance(run, partition, record->newest);
     return TAMIS_OK;
 }
 

@@ -33,8 +33,7 @@
 
 enum {
     REQUEST_MS = 1000, /* a request; it is repeated until it has an answer */
-    REMARK_MS = 10000, /* until a remark says what the restore waits for */
-    CHUNK = 1024       /* hashes that are added together */
+    REMARK_MS = 10000  /* until a remark says what the restore waits for */
 };
 
 typedef struct kafka_restore {
@@ -59,6 +58,7 @@ static tamis_status stay_member(kafka_restore *restore, tamis_error *err) {
     if (message) /* after B1: it comes again, since the input is read from `next` on in the end */
         rd_kafka_message_destroy(message);
     rd_kafka_poll(restore->run->probe, 0);
+    tamis__kafka_report_progress(restore->run);
     return status;
 }
 
@@ -170,8 +170,6 @@ static tamis_status add_record(kafka_restore *restore, kafka_partition *partitio
                                const rd_kafka_message_t *message, tamis_error *err) {
     kafka_run *run = restore->run;
     tamis__kafka_record record;
-    tamis_hash hashes[CHUNK];
-    int64_t times[CHUNK];
     const char *why = tamis__kafka_record_decode(&record, message->payload, message->len);
     char gap[160];
 
@@ -202,20 +200,14 @@ static tamis_status add_record(kafka_restore *restore, kafka_partition *partitio
     if (record.newest < partition->newest)
         return fail_record(run, message, TAMIS_E_DAMAGED,
                            "goes back in time; begin again with another group and new output topics", err);
-    for (size_t first = 0; first < record.count; first += CHUNK) {
-        const size_t count = record.count - first < CHUNK ? record.count - first : CHUNK;
-        tamis__kafka_record_keys(&record, first, count, run->keys.hasher_id, hashes, times);
-        if (tamis__kafka_partition_add(run, partition, hashes, times, count, err) != TAMIS_OK)
-            return err->status;
-    }
+    if (record.needed > (uint64_t)message->offset)
+        return fail_record(run, message, TAMIS_E_DAMAGED,
+                           "says that it is not needed itself; begin again with another group and new output "
+                           "topics",
+                           err);
+    if (tamis__kafka_partition_restore(run, partition, &record, (uint64_t)message->offset, err) != TAMIS_OK)
+        return err->status;
     run->committed.restored += record.count;
-    partition->has_chain = true;
-    partition->to = record.to;
-    partition->covers = (uint64_t)message->offset + 1;
-    partition->needed_committed = record.needed;
-    if (partition->needed < record.needed)
-        partition->needed = record.needed;
-    tamis__kafka_partition_advance(run, partition, record.newest);
     return TAMIS_OK;
 }
 
@@ -300,11 +292,13 @@ static tamis_status check_chain(const kafka_run *run, const kafka_partition *par
 
     snprintf(named, sizeof named, "group %.80s, %.100s [%d]", run->options.group, run->options.from,
              (int)partition->number);
-    if (partition->low > partition->needed_committed)
-        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s [%d]: its first %" PRIu64 " records were removed, so keys are missing; begin "
-                           "again with another group and new output topics",
-                           run->state_topic, (int)partition->number, partition->low);
+    if (partition->low > partition->needed_in_chain)
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "%s [%d]: its records from offset %" PRIu64 " to %" PRIu64
+            " were removed, so keys are missing; begin again with another group and new output "
+            "topics",
+            run->state_topic, (int)partition->number, partition->needed_in_chain, partition->low - 1);
     if (offset >= 0 && partition->has_chain && (uint64_t)offset == to)
         return TAMIS_OK;
     if (offset < 0 && !partition->has_chain)

@@ -68,7 +68,7 @@ static tamis_status count_partitions(kafka_run *run, const char *topic, size_t *
         strcmp(topic, run->options.from) != 0)
         tamis__kafka_remark(run,
                             "%s: has one replica, so a broker that is lost takes committed records with it; "
-                            "give the topic three",
+                            "give the topic more",
                             topic);
     rd_kafka_metadata_destroy(metadata);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
@@ -121,6 +121,8 @@ static tamis_status create_topic(kafka_run *run, size_t partitions, tamis_error 
                            run->state_topic, why);
     for (size_t i = 0; i < sizeof state_settings / sizeof *state_settings; i++)
         rd_kafka_NewTopic_set_config(topic, state_settings[i].name, state_settings[i].value);
+    if (run->has_window) /* what is cut leaves the disk by whole segments, 1 GiB by default */
+        rd_kafka_NewTopic_set_config(topic, "segment.bytes", "67108864");
     rd_kafka_queue_t *queue = rd_kafka_queue_new(run->probe);
     rd_kafka_CreateTopics(run->probe, &topic, 1, NULL, queue);
     tamis_status status = await(run, queue, run->state_topic, &event, err);
@@ -201,49 +203,58 @@ static tamis_status check_state_topic(kafka_run *run, tamis_error *err) {
 
 /* ---- cuts of the state topic ---- */
 
-/* Reports the first refusal. What is not cut costs space and the time of a restore, nothing else. */
+/* The error of an answer; only an answer without one has offsets. */
+static rd_kafka_resp_err_t cut_error(rd_kafka_event_t *event) {
+    rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return code;
+    const rd_kafka_topic_partition_list_t *list =
+        rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event));
+    for (int i = 0; i < list->cnt && code == RD_KAFKA_RESP_ERR_NO_ERROR; i++)
+        code = list->elems[i].err;
+    return code;
+}
+
+/* Reports the first refusal. What is not cut costs space and the time of a restore, nothing else, and the next
+ * cut makes up for it. */
 static void read_cut_answers(kafka_run *run) {
     rd_kafka_event_t *event;
 
-    while ((event = rd_kafka_queue_poll(run->cuts, 0))) {
-        const rd_kafka_DeleteRecords_result_t *result = rd_kafka_event_DeleteRecords_result(event);
-        const rd_kafka_topic_partition_list_t *list =
-            result ? rd_kafka_DeleteRecords_result_offsets(result) : NULL;
-        rd_kafka_resp_err_t code = rd_kafka_event_error(event);
-        for (int i = 0; list && code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
-            code = list->elems[i].err;
-        if (code != RD_KAFKA_RESP_ERR_NO_ERROR && !tamis__kafka_is_passing(code) && !run->has_remarked_cut) {
+    while ((event = rd_kafka_queue_poll(run->cut_answers, 0))) {
+        if (cut_error(event) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED && !run->has_remarked_cut) {
             run->has_remarked_cut = true;
             tamis__kafka_remark(
                 run,
-                "%s: expired keys are not removed from it: %s; give this user the right to delete "
-                "records of it",
-                run->state_topic, rd_kafka_err2str(code));
+                "%s: expired keys are not removed from it; give this user the right to delete its "
+                "records",
+                run->state_topic);
         }
         rd_kafka_event_destroy(event);
     }
 }
 
 void tamis__kafka_cut(kafka_run *run) {
+    if (!run->has_window)
+        return;
     rd_kafka_topic_partition_list_t *before = rd_kafka_topic_partition_list_new(1);
-
     for (size_t i = 0; i < run->partition_count; i++) {
         kafka_partition *partition = &run->partitions[i];
-        if (!partition->is_assigned || partition->needed_committed <= partition->cut)
+        if (!partition->is_assigned || partition->needed_in_chain <= partition->cut_requested)
             continue;
-        partition->cut = partition->needed_committed;
+        partition->cut_requested = partition->needed_in_chain;
         rd_kafka_topic_partition_list_add(before, run->state_topic, partition->number)->offset =
-            (int64_t)partition->cut;
+            (int64_t)partition->cut_requested;
     }
     if (before->cnt > 0) {
         rd_kafka_DeleteRecords_t *cut = rd_kafka_DeleteRecords_new(before);
-        if (!run->cuts)
-            run->cuts = rd_kafka_queue_new(run->probe);
-        rd_kafka_DeleteRecords(run->probe, &cut, 1, NULL, run->cuts);
+        if (!run->cut_answers)
+            run->cut_answers = rd_kafka_queue_new(run->probe);
+        rd_kafka_DeleteRecords(run->probe, &cut, 1, NULL, run->cut_answers);
         rd_kafka_DeleteRecords_destroy(cut);
     }
     rd_kafka_topic_partition_list_destroy(before);
-    if (run->cuts)
+    if (run->cut_answers)
         read_cut_answers(run);
 }
 

@@ -73,6 +73,7 @@ static bool goes_on(kafka_run *run, broker_wait *wait) {
         tamis__kafka_remark(run, "%s: waits for the brokers%s%s", run->options.brokers,
                             run->client_error[0] != '\0' ? ": " : "", run->client_error);
     }
+    tamis__kafka_report_progress(run);
     if (!tamis__kafka_must_stop(run))
         return true;
     if (run->stop_since == 0)
@@ -332,6 +333,7 @@ static void add_stats(kafka_run *run) {
     sum->malformed += run->open.malformed;
     sum->late += run->open.late;
     sum->transactions++;
+    sum->committed_at = tamis__sys.now_unix_ms();
     run->open = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
 }
 

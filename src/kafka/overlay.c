@@ -16,7 +16,7 @@
  * their first word selects the slot. With a window a hash may be there several times: a transaction that
  * catches up has records of a long time. Without one, all times are 0.
  *
- * Emptying costs one memset of the slots. A table of a large transaction is freed instead: the next
+ * Emptying costs one memset of the slots, or less if few are used. A table of a large transaction is freed instead: the next
  * transactions are probably smaller.
  */
 #include "kafka/overlay.h"
@@ -135,7 +135,10 @@ void tamis__overlay_release(tamis__overlay *overlay) {
 void tamis__overlay_empty(tamis__overlay *overlay) {
     if (overlay->slot_count > SLOTS_KEPT)
         tamis__overlay_release(overlay);
-    else if (overlay->count > 0)
+    else if (overlay->count < overlay->slot_count / 16)
+        while (overlay->count > 0)
+            tamis__overlay_undo(overlay);
+    else
         memset(overlay->slots, 0, overlay->slot_count * sizeof *overlay->slots);
     overlay->count = 0;
 }

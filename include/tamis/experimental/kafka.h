@@ -27,14 +27,15 @@ typedef struct tamis_kafka_dedup_stats {
     uint64_t duplicates;   /* keys that came before, and false positives */
     uint64_t missing;      /* records without a key */
     uint64_t malformed;    /* malformed records that were skipped or passed on */
-    uint64_t late;         /* records that were too old for the window */
+    uint64_t late;         /* records that were too old for the window, or ahead of the clock */
     uint64_t transactions; /* committed */
     uint64_t aborted;      /* aborted, or with an unknown outcome; their records came again */
     uint64_t assignments;  /* how often the group gave partitions to this member */
     uint64_t restored;     /* hashes that were read from the state topic */
+    int64_t committed_at;  /* time of the last commit, milliseconds since 1970 UTC; 0: none yet */
     /* Of the partitions that this member has now: */
     uint64_t partitions; /* their number */
-    uint64_t lag;        /* records that are not committed yet, as far as the brokers have told of them */
+    uint64_t lag;        /* records that are not committed yet, by the last end offsets that were fetched */
     uint64_t keys;       /* in their filters */
     uint64_t memory;     /* bytes of their filters */
 } tamis_kafka_dedup_stats;
@@ -63,8 +64,9 @@ typedef struct tamis_kafka_dedup_options {
     const tamis_extractor_options *extract;
     /* Filter of each partition: `expect` and `memory` are those of one partition. NULL: it grows, at the
      * default rate. With kind window, a record is a duplicate if its key came within the window before its time
-     * (tamis/experimental/window.h). No refresh. A time that is more than a step ahead of the clock makes the
-     * record malformed. */
+     * (tamis/experimental/window.h). No refresh. A record whose time is ahead of the clock of this host by more than
+     * half the lateness (at least a second, at most five minutes) is treated as a late one: it would make others
+     * late. */
     const tamis_plan_options *plan;
     uint64_t seed; /* for scheme xxh3 */
     /* for scheme sip; only a hash of it is kept */
@@ -80,7 +82,7 @@ typedef struct tamis_kafka_dedup_options {
     int stop_fd; /* the run stops in order when this descriptor is readable; -1: none */
     /* NULL, or called in the calling thread with a remark for a person, such as a long wait */
     void (*remark)(void *context, const char *message);
-    /* NULL, or called in the calling thread about once a second, but not while it waits for brokers */
+    /* NULL, or called in the calling thread about once a second */
     void (*progress)(void *context, const tamis_kafka_dedup_stats *stats);
     void *context;                    /* of both */
     const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
@@ -99,8 +101,8 @@ typedef struct tamis_kafka_dedup_options {
  * member is killed at whatever moment. docs/KAFKA-PROTOCOL.md has the protocol, its proof, and what it
  * assumes of Kafka.
  *
- * With a window, state records whose keys have expired are removed from the state topic, so state and restore
- * are those of one window and an eighth.
+ * With a window, state records whose keys have expired are removed from the state topic. So state and restore are
+ * those of the window and its lateness and an eighth more; the disk of the brokers has up to a segment more.
  *
  * Key, value, headers and timestamp of a record are kept. Its partition is kept if both topics have the same
  * number, else its key selects one, as in Kafka's Java client.

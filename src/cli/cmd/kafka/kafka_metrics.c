@@ -22,6 +22,7 @@ void kafka_metrics_update(cli_metrics *metrics, const tamis_kafka_dedup_stats *s
     records.missing = stats->missing;
     records.malformed = stats->malformed;
     records.late = stats->late;
+    records.committed_at = stats->committed_at;
     records.bytes_read = records.bytes_left = UINT64_MAX;
     cli_metrics_set_others(metrics, others, sizeof others / sizeof *others);
     cli_metrics_update(metrics, &records);
