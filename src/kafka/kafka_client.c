@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "base/system.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_client.h"
 
 typedef struct kafka_setting {
     const char *name;
@@ -73,16 +73,16 @@ static const kafka_setting fixed[] = {
     {"request.required.acks", NULL, 0},
 };
 
-static const char *fixed_value(const kafka_run *run, const kafka_setting *setting) {
+static const char *fixed_value(const kafka_client *client, const kafka_setting *setting) {
     if (setting->value)
         return setting->value;
     if (strcmp(setting->name, "bootstrap.servers") == 0)
-        return run->options.brokers;
+        return client->brokers;
     if (strcmp(setting->name, "group.id") == 0)
-        return run->options.group;
+        return client->group;
     if (strcmp(setting->name, "group.instance.id") == 0)
-        return run->options.instance;
-    return strcmp(setting->name, "transactional.id") == 0 ? run->transactional_id : NULL;
+        return client->instance;
+    return strcmp(setting->name, "transactional.id") == 0 ? client->transactional_id : NULL;
 }
 
 /* Copies the name of a setting "name=value" and returns its value; NULL if it has no such form. */
@@ -96,16 +96,16 @@ static const char *split_setting(const char *setting, char *name, size_t size) {
     return sign + 1;
 }
 
-tamis_status tamis__kafka_check_settings(kafka_run *run, tamis_error *err) {
+tamis_status tamis__kafka_client_check_settings(kafka_client *client, tamis_error *err) {
     char name[100];
 
-    for (size_t i = 0; i < run->options.setting_count; i++) {
-        const char *setting = run->options.settings[i];
+    for (size_t i = 0; i < client->setting_count; i++) {
+        const char *setting = client->settings[i];
         if (!split_setting(setting, name, sizeof name))
             return tamis__fail(err, TAMIS_E_INVALID, 0,
                                "setting '%.100s': is not NAME=VALUE; give it as fetch.min.bytes=1000",
                                setting);
-        run->wants_log |= strcmp(name, "debug") == 0;
+        client->wants_log |= strcmp(name, "debug") == 0;
         for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
             if (strcmp(fixed[k].name, name) == 0)
                 return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -125,7 +125,8 @@ static tamis_status set(rd_kafka_conf_t *conf, const char *name, const char *val
                        why);
 }
 
-static tamis_status set_all(const kafka_run *run, rd_kafka_conf_t *conf, kafka_role role, tamis_error *err) {
+static tamis_status set_all(const kafka_client *client, rd_kafka_conf_t *conf, kafka_role role,
+                            tamis_error *err) {
     char name[100];
     const char *value;
 
@@ -133,13 +134,13 @@ static tamis_status set_all(const kafka_run *run, rd_kafka_conf_t *conf, kafka_r
         if ((defaults[i].roles >> role & 1) &&
             set(conf, defaults[i].name, defaults[i].value, err) != TAMIS_OK)
             return TAMIS_E_INVALID;
-    for (size_t i = 0; i < run->options.setting_count; i++) {
-        value = split_setting(run->options.settings[i], name, sizeof name);
+    for (size_t i = 0; i < client->setting_count; i++) {
+        value = split_setting(client->settings[i], name, sizeof name);
         if (set(conf, name, value, err) != TAMIS_OK)
             return TAMIS_E_INVALID;
     }
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
-        value = fixed_value(run, &fixed[i]);
+        value = fixed_value(client, &fixed[i]);
         if ((fixed[i].roles >> role & 1) && value && set(conf, fixed[i].name, value, err) != TAMIS_OK)
             return TAMIS_E_INVALID;
     }
@@ -147,69 +148,70 @@ static tamis_status set_all(const kafka_run *run, rd_kafka_conf_t *conf, kafka_r
 }
 
 /* The brokers abort a transaction that is open for too long. */
-static tamis_status check_timeout(const kafka_run *run, const rd_kafka_conf_t *conf, tamis_error *err) {
+static tamis_status check_timeout(const kafka_client *client, const rd_kafka_conf_t *conf, tamis_error *err) {
     char value[24] = "";
     size_t size = sizeof value;
 
     if (rd_kafka_conf_get(conf, "transaction.timeout.ms", value, &size) != RD_KAFKA_CONF_OK ||
-        2 * (uint64_t)run->options.commit_ms <= strtoull(value, NULL, 10))
+        2 * (uint64_t)client->commit_ms <= strtoull(value, NULL, 10))
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_INVALID, 0,
                        "commit time of %" PRIu32
                        " ms: is more than half of transaction.timeout.ms, which is %s; commit "
                        "more often, or raise that setting",
-                       run->options.commit_ms, value);
+                       client->commit_ms, value);
 }
 
 /* ---- callbacks, from poll functions; without `debug`, the log comes from other threads ---- */
 
 static void on_log(const rd_kafka_t *handle, int level, const char *facility, const char *text) {
-    const kafka_run *run = handle ? rd_kafka_opaque(handle) : NULL; /* NULL: the handle is being made */
+    const kafka_client *client = handle ? rd_kafka_opaque(handle) : NULL; /* NULL: the handle is being made */
 
     (void)level;
-    if (run && run->wants_log)
-        tamis__kafka_remark(run, "%s: %s", facility, text);
+    if (client && client->wants_log)
+        tamis__kafka_client_remark(client, "%s: %s", facility, text);
 }
 
 static void on_error(rd_kafka_t *handle, int code, const char *reason, void *context) {
-    kafka_run *run = context;
+    kafka_client *client = context;
 
     (void)handle;
     /* "All brokers are down" follows the error that says why. */
-    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && run->client_error[0] != '\0')
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && client->error[0] != '\0')
         return;
-    run->client_code = code;
-    snprintf(run->client_error, sizeof run->client_error, "%s", reason);
-    char *details = strstr(run->client_error, " (after ");
+    client->code = code;
+    snprintf(client->error, TAMIS__KAFKA_ERROR, "%s", reason);
+    char *details = strstr(client->error, " (after ");
     if (details)
         *details = '\0';
 }
 
-tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **handle, tamis_error *err) {
+tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
+                                      tamis_error *err) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char why[300];
 
-    rd_kafka_conf_set_opaque(conf, run);
+    rd_kafka_conf_set_opaque(conf, client);
     rd_kafka_conf_set_log_cb(conf, on_log);
-    if (run->wants_log)
+    if (client->wants_log)
         (void)set(conf, "log.queue", "true", err);
     rd_kafka_conf_set_error_cb(conf, on_error);
     if (role == KAFKA_MEMBER)
-        rd_kafka_conf_set_rebalance_cb(conf, tamis__kafka_on_rebalance);
+        rd_kafka_conf_set_rebalance_cb(conf, client->on_rebalance);
     if (role == KAFKA_PRODUCER)
-        rd_kafka_conf_set_dr_msg_cb(conf, tamis__kafka_on_delivery);
-    if (set_all(run, conf, role, err) != TAMIS_OK) {
+        rd_kafka_conf_set_dr_msg_cb(conf, client->on_delivery);
+    if (set_all(client, conf, role, err) != TAMIS_OK) {
         rd_kafka_conf_destroy(conf);
         return TAMIS_E_INVALID;
     }
-    if (role == KAFKA_PRODUCER && check_timeout(run, conf, err) != TAMIS_OK) {
+    if (role == KAFKA_PRODUCER && check_timeout(client, conf, err) != TAMIS_OK) {
         rd_kafka_conf_destroy(conf);
         return TAMIS_E_INVALID;
     }
     *handle =
         rd_kafka_new(role == KAFKA_PRODUCER ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why, sizeof why);
     if (*handle) {
-        if (run->wants_log)
+        if (client->wants_log)
             rd_kafka_set_log_queue(*handle, NULL);
         return TAMIS_OK;
     }
@@ -262,15 +264,15 @@ static tamis_status classify(rd_kafka_resp_err_t code, const char **remedy) {
     }
 }
 
-tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_resp_err_t code,
-                               tamis_error *err) {
+tamis_status tamis__kafka_client_fail(const kafka_client *client, const char *what, rd_kafka_resp_err_t code,
+                                      tamis_error *err) {
     const char *remedy;
     const tamis_status status = classify(code, &remedy);
 
-    if (status == TAMIS_E_TIMEOUT && run->client_error[0] != '\0')
-        return tamis__fail(err, status, 0, "%.200s: no answer (%s); %s", what, run->client_error, remedy);
-    if (code == run->client_code && run->client_error[0] != '\0')
-        return tamis__fail(err, status, 0, "%.200s: %s; %s", what, run->client_error, remedy);
+    if (status == TAMIS_E_TIMEOUT && client->error[0] != '\0')
+        return tamis__fail(err, status, 0, "%.200s: no answer (%s); %s", what, client->error, remedy);
+    if (code == client->code && client->error[0] != '\0')
+        return tamis__fail(err, status, 0, "%.200s: %s; %s", what, client->error, remedy);
     return tamis__fail(err, status, 0, "%.200s: %s; %s", what, rd_kafka_err2str(code), remedy);
 }
 
@@ -312,20 +314,64 @@ bool tamis__kafka_is_passing(rd_kafka_resp_err_t code) {
     }
 }
 
-bool tamis__kafka_must_stop(const kafka_run *run) {
-    struct pollfd stop = {.fd = run->options.stop_fd, .events = POLLIN};
+bool tamis__kafka_client_must_stop(const kafka_client *client) {
+    struct pollfd stop = {.fd = client->stop_fd, .events = POLLIN};
 
     return stop.fd >= 0 && tamis__sys.poll(&stop, 1, 0) > 0;
 }
 
-void tamis__kafka_remark(const kafka_run *run, const char *format, ...) {
+void tamis__kafka_client_remark(const kafka_client *client, const char *format, ...) {
     char message[1000];
     va_list args;
 
-    if (!run->options.remark)
+    if (!client->remark)
         return;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    run->options.remark(run->options.context, message);
+    client->remark(client->context, message);
+}
+
+/* ---- a consumer of the group ---- */
+
+tamis_status tamis__kafka_client_subscribe(const kafka_client *client, rd_kafka_t *consumer,
+                                           const char *topic, tamis_error *err) {
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+
+    rd_kafka_topic_partition_list_add(topics, topic, RD_KAFKA_PARTITION_UA);
+    const rd_kafka_resp_err_t code = rd_kafka_subscribe(consumer, topics);
+    rd_kafka_topic_partition_list_destroy(topics);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? TAMIS_OK
+                                              : tamis__kafka_client_fail(client, client->group, code, err);
+}
+
+tamis_status tamis__kafka_client_check(const kafka_client *client, rd_kafka_t *consumer, const char *topic,
+                                       const rd_kafka_message_t *message, tamis_error *err) {
+    char what[300];
+
+    switch (message->err) {
+    case RD_KAFKA_RESP_ERR__FATAL:
+        return tamis__kafka_client_fail(client, client->group,
+                                        rd_kafka_fatal_error(consumer, what, sizeof what), err);
+    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+    case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+        return tamis__fail(
+            err, TAMIS_E_CHANGED, 0,
+            "%s [%d]: records were removed before they were read, or the topic was made again; see "
+            "its retention settings",
+            topic, (int)message->partition);
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+        return tamis__kafka_client_fail(client, topic, message->err, err);
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+        return tamis__kafka_client_fail(client, client->group, message->err, err);
+    default:
+        if (tamis__kafka_is_passing(message->err))
+            return TAMIS_OK;
+        snprintf(what, sizeof what, "%.150s [%d], offset %" PRId64, topic, (int)message->partition,
+                 message->offset);
+        return tamis__kafka_client_fail(client, message->partition >= 0 ? what : client->group, message->err,
+                                        err);
+    }
 }

@@ -52,14 +52,6 @@ static tamis_status check_options(const tamis_kafka_dedup_options *options, tami
     return TAMIS_OK;
 }
 
-/* True if Kafka allows this name. */
-static bool is_name(const char *name) {
-    const size_t size = strlen(name);
-
-    return size > 0 && size < TAMIS__KAFKA_NAME &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == size;
-}
-
 /* True if the name could be taken for one that the run makes of two names. */
 static bool is_ambiguous(const char *name) {
     return name && strstr(name, ".tamis");
@@ -70,12 +62,13 @@ static tamis_status make_names(kafka_run *run, tamis_error *err) {
     uint64_t number;
     char made[20];
 
-    if (!is_name(options->group) || (options->instance && !is_name(options->instance)))
+    if (!tamis__kafka_is_name(options->group) ||
+        (options->instance && !tamis__kafka_is_name(options->instance)))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "%.200s: names of group and instance have up to %d letters, digits and ._- because the state "
             "topic gets them; give another name",
-            is_name(options->group) ? options->instance : options->group, TAMIS__KAFKA_NAME - 1);
+            tamis__kafka_is_name(options->group) ? options->instance : options->group, TAMIS__KAFKA_NAME - 1);
     if (is_ambiguous(options->group) || is_ambiguous(options->instance) || is_ambiguous(options->to) ||
         is_ambiguous(options->duplicates_to))
         return tamis__fail(
@@ -131,9 +124,30 @@ static size_t largest_record(const kafka_run *run) {
     return tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES, run->has_window);
 }
 
+static void configure_client(kafka_run *run) {
+    const tamis_kafka_dedup_options *options = &run->options;
+
+    run->client = (kafka_client){.brokers = options->brokers,
+                                 .group = options->group,
+                                 .from = options->from,
+                                 .instance = options->instance,
+                                 .settings = options->settings,
+                                 .setting_count = options->setting_count,
+                                 .transactional_id = run->transactional_id,
+                                 .commit_ms = options->commit_ms,
+                                 .stop_fd = options->stop_fd,
+                                 .remark = options->remark,
+                                 .context = options->context,
+                                 .on_rebalance = tamis__kafka_on_rebalance,
+                                 .on_delivery = tamis__kafka_on_delivery,
+                                 .error = run->client_error};
+}
+
 static tamis_status configure(kafka_run *run, tamis_error *err) {
+    configure_client(run);
     if (check_options(&run->options, err) != TAMIS_OK || make_names(run, err) != TAMIS_OK ||
-        plan_filter(run, err) != TAMIS_OK || tamis__kafka_check_settings(run, err) != TAMIS_OK ||
+        plan_filter(run, err) != TAMIS_OK ||
+        tamis__kafka_client_check_settings(&run->client, err) != TAMIS_OK ||
         tamis__kafka_keys_create(run, err) != TAMIS_OK)
         return err->status;
     const size_t size = largest_record(run);
@@ -144,25 +158,19 @@ static tamis_status configure(kafka_run *run, tamis_error *err) {
 /* ---- start and end ---- */
 
 static tamis_status join_group(kafka_run *run, tamis_error *err) {
-    rd_kafka_topic_partition_list_t *topics;
-
     if (tamis__kafka_open(run, KAFKA_MEMBER, &run->consumer, err) != TAMIS_OK)
         return err->status;
     rd_kafka_poll_set_consumer(run->consumer);
     run->from = rd_kafka_topic_new(run->consumer, run->options.from, NULL);
     if (!run->from)
         return tamis__kafka_fail(run, run->options.from, rd_kafka_last_error(), err);
-    topics = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(topics, run->options.from, RD_KAFKA_PARTITION_UA);
-    const rd_kafka_resp_err_t code = rd_kafka_subscribe(run->consumer, topics);
-    rd_kafka_topic_partition_list_destroy(topics);
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? TAMIS_OK
-                                              : tamis__kafka_fail(run, run->options.group, code, err);
+    return tamis__kafka_client_subscribe(&run->client, run->consumer, run->options.from, err);
 }
 
 static tamis_status start(kafka_run *run, tamis_error *err) {
     tamis_status status = tamis__kafka_open(run, KAFKA_PROBE, &run->probe, err);
 
+    run->client.probe = run->probe;
     if (status == TAMIS_OK)
         status = tamis__kafka_check_topics(run, err);
     if (status == TAMIS_OK)

@@ -21,7 +21,6 @@
  * If the commit of N fails, the transaction is aborted. Its records then come to the next owner.
  */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -163,47 +162,20 @@ tamis_status tamis__kafka_read_on(kafka_run *run, tamis_error *err) {
 
 /* ---- polling ---- */
 
-static tamis_status fail_fatal(kafka_run *run, tamis_error *err) {
-    char why[300];
-    const rd_kafka_resp_err_t code = rd_kafka_fatal_error(run->consumer, why, sizeof why);
-
-    return tamis__kafka_fail(run, run->options.group, code, err);
-}
-
 /* Handles what the consumer reports instead of a record. */
 static tamis_status handle(kafka_run *run, const rd_kafka_message_t *message, tamis_error *err) {
     kafka_partition *partition = tamis__kafka_partition(run, message->partition);
-    char what[200];
+    const bool is_out_of_range = message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+                                 message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
 
-    switch (message->err) {
-    case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         if (partition && (uint64_t)message->offset > partition->position)
             partition->position = (uint64_t)message->offset;
         return TAMIS_OK;
-    case RD_KAFKA_RESP_ERR__FATAL:
-        return fail_fatal(run, err);
-    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
-    case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-        if (!run->is_reading)
-            return TAMIS_OK;
-        return tamis__fail(
-            err, TAMIS_E_CHANGED, 0,
-            "%s [%d]: records were removed before they were read, or the topic was made again; see "
-            "its retention settings",
-            run->options.from, (int)message->partition);
-    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-        return tamis__kafka_fail(run, run->options.from, message->err, err);
-    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-        return tamis__kafka_fail(run, run->options.group, message->err, err);
-    default:
-        if (tamis__kafka_is_passing(message->err))
-            return TAMIS_OK;
-        snprintf(what, sizeof what, "%.150s [%d], offset %" PRId64, run->options.from,
-                 (int)message->partition, message->offset);
-        return tamis__kafka_fail(run, partition ? what : run->options.group, message->err, err);
     }
+    if (is_out_of_range && !run->is_reading)
+        return TAMIS_OK;
+    return tamis__kafka_client_check(&run->client, run->consumer, run->options.from, message, err);
 }
 
 tamis_status tamis__kafka_poll(kafka_run *run, int milliseconds, rd_kafka_message_t **message,

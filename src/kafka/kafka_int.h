@@ -14,7 +14,7 @@
  *     kafka_keys.c           keys of records
  *     kafka_partition.c      filter and overlay of a partition
  *     kafka_record.c         state records as bytes
- *     kafka_client.c         handles of librdkafka, and its errors
+ *     kafka_client.c         handles of librdkafka, and its errors; kafka_count.c has them too
  *
  * One thread runs everything here, callbacks of librdkafka included: it calls them from poll functions.
  */
@@ -29,16 +29,9 @@
 #include <tamis/filter.h>
 
 #include "base/failure.h"
+#include "kafka/kafka_client.h"
 #include "kafka/kafka_record.h"
 #include "kafka/overlay.h"
-
-enum {
-    TAMIS__KAFKA_BATCH = 1024, /* records that are looked up together */
-    TAMIS__KAFKA_SLICE = 100   /* longest wait of a poll, in milliseconds */
-};
-
-/* A topic name or transactional id that the run makes of two names. */
-enum { TAMIS__KAFKA_NAME = 250 };
 
 /* ---- kafka_partition.c ---- */
 
@@ -112,6 +105,7 @@ typedef enum kafka_outcome {
 } kafka_outcome;
 
 typedef struct kafka_run {
+    kafka_client client; /* first */
     tamis_kafka_dedup_options options;
     tamis_allocator memory;
     char state_topic[TAMIS__KAFKA_NAME];
@@ -157,14 +151,12 @@ typedef struct kafka_run {
     size_t sample_other;               /* partition in which the next key of the sample is looked up */
     uint64_t sampled, found_elsewhere; /* keys of the sample, and those that were in another partition */
     bool has_remarked_ahead;           /* a time ahead of the clock was reported */
-    bool wants_log;                    /* the log of librdkafka becomes remarks */
     uint64_t reported_at;              /* time of the last call of options.progress */
     unsigned failures;                 /* transactions since the last commit that failed */
     uint8_t *record_bytes;             /* buffer for one state record */
     tamis_kafka_dedup_stats open;      /* statistics of the open transaction */
     tamis_kafka_dedup_stats committed; /* statistics of the run */
-    char client_error[200];            /* last error that librdkafka reported; empty: none */
-    rd_kafka_resp_err_t client_code;   /* its code */
+    char client_error[TAMIS__KAFKA_ERROR]; /* of `client` */
 } kafka_run;
 
 /* Returns the partition with this number, or NULL if the input has no such partition. */
@@ -182,25 +174,22 @@ void tamis__kafka_partition_abort(kafka_partition *partition);
 /* Forgets filter and overlay. */
 void tamis__kafka_partition_release(kafka_partition *partition);
 
-/* ---- kafka_client.c ---- */
+/* ---- kafka_client.h, for a run ---- */
 
-typedef enum kafka_role { KAFKA_PROBE, KAFKA_MEMBER, KAFKA_RESTORER, KAFKA_PRODUCER } kafka_role;
-
-/* Checks the names of options.settings, and sets run->wants_log. */
-tamis_status tamis__kafka_check_settings(kafka_run *run, tamis_error *err);
-/* Opens a handle. The caller destroys it. */
-tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **handle, tamis_error *err);
-/* Fills *err for an error of librdkafka: "`what`: reason; what to do". Returns err->status. */
-tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_resp_err_t code,
-                               tamis_error *err);
-/* True for errors that pass by themselves: librdkafka tries again. */
-bool tamis__kafka_is_passing(rd_kafka_resp_err_t code);
 /* Calls options.progress if that is due. */
 void tamis__kafka_report_progress(kafka_run *run);
-/* True if stop_fd is readable. */
-bool tamis__kafka_must_stop(const kafka_run *run);
-/* Passes a remark on. */
-void tamis__kafka_remark(const kafka_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static inline tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **handle,
+                                             tamis_error *err) {
+    return tamis__kafka_client_open(&run->client, role, handle, err);
+}
+static inline tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_resp_err_t code,
+                                             tamis_error *err) {
+    return tamis__kafka_client_fail(&run->client, what, code, err);
+}
+static inline bool tamis__kafka_must_stop(const kafka_run *run) {
+    return tamis__kafka_client_must_stop(&run->client);
+}
+#define tamis__kafka_remark(run, ...) tamis__kafka_client_remark(&(run)->client, __VA_ARGS__)
 
 /* ---- kafka_topics.c ---- */
 

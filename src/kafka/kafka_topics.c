@@ -29,65 +29,71 @@
 #include "kafka/kafka_int.h"
 
 enum {
-    ANSWER_MS = 20000,  /* how long a request of the start may take */
-    ATTEMPT_MS = 500,   /* until a request is repeated, so that a signal ends the wait */
-    EXISTING_MS = 3000, /* until the broker that answers knows a topic that was just made by somebody else */
-    VISIBLE_MS = 30000  /* until all brokers know a new topic */
+    ANSWER_MS = 20000, /* how long a request of the start may take */
+    ATTEMPT_MS = 500,  /* until a request is repeated, so that a signal ends the wait */
+    VISIBLE_MS = 30000 /* until all brokers know a new topic */
 };
 
 static const struct {
     const char *name, *value;
 } state_settings[] = {{"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {"retention.bytes", "-1"}};
 
+bool tamis__kafka_is_name(const char *name) {
+    const size_t size = strlen(name);
+
+    return size > 0 && size < TAMIS__KAFKA_NAME &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == size;
+}
+
 /* ---- numbers of partitions ---- */
 
 /* Finds the number of partitions of a topic; 0: there is no such topic. */
-static tamis_status count_partitions(kafka_run *run, const char *topic, size_t *count, tamis_error *err) {
+static tamis_status count_partitions(const kafka_client *client, const char *topic, size_t *count,
+                                     tamis_error *err) {
     const struct rd_kafka_metadata *metadata = NULL;
-    rd_kafka_topic_t *handle = rd_kafka_topic_new(run->probe, topic, NULL);
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(client->probe, topic, NULL);
     rd_kafka_resp_err_t code = rd_kafka_last_error();
 
     if (!handle)
-        return tamis__kafka_fail(run, topic, code, err);
+        return tamis__kafka_client_fail(client, topic, code, err);
     for (int waited = 0; waited < ANSWER_MS; waited += ATTEMPT_MS) {
-        code = rd_kafka_metadata(run->probe, 0, handle, &metadata, ATTEMPT_MS);
-        rd_kafka_poll(run->probe, 0); /* the reason of a failure */
+        code = rd_kafka_metadata(client->probe, 0, handle, &metadata, ATTEMPT_MS);
+        rd_kafka_poll(client->probe, 0); /* the reason of a failure */
         if (code != RD_KAFKA_RESP_ERR__TIMED_OUT && code != RD_KAFKA_RESP_ERR__TRANSPORT)
             break;
-        if (run->client_code == RD_KAFKA_RESP_ERR__AUTHENTICATION)
-            code = run->client_code; /* librdkafka would try the same name and password again */
-        if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION || tamis__kafka_must_stop(run))
+        if (client->code == RD_KAFKA_RESP_ERR__AUTHENTICATION)
+            code = client->code; /* librdkafka would try the same name and password again */
+        if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION || tamis__kafka_client_must_stop(client))
             break;
     }
     rd_kafka_topic_destroy(handle);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return tamis__kafka_fail(run, run->options.brokers, code, err);
+        return tamis__kafka_client_fail(client, client->brokers, code, err);
     code = metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
     *count = code == RD_KAFKA_RESP_ERR_NO_ERROR ? (size_t)metadata->topics[0].partition_cnt : 0;
     if (*count > 0 && metadata->broker_cnt > 1 && metadata->topics[0].partitions[0].replica_cnt == 1 &&
-        strcmp(topic, run->options.from) != 0)
-        tamis__kafka_remark(run,
+        strcmp(topic, client->from) != 0)
+        tamis__kafka_client_remark(client,
                             "%s: has one replica, so a broker that is lost takes committed records with it; "
                             "give the topic more",
                             topic);
     rd_kafka_metadata_destroy(metadata);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
         return TAMIS_OK;
-    return tamis__kafka_fail(run, topic, code, err);
+    return tamis__kafka_client_fail(client, topic, code, err);
 }
 
-/* Waits until a topic is known, and finds its number of partitions. */
-static tamis_status await_topic(kafka_run *run, const char *topic, uint64_t milliseconds, size_t *count,
-                                tamis_error *err) {
+tamis_status tamis__kafka_await_topic(const kafka_client *client, const char *topic, uint64_t milliseconds,
+                                      size_t *count, tamis_error *err) {
     const uint64_t deadline = tamis__now_ns() + milliseconds * 1000000;
 
     for (;;) {
-        if (count_partitions(run, topic, count, err) != TAMIS_OK)
+        if (count_partitions(client, topic, count, err) != TAMIS_OK)
             return err->status;
         if (*count > 0)
             return TAMIS_OK;
-        if (tamis__now_ns() > deadline || tamis__kafka_must_stop(run))
-            return tamis__kafka_fail(run, topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, err);
+        if (tamis__now_ns() > deadline || tamis__kafka_client_must_stop(client))
+            return tamis__kafka_client_fail(client, topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, err);
         tamis__sys.poll(NULL, 0, TAMIS__KAFKA_SLICE);
     }
 }
@@ -274,19 +280,22 @@ tamis_status tamis__kafka_check_topics(kafka_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     size_t from, to, duplicates = 0, state;
 
-    if (await_topic(run, options->from, EXISTING_MS, &from, err) != TAMIS_OK ||
-        await_topic(run, options->to, EXISTING_MS, &to, err) != TAMIS_OK)
+    if (tamis__kafka_await_topic(&run->client, options->from, TAMIS__KAFKA_EXISTING_MS, &from, err) !=
+            TAMIS_OK ||
+        tamis__kafka_await_topic(&run->client, options->to, TAMIS__KAFKA_EXISTING_MS, &to, err) != TAMIS_OK)
         return err->status;
     if (options->duplicates_to &&
-        await_topic(run, options->duplicates_to, EXISTING_MS, &duplicates, err) != TAMIS_OK)
+        tamis__kafka_await_topic(&run->client, options->duplicates_to, TAMIS__KAFKA_EXISTING_MS, &duplicates,
+                                 err) != TAMIS_OK)
         return err->status;
     run->to_same_partitions = to == from;
     run->duplicates_same_partitions = duplicates == from;
 
-    if (count_partitions(run, run->state_topic, &state, err) != TAMIS_OK)
+    if (count_partitions(&run->client, run->state_topic, &state, err) != TAMIS_OK)
         return err->status;
-    if (state == 0 && (create_topic(run, from, err) != TAMIS_OK ||
-                       await_topic(run, run->state_topic, VISIBLE_MS, &state, err) != TAMIS_OK))
+    if (state == 0 &&
+        (create_topic(run, from, err) != TAMIS_OK ||
+         tamis__kafka_await_topic(&run->client, run->state_topic, VISIBLE_MS, &state, err) != TAMIS_OK))
         return err->status;
     if (state != from)
         return tamis__fail(
