@@ -131,7 +131,8 @@ tamis_library(tamis_redis
   VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-redis.map"
   SOURCES ${redis_sources}
   # OpenSSL behind ZooKeeper's client, which uses it too.
-  LINKS PkgConfig::TAMIS_HIREDIS ${zookeeper_links} PkgConfig::TAMIS_OPENSSL PkgConfig::TAMIS_ZLIB Threads::Threads
+  LINKS PkgConfig::TAMIS_HIREDIS ${zookeeper_links} PkgConfig::TAMIS_OPENSSL PkgConfig::TAMIS_ZLIB PkgConfig::TAMIS_XXHASH
+    Threads::Threads
   USES tamis)
 
 if(TAMIS_KAFKA)
@@ -141,5 +142,5 @@ if(TAMIS_KAFKA)
     VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-kafka.map"
     SOURCES ${kafka_sources}
     LINKS PkgConfig::TAMIS_RDKAFKA PkgConfig::TAMIS_XXHASH
-    USES tamis_stream tamis)
+    USES tamis_redis tamis_stream tamis)
 endif()

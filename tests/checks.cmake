@@ -37,7 +37,7 @@ endforeach()
 tamis_check(needed-libtamis ${binaries_py} needed "$<TARGET_FILE:tamis_shared>" libm libxxhash libsodium)
 tamis_check(needed-libtamis-stream ${binaries_py} needed "$<TARGET_FILE:tamis_stream_shared>" libm libtamis libz
   libpcre2-8 libutf8proc libisal libzstd liblz4 liblzma libbz2)
-tamis_check(needed-libtamis-redis ${binaries_py} needed "$<TARGET_FILE:tamis_redis_shared>" libm libtamis libhiredis libz libssl libcrypto
+tamis_check(needed-libtamis-redis ${binaries_py} needed "$<TARGET_FILE:tamis_redis_shared>" libm libtamis libxxhash libhiredis libz libssl libcrypto
   libzookeeper_mt libjansson)
 
 if(TAMIS_KAFKA)
@@ -45,7 +45,7 @@ if(TAMIS_KAFKA)
     "$<TARGET_FILE:tamis_kafka_shared>" "${checks_dir}/symbols_libtamis-kafka.txt")
   tamis_check(archive-libtamis-kafka ${binaries_py} archive "$<TARGET_FILE:tamis_kafka_static>")
   tamis_check(needed-libtamis-kafka ${binaries_py} needed "$<TARGET_FILE:tamis_kafka_shared>" libtamis libtamis-stream
-    librdkafka libxxhash)
+    libtamis-redis librdkafka libxxhash)
 endif()
 
 if(TARGET tamis_man3)

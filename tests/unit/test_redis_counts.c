@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters with positions, on a real server: each contribution counts once, whoever sends it, and whatever is lost. */
+#include "store/redis/counts/redis_counts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/redis_server.h"
+
+enum { PARTITIONS = 2 };
+
+static redis_server server;
+static tamis_error err;
+
+static int set_up(void **state) {
+    (void)state;
+    if (redis_server_installed())
+        redis_server_start(&server, NULL);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    redis_server_stop(&server);
+    return 0;
+}
+
+static void begin_test(void) {
+    if (!server.pid)
+        skip();
+    redis_server_command(&server, "FLUSHALL");
+    err = (tamis_error)TAMIS_ERROR_INIT;
+}
+
+static tamis__counts *open_counts(const char *description) {
+    const tamis__counts_options options = {.uri = server.uri,
+                                           .name = "g.t.tamis-count",
+                                           .description = description,
+                                           .partition_count = PARTITIONS};
+    tamis__counts *counts;
+
+    assert_int_equal(tamis__counts_open(&counts, &options, &err), TAMIS_OK);
+    return counts;
+}
+
+/* A1. Returns the position of partition 0. */
+static uint64_t begin_counts(tamis__counts *counts) {
+    uint64_t positions[PARTITIONS];
+
+    assert_int_equal(tamis__counts_begin(counts, positions, &err), TAMIS_OK);
+    return positions[0];
+}
+
+/* Adds records `first` to `last` - 1 of partition 0 to two counters. Returns how many were counted before. */
+static unsigned add(tamis__counts *counts, uint64_t first, uint64_t last) {
+    unsigned counted = 0;
+
+    for (uint64_t i = first; i < last; i++)
+        for (int k = 0; k < 2; k++) {
+            char name[20];
+            bool is_counted;
+            const int size = snprintf(name, sizeof name, k == 0 ? "all" : "last:%u", (unsigned)(i % 3));
+            const tamis__contribution added = {.counter = {name, (size_t)size}, .offset = i, .count = 1};
+            assert_int_equal(tamis__counts_add(counts, &added, &is_counted, &err), TAMIS_OK);
+            counted += is_counted;
+        }
+    return counted;
+}
+
+static bool apply(tamis__counts *counts, uint64_t next, uint64_t *lower) {
+    const uint64_t positions[PARTITIONS] = {next, TAMIS__NO_POSITION};
+    uint64_t ignored[PARTITIONS] = {TAMIS__NO_POSITION, TAMIS__NO_POSITION};
+    bool is_conflict;
+
+    assert_int_equal(tamis__counts_apply(counts, positions, lower ? lower : ignored, &is_conflict, &err),
+                     TAMIS_OK);
+    return !is_conflict;
+}
+
+static void assert_counts(uint64_t count) {
+    assert_int_equal(redis_server_number(&server, "INCRBY all 0"), count);
+    for (unsigned k = 0; k < 3; k++)
+        assert_int_equal(redis_server_number(&server, "INCRBY last:%d 0", k), (count + 2 - k) / 3);
+}
+
+/* Two members read the same records, in other batches. */
+static void a_zombie_adds_nothing(void **state) {
+    (void)state;
+    begin_test();
+    tamis__counts *a = open_counts("x"), *b = open_counts("x");
+    assert_int_equal(begin_counts(a), TAMIS__NO_POSITION);
+    assert_int_equal(begin_counts(b), TAMIS__NO_POSITION);
+    add(a, 0, 100);
+    add(b, 0, 70);
+    assert_true(apply(a, 100, NULL));
+    assert_false(apply(b, 70, NULL));
+    assert_counts(100);
+    assert_int_equal(begin_counts(b), 100);
+    assert_int_equal(add(b, 90, 150), 20); /* it reads from before the position */
+    assert_true(apply(b, 150, NULL));
+    add(a, 100, 150); /* the zombie has the same batch: as if its answer was lost */
+    assert_true(apply(a, 150, NULL));
+    assert_counts(150);
+    tamis__counts_close(a);
+    tamis__counts_close(b);
+}
+
+/* Redis goes back to an earlier moment. */
+static void a_loss_is_noticed(void **state) {
+    uint64_t lower[PARTITIONS] = {TAMIS__NO_POSITION, TAMIS__NO_POSITION};
+
+    (void)state;
+    begin_test();
+    tamis__counts *counts = open_counts("x");
+    begin_counts(counts);
+    add(counts, 0, 30);
+    assert_true(apply(counts, 30, NULL));
+    add(counts, 30, 60);
+    assert_true(apply(counts, 60, NULL));
+    redis_server_command(&server, "MSET all 30 last:0 10 last:1 10 last:2 10");
+    redis_server_command(&server, "HSET g.t.tamis-count:{0} 0 30");
+    add(counts, 60, 90);
+    assert_false(apply(counts, 90, lower));
+    assert_int_equal(lower[0], 30);
+    assert_int_equal(lower[1], TAMIS__NO_POSITION);
+    assert_int_equal(begin_counts(counts), 30);
+    add(counts, 30, 90);
+    assert_true(apply(counts, 90, NULL));
+    assert_counts(90);
+    tamis__counts_close(counts);
+}
+
+static void a_refused_counter_takes_all_back(void **state) {
+    const uint64_t next[PARTITIONS] = {9, TAMIS__NO_POSITION};
+    uint64_t lower[PARTITIONS] = {0};
+    static const char *const values[] = {"x", "9223372036854775807", NULL};
+    bool is_conflict;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        begin_test();
+        if (values[i])
+            redis_server_command(&server, "SET last:1 %s", values[i]);
+        else
+            redis_server_command(&server, "RPUSH last:1 x");
+        redis_server_command(&server, "SET all 5");
+        tamis__counts *counts = open_counts("x");
+        begin_counts(counts);
+        add(counts, 0, 9);
+        assert_int_equal(tamis__counts_apply(counts, next, lower, &is_conflict, &err), TAMIS_E_MISMATCH);
+        assert_non_null(strstr(err.text, "last:1: is no counter"));
+        assert_string_equal(redis_server_command(&server, "GET all"), "5");
+        assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
+        redis_server_command(&server, "DEL last:1");
+        begin_counts(counts);
+        add(counts, 0, 9);
+        assert_true(apply(counts, 9, NULL));
+        assert_string_equal(redis_server_command(&server, "GET all"), "14");
+        tamis__counts_close(counts);
+    }
+}
+
+static void others_are_refused(void **state) {
+    uint64_t positions[PARTITIONS];
+
+    (void)state;
+    begin_test();
+    tamis__counts *counts = open_counts("x"), *other = open_counts("y");
+    begin_counts(counts);
+    begin_counts(other);
+    add(counts, 0, 5);
+    assert_true(apply(counts, 5, NULL));
+    assert_int_equal(tamis__counts_begin(other, positions, &err), TAMIS_E_MISMATCH);
+    assert_non_null(strstr(err.text, "were made with x; give the same options"));
+    redis_server_command(&server, "HSET g.t.tamis-count:{0} 2 7");
+    assert_int_equal(tamis__counts_begin(counts, positions, &err), TAMIS_E_CHANGED);
+    assert_non_null(strstr(err.text, "have partition 2, which the topic does not have"));
+    tamis__counts_close(counts);
+    tamis__counts_close(other);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_zombie_adds_nothing), cmocka_unit_test(a_loss_is_noticed),
+        cmocka_unit_test(a_refused_counter_takes_all_back), cmocka_unit_test(others_are_refused)};
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
