@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Names of counters, from a template and a record:
+ *
+ *     clicks:{day}:{json:/page}        {"page": "/a b", ...}  -->  clicks:2026-11-28:/a%20b
+ *
+ *     {month} {day} {hour}     2026-11, 2026-11-28, 2026-11-28T13: the time of the record in UTC
+ *     {kafka:key}              its key in Kafka
+ *     {kafka:header:NAME}      its last header of this name
+ *     {json:/page} ...         a part of its value: tamis/experimental/extract.h
+ *
+ * Different values give different names. Letters, digits, - . _ ~ / and bytes from 0x80 of a value stay; any other byte is
+ * written %XX. Call the ASCII bytes that a value never has, apart from %, separators: : | , and so on. A segment is what
+ * lies between separators. It has at most one part, so a name has the values as they were: the template is split at the same
+ * separators. Values cannot make the hash tag of a cluster either, since braces are written %7B and %7D.
+ *
+ * Two templates could give equal names if they have the same separators, and if no pair of segments without parts
+ * differs. Such templates are refused.
+ *
+ * A template has an extractor of its own: a record that lacks the page still counts in clicks:{day}.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "kafka/kafka_client.h"
+#include "kafka/kafka_template.h"
+
+enum { PARTS_MAX = 32, PART = 1 /* stands for a part in `skeleton` */ };
+
+typedef enum part_kind { LITERAL, VALUE, KEY, HEADER, MONTH, DAY, HOUR } part_kind;
+
+typedef struct part {
+    part_kind kind;
+    const char *text; /* LITERAL: its bytes; HEADER: the name */
+    size_t size;      /* of `text` */
+    size_t value;     /* VALUE: its number among the values of the extractor */
+} part;
+
+struct kafka_template {
+    tamis_allocator allocator;
+    const char *text;
+    char *bytes; /* copy of the text, with parts as C strings */
+    size_t bytes_size;
+    part parts[PARTS_MAX];
+    size_t part_count;
+    const char *values[PARTS_MAX]; /* parts of the extractor */
+    size_t value_count;
+    bool has_time;              /* a part is a time */
+    char *skeleton;             /* the text with a byte for each part */
+    tamis_extractor *extractor; /* NULL: no part is in the value */
+    tamis_extraction found[TAMIS__KAFKA_BATCH];
+    tamis_key *extracted; /* value_count for each record of the batch */
+};
+
+/* ---- bytes ---- */
+
+static bool is_kept(unsigned char byte) {
+    return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= 'a' && byte <= 'z') || (byte != '\0' && strchr("-._~/", byte));
+}
+
+static bool is_separator(unsigned char byte) {
+    return !is_kept(byte) && byte != '%' && byte > PART;
+}
+
+/* Returns the size of the segment at `text`. */
+static size_t segment_size(const char *text) {
+    size_t size = 0;
+
+    while (text[size] != '\0' && !is_separator((unsigned char)text[size]))
+        size++;
+    return size;
+}
+
+bool tamis__kafka_template_conflicts(const kafka_template *a, const kafka_template *b) {
+    const char *first = a->skeleton, *second = b->skeleton;
+
+    for (;; first++, second++) {
+        const size_t first_size = segment_size(first), second_size = segment_size(second);
+        if (!memchr(first, PART, first_size) && !memchr(second, PART, second_size) &&
+            (first_size != second_size || memcmp(first, second, first_size) != 0))
+            return false;
+        first += first_size;
+        second += second_size;
+        if (*first != *second)
+            return false;
+        if (*first == '\0')
+            return true;
+    }
+}
+
+/* ---- parsing ---- */
+
+static tamis_status refuse(const kafka_template *made, const char *why, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "count '%.150s': %s", made->text, why);
+}
+
+/* Returns the end of a part that begins behind a brace: braces in it are in pairs. NULL: there is no end. */
+static char *find_part_end(char *text) {
+    size_t depth = 1;
+
+    for (; *text != '\0'; text++) {
+        depth += *text == '{';
+        depth -= *text == '}';
+        if (depth == 0)
+            return text;
+    }
+    return NULL;
+}
+
+static part parse_part(kafka_template *made, const char *text) {
+    static const char header[] = "kafka:header:";
+    static const struct {
+        const char *name;
+        part_kind kind;
+    } known[] = {{"kafka:key", KEY}, {"month", MONTH}, {"day", DAY}, {"hour", HOUR}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(text, known[i].name) == 0) {
+            made->has_time = made->has_time || known[i].kind != KEY;
+            return (part){.kind = known[i].kind};
+        }
+    if (strncmp(text, header, strlen(header)) == 0)
+        return (part){.kind = HEADER, .text = text + strlen(header), .size = strlen(text) - strlen(header)};
+    made->values[made->value_count] = text;
+    return (part){.kind = VALUE, .value = made->value_count++};
+}
+
+static tamis_status add_part(kafka_template *made, part added, tamis_error *err) {
+    const size_t used = strlen(made->skeleton);
+
+    if (made->part_count == PARTS_MAX)
+        return refuse(made, "has too many parts; give fewer", err);
+    if (added.kind == HEADER && added.size == 0)
+        return refuse(made, "a header has no name; give {kafka:header:NAME}", err);
+    if (added.kind == LITERAL)
+        memcpy(made->skeleton + used, added.text, added.size);
+    else
+        made->skeleton[used] = PART;
+    made->parts[made->part_count++] = added;
+    return TAMIS_OK;
+}
+
+static tamis_status parse(kafka_template *made, tamis_error *err) {
+    for (char *pos = made->bytes; *pos != '\0';) {
+        const size_t size = strcspn(pos, "{}");
+        for (size_t i = 0; i < size; i++)
+            if ((unsigned char)pos[i] < ' ' || pos[i] == 0x7f)
+                return refuse(made, "has a control byte; leave it out", err);
+        if (size > 0 && add_part(made, (part){.kind = LITERAL, .text = pos, .size = size}, err) != TAMIS_OK)
+            return err->status;
+        pos += size;
+        if (*pos == '\0')
+            break;
+        char *end = *pos == '{' ? find_part_end(pos + 1) : NULL;
+        if (!end)
+            return refuse(made, "a brace has no partner; write parts as {day} or {json:/page}", err);
+        *end = '\0';
+        if (made->value_count == PARTS_MAX || end == pos + 1)
+            return refuse(made, "has an empty part, or too many; write parts as {day} or {json:/page}", err);
+        const part added = parse_part(made, pos + 1);
+        if (added.kind == VALUE && !strchr(pos + 1, ':') && strcmp(pos + 1, "line") != 0)
+            return refuse(made,
+                          "a part is not known; give {month}, {day}, {hour}, {kafka:key}, "
+                          "{kafka:header:NAME}, {line} or a part of the value as {json:/page}",
+                          err);
+        if (add_part(made, added, err) != TAMIS_OK)
+            return err->status;
+        pos = end + 1;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status check_segments(const kafka_template *made, tamis_error *err) {
+    const char *pos = made->skeleton;
+
+    if (*pos == '\0')
+        return refuse(made, "is empty; give a name such as clicks:{day}", err);
+    for (;; pos++) {
+        const size_t size = segment_size(pos);
+        const char *first = memchr(pos, PART, size);
+        if (first && memchr(first + 1, PART, size - (size_t)(first + 1 - pos)))
+            return refuse(made, "nothing separates two of its parts; put a colon between them", err);
+        pos += size;
+        if (*pos == '\0')
+            return TAMIS_OK;
+    }
+}
+
+/* ---- the extractor ---- */
+
+static tamis_status create_extractor(kafka_template *made, const tamis_extractor_options *extract,
+                                     tamis_error *err) {
+    tamis_extractor_options options =
+        extract ? *extract : (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
+    tamis_error why = TAMIS_ERROR_INIT;
+    const size_t size = TAMIS__KAFKA_BATCH * (made->value_count + 1) * sizeof *made->extracted;
+
+    if (!made->has_time)
+        options.time = NULL;
+    options.parts = made->values;
+    options.part_count = made->value_count;
+    options.allocator = &made->allocator;
+    if (made->value_count == 0 && !options.time)
+        return TAMIS_OK;
+    const tamis_status status = tamis_extractor_create(&made->extractor, &options, &why);
+    if (status != TAMIS_OK)
+        return tamis__fail(err, status, why.sys_errno, "count '%.100s': %s", made->text,
+                           why.text + (strncmp(why.text, "key '", 5) == 0 ? strlen("key ") : 0));
+    if (tamis_extractor_wants_header(made->extractor))
+        return refuse(made, "a column has a name, but records of Kafka have no header; give csv:N", err);
+    if (made->value_count > 0 && tamis_extractor_value_count(made->extractor) != made->value_count)
+        return refuse(made, "an expression has several groups; give each a part of its own", err);
+    made->extracted = tamis__alloc(&made->allocator, size, _Alignof(tamis_key));
+    return made->extracted ? TAMIS_OK : tamis__fail_nomem(err, "values", size);
+}
+
+tamis_status tamis__kafka_template_create(kafka_template **made, const char *text,
+                                          const tamis_extractor_options *extract, tamis_error *err) {
+    const tamis_allocator allocator = tamis__allocator_resolve(extract ? extract->allocator : NULL);
+    kafka_template *created = tamis__alloc(&allocator, sizeof *created, _Alignof(kafka_template));
+    tamis_status status = TAMIS_OK;
+
+    if (!created)
+        return tamis__fail_nomem(err, "template", sizeof *created);
+    created->allocator = allocator;
+    created->text = text;
+    created->bytes_size = strlen(text) + 1;
+    created->bytes = tamis__alloc(&allocator, created->bytes_size, 1);
+    created->skeleton = tamis__alloc(&allocator, created->bytes_size, 1);
+    if (!created->bytes || !created->skeleton)
+        status = tamis__fail_nomem(err, "template", created->bytes_size);
+    if (status == TAMIS_OK) {
+        memcpy(created->bytes, text, created->bytes_size);
+        status = parse(created, err);
+    }
+    if (status == TAMIS_OK)
+        status = check_segments(created, err);
+    if (status == TAMIS_OK)
+        status = create_extractor(created, extract, err);
+    if (status != TAMIS_OK) {
+        tamis__kafka_template_free(created);
+        return status;
+    }
+    *made = created;
+    return TAMIS_OK;
+}
+
+void tamis__kafka_template_free(kafka_template *made) {
+    if (!made)
+        return;
+    const tamis_allocator allocator = made->allocator;
+    tamis_extractor_free(made->extractor);
+    tamis__free(&allocator, made->extracted,
+                TAMIS__KAFKA_BATCH * (made->value_count + 1) * sizeof *made->extracted);
+    tamis__free(&allocator, made->bytes, made->bytes_size);
+    tamis__free(&allocator, made->skeleton, made->bytes_size);
+    tamis__free(&allocator, made, sizeof *made);
+}
+
+/* ---- records ---- */
+
+tamis_status tamis__kafka_template_read(kafka_template *made, rd_kafka_message_t *const *messages,
+                                        size_t count, tamis_error *err) {
+    tamis_key records[TAMIS__KAFKA_BATCH];
+
+    if (!made->extractor)
+        return TAMIS_OK;
+    for (size_t i = 0; i < count; i++)
+        records[i] = (tamis_key){messages[i]->payload ? messages[i]->payload : "", messages[i]->len};
+    return tamis_extractor_values(made->extractor, records, count, made->found, made->extracted, err);
+}
+
+/* Appends the bytes of a value. False: the name is too long. */
+static bool append(kafka_counter *counter, const void *bytes, size_t size, bool is_value) {
+    static const char digits[] = "0123456789ABCDEF";
+    const unsigned char *byte = bytes;
+
+    for (size_t i = 0; i < size; i++) {
+        if (counter->size + 3 > sizeof counter->name)
+            return false;
+        if (!is_value || is_kept(byte[i])) {
+            counter->name[counter->size++] = (char)byte[i];
+            continue;
+        }
+        counter->name[counter->size++] = '%';
+        counter->name[counter->size++] = digits[byte[i] >> 4];
+        counter->name[counter->size++] = digits[byte[i] & 15];
+    }
+    return true;
+}
+
+static bool append_time(kafka_counter *counter, part_kind kind, int64_t milliseconds) {
+    const time_t seconds = (time_t)(milliseconds / 1000 - (milliseconds % 1000 < 0));
+    struct tm time;
+    char text[40];
+
+    if (!gmtime_r(&seconds, &time))
+        return false;
+    const size_t size = strftime(text, sizeof text,
+                                 kind == MONTH ? "%Y-%m"
+                                 : kind == DAY ? "%Y-%m-%d"
+                                               : "%Y-%m-%dT%H",
+                                 &time);
+    return size > 0 && append(counter, text, size, false);
+}
+
+/* Finds the time of a record. False: it has none. */
+static bool find_time(const kafka_template *made, const rd_kafka_message_t *message, size_t i,
+                      int64_t *milliseconds) {
+    rd_kafka_timestamp_type_t type;
+
+    if (made->extractor && tamis_extractor_has_time(made->extractor)) {
+        *milliseconds = made->found[i].time;
+        return true;
+    }
+    *milliseconds = rd_kafka_message_timestamp(message, &type);
+    return type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE && *milliseconds >= 0;
+}
+
+/* Finds the value of a part that is no time. `data` is NULL if there is none. */
+static tamis_key find_value(const kafka_template *made, const part *wanted, const rd_kafka_message_t *message,
+                            size_t i) {
+    rd_kafka_headers_t *headers;
+    tamis_key value = {0};
+
+    switch (wanted->kind) {
+    case LITERAL:
+        return (tamis_key){wanted->text, wanted->size};
+    case VALUE:
+        return made->extracted[i * tamis_extractor_value_count(made->extractor) + wanted->value];
+    case KEY:
+        return (tamis_key){message->key, message->key_len};
+    case HEADER:
+        if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+            rd_kafka_header_get_last(headers, wanted->text, &value.data, &value.size) !=
+                RD_KAFKA_RESP_ERR_NO_ERROR)
+            value.data = NULL;
+        return value;
+    case MONTH:
+    case DAY:
+    case HOUR:
+        break;
+    }
+    return value;
+}
+
+void tamis__kafka_template_name(const kafka_template *made, const rd_kafka_message_t *message, size_t i,
+                                kafka_counter *counter) {
+    int64_t milliseconds = 0;
+    bool fits = true;
+
+    counter->size = 0;
+    counter->outcome = made->extractor ? made->found[i].outcome : TAMIS_KEY_FOUND;
+    counter->why = made->extractor ? made->found[i].why : NULL;
+    counter->pos = made->extractor ? made->found[i].pos : 0;
+    if (made->extractor && !message->payload)
+        counter->outcome = TAMIS_KEY_MISSING; /* a tombstone */
+    if (made->has_time && counter->outcome == TAMIS_KEY_FOUND && !find_time(made, message, i, &milliseconds))
+        counter->outcome = TAMIS_KEY_MISSING;
+    for (size_t k = 0; k < made->part_count && fits && counter->outcome == TAMIS_KEY_FOUND; k++) {
+        const part *own = &made->parts[k];
+        if (own->kind >= MONTH) {
+            fits = append_time(counter, own->kind, milliseconds);
+            continue;
+        }
+        const tamis_key value = find_value(made, own, message, i);
+        if (value.data)
+            fits = append(counter, value.data, value.size, own->kind != LITERAL);
+        else
+            counter->outcome = TAMIS_KEY_MISSING;
+    }
+    if (!fits) {
+        counter->outcome = TAMIS_KEY_MALFORMED;
+        counter->why = "gives a name of a counter that is too long";
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_KAFKA_KAFKA_TEMPLATE_H
+#define TAMIS_KAFKA_KAFKA_TEMPLATE_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/experimental/extract.h>
+
+#include "base/failure.h"
+
+/* A template of names of counters, such as "clicks:{day}:{json:/page}". kafka_template.c has its rules. */
+typedef struct kafka_template kafka_template;
+
+enum { TAMIS__KAFKA_COUNTER = 1024 /* longest name of a counter */ };
+
+/* Parses a template. Of *extract all but the parts is used. The caller owns *made until
+ * tamis__kafka_template_free, which accepts NULL. The text stays until then. */
+tamis_status tamis__kafka_template_create(kafka_template **made, const char *text,
+                                          const tamis_extractor_options *extract, tamis_error *err);
+void tamis__kafka_template_free(kafka_template *made);
+/* True if the two templates could give equal names. */
+bool tamis__kafka_template_conflicts(const kafka_template *a, const kafka_template *b);
+
+/* Reads the values of a batch of at most `capacity` records. They stay valid until the next call, with the records. */
+tamis_status tamis__kafka_template_read(kafka_template *made, rd_kafka_message_t *const *messages,
+                                        size_t count, tamis_error *err);
+
+/* The name of a counter, or why a record has none. */
+typedef struct kafka_counter {
+    uint8_t outcome; /* tamis_extracted */
+    const char *why; /* for TAMIS_KEY_MALFORMED */
+    size_t pos;      /* likewise: the byte in the value */
+    size_t size;     /* for TAMIS_KEY_FOUND */
+    char name[TAMIS__KAFKA_COUNTER];
+} kafka_counter;
+
+/* Makes the name of the counter of record i of the batch. */
+void tamis__kafka_template_name(const kafka_template *made, const rd_kafka_message_t *message, size_t i,
+                                kafka_counter *counter);
+
+#endif
