@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * C1 to C6: records are added up in memory, and the sums are sent to Redis.
+ *
+ *     poll --> values of each template --> name of a counter --> batch --> scripts --> offset of the group
+ *              (of up to 1024 records)     (of each record)      (a second, or many counters)
+ *
+ * A batch is due after commit_ms, or when it has so many counters that a script would hold up other clients of the
+ * server. It does not matter how many records it has.
+ *
+ * A record that ends the run, such as a malformed one, is not in the batch; those before it are, and are counted.
+ */
+#include <inttypes.h>
+
+#include "base/system.h"
+#include "kafka/kafka_count_int.h"
+
+enum { COUNTERS_MAX = 8192 /* in a batch; a script takes about a microsecond for each */ };
+
+void tamis__kafka_count_forget(count_run *run) {
+    run->open = (tamis_kafka_count_stats){0};
+    run->is_open = false;
+}
+
+/* ---- C1 to C3 ---- */
+
+/* What happens to a record that has no counter. *err: the run ends. */
+static tamis_status handle_other(count_run *run, const rd_kafka_message_t *message,
+                                 const kafka_counter *counter, tamis_error *err) {
+    const bool is_malformed = counter->outcome == TAMIS_KEY_MALFORMED;
+
+    if ((is_malformed ? run->options.malformed : run->options.missing) != TAMIS_STREAM_FAIL)
+        return TAMIS_OK;
+    if (is_malformed)
+        return tamis__fail(
+            err, TAMIS_E_RECORD, 0,
+            "%s [%d]: offset %" PRId64 ", byte %zu: %s; correct the sender, or skip malformed records",
+            run->options.from, (int)message->partition, message->offset, counter->pos + 1, counter->why);
+    return tamis__fail(err, TAMIS_E_NO_KEY, 0,
+                       "%s [%d]: offset %" PRId64
+                       ": the record lacks a value for a counter; correct the sender, or drop such records",
+                       run->options.from, (int)message->partition, message->offset);
+}
+
+/* Finds out, before anything of record i is added, whether it ends the run. */
+static tamis_status check_record(count_run *run, const rd_kafka_message_t *message, size_t i,
+                                 tamis_error *err) {
+    kafka_counter counter;
+
+    if (run->options.missing != TAMIS_STREAM_FAIL && run->options.malformed != TAMIS_STREAM_FAIL)
+        return TAMIS_OK;
+    for (size_t k = 0; k < run->options.template_count; k++) {
+        tamis__kafka_template_name(run->templates[k], message, i, &counter);
+        if (counter.outcome != TAMIS_KEY_FOUND && handle_other(run, message, &counter, err) != TAMIS_OK)
+            return err->status;
+    }
+    return TAMIS_OK;
+}
+
+/* Adds record i to the batch. */
+static tamis_status add_record(count_run *run, const rd_kafka_message_t *message, size_t i,
+                               tamis_error *err) {
+    kafka_counter counter;
+    bool is_counted;
+
+    if (check_record(run, message, i, err) != TAMIS_OK)
+        return err->status;
+    for (size_t k = 0; k < run->options.template_count; k++) {
+        tamis__kafka_template_name(run->templates[k], message, i, &counter);
+        run->open.missing += counter.outcome == TAMIS_KEY_MISSING;
+        run->open.malformed += counter.outcome == TAMIS_KEY_MALFORMED;
+        if (counter.outcome != TAMIS_KEY_FOUND)
+            continue;
+        const tamis__contribution added = {.counter = {counter.name, counter.size},
+                                           .partition = (uint32_t)message->partition,
+                                           .offset = (uint64_t)message->offset,
+                                           .count = 1};
+        if (tamis__counts_add(run->counts, &added, &is_counted, err) != TAMIS_OK)
+            return err->status;
+        run->open.counted += !is_counted;
+        run->open.repeated += is_counted;
+    }
+    run->open.records++;
+    run->next[message->partition] = (uint64_t)message->offset + 1;
+    /* The end may have been reported already, behind records that are not delivered. */
+    if (run->partitions[message->partition].position < run->next[message->partition])
+        run->partitions[message->partition].position = run->next[message->partition];
+    if (!run->is_open)
+        run->open_since = tamis__now_ns();
+    run->is_open = true;
+    return TAMIS_OK;
+}
+
+static tamis_status add_records(count_run *run, rd_kafka_message_t *const *messages, size_t count,
+                                tamis_error *err) {
+    for (size_t k = 0; k < run->options.template_count; k++)
+        if (tamis__kafka_template_read(run->templates[k], messages, count, err) != TAMIS_OK)
+            return err->status;
+    for (size_t i = 0; i < count; i++)
+        if (add_record(run, messages[i], i, err) != TAMIS_OK)
+            return err->status;
+    return TAMIS_OK;
+}
+
+/* Milliseconds until the batch is due, at most a slice. */
+static int wait_ms(const count_run *run) {
+    const uint64_t passed = (tamis__now_ns() - run->open_since) / 1000000;
+
+    if (!run->is_open)
+        return TAMIS__KAFKA_SLICE;
+    if (passed >= run->options.commit_ms)
+        return 0;
+    const uint64_t left = run->options.commit_ms - passed;
+    return left < TAMIS__KAFKA_SLICE ? (int)left : TAMIS__KAFKA_SLICE;
+}
+
+tamis_status tamis__kafka_count_records(count_run *run, tamis_error *err) {
+    rd_kafka_message_t *messages[TAMIS__KAFKA_BATCH];
+    tamis_status status = TAMIS_OK;
+    const uint64_t assignments = run->committed.assignments;
+    size_t count = 0;
+
+    while (count < TAMIS__KAFKA_BATCH && status == TAMIS_OK) {
+        status = tamis__kafka_count_poll(run, count == 0 ? wait_ms(run) : 0, &messages[count], err);
+        if (status != TAMIS_OK || !messages[count])
+            break;
+        count++;
+    }
+    /* A rebalance in a poll ends the assignment: records from before it come again. */
+    if (status == TAMIS_OK && run->phase == COUNT_COUNTING && assignments == run->committed.assignments)
+        status = add_records(run, messages, count, err);
+    for (size_t i = 0; i < count; i++)
+        rd_kafka_message_destroy(messages[i]);
+    if (status == TAMIS_OK && run->is_open &&
+        (wait_ms(run) == 0 || tamis__counts_batch_size(run->counts) >= COUNTERS_MAX))
+        status = tamis__kafka_count_flush(run, err);
+    return status;
+}
+
+/* ---- C4 to C6 ---- */
+
+static void add_stats(count_run *run) {
+    run->committed.records += run->open.records;
+    run->committed.counted += run->open.counted;
+    run->committed.repeated += run->open.repeated;
+    run->committed.missing += run->open.missing;
+    run->committed.malformed += run->open.malformed;
+    run->committed.batches++;
+}
+
+tamis_status tamis__kafka_count_flush(count_run *run, tamis_error *err) {
+    bool is_conflict;
+    rd_kafka_resp_err_t code;
+
+    if (!run->is_open)
+        return TAMIS_OK;
+    tamis_status status = tamis__counts_apply(run->counts, run->next, run->lower, &is_conflict, err);
+    if (status == TAMIS_OK && is_conflict) {
+        run->must_join = true;
+        run->committed.conflicts++;
+    } else if (status == TAMIS_OK) {
+        add_stats(run);
+        status = tamis__kafka_count_commit(run, run->next, "counted", &code, err);
+    }
+    tamis__kafka_count_forget(run);
+    return status;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_KAFKA_KAFKA_COUNT_INT_H
+#define TAMIS_KAFKA_KAFKA_COUNT_INT_H
+
+/*
+ * A run of `tamis kafka count`. docs/KAFKA-COUNT-PROTOCOL.md has the protocol; A1, C4 and so on are its steps.
+ *
+ *     kafka_count.c            the run: its options, the loop, its end
+ *     kafka_count_assign.c     A, N: partitions of the group, and where each begins
+ *     kafka_count_batch.c      C: records, names, and what is sent to Redis
+ *     kafka_template.c         names of counters
+ *     store/redis/counts       counters and positions in Redis
+ *
+ * One thread runs everything here, callbacks of librdkafka included: it calls them from poll functions.
+ */
+
+#include <tamis/experimental/kafka.h>
+
+#include "kafka/kafka_client.h"
+#include "kafka/kafka_template.h"
+#include "store/redis/counts/redis_counts.h"
+
+enum { TAMIS__KAFKA_DESCRIPTION = 4096, TAMIS__KAFKA_TEMPLATES = 64 };
+
+typedef struct count_partition {
+    bool is_assigned;
+    uint64_t position; /* offset up to which the partition was read, records or not */
+    uint64_t stop_at;  /* with until_end: offset at which it is finished */
+} count_partition;
+
+typedef enum count_phase {
+    COUNT_UNASSIGNED, /* waits for partitions */
+    COUNT_ASSIGNED,   /* has partitions, and must do A1 to A4 */
+    COUNT_COUNTING
+} count_phase;
+
+typedef struct count_run {
+    kafka_client client; /* first */
+    tamis_kafka_count_options options;
+    tamis_allocator memory;
+    char description[TAMIS__KAFKA_DESCRIPTION];
+    char name[2 * TAMIS__KAFKA_NAME + 20]; /* of the position keys */
+    char client_error[TAMIS__KAFKA_ERROR];
+    kafka_template *templates[TAMIS__KAFKA_TEMPLATES];
+    tamis__counts *counts;
+
+    rd_kafka_t *consumer;        /* member of the group; NULL: it has to join */
+    count_partition *partitions; /* all of the topic, by number */
+    uint64_t *next;              /* of each partition: offset behind the last record in the batch, or
+                                  * TAMIS__NO_POSITION if it is not assigned */
+    uint64_t *home;              /* A1: positions of the home slot */
+    uint64_t *lower;             /* C7: positions that were lower than the known ones */
+    uint64_t *scratch;           /* a number for each partition */
+    size_t partition_count;
+    size_t assigned; /* how many are assigned */
+
+    count_phase phase;
+    bool must_join;         /* C7: leave the group, and join it again */
+    bool is_open;           /* records were read that are not counted yet */
+    uint64_t open_since;    /* time of tamis__now_ns */
+    tamis_status stopped;   /* status of a callback that failed */
+    tamis_error stop_error; /* message of `stopped` */
+
+    tamis_kafka_count_stats open;      /* statistics of the batch */
+    tamis_kafka_count_stats committed; /* statistics of the run */
+} count_run;
+
+/* ---- kafka_count_assign.c ---- */
+
+/* Callback of librdkafka when the group gives or takes partitions. */
+void tamis__kafka_count_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
+                                  rd_kafka_topic_partition_list_t *partitions, void *client);
+/* A1 to A4 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK and
+ * the phase is not COUNT_COUNTING. */
+tamis_status tamis__kafka_count_assign(count_run *run, tamis_error *err);
+/* A3, C6: commits an offset of each partition in `next`. */
+tamis_status tamis__kafka_count_commit(count_run *run, const uint64_t *next, const char *metadata,
+                                       rd_kafka_resp_err_t *code, tamis_error *err);
+/* Polls the consumer once: a record, NULL, or an error. The caller destroys *message. */
+tamis_status tamis__kafka_count_poll(count_run *run, int milliseconds, rd_kafka_message_t **message,
+                                     tamis_error *err);
+
+/* ---- kafka_count_batch.c ---- */
+
+/* C1 to C3 for some records, then C4 to C6 if the batch is due. */
+tamis_status tamis__kafka_count_records(count_run *run, tamis_error *err);
+/* C4 to C6. After a conflict must_join is set. */
+tamis_status tamis__kafka_count_flush(count_run *run, tamis_error *err);
+/* Forgets the statistics of the batch. The batch itself is forgotten by A1. */
+void tamis__kafka_count_forget(count_run *run);
+
+#endif
