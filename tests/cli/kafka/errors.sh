@@ -4,7 +4,7 @@ tamis --version | grep -q rdkafka || exit 77
 try() { tamis kafka "$@" && echo "not refused: $*"; }
 all=(--brokers localhost:9 --group g --from in --to out)
 try
-try count
+try sum
 try dedup more
 try dedup
 try dedup --brokers localhost:9 --group g --from in
@@ -25,4 +25,22 @@ try dedup "${all[@]}" -X no.such.setting=1
 try dedup "${all[@]}" -X fetch.min.bytes=many
 try dedup "${all[@]}" --exact --fpr 1e-6
 try dedup "${all[@]}" --expect 1e9 --memory 1MiB
+all=(--brokers localhost:9 --group g --from in --to redis://localhost:9)
+try count "${all[@]}"
+try count more
+try count "${all[@]}" --count total --key line
+try count "${all[@]}" --count total --to clicks
+try count "${all[@]}" --count total --missing pass
+try count "${all[@]}" --count total --on-error pass
+try count "${all[@]}" --count total --time nonsense
+try count "${all[@]}" --count total --group 'a/b'
+try count "${all[@]}" --count total -X group.id=x
+try count "${all[@]}" --count 'a:{day'
+try count "${all[@]}" --count 'a:{day}{kafka:key}'
+try count "${all[@]}" --count 'a:{page}'
+try count "${all[@]}" --count 'a:{json:id}'
+try count "${all[@]}" --count 'a:{csv:name}'
+try count "${all[@]}" --count 'a:{regex:(a)(b)}'
+try count "${all[@]}" --count 'a:{day}' --count 'a:{kafka:key}'
+try dedup "${all[@]}" --count total
 true

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/cmd/kafka/kafka_library.h"
 #include "cli/cmd/kafka/kafka_metrics.h"
+#include "cli/cmd/kafka/kafka_options.h"
 #include "cli/cmd/kafka/kafka_settings.h"
 #include "cli/core/cli_number.h"
 #include "cli/core/cli_option.h"
@@ -15,27 +16,6 @@
 #include "cli/process/cli_progress.h"
 #include "cli/process/cli_secret.h"
 #include "cli/process/cli_signal.h"
-
-enum {
-    KAFKA_BROKERS = CLI_OPT_OWN,
-    KAFKA_GROUP,
-    KAFKA_FROM,
-    KAFKA_TO,
-    KAFKA_DUPLICATES_TO,
-    KAFKA_INSTANCE,
-    KAFKA_SETTING,
-    KAFKA_COMMIT_EVERY,
-    KAFKA_UNTIL_END,
-    KAFKA_WINDOW,
-    KAFKA_STEP,
-    KAFKA_TIME,
-    KAFKA_LATENESS,
-    KAFKA_LATE,
-    KAFKA_METRICS,
-    KAFKA_CONFIG
-};
-
-enum { COMMIT_DEFAULT = 1000, COMMIT_MAX = 600000 }; /* milliseconds */
 
 static const cli_option options[] = {
     {.id = KAFKA_BROKERS,
@@ -48,9 +28,9 @@ static const cli_option options[] = {
      .type = CLI_TEXT,
      .value = "GROUP",
      .help = "Consumer group (required). Processes with the same group share the partitions.",
-     .more =
-         "The group has the positions in FROM. The topic GROUP.FROM.tamis-state has the keys seen; it "
-         "is made at the first start. All processes of a group have the same options, except --instance."},
+     .more = "The group has the positions in FROM. With dedup, the topic GROUP.FROM.tamis-state has the keys "
+             "seen; it is made at the first start. All processes of a group have the same options, except "
+             "--instance."},
     {.id = KAFKA_FROM,
      .name = "from",
      .type = CLI_TEXT,
@@ -59,22 +39,38 @@ static const cli_option options[] = {
     {.id = KAFKA_TO,
      .name = "to",
      .type = CLI_TEXT,
-     .value = "TOPIC",
-     .help = "Topic for the first record of each key (required).",
-     .more = "Records keep key, value, headers and timestamp, and their partition if TO has as many as "
-             "FROM. The topic must exist."},
+     .value = "TOPIC|URI",
+     .help = "dedup: topic for the first record of each key; count: redis://HOST:PORT of the counters "
+             "(required).",
+     .more =
+         "Records keep key, value, headers and timestamp, and their partition if the topic has as many as "
+         "FROM. The topic must exist. A URI may also begin with rediss, redis+sentinel, redis+cluster or "
+         "redis+shard; its parameters are in tamis-redis(1)."},
     {.id = KAFKA_DUPLICATES_TO,
      .name = "duplicates-to",
      .type = CLI_TEXT,
      .value = "TOPIC",
-     .help = "Topic for all other records; without it they are dropped."},
+     .help = "dedup: topic for all other records; without it they are dropped."},
+    {.id = KAFKA_COUNT,
+     .name = "count",
+     .type = CLI_TEXT,
+     .value = "TEMPLATE",
+     .many = true,
+     .help = "count: names of counters, as clicks:{day}:{json:/page} (required); may be repeated.",
+     .more =
+         "Each record adds 1 to one counter of each TEMPLATE. {month}, {day} and {hour} are its time in UTC, "
+         "{kafka:key} its key in Kafka, and {kafka:header:NAME} its last header with this name. "
+         "{json:/POINTER}, {csv:N}, {field:N}, {bytes:FROM-TO}, {regex:PATTERN} and {line} are parts of its "
+         "value. Between two of them must be a colon, or another sign that values cannot have: of a value, "
+         "bytes other than letters, digits, - . _ ~ / and those of UTF-8 are written %XX."},
     {.id = CLI_OPT_KEY,
      .name = "key",
      .type = CLI_TEXT,
      .value = "PART",
      .fallback = "line",
      .many = true,
-     .help = "What is compared: line (the whole value), a part of the value as for tamis dedup, kafka:key or "
+     .help = "dedup: what is compared: line (the whole value), a part of the value as for tamis dedup, "
+             "kafka:key or "
              "kafka:header:NAME; may be repeated.",
      .more = "Parts of the value are field:N, bytes:FROM-TO, csv:N, json:/POINTER and regex:PATTERN. "
              "kafka:key is the key of the record in Kafka, kafka:header:NAME its last header with this "
@@ -96,14 +92,17 @@ static const cli_option options[] = {
      .fallback = "pass",
      .choices = cli_missing,
      .help = "For a record without a key: pass it on to TO without a lookup, drop it, or fail.",
-     .more = "A tombstone, whose value is NULL, has no key unless --key is kafka:key or kafka:header:NAME."},
+     .more = "A tombstone, whose value is NULL, has no key unless --key is kafka:key or kafka:header:NAME. "
+             "With count: "
+             "for a record that lacks a value of a TEMPLATE, drop (the default) or fail; it still counts in "
+             "the others."},
     {.id = CLI_OPT_ON_ERROR,
      .name = "on-error",
      .type = CLI_CHOICE,
      .value = "ACTION",
      .fallback = "fail",
      .choices = cli_on_error,
-     .help = "For a malformed record: fail, skip it, or pass it on to TO without a lookup.",
+     .help = "For a malformed record: fail, skip it, or pass it on to TO without a lookup (dedup).",
      .more = "The error names partition and offset; the records before it are committed."},
     {.id = CLI_OPT_EXPECT,
      .name = "expect",
@@ -152,11 +151,10 @@ static const cli_option options[] = {
      .name = "time",
      .type = CLI_TEXT,
      .value = "PART",
-     .help = "With --window: where the time of a record is in its value, in the forms of --key; without it, "
-             "Kafka's time of the record counts.",
-     .more =
-         "A record without such a time, or whose time is more than a step ahead of the clock of this host, "
-         "is malformed, see --on-error."},
+     .help = "With --window, or for {day} and the like: where the time of a record is in its value, in the forms "
+             "of --key; without it, Kafka's time of the record counts.",
+     .more = "A time is unix seconds or milliseconds, or RFC 3339. A record without such a time is malformed, see "
+             "--on-error. So is, with --window, one whose time is more than a step ahead of the clock of this host."},
     {.id = KAFKA_LATENESS,
      .name = "lateness",
      .type = CLI_TIME,
@@ -197,8 +195,10 @@ static const cli_option options[] = {
      .value = "TIME",
      .fallback = "1s",
      .min = 1,
-     .max = COMMIT_MAX,
-     .help = "How long a transaction is open. Readers of TO get records when their transaction is committed.",
+     .max = KAFKA_COMMIT_MAX,
+     .help = "How long a transaction is open, or a batch is added up in memory. Readers of TO get records "
+             "when their "
+             "transaction is committed.",
      .more = "Below 100ms there is no gain: a broker commits a transaction in some tens of milliseconds. "
              "The time is at most half of transaction.timeout.ms, which is 60 s."},
     {.id = KAFKA_UNTIL_END,
@@ -251,18 +251,25 @@ typedef struct kafka_config {
 
 /* ---- options ---- */
 
-static tamis_status check_required(const cli_value *values, tamis_error *err) {
-    static const struct {
-        int id;
-        const char *text;
-    } required[] = {{KAFKA_BROKERS, "--brokers HOST:PORT"},
-                    {KAFKA_GROUP, "--group GROUP"},
-                    {KAFKA_FROM, "--from TOPIC"},
-                    {KAFKA_TO, "--to TOPIC"}};
+tamis_status kafka_check_required(const char *action, const kafka_required *required, const cli_value *values,
+                                  tamis_error *err) {
+    for (; required->id > 0; required++)
+        if (!values[required->id].given)
+            return cli_fail(err, "kafka %s: needs %s; see tamis help kafka", action, required->text);
+    return TAMIS_OK;
+}
 
-    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
-        if (!values[required[i].id].given)
-            return cli_fail(err, "kafka dedup: needs %s; see tamis help kafka", required[i].text);
+static tamis_status check_required(const cli_value *values, tamis_error *err) {
+    static const kafka_required required[] = {{KAFKA_BROKERS, "--brokers HOST:PORT"},
+                                              {KAFKA_GROUP, "--group GROUP"},
+                                              {KAFKA_FROM, "--from TOPIC"},
+                                              {KAFKA_TO, "--to TOPIC"},
+                                              {0, NULL}};
+
+    if (kafka_check_required("dedup", required, values, err) != TAMIS_OK)
+        return err->status;
+    if (values[KAFKA_COUNT].given)
+        return cli_fail(err, "kafka dedup: does not use --count; leave it out");
     return TAMIS_OK;
 }
 
@@ -353,7 +360,7 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
     to->plan = &config->filter.plan_options;
     to->seed = config->filter.seed;
     to->commit_ms =
-        values[KAFKA_COMMIT_EVERY].given ? (uint32_t)values[KAFKA_COMMIT_EVERY].number : COMMIT_DEFAULT;
+        values[KAFKA_COMMIT_EVERY].given ? (uint32_t)values[KAFKA_COMMIT_EVERY].number : KAFKA_COMMIT_DEFAULT;
     to->until_end = values[KAFKA_UNTIL_END].given;
     to->stop_fd = stop_fd;
     set_policies(to, values);
@@ -362,7 +369,7 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
 
 /* ---- report ---- */
 
-static void report_remark(void *context, const char *message) {
+void kafka_report_remark(void *context, const char *message) {
     (void)context;
     cli_report(message);
 }
@@ -373,23 +380,30 @@ static void report_stats(void *context, const tamis_kafka_dedup_stats *stats) {
     kafka_metrics_update(config->metrics, stats);
 }
 
-static void print_count(const char *name, uint64_t count) {
+void kafka_print_count(const char *name, uint64_t count) {
     char text[CLI_TEXT_NUMBER];
 
     fprintf(stderr, "%-22s %15s\n", name, cli_text_count(text, sizeof text, count));
 }
 
 static void print_stats(const tamis_kafka_dedup_stats *stats, double seconds) {
-    print_count("records", stats->records);
-    print_count("unique", stats->unique);
-    print_count("duplicates", stats->duplicates);
-    print_count("missing", stats->missing);
-    print_count("malformed", stats->malformed);
-    print_count("late", stats->late);
-    print_count("transactions", stats->transactions);
-    print_count("aborted", stats->aborted);
-    print_count("restored keys", stats->restored);
+    kafka_print_count("records", stats->records);
+    kafka_print_count("unique", stats->unique);
+    kafka_print_count("duplicates", stats->duplicates);
+    kafka_print_count("missing", stats->missing);
+    kafka_print_count("malformed", stats->malformed);
+    kafka_print_count("late", stats->late);
+    kafka_print_count("transactions", stats->transactions);
+    kafka_print_count("aborted", stats->aborted);
+    kafka_print_count("restored keys", stats->restored);
     fprintf(stderr, "%-22s %15.3f\n", "seconds", seconds);
+}
+
+void kafka_name_option(const char *name, tamis_error *err) {
+    const tamis_error original = *err;
+
+    if (err->status == TAMIS_E_INVALID && strncmp(err->text, name, strlen(name)) == 0)
+        snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, original.text);
 }
 
 /* Puts the names of options into the message of the library. */
@@ -401,12 +415,9 @@ static void advise(const cli_value *values, tamis_status status, tamis_error *er
         cli_remedy(err, "correct the sender, or give --missing pass or drop");
     if (status == TAMIS_E_FULL)
         cli_remedy(err, "give a larger --expect or more --memory; the keys are in the state topic");
-    if (status == TAMIS_E_INVALID &&
-        (strncmp(err->text, "key", 3) == 0 || strncmp(err->text, "time ", 5) == 0 ||
-         strncmp(err->text, "setting ", 8) == 0)) {
-        const tamis_error original = *err;
-        snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, original.text);
-    }
+    kafka_name_option("key", err);
+    kafka_name_option("time ", err);
+    kafka_name_option("setting ", err);
 }
 
 /* ---- the command ---- */
@@ -426,7 +437,7 @@ static tamis_status dedup(const cli_args *args, tamis_error *err) {
         status = open_metrics(&config, args->values, err);
     if (status == TAMIS_OK) {
         if (!args->values[CLI_OPT_QUIET].given)
-            config.options.remark = report_remark;
+            config.options.remark = kafka_report_remark;
         if (config.metrics)
             config.options.progress = report_stats;
         config.options.context = &config;
@@ -445,26 +456,27 @@ static tamis_status dedup(const cli_args *args, tamis_error *err) {
     return status;
 }
 
-static const char *const action_names[] = {"dedup", NULL};
+static const char *const action_names[] = {"dedup", "count", NULL};
 
 static tamis_status run_kafka(const cli_args *args, bool *negative, tamis_error *err) {
     const char *word = args->operand_count > 0 ? args->operands[0] : NULL;
 
     (void)negative;
     if (!word)
-        return cli_fail(err, "kafka: what to do is missing; give dedup");
-    if (strcmp(word, action_names[0]) != 0)
-        return cli_fail(err, "kafka: '%.60s' is not known; give dedup", word);
+        return cli_fail(err, "kafka: what to do is missing; give dedup or count");
+    const bool counts = strcmp(word, "count") == 0;
+    if (!counts && strcmp(word, "dedup") != 0)
+        return cli_fail(err, "kafka: '%.60s' is not known; give dedup or count", word);
     if (args->operand_count > 1)
-        return cli_fail(err, "kafka dedup: '%.60s': takes options only; see tamis help kafka",
+        return cli_fail(err, "kafka %s: '%.60s': takes options only; see tamis help kafka", word,
                         args->operands[1]);
-    return dedup(args, err);
+    return counts ? kafka_count(args, err) : dedup(args, err);
 }
 
 const cli_command cmd_kafka = {
     .name = "kafka",
-    .summary = "keep each record of a Kafka topic once, exactly once",
-    .operands = "dedup",
+    .summary = "copy or count a Kafka topic, exactly once",
+    .operands = "dedup|count",
     .operand_words = action_names,
     .manual = &cli_manual_kafka,
     .options = options,

@@ -4,11 +4,22 @@
 
 #include "cli/cli.h"
 
+static tamis_status refuse(tamis_error *err) {
+    cli_fail(err, "kafka: this tamis was built without Kafka; install librdkafka-dev and build it again");
+    err->status = TAMIS_E_UNSUPPORTED;
+    return err->status;
+}
+
 tamis_status kafka_library_dedup(const tamis_kafka_dedup_options *options, tamis_kafka_dedup_stats *stats,
                                  tamis_error *err) {
     (void)options;
     (void)stats;
-    cli_fail(err, "kafka: this tamis was built without Kafka; install librdkafka-dev and build it again");
-    err->status = TAMIS_E_UNSUPPORTED;
-    return err->status;
+    return refuse(err);
+}
+
+tamis_status kafka_library_count(const tamis_kafka_count_options *options, tamis_kafka_count_stats *stats,
+                                 tamis_error *err) {
+    (void)options;
+    (void)stats;
+    return refuse(err);
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cmd/kafka/kafka_library.h"
+#include "cli/cmd/kafka/kafka_options.h"
+#include "cli/core/cli_choice.h"
+#include "cli/input/cli_extract.h"
+#include "cli/process/cli_progress.h"
+#include "cli/process/cli_signal.h"
+#include "cli/server/cli_server.h"
+
+/* Options that say something of filters or of an output topic. */
+static const struct {
+    int id;
+    const char *name;
+} unused[] = {{KAFKA_DUPLICATES_TO, "duplicates-to"},
+              {CLI_OPT_KEY, "key"},
+              {CLI_OPT_EXPECT, "expect"},
+              {CLI_OPT_FPR, "fpr"},
+              {CLI_OPT_MEMORY, "memory"},
+              {CLI_OPT_KIND, "kind"},
+              {CLI_OPT_EXACT, "exact"},
+              {CLI_OPT_SEED, "seed"},
+              {CLI_OPT_SECRET_FILE, "secret-file"}, {KAFKA_WINDOW, "window"}, {KAFKA_STEP, "step"}, {KAFKA_LATENESS, "lateness"}, {KAFKA_LATE, "late"}, {KAFKA_METRICS, "metrics"}};
+
+static tamis_status check_options(const cli_value *values, tamis_error *err) {
+    static const kafka_required required[] = {
+        {KAFKA_BROKERS, "--brokers HOST:PORT"}, {KAFKA_GROUP, "--group GROUP"},
+        {KAFKA_FROM, "--from TOPIC"},           {KAFKA_TO, "--to redis://HOST:PORT"},
+        {KAFKA_COUNT, "--count TEMPLATE"},      {0, NULL}};
+
+    if (kafka_check_required("count", required, values, err) != TAMIS_OK)
+        return err->status;
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
+        if (values[unused[i].id].given)
+            return cli_fail(err, "kafka count: does not use --%s; leave it out", unused[i].name);
+    if (!cli_server_is_uri(values[KAFKA_TO].text))
+        return cli_fail(err, "--to '%.100s': is no URI of a Redis; give redis://HOST:PORT",
+                        values[KAFKA_TO].text);
+    if (values[CLI_OPT_MISSING].given && values[CLI_OPT_MISSING].number == TAMIS_STREAM_PASS)
+        return cli_fail(err, "--missing pass: kafka count passes no records on; give drop or fail");
+    if (values[CLI_OPT_ON_ERROR].given && values[CLI_OPT_ON_ERROR].number == CLI_ON_ERROR_PASS)
+        return cli_fail(err, "--on-error pass: kafka count passes no records on; give skip or fail");
+    return TAMIS_OK;
+}
+
+static tamis_status configure(tamis_kafka_count_options *to, cli_extract *extract, const cli_value *values,
+                              tamis_error *err) {
+    const cli_extract_others others = {.time = values[KAFKA_TIME].text};
+
+    *to = (tamis_kafka_count_options)TAMIS_KAFKA_COUNT_OPTIONS_INIT;
+    if (check_options(values, err) != TAMIS_OK ||
+        cli_extract_configure(extract, values, &others, -1, true, err) != TAMIS_OK)
+        return err->status;
+    to->brokers = values[KAFKA_BROKERS].text;
+    to->group = values[KAFKA_GROUP].text;
+    to->from = values[KAFKA_FROM].text;
+    to->to = values[KAFKA_TO].text;
+    to->templates = (const char *const *)values[KAFKA_COUNT].list;
+    to->template_count = values[KAFKA_COUNT].count;
+    to->extract = &extract->options;
+    to->instance = values[KAFKA_INSTANCE].text;
+    to->settings = (const char *const *)values[KAFKA_SETTING].list;
+    to->setting_count = values[KAFKA_SETTING].count;
+    if (values[CLI_OPT_MISSING].given)
+        to->missing = (tamis_stream_policy)values[CLI_OPT_MISSING].number;
+    if (values[CLI_OPT_ON_ERROR].number == CLI_ON_ERROR_SKIP)
+        to->malformed = TAMIS_STREAM_DROP;
+    to->commit_ms =
+        values[KAFKA_COMMIT_EVERY].given ? (uint32_t)values[KAFKA_COMMIT_EVERY].number : KAFKA_COMMIT_DEFAULT;
+    to->until_end = values[KAFKA_UNTIL_END].given;
+    return TAMIS_OK;
+}
+
+static void print_stats(const tamis_kafka_count_stats *stats, double seconds) {
+    kafka_print_count("records", stats->records);
+    kafka_print_count("counted", stats->counted);
+    kafka_print_count("counted before", stats->repeated);
+    kafka_print_count("missing", stats->missing);
+    kafka_print_count("malformed", stats->malformed);
+    kafka_print_count("batches", stats->batches);
+    kafka_print_count("conflicts", stats->conflicts);
+    fprintf(stderr, "%-22s %15.3f\n", "seconds", seconds);
+}
+
+tamis_status kafka_count(const cli_args *args, tamis_error *err) {
+    const double begun = cli_progress_now();
+    tamis_kafka_count_options options;
+    tamis_kafka_count_stats stats = TAMIS_KAFKA_COUNT_STATS_INIT;
+    cli_extract extract;
+    int stop_fd = -1;
+
+    memset(&extract, 0, sizeof extract);
+    tamis_status status = cli_signals_begin(&stop_fd, err);
+    if (status == TAMIS_OK)
+        status = configure(&options, &extract, args->values, err);
+    if (status == TAMIS_OK) {
+        options.stop_fd = stop_fd;
+        if (!args->values[CLI_OPT_QUIET].given)
+            options.remark = kafka_report_remark;
+        status = kafka_library_count(&options, &stats, err);
+        if (status == TAMIS_E_RECORD)
+            cli_remedy(err, "correct the sender, or give --on-error skip");
+        if (status == TAMIS_E_NO_KEY)
+            cli_remedy(err, "correct the sender, or give --missing drop");
+        kafka_name_option("count ", err);
+        kafka_name_option("setting ", err);
+        if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.assignments > 0))
+            print_stats(&stats, cli_progress_now() - begun);
+    }
+    cli_extract_release(&extract);
+    return status;
+}

@@ -1,0 +1,209 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `tamis kafka count` on a real broker and real Redis servers: records come while members are killed again and again, and one
+# sleeps until another has its partitions. All counts are those of an undisturbed run. The same in a cluster. Then a Redis that
+# loses its last writes, and what must be refused. ctest: peers
+set -euo pipefail
+export PATH=$TAMIS_BUILD_DIR/bin:$PATH
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+. "$TAMIS_SOURCE_DIR/tests/support/kafka.bash"
+. "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
+RANDOM=$((seed % 32768))
+tab=$'\t'
+
+fail() {
+    echo "failed: $*"
+    tail -n 3 "$work"/err* 2> /dev/null || true
+    exit 1
+}
+step() { echo "$SECONDS s: $*"; }
+
+# count INSTANCE OPTION...: becomes a member.
+group=counts
+templates=(--count 'clicks:{hour}:{json:/page}' --count 'users:{kafka:key}' --count total)
+count() {
+    local instance=$1
+    shift
+    exec tamis kafka count --brokers "$kafka_brokers" --group "$group" --from in --to "$uri" "${templates[@]}" --time json:/ts \
+        --commit-every 100ms --instance "$instance" -X session.timeout.ms=2000 -X heartbeat.interval.ms=500 "$@"
+}
+start() { # INSTANCE: sets $member
+    count "$1" 2>> "$work/err.$1" &
+    member=$!
+}
+killed() {
+    kill -KILL "$1" 2> /dev/null || fail "a member has ended by itself"
+    wait "$1" 2> /dev/null || true
+}
+stopped() {
+    local status=0
+    kill -TERM "$1"
+    wait "$1" || status=$?
+    [ $status = 143 ] || fail "SIGTERM: status $status"
+}
+drain() { (count "$1" --until-end --stats) 2> "$work/err.drain" || fail "the rest is not counted"; }
+
+produce() { kcat -b "$kafka_brokers" -P -t in -K "$tab" -X partitioner=murmur2_random 2> "$work/err.kcat"; }
+slowly() { split -n "l/$1" --filter="cat; sleep $2" -; }
+# records FIRST COUNT: of 500 pages, one with signs that have a meaning in names, in 3 hours, of 100 users
+records() {
+    awk -v first="$1" -v count="$2" -v seed="$seed" 'BEGIN {
+        srand(seed + first)
+        for (i = first; i < first + count; i++) {
+            page = int(rand() * 500)
+            printf "user-%d\t{\"page\":\"/p/%s\",\"ts\":%d}\n", rand() * 100, (page > 0 ? page : "a b:{c}%"), 1764108000 + 3600 * int(rand() * 3)
+        }
+    }'
+}
+# expect_counts FILE: "name count" of each counter for these records
+expect_counts() {
+    awk -F "$tab" '{
+        match($2, /"page":"[^"]*"/); page = substr($2, RSTART + 8, RLENGTH - 9)
+        sub(/a b:{c}%/, "a%20b%3A%7Bc%7D%25", page)
+        match($2, /"ts":[0-9]*/); hour = (substr($2, RSTART + 5, RLENGTH - 5) - 1764108000) / 3600
+        n["clicks:2025-11-25T" (22 + hour == 24 ? "xx" : 22 + hour) ":" page]++
+        n["users:" $1]++; n["total"]++
+    } END { for (name in n) print name, n[name] }' "$1" | sed 's/2025-11-25Txx/2025-11-26T00/' | sort
+}
+# read_counts PORT...: the same, of servers
+read_counts() {
+    local port
+    for port; do
+        redis-cli -p "$port" --scan | grep -v tamis-count > "$work/names" || true
+        sed 's/^/GET /' "$work/names" | redis-cli -p "$port" | paste -d ' ' "$work/names" -
+    done | sort
+}
+compare() { # WHAT FILE PORT...: are the counts those of the records in FILE?
+    expect_counts "$2" > "$work/expected"
+    read_counts "${@:3}" > "$work/counts"
+    cmp -s "$work/expected" "$work/counts" && return
+    diff "$work/expected" "$work/counts" | head -n 5
+    fail "$1: $(grep -c . "$work/counts") counters"
+}
+
+step "starting a broker and a Redis"
+kafka_start
+kafka_ops create in 4
+redis_start --appendonly yes --appendfsync always
+uri=$redis_uri
+
+# ---- one member, killed again and again ---------------------------------------------------------------------
+
+first=$(scaled 20000 100000 1000000)
+kills=$(scaled 3 6 200)
+records 0 "$first" > "$work/all"
+step "$first records, $kills kills"
+slowly $((kills * 8)) 0.1 < "$work/all" | produce &
+producer=$!
+for ((i = 0; i < kills; i++)); do
+    start a
+    sleep "0.$((4 + RANDOM % 6))"
+    killed $member
+done
+wait $producer
+drain a
+compare "one member" "$work/all" "$redis_port"
+# The comparison finds a record that is counted once too often.
+redis_ask incr total > "$work/out"
+! (compare planted "$work/all" "$redis_port") > "$work/out" || fail "a wrong count is not found"
+redis_ask decr total > "$work/out"
+
+# ---- a zombie -------------------------------------------------------------------------------------------------
+
+rounds=$(scaled 1 1 40)
+step "a member sleeps, and another one takes its partitions"
+for ((round = 0; round < rounds; round++)); do
+    records $((first + round)) 10000 > "$work/more"
+    cat "$work/more" >> "$work/all"
+    start a
+    a=$member
+    slowly 10 0.05 < "$work/more" | produce
+    kill -STOP "$a"
+    records $((first + rounds + round)) 5000 > "$work/more"
+    cat "$work/more" >> "$work/all"
+    produce < "$work/more"
+    start b
+    b=$member
+    sleep 3.5
+    kill -CONT "$a"
+    sleep 1
+    stopped "$a"
+    stopped "$b"
+done
+drain b
+drain a
+compare "a member that slept" "$work/all" "$redis_port"
+
+# ---- Redis loses its last writes --------------------------------------------------------------------------------
+
+step "Redis goes back to an earlier moment"
+redis_ask save > "$work/out"
+cp "$redis_dir/dump.rdb" "$work/dump.rdb" 2> "$work/err.copy" || fail "no dump"
+records 777 3000 > "$work/more"
+cat "$work/more" >> "$work/all"
+produce < "$work/more"
+drain a
+compare "before the loss" "$work/all" "$redis_port"
+cp "$work/dump.rdb" "$work/lost.rdb"
+redis_start --dir "$work" --dbfilename lost.rdb
+uri=$redis_uri
+drain a
+grep -q ' but Redis has counts up to [0-9]* only; they are counted from there$' "$work/err.drain" || fail "no remark"
+compare "after the loss" "$work/all" "$redis_port"
+
+# ---- refusals ---------------------------------------------------------------------------------------------------
+
+refused() { # PATTERN OPTION...
+    local pattern=$1 status=0
+    shift
+    (count a --until-end "$@") 2> "$work/err.refused" || status=$?
+    [ $status = 2 ] || fail "not refused (status $status): $pattern"
+    grep -qE "$pattern" "$work/err.refused" || fail "another message than: $pattern"
+}
+set_offset() { # PARTITION OFFSET: when the session of the last member is over
+    for _ in {1..50}; do
+        kafka_ops offset "$group" in "$1" "$2" 2> "$work/err.offset" && return
+        sleep 0.2
+    done
+    fail "cannot set the offset"
+}
+step "refusals"
+refused 'were made with from=in count=clicks.* give the same options, or use another group and other names' --count 'days:{day}'
+set_offset 0 5
+drain a
+compare "an offset that was set" "$work/all" "$redis_port"
+redis_ask set not-a-number x > "$work/out"
+group=other
+refused 'not-a-number: is no counter in .* remove or rename this key' --count not-a-number
+redis_ask del not-a-number > "$work/out"
+compare "a script that was taken back" "$work/all" "$redis_port"
+group=counts
+uri_before=$uri
+redis_start
+uri=$redis_uri
+refused 'group counts has counted up to offset [0-9]+, but this Redis has no position: it was emptied, or is another one; '
+uri=$uri_before
+
+# ---- a cluster ----------------------------------------------------------------------------------------------------
+
+step "a cluster"
+ports=()
+for _ in 1 2 3; do
+    redis_start --cluster-enabled yes --cluster-config-file nodes.conf
+    ports+=("$redis_port")
+done
+redis-cli --cluster create "${ports[@]/#/127.0.0.1:}" --cluster-yes > "$work/err.cluster" 2>&1 || fail "no cluster"
+for _ in {1..100}; do
+    ! redis_ask cluster info | grep -q 'cluster_state:ok' || break
+    sleep 0.1
+done
+uri=redis+cluster://127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}
+group=clustered
+for ((i = 0; i < $(scaled 2 2 100); i++)); do
+    start a
+    sleep "1.$((RANDOM % 5))"
+    killed $member
+done
+drain a
+compare "a cluster" "$work/all" "${ports[@]}"
+step "all good"
