@@ -41,6 +41,7 @@ stopped() {
     wait "$1" || status=$?
     [ $status = 143 ] || fail "SIGTERM: status $status"
 }
+# A member that was stopped keeps its partitions until its session is over, so each one that was there drains its own.
 drain() { (count "$1" --until-end --stats) 2> "$work/err.drain" || fail "the rest is not counted"; }
 
 produce() { kcat -b "$kafka_brokers" -P -t in -K "$tab" -X partitioner=murmur2_random 2> "$work/err.kcat"; }
@@ -77,7 +78,7 @@ compare() { # WHAT FILE PORT...: are the counts those of the records in FILE?
     expect_counts "$2" > "$work/expected"
     read_counts "${@:3}" > "$work/counts"
     cmp -s "$work/expected" "$work/counts" && return
-    diff "$work/expected" "$work/counts" | head -n 5
+    diff "$work/expected" "$work/counts" > "$work/diff" || head -n 5 "$work/diff"
     fail "$1: $(grep -c . "$work/counts") counters"
 }
 
@@ -142,12 +143,16 @@ cp "$redis_dir/dump.rdb" "$work/dump.rdb" 2> "$work/err.copy" || fail "no dump"
 records 777 3000 > "$work/more"
 cat "$work/more" >> "$work/all"
 produce < "$work/more"
+drain b
 drain a
 compare "before the loss" "$work/all" "$redis_port"
 cp "$work/dump.rdb" "$work/lost.rdb"
 redis_start --dir "$work" --dbfilename lost.rdb
 uri=$redis_uri
+drain b
+cp "$work/err.drain" "$work/err.b"
 drain a
+cat "$work/err.b" >> "$work/err.drain"
 grep -q ' but Redis has counts up to [0-9]* only; they are counted from there$' "$work/err.drain" || fail "no remark"
 compare "after the loss" "$work/all" "$redis_port"
 
@@ -206,4 +211,33 @@ for ((i = 0; i < $(scaled 2 2 100); i++)); do
 done
 drain a
 compare "a cluster" "$work/all" "${ports[@]}"
+
+# ---- a fault at chosen steps --------------------------------------------------------------------------------------
+
+# Users are in some hundred slots. A run sends their position keys one by one, then a script to each slot, then that of the
+# home slot, and commits the offset.
+step "faults in a cluster"
+group=faults
+templates=(--count 'faults:{kafka:key}')
+with_fault() { # FAULT: a run with it, which is killed, ends, or goes on
+    local status=0
+    records $RANDOM 300 > "$work/more"
+    cat "$work/more" >> "$work/all"
+    produce < "$work/more"
+    { (KAFKA_FAULT=$1 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so count c --until-end --stats) || status=$?; } 2>> "$work/err.fault"
+    [ $status = 0 ] || [ $status = 137 ] || fail "$1: status $status"
+    [ $status != 137 ] || killed_runs=$((killed_runs + 1))
+}
+killed_runs=0
+for fault in offset:before:1 offset:lost:1 redis:before:2 script:before:1 script:after:1 script:lost:1 script:before:2 script:after:2 \
+    script:lost:2 script:after:3 script:before:4 script:after:4 script:lost:4; do
+    with_fault $fault
+done
+drain c
+awk -F "$tab" '{ n["faults:" $1]++ } END { for (name in n) print name, n[name] }' "$work/all" | sort > "$work/expected"
+read_counts "${ports[@]}" | grep '^faults:' > "$work/counts"
+cmp "$work/expected" "$work/counts" || fail "faults in a cluster"
+repeated=$(awk '/^counted before/ { gsub(",", ""); n += $3 } END { print n + 0 }' "$work/err.fault" "$work/err.drain")
+step "$killed_runs runs were killed, $repeated records were counted before"
+[ "$killed_runs" -ge 7 ] && [ "$repeated" -gt 0 ] || fail "the faults have no effect"
 step "all good"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A library for LD_PRELOAD that ends a process at a chosen call of librdkafka, so that every step of the
+ * A library for LD_PRELOAD that ends a process at a chosen call of librdkafka, or of send(), so that every step of the
  * protocol is reached, not only those that take long. KAFKA_FAULT is FUNCTION:FAULT:N, for the Nth call of
  * the function, or for each call if N is 0:
  *
@@ -13,11 +13,13 @@
  * Function cut is the request to remove records. If it is lost, it is not made.
  *
  * Function delivery is the callback that reports the delivery of a record. If it is lost, it reports a
- * time-out.
+ * time-out. Functions script and redis are the sending of scripts
+ * and of other commands to a Redis; if they are lost, the connection ends behind them.
  */
 #include <dlfcn.h>
 #pragma GCC visibility push(default) /* so that its functions are replaced by those here */
 #include <librdkafka/rdkafka.h>
+#include <sys/socket.h>
 #pragma GCC visibility pop
 #include <signal.h>
 #include <stdio.h>
@@ -151,6 +153,27 @@ void rd_kafka_DeleteRecords(rd_kafka_t *handle, rd_kafka_DeleteRecords_t **reque
     memcpy(&call, &found, sizeof call);
     if (!is_fault(fault_of("cut"), "lost"))
         call(handle, requests, count, options, queue);
+}
+
+rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *handle, const rd_kafka_topic_partition_list_t *offsets,
+                                    int is_async) {
+    const char *fault = fault_of("offset");
+    rd_kafka_resp_err_t code;
+
+    CALL(code, rd_kafka_commit, handle, offsets, is_async);
+    return is_fault(fault, "lost") ? RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT : code;
+}
+
+ssize_t send(int fd, const void *bytes, size_t size, int flags) {
+    const char *fault = fault_of(memmem(bytes, size, "EVAL", 4) ? "script" : "redis");
+    ssize_t sent;
+
+    CALL(sent, send, fd, bytes, size, flags);
+    if (is_fault(fault, "lost")) {
+        usleep(20000); /* so that the server has carried it out */
+        shutdown(fd, SHUT_RDWR);
+    }
+    return sent;
 }
 
 typedef void delivery_callback(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context);
