@@ -111,23 +111,29 @@ redis_ask decr total > "$work/out"
 
 # ---- a zombie -------------------------------------------------------------------------------------------------
 
+# It stops in front of a script, and sends it when the other one has counted the same records.
 rounds=$(scaled 1 1 40)
 step "a member sleeps, and another one takes its partitions"
 for ((round = 0; round < rounds; round++)); do
-    records $((first + round)) 10000 > "$work/more"
+    records $((first + round)) 15000 > "$work/more"
     cat "$work/more" >> "$work/all"
-    start a
+    slowly 10 0.1 < "$work/more" | produce &
+    producer=$!
+    export KAFKA_FAULT=script:pause:$((2 + RANDOM % 3))
+    LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so start a
+    unset KAFKA_FAULT
     a=$member
-    slowly 10 0.05 < "$work/more" | produce
-    kill -STOP "$a"
-    records $((first + rounds + round)) 5000 > "$work/more"
-    cat "$work/more" >> "$work/all"
-    produce < "$work/more"
+    wait $producer
+    for _ in {1..100}; do
+        ! grep -q '^State:.T' "/proc/$a/status" || break
+        sleep 0.1
+    done
+    grep -q '^State:.T' "/proc/$a/status" || fail "the member does not sleep"
     start b
     b=$member
     sleep 3.5
     kill -CONT "$a"
-    sleep 1
+    sleep 1.5
     stopped "$a"
     stopped "$b"
 done

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A library for LD_PRELOAD that ends a process at a chosen call of librdkafka, or of send(), so that every step of the
- * protocol is reached, not only those that take long. KAFKA_FAULT is FUNCTION:FAULT:N, for the Nth call of
- * the function, or for each call if N is 0:
+ * A library for LD_PRELOAD that ends or stops a process at a chosen call of librdkafka, or of send(), so that
+ * every step of the protocol is reached, not only those that take long. KAFKA_FAULT is FUNCTION:FAULT:N, for
+ * the Nth call of the function, or for each call if N is 0:
  *
  *     before    SIGKILL in front of the call
  *     after     SIGKILL behind it
  *     lost      the call is made, but the caller gets an error, as if the answer had been lost
- *     pause     SIGSTOP in front of the call
+ *     pause     SIGSTOP in front of the call, which is made after SIGCONT
  *
  * Function cut is the request to remove records. If it is lost, it is not made.
  *
  * Function delivery is the callback that reports the delivery of a record. If it is lost, it reports a
- * time-out. Functions script and redis are the sending of scripts
- * and of other commands to a Redis; if they are lost, the connection ends behind them.
+ * time-out.
+ *
+ * Functions script and redis are the sending of scripts and of other commands to a Redis. If they are lost, the
+ * connection ends behind them.
  */
 #include <dlfcn.h>
 #pragma GCC visibility push(default) /* so that its functions are replaced by those here */
