@@ -5,11 +5,12 @@
  *
  *     options --> templates --> topic --> Redis --> join the group --> loop --> count the rest --> leave the group
  *
- * A step of the loop lasts at most a slice of time while nothing happens, so stop_fd is seen soon. A Redis that is away
- * ends the run after the `patience` of its URI; brokers are waited for.
+ * A step of the loop lasts at most a slice of time while nothing happens, so stop_fd is seen soon. A Redis
+ * that is away ends the run after the `patience` of its URI; brokers are waited for.
  *
- * The description is what decides which counters a record has. It is in Redis, so that a member with other templates is
- * refused. Policies for other records are not in it: such a record has no counter, whatever the policy.
+ * The description is what decides which counters a record has. It is in Redis, so that a member with other
+ * templates is refused. Policies for other records are not in it: such a record has no counter, whatever the
+ * policy.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,11 +9,11 @@
  *            +---------------------------------+----------------------------+
  *                     rebalance(REVOKE): count the batch, or forget it if the partitions are lost
  *
- * librdkafka calls the rebalance from a poll of the consumer. The consumer gets an empty assignment until A4 is done, so
- * that it reads nothing.
+ * librdkafka calls the rebalance from a poll of the consumer. The consumer gets an empty assignment until A4
+ * is done, so that it reads nothing.
  *
- * After a conflict (C7) the member leaves the group and joins it again. To seek would be faster, but a conflict is rare:
- * another member has the partitions, or Redis has lost writes.
+ * After a conflict (C7) the member leaves the group and joins it again. To seek would be faster, but a
+ * conflict is rare: another member has the partitions, or Redis has lost writes.
  */
 #include <inttypes.h>
 #include <string.h>

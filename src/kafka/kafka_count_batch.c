@@ -6,10 +6,11 @@
  *     poll --> values of each template --> name of a counter --> batch --> scripts --> offset of the group
  *              (of up to 1024 records)     (of each record)      (a second, or many counters)
  *
- * A batch is due after commit_ms, or when it has so many counters that a script would hold up other clients of the
- * server. It does not matter how many records it has.
+ * A batch is due after commit_ms, or when it has so many counters that a script would hold up other clients
+ * of the server. It does not matter how many records it has.
  *
- * A record that ends the run, such as a malformed one, is not in the batch; those before it are, and are counted.
+ * A record that ends the run, such as a malformed one, is not in the batch; those before it are, and are
+ * counted.
  */
 #include <inttypes.h>
 

@@ -3,7 +3,8 @@
 #define TAMIS_KAFKA_KAFKA_COUNT_INT_H
 
 /*
- * A run of `tamis kafka count`. docs/KAFKA-COUNT-PROTOCOL.md has the protocol; A1, C4 and so on are its steps.
+ * A run of `tamis kafka count`. docs/KAFKA-COUNT-PROTOCOL.md has the protocol; A1, C4 and so on are its
+ * steps.
  *
  *     kafka_count.c            the run: its options, the loop, its end
  *     kafka_count_assign.c     A, N: partitions of the group, and where each begins
@@ -70,8 +71,8 @@ typedef struct count_run {
 /* Callback of librdkafka when the group gives or takes partitions. */
 void tamis__kafka_count_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
                                   rd_kafka_topic_partition_list_t *partitions, void *client);
-/* A1 to A4 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK and
- * the phase is not COUNT_COUNTING. */
+/* A1 to A4 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK
+ * and the phase is not COUNT_COUNTING. */
 tamis_status tamis__kafka_count_assign(count_run *run, tamis_error *err);
 /* A3, C6: commits an offset of each partition in `next`. */
 tamis_status tamis__kafka_count_commit(count_run *run, const uint64_t *next, const char *metadata,

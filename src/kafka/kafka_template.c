@@ -10,13 +10,14 @@
  *     {kafka:header:NAME}      its last header of this name
  *     {json:/page} ...         a part of its value: tamis/experimental/extract.h
  *
- * Different values give different names. Letters, digits, - . _ ~ / and bytes from 0x80 of a value stay; any other byte is
- * written %XX. Call the ASCII bytes that a value never has, apart from %, separators: : | , and so on. A segment is what
- * lies between separators. It has at most one part, so a name has the values as they were: the template is split at the same
- * separators. Values cannot make the hash tag of a cluster either, since braces are written %7B and %7D.
+ * Different values give different names. Letters, digits, - . _ ~ / and bytes from 0x80 of a value stay; any
+ * other byte is written %XX. Call the ASCII bytes that a value never has, apart from %, separators: : | , and
+ * so on. A segment is what lies between separators. It has at most one part, so a name has the values as they
+ * were: the template is split at the same separators. Values cannot make the hash tag of a cluster either,
+ * since braces are written %7B and %7D.
  *
- * Two templates could give equal names if they have the same separators, and if no pair of segments without parts
- * differs. Such templates are refused.
+ * Two templates could give equal names if they have the same separators, and if no pair of segments without
+ * parts differs. Such templates are refused.
  *
  * A template has an extractor of its own: a record that lacks the page still counts in clicks:{day}.
  */

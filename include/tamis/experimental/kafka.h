@@ -144,16 +144,17 @@ typedef struct tamis_kafka_count_options {
      *     clicks:{day}:{json:/page}
      *
      * {month}, {day} and {hour} are the time of the record in UTC: 2026-11, 2026-11-28, 2026-11-28T13.
-     * {kafka:key} is the key of the record, {kafka:header:NAME} its last header of this name. Any other part is one of
-     * the value, in a form of tamis/experimental/extract.h; no csv:NAME, one group in a regex at most.
+     * {kafka:key} is the key of the record, {kafka:header:NAME} its last header of this name. Any other part
+     * is one of the value, in a form of tamis/experimental/extract.h; no csv:NAME, one group in a regex at
+     * most.
      *
-     * Letters, digits, - . _ ~ / and bytes from 0x80 of a value stay, and any other byte becomes %XX. Between two
-     * parts there must be an ASCII byte that would not stay, such as a colon. So different values give different
-     * names. Templates that could give equal names are refused. */
+     * Letters, digits, - . _ ~ / and bytes from 0x80 of a value stay, and any other byte becomes %XX. Between
+     * two parts there must be an ASCII byte that would not stay, such as a colon. So different values give
+     * different names. Templates that could give equal names are refused. */
     const char *const *templates;
     size_t template_count;
-    /* NULL, or how values are found: delimiter, trim, ignore_case and time. Without `time`, the time of a record is
-     * that in Kafka. `parts` is ignored. */
+    /* NULL, or how values are found: delimiter, trim, ignore_case and time. Without `time`, the time of a
+     * record is that in Kafka. `parts` is ignored. */
     const tamis_extractor_options *extract;
     /* NULL, or a name of this member that stays over restarts and that no other running member of the group
      * has. A restarted member gets its partitions at once. */
@@ -161,8 +162,8 @@ typedef struct tamis_kafka_count_options {
     /* settings of librdkafka, "name=value"; those that the protocol needs are refused (TAMIS_E_INVALID) */
     const char *const *settings;
     size_t setting_count;
-    /* TAMIS_STREAM_DROP or TAMIS_STREAM_FAIL: for records that lack a value of a template (they count in the other
-     * templates), and for malformed ones */
+    /* TAMIS_STREAM_DROP or TAMIS_STREAM_FAIL: for records that lack a value of a template (they count in the
+     * other templates), and for malformed ones */
     tamis_stream_policy missing;
     tamis_stream_policy malformed;
     uint32_t commit_ms; /* longest time that records are added up in memory, in milliseconds, from 1 */
@@ -200,26 +201,29 @@ typedef struct tamis_kafka_count_stats {
 /*
  * Counts the records of a topic in a Redis, exactly once.
  *
- * A counter is a string with a number, as INCRBY makes it. Beside the counters are positions in the topic, in hashes
- * GROUP.FROM.tamis-count:{N}. One script changes both. So each record that a reader of committed records sees is in
- * its counters once, whatever member is killed at whatever moment. docs/KAFKA-COUNT-PROTOCOL.md has the protocol,
- * its proof, and what it assumes of Kafka and Redis.
+ * A counter is a string with a number, as INCRBY makes it. Beside the counters are positions in the topic, in
+ * hashes GROUP.FROM.tamis-count:{N}. One script changes both. So each record that a reader of committed
+ * records sees is in its counters once, whatever member is killed at whatever moment.
+ * docs/KAFKA-COUNT-PROTOCOL.md has the protocol, its proof, and what it assumes of Kafka and Redis.
  *
- * The topic must exist. A group without offsets begins at the first record. The offsets of the group follow the
- * positions in Redis, which decide: a change of offsets changes no count.
+ * The topic must exist. A group without offsets begins at the first record. The offsets of the group follow
+ * the positions in Redis, which decide: a change of offsets changes no count.
  *
  * Runs until stop_fd is readable (TAMIS_E_INTERRUPTED), the end is reached with `until_end` (TAMIS_OK), or an
- * error. What was read is counted before, unless it cannot be. *stats (may be NULL) is filled in each case. One run
- * per thread. librdkafka starts several threads of its own.
+ * error. What was read is counted before, unless it cannot be. *stats (may be NULL) is filled in each case.
+ * One run per thread. librdkafka starts several threads of its own.
  *
- * - TAMIS_E_INVALID: options contradict each other, a template or the URI is wrong, or librdkafka refuses a setting.
- * - TAMIS_E_TIMEOUT, TAMIS_E_IO: the brokers do not answer when the run begins, or Redis does not at any time.
+ * - TAMIS_E_INVALID: options contradict each other, a template or the URI is wrong, or librdkafka refuses a
+ *   setting.
+ * - TAMIS_E_TIMEOUT, TAMIS_E_IO: the brokers do not answer when the run begins, or Redis does not at any
+ *   time.
  * - TAMIS_E_NOT_FOUND: the topic does not exist, or was removed.
  * - TAMIS_E_MISMATCH: the counters were made with other templates, or a key in Redis is no counter.
- * - TAMIS_E_CHANGED: positions in Redis and offsets of the group do not fit: the topic was made again, records were
- *   removed before they were counted, Redis was emptied; or the topic has got a new partition.
+ * - TAMIS_E_CHANGED: positions in Redis and offsets of the group do not fit: the topic was made again,
+ *   records were removed before they were counted, Redis was emptied; or the topic has got a new partition.
  * - TAMIS_E_BUSY: another member uses the same instance name.
- * - TAMIS_E_NO_KEY, TAMIS_E_RECORD: a record lacks a value or is malformed, and the policy is TAMIS_STREAM_FAIL.
+ * - TAMIS_E_NO_KEY, TAMIS_E_RECORD: a record lacks a value or is malformed, and the policy is
+ *   TAMIS_STREAM_FAIL.
  * - TAMIS_E_UNSUPPORTED: Redis is a Codis.
  * - TAMIS_E_REFUSED: the brokers or Redis refuse a request, for example for lack of rights.
  * - TAMIS_E_NOMEM.

@@ -7,7 +7,8 @@
  *     entries  | hash, slot, count, name | ...
  *     names    clicks:2026-11-28clicks:2026-11-29...
  *
- * Adding up a million records of a hundred pages sends a hundred increments. Memory is kept from batch to batch.
+ * Adding up a million records of a hundred pages sends a hundred increments. Memory is kept from batch to
+ * batch.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,8 @@
  *
  * Invariants:
  *
- * 1. The script does all or nothing. Only a counter can refuse an increment after the first write, and then the
+ * 1. The script does all or nothing. Only a counter can refuse an increment after the first write, and then
+ * the
  *    script takes the others back. A full memory is noticed at the first write of a script, or not at all.
  * 2. `known` of a slot is NULL or has what the position key had after the last command of this object.
  * 3. The home slot's command is behind a barrier: it is sent when all others are answered.

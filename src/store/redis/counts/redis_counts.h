@@ -12,8 +12,9 @@
 #include "base/failure.h"
 
 /*
- * Counters in a Redis that have each record of a partitioned source exactly once. docs/KAFKA-COUNT-PROTOCOL.md has
- * the protocol, its words and its steps: A1, C4 and so on. One thread uses an object at a time.
+ * Counters in a Redis that have each record of a partitioned source exactly once.
+ * docs/KAFKA-COUNT-PROTOCOL.md has the protocol, its words and its steps: A1, C4 and so on. One thread uses
+ * an object at a time.
  */
 typedef struct tamis__counts tamis__counts;
 
@@ -34,8 +35,8 @@ TAMIS_PRIVATE_API void tamis__counts_close(tamis__counts *counts);
 
 /*
  * A1: forgets the batch and all positions, and reads those of the home slot into `positions`, one for each
- * partition, or TAMIS__NO_POSITION. TAMIS_E_MISMATCH: another description. TAMIS_E_CHANGED: there are positions
- * of more partitions.
+ * partition, or TAMIS__NO_POSITION. TAMIS_E_MISMATCH: another description. TAMIS_E_CHANGED: there are
+ * positions of more partitions.
  */
 TAMIS_PRIVATE_API tamis_status tamis__counts_begin(tamis__counts *counts, uint64_t *positions,
                                                    tamis_error *err);
@@ -55,11 +56,11 @@ TAMIS_PRIVATE_API tamis_status tamis__counts_add(tamis__counts *counts, const ta
 TAMIS_PRIVATE_API size_t tamis__counts_batch_size(const tamis__counts *counts);
 
 /*
- * C4, C5: counts the batch and moves the positions to `next`, one for each partition, or TAMIS__NO_POSITION for
- * one that this member does not read.
+ * C4, C5: counts the batch and moves the positions to `next`, one for each partition, or TAMIS__NO_POSITION
+ * for one that this member does not read.
  *
- * C7: *is_conflict is true if a position in Redis is another one than the known one; begin again then. If it is
- * lower, lower[partition] is lowered to it.
+ * C7: *is_conflict is true if a position in Redis is another one than the known one; begin again then. If it
+ * is lower, lower[partition] is lowered to it.
  *
  * TAMIS_E_MISMATCH: a counter is no number, or another member has another description.
  */
