@@ -183,6 +183,12 @@ refused 'were made with from=in count=clicks.* give the same options, or use ano
 set_offset 0 5
 drain a
 compare "an offset that was set" "$work/all" "$redis_port"
+group=forged
+redis_ask hset 'forged.in.tamis-count:{0}' 0 1000000000 > "$work/out"
+refused 'in \[0\]: Redis has counts up to offset 1000000000, but group forged has no offset; if it has expired, set it to 1000000000, '
+set_offset 0 5
+refused 'in \[0\]: ends at [0-9]+, but Redis has counts up to 1000000000: it was made again; '
+redis_ask del 'forged.in.tamis-count:{0}' > "$work/out"
 redis_ask set not-a-number x > "$work/out"
 group=other
 refused 'not-a-number: is no counter in .* remove or rename this key' --count not-a-number
@@ -194,6 +200,17 @@ redis_start
 uri=$redis_uri
 refused 'group counts has counted up to offset [0-9]+, but this Redis has no position: it was emptied, or is another one; '
 uri=$uri_before
+
+# ---- aborted records, and a partition that is added -------------------------------------------------------------
+
+step "an aborted transaction, and a new partition"
+kafka_ops hold in 1
+kafka_ops grow in 5
+records 4242 1000 > "$work/more"
+cat "$work/more" >> "$work/all"
+produce < "$work/more"
+drain a
+compare "a new partition" "$work/all" "${uri##*:}"
 
 # ---- a cluster ----------------------------------------------------------------------------------------------------
 
