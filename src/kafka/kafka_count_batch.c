@@ -44,16 +44,14 @@ static tamis_status handle_other(count_run *run, const rd_kafka_message_t *messa
                        run->options.from, (int)message->partition, message->offset);
 }
 
-/* Finds out, before anything of record i is added, whether it ends the run. */
-static tamis_status check_record(count_run *run, const rd_kafka_message_t *message, size_t i,
-                                 tamis_error *err) {
-    kafka_counter counter;
-
-    if (run->options.missing != TAMIS_STREAM_FAIL && run->options.malformed != TAMIS_STREAM_FAIL)
-        return TAMIS_OK;
+/* Makes the names of the counters of record i. A failure: the record ends the run, and nothing of it is
+ * added. */
+static tamis_status make_names(count_run *run, const rd_kafka_message_t *message, size_t i,
+                               tamis_error *err) {
     for (size_t k = 0; k < run->options.template_count; k++) {
-        tamis__kafka_template_name(run->templates[k], message, i, &counter);
-        if (counter.outcome != TAMIS_KEY_FOUND && handle_other(run, message, &counter, err) != TAMIS_OK)
+        kafka_counter *counter = &run->counters[k];
+        tamis__kafka_template_name(run->templates[k], message, i, counter);
+        if (counter->outcome != TAMIS_KEY_FOUND && handle_other(run, message, counter, err) != TAMIS_OK)
             return err->status;
     }
     return TAMIS_OK;
@@ -62,23 +60,24 @@ static tamis_status check_record(count_run *run, const rd_kafka_message_t *messa
 /* Adds record i to the batch. */
 static tamis_status add_record(count_run *run, const rd_kafka_message_t *message, size_t i,
                                tamis_error *err) {
-    kafka_counter counter;
     bool is_counted;
 
-    if (check_record(run, message, i, err) != TAMIS_OK)
+    if (make_names(run, message, i, err) != TAMIS_OK)
         return err->status;
     for (size_t k = 0; k < run->options.template_count; k++) {
-        tamis__kafka_template_name(run->templates[k], message, i, &counter);
-        run->open.missing += counter.outcome == TAMIS_KEY_MISSING;
-        run->open.malformed += counter.outcome == TAMIS_KEY_MALFORMED;
-        if (counter.outcome != TAMIS_KEY_FOUND)
+        const kafka_counter *counter = &run->counters[k];
+        run->open.missing += counter->outcome == TAMIS_KEY_MISSING;
+        run->open.malformed += counter->outcome == TAMIS_KEY_MALFORMED;
+        if (counter->outcome != TAMIS_KEY_FOUND)
             continue;
-        const tamis__contribution added = {.counter = {counter.name, counter.size},
+        const tamis__contribution added = {.counter = {counter->name, counter->size},
                                            .partition = (uint32_t)message->partition,
                                            .offset = (uint64_t)message->offset,
                                            .count = 1};
-        if (tamis__counts_add(run->counts, &added, &is_counted, err) != TAMIS_OK)
+        if (tamis__counts_add(run->counts, &added, &is_counted, err) != TAMIS_OK) {
+            tamis__kafka_count_forget(run); /* the batch has a part of the record */
             return err->status;
+        }
         run->open.counted += !is_counted;
         run->open.repeated += is_counted;
     }

@@ -56,11 +56,12 @@ typedef struct count_run {
     size_t assigned; /* how many are assigned */
 
     count_phase phase;
-    bool must_join;         /* C7: leave the group, and join it again */
-    bool is_open;           /* records were read that are not counted yet */
-    uint64_t open_since;    /* time of tamis__now_ns */
-    tamis_status stopped;   /* status of a callback that failed */
-    tamis_error stop_error; /* message of `stopped` */
+    bool must_join;                                 /* C7: leave the group, and join it again */
+    kafka_counter counters[TAMIS__KAFKA_TEMPLATES]; /* of the record that is added */
+    bool is_open;                                   /* records were read that are not counted yet */
+    uint64_t open_since;                            /* time of tamis__now_ns */
+    tamis_status stopped;                           /* status of a callback that failed */
+    tamis_error stop_error;                         /* message of `stopped` */
 
     tamis_kafka_count_stats open;      /* statistics of the batch */
     tamis_kafka_count_stats committed; /* statistics of the run */

@@ -73,10 +73,11 @@ static tamis_status count_partitions(const kafka_client *client, const char *top
     *count = code == RD_KAFKA_RESP_ERR_NO_ERROR ? (size_t)metadata->topics[0].partition_cnt : 0;
     if (*count > 0 && metadata->broker_cnt > 1 && metadata->topics[0].partitions[0].replica_cnt == 1 &&
         strcmp(topic, client->from) != 0)
-        tamis__kafka_client_remark(client,
-                            "%s: has one replica, so a broker that is lost takes committed records with it; "
-                            "give the topic more",
-                            topic);
+        tamis__kafka_client_remark(
+            client,
+            "%s: has one replica, so a broker that is lost takes committed records with it; "
+            "give the topic more",
+            topic);
     rd_kafka_metadata_destroy(metadata);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
         return TAMIS_OK;

@@ -151,10 +151,13 @@ static const cli_option options[] = {
      .name = "time",
      .type = CLI_TEXT,
      .value = "PART",
-     .help = "With --window, or for {day} and the like: where the time of a record is in its value, in the forms "
-             "of --key; without it, Kafka's time of the record counts.",
-     .more = "A time is unix seconds or milliseconds, or RFC 3339. A record without such a time is malformed, see "
-             "--on-error. So is, with --window, one whose time is more than a step ahead of the clock of this host."},
+     .help =
+         "With --window, or for {day} and the like: where the time of a record is in its value, in the forms "
+         "of --key; without it, Kafka's time of the record counts.",
+     .more = "A time is unix seconds or milliseconds, or RFC 3339. A record without such a time is "
+             "malformed, see "
+             "--on-error. So is, with --window, one whose time is more than a step ahead of the clock of "
+             "this host."},
     {.id = KAFKA_LATENESS,
      .name = "lateness",
      .type = CLI_TIME,

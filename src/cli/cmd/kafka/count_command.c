@@ -22,7 +22,12 @@ static const struct {
               {CLI_OPT_KIND, "kind"},
               {CLI_OPT_EXACT, "exact"},
               {CLI_OPT_SEED, "seed"},
-              {CLI_OPT_SECRET_FILE, "secret-file"}, {KAFKA_WINDOW, "window"}, {KAFKA_STEP, "step"}, {KAFKA_LATENESS, "lateness"}, {KAFKA_LATE, "late"}, {KAFKA_METRICS, "metrics"}};
+              {CLI_OPT_SECRET_FILE, "secret-file"},
+              {KAFKA_WINDOW, "window"},
+              {KAFKA_STEP, "step"},
+              {KAFKA_LATENESS, "lateness"},
+              {KAFKA_LATE, "late"},
+              {KAFKA_METRICS, "metrics"}};
 
 static tamis_status check_options(const cli_value *values, tamis_error *err) {
     static const kafka_required required[] = {
