@@ -37,8 +37,8 @@ typedef struct kafka_client {
     void (*on_rebalance)(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
                          rd_kafka_topic_partition_list_t *partitions, void *client);
     void (*on_delivery)(rd_kafka_t *producer, const rd_kafka_message_t *message, void *client);
-    rd_kafka_t *probe; /* read_uncommitted: ends, metadata, administration; the run owns it */
-    char *error;       /* TAMIS__KAFKA_ERROR bytes: last error that librdkafka reported; empty: none */
+    rd_kafka_t *probe;        /* read_uncommitted: ends, metadata, administration; the run owns it */
+    char *error;              /* TAMIS__KAFKA_ERROR bytes: last error that librdkafka reported; empty: none */
     rd_kafka_resp_err_t code; /* of `error` */
     bool wants_log;           /* the log of librdkafka becomes remarks */
 } kafka_client;

@@ -4,6 +4,7 @@
 
 #include "cli/cmd/kafka/kafka_library.h"
 #include "cli/cmd/kafka/kafka_options.h"
+#include "cli/cmd/kafka/kafka_settings.h"
 #include "cli/core/cli_choice.h"
 #include "cli/input/cli_extract.h"
 #include "cli/process/cli_progress.h"
@@ -50,13 +51,22 @@ static tamis_status check_options(const cli_value *values, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status configure(tamis_kafka_count_options *to, cli_extract *extract, const cli_value *values,
-                              tamis_error *err) {
+/* The options of a run, and the memory that they point to. */
+typedef struct count_config {
+    tamis_kafka_count_options options;
+    cli_extract extract;
+    kafka_settings settings;
+} count_config;
+
+static tamis_status configure(count_config *config, const cli_value *values, tamis_error *err) {
     const cli_extract_others others = {.time = values[KAFKA_TIME].text};
+    tamis_kafka_count_options *to = &config->options;
 
     *to = (tamis_kafka_count_options)TAMIS_KAFKA_COUNT_OPTIONS_INIT;
     if (check_options(values, err) != TAMIS_OK ||
-        cli_extract_configure(extract, values, &others, -1, true, err) != TAMIS_OK)
+        cli_extract_configure(&config->extract, values, &others, -1, true, err) != TAMIS_OK ||
+        kafka_settings_read(&config->settings, values[KAFKA_CONFIG].text, &values[KAFKA_SETTING], err) !=
+            TAMIS_OK)
         return err->status;
     to->brokers = values[KAFKA_BROKERS].text;
     to->group = values[KAFKA_GROUP].text;
@@ -64,10 +74,10 @@ static tamis_status configure(tamis_kafka_count_options *to, cli_extract *extrac
     to->to = values[KAFKA_TO].text;
     to->templates = (const char *const *)values[KAFKA_COUNT].list;
     to->template_count = values[KAFKA_COUNT].count;
-    to->extract = &extract->options;
+    to->extract = &config->extract.options;
     to->instance = values[KAFKA_INSTANCE].text;
-    to->settings = (const char *const *)values[KAFKA_SETTING].list;
-    to->setting_count = values[KAFKA_SETTING].count;
+    to->settings = config->settings.list;
+    to->setting_count = config->settings.count;
     if (values[CLI_OPT_MISSING].given)
         to->missing = (tamis_stream_policy)values[CLI_OPT_MISSING].number;
     if (values[CLI_OPT_ON_ERROR].number == CLI_ON_ERROR_SKIP)
@@ -91,20 +101,19 @@ static void print_stats(const tamis_kafka_count_stats *stats, double seconds) {
 
 tamis_status kafka_count(const cli_args *args, tamis_error *err) {
     const double begun = cli_progress_now();
-    tamis_kafka_count_options options;
+    count_config config;
     tamis_kafka_count_stats stats = TAMIS_KAFKA_COUNT_STATS_INIT;
-    cli_extract extract;
     int stop_fd = -1;
 
-    memset(&extract, 0, sizeof extract);
+    memset(&config, 0, sizeof config);
     tamis_status status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)
-        status = configure(&options, &extract, args->values, err);
+        status = configure(&config, args->values, err);
     if (status == TAMIS_OK) {
-        options.stop_fd = stop_fd;
+        config.options.stop_fd = stop_fd;
         if (!args->values[CLI_OPT_QUIET].given)
-            options.remark = kafka_report_remark;
-        status = kafka_library_count(&options, &stats, err);
+            config.options.remark = kafka_report_remark;
+        status = kafka_library_count(&config.options, &stats, err);
         if (status == TAMIS_E_RECORD)
             cli_remedy(err, "correct the sender, or give --on-error skip");
         if (status == TAMIS_E_NO_KEY)
@@ -114,6 +123,7 @@ tamis_status kafka_count(const cli_args *args, tamis_error *err) {
         if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.assignments > 0))
             print_stats(&stats, cli_progress_now() - begun);
     }
-    cli_extract_release(&extract);
+    kafka_settings_forget(&config.settings);
+    cli_extract_release(&config.extract);
     return status;
 }
