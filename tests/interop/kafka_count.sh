@@ -91,7 +91,7 @@ uri=$redis_uri
 # ---- one member, killed again and again ---------------------------------------------------------------------
 
 first=$(scaled 20000 100000 1000000)
-kills=$(scaled 3 6 200)
+kills=$(scaled 3 5 200)
 records 0 "$first" > "$work/all"
 step "$first records, $kills kills"
 slowly $((kills * 8)) 0.1 < "$work/all" | produce &
@@ -131,7 +131,7 @@ for ((round = 0; round < rounds; round++)); do
     grep -q '^State:.T' "/proc/$a/status" || fail "the member does not sleep"
     start b
     b=$member
-    sleep 3.5
+    sleep 3
     kill -CONT "$a"
     sleep 1.5
     stopped "$a"
