@@ -203,6 +203,8 @@ static void magic_bytes_are_distinguished_from_text(void **state) {
             assert_int_equal(tamis__compression_detect(bytes, size, &undecided),
                              whole ? heads[i].compression : TAMIS_COMPRESSION_NONE);
             assert_int_equal(undecided, !whole);
+            assert_int_equal(tamis_compression_of_bytes(bytes, size),
+                             whole ? heads[i].compression : TAMIS_COMPRESSION_NONE);
             bytes[size - 1] = '\n';
             assert_int_equal(tamis__compression_detect(bytes, size, &undecided), TAMIS_COMPRESSION_NONE);
             assert_false(undecided);

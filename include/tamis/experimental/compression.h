@@ -5,6 +5,7 @@
 /* Compression of files and streams: library libtamis-stream. */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <tamis/status.h>
 
@@ -30,6 +31,12 @@ TAMIS_API const char *tamis_compression_name(tamis_compression compression);
 /* Returns the format for the suffix of a file name, in upper or lower case: .gz, .zst, .lz4, .xz or .bz2;
  * NONE for any other name. */
 TAMIS_API tamis_compression tamis_compression_of_path(const char *path);
+/* Largest number of first bytes that tell the format. */
+enum { TAMIS_COMPRESSION_MAGIC_MAX = 10 };
+/* Returns the format of a file that begins with these `size` bytes; NONE if it is not compressed or the bytes
+ * are too few. The first TAMIS_COMPRESSION_MAGIC_MAX bytes of a file, or all bytes of a shorter one, are enough. A
+ * file that begins with a skippable frame counts as zstd. Any thread. */
+TAMIS_API tamis_compression tamis_compression_of_bytes(const void *bytes, size_t size);
 /* True if this library was built with the format. */
 TAMIS_API bool tamis_compression_is_built(tamis_compression compression);
 

@@ -68,15 +68,12 @@ tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *valu
     return check_scheme(filter, values, err);
 }
 
+/* True also if the file cannot be read. */
 static bool is_compressed(int fd, off_t offset) {
-    static const char *const magics[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\x04\x22\x4d\x18", "\xfd\x37zXZ",
-                                         "BZh"};
-    char head[8] = {0};
-    bool compressed = pread(fd, head, sizeof head, offset) <= 0;
+    char head[TAMIS_COMPRESSION_MAGIC_MAX];
+    const ssize_t size = pread(fd, head, sizeof head, offset);
 
-    for (size_t i = 0; i < sizeof magics / sizeof *magics && !compressed; i++)
-        compressed = memcmp(head, magics[i], strlen(magics[i])) == 0;
-    return compressed;
+    return size <= 0 || tamis_compression_of_bytes(head, (size_t)size) != TAMIS_COMPRESSION_NONE;
 }
 
 /* Finds the bytes left to read of an input ("-": standard input). Returns false if it is not a regular

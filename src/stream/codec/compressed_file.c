@@ -150,9 +150,8 @@ tamis_status tamis_compressed_open(tamis_filter **filter, tamis_compression *com
     TAMIS__NEED(filter, err);
     TAMIS__NEED(path, err);
     input_file p = {.path = path, .name = tamis__show(path), .options = TAMIS_OPEN_OPTIONS_INIT};
-    uint8_t head[TAMIS__MAGIC_MAX];
+    uint8_t head[TAMIS_COMPRESSION_MAGIC_MAX];
     size_t got;
-    bool undecided;
     struct stat st;
     tamis_compression found = TAMIS_COMPRESSION_NONE;
     tamis_status status =
@@ -166,7 +165,7 @@ tamis_status tamis_compressed_open(tamis_filter **filter, tamis_compression *com
     p.options.writable = true;
     status = tamis__file_read(p.fd, path, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
-        found = tamis__compression_detect(head, got, &undecided);
+        found = tamis_compression_of_bytes(head, got);
     if (status == TAMIS_OK && found != TAMIS_COMPRESSION_NONE)
         status = open_compressed(filter, &p, &st, err);
     tamis__sys.close(p.fd);

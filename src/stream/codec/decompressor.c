@@ -63,7 +63,7 @@ static const struct magic {
     uint8_t size;
     uint8_t range_index; /* index of a byte with a range of values: its own and up to `range_size` more */
     uint8_t range_size;
-    char bytes[TAMIS__MAGIC_MAX + 1];
+    char bytes[TAMIS_COMPRESSION_MAGIC_MAX + 1];
 } magics[] = {
     {.compression = TAMIS_COMPRESSION_GZIP, .size = 2, .bytes = "\x1f\x8b"},
     {.compression = TAMIS_COMPRESSION_ZSTD, .size = 4, .bytes = "\x28\xb5\x2f\xfd"},
@@ -113,6 +113,11 @@ tamis_compression tamis__compression_detect(const uint8_t *magic, size_t size, b
     *undecided = false;
     /* Both zstd and lz4 have skippable frames. The first other frame decides between them. */
     return found->compression == SKIPPABLE ? TAMIS_COMPRESSION_ZSTD : (tamis_compression)found->compression;
+}
+
+tamis_compression tamis_compression_of_bytes(const void *bytes, size_t size) {
+    bool undecided;
+    return tamis__compression_detect(bytes, size, &undecided);
 }
 
 /* ---- errors ---- */

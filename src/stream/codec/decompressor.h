@@ -13,13 +13,9 @@
 
 /* Decompression of a file with one or more members, in order. The format is recognised by the first bytes. */
 
-enum {
-    TAMIS__MAGIC_MAX = 10,                    /* bytes that suffice to recognise every compression format */
-    TAMIS__DECOMPRESSOR_READ_SIZE = 64 << 10, /* largest read, in bytes */
-};
+enum { TAMIS__DECOMPRESSOR_READ_SIZE = 64 << 10 /* largest read, in bytes */ };
 
-/* Returns the compression of a file that begins with these bytes. *undecided: none so far, but more bytes are
- * needed to be sure. No such beginning contains a line feed, or a zero byte before its end. */
+/* Like tamis_compression_of_bytes. *undecided: none so far, but more bytes are needed to be sure. No such beginning contains a line feed, or a zero byte before its end. */
 tamis_compression tamis__compression_detect(const uint8_t *magic, size_t size, bool *undecided);
 
 typedef struct tamis__decompressor tamis__decompressor;

@@ -69,13 +69,11 @@ static tamis_status open_input(tamis__durable *d, size_t i, tamis_error *err) {
 }
 
 static tamis_status detect_compression(tamis__durable *d, size_t i, bool *compressed, tamis_error *err) {
-    uint8_t head[TAMIS__MAGIC_MAX];
-    bool undecided;
+    uint8_t head[TAMIS_COMPRESSION_MAGIC_MAX];
     size_t size;
     const tamis_status status =
         tamis__read_at(d->input, d->base, head, sizeof head, tamis__input_name(d->names[i]), &size, err);
-    *compressed =
-        status == TAMIS_OK && tamis__compression_detect(head, size, &undecided) != TAMIS_COMPRESSION_NONE;
+    *compressed = status == TAMIS_OK && tamis_compression_of_bytes(head, size) != TAMIS_COMPRESSION_NONE;
     return status;
 }
 

@@ -420,7 +420,8 @@ static tamis_status grow_buffer(tamis__reader *reader, tamis_error *err) {
     tamis__read_buffer *into = reader->into;
     size_t limit = reader->limit > SIZE_MAX / 2 ? SIZE_MAX : reader->limit * 2;
     /* One byte more than the longest record: enough to see its terminator, or that it is too long. */
-    uint64_t max = reader->setup.max_record < TAMIS__MAGIC_MAX ? TAMIS__MAGIC_MAX : reader->setup.max_record;
+    uint64_t max = reader->setup.max_record < TAMIS_COMPRESSION_MAGIC_MAX ? TAMIS_COMPRESSION_MAGIC_MAX
+                                                                          : reader->setup.max_record;
     if (max < SIZE_MAX && limit > max + 1)
         limit = (size_t)max + 1;
     if (limit > into->capacity) {
@@ -559,8 +560,8 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
     *result = READ_NOT_NOW;
     if (reader->undecided &&
         limit > TAMIS__DECOMPRESSOR_READ_SIZE -
-                    TAMIS__MAGIC_MAX) /* the decompressor must be able to take them over */
-        limit = TAMIS__DECOMPRESSOR_READ_SIZE - TAMIS__MAGIC_MAX;
+                    TAMIS_COMPRESSION_MAGIC_MAX) /* the decompressor must be able to take them over */
+        limit = TAMIS__DECOMPRESSOR_READ_SIZE - TAMIS_COMPRESSION_MAGIC_MAX;
     ssize_t size = tamis__sys.read(reader->fd, reader->into->bytes + reader->end, limit);
     if (size < 0 && (errno == EINTR || errno == EAGAIN))
         return TAMIS_OK;
