@@ -32,25 +32,6 @@ TAMIS_API tamis_status tamis_format_parse(tamis_format *format, const char *name
 
 #define TAMIS_LABELS_MAX 4096 /* largest number of labels; a name has 1 to 255 bytes */
 
-/* Key types: how the keys of a filter were made. The filter itself only has their bytes. */
-typedef enum tamis_key_type {
-    TAMIS_KEYS_UNSPECIFIED = 0, /* not stored */
-    TAMIS_KEYS_BYTES = 1,       /* any bytes */
-    TAMIS_KEYS_UTF8 = 2,        /* text as UTF-8 */
-    TAMIS_KEYS_UTF16 = 3,       /* text as UTF-16, low byte first */
-    TAMIS_KEYS_INT32 = 4,       /* 32 bits, two's complement, low byte first */
-    TAMIS_KEYS_INT64 = 5        /* 64 bits, likewise */
-} tamis_key_type;
-
-/* Flags added to a key type: how each key was normalised before it was added. A lookup must normalise in
- * the same way. */
-enum {
-    TAMIS_KEYS_FOLDED = 0x100,  /* case removed: tamis_extractor_options.ignore_case */
-    TAMIS_KEYS_TRIMMED = 0x200, /* blanks at both ends removed: tamis_extractor_options.trim */
-    /* all of these flags */
-    TAMIS_KEYS_NORMALIZED = TAMIS_KEYS_FOLDED | TAMIS_KEYS_TRIMMED
-};
-
 /* A label of a filter: UTF-8 without control characters. Names are unique. */
 typedef struct tamis_label {
     const char *name, *value;

@@ -27,6 +27,25 @@ enum {
     TAMIS_REDELIVERED = 4 /* no answer: the record was delivered before (tamis_dedup_add_delivered) */
 };
 
+/* Key types: how the keys of a filter were made. The filter itself only has their bytes. */
+typedef enum tamis_key_type {
+    TAMIS_KEYS_UNSPECIFIED = 0, /* not stored */
+    TAMIS_KEYS_BYTES = 1,       /* any bytes */
+    TAMIS_KEYS_UTF8 = 2,        /* text as UTF-8 */
+    TAMIS_KEYS_UTF16 = 3,       /* text as UTF-16, low byte first */
+    TAMIS_KEYS_INT32 = 4,       /* 32 bits, two's complement, low byte first */
+    TAMIS_KEYS_INT64 = 5        /* 64 bits, likewise */
+} tamis_key_type;
+
+/* Flags added to a key type: how each key was normalised before it was added. A lookup must normalise in
+ * the same way. */
+enum {
+    TAMIS_KEYS_FOLDED = 0x100,  /* case removed: tamis_extractor_options.ignore_case */
+    TAMIS_KEYS_TRIMMED = 0x200, /* blanks at both ends removed: tamis_extractor_options.trim */
+    /* all of these flags */
+    TAMIS_KEYS_NORMALIZED = TAMIS_KEYS_FOLDED | TAMIS_KEYS_TRIMMED
+};
+
 #ifdef __cplusplus
 }
 #endif

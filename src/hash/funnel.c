@@ -326,6 +326,17 @@ tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *c
     return TAMIS_OK;
 }
 
+tamis_status tamis_sink_recover(tamis_sink *sink, tamis_error *err) {
+    TAMIS__NEED(sink, err);
+    if (!has_failed(sink))
+        return TAMIS_OK;
+    tamis__fail(err, sink->error.status, sink->error.sys_errno, "%s", sink->error.text);
+    const tamis_status status = sink->error.status;
+    sink->error.status = TAMIS_OK;
+    sink->size = sink->key_start;
+    return status;
+}
+
 void tamis_sink_clear(tamis_sink *sink) {
     sink->size = sink->key_start = sink->count = 0;
     sink->error.status = TAMIS_OK;

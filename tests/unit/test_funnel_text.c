@@ -223,6 +223,29 @@ static void every_code_point(void **state) {
     tamis_sink_free(sink);
 }
 
+/* The finished keys stay, the unfinished one is dropped. */
+static void a_sink_recovers_from_an_error(void **state) {
+    (void)state;
+    tamis_sink *sink = sink_new();
+    tamis_error err = TAMIS_ERROR_INIT;
+    const tamis_key *keys;
+    tamis_sink_put_byte(sink, 7);
+    assert_int_equal(tamis_sink_recover(sink, &err), TAMIS_OK);
+    tamis_sink_end_key(sink);
+    tamis_sink_put_byte(sink, 8);
+    tamis_sink_put_utf8(sink, "\xff", 1);
+    tamis_sink_end_key(sink);
+    assert_int_equal(tamis_sink_recover(sink, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, "key 1: not UTF-8 at offset 0 (byte 0xFF); pass UTF-8, or bytes");
+    assert_int_equal(tamis_sink_recover(sink, &err), TAMIS_OK);
+    tamis_sink_put_byte(sink, 9);
+    tamis_sink_end_key(sink);
+    assert_int_equal(sink_keys(sink, &keys), 2);
+    assert_int_equal(keys[0].size + keys[1].size, 2);
+    assert_memory_equal(keys[0].data, "\7\11", 2);
+    tamis_sink_free(sink);
+}
+
 static void a_decoder_that_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -254,6 +277,7 @@ int main(void) {
         cmocka_unit_test(utf16_units),
         cmocka_unit_test(invalid_utf8),
         cmocka_unit_test(every_code_point),
+        cmocka_unit_test(a_sink_recovers_from_an_error),
         cmocka_unit_test(a_decoder_that_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #include <tamis/experimental/compressed.h>
 #include <tamis/experimental/extract.h>
 #include <tamis/experimental/filter_set.h>
+#include <tamis/experimental/key_maker.h>
 #include <tamis/experimental/redis.h>
 #include <tamis/experimental/redis_bitmap.h>
 #include <tamis/experimental/redis_family.h>
@@ -152,6 +153,12 @@ static void of_funnel(void **state) {
     REFUSED(tamis_sink_keys(NULL, ANY, ANY, &err), "sink");
     REFUSED(tamis_sink_keys(ANY, NULL, ANY, &err), "keys");
     REFUSED(tamis_sink_keys(ANY, ANY, NULL, &err), "count");
+    REFUSED(tamis_sink_recover(NULL, &err), "sink");
+    REFUSED(tamis_key_maker_create(NULL, ANY, &err), "maker");
+    REFUSED(tamis_key_maker_make(NULL, ANY, 1, ANY, ANY, &err), "maker");
+    REFUSED(tamis_key_maker_make(ANY, NULL, 1, ANY, ANY, &err), "texts");
+    REFUSED(tamis_key_maker_make(ANY, ANY, 1, NULL, ANY, &err), "keys");
+    REFUSED(tamis_key_maker_make(ANY, ANY, 1, ANY, NULL, &err), "made");
 }
 
 static void of_guava(void **state) {
@@ -321,6 +328,7 @@ static void arguments_that_may_be_null(void **state) {
     tamis_filter_free(NULL);
     tamis_hasher_free(NULL);
     tamis_sink_free(NULL);
+    tamis_key_maker_free(NULL);
     tamis_guava_free(NULL);
     tamis_state_close(NULL);
     tamis_file_unlock(NULL);

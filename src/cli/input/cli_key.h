@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_INPUT_CLI_KEY_H
 #define TAMIS_CLI_INPUT_CLI_KEY_H
 
-#include <tamis/compat/funnel.h>
+#include <tamis/experimental/key_maker.h>
 #include <tamis/file.h>
 #include <tamis/hash.h>
 
@@ -48,9 +48,6 @@ cli_key_position cli_key_position_after(cli_key_position first, size_t i);
 tamis_status cli_key_fail(cli_key_position position, const tamis_key *text, const char *why,
                           tamis_error *err);
 
-/* Makes keys from texts, batch by batch. Keeps its memory between batches. */
-typedef struct cli_key_maker cli_key_maker;
-
 /* Parses --type and --hex. Error: they contradict each other. */
 tamis_status cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex,
                                tamis_error *err);
@@ -81,22 +78,14 @@ bool cli_key_types_equal(uint32_t a, uint32_t b);
 /* Stores the key type of this form in the metadata of the filter. */
 tamis_status cli_key_store_form(cli_key_form form, tamis_filter *filter, tamis_error *err);
 
-/* True if keys are the bytes of their texts, so that no cli_key_maker is needed. */
+/* True if keys are the bytes of their texts, so that no tamis_key_maker is needed. */
 bool cli_key_is_plain(cli_key_form form);
 
-/* Creates a maker. The caller owns *maker until cli_key_maker_free, which accepts NULL. */
-tamis_status cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *err);
-void cli_key_maker_free(cli_key_maker *maker);
+/* Creates the maker of keys in this form. */
+tamis_status cli_key_maker_create(tamis_key_maker **maker, cli_key_form form, tamis_error *err);
 
-/*
- * Makes keys from `count` texts. `first` is the position of the first text, for errors.
- *
- * - TAMIS_OK: *keys has all `count` keys.
- * - Error: *keys has the first *made keys, and *err is the error of the next text; err->status
- *   TAMIS_E_NOMEM: no keys.
- * - Keys point into the maker or the texts. They are valid until the next call and as long as the texts.
- */
-tamis_status cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
-                          const tamis_key **keys, size_t *made, tamis_error *err);
+/* Rewrites the error of tamis_key_maker_make for users: the position of the text and the options instead of a
+ * number in the batch. `text` is the one that the maker refused. Returns err->status. */
+tamis_status cli_key_explain(cli_key_position position, const tamis_key *text, tamis_error *err);
 
 #endif

@@ -12,8 +12,10 @@ static tamis_status query_keys(void *context, const tamis_key *texts, size_t cou
     const tamis_key *keys;
     tamis_status status = TAMIS_OK;
     size_t made;
-    tamis_status code = cli_key_make(typed->maker, texts, count, typed->next, &keys, &made, &wrong);
+    tamis_status code = tamis_key_maker_make(typed->maker, texts, count, &keys, &made, &wrong);
 
+    if (code != TAMIS_OK)
+        code = cli_key_explain(cli_key_position_of(typed->next, made), &texts[made], &wrong);
     *done = 0;
     if (made > 0)
         status = typed->inner.query(typed->inner.context, keys, made, answers, done, err);
@@ -75,5 +77,5 @@ tamis_status cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_st
 }
 
 void cli_typed_end(cli_typed *typed) {
-    cli_key_maker_free(typed->maker);
+    tamis_key_maker_free(typed->maker);
 }

@@ -16,7 +16,7 @@
 typedef struct cli_typed {
     tamis_stream_service service; /* service to run: this one, or a copy of `inner` for plain keys */
     tamis_stream_service inner;   /* service that answers keys */
-    cli_key_maker *maker;         /* maker of keys; NULL: keys are plain */
+    tamis_key_maker *maker;       /* maker of keys; NULL: keys are plain */
     cli_key_position next;        /* position of the next key; before a run "record" 1 */
 } cli_typed;
 

@@ -21,7 +21,7 @@
 
 typedef struct audit_memory {
     tamis_audit *audit;
-    cli_key_maker *maker;
+    tamis_key_maker *maker;
     double last_shown; /* time of the last progress message */
 } audit_memory;
 
@@ -72,10 +72,12 @@ static tamis_status check_keys(void *context, const tamis_key *texts, size_t cou
     tamis_audit_result result = TAMIS_AUDIT_RESULT_INIT;
     char text[64], number[CLI_TEXT_NUMBER];
     const tamis_key *keys;
+    size_t made;
 
     *done = 0;
-    if (cli_key_make(reader->r->maker, texts, count, reader->next, &keys, &count, err) != TAMIS_OK ||
-        tamis_audit_check_keys(reader->r->audit, keys, count, answers, err) != TAMIS_OK)
+    if (tamis_key_maker_make(reader->r->maker, texts, count, &keys, &made, err) != TAMIS_OK)
+        return cli_key_explain(cli_key_position_of(reader->next, made), &texts[made], err);
+    if (tamis_audit_check_keys(reader->r->audit, keys, count, answers, err) != TAMIS_OK)
         return err->status;
     for (size_t i = 0; i < count; i++)
         if (answers[i] == TAMIS_ABSENT)
@@ -181,7 +183,7 @@ tamis_status audit_run(audit *run, tamis_error *err) {
     if (status == TAMIS_OK)
         status = query_random_keys(run, &r, err);
     show_progress(run, &r, "");
-    cli_key_maker_free(r.maker);
+    tamis_key_maker_free(r.maker);
     tamis_audit_free(r.audit);
     return status;
 }

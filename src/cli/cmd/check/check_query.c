@@ -47,7 +47,7 @@ struct check_query {
     tamis_answer *rows;           /* answers: row_size for each filter, then a row for line_maker's filters */
     size_t row_size;              /* keys of the last batch */
     char *mark;                   /* buffer for all names */
-    cli_key_maker *line_maker;    /* maker of keys without carriage return; NULL: no filter needs it */
+    tamis_key_maker *line_maker;  /* maker of keys without carriage return; NULL: no filter needs it */
     const tamis_key *records;     /* records of the batch that is queried in parts */
     bool found;                   /* a record to be printed was found */
     member members[];
@@ -193,7 +193,7 @@ void check_query_free(check_query *query) {
     for (size_t i = 0; i < query->count; i++)
         tamis_filter_free(query->members[i].filter);
     cli_family_free(query->family);
-    cli_key_maker_free(query->line_maker);
+    tamis_key_maker_free(query->line_maker);
     free(query->filters);
     free(query->rows);
     free(query->mark);
@@ -219,14 +219,13 @@ static tamis_status reserve_rows(check_query *query, size_t count, tamis_error *
 static tamis_status query_lines(check_query *query, const tamis_key *records, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
     const tamis_filter_set set = {query->filters + query->whole_count, query->count - query->whole_count};
-    const cli_key_position no_position = {.input = NULL, .word = "record", .number = 1, .record_index = NULL};
     tamis_answer *any = query->rows + query->count * count;
     const tamis_key *lines;
     size_t made;
     tamis_status status;
 
     *done = 0;
-    if (cli_key_make(query->line_maker, records, count, no_position, &lines, &made, err) != TAMIS_OK)
+    if (tamis_key_maker_make(query->line_maker, records, count, &lines, &made, err) != TAMIS_OK)
         return err->status;
     status = tamis_filter_set_contains_many(&set, lines, count, any, query->rows + query->whole_count * count,
                                             done, err);
