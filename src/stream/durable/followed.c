@@ -176,7 +176,8 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         tamis__input_find(known, &present);
     if (present.found)
         last = present.st;
-    if (known_is_previous && f->previous.written_at.tv_sec != 0) /* later writes do not count, see reader.c */
+    if (known_is_previous &&
+        f->previous.written_at.tv_sec != 0) /* later writes do not count, see reader_follow.c */
         last.st_mtim = f->previous.written_at;
     if (present.found) {
         const bool has_name = is_named && last.st_dev == current.st_dev && last.st_ino == current.st_ino;

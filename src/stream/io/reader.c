@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The reader: files and pipes to batches of records.
- *
- *     0            start          scan            end             limit
- *     | handed out | unfinished record            | free          |
- *                  |  no terminator | not searched|
+ * The reader: files and pipes to batches of records. reader_buffers.c has its buffers, reader_follow.c reads a
+ * file on as it grows.
  *
  * Invariants and rules:
  * R1  A record never spans two inputs. The rest at the end of an input is its last record.
- * R2  When the buffer is full, the unfinished record moves to the front. If batches have views into the
- *     buffer, it moves to another buffer. Only a part of one record moves, so each byte moves at most twice
- *     for each record. If the record fills the whole buffer, the size doubles. `limit` is the same whichever
- *     buffer is used, so that reads and batches do not depend on which are free.
+ * R2  Buffers: reader_buffers.c.
  * R3  `scan` remembers what was searched. Finding the end of a record is linear in its length, however many
  *     reads bring it.
  * R4  An input that may block is read only after poll reported it ready. This also covers inherited blocking
  *     pipes, and a FIFO without a writer: it is opened without waiting, and reading it would look like its
  *     end.
- * R5  A followed file is left after two observations in this order: another, non-empty file has its name, or
- *     had it since; a read finds its end. Thus nothing appended before the replacement is missed. Files that
- *     had the name in between come before the one that has it now (rotation.h).
- *     Some writers may have the file open still, when others write to the new one. So, if the new one is
- *     under the name, the file is left only when nobody can write to it any more. The system does not always
- *     know; then it is left when nobody has written to it for QUIET_MS.
- *     The file that was left stays open, and what is written to it afterwards is reported. With
- *     setup.stops_when_left the reading ends there: the caller decides which file comes next.
+ * R5  Followed files: reader_follow.c.
  * R6  Uncompressed inputs are read directly into the buffer. A compressed input is recognised by its first
  *     bytes, before any record is taken. These bytes then go to the decompressor, and its output fills the
  *     buffer.
@@ -33,12 +20,10 @@
  *     R6. Then the reader seeks in an uncompressed file, or decompresses and drops what is before the
  *     position.
  */
-#include "stream/io/reader.h"
+#include "stream/io/reader_int.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,26 +32,9 @@
 #include "store/file/target.h"
 #include "stream/codec/decompressor.h"
 #include "stream/io/io_open.h"
-#include "stream/io/rotation.h"
 #include "stream/run/clock.h"
 #include "stream/split/bom.h"
 #include "stream/split/split.h"
-
-/* Largest buffer that is kept when it is empty; largest total size of enlarged buffers in use. */
-static const size_t KEPT_MAX = (size_t)16 << 20, OUT_MAX = (size_t)64 << 20;
-
-/* Gives the buffer a new block of `capacity` bytes (0: none). Its content is lost. */
-static bool set_buffer(tamis__reader *reader, tamis__read_buffer *buffer, size_t capacity) {
-    tamis__free(&reader->memory, buffer->bytes, buffer->capacity);
-    *buffer = (tamis__read_buffer){.capacity = capacity};
-    buffer->bytes = capacity ? tamis__alloc(&reader->memory, capacity, TAMIS__LINE) : NULL;
-    return buffer->bytes != NULL;
-}
-
-/* One buffer for each batch in use, and one to read into. */
-static size_t buffer_count(const tamis__reader *reader) {
-    return reader->setup.batches + 1;
-}
 
 tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup,
                                 tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err) {
@@ -75,18 +43,10 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
     reader->loop = loop;
     reader->memory = *memory;
     reader->fd = -1;
-    const size_t size = buffer_count(reader) * sizeof *reader->buffers;
-    reader->buffers = tamis__alloc(memory, size, TAMIS__LINE);
-    if (!reader->buffers)
-        return tamis__fail_nomem(err, "read buffers", size);
-    reader->into = reader->buffers;
-    reader->limit = setup->read_size;
-    if (!set_buffer(reader, reader->into, reader->limit))
-        return tamis__fail_nomem(err, "read buffer", reader->limit);
-    return TAMIS_OK;
+    return tamis__reader_init_buffers(reader, err);
 }
 
-static void close_input(tamis__reader *reader) {
+void tamis__reader_close_input(tamis__reader *reader) {
     tamis__decompressor_free(reader->decompressor);
     reader->decompressor = NULL;
     if (reader->fd >= 0 && !reader->borrowed)
@@ -94,88 +54,17 @@ static void close_input(tamis__reader *reader) {
     reader->fd = -1;
 }
 
-static const char *followed_name(const tamis__reader *reader) {
-    return reader->followed_name ? reader->followed_name : reader->name;
-}
-
-/* Reports that a followed file has grown after it was left: a writer still had it open. */
-static void report_grown(const tamis__reader *reader) {
-    char message[400];
-    if (!reader->setup.remark)
-        return;
-    snprintf(message, sizeof message,
-             "%s: was rotated, and then written to after its byte %" PRIu64 ", which was not read; let its "
-             "writers open the new file within half a second",
-             tamis__show(followed_name(reader)).text, (uint64_t)reader->previous.size);
-    reader->setup.remark(reader->setup.context, message);
-}
-
-/* Closes the file that was left, once it has grown or, with `last`, in any case. */
-static void check_previous(tamis__reader *reader, bool last) {
-    struct stat st;
-    if (!reader->previous.open)
-        return;
-    const bool grown = tamis__sys.fstat(reader->previous.fd, &st) == 0 && st.st_size > reader->previous.size;
-    if (grown)
-        report_grown(reader);
-    if (!grown && !last)
-        return;
-    tamis__sys.close(reader->previous.fd);
-    reader->previous.open = false;
-}
-
 void tamis__reader_release(tamis__reader *reader) {
-    check_previous(reader, true);
-    close_input(reader);
-    for (size_t i = 0; reader->buffers && i < buffer_count(reader); i++)
-        set_buffer(reader, &reader->buffers[i], 0);
-    tamis__free(&reader->memory, reader->buffers, buffer_count(reader) * sizeof *reader->buffers);
+    tamis__reader_check_previous(reader, true);
+    tamis__reader_close_input(reader);
+    tamis__reader_release_buffers(reader);
 }
-
-void tamis__reader_rest(tamis__reader *reader) {
-    reader->resting = true;
-    for (size_t i = 0; i < buffer_count(reader); i++) {
-        tamis__read_buffer *buffer = &reader->buffers[i];
-        const bool is_needed = buffer->batches > 0 || (buffer == reader->into && reader->end > reader->start);
-        if (buffer->bytes && !is_needed)
-            set_buffer(reader, buffer, 0);
-    }
-    if (!reader->into->bytes)
-        reader->start = reader->scan = reader->end = 0;
-}
-
-void tamis__reader_give_back(tamis__reader *reader, const tamis__record_batch *batch) {
-    tamis__read_buffer *buffer = batch->buffer;
-    if (--buffer->batches > 0)
-        return;
-    if (reader->resting)
-        tamis__reader_rest(reader);
-    else if (buffer != reader->into && buffer->capacity > KEPT_MAX)
-        set_buffer(reader, buffer, 0);
-}
-
-bool tamis__reader_is_full(const tamis__reader *reader, const tamis__read_buffer *waiting) {
-    size_t out = 0;
-    for (size_t i = 0; i < buffer_count(reader); i++) {
-        const tamis__read_buffer *buffer = &reader->buffers[i];
-        if (buffer->batches > (buffer == waiting) && buffer->capacity > reader->setup.read_size)
-            out += buffer->capacity;
-    }
-    return out > OUT_MAX;
-}
-
-/* Milliseconds without a file under the followed name until that is reported. */
-enum { NAMELESS_MS = 5000 };
-/* Milliseconds without a write to a rotated file until it is left. */
-enum { QUIET_MS = 500, QUIET_LIMIT_MS = 30000 }; /* and how long that is waited for */
-enum { CLOSING_MS = 10 };                        /* between two looks whether its writers have closed it */
-static const uint64_t NS_PER_MS = 1000000;
 
 static size_t input_total(const tamis__reader *reader) {
     return reader->setup.input_count ? reader->setup.input_count : 1;
 }
 
-static void begin_file(tamis__reader *reader) {
+void tamis__reader_begin_file(tamis__reader *reader) {
     reader->undecided = true;
     reader->marked = false;
     reader->unverified = false;
@@ -199,74 +88,10 @@ static void skip_inputs(tamis__reader *reader) {
         reader->next_input++;
 }
 
-static void report_compressed(const tamis__reader *reader) {
-    char message[TAMIS__ROTATION_REMARK];
-    if (reader->rotation.compressed[0] == '\0' || !reader->setup.remark)
-        return;
-    tamis__rotation_describe(message, &reader->rotation);
-    reader->setup.remark(reader->setup.context, message);
-}
-
-/* Opens the file under the name; if the followed file was renamed, a file that had the name in between. That
- * file may be renamed before it is opened: then it is searched again. */
-static tamis_status open_present_file(tamis__reader *reader, const char *path, bool renamed, struct stat *st,
-                                      tamis_error *err) {
-    tamis__rotation_step *next = &reader->rotation;
-    tamis_status status;
-    bool is_other;
-    do {
-        *next = (tamis__rotation_step){.path = ""};
-        status = tamis__input_open(path, reader->loop, &reader->fd, st, err);
-        if (status == TAMIS_OK && renamed)
-            status = tamis__rotation_next(path, &reader->last, st, next, err);
-        is_other = status == TAMIS_OK && next->is_late;
-        if (status == TAMIS_OK && !is_other && next->path[0] != '\0') {
-            close_input(reader);
-            status = tamis__input_open(next->path, reader->loop, &reader->fd, st, err);
-            is_other = status == TAMIS_OK && (st->st_ino != next->st.st_ino || st->st_dev != next->st.st_dev);
-        }
-        if (is_other)
-            close_input(reader);
-    } while (is_other);
-    if (status == TAMIS_OK && renamed)
-        report_compressed(reader);
-    return status;
-}
-
-/* The same. During a rotation a file may be renamed just before it is opened, the name may have no file, and
- * a new file may get its owner and mode a moment later. */
-static tamis_status open_file(tamis__reader *reader, const char *path, struct stat *st, tamis_error *err) {
-    const bool renamed = reader->following && !reader->shortened;
-    tamis_status status = open_present_file(reader, path, renamed, st, err);
-    for (int i = 0;
-         i < TAMIS__RENAME_TRIES && renamed && status != TAMIS_OK && err && tamis__is_rename_error(err);
-         i++) {
-        status = tamis__poll_loop_pause(reader->loop, TAMIS__RENAME_MS, path, err);
-        if (status == TAMIS_OK)
-            status = open_present_file(reader, path, renamed, st, err);
-    }
-    return status;
-}
-
-/* The file that was left may have grown, so that it is read on. It keeps its place in the order of
- * rotation. */
-static void read_on_previous(tamis__reader *reader, const struct stat *opened) {
-    struct stat st;
-    if (!reader->previous.open || tamis__sys.fstat(reader->previous.fd, &st) != 0 ||
-        st.st_ino != opened->st_ino || st.st_dev != opened->st_dev)
-        return;
-    tamis__sys.close(reader->previous.fd);
-    reader->previous.open = false;
-    if (reader->previous.written_at.tv_sec == 0)
-        return;
-    reader->replaced_at = tamis__now_ns();
-    reader->written_at = reader->previous.written_at;
-}
-
 static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     const char *path = reader->setup.input_count ? reader->setup.inputs[reader->next_input] : "-";
     struct stat st;
-    tamis_status status = open_file(reader, path, &st, err);
+    tamis_status status = tamis__reader_open_file(reader, path, &st, err);
     if (status != TAMIS_OK)
         return status;
     reader->next_input++;
@@ -282,7 +107,7 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->device = st.st_dev;
     reader->inode = st.st_ino;
     reader->name = tamis__input_name(path);
-    begin_file(reader);
+    tamis__reader_begin_file(reader);
     reader->skipping = !reader->may_block && reader->setup.from && start_of_input(reader)->offset > 0;
     reader->base = reader->skipping && reader->borrowed ? tamis__sys.seek(reader->fd, 0, SEEK_CUR) : 0;
     if (reader->base < 0)
@@ -291,7 +116,7 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
         status =
             reader->setup.opened(reader->setup.context, tamis__reader_input(reader), reader->fd, &st, err);
     if (status == TAMIS_OK)
-        read_on_previous(reader, &st);
+        tamis__reader_read_on_previous(reader, &st);
     return status;
 }
 
@@ -390,8 +215,7 @@ static void defer_partial(tamis__reader *reader, size_t size) {
         setup->deferred(setup->context, tamis__reader_input(reader));
 }
 
-/* Splits off the rest at the end of an input: its last record, without terminator. */
-static bool split_last_record(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch) {
+bool tamis__reader_split_last(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch) {
     size_t size = reader->end - reader->start;
     if (size > 0 && defers_unterminated(reader)) {
         defer_partial(reader, size);
@@ -408,83 +232,7 @@ static bool split_last_record(tamis__reader *reader, tamis_key *keys, tamis__rec
     return true;
 }
 
-static tamis_status fail_memory(const tamis__reader *reader, size_t refused, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
-                       "%s: out of memory for record %" PRIu64 ", at byte %" PRIu64
-                       ", %zu bytes were refused; free memory, or limit the length of records",
-                       tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
-                       refused);
-}
-
-static tamis_status grow_buffer(tamis__reader *reader, tamis_error *err) {
-    tamis__read_buffer *into = reader->into;
-    size_t limit = reader->limit > SIZE_MAX / 2 ? SIZE_MAX : reader->limit * 2;
-    /* One byte more than the longest record: enough to see its terminator, or that it is too long. */
-    uint64_t max = reader->setup.max_record < TAMIS_COMPRESSION_MAGIC_MAX ? TAMIS_COMPRESSION_MAGIC_MAX
-                                                                          : reader->setup.max_record;
-    if (max < SIZE_MAX && limit > max + 1)
-        limit = (size_t)max + 1;
-    if (limit > into->capacity) {
-        unsigned char *bytes = tamis__alloc(&reader->memory, limit, TAMIS__LINE);
-        if (!bytes)
-            return fail_memory(reader, limit, err);
-        memcpy(bytes, into->bytes, reader->end);
-        tamis__free(&reader->memory, into->bytes, into->capacity);
-        *into = (tamis__read_buffer){bytes, limit, 0};
-    }
-    reader->limit = limit;
-    return TAMIS_OK;
-}
-
-/* Returns another buffer of at least `limit` bytes without views; one always exists. NULL: out of memory. */
-static tamis__read_buffer *other_buffer(tamis__reader *reader, size_t limit) {
-    tamis__read_buffer *to = reader->buffers;
-    while (to == reader->into || to->batches > 0)
-        to++;
-    return to->capacity >= limit || set_buffer(reader, to, limit) ? to : NULL;
-}
-
-/* True if a large buffer should be given up although no batch has views into it. */
-static bool is_outsized(const tamis__reader *reader, size_t left) {
-    return reader->into->capacity > KEPT_MAX && reader->setup.batches > 1 && left < reader->setup.read_size;
-}
-
-/* Moves the rest to the front of the buffer, or of another one if batches have views into this one (R2). */
-static tamis_status move_unread(tamis__reader *reader, tamis_error *err) {
-    tamis__read_buffer *from = reader->into, *to = from;
-    const size_t left = reader->end - reader->start;
-    const size_t limit = left < reader->setup.read_size ? reader->setup.read_size : reader->limit;
-    if (from->batches > 0 || is_outsized(reader, left))
-        to = other_buffer(reader, limit);
-    if (!to)
-        return fail_memory(reader, limit, err);
-    memmove(to->bytes, from->bytes + reader->start, left);
-    reader->into = to;
-    reader->limit = limit;
-    reader->scan -= reader->start;
-    reader->start = 0;
-    reader->end = left;
-    if (to != from && from->batches == 0 && from->capacity > KEPT_MAX)
-        set_buffer(reader, from, 0);
-    return TAMIS_OK;
-}
-
-/* Makes space for a read after the rest, unless there is enough (R2). */
-static tamis_status free_buffer_space(tamis__reader *reader, tamis_error *err) {
-    reader->resting = false;
-    if (!reader->into->bytes && !set_buffer(reader, reader->into, reader->setup.read_size))
-        return fail_memory(reader, reader->setup.read_size, err);
-    if (reader->into->capacity < reader->limit)
-        reader->limit = reader->into->capacity;
-    if (reader->limit - reader->end > reader->limit / 4)
-        return TAMIS_OK;
-    if (reader->start > 0)
-        return move_unread(reader, err);
-    return reader->end < reader->limit ? TAMIS_OK : grow_buffer(reader, err);
-}
-
 typedef enum read_result { READ_SOME, READ_END, READ_NOT_NOW } read_result;
-
 bool tamis__reader_is_followed(const tamis__reader *reader) {
     return reader->setup.follow && !reader->may_block && !reader->decompressor &&
            reader->next_input == input_total(reader);
@@ -493,26 +241,6 @@ bool tamis__reader_is_followed(const tamis__reader *reader) {
 static void count_read(const tamis__reader *reader, uint64_t size) {
     if (reader->setup.bytes_read && !reader->skipping)
         *reader->setup.bytes_read += size;
-}
-
-/* Adds bytes just read to the tail. */
-static void remember_tail(tamis__reader *reader, const unsigned char *bytes, size_t size) {
-    const size_t added = size < TAMIS__TAIL ? size : TAMIS__TAIL;
-    const size_t kept = reader->tail_size < TAMIS__TAIL - added ? reader->tail_size : TAMIS__TAIL - added;
-    memmove(reader->tail, reader->tail + reader->tail_size - kept, kept);
-    memcpy(reader->tail + kept, bytes + size - added, added);
-    reader->tail_size = kept + added;
-}
-
-/* True if the bytes before the position of the followed file are not those that were read. */
-static bool is_overwritten(const tamis__reader *reader) {
-    unsigned char now[TAMIS__TAIL];
-    const off_t position = tamis__sys.seek(reader->fd, 0, SEEK_CUR);
-    if (reader->tail_size == 0 || position < (off_t)reader->tail_size)
-        return false;
-    const ssize_t got =
-        tamis__sys.pread(reader->fd, now, reader->tail_size, position - (off_t)reader->tail_size);
-    return got == (ssize_t)reader->tail_size && memcmp(now, reader->tail, reader->tail_size) != 0;
 }
 
 /* Decides by the first bytes whether the input is compressed (R6). */
@@ -571,12 +299,8 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
                            tamis__show(reader->name).text, tamis__errno_text(errno),
                            reader->file_offset + (reader->end - reader->start), *reader->loop->records,
                            tamis__errno_remedy(errno));
-    if (size > 0 && tamis__reader_is_followed(reader)) {
-        remember_tail(reader, reader->into->bytes + reader->end, (size_t)size);
-        reader->read_at = tamis__now_ns();
-        reader->has_local_writers = reader->has_local_writers || reader->setup.reports->has_reported;
-        tamis__change_reports_check(reader->setup.reports);
-    }
+    if (size > 0 && tamis__reader_is_followed(reader))
+        tamis__reader_note_followed(reader, reader->into->bytes + reader->end, (size_t)size);
     reader->end += (size_t)size;
     count_read(reader, (uint64_t)size);
     *result = size ? READ_SOME : READ_END;
@@ -585,7 +309,7 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
 
 static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_error *err) {
     bool ready;
-    tamis_status status = free_buffer_space(reader, err);
+    tamis_status status = tamis__reader_free_space(reader, err);
     if (status == TAMIS_OK)
         status = tamis__poll_loop_check(reader->loop, reader->may_block ? reader->fd : -1, POLLIN, &ready,
                                         reader->name, err);
@@ -599,7 +323,6 @@ static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_
 }
 
 /* ---- start positions (R7) ---- */
-
 static tamis_status fail_short(const tamis__reader *reader, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
                        "%s: ends before byte %" PRIu64 ", from which it is to be read on; give it as it was",
@@ -653,219 +376,6 @@ static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
     return status;
 }
 
-/* ---- following ---- */
-
-/* Sets the time by which the followed file is ordered. Writes after it was replaced do not count: the next
- * file may have got its last write before them. */
-static void set_order(const tamis__reader *reader, struct stat *st) {
-    if (reader->replaced_at != 0)
-        st->st_mtim = reader->written_at;
-}
-
-/* Keeps the followed file open, to see whether it grows. */
-static void keep_previous(tamis__reader *reader) {
-    struct stat st = {.st_size = 0};
-    check_previous(reader, true);
-    (void)tamis__sys.fstat(reader->fd, &st);
-    set_order(reader, &st);
-    reader->previous =
-        (tamis__previous_file){true, reader->fd, tamis__sys.seek(reader->fd, 0, SEEK_CUR), st.st_mtim};
-    reader->fd = -1;
-}
-
-/* Starts the followed file again. A borrowed descriptor is the same file; otherwise the name is opened
- * again. */
-static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
-    if (!reader->borrowed) {
-        if (tamis__sys.fstat(reader->fd, &reader->last) < 0)
-            return tamis__fail_file(err, reader->name, errno);
-        set_order(reader, &reader->last);
-        reader->following = true;
-        if (!reader->shortened)
-            keep_previous(reader);
-        close_input(reader);
-        reader->next_input--; /* open_input increments it again */
-        return TAMIS_OK;
-    }
-    if (tamis__sys.seek(reader->fd, 0, SEEK_SET) < 0)
-        return tamis__fail_file(err, reader->name, errno);
-    begin_file(reader);
-    return TAMIS_OK;
-}
-
-void tamis__reader_set_followed(tamis__reader *reader, const char *name, tamis__previous_file previous) {
-    reader->followed_name = name;
-    reader->previous = previous;
-}
-
-bool tamis__reader_is_replaced(const tamis__reader *reader) {
-    return reader->fd >= 0 && reader->replaced_at != 0;
-}
-
-bool tamis__reader_has_left(const tamis__reader *reader) {
-    return reader->setup.stops_when_left && reader->next_input > 0 && reader->fd < 0 && reader->previous.open;
-}
-
-tamis__previous_file tamis__reader_hand_over_previous(tamis__reader *reader) {
-    const tamis__previous_file previous = reader->previous;
-    reader->previous.open = false;
-    return previous;
-}
-
-/* Reports that the followed file was truncated. Fails if another reader is to read it again from its start.
- * */
-static tamis_status report_truncated(tamis__reader *reader, bool shorter, uint64_t position,
-                                     tamis_error *err) {
-    char message[400];
-    reader->truncated = true;
-    snprintf(message, sizeof message,
-             "%s: %s after %" PRIu64 " bytes were read, and is read again from its start; bytes "
-             "written before that may be lost",
-             tamis__show(reader->name).text, shorter ? "became shorter" : "was overwritten", position);
-    if (reader->setup.stops_when_left)
-        return tamis__fail(err, TAMIS_E_CHANGED, 0, "%s", message);
-    if (reader->setup.remark)
-        reader->setup.remark(reader->setup.context, message);
-    return TAMIS_OK;
-}
-
-/* Takes the rest of the followed file as its last record, and starts the file again or ends the reading. */
-static tamis_status leave_file(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
-                               bool *known, tamis_error *err) {
-    *known = split_last_record(reader, keys, batch);
-    if (!reader->setup.stops_when_left)
-        return restart_file(reader, err);
-    keep_previous(reader);
-    return TAMIS_OK;
-}
-
-/* Fails for a file that has bytes but no size, as those under /proc. It would always look truncated. */
-static tamis_status check_size_known(const tamis__reader *reader, const struct stat *st, tamis_error *err) {
-    unsigned char byte;
-    struct stat again;
-    if (st->st_size > 0 || tamis__sys.pread(reader->fd, &byte, 1, 0) != 1 ||
-        tamis__sys.fstat(reader->fd, &again) < 0 || again.st_size > 0)
-        return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                       "%s: its size is not known, so it cannot be followed; follow a file on a disk",
-                       tamis__show(reader->name).text);
-}
-
-/* True if nobody can give the followed file, whose status is `own`, a name again, and it is to end then. */
-static bool stops_removed(const tamis__reader *reader, const struct stat *own) {
-    return reader->setup.stops_when_removed && own->st_nlink == 0 && !reader->borrowed;
-}
-
-/* Says once that the followed name has had no file for a while. During a rotation it has none for a moment.
- * */
-static void note_name(tamis__reader *reader, bool named, const struct stat *own) {
-    char message[400];
-    const uint64_t now = tamis__now_ns();
-    if (named || reader->nameless_since == 0) {
-        reader->nameless_since = named ? 0 : now;
-        reader->nameless_reported = false;
-    }
-    if (named || reader->nameless_reported || now - reader->nameless_since < NAMELESS_MS * NS_PER_MS)
-        return;
-    reader->nameless_reported = true;
-    if (stops_removed(reader, own) || !reader->setup.remark)
-        return;
-    snprintf(message, sizeof message, "%s: has no file now; waiting for one",
-             tamis__show(followed_name(reader)).text);
-    reader->setup.remark(reader->setup.context, message);
-}
-
-/*
- * True if the replaced file, whose status is `own`, may be left:
- *
- * - no process can write to it; or
- * - nobody has written to it for QUIET_MS; or
- * - it was replaced QUIET_LIMIT_MS ago, and a writer still keeps it open.
- *
- * Files of another machine change without reports, by writers that this one does not know.
- */
-static bool is_quiet(tamis__reader *reader, const struct stat *own) {
-    tamis__change_reports *reports = reader->setup.reports;
-    const uint64_t now = tamis__now_ns();
-    /* Writing and renaming set this time. Clocks of a server may differ. */
-    const int64_t changed_at = (int64_t)own->st_ctim.tv_sec * 1000 + own->st_ctim.tv_nsec / 1000000;
-    if (reader->replaced_at == 0) {
-        reader->replaced_at = now;
-        reader->written_at = own->st_mtim;
-    }
-    const uint64_t since = reader->read_at > reader->replaced_at ? reader->read_at : reader->replaced_at,
-                   quiet_at = since + QUIET_MS * NS_PER_MS;
-    const int writers =
-        reports->fd >= 0 && reader->has_local_writers ? tamis__sys.has_writers(reader->fd) : -1;
-    if (writers == 0)
-        return true;
-    /* The report of the last writer's close comes a moment before the system knows that none is left. */
-    const uint64_t look_at = writers > 0 ? now + CLOSING_MS * NS_PER_MS : quiet_at;
-    if (reports->look_at == 0 || look_at < reports->look_at)
-        reports->look_at = look_at;
-    return tamis__sys.now_unix_ms() - changed_at >= QUIET_MS || now >= quiet_at ||
-           now - reader->replaced_at >= QUIET_LIMIT_MS * NS_PER_MS;
-}
-
-/* True if another file comes after the open one, whose status is `own`, and that may be left at its end.
- * While a new file is empty, the writer may still append to the old one. */
-static bool has_successor(tamis__reader *reader, const struct stat *own) {
-    struct stat last = *own;
-    const char *name = followed_name(reader);
-    tamis__rotation_step next;
-    struct stat st;
-    /* The name may be missing or unreadable for a moment; the next check may find it. */
-    const bool named = tamis__sys.stat(name, &st) == 0;
-    note_name(reader, named || errno != ENOENT, own);
-    if (named && st.st_dev == reader->device && st.st_ino == reader->inode)
-        return false;
-    const bool has_content = named && (st.st_size > 0 || !S_ISREG(st.st_mode));
-    (void)tamis__sys.fstat(reader->fd, &last); /* it may have been renamed since */
-    if (has_content && is_quiet(reader, &last))
-        return true;
-    set_order(reader, &last);
-    return tamis__rotation_next(name, &last, named ? &st : NULL, &next, NULL) == TAMIS_OK &&
-           next.path[0] != '\0';
-}
-
-/* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, takes the rest as
- * its last record. *known is false if reading continues at once. */
-static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
-                                tamis__reader_event *event, bool *known, tamis_error *err) {
-    struct stat st;
-    uint64_t position = reader->file_offset + (reader->end - reader->start);
-    if (tamis__sys.fstat(reader->fd, &st) < 0)
-        return tamis__fail_file(err, reader->name, errno);
-    bool shorter = (uint64_t)st.st_size < position;
-    if (!shorter && !reader->replaced) {
-        const bool was_noticed = reader->replaced_at != 0;
-        reader->replaced = !reader->borrowed && has_successor(reader, &st);
-        if (!was_noticed && (reader->replaced || reader->replaced_at != 0))
-            tamis__change_reports_check(reader->setup.reports);
-        else if (reader->replaced) /* the next file came a while ago, and was reported then */
-            reader->setup.reports->silent = false;
-        if (!reader->replaced && reader->nameless_reported && stops_removed(reader, &st)) {
-            reader->removed = true;
-            *known = split_last_record(reader, keys, batch);
-            *event = TAMIS__READER_RECORDS;
-            if (reader->setup.stops_when_left)
-                keep_previous(reader);
-            else
-                close_input(reader);
-            return TAMIS_OK;
-        }
-        reader->waiting = !reader->replaced;
-        *event = TAMIS__READER_IDLE;
-        *known = reader->waiting;
-        return TAMIS_OK;
-    }
-    reader->shortened = shorter;
-    tamis_status status = shorter ? check_size_known(reader, &st, err) : TAMIS_OK;
-    if (status == TAMIS_OK && shorter)
-        status = report_truncated(reader, true, position, err);
-    return status != TAMIS_OK ? status : leave_file(reader, keys, batch, known, err);
-}
-
 /* Makes one step towards the next event. *known is false if there is none yet. */
 static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                              tamis__reader_event *event, bool *known, tamis_error *err) {
@@ -879,6 +389,7 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     *event = TAMIS__READER_RECORDS;
     batch->count = 0;
     tamis_status status = TAMIS_OK;
+    bool left;
     if (reader->skipping && !reader->undecided)
         status = skip_to_start(reader, err);
     if (status == TAMIS_OK && !reader->skipping && !reader->undecided && reader->into->bytes)
@@ -886,12 +397,9 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__poll_loop_report(reader->loop);
-    if (reader->unverified && !reader->borrowed && is_overwritten(reader)) {
-        reader->shortened = true;
-        status = report_truncated(reader, false, reader->file_offset + (reader->end - reader->start), err);
-        return status != TAMIS_OK ? status : leave_file(reader, keys, batch, known, err);
-    }
-    reader->unverified = false;
+    status = tamis__reader_leave_overwritten(reader, keys, batch, &left, known, err);
+    if (status != TAMIS_OK || left)
+        return status;
     read_result result = READ_NOT_NOW; /* some compilers do not see that it is always set */
     const uint64_t begun = tamis__clock_begin(reader->setup.read_time);
     status = read_more(reader, &result, err);
@@ -902,12 +410,12 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     if (result == READ_END && reader->skipping && (!reader->undecided || reader->end == reader->start))
         return fail_short(reader, err);
     if (result == READ_END && tamis__reader_is_followed(reader))
-        return follow_file(reader, keys, batch, event, known, err);
+        return tamis__reader_follow_file(reader, keys, batch, event, known, err);
     if (result == READ_END && reader->undecided && reader->end > reader->start) {
         reader->undecided = false; /* too short to be compressed */
     } else if (result == READ_END) {
-        *known = split_last_record(reader, keys, batch);
-        close_input(reader);
+        *known = tamis__reader_split_last(reader, keys, batch);
+        tamis__reader_close_input(reader);
     } else if (result == READ_NOT_NOW && reader->may_block) {
         *event = TAMIS__READER_IDLE;
         *known = true;
@@ -924,25 +432,6 @@ tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__r
     if (status == TAMIS_OK && *event == TAMIS__READER_RECORDS)
         batch->buffer->batches++;
     return status;
-}
-
-bool tamis__reader_is_at_end(const tamis__reader *reader) {
-    return reader->waiting;
-}
-
-void tamis__reader_prepare_wait(tamis__reader *reader) {
-    if (!reader->waiting)
-        return;
-    reader->waiting = false;
-    reader->unverified = true;
-    check_previous(reader, false);
-    if (reader->has_reports)
-        return;
-    reader->has_reports = true;
-    if (reader->borrowed)
-        tamis__change_reports_stop(reader->setup.reports); /* its directory is not known */
-    else
-        tamis__change_reports_add(reader->setup.reports, followed_name(reader));
 }
 
 tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
