@@ -34,7 +34,7 @@
  * the key, both with bkdr31; or one of several by the CRC of the key and by the position, with bkdr63.
  * docs/FORMAT.md, "BKDR", has the normative definition.
  */
-#include "hash/bkdr.h"
+#include "hash/hash_functions.h"
 
 #include <stdbool.h>
 #include <string.h>

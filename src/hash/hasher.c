@@ -62,10 +62,8 @@
 
 #include "base/bytes.h"
 #include "base/versioned.h"
-#include "hash/bkdr.h"
 #include "hash/fnv.h"
-#include "hash/highwayhash.h"
-#include "hash/murmur64a.h"
+#include "hash/hash_functions.h"
 #include "hash/positions.h"
 
 _Static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16, "the key of SipHash has 16 bytes");

@@ -26,7 +26,7 @@
  *
  * Words are loaded little-endian on every machine, so digests can be stored in files.
  */
-#include "hash/highwayhash.h"
+#include "hash/hash_functions.h"
 
 #include <string.h>
 

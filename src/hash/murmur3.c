@@ -20,7 +20,7 @@
  * 6145f501578671e2877dba2be487af7e there and h1 = e271865701f54561, h2 = 7eaf87e42bba7d87 here. With seed 0
  * the empty key has h1 = h2 = 0.
  */
-#include "hash/murmur3.h"
+#include "hash/hash_functions.h"
 
 #include "base/bytes.h"
 

@@ -18,7 +18,7 @@
  *
  * MurmurHash64B of the same source, for machines of 32 bits, gives other results.
  */
-#include "hash/murmur64a.h"
+#include "hash/hash_functions.h"
 
 #include <string.h>
 

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 #include <xxhash.h>
 
+#include "hash/hash_functions.h"
 #include "hash/kernels/hash_kernels.h"
-#include "hash/murmur3.h"
 #include "support/isa.h"
 #include "support/scratch.h"
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "golden/golden_reader.h"
-#include "hash/bkdr.h"
+#include "hash/hash_functions.h"
 
 enum { MAX = 400 };
 

@@ -12,7 +12,7 @@
 #include <tamis/hash.h>
 
 #include "golden/golden_reader.h"
-#include "hash/murmur3.h"
+#include "hash/hash_functions.h"
 #include "support/fault.h"
 
 enum { SCHEMES = TAMIS_SCHEME_REDISSON + 1 };

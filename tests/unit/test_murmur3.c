@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "golden/golden_reader.h"
-#include "hash/murmur3.h"
+#include "hash/hash_functions.h"
 
 static void check_digest(const uint8_t *key, size_t size, const char *expected) {
     uint64_t digest[2];

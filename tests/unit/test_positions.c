@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "hash/murmur3.h"
+#include "hash/hash_functions.h"
 #include "hash/positions.h"
 #include "support/scratch.h"
 

@@ -29,7 +29,7 @@
 #ifdef TAMIS__HAVE_AVX512
 #include <immintrin.h>
 
-#include "hash/murmur3.h"
+#include "hash/hash_functions.h"
 
 enum { LANES = 8, SAMPLE = 32 };
 

@@ -3,8 +3,8 @@
  * Scalar kernels: the reference that every vector kernel must match, bit for bit. XXH3 sorts the keys of a
  * batch by size class (hash_classes.h). MurmurHash3 hashes them in order.
  */
+#include "hash/hash_functions.h"
 #include "hash/kernels/hash_classes.h"
-#include "hash/murmur3.h"
 
 static void xxh3(const tamis__xxh3 *x, uint64_t hasher_id, const tamis_key *keys, size_t count,
                  tamis_hash *hashes) {
