@@ -20,7 +20,7 @@
  * a file is left out, and found again when it has one. When the process starts, the names of the last run
  * count too: their files may have lost their names.
  */
-#include "stream/run/follow.h"
+#include "stream/run/run.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -36,7 +36,6 @@
 #include "stream/io/io_open.h"
 #include "stream/io/poll_loop.h"
 #include "stream/io/rotation.h"
-#include "stream/run/run.h"
 
 typedef struct follow {
     const tamis_stream_service *service;

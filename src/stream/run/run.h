@@ -79,6 +79,15 @@ typedef struct tamis__run {
     tamis_error err;     /* message of `status` */
 } tamis__run;
 
+/* ---- arguments of a run: run_options.c ---- */
+
+/* Each fills *checked from the caller's struct, with defaults for the rest. */
+tamis_status tamis__stream_check_service(tamis_stream_service *checked, const tamis_stream_service *given,
+                                         tamis_error *err);
+tamis_status tamis__stream_check_options(tamis_stream_options *checked, const tamis_stream_options *given,
+                                         const tamis_stream_stats *stats, const tamis_stream_result *result,
+                                         tamis_error *err);
+
 /* ---- steps, in this order: runner.c ---- */
 
 /* Finds and checks inputs and outputs. Creates nothing. */
@@ -100,8 +109,20 @@ bool tamis__run_lacks_keys(const tamis__run *r);
 /* TAMIS_E_NO_KEY if so. */
 tamis_status tamis__run_check_keys(const tamis__run *r, tamis_error *err);
 
-/* ---- the driver of runs with options.commits: resumable.c ---- */
+/* ---- runs with options.commits ---- */
 
+/* resumable.c: the driver. */
 tamis_status tamis__run_resumable(tamis__run *r, tamis_stream_result *result, tamis_error *err);
+
+/* follow.c, with options.follow too: follows the name of the input, by one run for each file that has it, until an error or a stop. `options`
+ * were checked. */
+tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_stream_options *options,
+                               const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
+                               tamis_stream_result *result, tamis_error *err);
+
+/* runner.c: one run. `followed` (NULL: nothing is followed, or without commits) says which files are its inputs. */
+tamis_status tamis__run_once(const tamis_stream_service *service, const tamis_stream_options *options,
+                             const tamis__stream_buffer_sizes *sizes, tamis__followed_names *followed,
+                             tamis_stream_stats *stats, tamis_stream_result *result, tamis_error *err);
 
 #endif

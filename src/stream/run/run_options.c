@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "stream/run/run_options.h"
+#include "stream/run/run.h"
 
 #include <inttypes.h>
 

@@ -30,9 +30,7 @@
 #include "store/file/file_error.h"
 #include "stream/io/io_open.h"
 #include "stream/run/clock.h"
-#include "stream/run/follow.h"
 #include "stream/run/run.h"
-#include "stream/run/run_options.h"
 #include "stream/split/find.h"
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
@@ -339,7 +337,10 @@ static bool write_item(void *context, size_t which) {
     r->stopped_early = true;
     r->opened = item->opened;
     r->stats.bytes_read = item->bytes_read;
-    r->status = fails ? item->status : status != TAMIS_OK ? status : is_last ? item->end_status : TAMIS_OK;
+    r->status = fails                ? item->status
+                : status != TAMIS_OK ? status
+                : is_last            ? item->end_status
+                                     : TAMIS_OK;
     if (fails)
         r->err = item->err;
     else if (status == TAMIS_OK && is_last)
