@@ -63,7 +63,6 @@
  * ./dev bench memory measures the time a key.
  */
 #include "base/system.h"
-#include "filter/fingerprint_convert.h"
 #include "filter/fingerprint_put.h"
 
 /* Number of partitions of a new table. */

@@ -66,8 +66,6 @@
  *
  * Format source: docs/FORMAT.md, "Growth and union". Formulas: docs/MATH.md, "Growth as a whole".
  */
-#include "filter/fingerprint_convert.h"
-
 #include "filter/fingerprint_put.h"
 
 enum {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
-#include "cli/cmd/plan/plan_expiring.h"
 #include "cli/cmd/plan/plan_measure.h"
 #include "cli/cmd/plan/plan_plot.h"
 #include "cli/cmd/plan/plan_published.h"
@@ -9,8 +8,11 @@
 #include "cli/cmd/plan/plan_store.h"
 #include "cli/cmd/plan/plan_table.h"
 #include "cli/core/cli_choice.h"
+#include "cli/core/cli_json.h"
 #include "cli/core/cli_option.h"
+#include "cli/core/cli_text.h"
 #include "cli/filter/cli_filter.h"
+#include "cli/filter/cli_window.h"
 
 enum {
     OPT_BITS = CLI_OPT_OWN,
@@ -231,7 +233,43 @@ static tamis_status run_store(const cli_args *args, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Plans a window: plan_expiring.h. */
+/* With capacity 0 the number of keys is not known. */
+static void print_window(FILE *out, const tamis_plan *plan) {
+    char text[CLI_WINDOW_TEXT], number[CLI_TEXT_NUMBER];
+
+    fprintf(out, "window    %s\n", cli_window_text(text, plan));
+    if (plan->capacity > 0)
+        fprintf(out, "records   %s distinct in a window\n",
+                cli_text_count(number, sizeof number, plan->capacity));
+    else
+        fputs("records   number not given: the filter grows\n", out);
+    fprintf(out, "rate      %s\n", cli_text_rate(number, sizeof number, plan->fpr));
+    if (plan->capacity > 0)
+        fprintf(out, "memory    %s, ", cli_text_bytes(number, sizeof number, plan->memory));
+    else
+        fputs("memory    at least ", out);
+    fprintf(out, "%.1f bits per record of a window\n", plan->bits_per_key);
+    fputs("lines     2 cache lines of 64 bytes that a lookup reads\n", out);
+}
+
+static tamis_status write_window_json(FILE *out, const tamis_plan *plan, tamis_error *err) {
+    json_t *object = json_object();
+
+    cli_json_count(object, "expect", plan->capacity);
+    cli_json_real(object, "fpr", plan->fpr);
+    cli_json_count(object, "window", plan->window);
+    cli_json_count(object, "step", plan->step);
+    cli_json_count(object, "lateness", plan->lateness);
+    cli_json_real(object, "bits_per_key", plan->bits_per_key);
+    if (plan->capacity > 0)
+        cli_json_count(object, "memory", plan->memory);
+    else
+        cli_json_null(object, "memory");
+    cli_json_real(object, "lines_touched", plan->lines_touched);
+    cli_json_real(object, "fpr_predicted", plan->fpr_predicted);
+    return cli_json_write(object, out, 0, "plan", err);
+}
+
 static tamis_status run_window(const cli_args *args, tamis_error *err) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -246,8 +284,8 @@ static tamis_status run_window(const cli_args *args, tamis_error *err) {
     if (tamis_plan_make(&plan, &plan_options, err) != TAMIS_OK)
         return err->status;
     if (args->values[CLI_OPT_JSON].given)
-        return plan_expiring_json(stdout, &plan, err);
-    plan_expiring_text(stdout, &plan);
+        return write_window_json(stdout, &plan, err);
+    print_window(stdout, &plan);
     return TAMIS_OK;
 }
 
