@@ -31,7 +31,7 @@ static tamis_status init_item(tamis__item *item, const tamis__item_setup *setup,
                               tamis_error *err) {
     item->keys = setup->keys;
     item->keys.capacity = setup->capacity;
-    item->end_error = item->err = (tamis_error)TAMIS_ERROR_INIT;
+    item->err = (tamis_error)TAMIS_ERROR_INIT;
     item->timed = setup->timed;
     item->max_parts = setup->max_parts;
     item->parts = 1;
@@ -88,10 +88,8 @@ void tamis__item_extract(tamis__item *item, const tamis_stream_service *service)
     uint64_t *extracting = item->timed ? &item->extracting : NULL,
              *hashing = item->timed ? &item->hashing : NULL;
     uint64_t begun = tamis__clock_begin(extracting);
-    *query = (tamis__query){.keys = NULL};
     item->calls = 0;
-    item->status = tamis__keys_extract(&item->keys, &item->batch, query, &item->end_status, &item->end_error,
-                                       &item->err);
+    item->status = tamis__keys_extract(&item->keys, &item->batch, query, &item->err);
     tamis__clock_end(extracting, begun);
     begun = tamis__clock_begin(hashing);
     if (item->status == TAMIS_OK && item->hashes && query->count > 0)
@@ -102,8 +100,7 @@ void tamis__item_extract(tamis__item *item, const tamis_stream_service *service)
 void tamis__item_leave_out_redelivered(tamis__item *item, tamis__source_positions *positions) {
     if (item->status == TAMIS_OK)
         item->status =
-            tamis__keys_leave_out_redelivered(&item->keys, &item->batch, positions, &item->query,
-                                              item->hashes, &item->end_status, &item->end_error, &item->err);
+            tamis__keys_leave_out_redelivered(&item->keys, &item->query, positions, item->hashes, &item->err);
 }
 
 /* Checks that the service returned only valid answers. If not, *count becomes the index of the first invalid
@@ -167,7 +164,7 @@ static tamis_status query_timed(tamis__item *item, const tamis_stream_service *s
             return tamis__fail(&item->err, status, refused.sys_errno, "%s", refused.text);
         if (!is_refused)
             continue;
-        status = tamis__keys_refuse(&item->keys, &item->batch, q, pos, refused.text, &item->err);
+        status = tamis__keys_refuse(&item->keys, q, pos, refused.text, &item->err);
         if (status != TAMIS_OK)
             return status;
         item->answered = ++pos;
@@ -270,7 +267,7 @@ bool tamis__item_query(tamis__item *item, const tamis_stream_service *service) {
     }
     item->parts = 1;
     tamis__clock_end(querying, begun);
-    return item->status == TAMIS_OK && item->end_status == TAMIS_OK && !item->enough;
+    return item->status == TAMIS_OK && item->query.end_status == TAMIS_OK && !item->enough;
 }
 
 tamis__item_times tamis__item_times_get(const tamis__item *item) {
@@ -281,5 +278,5 @@ tamis__item_times tamis__item_times_get(const tamis__item *item) {
 }
 
 size_t tamis__item_finish(tamis__item *item) {
-    return tamis__keys_store_outcomes(&item->keys, &item->batch, &item->query, item->answered);
+    return tamis__keys_store_outcomes(&item->keys, &item->query, item->answered);
 }

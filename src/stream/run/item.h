@@ -45,13 +45,10 @@ typedef struct tamis__item {
     size_t answered;           /* keys of the query that are answered */
     size_t calls;              /* calls of the service that the query took; all parts count as one */
     bool enough;               /* the service needs no more batches after this one */
-    tamis_status
-        end_status; /* error of a record after the query's keys, which ends the run (tamis__keys_extract) */
-    tamis_error end_error;                  /* its message */
-    tamis_status status;                    /* error of the item itself */
-    tamis_error err;                        /* its message */
-    bool copied;                            /* the item owns its extractor */
-    bool timed;                             /* measure the times below */
+    tamis_status status;       /* error of the item itself */
+    tamis_error err;           /* its message */
+    bool copied;               /* the item owns its extractor */
+    bool timed;                /* measure the times below */
     uint64_t extracting, hashing, querying; /* nanoseconds, summed over all batches */
 } tamis__item;
 

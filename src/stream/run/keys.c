@@ -104,9 +104,14 @@ static void refuse_non_objects(tamis__keys *keys, const tamis__record_batch *bat
 }
 
 tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
-                                 tamis_status *end_status, tamis_error *why, tamis_error *err) {
-    *end_status = TAMIS_OK;
-    *query = (tamis__query){batch->keys, NULL, batch->count, batch->count, keys->outcomes, keys->times};
+                                 tamis_error *err) {
+    *query = (tamis__query){.batch = batch,
+                            .keys = batch->keys,
+                            .count = batch->count,
+                            .records = batch->count,
+                            .answers = keys->outcomes,
+                            .times = keys->times,
+                            .end_error = TAMIS_ERROR_INIT};
     if (!keys->extractor)
         return TAMIS_OK;
     tamis_status status =
@@ -122,12 +127,15 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
             if (keys->times)
                 keys->times[count] = keys->found[i].time;
             keys->record_index[count++] = (uint32_t)i;
-        } else if ((*end_status = check_outcome(keys, batch, i, why)) != TAMIS_OK) {
+        } else if ((query->end_status = check_outcome(keys, batch, i, &query->end_error)) != TAMIS_OK) {
             break;
         }
     }
-    *query = (tamis__query){
-        keys->keys, count < batch->count ? keys->record_index : NULL, count, i, keys->answers, keys->times};
+    query->keys = keys->keys;
+    query->record_index = count < batch->count ? keys->record_index : NULL;
+    query->count = count;
+    query->records = i;
+    query->answers = keys->answers;
     return TAMIS_OK;
 }
 
@@ -160,9 +168,8 @@ static void note_new(tamis__keys *keys, uint32_t source, const tamis__known_posi
     keys->spans[keys->span_count - 1].last = *record;
 }
 
-tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__record_batch *batch,
-                                               tamis__source_positions *positions, tamis__query *query,
-                                               tamis_hash *hashes, tamis_status *end_status, tamis_error *why,
+tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, tamis__query *query,
+                                               tamis__source_positions *positions, tamis_hash *hashes,
                                                tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT; /* out here: it is large, and each record would clear it */
     size_t next = 0, kept = 0;
@@ -175,7 +182,7 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
         const size_t key = next;
         next += has_key;
         const tamis__known_position record = {found->position,
-                                              hash_for_position(has_key ? found->key : batch->keys[i],
+                                              hash_for_position(has_key ? found->key : query->batch->keys[i],
                                                                 has_key && hashes ? &hashes[key] : NULL)};
         uint32_t source;
         bool redelivered;
@@ -185,7 +192,8 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__r
         if (status == TAMIS_E_NOMEM)
             return tamis__fail(err, status, 0, "%s", refused.text);
         if (status != TAMIS_OK) {
-            *end_status = fail_record(keys, batch, i, status, 0, refused.text, why);
+            query->end_status =
+                fail_record(keys, query->batch, i, status, 0, refused.text, &query->end_error);
             query->records = i;
             break;
         }
@@ -207,11 +215,11 @@ void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *
         tamis__source_positions_written(positions, keys->spans[i].source, &keys->spans[i].last);
 }
 
-tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,
-                                const tamis__query *query, size_t i, const char *refused, tamis_error *why) {
+tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__query *query, size_t i, const char *refused,
+                                tamis_error *why) {
     const size_t record = query->record_index ? query->record_index[i] : i;
     if (keys->malformed == TAMIS_STREAM_FAIL)
-        return fail_record(keys, batch, record, TAMIS_E_RANGE, 0, refused, why);
+        return fail_record(keys, query->batch, record, TAMIS_E_RANGE, 0, refused, why);
     query->answers[i] = TAMIS__OUTCOME_MALFORMED;
     if (keys->found)
         keys->found[record].why = "its time is too far after the newest one before it";
@@ -230,8 +238,7 @@ static void note_malformed(tamis__keys *keys, const tamis__record_batch *batch, 
         first->error = NULL;
 }
 
-size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *batch,
-                                  const tamis__query *query, size_t done) {
+size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__query *query, size_t done) {
     if (!keys->extractor)
         return done;
     const size_t records = done < query->count ? keys->record_index[done] : query->records;
@@ -243,7 +250,7 @@ size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *
             keys->has_found = true;
             keys->outcomes[i] = keys->answers[next++];
             if (keys->outcomes[i] == TAMIS__OUTCOME_MALFORMED)
-                note_malformed(keys, batch, i);
+                note_malformed(keys, query->batch, i);
             break;
         case TAMIS_KEY_MISSING:
             keys->outcomes[i] = TAMIS__OUTCOME_MISSING;
@@ -252,7 +259,7 @@ size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *
             keys->outcomes[i] = TAMIS_REDELIVERED;
             break;
         default:
-            note_malformed(keys, batch, i);
+            note_malformed(keys, query->batch, i);
             keys->outcomes[i] = TAMIS__OUTCOME_MALFORMED;
             break;
         }

@@ -64,12 +64,16 @@ typedef struct tamis__keys {
 
 /* The query for a batch. */
 typedef struct tamis__query {
+    const tamis__record_batch *batch; /* borrowed */
     const tamis_key *keys;
     const uint32_t *record_index; /* record index of each key, as in tamis_stream_source */
     size_t count;
     size_t records; /* records of the batch that the query covers, including those without a key */
     tamis_answer *answers;
     const int64_t *times; /* NULL: the extractor finds none */
+    /* Error of the record after those of the query, which ends the run once they are answered; TAMIS_OK: none. */
+    tamis_status end_status;
+    tamis_error end_error; /* its message */
 } tamis__query;
 
 /* Allocates the arrays. Extractor, policies, terminator and memory are set before. After an error, call
@@ -78,22 +82,20 @@ tamis_status tamis__keys_init(tamis__keys *keys, size_t capacity, tamis_error *e
 void tamis__keys_release(tamis__keys *keys);
 
 /*
- * Extracts the keys of a batch into *query. If a record without a key ends the run, *end_status is
- * TAMIS_E_RECORD or TAMIS_E_NO_KEY and *why (never NULL) has its message. The query then covers the records
- * before it, and the run ends after these are answered. Errors of tamis_extractor_extract.
+ * Extracts the keys of a batch into *query. If a record without a key ends the run, query->end_status is
+ * TAMIS_E_RECORD or TAMIS_E_NO_KEY, and the query covers the records before it. Errors of
+ * tamis_extractor_extract.
  */
 tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
-                                 tamis_status *end_status, tamis_error *why, tamis_error *err);
+                                 tamis_error *err);
 
 /*
  * Leaves the records out of the query that were delivered before (service/dedup/source_positions.h).
  * `hashes` are those of the query's keys, and NULL if it has none. A record that shows that its source was
- * created again ends the run as a malformed record does: *end_status and *why say so. Called in the order
- * of the batches. TAMIS_E_NOMEM.
+ * created again ends the run as a malformed record does. Called in the order of the batches. TAMIS_E_NOMEM.
  */
-tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, const tamis__record_batch *batch,
-                                               tamis__source_positions *positions, tamis__query *query,
-                                               tamis_hash *hashes, tamis_status *end_status, tamis_error *why,
+tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, tamis__query *query,
+                                               tamis__source_positions *positions, tamis_hash *hashes,
                                                tamis_error *err);
 /* Q3: sets the written position of each source to its last record in the batch. */
 void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions);
@@ -101,12 +103,11 @@ void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *
 /* Handles key `i` of the query, which the service refused with the message `refused`. If malformed records end
  * the run, sets *why to the error and returns TAMIS_E_RANGE. Else marks the record as malformed and returns
  * TAMIS_OK. */
-tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch,
-                                const tamis__query *query, size_t i, const char *refused, tamis_error *why);
+tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__query *query, size_t i, const char *refused,
+                                tamis_error *why);
 
 /* Sets the outcome of each record that is decided once the first `done` keys are answered. Returns their
  * number. */
-size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *batch,
-                                  const tamis__query *query, size_t done);
+size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__query *query, size_t done);
 
 #endif

@@ -275,8 +275,9 @@ static tamis_status on_item_written(void *context, const tamis__item *item, tami
         tamis__keys_note_written(&item->keys, c->run->positions); /* Q3 */
     if (item->calls > 0)
         status = tamis__dedup_written(c->durable.session, item->calls, err); /* W4 */
-    return status == TAMIS_OK && item->end_status == TAMIS_OK && commit_is_due(c) ? commit_written(c, err)
-                                                                                  : status;
+    return status == TAMIS_OK && item->query.end_status == TAMIS_OK && commit_is_due(c)
+               ? commit_written(c, err)
+               : status;
 }
 
 /* Commits if a commit is due, else ends the wait when it is. */

@@ -331,7 +331,7 @@ static bool write_item(void *context, size_t which) {
     tamis__reader_set_give_back(&item->batch);
     /* If the service has enough, a later bad record of the same batch is ignored. Otherwise the result would
      * depend on the batch size. */
-    const bool is_last = item->end_status != TAMIS_OK && !item->enough;
+    const bool is_last = item->query.end_status != TAMIS_OK && !item->enough;
     if (!fails && status == TAMIS_OK && !is_last && !item->enough)
         return true;
     r->stopped_early = true;
@@ -339,12 +339,12 @@ static bool write_item(void *context, size_t which) {
     r->stats.bytes_read = item->bytes_read;
     r->status = fails                ? item->status
                 : status != TAMIS_OK ? status
-                : is_last            ? item->end_status
+                : is_last            ? item->query.end_status
                                      : TAMIS_OK;
     if (fails)
         r->err = item->err;
     else if (status == TAMIS_OK && is_last)
-        r->err = item->end_error;
+        r->err = item->query.end_error;
     return false;
 }
 
