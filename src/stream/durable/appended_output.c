@@ -174,23 +174,6 @@ static int open_file(const char *path, int flags, mode_t mode) {
     return fd;
 }
 
-static void get_directory(const tamis__target *target, char directory[PATH_MAX]) {
-    const size_t size = tamis__target_directory_length(target);
-    snprintf(directory, PATH_MAX, "%.*s", size > 0 ? (int)size : 1, size > 0 ? target->path : ".");
-}
-
-/* Makes the name of the output last after a loss of power. */
-static tamis_status sync_directory(const tamis__target *target, tamis_error *err) {
-    char directory[PATH_MAX];
-    get_directory(target, directory);
-    const int fd = open_file(directory, O_RDONLY | O_DIRECTORY, 0);
-    if (fd < 0)
-        return tamis__fail_file(err, target->name, errno);
-    const int failed = tamis__sync_directory(fd) < 0 ? errno : 0;
-    tamis__sys.close(fd);
-    return failed ? tamis__fail_file(err, target->name, failed) : TAMIS_OK;
-}
-
 static void finish_tail(tamis__appended_output *o, bool ended) {
     char kept[PATH_MAX];
     tamis__tail_finish(&o->tail, ended, kept);
@@ -233,7 +216,6 @@ static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64
 static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_output *known,
                               unsigned char terminator, tamis_error *err) {
     const uint64_t committed_size = known->fingerprint.length, size = (uint64_t)o->target->st.st_size;
-    char directory[PATH_MAX];
     tamis_status status = TAMIS_OK;
     bool has_all = false;
     if (known->tail_size > 0 && known->tail_offset < committed_size)
@@ -242,9 +224,7 @@ static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_outp
         status = find_tail(o, committed_size, committed_size, terminator, &has_all, err);
     if (status != TAMIS_OK || has_all || size == committed_size)
         return status;
-    get_directory(o->target, directory);
-    status = tamis__tail_create(&o->tail, o->target->path, directory, o->fd, o->target->st.st_mode,
-                                committed_size, size - committed_size, err);
+    status = tamis__tail_create(&o->tail, o->target, o->fd, committed_size, err);
     o->tail.terminator = terminator;
     return status;
 }
@@ -253,12 +233,10 @@ static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_outp
  * compared and all are kept. */
 static tamis_status keep_compressed(tamis__appended_output *o, uint64_t committed_size, tamis_error *err) {
     const uint64_t size = (uint64_t)o->target->st.st_size - committed_size;
-    char directory[PATH_MAX], kept[PATH_MAX];
+    char kept[PATH_MAX];
     if (size == 0)
         return TAMIS_OK;
-    get_directory(o->target, directory);
-    const tamis_status status = tamis__tail_keep(o->target->path, directory, o->fd, o->target->st.st_mode,
-                                                 committed_size, size, kept, err);
+    const tamis_status status = tamis__tail_keep(o->target, o->fd, committed_size, kept, err);
     if (status == TAMIS_OK)
         snprintf(o->remark_text, sizeof o->remark_text,
                  "%s: cut off %" PRIu64
@@ -280,7 +258,7 @@ static tamis_status cut_back(const tamis__appended_output *o, uint64_t length, t
         return fail_appended(o, length, (uint64_t)(st.st_size - copied), err);
     if (tamis__sys.truncate(o->fd, (off_t)length) < 0 || tamis__sync(o->fd) < 0)
         return tamis__fail_file(err, o->target->name, errno);
-    return sync_directory(o->target, err);
+    return tamis__sync_name(o->target->path) < 0 ? tamis__fail_file(err, o->target->name, errno) : TAMIS_OK;
 }
 
 /* Locks the output. On a file system without locks the run goes on without. */

@@ -74,8 +74,10 @@ static bool copy_bytes(int to, int from, uint64_t offset, uint64_t size) {
     return true;
 }
 
-static int sync_directory(const char *directory) {
+int tamis__sync_name(const char *path) {
+    char directory[PATH_MAX];
     int fd;
+    (void)tamis__path_split(path, directory);
     do
         fd = tamis__sys.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     while (fd < 0 && errno == EINTR);
@@ -87,15 +89,17 @@ static int sync_directory(const char *directory) {
     return done;
 }
 
-tamis_status tamis__tail_create(tamis__tail *tail, const char *path, const char *directory, int fd,
-                                mode_t mode, uint64_t offset, uint64_t size, tamis_error *err) {
+tamis_status tamis__tail_create(tamis__tail *tail, const tamis__target *output, int fd, uint64_t offset,
+                                tamis_error *err) {
+    const char *path = output->path;
+    const uint64_t size = (uint64_t)output->st.st_size - offset;
     char name[PATH_MAX];
     if (!name_tail(name, path, "tail", offset, 1))
         return tamis__fail_file(err, path, ENAMETOOLONG);
-    const int made = open_retrying(name, O_RDWR | O_CREAT | O_EXCL, mode & 0777);
+    const int made = open_retrying(name, O_RDWR | O_CREAT | O_EXCL, output->st.st_mode & 0777);
     if (made < 0)
         return tamis__fail_file(err, name, errno);
-    if (!copy_bytes(made, fd, offset, size) || tamis__sync(made) < 0 || sync_directory(directory) < 0) {
+    if (!copy_bytes(made, fd, offset, size) || tamis__sync(made) < 0 || tamis__sync_name(path) < 0) {
         const int failed = errno;
         tamis__sys.close(made);
         (void)tamis__sys.unlink(name);
@@ -121,13 +125,14 @@ static int make_kept(const char *path, uint64_t offset, mode_t mode, char *kept)
     return fd;
 }
 
-tamis_status tamis__tail_keep(const char *path, const char *directory, int fd, mode_t mode, uint64_t offset,
-                              uint64_t size, char *kept, tamis_error *err) {
-    const int made = make_kept(path, offset, mode, kept);
+tamis_status tamis__tail_keep(const tamis__target *output, int fd, uint64_t offset, char *kept,
+                              tamis_error *err) {
+    const uint64_t size = (uint64_t)output->st.st_size - offset;
+    const int made = make_kept(output->path, offset, output->st.st_mode, kept);
     if (made < 0)
         return tamis__fail_file(err, kept, errno);
     const bool done =
-        copy_bytes(made, fd, offset, size) && tamis__sync(made) == 0 && sync_directory(directory) == 0;
+        copy_bytes(made, fd, offset, size) && tamis__sync(made) == 0 && tamis__sync_name(output->path) == 0;
     const int failed = errno;
     tamis__sys.close(made);
     if (done)

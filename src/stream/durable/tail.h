@@ -2,12 +2,10 @@
 #ifndef TAMIS_STREAM_DURABLE_TAIL_H
 #define TAMIS_STREAM_DURABLE_TAIL_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "base/failure.h"
+#include "store/file/target.h"
 
 /*
  * The bytes behind the last commit of an output, when a run begins. Nearly always the process that was
@@ -30,15 +28,15 @@ typedef struct tamis__tail {
     unsigned char terminator; /* record terminator, set by the caller; kept bytes begin with a whole record */
 } tamis__tail;
 
-/* Copies `size` bytes of the output `fd` from `offset` on to OUT.tail-AT. Syncs that file and its
- * directory `directory`. `mode` is that of the output. TAMIS_E_IO: nothing has changed. */
-tamis_status tamis__tail_create(tamis__tail *tail, const char *path, const char *directory, int fd,
-                                mode_t mode, uint64_t offset, uint64_t size, tamis_error *err);
+/* Copies the bytes of the output, open as `fd`, from `offset` on to OUT.tail-AT. Syncs that file and its
+ * directory. `output` has the size and the mode of the output. TAMIS_E_IO: nothing has changed. */
+tamis_status tamis__tail_create(tamis__tail *tail, const tamis__target *output, int fd, uint64_t offset,
+                                tamis_error *err);
 /* Copies the same bytes to a file that stays: OUT.kept-AT or, if that exists, OUT.kept-AT-2 and so on. For
  * bytes that cannot be compared with what the run writes. *kept, PATH_MAX bytes, is its name. TAMIS_E_IO:
  * nothing has changed. */
-tamis_status tamis__tail_keep(const char *path, const char *directory, int fd, mode_t mode, uint64_t offset,
-                              uint64_t size, char *kept, tamis_error *err);
+tamis_status tamis__tail_keep(const tamis__target *output, int fd, uint64_t offset, char *kept,
+                              tamis_error *err);
 /* Opens the copy that an earlier process made; tail->fd stays -1 if there is none. TAMIS_E_IO. */
 tamis_status tamis__tail_find(tamis__tail *tail, const char *path, uint64_t offset, tamis_error *err);
 
@@ -54,5 +52,8 @@ void tamis__tail_compare_file(tamis__tail *tail, int fd, uint64_t from, uint64_t
 void tamis__tail_finish(tamis__tail *tail, bool ended, char *kept);
 /* Closes the copy. The file stays if it still waits. */
 void tamis__tail_close(tamis__tail *tail);
+
+/* Syncs the directory of a file, so that its name lasts after a loss of power. Returns 0, or -1 with errno. */
+int tamis__sync_name(const char *path);
 
 #endif
