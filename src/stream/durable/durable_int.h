@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_DURABLE_DURABLE_INT_H
+#define TAMIS_STREAM_DURABLE_DURABLE_INT_H
+
+#include "stream/durable/durable.h"
+
+/* What durable_begin.c calls of durable.c. */
+
+enum { TAMIS__DURABLE_OUTPUTS = 2 };
+
+/* Opens an input to fingerprint it. durable->input is -1 if it is not a regular file. */
+tamis_status tamis__durable_open_input(tamis__durable *durable, size_t i, tamis_error *err);
+void tamis__durable_close_input(tamis__durable *durable);
+
+/* Passes a message to the caller's callback. `loss`: bytes may be lost. */
+void tamis__durable_remark(const tamis__durable *durable, const char *message, bool loss);
+
+/* Inputs are opened several times by their names. If a followed file still has its name after that, it was
+ * the same file each time, since log rotation gives no name back. TAMIS_E_CHANGED: it has not. */
+tamis_status tamis__durable_check_named(const tamis__durable *durable, tamis_error *err);
+
+/* K3: fingerprints the inputs from the last one fingerprinted to the one that is read now. */
+tamis_status tamis__durable_fingerprint(tamis__durable *durable, tamis_error *err);
+/* K4: commits `live` with the fingerprints of the inputs. */
+tamis_status tamis__durable_commit_live(tamis__durable *durable, tamis_error *err);
+
+#endif
