@@ -8,23 +8,9 @@
  * slot is free. So the window costs two cache lines a lookup, however many steps it has. (A ring of filters,
  * one for each step, would cost one line or more for each of them.)
  *
- * Layout of a line of 64 bytes with n slots (plan/plan_window.c has the numbers):
- *
- *     | head 0 | head 1 | ... | head n-1 | tail 0 | tail 1 | ... | tail n-1 | unused |
- *       4 bytes                            0 to 4 bytes each
- *
- *     slot = tail << 32 | head = fingerprint << code_bits | step code
- *
- * Heads are compared all at once; a tail is read only if its head matches. Code 0 is a free slot.
- *
- * The lines of a key. The hash selects line a, and the fingerprint leads from either line to the other:
- *
- *     b = (spread(fingerprint) - a) mod lines,  a = (spread(fingerprint) - b) mod lines
- *
- * The number of lines is even and the spread is odd, so a and b differ. An entry can be moved without its
- * key. A new entry takes a free slot of the line that has more of them. If both are full, a breadth-first
- * search finds a path of entries to a free slot: each moves to its other line. At a load of 0.85 that
- * practically always succeeds.
+ * Adding. window_table.h has the layout of a line, and the two lines of a key. A new entry goes into a free
+ * slot of the line that has more of them. If both are full, a breadth-first search finds a path of entries to
+ * a free slot: each moves to its other line. At a load of 0.85 that practically always succeeds.
  *
  * Growth. The window has several tables, each larger than the one before. New entries go into the last one;
  * lookups search all. A table whose entries are all too old is dropped. So the window grows without its keys,
@@ -51,22 +37,16 @@
  *    opening. So a state can replay them.
  * 3. counts[step % kept] of a table is the number of its entries of that step; `live` is their sum.
  *
- * Any bytes are valid lines, so a forged file cannot lead a lookup out of the body.
- *
  * References: partial-key moves are those of cuckoo filters (Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo
  * Filter", 2014). ./dev bench window measures it.
  */
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/system.h"
-#include "filter/block_verifier.h"
-#include "filter/window.h"
-#include "plan/plan_int.h"
+#include "filter/window_table.h"
 
 enum {
-    LINE_BYTES = TAMIS__LINE,
     BATCH = 256,      /* keys that are added together */
     AHEAD = 40,       /* keys whose lines are fetched before they are needed */
     SEARCH_MAX = 200, /* lines that a search for a free slot reads */
@@ -75,137 +55,6 @@ enum {
     GROWTH_BY_16 = 8 << 20,
     GROWTH_BY_4 = 64 << 20
 };
-
-typedef struct window_table {
-    uint8_t *lines;
-    uint64_t line_count;
-    uint64_t live;    /* entries of kept steps */
-    uint64_t *counts; /* entries of each kept step */
-} window_table;
-
-typedef struct window {
-    tamis__window_shape shape;
-    uint32_t code_mask;   /* the bits of a code in a head */
-    bool borrowed;        /* lines belong to a file image and are read-only */
-    int64_t newest;       /* largest time; -1: none */
-    uint64_t newest_step; /* the step of `newest` */
-    uint64_t purged;      /* the newest step when dead entries were last set to 0 */
-    double false_present; /* expected number of new keys that were answered present */
-    size_t table_count;
-    window_table tables[TAMIS__WINDOW_TABLES_MAX]; /* the last one gets new entries */
-} window;
-
-/* A key to look up: its fingerprint, shifted to its bits of a slot, and the steps in which it may have been
- * counted. */
-typedef struct window_query {
-    uint64_t slot;  /* fingerprint << code_bits */
-    uint64_t hash;  /* selects line a */
-    uint64_t step;  /* step of its time */
-    uint64_t steps; /* number of steps before that one that belong to the window, too */
-} window_query;
-
-typedef struct line_pair {
-    uint64_t a, b;
-} line_pair;
-
-/* ---- lines and slots ---- */
-
-/* Four heads. Both compilers turn such vectors into the instructions of every x86-64 and arm64 machine. */
-typedef uint32_t heads __attribute__((vector_size(16)));
-typedef int32_t matches __attribute__((vector_size(16)));
-
-static heads load_heads(const uint8_t *line, uint32_t i) {
-    heads h;
-    memcpy(&h, line + 16 * i, sizeof h);
-    return h;
-}
-
-/* From four matches a vector (-1 or 0), for each vector of a line, to one bit a slot. */
-static inline uint32_t bits_of(const matches found[4], const window *w) {
-    const matches bit = {1, 2, 4, 8};
-    const matches bits =
-        (found[0] & bit) | ((found[1] & bit) << 4) | ((found[2] & bit) << 8) | ((found[3] & bit) << 12);
-    return (uint32_t)(bits[0] | bits[1] | bits[2] | bits[3]) & ((UINT32_C(1) << w->shape.slots) - 1);
-}
-
-/* The slots of a line whose head has the fingerprint bits of `slot`, free ones included. */
-static uint32_t matching_heads(const window *w, const uint8_t *line, uint64_t slot) {
-    const uint32_t head = (uint32_t)slot, mask = ~w->code_mask;
-    matches found[4];
-    for (uint32_t i = 0; i < 4; i++)
-        found[i] = ((load_heads(line, i) ^ head) & mask) == 0;
-    return bits_of(found, w);
-}
-
-/* False if neither line has a head with the fingerprint bits of `slot`. Cheaper than matching_heads, for the
- * many lookups that find nothing. True also if an unused byte of a line happens to match. */
-static bool any_head_matches(const window *w, const uint8_t *a, const uint8_t *b, uint64_t slot) {
-    const uint32_t head = (uint32_t)slot, mask = ~w->code_mask;
-    matches found = {0};
-    for (uint32_t i = 0; i < 4; i++)
-        found |= (((load_heads(a, i) ^ head) & mask) == 0) | (((load_heads(b, i) ^ head) & mask) == 0);
-    return found[0] | found[1] | found[2] | found[3];
-}
-
-static uint32_t code_of(const window *w, uint64_t step) {
-    return (uint32_t)(1 + step % w->shape.codes);
-}
-
-/* The free slots of a line: those with code 0 and those of steps that are no longer kept. */
-static uint32_t free_slots(const window *w, const uint8_t *line) {
-    const int32_t code = (int32_t)code_of(w, w->newest_step), codes = (int32_t)w->shape.codes;
-    const int32_t kept = (int32_t)w->shape.kept;
-    matches found[4];
-    for (uint32_t i = 0; i < 4; i++) {
-        const matches codes_here = (matches)(load_heads(line, i) & w->code_mask);
-        const matches age = code - codes_here;
-        found[i] = (codes_here == 0) | (age + ((age < 0) & codes) >= kept);
-    }
-    return bits_of(found, w);
-}
-
-static uint64_t slot_at(const window *w, const uint8_t *line, uint32_t i) {
-    const uint32_t bytes = w->shape.tail_bytes;
-    uint8_t tail[4] = {0};
-    memcpy(tail, line + 4 * w->shape.slots + bytes * i, bytes);
-    return (uint64_t)tamis__load32le(tail) << 32 | tamis__load32le(line + 4 * i);
-}
-
-static void put_slot(const window *w, uint8_t *line, uint32_t i, uint64_t slot) {
-    const uint32_t bytes = w->shape.tail_bytes;
-    uint8_t tail[4];
-    tamis__store32le(tail, (uint32_t)(slot >> 32));
-    memcpy(line + 4 * w->shape.slots + bytes * i, tail, bytes);
-    tamis__store32le(line + 4 * i, (uint32_t)slot);
-}
-
-/* How many steps before `step` an entry with that code was counted, modulo `codes`. */
-static uint64_t age_of(const window *w, uint64_t step, uint32_t code) {
-    const uint32_t now = code_of(w, step);
-    return now >= code ? now - code : now + w->shape.codes - code;
-}
-
-/* ---- positions ---- */
-
-static uint64_t fingerprint_of(const window *w, const tamis_hash *hash) {
-    return hash->word[0] >> (64 - w->shape.fingerprint_bits);
-}
-
-static uint8_t *line_at(const window_table *t, uint64_t line) {
-    return t->lines + line * LINE_BYTES;
-}
-
-static uint64_t other_line(const window *w, const window_table *t, uint64_t slot, uint64_t line) {
-    const uint64_t fingerprint = slot >> w->shape.code_bits;
-    const uint64_t spread =
-        2 * tamis__mulhi(fingerprint * UINT64_C(0x9e3779b97f4a7c15), t->line_count / 2) + 1;
-    return spread >= line ? spread - line : spread + t->line_count - line;
-}
-
-static line_pair lines_of(const window *w, const window_table *t, const window_query *q) {
-    const uint64_t a = tamis__mulhi(q->hash, t->line_count);
-    return (line_pair){a, other_line(w, t, q->slot, a)};
-}
 
 /* ---- looking up ---- */
 
@@ -251,20 +100,6 @@ static bool find(const window *w, const window_query *q, found_entry *found) {
     return false;
 }
 
-static uint64_t step_of(const tamis_filter *filter, int64_t time) {
-    return time > 0 ? (uint64_t)time / filter->plan.step : 0;
-}
-
-static window_query query_of(const tamis_filter *filter, const tamis_hash *hash, int64_t time) {
-    const window *w = filter->body;
-    const int64_t length = (int64_t)filter->plan.window;
-    const uint64_t step = step_of(filter, time);
-    return (window_query){fingerprint_of(w, hash) << w->shape.code_bits, hash->word[1], step,
-                          step - step_of(filter, time > length ? time - length : 0)};
-}
-
-/* Inlined, since the compiler takes a function that only fetches for one without effect and removes its
- * calls. */
 static inline __attribute__((always_inline)) void prefetch(const window *w, const window_query *q) {
     for (size_t i = 0; i < w->table_count; i++) {
         const line_pair pair = lines_of(w, &w->tables[i], q);
@@ -297,14 +132,6 @@ static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_
 }
 
 /* ---- tables ---- */
-
-static uint64_t *count_at(const window *w, const window_table *t, uint64_t step) {
-    return &t->counts[step % w->shape.kept];
-}
-
-static size_t counts_bytes(const window *w) {
-    return w->shape.kept * sizeof(uint64_t);
-}
 
 /* Adds a table without entries, which becomes the last one. False: out of memory. */
 static bool add_table(tamis_filter *filter, uint64_t line_count) {
@@ -839,8 +666,7 @@ uint64_t tamis_window_entries(const tamis_filter *filter) {
 
 /* ---- the handle's operations ---- */
 
-/* Makes the body without a table. */
-static tamis_status create_empty(tamis_filter *filter, window **created, tamis_error *err) {
+tamis_status tamis__window_create_empty(tamis_filter *filter, window **created, tamis_error *err) {
     window *w = tamis__alloc(&filter->allocator, sizeof *w, _Alignof(window));
     if (!w)
         return tamis__fail_nomem(err, "filter", sizeof *w);
@@ -854,7 +680,7 @@ static tamis_status create_empty(tamis_filter *filter, window **created, tamis_e
 
 static tamis_status create(tamis_filter *filter, tamis_error *err) {
     window *w;
-    const tamis_status status = create_empty(filter, &w, err);
+    const tamis_status status = tamis__window_create_empty(filter, &w, err);
     if (status != TAMIS_OK || add_table(filter, filter->plan.lines))
         return status;
     return tamis__fail_nomem(err, "filter", (size_t)filter->plan.lines * LINE_BYTES);
@@ -906,102 +732,6 @@ static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     info->cardinality = (double)tamis_window_entries(filter);
 }
 
-static bool body_part(const tamis_filter *filter, size_t i, tamis__body_part *out) {
-    const window *w = filter->body;
-    if (i >= w->table_count)
-        return false;
-    const window_table *t = &w->tables[i];
-    *out = (tamis__body_part){.bytes = t->lines, .size = t->line_count * LINE_BYTES, .entries = t->live};
-    return true;
-}
-
-uint64_t tamis__window_count(const tamis_filter *filter, size_t i, uint32_t n) {
-    const window *w = filter->body;
-    return *count_at(w, &w->tables[i], w->newest_step + 1 + n);
-}
-
-/* ---- files ---- */
-
-static tamis_status fail_image(const tamis__image *image, const char *what, uint64_t value, uint64_t max,
-                               tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "%s: %s is %" PRIu64 ", above %" PRIu64
-                       "; restore the file from a copy, or build it anew",
-                       image->name, what, value, max);
-}
-
-/* Restores table `i`, whose lines begin at *pos of the body. Moves *pos behind them. */
-static tamis_status restore_table(tamis_filter *filter, const tamis__image *image, size_t i, uint64_t *pos,
-                                  tamis_error *err) {
-    window *w = filter->body;
-    window_table *t = &w->tables[i];
-    const tamis__body_part *row = &image->parts[i];
-    const uint8_t *counts = image->window->counts + i * counts_bytes(w);
-    if (row->size > image->body_size - *pos)
-        return fail_image(image, "size of a table", row->size, image->body_size - *pos, err);
-    if (row->size == 0 || row->size % (2 * LINE_BYTES) != 0)
-        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: size of a table is %" PRIu64
-                           ", not a multiple of 128; restore the file from a copy, or build it anew",
-                           image->name, row->size);
-    t->counts = tamis__filter_alloc(filter, counts_bytes(w));
-    if (!t->counts)
-        return tamis__fail_nomem(err, "filter", counts_bytes(w));
-    w->table_count++;
-    t->lines =
-        (uint8_t *)(uintptr_t)(image->body + *pos); /* read-only: filters in an image are not changed */
-    t->line_count = row->size / LINE_BYTES;
-    *pos += row->size;
-    const uint64_t slots = t->line_count * w->shape.slots;
-    for (uint32_t n = 0; n < w->shape.kept; n++) {
-        const uint64_t count = tamis__load64le(counts + 8 * n);
-        if (count > slots - t->live)
-            return fail_image(image, "entries of a step", count, slots - t->live, err);
-        t->live += count;
-        *count_at(w, t, w->newest_step + 1 + n) = count;
-    }
-    if (row->entries != t->live)
-        return fail_image(image, "entries of a table", row->entries, t->live, err);
-    return TAMIS_OK;
-}
-
-static tamis_status restore(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
-    window *w;
-    uint64_t pos = 0;
-    tamis_status status = create_empty(filter, &w, err);
-    if (status != TAMIS_OK)
-        return status;
-    w->borrowed = true;
-    w->newest = image->window->newest;
-    w->newest_step = step_of(filter, w->newest);
-    w->false_present = image->false_present;
-    /* The file does not say when its dead entries were purged: purge them before time advances. */
-    const uint64_t steps = w->shape.codes - w->shape.kept;
-    w->purged = w->newest_step > steps ? w->newest_step - steps : 0;
-    for (size_t i = 0; i < image->part_count && status == TAMIS_OK; i++)
-        status = restore_table(filter, image, i, &pos, err);
-    if (status == TAMIS_OK && pos != image->body_size)
-        status = fail_image(image, "body_size", image->body_size, pos, err);
-    return status;
-}
-
-static tamis_status touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                          tamis_error *err) {
-    const window *w = filter->body;
-    tamis_status status = TAMIS_OK;
-    for (size_t i = 0; i < count; i++) {
-        const window_query q = query_of(filter, &hashes[i], w->newest);
-        for (size_t n = 0; n < w->table_count && status == TAMIS_OK; n++) {
-            const window_table *t = &w->tables[n];
-            const line_pair pair = lines_of(w, t, &q);
-            status = tamis__block_verifier_check(filter->verifier, line_at(t, pair.a), err);
-            if (status == TAMIS_OK)
-                status = tamis__block_verifier_check(filter->verifier, line_at(t, pair.b), err);
-        }
-    }
-    return status;
-}
-
 const struct tamis__filter_ops tamis__window_ops = {
     .create = create,
     .destroy = destroy,
@@ -1010,7 +740,7 @@ const struct tamis__filter_ops tamis__window_ops = {
     .estimate = estimate,
     .clear = clear,
     .copy = copy,
-    .body_part = body_part,
-    .restore = restore,
-    .touch = touch,
+    .body_part = tamis__window_body_part,
+    .restore = tamis__window_restore,
+    .touch = tamis__window_touch,
 };
