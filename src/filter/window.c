@@ -475,19 +475,21 @@ static tamis_status check_time(int64_t time, tamis_error *err) {
                        time);
 }
 
-/* Adds at most BATCH keys. `changes` may be NULL. */
-static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
-                              size_t count, tamis_answer *answers, uint8_t *changes, size_t *done,
+/* Adds at most BATCH keys, with answers. */
+static tamis_status add_batch(tamis_filter *filter, const tamis__window_batch *batch, size_t *done,
                               tamis_error *err) {
+    const size_t count = batch->count;
+    tamis_answer *answers = batch->answers;
+    uint8_t *changes = batch->changes;
     window *w = filter->body;
     window_query queries[BATCH];
     for (size_t i = 0; i < count; i++) {
-        queries[i] = query_of(filter, &hashes[i], times[i]);
+        queries[i] = query_of(filter, &batch->hashes[i], batch->times[i]);
         if (i < AHEAD)
             prefetch(w, &queries[i]);
     }
     for (*done = 0; *done < count; ++*done) {
-        const int64_t time = times[*done];
+        const int64_t time = batch->times[*done];
         bool counted;
         if (changes)
             changes[*done] = 0;
@@ -518,30 +520,29 @@ static tamis_status check_window(const tamis_filter *filter, const char *call, t
                        "%s: the filter is not a window; plan one with kind window", call);
 }
 
-tamis_status tamis__window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
-                               size_t count, tamis_answer *answers, uint8_t *changes, size_t *done,
+tamis_status tamis__window_add(tamis_filter *filter, const tamis__window_batch *batch, size_t *done,
                                tamis_error *err) {
     tamis_answer unwanted[BATCH];
-    size_t in = 0;
     *done = 0;
     tamis_status status = check_window(filter, "tamis_window_add", err);
     if (status == TAMIS_OK)
-        status = tamis__hasher_check(filter->hasher, hashes, count, err);
+        status = tamis__hasher_check(filter->hasher, batch->hashes, batch->count, err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_writable(filter, "add", err);
     if (status == TAMIS_OK)
         status = tamis__filter_claim(filter, true, err);
     if (status != TAMIS_OK)
         return status;
-    while (in < count && status == TAMIS_OK) {
-        const size_t batch = count - in < BATCH ? count - in : BATCH;
+    while (*done < batch->count && status == TAMIS_OK) {
+        const size_t left = batch->count - *done;
+        tamis__window_batch slice = tamis__window_batch_slice(batch, *done, left < BATCH ? left : BATCH);
         size_t added = 0;
-        status = add_batch(filter, hashes + in, times + in, batch, answers ? answers + in : unwanted,
-                           changes ? changes + in : NULL, &added, err);
-        in += added;
+        if (!slice.answers)
+            slice.answers = unwanted;
+        status = add_batch(filter, &slice, &added, err);
+        *done += added;
     }
     tamis__filter_unclaim(filter, true);
-    *done = in;
     return status;
 }
 
@@ -551,7 +552,8 @@ tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, co
     TAMIS__NEED_IF(count, hashes, err);
     TAMIS__NEED_IF(count, times, err);
     size_t added = 0;
-    const tamis_status status = tamis__window_add(filter, hashes, times, count, answers, NULL, &added, err);
+    const tamis__window_batch batch = {hashes, times, count, answers, NULL};
+    const tamis_status status = tamis__window_add(filter, &batch, &added, err);
     if (done)
         *done = added;
     return status;

@@ -26,9 +26,27 @@ enum {
     TAMIS__WINDOW_COUNTED = 0x80     /* always set; 0 instead of a change: nothing changed */
 };
 
-/* As tamis_window_add, for checked arguments. `changes` may be NULL; else changes[i] becomes the change of key i. */
-tamis_status tamis__window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
-                               size_t count, tamis_answer *answers, uint8_t *changes, size_t *done,
+/* Keys to count at their times. */
+typedef struct tamis__window_batch {
+    const tamis_hash *hashes;
+    const int64_t *times;
+    size_t count;
+    tamis_answer *answers; /* receives the answers; may be NULL */
+    uint8_t *changes;      /* receives the change of each key; may be NULL */
+} tamis__window_batch;
+
+/* Returns `count` keys of the batch from key `from` on. */
+static inline tamis__window_batch tamis__window_batch_slice(const tamis__window_batch *batch, size_t from,
+                                                            size_t count) {
+    return (tamis__window_batch){.hashes = batch->hashes + from,
+                                 .times = batch->times + from,
+                                 .count = count,
+                                 .answers = batch->answers ? batch->answers + from : NULL,
+                                 .changes = batch->changes ? batch->changes + from : NULL};
+}
+
+/* As tamis_window_add, for checked arguments. */
+tamis_status tamis__window_add(tamis_filter *filter, const tamis__window_batch *batch, size_t *done,
                                tamis_error *err);
 
 /* Counts keys as their changes say, in order. *done is the number of keys before the first one for which that

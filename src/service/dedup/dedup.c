@@ -420,35 +420,28 @@ static tamis_status fail_ahead(const tamis_dedup *session, int64_t time, tamis_e
                        (double)(time - newest) / 1000, (double)session->ahead / 1000);
 }
 
-/* A batch of keys with times. */
-typedef struct timed_batch {
-    const tamis_hash *hashes;
-    const int64_t *times;
-    uint8_t *changes; /* NULL without a log */
-    size_t count;
-    bool by_clock; /* the times are the clock's, which may be ahead of the newest time by any pause */
-} timed_batch;
-
-/* Adds the keys from `pos` on, before the first one that is too far ahead. If that is the first, fails. */
-static tamis_status add_until_ahead(tamis_dedup *session, const timed_batch *batch, size_t pos,
-                                    tamis_answer *answers, size_t *added, tamis_error *err) {
+/* Adds the keys from `pos` on, before the first one that is too far ahead. If that is the first, fails. Times of
+ * the clock may be ahead of the newest time by any pause. */
+static tamis_status add_until_ahead(tamis_dedup *session, const tamis__window_batch *batch, size_t pos,
+                                    size_t *added, tamis_error *err) {
     const size_t rest = batch->count - pos;
-    const size_t end = batch->by_clock ? rest : count_until_ahead(session, batch->times + pos, rest);
+    const bool by_clock = batch->times == session->times;
+    const size_t end = by_clock ? rest : count_until_ahead(session, batch->times + pos, rest);
     *added = 0;
     if (end == 0)
         return fail_ahead(session, batch->times[pos], err);
-    return tamis__window_add(session->filter, batch->hashes + pos, batch->times + pos, end, answers + pos,
-                             batch->changes ? batch->changes + pos : NULL, added, err);
+    const tamis__window_batch slice = tamis__window_batch_slice(batch, pos, end);
+    return tamis__window_add(session->filter, &slice, added, err);
 }
 
 /* Adds the keys. With on_full TAMIS_ON_FULL_PASS, continues behind keys that the full window refuses. */
-static tamis_status add_times(tamis_dedup *session, const timed_batch *batch, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
+static tamis_status add_times(tamis_dedup *session, const tamis__window_batch *batch, size_t *done,
+                              tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT; /* a full window sets it, which may not be an error here */
     tamis_status status = TAMIS_OK;
     for (*done = 0; *done < batch->count && status == TAMIS_OK;) {
         size_t added;
-        status = add_until_ahead(session, batch, *done, answers, &added, &why);
+        status = add_until_ahead(session, batch, *done, &added, &why);
         *done += added;
         if (status != TAMIS_E_FULL || session->on_full != TAMIS_ON_FULL_PASS)
             continue;
@@ -481,16 +474,14 @@ static const int64_t *clock_times(tamis_dedup *session, size_t count) {
 }
 
 /* Counts answers, and queues the counted keys for the log. `newest` is the newest time before the batch. */
-static void count_timed(tamis_dedup *session, const timed_batch *batch, const tamis_answer *answers,
-                        size_t done, int64_t newest) {
-    (void)sum_answers(session, answers, done);
+static void count_timed(tamis_dedup *session, const tamis__window_batch *batch, int64_t newest) {
+    (void)sum_answers(session, batch->answers, batch->count);
     if (!session->log.state)
         return;
-    for (size_t i = 0; i < done; i++)
+    for (size_t i = 0; i < batch->count; i++)
         session->renewed += (batch->changes[i] & TAMIS__WINDOW_RENEWED) != 0;
     const tamis__filter_stats stats = tamis__filter_stats_get(session->filter);
-    tamis__dedup_log_append_window(&session->log, batch->hashes, batch->times, batch->changes, done, newest,
-                                   &stats);
+    tamis__dedup_log_append_window(&session->log, batch, newest, &stats);
 }
 
 tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes, const int64_t *times,
@@ -498,7 +489,7 @@ tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashe
     TAMIS__NEED(session, err);
     TAMIS__NEED_IF(count, hashes, err);
     TAMIS__NEED_IF(count, answers, err);
-    timed_batch batch = {.hashes = hashes, .times = times, .count = count, .by_clock = !times};
+    tamis__window_batch batch = {.hashes = hashes, .times = times, .count = count, .answers = answers};
     size_t answered = 0;
     if (done)
         *done = 0;
@@ -512,8 +503,9 @@ tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashe
     if (session->log.state)
         batch.changes = session->changes;
     const int64_t newest = tamis_window_newest(session->filter);
-    status = add_times(session, &batch, answers, &answered, err);
-    count_timed(session, &batch, answers, answered, newest);
+    status = add_times(session, &batch, &answered, err);
+    batch.count = answered;
+    count_timed(session, &batch, newest);
     if (done)
         *done = answered;
     return status;

@@ -116,28 +116,26 @@ void tamis__dedup_log_append(tamis__dedup_log *log, const tamis_hash *hashes, co
     pthread_mutex_unlock(&log->mutex);
 }
 
-static void append_changes(tamis__dedup_log *log, const tamis_hash *hashes, const int64_t *times,
-                           const uint8_t *changes, size_t count, int64_t newest) {
-    for (size_t i = 0; i < count; i++) {
-        newest = times[i] > newest ? times[i] : newest;
-        if (!changes[i])
+static void append_changes(tamis__dedup_log *log, const tamis__window_batch *batch, int64_t newest) {
+    for (size_t i = 0; i < batch->count; i++) {
+        newest = batch->times[i] > newest ? batch->times[i] : newest;
+        if (!batch->changes[i])
             continue;
-        log->hashes[log->count] = hashes[i];
+        log->hashes[log->count] = batch->hashes[i];
         log->newest[log->count] = newest;
-        log->changes[log->count++] = changes[i];
+        log->changes[log->count++] = batch->changes[i];
     }
 }
 
-void tamis__dedup_log_append_window(tamis__dedup_log *log, const tamis_hash *hashes, const int64_t *times,
-                                    const uint8_t *changes, size_t count, int64_t newest,
+void tamis__dedup_log_append_window(tamis__dedup_log *log, const tamis__window_batch *batch, int64_t newest,
                                     const tamis__filter_stats *stats) {
     pthread_mutex_lock(&log->mutex);
-    if (log->status == TAMIS_OK && reserve_batch(log, count) && reserve_changes(log, count)) {
+    if (log->status == TAMIS_OK && reserve_batch(log, batch->count) && reserve_changes(log, batch->count)) {
         const size_t before = log->count;
-        append_changes(log, hashes, times, changes, count, newest);
+        append_changes(log, batch, newest);
         end_batch(log, before, stats);
     } else if (log->status == TAMIS_OK) {
-        fail_append(log, count);
+        fail_append(log, batch->count);
     }
     pthread_mutex_unlock(&log->mutex);
 }

@@ -10,6 +10,7 @@
 
 #include "base/failure.h"
 #include "base/memory.h"
+#include "filter/window.h"
 #include "store/state/state_stats.h"
 
 /*
@@ -55,8 +56,7 @@ void tamis__dedup_log_append(tamis__dedup_log *log, const tamis_hash *hashes, co
  * The same for a window: appends the hashes that have a change (filter/window.h). `newest` is the newest time of
  * the window before the batch.
  */
-void tamis__dedup_log_append_window(tamis__dedup_log *log, const tamis_hash *hashes, const int64_t *times,
-                                    const uint8_t *changes, size_t count, int64_t newest,
+void tamis__dedup_log_append_window(tamis__dedup_log *log, const tamis__window_batch *batch, int64_t newest,
                                     const tamis__filter_stats *stats);
 
 /* TAMIS_E_INVALID: the filter has `added` keys, but the session added `own`. */
