@@ -17,6 +17,8 @@
  * while it holds the lock of the key's part. Keys of different parts have no line in common, and keys of one
  * part are logged in the order in which they were added. So this log too replays to the same filter.
  *
+ * Keys of a window have times: dedup_timed.c.
+ *
  * A batch may be divided among threads by parts of the filter (dedup_parts.h). count_answers then runs
  * once, after all parts have returned.
  */
@@ -25,49 +27,20 @@
 
 #include <tamis/dedup.h>
 #include <tamis/experimental/state.h>
-#include <tamis/experimental/window.h>
 
 #include "base/memory.h"
-#include "base/system.h"
 #include "base/versioned.h"
 #include "filter/concurrent.h"
 #include "filter/filter_int.h"
 #include "filter/parts.h"
-#include "filter/window.h"
 #include "service/dedup/dedup_commits.h"
 #include "service/dedup/dedup_deliveries.h"
-#include "service/dedup/dedup_log.h"
+#include "service/dedup/dedup_int.h"
 #include "service/dedup/dedup_parts.h"
 
 /* Calls of tamis_dedup_expect that the share of new keys is averaged over; older calls count less and
  * less. */
 enum { SMOOTHING = 16 };
-
-typedef struct outlook {
-    uint64_t absent_before, present_before; /* counts at the last call */
-    double absent, known;                   /* recent answers: absent; absent or present */
-} outlook;
-
-struct tamis_dedup {
-    tamis_filter *filter; /* borrowed, or the state's */
-    tamis__dedup_log log;
-    uint64_t added_before;      /* with a log: keys of the filter that are not in `counts.absent` */
-    const tamis_hash *in_parts; /* with a log: the batch that is queried by parts */
-    tamis_hash *hashes;         /* with a log: buffer for the hashes of a batch of keys */
-    size_t hashes_capacity;     /* capacity of `hashes` */
-    int64_t *times;             /* of a window: buffer for the clock's times of a batch */
-    uint8_t *changes;           /* of a window, with a log: buffer for the changes of a batch */
-    size_t changes_capacity;    /* capacity of `times` and of `changes` */
-    uint64_t renewed;           /* of a window: present keys that were counted again */
-    bool is_concurrent;         /* the filter is concurrent: any thread may query */
-    pthread_mutex_t commits;    /* held by the thread that commits or aborts, if `is_concurrent` */
-    tamis_on_full on_full;
-    uint64_t ahead;            /* of a window: how far beyond the newest time a key may be */
-    tamis_dedup_counts counts; /* many: atomic */
-    outlook outlook;
-    tamis__source_positions positions; /* with a log */
-    tamis_allocator memory;
-};
 
 /* A false "present" loses a record, so the promised rate must be possible: n keys with digests of b bits
  * collide at a rate of at least n/2^b. */
@@ -157,14 +130,6 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     return status;
 }
 
-static void release_changes(tamis_dedup *session) {
-    tamis__free(&session->memory, session->times, session->changes_capacity * sizeof *session->times);
-    tamis__free(&session->memory, session->changes, session->changes_capacity);
-    session->times = NULL;
-    session->changes = NULL;
-    session->changes_capacity = 0;
-}
-
 void tamis_dedup_close(tamis_dedup *session) {
     if (!session)
         return;
@@ -175,7 +140,7 @@ void tamis_dedup_close(tamis_dedup *session) {
     pthread_mutex_destroy(&session->commits);
     tamis__dedup_log_release(&session->log);
     tamis__free(&memory, session->hashes, session->hashes_capacity * sizeof *session->hashes);
-    release_changes(session);
+    tamis__dedup_release_times(session);
     tamis__source_positions_release(&session->positions);
     tamis__free(&memory, session, sizeof *session);
 }
@@ -193,8 +158,7 @@ static void log_batch(tamis_dedup *session, const tamis_hash *hashes, const tami
     tamis__dedup_log_append(&session->log, hashes, answers, count, &stats);
 }
 
-/* Counts answers. Returns how many are TAMIS_ABSENT. */
-static uint64_t sum_answers(tamis_dedup *session, const tamis_answer *answers, size_t count) {
+uint64_t tamis__dedup_sum_answers(tamis_dedup *session, const tamis_answer *answers, size_t count) {
     uint64_t present = 0, unknown = 0, late = 0;
     for (size_t i = 0; i < count; i++) {
         present += answers[i] == TAMIS_PRESENT;
@@ -213,7 +177,7 @@ static uint64_t sum_answers(tamis_dedup *session, const tamis_answer *answers, s
  * new. `hashes` may be NULL if there is no log. */
 static uint64_t count_answers(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
                               size_t count) {
-    const uint64_t absent = sum_answers(session, answers, count);
+    const uint64_t absent = tamis__dedup_sum_answers(session, answers, count);
     if (session->log.state && !session->is_concurrent)
         log_batch(session, hashes, answers, count);
     return absent;
@@ -334,8 +298,7 @@ static tamis_status check_added(tamis_dedup *session, tamis_error *err) {
     return tamis__dedup_fail_foreign_keys(added, own, err);
 }
 
-/* Fails if the log has failed, because new keys could not be committed. */
-static tamis_status check_log(tamis_dedup *session, tamis_error *err) {
+tamis_status tamis__dedup_check_log(tamis_dedup *session, tamis_error *err) {
     if (!session->log.state)
         return TAMIS_OK;
     tamis_status status = tamis__state_check_alive(session->log.state, err);
@@ -348,7 +311,7 @@ static tamis_status check_log(tamis_dedup *session, tamis_error *err) {
 static tamis_status add_concurrent(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
                                    size_t *done, tamis_error *err) {
     size_t answered = 0;
-    tamis_status status = check_log(session, err);
+    tamis_status status = tamis__dedup_check_log(session, err);
     if (status != TAMIS_OK)
         return status;
     for (size_t i = 0; i < batch->count; i++)
@@ -372,7 +335,7 @@ static tamis_status add_batch(tamis_dedup *session, key_batch *batch, tamis_answ
         *done = 0;
     if (session->is_concurrent)
         return add_concurrent(session, batch, answers, done, err);
-    tamis_status status = check_log(session, err);
+    tamis_status status = tamis__dedup_check_log(session, err);
     if (status == TAMIS_OK)
         status = hash_for_log(session, batch, err);
     if (status != TAMIS_OK)
@@ -400,117 +363,6 @@ tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_hash *hash
     return add_batch(session, &(key_batch){NULL, hashes, count, 0, 1}, answers, done, err);
 }
 
-/* ---- with times ---- */
-
-/* Returns how many of the keys come before the first one that is too far ahead of those before it. */
-static size_t count_until_ahead(const tamis_dedup *session, const int64_t *times, size_t count) {
-    int64_t newest = tamis_window_newest(session->filter);
-    for (size_t i = 0; i < count; i++) {
-        if (newest >= 0 && times[i] > newest && (uint64_t)(times[i] - newest) > session->ahead)
-            return i;
-        newest = times[i] > newest ? times[i] : newest;
-    }
-    return count;
-}
-
-static tamis_status fail_ahead(const tamis_dedup *session, int64_t time, tamis_error *err) {
-    const int64_t newest = tamis_window_newest(session->filter);
-    return tamis__fail(err, TAMIS_E_RANGE, 0,
-                       "its time is %.10g s after the newest one before it, and %.10g s are allowed",
-                       (double)(time - newest) / 1000, (double)session->ahead / 1000);
-}
-
-/* Adds the keys from `pos` on, before the first one that is too far ahead. If that is the first, fails. Times of
- * the clock may be ahead of the newest time by any pause. */
-static tamis_status add_until_ahead(tamis_dedup *session, const tamis__window_batch *batch, size_t pos,
-                                    size_t *added, tamis_error *err) {
-    const size_t rest = batch->count - pos;
-    const bool by_clock = batch->times == session->times;
-    const size_t end = by_clock ? rest : count_until_ahead(session, batch->times + pos, rest);
-    *added = 0;
-    if (end == 0)
-        return fail_ahead(session, batch->times[pos], err);
-    const tamis__window_batch slice = tamis__window_batch_slice(batch, pos, end);
-    return tamis__window_add(session->filter, &slice, added, err);
-}
-
-/* Adds the keys. With on_full TAMIS_ON_FULL_PASS, continues behind keys that the full window refuses. */
-static tamis_status add_times(tamis_dedup *session, const tamis__window_batch *batch, size_t *done,
-                              tamis_error *err) {
-    tamis_error why = TAMIS_ERROR_INIT; /* a full window sets it, which may not be an error here */
-    tamis_status status = TAMIS_OK;
-    for (*done = 0; *done < batch->count && status == TAMIS_OK;) {
-        size_t added;
-        status = add_until_ahead(session, batch, *done, &added, &why);
-        *done += added;
-        if (status != TAMIS_E_FULL || session->on_full != TAMIS_ON_FULL_PASS)
-            continue;
-        ++*done; /* answered, but not counted */
-        status = TAMIS_OK;
-    }
-    return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, why.sys_errno, "%s", why.text);
-}
-
-/* Ensures capacity for times and changes of `count` keys. */
-static tamis_status reserve_changes(tamis_dedup *session, size_t count, tamis_error *err) {
-    if (count <= session->changes_capacity)
-        return TAMIS_OK;
-    release_changes(session);
-    session->times = tamis__alloc(&session->memory, count * sizeof *session->times, TAMIS__LINE);
-    session->changes = tamis__alloc(&session->memory, count, TAMIS__LINE);
-    session->changes_capacity = count;
-    if (session->times && session->changes)
-        return TAMIS_OK;
-    release_changes(session);
-    return tamis__fail_nomem(err, "dedup session", count * sizeof *session->times);
-}
-
-/* Returns the time of the clock for `count` keys. If the clock was set back, the newest time counts. */
-static const int64_t *clock_times(tamis_dedup *session, size_t count) {
-    const int64_t now = tamis__sys.now_unix_ms(), newest = tamis_window_newest(session->filter);
-    for (size_t i = 0; i < count; i++)
-        session->times[i] = now > newest ? now : newest;
-    return session->times;
-}
-
-/* Counts answers, and queues the counted keys for the log. `newest` is the newest time before the batch. */
-static void count_timed(tamis_dedup *session, const tamis__window_batch *batch, int64_t newest) {
-    (void)sum_answers(session, batch->answers, batch->count);
-    if (!session->log.state)
-        return;
-    for (size_t i = 0; i < batch->count; i++)
-        session->renewed += (batch->changes[i] & TAMIS__WINDOW_RENEWED) != 0;
-    const tamis__filter_stats stats = tamis__filter_stats_get(session->filter);
-    tamis__dedup_log_append_window(&session->log, batch, newest, &stats);
-}
-
-tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes, const int64_t *times,
-                                   size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
-    TAMIS__NEED(session, err);
-    TAMIS__NEED_IF(count, hashes, err);
-    TAMIS__NEED_IF(count, answers, err);
-    tamis__window_batch batch = {.hashes = hashes, .times = times, .count = count, .answers = answers};
-    size_t answered = 0;
-    if (done)
-        *done = 0;
-    tamis_status status = check_log(session, err);
-    if (status == TAMIS_OK && (!times || session->log.state))
-        status = reserve_changes(session, count, err);
-    if (status != TAMIS_OK)
-        return status;
-    if (!times)
-        batch.times = clock_times(session, count);
-    if (session->log.state)
-        batch.changes = session->changes;
-    const int64_t newest = tamis_window_newest(session->filter);
-    status = add_times(session, &batch, &answered, err);
-    batch.count = answered;
-    count_timed(session, &batch, newest);
-    if (done)
-        *done = answered;
-    return status;
-}
-
 /* ---- by parts ---- */
 
 uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t max) {
@@ -521,7 +373,7 @@ tamis_status tamis__dedup_add_part(tamis_dedup *session, const tamis_hash *hashe
                                    uint32_t part, uint32_t parts, tamis_answer *answers, size_t *done,
                                    tamis_error *err) {
     *done = 0;
-    const tamis_status status = check_log(session, err);
+    const tamis_status status = tamis__dedup_check_log(session, err);
     if (status != TAMIS_OK)
         return status;
     __atomic_store_n(&session->in_parts, hashes, __ATOMIC_RELAXED); /* all parts store the same pointer */
@@ -607,7 +459,7 @@ tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, si
     if (status != TAMIS_OK)
         return status;
     pthread_mutex_lock(&session->commits);
-    status = check_log(session, err);
+    status = tamis__dedup_check_log(session, err);
     if (status == TAMIS_OK)
         status = session->is_concurrent ? tamis__dedup_log_cut(&session->log, session->filter, err)
                                         : tamis__dedup_log_written(&session->log, SIZE_MAX, err);
