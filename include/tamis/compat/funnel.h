@@ -75,8 +75,8 @@ TAMIS_API void tamis_sink_end_key(tamis_sink *sink);
 TAMIS_API tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *count,
                                        tamis_error *err);
 
-/* Removes the error and the unfinished key, and returns that error; TAMIS_OK: there was none, and the unfinished
- * key stays. The finished keys stay, so those before a text that is not UTF-8 can be used. */
+/* Removes the error and the unfinished key, and returns that error. TAMIS_OK: there was none, and nothing has
+ * changed. The finished keys stay, so those before a text that is not UTF-8 can be used. */
 TAMIS_API tamis_status tamis_sink_recover(tamis_sink *sink, tamis_error *err);
 
 /* Removes all keys, bytes and errors. Keeps the memory. */

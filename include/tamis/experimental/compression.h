@@ -34,8 +34,8 @@ TAMIS_API tamis_compression tamis_compression_of_path(const char *path);
 /* Largest number of first bytes that tell the format. */
 enum { TAMIS_COMPRESSION_MAGIC_MAX = 10 };
 /* Returns the format of a file that begins with these `size` bytes; NONE if it is not compressed or the bytes
- * are too few. The first TAMIS_COMPRESSION_MAGIC_MAX bytes of a file, or all bytes of a shorter one, are enough. A
- * file that begins with a skippable frame counts as zstd. Any thread. */
+ * are too few. The first TAMIS_COMPRESSION_MAGIC_MAX bytes of a file, or all bytes of a shorter one, are
+ * enough. A file that begins with a skippable frame counts as zstd. Any thread. */
 TAMIS_API tamis_compression tamis_compression_of_bytes(const void *bytes, size_t size);
 /* True if this library was built with the format. */
 TAMIS_API bool tamis_compression_is_built(tamis_compression compression);

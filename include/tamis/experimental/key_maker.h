@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /*
- * Makes keys of a type from texts: the text "-2" becomes the four bytes of an int32. tamis_metadata.key_type of a
- * filter says which type its keys have. For values that are numbers already, see tamis/compat/funnel.h.
+ * Makes keys of a type from texts: the text "-2" becomes the four bytes of an int32. tamis_metadata.key_type
+ * of a filter says which type its keys have. For values that are numbers already, see tamis/compat/funnel.h.
  *
  *     tamis_key_maker_options options = TAMIS_KEY_MAKER_OPTIONS_INIT;
  *     options.key_type = metadata.key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
@@ -46,8 +46,8 @@ typedef struct tamis_key_maker_options {
 
 #define TAMIS_KEY_MAKER_OPTIONS_INIT TAMIS__INIT(tamis_key_maker_options, )
 
-/* Creates a maker. The caller owns *maker until tamis_key_maker_free, which accepts NULL. One thread at a time.
- * TAMIS_E_INVALID: unknown key type. TAMIS_E_NOMEM. */
+/* Creates a maker. The caller owns *maker until tamis_key_maker_free, which accepts NULL. One thread at a
+ * time. TAMIS_E_INVALID: unknown key type. TAMIS_E_NOMEM. */
 TAMIS_API tamis_status tamis_key_maker_create(tamis_key_maker **maker, const tamis_key_maker_options *options,
                                               tamis_error *err);
 TAMIS_API void tamis_key_maker_free(tamis_key_maker *maker);
@@ -61,8 +61,8 @@ TAMIS_API void tamis_key_maker_free(tamis_key_maker *maker);
  * - TAMIS_E_SYSTEM: the C library cannot decode UTF-8; *keys as before.
  * - TAMIS_E_NOMEM: no keys.
  *
- * *keys is valid until the next call with this maker, and as long as the texts. The maker keeps its memory from
- * call to call. O(bytes of the texts).
+ * *keys is valid until the next call with this maker, and as long as the texts. The maker keeps its memory
+ * from call to call. O(bytes of the texts).
  */
 TAMIS_API tamis_status tamis_key_maker_make(tamis_key_maker *maker, const tamis_key *texts, size_t count,
                                             const tamis_key **keys, size_t *made, tamis_error *err);

@@ -13,7 +13,7 @@
 
 /*
  * The durable part of a run (part 2 of docs/DURABILITY.md): where the run begins, and its commits. The runner
- * keeps `live` up to date and decides when to commit. durable_begin.c and durable.c explain the order of the steps.
+ * keeps `live` up to date and decides when to commit. durable_begin.c and durable.c explain the steps.
  */
 typedef struct tamis__durable {
     const tamis_stream_commits *commits; /* options.commits, which outlives the run */

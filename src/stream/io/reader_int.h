@@ -28,20 +28,20 @@ tamis_status tamis__reader_free_space(tamis__reader *reader, tamis_error *err);
  * and mode a moment later. */
 tamis_status tamis__reader_open_file(tamis__reader *reader, const char *path, struct stat *st,
                                      tamis_error *err);
-/* Call with the status of each opened file. It may be the one that was left, grown since; it then keeps its place in
- * the order of rotation. */
+/* Call with the status of each opened file. It may be the one that was left, grown since. It then keeps its
+ * place in the order of rotation. */
 void tamis__reader_read_on_previous(tamis__reader *reader, const struct stat *opened);
 /* Closes the file that was left, once it has grown or, with `last`, in any case. */
 void tamis__reader_check_previous(tamis__reader *reader, bool last);
 /* Notes bytes just read from the followed file. */
 void tamis__reader_note_followed(tamis__reader *reader, const unsigned char *bytes, size_t size);
-/* Leaves the followed file if bytes of it that were read are others now. *left: it did. *known: `batch` has its
- * last record; it is unchanged otherwise. */
+/* Leaves the followed file if bytes of it that were read are others now. *left: it did, and *known says if
+ * `batch` has its last record. */
 tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis_key *keys,
                                              tamis__record_batch *batch, bool *left, bool *known,
                                              tamis_error *err);
-/* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, accepts the rest as its
- * last record. *known is false if reading continues at once. */
+/* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, accepts the rest as
+ * its last record. *known is false if reading continues at once. */
 tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                                        tamis__reader_event *event, bool *known, tamis_error *err);
 

@@ -71,7 +71,7 @@ typedef struct tamis__query {
     size_t records; /* records of the batch that the query covers, including those without a key */
     tamis_answer *answers;
     const int64_t *times; /* NULL: the extractor finds none */
-    /* Error of the record after those of the query, which ends the run once they are answered; TAMIS_OK: none. */
+    /* Error of the record after those of the query. It ends the run once they are answered. TAMIS_OK: none. */
     tamis_status end_status;
     tamis_error end_error; /* its message */
 } tamis__query;
