@@ -80,9 +80,9 @@ static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, 
 /* ---- T1: answering a batch ---- */
 
 /* Looks committed keys up. `times` counts with a window alone. */
-static tamis_status ask_filter(const kafka_run *run, const kafka_partition *partition,
-                               const tamis_hash *hashes, const int64_t *times, size_t count,
-                               tamis_answer *answers, tamis_error *err) {
+static tamis_status query_filter(const kafka_run *run, const kafka_partition *partition,
+                                 const tamis_hash *hashes, const int64_t *times, size_t count,
+                                 tamis_answer *answers, tamis_error *err) {
     if (run->has_window)
         return tamis_window_contains(partition->filter, hashes, times, count, answers, err);
     return tamis_filter_contains_hashes(partition->filter, hashes, count, answers, NULL, err);
@@ -104,7 +104,7 @@ static tamis_status look_up(kafka_run *run, const kafka_partition *partition, si
         hashes[count] = run->found[i].hash;
         times[count++] = run->found[i].time;
     }
-    if (count > 0 && ask_filter(run, partition, hashes, times, count, answers, err) != TAMIS_OK)
+    if (count > 0 && query_filter(run, partition, hashes, times, count, answers, err) != TAMIS_OK)
         return err->status;
     count = 0;
     for (size_t i = first; i < end; i++)
@@ -191,7 +191,7 @@ static void check_partitions(kafka_run *run, const kafka_partition *partition, c
     run->sample_other = (run->sample_other + 1) % run->partition_count;
     const kafka_partition *other = &run->partitions[run->sample_other];
     if (other == partition || !other->is_assigned ||
-        ask_filter(run, other, &found->hash, &found->time, 1, &answer, NULL) != TAMIS_OK)
+        query_filter(run, other, &found->hash, &found->time, 1, &answer, NULL) != TAMIS_OK)
         return;
     run->sampled++;
     run->found_elsewhere += answer == TAMIS_PRESENT;

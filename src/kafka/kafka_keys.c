@@ -200,10 +200,10 @@ static void find_time(const kafka_run *run, const rd_kafka_message_t *message, t
 
 /* The latest time that does not count as ahead of the clock. */
 static int64_t latest_time(const kafka_run *run) {
-    enum { AT_LEAST = 1000, AT_MOST = 300000 };
+    enum { AHEAD_MIN = 1000, AHEAD_MAX = 300000 };
     const int64_t half = (int64_t)(run->plan.lateness / 2);
 
-    return tamis__sys.now_unix_ms() + (half < AT_LEAST ? AT_LEAST : half > AT_MOST ? AT_MOST : half);
+    return tamis__sys.now_unix_ms() + (half < AHEAD_MIN ? AHEAD_MIN : half > AHEAD_MAX ? AHEAD_MAX : half);
 }
 
 tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err) {

@@ -66,10 +66,10 @@ static tamis_status add(kafka_run *run, kafka_partition *partition, const tamis_
     if (!run->has_window)
         status = tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, &why);
     for (size_t first = 0; run->has_window && status == TAMIS_OK && first < count; first += CHUNK) {
-        const size_t some = count - first < CHUNK ? count - first : CHUNK;
+        const size_t chunk = count - first < CHUNK ? count - first : CHUNK;
         status =
-            tamis_window_add(partition->filter, hashes + first, times + first, some, answers, NULL, &why);
-        for (size_t i = 0; status == TAMIS_OK && i < some; i++)
+            tamis_window_add(partition->filter, hashes + first, times + first, chunk, answers, NULL, &why);
+        for (size_t i = 0; status == TAMIS_OK && i < chunk; i++)
             if (answers[i] == TAMIS_LATE) /* it would be forgotten */
                 status =
                     tamis__fail(&why, TAMIS_E_DAMAGED, 0,

@@ -21,13 +21,13 @@ typedef struct form {
     bool hex, strip_cr;
 } form;
 
-static tamis_key_maker *create(form form, const tamis_allocator *allocator) {
+static tamis_key_maker *create(form texts, const tamis_allocator *allocator) {
     tamis_key_maker_options options = TAMIS_KEY_MAKER_OPTIONS_INIT;
     tamis_key_maker *maker = NULL;
 
-    options.key_type = form.type;
-    options.hex = form.hex;
-    options.strip_cr = form.strip_cr;
+    options.key_type = texts.type;
+    options.hex = texts.hex;
+    options.strip_cr = texts.strip_cr;
     options.allocator = allocator;
     tamis_key_maker_create(&maker, &options, NULL);
     return maker;
