@@ -16,8 +16,8 @@
  * - Flag 1 marks the first record of a chain. A chain without it has lost its beginning, for example because
  *   somebody has made the topic again.
  * - Flag 2 says that the keys have times, in milliseconds since 1970. `newest` is the largest time of all
- *   records so far, duplicates included: it decides which keys have expired. Keys before `needed`, a state
- *   offset, have expired for good.
+ *   records so far, duplicates included: it decides which keys have expired. All keys of state records below
+ *   offset `needed` have expired.
  * - A record says by itself what its keys are (the description), so a member with other options is refused
  *   whatever part of the chain it reads.
  * - It says which partition it belongs to. A record that a tool copied to another partition is no part of the
@@ -69,7 +69,8 @@ void tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *recor
     tamis__store64le(to, XXH3_64bits(bytes, size - CHECK));
 }
 
-/* True if all times are valid, and none is later than the newest one. */
+/* True if all times are valid. In a record that is not the last one of its transaction they may be later than
+ * `newest`. */
 static bool has_valid_times(const tamis__kafka_record *record) {
     const uint8_t *time = record->hashes + HASH * record->count;
 

@@ -46,7 +46,7 @@ static void reset(const walk *w, kafka_partition *partition) {
     assert_int_equal(tamis__kafka_partition_reset(w->run, partition, NULL), TAMIS_OK);
 }
 
-static void begin(walk *w, uint64_t seed) {
+static void begin_walk(walk *w, uint64_t seed) {
     tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_hash hash;
 
@@ -72,7 +72,7 @@ static void begin(walk *w, uint64_t seed) {
     w->run->keys.hasher_id = hash.hasher_id;
 }
 
-static void finish(walk *w) {
+static void end_walk(walk *w) {
     tamis__kafka_partition_release(&w->owner);
     free(w->chain);
     free(w->run);
@@ -166,7 +166,7 @@ static void any_restore_knows_what_can_be_found(void **state) {
     for (uint64_t seed = 1; seed <= 200; seed++) {
         kafka_partition restored;
         walk w;
-        begin(&w, seed);
+        begin_walk(&w, seed);
         for (int transaction = 0; transaction < 60; transaction++) {
             commit(&w);
             check_needed(&w, &w.owner);
@@ -178,7 +178,7 @@ static void any_restore_knows_what_can_be_found(void **state) {
             w.owner = restored;
             w.owner.next = w.owner.to;
         }
-        finish(&w);
+        end_walk(&w);
     }
 }
 
@@ -188,13 +188,13 @@ static void the_first_transaction_is_needed(void **state) {
     walk w;
 
     (void)state;
-    begin(&w, 1);
+    begin_walk(&w, 1);
     while (w.records < 3)
         commit(&w);
     restore(&w, 0, &restored);
     assert_int_equal(restored.needed, 0);
     tamis__kafka_partition_release(&restored);
-    finish(&w);
+    end_walk(&w);
 }
 
 int main(void) {
