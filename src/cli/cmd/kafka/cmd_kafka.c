@@ -156,8 +156,9 @@ static const cli_option options[] = {
          "of --key; without it, Kafka's time of the record counts.",
      .more = "A time is unix seconds or milliseconds, or RFC 3339. A record without such a time is "
              "malformed, see "
-             "--on-error. So is, with --window, one whose time is more than a step ahead of the clock of "
-             "this host."},
+             "--on-error; one whose value is NULL counts as one without a key. With --window, a record whose "
+             "time "
+             "is ahead of the clock of this host is treated as late."},
     {.id = KAFKA_LATENESS,
      .name = "lateness",
      .type = CLI_TIME,
