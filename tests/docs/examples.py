@@ -163,7 +163,7 @@ class Reader:
         """The text, with our server in place of the one that it names."""
         if "./dev kafka" in text:
             self.kafka = self.kafka or Kafka(self)
-            return self.kafka.local(text)
+            text = self.kafka.local(text)
         if "localhost" in text and self.server is None:
             self.server = Server()
         if self.server is None:
