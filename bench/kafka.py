@@ -175,8 +175,10 @@ def delay(b):
         b.do("create", f"sent{period}", PARTITIONS)
         b.do("create", f"came{period}", PARTITIONS)
         with subprocess.Popen(b.dedup(f"sent{period}", f"came{period}", "--commit-every", period)) as process:
-            found = b.do("delay", f"sent{period}", f"came{period}", rate, seconds)
-            process.terminate()
+            try:
+                found = b.do("delay", f"sent{period}", f"came{period}", rate, seconds)
+            finally:
+                process.terminate()
         print(f"{'--commit-every ' + period:<24}{found[0]:>8}{found[1]:>8}{found[2]:>8}{found[3]:>9}", flush=True)
     print()
 

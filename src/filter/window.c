@@ -100,6 +100,7 @@ static bool find(const window *w, const window_query *q, found_entry *found) {
     return false;
 }
 
+/* Inlined, since the compiler takes a function that only fetches for one without effect and removes its calls. */
 static inline __attribute__((always_inline)) void prefetch(const window *w, const window_query *q) {
     for (size_t i = 0; i < w->table_count; i++) {
         const line_pair pair = lines_of(w, &w->tables[i], q);

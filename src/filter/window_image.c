@@ -65,7 +65,10 @@ static tamis_status restore_table(tamis_filter *filter, const tamis__image *imag
         *count_at(w, t, w->newest_step + 1 + n) = count;
     }
     if (row->entries != t->live)
-        return fail_image(image, "entries of a table", row->entries, t->live, err);
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: a table says that it has %" PRIu64 " entries, but its steps have %" PRIu64
+                           "; restore the file from a copy, or build it anew",
+                           image->name, row->entries, t->live);
     return TAMIS_OK;
 }
 

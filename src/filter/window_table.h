@@ -176,8 +176,6 @@ static inline window_query query_of(const tamis_filter *filter, const tamis_hash
                           step - step_of(filter, time > length ? time - length : 0)};
 }
 
-/* Inlined, since the compiler takes a function that only fetches for one without effect and removes its
- * calls. */
 /* Entries of a step. */
 static inline uint64_t *count_at(const window *w, const window_table *t, uint64_t step) {
     return &t->counts[step % w->shape.kept];

@@ -180,6 +180,7 @@ static void on_error(rd_kafka_t *handle, int code, const char *reason, void *con
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && client->error[0] != '\0')
         return;
     client->code = code;
+    client->error_at = tamis__now_ns();
     snprintf(client->error, TAMIS__KAFKA_ERROR, "%s", reason);
     char *details = strstr(client->error, " (after ");
     if (details)
@@ -220,6 +221,9 @@ tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_
 }
 
 /* ---- errors ---- */
+
+/* librdkafka repeats an error that lasts, identical ones about each half minute. */
+static const uint64_t ERROR_NS = UINT64_C(60000000000);
 
 /* The status and the remedy for an error of librdkafka. */
 static tamis_status classify(rd_kafka_resp_err_t code, const char **remedy) {
@@ -264,15 +268,20 @@ static tamis_status classify(rd_kafka_resp_err_t code, const char **remedy) {
     }
 }
 
+const char *tamis__kafka_client_error(const kafka_client *client) {
+    return tamis__now_ns() - client->error_at < ERROR_NS ? client->error : "";
+}
+
 tamis_status tamis__kafka_client_fail(const kafka_client *client, const char *what, rd_kafka_resp_err_t code,
                                       tamis_error *err) {
     const char *remedy;
     const tamis_status status = classify(code, &remedy);
 
-    if (status == TAMIS_E_TIMEOUT && client->error[0] != '\0')
-        return tamis__fail(err, status, 0, "%.200s: no answer (%s); %s", what, client->error, remedy);
-    if (code == client->code && client->error[0] != '\0')
-        return tamis__fail(err, status, 0, "%.200s: %s; %s", what, client->error, remedy);
+    const char *reason = tamis__kafka_client_error(client);
+    if (status == TAMIS_E_TIMEOUT && reason[0] != '\0')
+        return tamis__fail(err, status, 0, "%.200s: no answer (%s); %s", what, reason, remedy);
+    if (code == client->code && reason[0] != '\0')
+        return tamis__fail(err, status, 0, "%.200s: %s; %s", what, reason, remedy);
     return tamis__fail(err, status, 0, "%.200s: %s; %s", what, rd_kafka_err2str(code), remedy);
 }
 

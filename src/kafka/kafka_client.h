@@ -40,6 +40,7 @@ typedef struct kafka_client {
     rd_kafka_t *probe;        /* read_uncommitted: ends, metadata, administration; the run owns it */
     char *error;              /* TAMIS__KAFKA_ERROR bytes: last error that librdkafka reported; empty: none */
     rd_kafka_resp_err_t code; /* of `error` */
+    uint64_t error_at;        /* time of `error`, as of tamis__now_ns */
     bool wants_log;           /* the log of librdkafka becomes remarks */
 } kafka_client;
 
@@ -48,6 +49,8 @@ tamis_status tamis__kafka_client_check_settings(kafka_client *client, tamis_erro
 /* Opens a handle. The caller destroys it. */
 tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
                                       tamis_error *err);
+/* Returns the last error that librdkafka reported, if that is not long ago; else an empty text. */
+const char *tamis__kafka_client_error(const kafka_client *client);
 /* Fills *err for an error of librdkafka: "`what`: reason; what to do". Returns err->status. */
 tamis_status tamis__kafka_client_fail(const kafka_client *client, const char *what, rd_kafka_resp_err_t code,
                                       tamis_error *err);

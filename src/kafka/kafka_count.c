@@ -46,15 +46,16 @@ static tamis_status check_options(const tamis_kafka_count_options *options, tami
 }
 
 static tamis_status make_templates(count_run *run, tamis_error *err) {
-    tamis_extractor_options extract = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    tamis_extractor_options *extract = &run->extract;
 
-    if (tamis__read_options(&extract, sizeof extract, run->options.extract, "TAMIS_EXTRACTOR_OPTIONS_INIT",
+    *extract = (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
+    if (tamis__read_options(extract, sizeof *extract, run->options.extract, "TAMIS_EXTRACTOR_OPTIONS_INIT",
                             err) != TAMIS_OK)
         return err->status;
-    if (!extract.allocator)
-        extract.allocator = run->options.allocator;
+    if (!extract->allocator)
+        extract->allocator = run->options.allocator;
     for (size_t i = 0; i < run->options.template_count; i++) {
-        if (tamis__kafka_template_create(&run->templates[i], run->options.templates[i], &extract, err) !=
+        if (tamis__kafka_template_create(&run->templates[i], run->options.templates[i], extract, err) !=
             TAMIS_OK)
             return err->status;
         for (size_t k = 0; k < i; k++)
@@ -78,17 +79,16 @@ __attribute__((format(printf, 2, 3))) static void describe(count_run *run, const
 
 static tamis_status make_description(count_run *run, tamis_error *err) {
     const tamis_kafka_count_options *options = &run->options;
-    const tamis_extractor_options *extract = options->extract;
+    const tamis_extractor_options *extract = &run->extract;
 
     describe(run, "from=%s", options->from);
     for (size_t i = 0; i < options->template_count; i++)
-        describe(run, " count=%s", options->templates[i]);
-    if (extract && extract->time)
-        describe(run, " time=%s", extract->time);
-    if (extract && extract->delimiter >= 0)
-        describe(run, " delimiter=%d", extract->delimiter);
-    describe(run, "%s%s", extract && extract->trim ? " trim" : "",
-             extract && extract->ignore_case ? " ignore-case" : "");
+        describe(run, "\ncount=%s", options->templates[i]);
+    if (extract->time)
+        describe(run, "\ntime=%s", extract->time);
+    if (extract->delimiter >= 0)
+        describe(run, "\ndelimiter=%d", extract->delimiter);
+    describe(run, "%s%s", extract->trim ? "\ntrim" : "", extract->ignore_case ? "\nignore-case" : "");
     snprintf(run->name, sizeof run->name, "%s.%s.tamis-count", options->group, options->from);
     return strlen(run->description) + 1 < sizeof run->description
                ? TAMIS_OK
@@ -101,6 +101,7 @@ static tamis_status configure(count_run *run, tamis_error *err) {
 
     run->client = (kafka_client){.brokers = options->brokers,
                                  .group = options->group,
+                                 .from = options->from,
                                  .instance = options->instance,
                                  .settings = options->settings,
                                  .setting_count = options->setting_count,
@@ -213,6 +214,7 @@ static tamis_status loop(count_run *run, tamis_error *err) {
     while (status == TAMIS_OK) {
         if (tamis__kafka_client_must_stop(&run->client))
             return TAMIS_E_INTERRUPTED;
+        rd_kafka_poll(run->client.probe, 0); /* its errors and its log */
         if (!run->consumer || run->must_join)
             status = join(run, err);
         else if (run->phase == COUNT_UNASSIGNED)

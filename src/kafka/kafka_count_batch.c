@@ -13,11 +13,12 @@
  * counted.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/system.h"
 #include "kafka/kafka_count_int.h"
 
-enum { COUNTERS_MAX = 8192 /* in a batch; a script takes about a microsecond for each */ };
+enum { COUNTERS_MAX = 8192 /* with so many a batch is due; a script takes about a microsecond for each */ };
 
 void tamis__kafka_count_forget(count_run *run) {
     run->open = (tamis_kafka_count_stats){0};
@@ -30,14 +31,16 @@ void tamis__kafka_count_forget(count_run *run) {
 static tamis_status handle_other(count_run *run, const rd_kafka_message_t *message,
                                  const kafka_counter *counter, tamis_error *err) {
     const bool is_malformed = counter->outcome == TAMIS_KEY_MALFORMED;
+    char byte[32] = "";
 
     if ((is_malformed ? run->options.malformed : run->options.missing) != TAMIS_STREAM_FAIL)
         return TAMIS_OK;
+    if (is_malformed && counter->pos != SIZE_MAX)
+        snprintf(byte, sizeof byte, ", byte %zu", counter->pos + 1);
     if (is_malformed)
-        return tamis__fail(
-            err, TAMIS_E_RECORD, 0,
-            "%s [%d]: offset %" PRId64 ", byte %zu: %s; correct the sender, or skip malformed records",
-            run->options.from, (int)message->partition, message->offset, counter->pos + 1, counter->why);
+        return tamis__fail(err, TAMIS_E_RECORD, 0,
+                           "%s [%d]: offset %" PRId64 "%s: %s; correct the sender, or skip malformed records",
+                           run->options.from, (int)message->partition, message->offset, byte, counter->why);
     return tamis__fail(err, TAMIS_E_NO_KEY, 0,
                        "%s [%d]: offset %" PRId64
                        ": the record lacks a value for a counter; correct the sender, or drop such records",

@@ -38,6 +38,7 @@ typedef enum count_phase {
 typedef struct count_run {
     kafka_client client; /* first */
     tamis_kafka_count_options options;
+    tamis_extractor_options extract; /* those of `options`, or the defaults */
     tamis_allocator memory;
     char description[TAMIS__KAFKA_DESCRIPTION];
     char name[2 * TAMIS__KAFKA_NAME + 20]; /* of the position keys */

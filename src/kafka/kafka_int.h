@@ -107,6 +107,7 @@ typedef enum kafka_outcome {
 typedef struct kafka_run {
     kafka_client client; /* first */
     tamis_kafka_dedup_options options;
+    tamis_extractor_options extract; /* those of `options`, or the defaults */
     tamis_allocator memory;
     char state_topic[TAMIS__KAFKA_NAME];
     char transactional_id[TAMIS__KAFKA_NAME];

@@ -29,7 +29,7 @@
 static const char key_part[] = "kafka:key", header_part[] = "kafka:header:";
 
 static tamis_status find_source(kafka_keys *keys, const tamis_extractor_options *extract, tamis_error *err) {
-    const size_t parts = extract ? extract->part_count : 0;
+    const size_t parts = extract->part_count;
 
     keys->source = KAFKA_VALUE;
     for (size_t i = 0; i < parts; i++) {
@@ -58,11 +58,8 @@ static tamis_status find_source(kafka_keys *keys, const tamis_extractor_options 
 
 static tamis_status create_extractor(kafka_run *run, tamis_error *err) {
     kafka_keys *keys = &run->keys;
-    tamis_extractor_options extract = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    tamis_extractor_options extract = run->extract;
 
-    if (tamis__read_options(&extract, sizeof extract, run->options.extract, "TAMIS_EXTRACTOR_OPTIONS_INIT",
-                            err) != TAMIS_OK)
-        return err->status;
     if (extract.time && !run->has_window)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "time: counts with a window alone; leave it out");
     if (keys->source != KAFKA_VALUE) { /* at most the time is in the value */
@@ -100,26 +97,26 @@ static bool append_ms(kafka_run *run, const char *name, uint64_t milliseconds) {
 }
 
 static tamis_status describe(kafka_run *run, tamis_error *err) {
-    const tamis_extractor_options *extract = run->options.extract;
+    const tamis_extractor_options *extract = &run->extract;
     char number[24];
     bool fits = append(run, "from", run->options.from) && append(run, "to", run->options.to);
 
-    for (size_t i = 0; extract && i < extract->part_count; i++)
+    for (size_t i = 0; i < extract->part_count; i++)
         fits = fits && append(run, "key", extract->parts[i]);
-    if (!extract || extract->part_count == 0)
+    if (extract->part_count == 0)
         fits = fits && append(run, "key", "line");
-    if (extract && extract->delimiter >= 0) {
+    if (extract->delimiter >= 0) {
         snprintf(number, sizeof number, "%d", extract->delimiter);
         fits = fits && append(run, "delimiter", number);
     }
-    if (extract && extract->trim)
+    if (extract->trim)
         fits = fits && append(run, "trim", "yes");
-    if (extract && extract->ignore_case)
+    if (extract->ignore_case)
         fits = fits && append(run, "ignore-case", "yes");
     if (run->has_window)
         fits = fits && append_ms(run, "window", run->plan.window) && append_ms(run, "step", run->plan.step) &&
                append_ms(run, "lateness", run->plan.lateness) &&
-               append(run, "time", extract && extract->time ? extract->time : "kafka");
+               append(run, "time", extract->time ? extract->time : "kafka");
     else
         fits = fits && append(run, "window", "none");
     snprintf(number, sizeof number, "%016" PRIx64, run->keys.hasher_id);
@@ -143,8 +140,10 @@ tamis_status tamis__kafka_keys_create(kafka_run *run, tamis_error *err) {
     hasher.secret = options->secret;
     hasher.secret_size = options->secret_size;
     hasher.allocator = options->allocator;
-    if (find_source(&run->keys, options->extract, err) != TAMIS_OK ||
-        create_extractor(run, err) != TAMIS_OK ||
+    run->extract = (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
+    if (tamis__read_options(&run->extract, sizeof run->extract, options->extract,
+                            "TAMIS_EXTRACTOR_OPTIONS_INIT", err) != TAMIS_OK ||
+        find_source(&run->keys, &run->extract, err) != TAMIS_OK || create_extractor(run, err) != TAMIS_OK ||
         tamis_hasher_create(&run->keys.hasher, &hasher, err) != TAMIS_OK ||
         tamis_hash_many(run->keys.hasher, &empty, 1, &hash, err) != TAMIS_OK)
         return err->status;

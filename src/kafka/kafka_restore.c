@@ -62,16 +62,18 @@ static tamis_status stay_member(kafka_restore *restore, tamis_error *err) {
     return status;
 }
 
-static void remark_wait(kafka_restore *restore, const char *what) {
+static const char open_transaction[] = "; the transaction of a member that was killed ends after its "
+                                       "transaction.timeout.ms, or at once when that "
+                                       "member starts again with the same --instance";
+
+/* Reports a long wait. */
+static void remark_wait(kafka_restore *restore, const char *what, const char *advice) {
     if (restore->has_remarked || tamis__now_ns() - restore->progress_at < (uint64_t)REMARK_MS * 1000000)
         return;
+    const char *error = tamis__kafka_client_error(&restore->run->client);
     restore->has_remarked = true;
-    tamis__kafka_remark(
-        restore->run,
-        "%s: waits %s%s%s%s; the transaction of a member that was killed ends after its "
-        "transaction.timeout.ms, or at once when that member starts again with the same --instance",
-        restore->run->options.group, what, restore->run->client_error[0] != '\0' ? " (" : "",
-        restore->run->client_error, restore->run->client_error[0] != '\0' ? ")" : "");
+    tamis__kafka_remark(restore->run, "%s: waits %s%s%s%s%s", restore->run->options.group, what,
+                        error[0] != '\0' ? " (" : "", error, error[0] != '\0' ? ")" : "", advice);
 }
 
 /* ---- A2, A3 ---- */
@@ -91,7 +93,7 @@ static tamis_status fetch_offsets(kafka_restore *restore, rd_kafka_topic_partiti
             return tamis__kafka_fail(run, run->options.group, code, err);
         if (stay_member(restore, err) != TAMIS_OK)
             return err->status;
-        remark_wait(restore, "for the offsets of the group");
+        remark_wait(restore, "for the offsets of the group", open_transaction);
     }
     return TAMIS_OK;
 }
@@ -110,7 +112,7 @@ static tamis_status query_watermarks(kafka_restore *restore, const char *topic, 
             return tamis__kafka_fail(run, topic, code, err);
         if (stay_member(restore, err) != TAMIS_OK)
             return err->status;
-        remark_wait(restore, "for the brokers");
+        remark_wait(restore, "for the brokers", "");
     }
     return TAMIS_OK;
 }
@@ -274,7 +276,7 @@ static tamis_status read_state(kafka_restore *restore, tamis_error *err) {
             status = read_message(restore, message, err);
             rd_kafka_message_destroy(message);
         } else {
-            remark_wait(restore, "for an open transaction in the state topic");
+            remark_wait(restore, "for an open transaction in the state topic", open_transaction);
         }
         if (status == TAMIS_OK)
             status = stay_member(restore, err);

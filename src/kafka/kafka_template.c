@@ -147,11 +147,11 @@ static tamis_status add_part(kafka_template *made, part added, tamis_error *err)
 }
 
 static tamis_status parse(kafka_template *made, tamis_error *err) {
+    for (const char *pos = made->bytes; *pos != '\0'; pos++)
+        if ((unsigned char)*pos < ' ' || *pos == 0x7f)
+            return refuse(made, "has a control byte; leave it out", err);
     for (char *pos = made->bytes; *pos != '\0';) {
         const size_t size = strcspn(pos, "{}");
-        for (size_t i = 0; i < size; i++)
-            if ((unsigned char)pos[i] < ' ' || pos[i] == 0x7f)
-                return refuse(made, "has a control byte; leave it out", err);
         if (size > 0 && add_part(made, (part){.kind = LITERAL, .text = pos, .size = size}, err) != TAMIS_OK)
             return err->status;
         pos += size;
@@ -378,5 +378,6 @@ void tamis__kafka_template_name(const kafka_template *made, const rd_kafka_messa
     if (!fits) {
         counter->outcome = TAMIS_KEY_MALFORMED;
         counter->why = "gives a name of a counter that is too long";
+        counter->pos = SIZE_MAX;
     }
 }

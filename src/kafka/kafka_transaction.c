@@ -69,9 +69,10 @@ static bool goes_on(kafka_run *run, broker_wait *wait) {
     if (wait->since == 0)
         wait->since = now;
     if (!wait->has_remarked && now - wait->since >= (uint64_t)REMARK_MS * 1000000) {
+        const char *error = tamis__kafka_client_error(&run->client);
         wait->has_remarked = true;
         tamis__kafka_remark(run, "%s: waits for the brokers%s%s", run->options.brokers,
-                            run->client_error[0] != '\0' ? ": " : "", run->client_error);
+                            error[0] != '\0' ? ": " : "", error);
     }
     tamis__kafka_report_progress(run);
     if (!tamis__kafka_must_stop(run))

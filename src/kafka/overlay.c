@@ -135,7 +135,7 @@ void tamis__overlay_release(tamis__overlay *overlay) {
 void tamis__overlay_empty(tamis__overlay *overlay) {
     if (overlay->slot_count > SLOTS_KEPT)
         tamis__overlay_release(overlay);
-    else if (overlay->count < overlay->slot_count / 16)
+    else if (overlay->count <= overlay->slot_count / 16) /* also without slots */
         while (overlay->count > 0)
             tamis__overlay_undo(overlay);
     else

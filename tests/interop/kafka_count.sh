@@ -179,7 +179,7 @@ set_offset() { # PARTITION OFFSET: when the session of the last member is over
     fail "cannot set the offset"
 }
 step "refusals"
-refused 'were made with from=in count=clicks.* give the same options, or use another group and other names' --count 'days:{day}'
+refused 'were made with from=in.*count=clicks.* give the same options, or use another group and other names' --count 'days:{day}'
 set_offset 0 5
 drain a
 compare "an offset that was set" "$work/all" "$redis_port"
