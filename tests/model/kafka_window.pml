@@ -19,8 +19,17 @@
  *   newest - LATENESS - WINDOW.
  * - A state record has `from`, `to`, the new keys with their times, `newest` and `needed`. `newest` is the newest
  *   time of all records answered so far, duplicates included. No state record below `needed` is needed.
- * - The owner computes `needed` in T3, from the state records committed before and the `newest` of this transaction.
- *   So `needed` is at most the offset of its own record, and the last record of the chain is never cut.
+ * - A transaction with many keys has several state records. All but the last one have `to` = `from` and the `newest`
+ *   of the transaction before, since later keys may be older. So they do not say how new their own keys are.
+ * - A horizon is a bound for the times of keys: no state record in front of its end has a key newer than its `newest`.
+ *   A member has one behind the last state record of each transaction that it has committed (T6) or read (A5).
+ *
+ *      transactions        |  of two records   |   of one    |  of two records   |
+ *      state records       |    r0   |   r1    |     r2      |    r3   |   r4    |
+ *      horizons                          until 1       until 3             until 3
+ *
+ * - The owner computes `needed` in T3: the end of the last horizon that no lookup after this transaction reaches. So
+ *   `needed` is at most the offset of its first own record, and the last record of the chain is never cut.
  * - W: the owner requests a cut up to the `needed` of the last state record that it knows to be committed.
  * - A6: the last state record must have a `needed` that is not below the low watermark at which the restore began.
  *   Otherwise something else than a cut has removed records: the member refuses.
@@ -32,7 +41,8 @@
  * - Cuts are carried out late, twice, or never, also those of a zombie or of a member that has crashed.
  * - RETENTION: the broker, or a person, removes state records up to any offset.
  * - COARSE: the owner's `needed` may be lower than it could be, but not lower than that of the state record before.
- *   That includes an owner that computes it from the newest time before this transaction.
+ *   That includes an owner that computes it from the newest time before this transaction, or that has fewer horizons:
+ *   kafka_partition.c does both.
  *
  * What the model leaves out, and why that hides no fault:
  * - kafka.pml shows that the transactions of a partition commit in one order, and that nobody but the owner of the
@@ -42,7 +52,10 @@
  * - A member restores in one step (A5), once all state records in front of its end are decided. Only a cut or the
  *   retention can change what it reads. The consumer notices that as an offset out of range, also in the middle.
  * - A member forgets keys that are not needed. The filter of a window does so too.
- * - A transaction has one state record. Several would be committed together, with the same `newest` and `needed`.
+ * - A transaction has at most two state records, the first one with one key. More of those that have `to` = `from`
+ *   would be read in the same way.
+ * - The two are written in one step. If the member crashes between them, none is read, as if it had crashed behind
+ *   them. A record of another member between them belongs to a transaction that aborts, since only one may commit.
  * - The group's offset never expires, and nobody sets it: kafka.pml has resets.
  *
  * Properties:
@@ -88,7 +101,7 @@
 #define BATCH 2 /* records of a transaction, at most */
 #endif
 #ifndef LOG
-#define LOG 4 /* state records, at most 6; a member that finds the topic full waits for ever */
+#define LOG 5 /* state records, at most 6; a member that finds the topic full waits for ever */
 #endif
 
 #define BIT(i) (1 << (i))
@@ -155,10 +168,10 @@ byte position[2]; /* the committed part of `next` */
 byte newest[2]; /* newest time of all records answered */
 byte newest_committed[2];
 byte needed[2]; /* of the last state record that is known to be committed */
-byte covers[2]; /* state record up to which the filter has all keys that are needed */
-byte times[LOG * 2]; /* newest time in each state record, plus 1; 0 if no key of the record is needed */
+byte horizon[LOG * 2]; /* behind each state record: its newest time, plus 1; 0 if there is none, or it has expired */
+byte expired[2]; /* end of the last horizon that has expired, or a later `needed` that was read */
 byte low_seen[2], end_seen[2]; /* of the state topic, as A4 and A3 found them */
-byte own_record[2]; /* number of the state record of the transaction, plus 1 */
+byte own_record[2]; /* number of the last state record of the transaction, plus 1 */
 bit wrong[2]; /* an answer of the transaction differs from that of the oracle */
 
 byte crashes, moves, aborts, retentions;
@@ -169,7 +182,7 @@ bit range_error[2]; /* and it has read an offset that was out of range */
 #else
 #define NOTE(flag) skip
 #endif
-hidden byte scan, given, first_record, broken, key, time;
+hidden byte scan, place, given, first_record, broken, key, time;
 
 /* ---- input and oracle ---- */
 
@@ -212,41 +225,66 @@ inline read_input(record) {
 
 /* ---- a member ---- */
 
-inline forget_partition(m) {
-    filter[2 * m] = 0; filter[2 * m + 1] = 0; overlay[2 * m] = 0; overlay[2 * m + 1] = 0;
-    next[m] = 0; position[m] = 0; newest[m] = 0; newest_committed[m] = 0; needed[m] = 0; covers[m] = 0;
-    low_seen[m] = 0; end_seen[m] = 0; member_generation[m] = 0; wrong[m] = 0;
-    scan = 0;
+inline forget_horizons(m) {
+    expired[m] = 0;
+    place = 0;
     do
-    :: scan < LOG -> times[m * LOG + scan] = 0; scan++
+    :: place < LOG -> horizon[m * LOG + place] = 0; place++
     :: else -> break
     od
+}
+
+inline forget_partition(m) {
+    filter[2 * m] = 0; filter[2 * m + 1] = 0; overlay[2 * m] = 0; overlay[2 * m + 1] = 0;
+    next[m] = 0; position[m] = 0; newest[m] = 0; newest_committed[m] = 0; needed[m] = 0;
+    low_seen[m] = 0; end_seen[m] = 0; member_generation[m] = 0; wrong[m] = 0;
+    forget_horizons(m)
 }
 
 /* Keys that no later lookup finds are forgotten. */
 inline expire(m) {
     filter[2 * m] = filter[2 * m] & ~(BIT(FIRST_NEEDED(newest_committed[m])) - 1);
-    filter[2 * m + 1] = filter[2 * m + 1] & ~(BIT(FIRST_NEEDED(newest_committed[m])) - 1);
-    scan = 0;
+    filter[2 * m + 1] = filter[2 * m + 1] & ~(BIT(FIRST_NEEDED(newest_committed[m])) - 1)
+}
+
+/* The transaction with the last state record `number` has moved the newest time to newest[m]. */
+inline advance(m, number) {
+    place = 0;
     do
-    :: scan < LOG ->
+    :: place < number ->
         if
-        :: times[m * LOG + scan] <= FIRST_NEEDED(newest_committed[m]) -> times[m * LOG + scan] = 0
+        :: horizon[m * LOG + place] > 0 && horizon[m * LOG + place] <= FIRST_NEEDED(newest[m]) ->
+            horizon[m * LOG + place] = 0;
+            expired[m] = (place + 1 > expired[m] -> place + 1 : expired[m])
         :: else
         fi;
-        scan++
+        place++
     :: else -> break
-    od
+    od;
+    horizon[m * LOG + number] = newest[m] + 1
+}
+
+/* The transaction of a member is open, and has two state records. They are neighbours, and the first one has
+ * `to` = `from`. */
+#define HAS_TWO(m) (own_record[m] > 1 && state_status[own_record[m] - 2] == OPEN && \
+                    state_to[own_record[m] - 2] == state_from[own_record[m] - 2])
+
+inline abort_record(number) {
+    state_status[number] = ABORTED;
+    state_from[number] = 0; state_to[number] = 0; /* nobody reads them */
+    state_newest[number] = 0; state_needed[number] = 0;
+    state_keys[2 * (number)] = 0; state_keys[2 * (number) + 1] = 0
 }
 
 /* The broker aborts the open transaction of a member. */
 inline abort_transaction(m) {
     if
     :: own_record[m] > 0 && state_status[own_record[m] - 1] == OPEN ->
-        state_status[own_record[m] - 1] = ABORTED;
-        state_from[own_record[m] - 1] = 0; state_to[own_record[m] - 1] = 0; /* nobody reads them */
-        state_newest[own_record[m] - 1] = 0; state_needed[own_record[m] - 1] = 0;
-        state_keys[2 * (own_record[m] - 1)] = 0; state_keys[2 * (own_record[m] - 1) + 1] = 0
+        if
+        :: HAS_TWO(m) -> abort_record(own_record[m] - 2)
+        :: else
+        fi;
+        abort_record(own_record[m] - 1)
     :: else
     fi;
     own_record[m] = 0
@@ -284,12 +322,10 @@ inline newest_of(set, result) {
 /* T6: the transaction is known to be committed. */
 inline apply(m) {
     printf("member %d: knows that its transaction is committed\n", m);
-    covers[m] = own_record[m];
-    newest_of(overlay[2 * m] | overlay[2 * m + 1], time);
-    times[m * LOG + own_record[m] - 1] = time;
     filter[2 * m] = filter[2 * m] | overlay[2 * m]; overlay[2 * m] = 0;
     filter[2 * m + 1] = filter[2 * m + 1] | overlay[2 * m + 1]; overlay[2 * m + 1] = 0;
     position[m] = next[m]; newest_committed[m] = newest[m]; needed[m] = state_needed[own_record[m] - 1];
+    advance(m, own_record[m] - 1);
     own_record[m] = 0;
     expire(m);
     request_cut(needed[m]);
@@ -310,11 +346,7 @@ inline refuse(m) {
     fi;
     newest[m] = 0; position[m] = 0; needed[m] = 0;
     filter[2 * m] = 0; filter[2 * m + 1] = 0;
-    scan = 0;
-    do
-    :: scan < LOG -> times[m * LOG + scan] = 0; scan++
-    :: else -> break
-    od;
+    forget_horizons(m);
     if
     :: phase[m] == REFUSED -> forget_partition(m)
     :: else
@@ -334,17 +366,22 @@ inline refuse(m) {
 inline add_record(m, number) {
     filter[2 * m] = filter[2 * m] | state_keys[2 * number] & RESTORED(number);
     filter[2 * m + 1] = filter[2 * m + 1] | state_keys[2 * number + 1] & RESTORED(number);
-    newest_of(state_keys[2 * number] | state_keys[2 * number + 1], time);
-    times[m * LOG + number] = time;
     position[m] = state_to[number]; needed[m] = state_needed[number];
+    expired[m] = (needed[m] > expired[m] -> needed[m] : expired[m]);
 #ifdef F_NEWEST
-    if
-    :: time > 0 && time - 1 > newest[m] -> newest[m] = time - 1
-    :: else
-    fi
+    newest_of(state_keys[2 * number] | state_keys[2 * number + 1], time);
+    newest[m] = (time > newest[m] + 1 -> time - 1 : newest[m]);
 #else
-    newest[m] = state_newest[number]
+    newest[m] = state_newest[number];
 #endif
+    if
+#ifdef F_HORIZON_OF_EACH_RECORD
+    :: advance(m, number)
+#else
+    :: state_to[number] > state_from[number] -> advance(m, number)
+    :: else
+#endif
+    fi
 }
 
 inline read_state(m) {
@@ -376,7 +413,6 @@ inline read_state(m) {
             scan++
         :: else -> break
         od;
-        covers[m] = end_seen[m];
         if
         :: broken || position[m] != next[m] || (first_record && low_seen[m] > 0) -> refuse(m)
 #ifndef F_CHECK
@@ -423,14 +459,14 @@ inline answer(m) {
 #define KEEPS(time, newest_time) ((time) >= FIRST_NEEDED(newest_time))
 #endif
 
-/* T3. The first state record with a key that is needed; if no record has one, the next record to be written. */
+/* T3. The end of the last horizon that later lookups do not reach. */
 inline compute_needed(m) {
-    scan = 0;
+    scan = LOG;
     do
-    :: scan < covers[m] ->
+    :: scan > expired[m] ->
         if
-        :: times[m * LOG + scan] > 0 && KEEPS(times[m * LOG + scan] - 1, newest[m]) -> break
-        :: else -> scan++
+        :: horizon[m * LOG + scan - 1] > 0 && !KEEPS(horizon[m * LOG + scan - 1] - 1, newest[m]) -> break
+        :: else -> scan--
         fi
     :: else -> break
     od;
@@ -447,9 +483,25 @@ inline compute_needed(m) {
     state_needed[end] = scan
 }
 
+/* The first key of the transaction, and whether there is a second one. */
+#define FIRST_KEY(m) (overlay[2 * m + key] & BIT(time))
+#define OTHER_KEYS(m) (overlay[2 * m + key] & ~BIT(time) | overlay[2 * m + 1 - key])
+
 inline write_state(m) {
     compute_needed(m);
-    state_keys[2 * end] = overlay[2 * m]; state_keys[2 * end + 1] = overlay[2 * m + 1];
+    key = input_key[position[m]]; time = input_time[position[m]];
+    if
+    :: FIRST_KEY(m) && OTHER_KEYS(m) && end + 1 < LOG -> /* two state records */
+        state_keys[2 * end + key] = FIRST_KEY(m);
+        state_from[end] = position[m]; state_to[end] = position[m];
+        state_newest[end] = newest_committed[m];
+        printf("member %d: writes state record %d: not the last one, newest %d\n", m, end, state_newest[end]);
+        end++;
+        state_needed[end] = state_needed[end - 1];
+        state_keys[2 * end] = overlay[2 * m] & ~state_keys[2 * end - 2];
+        state_keys[2 * end + 1] = overlay[2 * m + 1] & ~state_keys[2 * end - 1]
+    :: state_keys[2 * end] = overlay[2 * m]; state_keys[2 * end + 1] = overlay[2 * m + 1]
+    fi;
     state_from[end] = position[m]; state_to[end] = next[m];
     state_newest[end] = newest[m];
 #ifdef F_NEWEST_OF_KEYS
@@ -477,6 +529,10 @@ inline commit(m) {
         printf("broker: the transaction of member %d is committed: offset %d\n", m, next[m]);
         assert(I1_order || position[m] == offset);
         assert(I1_answer_differs || !wrong[m]);
+        if
+        :: HAS_TWO(m) -> state_status[own_record[m] - 2] = COMMITTED
+        :: else
+        fi;
         state_status[own_record[m] - 1] = COMMITTED;
         offset = next[m]; chain_needed = state_needed[own_record[m] - 1];
         retention_low = (retention_low > chain_needed -> retention_low : 0);

@@ -13,6 +13,8 @@ finds I0_refused "the retention removes records that are needed, and a member re
 # Cuts.
 finds I1_answer "a cut of keys that are needed for one more step" -DMOVES=0 -DF_NEEDED_SOON
 finds I1_answer "the same, if times are compared instead of steps" -DMOVES=0 -DSTEP=2 -DTIMES=6 -DF_NEEDED_TIME
+finds I1_answer "a horizon behind a state record that is not the last one of its transaction" \
+    -DMOVES=0 -DCRASHES=2 -DRECORDS=4 -DF_HORIZON_OF_EACH_RECORD
 finds I2 "a cut before the commit" -DMOVES=0 -DF_CUT_EARLY
 finds I2 "a needed offset below that of the state record before" -DMOVES=0 -DCOARSE=1 -DF_NEEDED_BACK
 
