@@ -19,13 +19,17 @@
  * explicit offset, and an offset that does not exist is an error.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/system.h"
 #include "kafka/kafka_client.h"
+
+enum { DESTROY_S = 5 };
 
 typedef struct kafka_setting {
     const char *name;
@@ -220,6 +224,38 @@ tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_
     return tamis__fail(err, TAMIS_E_INVALID, 0, "settings: %s; correct them", why);
 }
 
+/* ---- the end of a handle ---- */
+
+static void *destroy(void *handle) {
+    rd_kafka_destroy(handle);
+    return NULL;
+}
+
+/* librdkafka 2.0 waits for ever for a broker thread if the brokers have come back as another cluster, whose topics
+ * are others. So a thread of its own destroys the handle, and is left behind. */
+void tamis__kafka_client_destroy(kafka_client *client, rd_kafka_t *handle) {
+    struct timespec until;
+    pthread_t thread;
+
+    if (!handle)
+        return;
+    if (pthread_create(&thread, NULL, destroy, handle) != 0) {
+        rd_kafka_destroy(handle);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += DESTROY_S;
+    if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+        return;
+    pthread_detach(thread);
+    client->is_stuck = true;
+    tamis__kafka_client_remark(
+        client,
+        "%s: its connections do not end, and are left alone; the brokers may be another "
+        "cluster now",
+        client->brokers);
+}
+
 /* ---- errors ---- */
 
 /* librdkafka repeats an error that lasts, identical ones about each half minute. */
@@ -383,4 +419,14 @@ tamis_status tamis__kafka_client_check(const kafka_client *client, rd_kafka_t *c
         return tamis__kafka_client_fail(client, message->partition >= 0 ? what : client->group, message->err,
                                         err);
     }
+}
+
+tamis_status tamis__kafka_client_remark_rest(const kafka_client *client, size_t assigned, size_t count) {
+    if (assigned < count)
+        tamis__kafka_client_remark(
+            client,
+            "%s: %zu of %zu partitions belong to other members of group %s, and were not read "
+            "here",
+            client->from, count - assigned, count, client->group);
+    return TAMIS_OK;
 }

@@ -42,6 +42,7 @@ typedef struct kafka_client {
     rd_kafka_resp_err_t code; /* of `error` */
     uint64_t error_at;        /* time of `error`, as of tamis__now_ns */
     bool wants_log;           /* the log of librdkafka becomes remarks */
+    bool is_stuck;            /* a handle could not be destroyed */
 } kafka_client;
 
 /* Checks the names of the settings, and sets client->wants_log. */
@@ -49,6 +50,9 @@ tamis_status tamis__kafka_client_check_settings(kafka_client *client, tamis_erro
 /* Opens a handle. The caller destroys it. */
 tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
                                       tamis_error *err);
+/* Destroys a handle; NULL: nothing. If librdkafka does not end its threads within some seconds, they are left alone:
+ * client->is_stuck is true then, and *client must stay for ever. */
+void tamis__kafka_client_destroy(kafka_client *client, rd_kafka_t *handle);
 /* Returns the last error that librdkafka reported, if that is not long ago; else an empty text. */
 const char *tamis__kafka_client_error(const kafka_client *client);
 /* Fills *err for an error of librdkafka: "`what`: reason; what to do". Returns err->status. */
@@ -64,6 +68,9 @@ bool tamis__kafka_client_must_stop(const kafka_client *client);
 /* Passes a remark on. */
 void tamis__kafka_client_remark(const kafka_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* With until_end: reports that partitions belong to other members, and may have records that were not read. Returns
+ * TAMIS_OK. */
+tamis_status tamis__kafka_client_remark_rest(const kafka_client *client, size_t assigned, size_t count);
 /* Subscribes a consumer to a topic: it joins the group. */
 tamis_status tamis__kafka_client_subscribe(const kafka_client *client, rd_kafka_t *consumer,
                                            const char *topic, tamis_error *err);

@@ -155,7 +155,7 @@ static void leave(count_run *run) {
         return;
     run->phase = COUNT_UNASSIGNED; /* the rebalance counts nothing */
     rd_kafka_consumer_close(run->consumer);
-    rd_kafka_destroy(run->consumer);
+    tamis__kafka_client_destroy(&run->client, run->consumer);
     run->consumer = NULL;
 }
 
@@ -173,8 +173,7 @@ static void release(count_run *run) {
     const size_t size = run->partition_count * sizeof *run->next;
 
     leave(run);
-    if (run->client.probe)
-        rd_kafka_destroy(run->client.probe);
+    tamis__kafka_client_destroy(&run->client, run->client.probe);
     tamis__counts_close(run->counts);
     for (size_t i = 0; i < TAMIS__KAFKA_TEMPLATES; i++)
         tamis__kafka_template_free(run->templates[i]);
@@ -183,7 +182,8 @@ static void release(count_run *run) {
     tamis__free(&memory, run->home, size);
     tamis__free(&memory, run->lower, size);
     tamis__free(&memory, run->scratch, size);
-    tamis__free(&memory, run, sizeof *run);
+    if (!run->client.is_stuck)
+        tamis__free(&memory, run, sizeof *run);
 }
 
 /* ---- the loop ---- */
@@ -226,7 +226,7 @@ static tamis_status loop(count_run *run, tamis_error *err) {
         else if (run->is_open)
             status = tamis__kafka_count_flush(run, err);
         else
-            return TAMIS_OK;
+            return tamis__kafka_client_remark_rest(&run->client, run->assigned, run->partition_count);
     }
     return status;
 }

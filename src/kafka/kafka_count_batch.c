@@ -18,6 +18,7 @@
 #include "base/system.h"
 #include "kafka/kafka_count_int.h"
 
+enum { MISSING = 100 }; /* so many without any counter are a remark */
 enum { COUNTERS_MAX = 8192 /* with so many a batch is due; a script takes about a microsecond for each */ };
 
 void tamis__kafka_count_forget(count_run *run) {
@@ -150,6 +151,14 @@ static void add_stats(count_run *run) {
     run->committed.missing += run->open.missing;
     run->committed.malformed += run->open.malformed;
     run->committed.batches++;
+    if (!run->has_remarked_missing && run->committed.missing >= MISSING && run->committed.counted == 0 &&
+        run->committed.repeated == 0) {
+        run->has_remarked_missing = true;
+        tamis__kafka_client_remark(&run->client,
+                                   "%s: none of the first %" PRIu64
+                                   " records has the values of a template, so nothing is counted",
+                                   run->options.from, run->committed.records);
+    }
 }
 
 tamis_status tamis__kafka_count_flush(count_run *run, tamis_error *err) {

@@ -59,6 +59,7 @@ typedef struct count_run {
     count_phase phase;
     bool must_join;                                 /* C7: leave the group, and join it again */
     kafka_counter counters[TAMIS__KAFKA_TEMPLATES]; /* of the record that is added */
+    bool has_remarked_missing;                      /* that no record has a counter was reported */
     bool is_open;                                   /* records were read that are not counted yet */
     uint64_t open_since;                            /* time of tamis__now_ns */
     tamis_status stopped;                           /* status of a callback that failed */

@@ -188,22 +188,22 @@ static void release(kafka_run *run) {
         rd_kafka_consumer_close(run->consumer); /* calls on_rebalance */
         if (run->from)
             rd_kafka_topic_destroy(run->from);
-        rd_kafka_destroy(run->consumer);
+        tamis__kafka_client_destroy(&run->client, run->consumer);
     }
     tamis__kafka_end_producer(run);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
     if (run->cut_answers)
         rd_kafka_queue_destroy(run->cut_answers);
-    if (run->probe)
-        rd_kafka_destroy(run->probe);
+    tamis__kafka_client_destroy(&run->client, run->probe);
     for (size_t i = 0; i < run->partition_count; i++)
         tamis__kafka_partition_release(&run->partitions[i]);
     tamis__free(&memory, run->partitions, run->partition_count * sizeof *run->partitions);
     if (run->record_bytes)
         tamis__free(&memory, run->record_bytes, largest_record(run));
     tamis__kafka_keys_release(&run->keys);
-    tamis__free(&memory, run, sizeof *run);
+    if (!run->client.is_stuck)
+        tamis__free(&memory, run, sizeof *run);
 }
 
 /* ---- the loop ---- */
@@ -287,7 +287,7 @@ static tamis_status loop(kafka_run *run, tamis_error *err) {
         else if (run->is_open)
             status = apply(run, tamis__kafka_commit(run, err), err);
         else
-            return TAMIS_OK;
+            return tamis__kafka_client_remark_rest(&run->client, run->assigned, run->partition_count);
     }
     return status;
 }

@@ -193,9 +193,11 @@ static void check_partitions(kafka_run *run, const kafka_partition *partition, c
     if (other == partition || !other->is_assigned ||
         query_filter(run, other, &found->hash, &found->time, 1, &answer, NULL) != TAMIS_OK)
         return;
+    const bool is_there =
+        answer == TAMIS_PRESENT || tamis__overlay_has(&other->overlay, &found->hash, 0, TAMIS_TIME_MAX);
     run->sampled++;
-    run->found_elsewhere += answer == TAMIS_PRESENT;
-    if (answer != TAMIS_PRESENT || run->found_elsewhere < HITS ||
+    run->found_elsewhere += is_there;
+    if (!is_there || run->found_elsewhere < HITS ||
         (double)run->found_elsewhere < 100 * run->plan.fpr * (double)run->sampled)
         return;
     run->sampled = SAMPLE_MAX;

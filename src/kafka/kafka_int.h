@@ -149,6 +149,7 @@ typedef struct kafka_run {
     const char *undelivered_to;            /* the topic of that record */
     rd_kafka_resp_err_t failed_code;       /* error of the last transactional call that failed */
     uint64_t stop_since;                   /* time since which the run must stop; 0: it was not noticed yet */
+    bool has_remarked_missing;             /* that no record has a key was reported */
     size_t sample_other;                   /* partition in which the next key of the sample is looked up */
     uint64_t sampled, found_elsewhere;     /* keys of the sample, and those that were in another partition */
     bool has_remarked_ahead;               /* a time ahead of the clock was reported */

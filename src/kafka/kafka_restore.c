@@ -422,8 +422,7 @@ tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err) {
         run->phase = KAFKA_FORWARDING;
         status = tamis__kafka_read_on(run, err); /* A7 */
     }
-    if (restore.reader)
-        rd_kafka_destroy(restore.reader);
+    tamis__kafka_client_destroy(&run->client, restore.reader);
     rd_kafka_topic_partition_list_destroy(restore.offsets);
     return status;
 }

@@ -36,6 +36,7 @@ enum {
     FAILURES_REMARKED = 3, /* failed transactions in a row until a remark says so */
     FIRST_MS = 60000,      /* for the first producer of a run: the user waits for it */
     RECORDS_MAX = 1000000, /* records of a transaction, for its memory */
+    MISSING_RECORDS = 100, /* so many without a key are a remark */
     FULL_QUEUE_MS = 20,    /* pause while the queue of the producer is full */
     PAUSE_MS = 100,        /* pause after a failed transaction; doubled up to PAUSE_MAX_MS */
     PAUSE_MAX_MS = 5000
@@ -119,7 +120,7 @@ void tamis__kafka_end_producer(kafka_run *run) {
         rd_kafka_topic_destroy(run->duplicates);
     if (run->state)
         rd_kafka_topic_destroy(run->state);
-    rd_kafka_destroy(run->producer);
+    tamis__kafka_client_destroy(&run->client, run->producer);
     run->producer = NULL;
     run->to = run->duplicates = run->state = NULL;
 }
@@ -335,6 +336,13 @@ static void add_stats(kafka_run *run) {
     sum->late += run->open.late;
     sum->transactions++;
     sum->committed_at = tamis__sys.now_unix_ms();
+    if (!run->has_remarked_missing && sum->records >= MISSING_RECORDS && sum->missing == sum->records) {
+        run->has_remarked_missing = true;
+        tamis__kafka_remark(run,
+                            "%s: none of the first %" PRIu64
+                            " records has a key, so they are not looked up; see how the key is chosen",
+                            run->options.from, sum->records);
+    }
     run->open = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
 }
 

@@ -143,6 +143,27 @@ for partition in 0 1; do
     dedup split split split-out 2> "$work/err"
 done
 grep -q '^tamis: split: equal keys come in partitions 0 and 1, ' "$work/err" || fail "equal keys: $(cat "$work/err")"
+dedup at-once split split-out --commit-every 10s 2> "$work/err"
+grep -q '^tamis: split: equal keys come in partitions ' "$work/err" || fail "equal keys at once: $(cat "$work/err")"
+
+# So is a key that no record has.
+kafka_ops create typo 1
+kafka_ops create typo-out 1
+printf '{"id":%d}\n' {1..100} | produce -t typo
+dedup typo typo typo-out --key json:/idd 2> "$work/err"
+grep -q '^tamis: typo: none of the first 100 records has a key, ' "$work/err" || fail "a key that is not there: $(cat "$work/err")"
+
+# What other members have is not read.
+members=()
+for member in a b; do
+    tamis kafka dedup --brokers "$kafka_brokers" --group rest --from other --to wide2 --instance $member 2> "$work/err.$member" &
+    members+=($!)
+done
+sleep 4
+kill -KILL "${members[@]}"
+wait "${members[@]}" || true
+dedup rest other wide2 --instance a 2> "$work/err"
+grep -qE '^tamis: other: [0-9] of 3 partitions belong to other members of group rest, ' "$work/err" || fail "the rest: $(cat "$work/err")"
 
 # ---- two members with one name -----------------------------------------------------------------------------
 

@@ -11,14 +11,14 @@ fail() {
 }
 step() { echo "$SECONDS s: $*"; }
 
-# dedup INSTANCE OPTION...: becomes a member.
-key=kafka:key
+# dedup INSTANCE OPTION...: becomes a member. $dedup_options has further options of all of them.
+key=kafka:key dedup_options=()
 dedup() {
     local instance=$1
     shift
     exec tamis kafka dedup --brokers "$kafka_brokers" --group once --from in --to out --duplicates-to again \
         --key "$key" --commit-every 100ms --instance "$instance" -X session.timeout.ms=2000 \
-        -X heartbeat.interval.ms=500 "$@"
+        -X heartbeat.interval.ms=500 "${dedup_options[@]}" "$@"
 }
 # start INSTANCE: sets $member
 start() {

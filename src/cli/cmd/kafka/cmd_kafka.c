@@ -448,7 +448,7 @@ static tamis_status dedup(const cli_args *args, tamis_error *err) {
         status = kafka_library_dedup(&config.options, &stats, err);
         if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED)
             advise(args->values, status, err);
-        if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.assignments > 0))
+        if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.records > 0))
             print_stats(&stats, cli_progress_now() - begun);
     }
     if (config.metrics && stats.assignments > 0)

@@ -120,7 +120,7 @@ tamis_status kafka_count(const cli_args *args, tamis_error *err) {
             cli_remedy(err, "correct the sender, or give --missing drop");
         kafka_name_option("count ", err);
         kafka_name_option("setting ", err);
-        if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.assignments > 0))
+        if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.records > 0))
             print_stats(&stats, cli_progress_now() - begun);
     }
     kafka_settings_forget(&config.settings);
