@@ -2,7 +2,7 @@
 #ifndef TAMIS_KAFKA_KAFKA_CLIENT_H
 #define TAMIS_KAFKA_KAFKA_CLIENT_H
 
-/* What every run needs of librdkafka: handles, their settings, errors, and the existence of topics. */
+/* The use of librdkafka that dedup and count share: handles, settings, errors, and lookups of topics. */
 
 #include <librdkafka/rdkafka.h>
 #include <stdbool.h>
@@ -37,12 +37,12 @@ typedef struct kafka_client {
     void (*on_rebalance)(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
                          rd_kafka_topic_partition_list_t *partitions, void *client);
     void (*on_delivery)(rd_kafka_t *producer, const rd_kafka_message_t *message, void *client);
-    rd_kafka_t *probe;        /* read_uncommitted: ends, metadata, administration; the run owns it */
-    char *error;              /* TAMIS__KAFKA_ERROR bytes: last error that librdkafka reported; empty: none */
-    rd_kafka_resp_err_t code; /* of `error` */
-    uint64_t error_at;        /* time of `error`, as of tamis__now_ns */
-    bool wants_log;           /* the log of librdkafka becomes remarks */
-    bool is_stuck;            /* a handle could not be destroyed */
+    rd_kafka_t *probe;              /* read_uncommitted: ends, metadata, administration; the run owns it */
+    char error[TAMIS__KAFKA_ERROR]; /* last error that librdkafka reported; empty: none */
+    rd_kafka_resp_err_t code;       /* of `error` */
+    uint64_t error_at;              /* time of `error`, as of tamis__now_ns */
+    bool wants_log;                 /* the log of librdkafka becomes remarks */
+    bool is_stuck;                  /* a handle could not be destroyed */
 } kafka_client;
 
 /* Checks the names of the settings, and sets client->wants_log. */

@@ -108,8 +108,7 @@ static tamis_status configure(count_run *run, tamis_error *err) {
                                  .stop_fd = options->stop_fd,
                                  .remark = options->remark,
                                  .context = options->context,
-                                 .on_rebalance = tamis__kafka_count_rebalance,
-                                 .error = run->client_error};
+                                 .on_rebalance = tamis__kafka_count_rebalance};
     if (check_options(options, err) != TAMIS_OK ||
         tamis__kafka_client_check_settings(&run->client, err) != TAMIS_OK ||
         make_templates(run, err) != TAMIS_OK)

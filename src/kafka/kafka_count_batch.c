@@ -28,7 +28,7 @@ void tamis__kafka_count_forget(count_run *run) {
 
 /* ---- C1 to C3 ---- */
 
-/* What happens to a record that has no counter. *err: the run ends. */
+/* Handles a record without a counter. An error ends the run. */
 static tamis_status handle_other(count_run *run, const rd_kafka_message_t *message,
                                  const kafka_counter *counter, tamis_error *err) {
     const bool is_malformed = counter->outcome == TAMIS_KEY_MALFORMED;

@@ -42,7 +42,6 @@ typedef struct count_run {
     tamis_allocator memory;
     char description[TAMIS__KAFKA_DESCRIPTION];
     char name[2 * TAMIS__KAFKA_NAME + 20]; /* of the position keys */
-    char client_error[TAMIS__KAFKA_ERROR];
     kafka_template *templates[TAMIS__KAFKA_TEMPLATES];
     tamis__counts *counts;
 

@@ -43,10 +43,9 @@ static tamis_status check_options(const tamis_kafka_dedup_options *options, tami
                            "%.200s: is read and written; give another topic to write", options->from);
     if (options->missing > TAMIS_STREAM_FAIL || options->malformed > TAMIS_STREAM_FAIL ||
         options->late > TAMIS_STREAM_DROP)
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "options.missing, malformed or late: is none of its policies; choose PASS, DROP or, but "
-            "for late, FAIL");
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "options.missing, malformed or late: unknown policy; choose PASS, DROP or FAIL "
+                           "(late: PASS or DROP)");
     if (options->commit_ms == 0)
         return tamis__fail(err, TAMIS_E_RANGE, 0, "commit_ms: is 0; give a time from 1 ms");
     return TAMIS_OK;
@@ -139,8 +138,7 @@ static void configure_client(kafka_run *run) {
                                  .remark = options->remark,
                                  .context = options->context,
                                  .on_rebalance = tamis__kafka_on_rebalance,
-                                 .on_delivery = tamis__kafka_on_delivery,
-                                 .error = run->client_error};
+                                 .on_delivery = tamis__kafka_on_delivery};
 }
 
 static tamis_status configure(kafka_run *run, tamis_error *err) {
@@ -168,9 +166,8 @@ static tamis_status join_group(kafka_run *run, tamis_error *err) {
 }
 
 static tamis_status start(kafka_run *run, tamis_error *err) {
-    tamis_status status = tamis__kafka_open(run, KAFKA_PROBE, &run->probe, err);
+    tamis_status status = tamis__kafka_open(run, KAFKA_PROBE, &run->client.probe, err);
 
-    run->client.probe = run->probe;
     if (status == TAMIS_OK)
         status = tamis__kafka_check_topics(run, err);
     if (status == TAMIS_OK)
@@ -195,7 +192,7 @@ static void release(kafka_run *run) {
         rd_kafka_consumer_group_metadata_destroy(run->membership);
     if (run->cut_answers)
         rd_kafka_queue_destroy(run->cut_answers);
-    tamis__kafka_client_destroy(&run->client, run->probe);
+    tamis__kafka_client_destroy(&run->client, run->client.probe);
     for (size_t i = 0; i < run->partition_count; i++)
         tamis__kafka_partition_release(&run->partitions[i]);
     tamis__free(&memory, run->partitions, run->partition_count * sizeof *run->partitions);
@@ -274,7 +271,7 @@ static tamis_status loop(kafka_run *run, tamis_error *err) {
     while (status == TAMIS_OK) {
         if (tamis__kafka_must_stop(run))
             return TAMIS_E_INTERRUPTED;
-        rd_kafka_poll(run->probe, 0); /* its errors and its log */
+        rd_kafka_poll(run->client.probe, 0); /* its errors and its log */
         tamis__kafka_report_progress(run);
         if (run->must_begin)
             status = tamis__kafka_begin(run, err);

@@ -117,7 +117,6 @@ typedef struct kafka_run {
     tamis_filter_options filter_options;
     kafka_keys keys;
 
-    rd_kafka_t *probe;             /* read_uncommitted: ends, metadata, administration */
     rd_kafka_queue_t *cut_answers; /* of the brokers to requests to remove state records */
     bool has_remarked_cut;         /* a refusal of such a request was reported */
     rd_kafka_t *consumer;          /* member of the group */
@@ -143,22 +142,21 @@ typedef struct kafka_run {
     kafka_found found[TAMIS__KAFKA_BATCH];
     tamis_answer answers[TAMIS__KAFKA_BATCH];
 
-    bool is_open;                          /* a transaction is open */
-    uint64_t open_since;                   /* time of tamis__now_ns */
-    rd_kafka_resp_err_t undelivered;       /* first error of a record that the brokers did not take */
-    const char *undelivered_to;            /* the topic of that record */
-    rd_kafka_resp_err_t failed_code;       /* error of the last transactional call that failed */
-    uint64_t stop_since;                   /* time since which the run must stop; 0: it was not noticed yet */
-    bool has_remarked_missing;             /* that no record has a key was reported */
-    size_t sample_other;                   /* partition in which the next key of the sample is looked up */
-    uint64_t sampled, found_elsewhere;     /* keys of the sample, and those that were in another partition */
-    bool has_remarked_ahead;               /* a time ahead of the clock was reported */
-    uint64_t reported_at;                  /* time of the last call of options.progress */
-    unsigned failures;                     /* transactions since the last commit that failed */
-    uint8_t *record_bytes;                 /* buffer for one state record */
-    tamis_kafka_dedup_stats open;          /* statistics of the open transaction */
-    tamis_kafka_dedup_stats committed;     /* statistics of the run */
-    char client_error[TAMIS__KAFKA_ERROR]; /* of `client` */
+    bool is_open;                      /* a transaction is open */
+    uint64_t open_since;               /* time of tamis__now_ns */
+    rd_kafka_resp_err_t undelivered;   /* first error of a record that the brokers did not take */
+    const char *undelivered_to;        /* the topic of that record */
+    rd_kafka_resp_err_t failed_code;   /* error of the last transactional call that failed */
+    uint64_t stop_since;               /* time since which the run must stop; 0: it was not noticed yet */
+    bool has_remarked_missing;         /* that no record has a key was reported */
+    size_t sample_other;               /* partition in which the next key of the sample is looked up */
+    uint64_t sampled, found_elsewhere; /* keys of the sample, and those that were in another partition */
+    bool has_remarked_ahead;           /* a time ahead of the clock was reported */
+    uint64_t reported_at;              /* time of the last call of options.progress */
+    unsigned failures;                 /* transactions since the last commit that failed */
+    uint8_t *record_bytes;             /* buffer for one state record */
+    tamis_kafka_dedup_stats open;      /* statistics of the open transaction */
+    tamis_kafka_dedup_stats committed; /* statistics of the run */
 } kafka_run;
 
 /* Returns the partition with this number, or NULL if the input has no such partition. */

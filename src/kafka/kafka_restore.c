@@ -57,7 +57,7 @@ static tamis_status stay_member(kafka_restore *restore, tamis_error *err) {
 
     if (message) /* after B1: it comes again, since the input is read from `next` on in the end */
         rd_kafka_message_destroy(message);
-    rd_kafka_poll(restore->run->probe, 0);
+    rd_kafka_poll(restore->run->client.probe, 0);
     tamis__kafka_report_progress(restore->run);
     return status;
 }
@@ -105,7 +105,7 @@ static tamis_status query_watermarks(kafka_restore *restore, const char *topic, 
     *low = *high = 0;
     while (!is_over(restore)) {
         const rd_kafka_resp_err_t code =
-            rd_kafka_query_watermark_offsets(run->probe, topic, number, low, high, REQUEST_MS);
+            rd_kafka_query_watermark_offsets(run->client.probe, topic, number, low, high, REQUEST_MS);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return TAMIS_OK;
         if (!tamis__kafka_is_passing(code))

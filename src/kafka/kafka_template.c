@@ -323,7 +323,7 @@ static bool find_time(const kafka_template *made, const rd_kafka_message_t *mess
     return type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE && *milliseconds >= 0;
 }
 
-/* Finds the value of a part that is no time. `data` is NULL if there is none. */
+/* Finds the value of a part other than a time. `data` is NULL if the record has none. */
 static tamis_key find_value(const kafka_template *made, const part *wanted, const rd_kafka_message_t *message,
                             size_t i) {
     rd_kafka_headers_t *headers;

@@ -130,8 +130,8 @@ static tamis_status create_topic(kafka_run *run, size_t partitions, tamis_error 
         rd_kafka_NewTopic_set_config(topic, state_settings[i].name, state_settings[i].value);
     if (run->has_window) /* what is cut leaves the disk by whole segments, 1 GiB by default */
         rd_kafka_NewTopic_set_config(topic, "segment.bytes", "67108864");
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(run->probe);
-    rd_kafka_CreateTopics(run->probe, &topic, 1, NULL, queue);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(run->client.probe);
+    rd_kafka_CreateTopics(run->client.probe, &topic, 1, NULL, queue);
     tamis_status status = await(run, queue, run->state_topic, &event, err);
     if (status == TAMIS_OK) {
         const rd_kafka_topic_result_t **results =
@@ -188,11 +188,11 @@ static tamis_status check_settings(kafka_run *run, const rd_kafka_ConfigResource
 
 static tamis_status check_state_topic(kafka_run *run, tamis_error *err) {
     rd_kafka_ConfigResource_t *topic = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, run->state_topic);
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(run->probe);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(run->client.probe);
     rd_kafka_event_t *event = NULL;
     size_t count = 0;
 
-    rd_kafka_DescribeConfigs(run->probe, &topic, 1, NULL, queue);
+    rd_kafka_DescribeConfigs(run->client.probe, &topic, 1, NULL, queue);
     tamis_status status = await(run, queue, run->state_topic, &event, err);
     if (status == TAMIS_OK) {
         const rd_kafka_ConfigResource_t **found =
@@ -256,8 +256,8 @@ void tamis__kafka_cut(kafka_run *run) {
     if (before->cnt > 0) {
         rd_kafka_DeleteRecords_t *cut = rd_kafka_DeleteRecords_new(before);
         if (!run->cut_answers)
-            run->cut_answers = rd_kafka_queue_new(run->probe);
-        rd_kafka_DeleteRecords(run->probe, &cut, 1, NULL, run->cut_answers);
+            run->cut_answers = rd_kafka_queue_new(run->client.probe);
+        rd_kafka_DeleteRecords(run->client.probe, &cut, 1, NULL, run->cut_answers);
         rd_kafka_DeleteRecords_destroy(cut);
     }
     rd_kafka_topic_partition_list_destroy(before);

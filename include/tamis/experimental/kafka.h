@@ -33,7 +33,7 @@ typedef struct tamis_kafka_dedup_stats {
     uint64_t assignments;  /* how often the group gave partitions to this member */
     uint64_t restored;     /* hashes that were read from the state topic */
     int64_t committed_at;  /* time of the last commit, milliseconds since 1970 UTC; 0: none yet */
-    /* Of the partitions that this member has now: */
+    /* The next four are totals over the partitions now assigned to this member. */
     uint64_t partitions; /* their number */
     uint64_t lag;        /* records that are not committed yet, by the last end offsets that were fetched */
     uint64_t keys;       /* in their filters */

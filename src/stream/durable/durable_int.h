@@ -4,7 +4,7 @@
 
 #include "stream/durable/durable.h"
 
-/* What durable_begin.c calls of durable.c. */
+/* Functions of durable.c that durable_begin.c calls. */
 
 enum { TAMIS__DURABLE_OUTPUTS = 2 };
 

@@ -10,7 +10,7 @@
 
 #include "base/failure.h"
 
-/* What a batch adds to each counter: a hash table of names. */
+/* The increments of a batch: a hash table of counter names. */
 typedef struct counts_entry {
     uint64_t hash;
     uint64_t count;
