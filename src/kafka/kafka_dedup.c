@@ -120,7 +120,7 @@ static tamis_status plan_filter(kafka_run *run, tamis_error *err) {
 }
 
 static size_t largest_record(const kafka_run *run) {
-    return tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES, run->has_window);
+    return tamis__kafka_record_size_max(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES);
 }
 
 static void configure_client(kafka_run *run) {

@@ -87,6 +87,7 @@ typedef struct kafka_keys {
     const char *header; /* name of the header */
     tamis_hasher *hasher;
     uint64_t hasher_id;
+    bool whole; /* hashes have 128 bits, for an exact filter or a very small rate; else 64 */
 } kafka_keys;
 
 typedef enum kafka_phase {

@@ -26,6 +26,9 @@
 #include "base/versioned.h"
 #include "kafka/kafka_int.h"
 
+/* Smallest rate for which hashes have 64 bits: equal ones add 1e-10 to it with 2e9 keys in a partition. */
+#define SHORT_HASH_FPR 1e-8
+
 static const char key_part[] = "kafka:key", header_part[] = "kafka:header:";
 
 static tamis_status find_source(kafka_keys *keys, const tamis_extractor_options *extract, tamis_error *err) {
@@ -121,7 +124,7 @@ static tamis_status describe(kafka_run *run, tamis_error *err) {
         fits = fits && append(run, "window", "none");
     snprintf(number, sizeof number, "%016" PRIx64, run->keys.hasher_id);
     fits = fits && append(run, "scheme", tamis_scheme_name(tamis_hasher_scheme(run->keys.hasher))) &&
-           append(run, "hash", number);
+           append(run, "hash", number) && append(run, "hash-bits", run->keys.whole ? "128" : "64");
     if (fits)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_RANGE, 0,
@@ -148,6 +151,7 @@ tamis_status tamis__kafka_keys_create(kafka_run *run, tamis_error *err) {
         tamis_hash_many(run->keys.hasher, &empty, 1, &hash, err) != TAMIS_OK)
         return err->status;
     run->keys.hasher_id = hash.hasher_id;
+    run->keys.whole = run->plan.kind == TAMIS_KIND_EXACT || run->plan.fpr < SHORT_HASH_FPR;
     return describe(run, err);
 }
 
@@ -205,6 +209,11 @@ static int64_t latest_time(const kafka_run *run) {
     return tamis__sys.now_unix_ms() + (half < AHEAD_MIN ? AHEAD_MIN : half > AHEAD_MAX ? AHEAD_MAX : half);
 }
 
+/* A digest of 64 bits has a second word of 0. */
+static tamis_hash short_hash(tamis_hash hash) {
+    return tamis__kafka_short_hash(hash.word[0] ^ hash.word[1], hash.hasher_id);
+}
+
 tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err) {
     const int64_t latest = run->has_window ? latest_time(run) : 0;
     tamis_key records[TAMIS__KAFKA_BATCH];
@@ -230,7 +239,7 @@ tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err) {
         run->found[i] = (kafka_found){.outcome = extracted[i].outcome,
                                       .why = extracted[i].why,
                                       .pos = extracted[i].pos,
-                                      .hash = hashes[i],
+                                      .hash = run->keys.whole ? hashes[i] : short_hash(hashes[i]),
                                       .time = extracted[i].time,
                                       .is_ahead = run->has_window && extracted[i].time > latest};
     return TAMIS_OK;

@@ -137,9 +137,9 @@ tamis_status tamis__kafka_partition_restore(kafka_run *run, kafka_partition *par
     tamis_hash hashes[CHUNK];
     int64_t times[CHUNK];
 
-    for (size_t first = 0; first < record->count; first += CHUNK) {
-        const size_t count = record->count - first < CHUNK ? record->count - first : CHUNK;
-        tamis__kafka_record_keys(record, first, count, run->keys.hasher_id, hashes, times);
+    tamis__kafka_record keys = *record;
+    while (keys.left > 0) {
+        const size_t count = tamis__kafka_record_read(&keys, CHUNK, run->keys.hasher_id, hashes, times);
         if (add(run, partition, hashes, times, count, err) != TAMIS_OK)
             return err->status;
     }

@@ -8,10 +8,12 @@
 
 #include <tamis/hash.h>
 
+#include "hash/xxh3.h"
+
 /* The value of a record of the state topic. kafka_record.c has the layout. */
 
 enum {
-    TAMIS__KAFKA_RECORD_HASHES = 32768,    /* most hashes of a record: half a MiB */
+    TAMIS__KAFKA_RECORD_HASHES = 32768, /* most hashes of a record: 256 KiB, or half a MiB of whole digests */
     TAMIS__KAFKA_RECORD_DESCRIPTION = 2048 /* most bytes of a description */
 };
 
@@ -19,29 +21,42 @@ typedef struct tamis__kafka_record {
     uint32_t partition;
     bool begins;             /* the first one of the chain */
     bool timed;              /* of a window: the hashes have times */
+    bool whole;              /* hashes of 16 bytes, else of 8 (tamis__kafka_short_hash) */
     uint64_t from, to;       /* input offsets: the records from `from` to `to` - 1 are answered */
     int64_t newest;          /* largest time of all records before `to`; -1: none, or no window */
     uint64_t needed;         /* state offset: records of the chain below it are not needed any more */
     const char *description; /* what keys are, without a zero byte at its end */
     size_t description_size;
-    const uint8_t *hashes; /* encoded hashes and times; set by the decoder */
-    size_t count;          /* number of hashes */
+    size_t count; /* number of hashes */
+    /* Of a decoded record: what tamis__kafka_record_read has not read yet. */
+    const uint8_t *hashes, *times;
+    const uint8_t *end; /* of the times */
+    size_t left;        /* number of hashes */
+    int64_t time;       /* time of the hash that was read last; 0 at first */
 } tamis__kafka_record;
 
-/* Returns the bytes of a record with this description and number of hashes. */
-size_t tamis__kafka_record_size(size_t description_size, size_t count, bool timed);
+/* Returns the hash that stands for these 64 bits of a digest. Its other word follows from them, so that filters take
+ * it for any other hash. */
+static inline tamis_hash tamis__kafka_short_hash(uint64_t bits, uint64_t hasher_id) {
+    return (tamis_hash){.word = {tamis__xxh64_avalanche(bits), bits}, .hasher_id = hasher_id};
+}
 
-/* Encodes *record, and `record->count` hashes and times. `bytes` has tamis__kafka_record_size bytes. `times` is
- * not used if the record is not timed. */
-void tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *record, const tamis_hash *hashes,
-                                const int64_t *times);
+/* Returns the largest size of a record with a description of this size and this number of hashes. */
+size_t tamis__kafka_record_size_max(size_t description_size, size_t count);
+
+/* Encodes *record, and `record->count` hashes and times, and returns the number of bytes. `bytes` has
+ * tamis__kafka_record_size_max bytes. Unless the record is whole, the hashes are short ones. `times` is not used
+ * if the record is not timed. */
+size_t tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *record, const tamis_hash *hashes,
+                                  const int64_t *times);
 
 /* Decodes and checks a record. Returns NULL, or the reason why the bytes are no record: a phrase for "the
  * state record at offset 7 ...". *record is unchanged then. Its pointers point into `bytes`. */
 const char *tamis__kafka_record_decode(tamis__kafka_record *record, const void *bytes, size_t size);
 
-/* Copies hashes `first` to `first` + `count` - 1 of a decoded record, and their times; without times, all are 0. */
-void tamis__kafka_record_keys(const tamis__kafka_record *record, size_t first, size_t count,
-                              uint64_t hasher_id, tamis_hash *hashes, int64_t *times);
+/* Reads the next hashes of a decoded record and their times, at most `max`; without times, all are 0. Returns their
+ * number. */
+size_t tamis__kafka_record_read(tamis__kafka_record *record, size_t max, uint64_t hasher_id,
+                                tamis_hash *hashes, int64_t *times);
 
 #endif

@@ -154,8 +154,7 @@ static tamis_status check_settings(kafka_run *run, const rd_kafka_ConfigResource
     size_t count;
     const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(topic, &count);
     const uint64_t needed =
-        tamis__kafka_record_size(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES, run->has_window) +
-        1024;
+        tamis__kafka_record_size_max(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES) + 1024;
 
     size_t verified = 0;
 

@@ -224,16 +224,16 @@ kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, s
 /* Queues a state record with hashes `first` to `first` + `count` - 1 of the overlay. */
 static kafka_outcome produce_record(kafka_run *run, kafka_partition *partition,
                                     const tamis__kafka_record *record, size_t first, tamis_error *err) {
-    const size_t size = tamis__kafka_record_size(record->description_size, record->count, record->timed);
+    const tamis__overlay *overlay = &partition->overlay;
+    const size_t size = tamis__kafka_record_encode(run->record_bytes, record,
+                                                   record->count > 0 ? overlay->hashes + first : NULL,
+                                                   record->count > 0 ? overlay->times + first : NULL);
     const rd_kafka_vu_t parts[] = {{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = run->state},
                                    {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition->number},
                                    {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {run->record_bytes, size}},
                                    {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = partition},
                                    {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
 
-    tamis__kafka_record_encode(run->record_bytes, record,
-                               record->count > 0 ? partition->overlay.hashes + first : NULL,
-                               record->count > 0 ? partition->overlay.times + first : NULL);
     return tamis__kafka_enqueue(run, parts, sizeof parts / sizeof *parts, run->state_topic, err);
 }
 
@@ -242,6 +242,7 @@ static kafka_outcome produce_records(kafka_run *run, kafka_partition *partition,
     const size_t total = partition->overlay.count;
     tamis__kafka_record record = {.partition = (uint32_t)partition->number,
                                   .timed = run->has_window,
+                                  .whole = run->keys.whole,
                                   .from = partition->to,
                                   .needed = partition->needed,
                                   .description = run->description,

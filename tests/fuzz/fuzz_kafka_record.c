@@ -20,17 +20,18 @@ static void check(bool holds) {
 }
 
 static void encode_again(const tamis__kafka_record *record, const uint8_t *bytes, size_t size) {
+    const size_t max = tamis__kafka_record_size_max(record->description_size, record->count);
+    tamis__kafka_record unread = *record;
     tamis_hash *hashes = calloc(record->count + 1, sizeof *hashes);
     int64_t *times = calloc(record->count + 1, sizeof *times);
-    uint8_t *encoded = malloc(size);
+    uint8_t *encoded = malloc(max);
+    size_t read = 0;
 
     check(hashes && times && encoded);
-    check(size == tamis__kafka_record_size(record->description_size, record->count, record->timed));
-    for (size_t first = 0; first < record->count; first += 1000) { /* in pieces, as a restore does */
-        const size_t count = record->count - first < 1000 ? record->count - first : 1000;
-        tamis__kafka_record_keys(record, first, count, 1, hashes + first, times + first);
-    }
-    tamis__kafka_record_encode(encoded, record, hashes, times);
+    while (unread.left > 0) /* in pieces, as a restore does */
+        read += tamis__kafka_record_read(&unread, 1000, 1, hashes + read, times + read);
+    check(read == record->count && unread.times == unread.end);
+    check(tamis__kafka_record_encode(encoded, record, hashes, times) == size && size <= max);
     check(memcmp(encoded, bytes, size) == 0);
     free(hashes);
     free(times);

@@ -213,13 +213,16 @@ static uint64_t number(const unsigned char *bytes, int size) {
 static void print_record(const rd_kafka_message_t *message) {
     const unsigned char *bytes = message->payload;
 
-    if (message->len < 56 || memcmp(bytes, "TKSR\2", 5) != 0)
+    if (message->len < 56 || memcmp(bytes, "TKSR\3", 5) != 0)
         die("state topic", "not a state record");
-    if (message->len != 56 + number(bytes + 6, 2) + (bytes[5] & 2 ? 24 : 16) * number(bytes + 24, 4))
+    /* Times behind the hashes, with a window, have 1 to 8 bytes each. */
+    const uint64_t count = number(bytes + 24, 4), hash = bytes[5] & 4 ? 16 : 8;
+    const uint64_t size = 56 + number(bytes + 6, 2) + hash * count;
+    if (message->len < size + (bytes[5] & 2 ? count : 0) ||
+        message->len > size + (bytes[5] & 2 ? 8 * count : 0))
         die("state topic", "a state record has another size");
     printf("%d %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (int)message->partition,
-           message->offset, number(bytes + 8, 8), number(bytes + 16, 8), number(bytes + 24, 4),
-           number(bytes + 40, 8));
+           message->offset, number(bytes + 8, 8), number(bytes + 16, 8), count, number(bytes + 40, 8));
 }
 
 static void print_chain(rd_kafka_t *handle, const char *topic) {

@@ -91,14 +91,13 @@ static void store(walk *w, size_t first, size_t count, bool is_last) {
                                         .count = count};
     stored *to = &w->chain[w->records++];
 
-    to->size = tamis__kafka_record_size(0, count, true);
     to->count = count;
-    assert_true(to->size <= sizeof to->bytes);
+    assert_true(tamis__kafka_record_size_max(0, count) <= sizeof to->bytes);
     for (size_t i = 0; i < count; i++) {
         to->hashes[i] = owner->overlay.hashes[first + i];
         to->times[i] = owner->overlay.times[first + i];
     }
-    tamis__kafka_record_encode(to->bytes, &record, to->hashes, to->times);
+    to->size = tamis__kafka_record_encode(to->bytes, &record, to->hashes, to->times);
 }
 
 /* A transaction of 0 to 3 full state records and one more. Times mostly move on, and are late now and then. */
@@ -112,7 +111,7 @@ static void commit(walk *w) {
         time -= (int64_t)test_below(&w->random, w->run->plan.lateness + 1);
         if (time > owner->newest_next)
             owner->newest_next = time;
-        const tamis_hash hash = {{test_random(&w->random), test_random(&w->random)}, w->run->keys.hasher_id};
+        const tamis_hash hash = tamis__kafka_short_hash(test_random(&w->random), w->run->keys.hasher_id);
         assert_int_equal(tamis__overlay_add(&owner->overlay, &w->run->memory, hash, time, NULL), TAMIS_OK);
     }
     owner->next = owner->to + 1 + keys;
