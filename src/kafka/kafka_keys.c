@@ -26,8 +26,8 @@
 #include "base/versioned.h"
 #include "kafka/kafka_int.h"
 
-/* Smallest rate for which hashes have 64 bits: equal ones add 1e-10 to it with 2e9 keys in a partition. */
-#define SHORT_HASH_FPR 1e-8
+/* Smallest rate for which hashes have 64 bits: equal ones add a twentieth to it with 10^9 keys in a partition. */
+#define SHORT_HASH_FPR 1e-9
 
 static const char key_part[] = "kafka:key", header_part[] = "kafka:header:";
 

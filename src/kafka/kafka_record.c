@@ -15,7 +15,7 @@
  *
  * Why 8 bytes. The state topic has the hash of each key once, and little else, so its size is that of a hash times the
  * number of keys. Two keys of n have equal hashes of 64 bits with a chance of n / 2^64 a lookup: 5e-11 with 10^9 keys.
- * Filters that are exact or promise a rate near that have whole digests instead. Fewer than 64 bits would do for one
+ * Filters that are exact or promise less than 1e-9 have whole digests instead. Fewer than 64 bits would do for one
  * size of a filter, but then it could not be built again with another size.
  *
  * Times. Keys that come one after the other have times near each other. A time is written as the difference to the one
