@@ -321,7 +321,7 @@ tamis_status tamis__kafka_client_fail(const kafka_client *client, const char *wh
     return tamis__fail(err, status, 0, "%.200s: %s; %s", what, rd_kafka_err2str(code), remedy);
 }
 
-bool tamis__kafka_is_passing(rd_kafka_resp_err_t code) {
+bool tamis__kafka_is_transient(rd_kafka_resp_err_t code) {
     switch (code) {
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
     case RD_KAFKA_RESP_ERR__TRANSPORT:
@@ -377,56 +377,24 @@ void tamis__kafka_client_remark(const kafka_client *client, const char *format, 
     client->remark(client->context, message);
 }
 
-/* ---- a consumer of the group ---- */
+/* ---- descriptions and headers ---- */
 
-tamis_status tamis__kafka_client_subscribe(const kafka_client *client, rd_kafka_t *consumer,
-                                           const char *topic, tamis_error *err) {
-    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+void tamis__kafka_describe(char *description, size_t size, const char *format, ...) {
+    size_t used = strlen(description);
 
-    rd_kafka_topic_partition_list_add(topics, topic, RD_KAFKA_PARTITION_UA);
-    const rd_kafka_resp_err_t code = rd_kafka_subscribe(consumer, topics);
-    rd_kafka_topic_partition_list_destroy(topics);
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? TAMIS_OK
-                                              : tamis__kafka_client_fail(client, client->group, code, err);
+    if (used > 0 && used + 1 < size)
+        memcpy(description + used++, "\n", 2);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(description + used, size - used, format, args);
+    va_end(args);
 }
 
-tamis_status tamis__kafka_client_check(const kafka_client *client, rd_kafka_t *consumer, const char *topic,
-                                       const rd_kafka_message_t *message, tamis_error *err) {
-    char what[300];
+tamis_key tamis__kafka_last_header(const rd_kafka_message_t *message, const char *name) {
+    tamis_key value = {NULL, 0};
+    rd_kafka_headers_t *headers;
 
-    switch (message->err) {
-    case RD_KAFKA_RESP_ERR__FATAL:
-        return tamis__kafka_client_fail(client, client->group,
-                                        rd_kafka_fatal_error(consumer, what, sizeof what), err);
-    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
-    case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-        return tamis__fail(
-            err, TAMIS_E_CHANGED, 0,
-            "%s [%d]: records were removed before they were read, or the topic was made again; see "
-            "its retention settings",
-            topic, (int)message->partition);
-    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-        return tamis__kafka_client_fail(client, topic, message->err, err);
-    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-        return tamis__kafka_client_fail(client, client->group, message->err, err);
-    default:
-        if (tamis__kafka_is_passing(message->err))
-            return TAMIS_OK;
-        snprintf(what, sizeof what, "%.150s [%d], offset %" PRId64, topic, (int)message->partition,
-                 message->offset);
-        return tamis__kafka_client_fail(client, message->partition >= 0 ? what : client->group, message->err,
-                                        err);
-    }
-}
-
-tamis_status tamis__kafka_client_remark_rest(const kafka_client *client, size_t assigned, size_t count) {
-    if (assigned < count)
-        tamis__kafka_client_remark(
-            client,
-            "%s: %zu of %zu partitions belong to other members of group %s, and were not read "
-            "here",
-            client->from, count - assigned, count, client->group);
-    return TAMIS_OK;
+    if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        (void)rd_kafka_header_get_last(headers, name, &value.data, &value.size);
+    return value;
 }

@@ -12,7 +12,6 @@
  * templates is refused. Policies for other records are not in it: such a record has no counter, whatever the
  * policy.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,33 +66,27 @@ static tamis_status make_templates(count_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Appends a line to the description. */
-__attribute__((format(printf, 2, 3))) static void describe(count_run *run, const char *format, ...) {
-    const size_t used = strlen(run->description);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(run->description + used, sizeof run->description - used, format, args);
-    va_end(args);
-}
-
 static tamis_status make_description(count_run *run, tamis_error *err) {
     const tamis_kafka_count_options *options = &run->options;
     const tamis_extractor_options *extract = &run->extract;
+    char *text = run->description;
+    const size_t size = sizeof run->description;
 
-    describe(run, "from=%s", options->from);
+    tamis__kafka_describe(text, size, "from=%s", options->from);
     for (size_t i = 0; i < options->template_count; i++)
-        describe(run, "\ncount=%s", options->templates[i]);
+        tamis__kafka_describe(text, size, "count=%s", options->templates[i]);
     if (extract->time)
-        describe(run, "\ntime=%s", extract->time);
+        tamis__kafka_describe(text, size, "time=%s", extract->time);
     if (extract->delimiter >= 0)
-        describe(run, "\ndelimiter=%d", extract->delimiter);
-    describe(run, "%s%s", extract->trim ? "\ntrim" : "", extract->ignore_case ? "\nignore-case" : "");
+        tamis__kafka_describe(text, size, "delimiter=%d", extract->delimiter);
+    if (extract->trim)
+        tamis__kafka_describe(text, size, "trim");
+    if (extract->ignore_case)
+        tamis__kafka_describe(text, size, "ignore-case");
     snprintf(run->name, sizeof run->name, "%s.%s.tamis-count", options->group, options->from);
-    return strlen(run->description) + 1 < sizeof run->description
-               ? TAMIS_OK
-               : tamis__fail(err, TAMIS_E_RANGE, 0,
-                             "count: all templates are too long together; shorten them");
+    return strlen(text) + 1 < size ? TAMIS_OK
+                                   : tamis__fail(err, TAMIS_E_RANGE, 0,
+                                                 "count: all templates are too long together; shorten them");
 }
 
 static tamis_status configure(count_run *run, tamis_error *err) {
@@ -105,10 +98,12 @@ static tamis_status configure(count_run *run, tamis_error *err) {
                                  .instance = options->instance,
                                  .settings = options->settings,
                                  .setting_count = options->setting_count,
+                                 .until_end = options->until_end,
                                  .stop_fd = options->stop_fd,
                                  .remark = options->remark,
                                  .context = options->context,
-                                 .on_rebalance = tamis__kafka_count_rebalance};
+                                 .on_rebalance = tamis__kafka_count_on_rebalance,
+                                 .stop_error = TAMIS_ERROR_INIT};
     if (check_options(options, err) != TAMIS_OK ||
         tamis__kafka_client_check_settings(&run->client, err) != TAMIS_OK ||
         make_templates(run, err) != TAMIS_OK)
@@ -118,16 +113,15 @@ static tamis_status configure(count_run *run, tamis_error *err) {
 
 /* ---- start and end ---- */
 
-static tamis_status make_partitions(count_run *run, tamis_error *err) {
-    const size_t count = run->partition_count, size = count * sizeof *run->next;
+static tamis_status make_positions(count_run *run, tamis_error *err) {
+    const size_t count = run->client.partition_count, size = count * sizeof *run->next;
 
-    run->partitions = tamis__alloc(&run->memory, count * sizeof *run->partitions, _Alignof(count_partition));
     run->next = tamis__alloc(&run->memory, size, _Alignof(uint64_t));
     run->home = tamis__alloc(&run->memory, size, _Alignof(uint64_t));
     run->lower = tamis__alloc(&run->memory, size, _Alignof(uint64_t));
     run->scratch = tamis__alloc(&run->memory, size, _Alignof(uint64_t));
-    if (!run->partitions || !run->next || !run->home || !run->lower || !run->scratch)
-        return tamis__fail_nomem(err, "partitions", count * sizeof *run->partitions + 4 * size);
+    if (!run->next || !run->home || !run->lower || !run->scratch)
+        return tamis__fail_nomem(err, "partitions", 4 * size);
     for (size_t i = 0; i < count; i++)
         run->next[i] = run->lower[i] = TAMIS__NO_POSITION;
     return TAMIS_OK;
@@ -139,44 +133,29 @@ static tamis_status start(count_run *run, tamis_error *err) {
                                     .description = run->description,
                                     .allocator = run->options.allocator};
 
-    if (tamis__kafka_client_open(&run->client, KAFKA_PROBE, &run->client.probe, err) != TAMIS_OK ||
-        tamis__kafka_await_topic(&run->client, run->options.from, TAMIS__KAFKA_EXISTING_MS,
-                                 &run->partition_count, err) != TAMIS_OK)
+    if (tamis__kafka_client_start(&run->client, &run->memory, err) != TAMIS_OK)
         return tamis__kafka_client_must_stop(&run->client) ? TAMIS_E_INTERRUPTED : err->status;
-    if (make_partitions(run, err) != TAMIS_OK)
+    if (make_positions(run, err) != TAMIS_OK)
         return err->status;
-    counts.partition_count = run->partition_count;
+    counts.partition_count = run->client.partition_count;
     return tamis__counts_open(&run->counts, &counts, err);
 }
 
-static void leave(count_run *run) {
-    if (!run->consumer)
-        return;
-    run->phase = COUNT_UNASSIGNED; /* the rebalance counts nothing */
-    rd_kafka_consumer_close(run->consumer);
-    tamis__kafka_client_destroy(&run->client, run->consumer);
-    run->consumer = NULL;
-}
-
 static tamis_status join(count_run *run, tamis_error *err) {
-    leave(run);
+    tamis__kafka_client_leave(&run->client);
     run->must_join = false;
-    if (tamis__kafka_client_open(&run->client, KAFKA_MEMBER, &run->consumer, err) != TAMIS_OK)
-        return err->status;
-    rd_kafka_poll_set_consumer(run->consumer);
-    return tamis__kafka_client_subscribe(&run->client, run->consumer, run->options.from, err);
+    return tamis__kafka_client_join(&run->client, err);
 }
 
 static void release(count_run *run) {
     const tamis_allocator memory = run->memory;
-    const size_t size = run->partition_count * sizeof *run->next;
+    const size_t size = run->client.partition_count * sizeof *run->next;
 
-    leave(run);
-    tamis__kafka_client_destroy(&run->client, run->client.probe);
+    tamis__kafka_client_leave(&run->client);
+    tamis__kafka_client_end(&run->client, &memory);
     tamis__counts_close(run->counts);
     for (size_t i = 0; i < TAMIS__KAFKA_TEMPLATES; i++)
         tamis__kafka_template_free(run->templates[i]);
-    tamis__free(&memory, run->partitions, run->partition_count * sizeof *run->partitions);
     tamis__free(&memory, run->next, size);
     tamis__free(&memory, run->home, size);
     tamis__free(&memory, run->lower, size);
@@ -187,45 +166,26 @@ static void release(count_run *run) {
 
 /* ---- the loop ---- */
 
-/* With until_end: true if each assigned partition was read to the end that it had. */
-static bool has_reached_end(const count_run *run) {
-    if (!run->options.until_end || run->phase != COUNT_COUNTING)
-        return false;
-    for (size_t i = 0; i < run->partition_count; i++)
-        if (run->partitions[i].is_assigned && run->partitions[i].position < run->partitions[i].stop_at)
-            return false;
-    return true;
-}
-
-/* Polls until the group gives partitions. */
-static tamis_status await_assignment(count_run *run, tamis_error *err) {
-    rd_kafka_message_t *message;
-    const tamis_status status = tamis__kafka_count_poll(run, TAMIS__KAFKA_SLICE, &message, err);
-
-    if (message)
-        rd_kafka_message_destroy(message);
-    return status;
-}
-
 static tamis_status loop(count_run *run, tamis_error *err) {
+    kafka_client *client = &run->client;
     tamis_status status = TAMIS_OK;
 
     while (status == TAMIS_OK) {
-        if (tamis__kafka_client_must_stop(&run->client))
+        if (tamis__kafka_client_must_stop(client))
             return TAMIS_E_INTERRUPTED;
-        rd_kafka_poll(run->client.probe, 0); /* its errors and its log */
-        if (!run->consumer || run->must_join)
+        rd_kafka_poll(client->probe, 0); /* its errors and its log */
+        if (!client->consumer || run->must_join)
             status = join(run, err);
-        else if (run->phase == COUNT_UNASSIGNED)
-            status = await_assignment(run, err);
-        else if (run->phase == COUNT_ASSIGNED)
+        else if (client->phase == KAFKA_UNASSIGNED)
+            status = tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);
+        else if (client->phase == KAFKA_ASSIGNED)
             status = tamis__kafka_count_assign(run, err);
-        else if (!has_reached_end(run))
+        else if (!tamis__kafka_client_has_reached_end(client))
             status = tamis__kafka_count_records(run, err);
         else if (run->is_open)
             status = tamis__kafka_count_flush(run, err);
         else
-            return tamis__kafka_client_remark_rest(&run->client, run->assigned, run->partition_count);
+            return tamis__kafka_client_remark_rest(client);
     }
     return status;
 }
@@ -234,7 +194,8 @@ static tamis_status loop(count_run *run, tamis_error *err) {
 static tamis_status finish(count_run *run, tamis_status status, tamis_error *err) {
     tamis_error second = TAMIS_ERROR_INIT;
 
-    if (run->phase != COUNT_COUNTING || !run->is_open || tamis__kafka_count_flush(run, &second) == TAMIS_OK ||
+    if (run->client.phase != KAFKA_RUNNING || !run->is_open ||
+        tamis__kafka_count_flush(run, &second) == TAMIS_OK ||
         (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED))
         return status;
     *err = second;
@@ -256,7 +217,6 @@ tamis_status tamis_kafka_count_run(const tamis_kafka_count_options *options, tam
     run->options = given;
     run->memory = memory;
     run->committed = (tamis_kafka_count_stats)TAMIS_KAFKA_COUNT_STATS_INIT;
-    run->stop_error = (tamis_error)TAMIS_ERROR_INIT;
 
     tamis_status status = configure(run, &found);
     if (status == TAMIS_OK)
@@ -265,9 +225,5 @@ tamis_status tamis_kafka_count_run(const tamis_kafka_count_options *options, tam
         status = finish(run, loop(run, &found), &found);
     tamis__write_struct(stats, &run->committed, sizeof run->committed);
     release(run);
-    if (status == TAMIS_E_INTERRUPTED)
-        return tamis__fail(err, status, 0, "stopped on request");
-    if (status != TAMIS_OK && err)
-        tamis__fail(err, status, found.sys_errno, "%s", found.text);
-    return status;
+    return tamis__kafka_result(status, &found, err);
 }

@@ -88,8 +88,8 @@ static tamis_status add_record(count_run *run, const rd_kafka_message_t *message
     run->open.records++;
     run->next[message->partition] = (uint64_t)message->offset + 1;
     /* The end may have been reported already, behind records that are not delivered. */
-    if (run->partitions[message->partition].position < run->next[message->partition])
-        run->partitions[message->partition].position = run->next[message->partition];
+    if (run->client.inputs[message->partition].position < run->next[message->partition])
+        run->client.inputs[message->partition].position = run->next[message->partition];
     if (!run->is_open)
         run->open_since = tamis__now_ns();
     run->is_open = true;
@@ -126,13 +126,13 @@ tamis_status tamis__kafka_count_records(count_run *run, tamis_error *err) {
     size_t count = 0;
 
     while (count < TAMIS__KAFKA_BATCH && status == TAMIS_OK) {
-        status = tamis__kafka_count_poll(run, count == 0 ? wait_ms(run) : 0, &messages[count], err);
+        status = tamis__kafka_client_poll(&run->client, count == 0 ? wait_ms(run) : 0, &messages[count], err);
         if (status != TAMIS_OK || !messages[count])
             break;
         count++;
     }
     /* A rebalance in a poll ends the assignment: records from before it come again. */
-    if (status == TAMIS_OK && run->phase == COUNT_COUNTING && assignments == run->committed.assignments)
+    if (status == TAMIS_OK && run->client.phase == KAFKA_RUNNING && assignments == run->committed.assignments)
         status = add_records(run, messages, count, err);
     for (size_t i = 0; i < count; i++)
         rd_kafka_message_destroy(messages[i]);

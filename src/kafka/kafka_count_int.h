@@ -10,6 +10,7 @@
  *     kafka_count_assign.c     A, N: partitions of the group, and where each begins
  *     kafka_count_batch.c      C: records, names, and what is sent to Redis
  *     kafka_template.c         names of counters
+ *     kafka_client.h           what dedup has too: librdkafka, the member of the group
  *     store/redis/counts       counters and positions in Redis
  *
  * One thread runs everything here, callbacks of librdkafka included: it calls them from poll functions.
@@ -23,18 +24,6 @@
 
 enum { TAMIS__KAFKA_DESCRIPTION = 4096, TAMIS__KAFKA_TEMPLATES = 64 };
 
-typedef struct count_partition {
-    bool is_assigned;
-    uint64_t position; /* offset up to which the partition was read, records or not */
-    uint64_t stop_at;  /* with until_end: offset at which it is finished */
-} count_partition;
-
-typedef enum count_phase {
-    COUNT_UNASSIGNED, /* waits for partitions */
-    COUNT_ASSIGNED,   /* has partitions, and must do A1 to A4 */
-    COUNT_COUNTING
-} count_phase;
-
 typedef struct count_run {
     kafka_client client; /* first */
     tamis_kafka_count_options options;
@@ -45,24 +34,17 @@ typedef struct count_run {
     kafka_template *templates[TAMIS__KAFKA_TEMPLATES];
     tamis__counts *counts;
 
-    rd_kafka_t *consumer;        /* member of the group; NULL: it has to join */
-    count_partition *partitions; /* all of the topic, by number */
-    uint64_t *next;              /* of each partition: offset behind the last record in the batch, or
-                                  * TAMIS__NO_POSITION if it is not assigned */
-    uint64_t *home;              /* A1: positions of the home slot */
-    uint64_t *lower;             /* C7: positions that were lower than the known ones */
-    uint64_t *scratch;           /* a number for each partition */
-    size_t partition_count;
-    size_t assigned; /* how many are assigned */
+    /* A number for each partition. */
+    uint64_t *next;  /* offset behind the last record in the batch; TAMIS__NO_POSITION: it is not assigned */
+    uint64_t *home;  /* A1: positions of the home slot */
+    uint64_t *lower; /* C7: positions that were lower than the known ones */
+    uint64_t *scratch;
 
-    count_phase phase;
     bool must_join;                                 /* C7: leave the group, and join it again */
     kafka_counter counters[TAMIS__KAFKA_TEMPLATES]; /* of the record that is added */
     bool has_remarked_missing;                      /* that no record has a counter was reported */
     bool is_open;                                   /* records were read that are not counted yet */
     uint64_t open_since;                            /* time of tamis__now_ns */
-    tamis_status stopped;                           /* status of a callback that failed */
-    tamis_error stop_error;                         /* message of `stopped` */
 
     tamis_kafka_count_stats open;      /* statistics of the batch */
     tamis_kafka_count_stats committed; /* statistics of the run */
@@ -71,17 +53,14 @@ typedef struct count_run {
 /* ---- kafka_count_assign.c ---- */
 
 /* Callback of librdkafka when the group gives or takes partitions. */
-void tamis__kafka_count_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
-                                  rd_kafka_topic_partition_list_t *partitions, void *client);
+void tamis__kafka_count_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
+                                     rd_kafka_topic_partition_list_t *partitions, void *client);
 /* A1 to A4 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK
- * and the phase is not COUNT_COUNTING. */
+ * and the phase is not KAFKA_RUNNING. */
 tamis_status tamis__kafka_count_assign(count_run *run, tamis_error *err);
 /* A3, C6: commits an offset of each partition in `next`. */
 tamis_status tamis__kafka_count_commit(count_run *run, const uint64_t *next, const char *metadata,
                                        rd_kafka_resp_err_t *code, tamis_error *err);
-/* Polls the consumer once: a record, NULL, or an error. The caller destroys *message. */
-tamis_status tamis__kafka_count_poll(count_run *run, int milliseconds, rd_kafka_message_t **message,
-                                     tamis_error *err);
 
 /* ---- kafka_count_batch.c ---- */
 

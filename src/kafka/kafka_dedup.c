@@ -134,11 +134,14 @@ static void configure_client(kafka_run *run) {
                                  .setting_count = options->setting_count,
                                  .transactional_id = run->transactional_id,
                                  .commit_ms = options->commit_ms,
+                                 .until_end = options->until_end,
                                  .stop_fd = options->stop_fd,
                                  .remark = options->remark,
                                  .context = options->context,
                                  .on_rebalance = tamis__kafka_on_rebalance,
-                                 .on_delivery = tamis__kafka_on_delivery};
+                                 .on_delivery = tamis__kafka_on_delivery,
+                                 .on_wait = tamis__kafka_on_wait,
+                                 .stop_error = TAMIS_ERROR_INIT};
 }
 
 static tamis_status configure(kafka_run *run, tamis_error *err) {
@@ -156,23 +159,21 @@ static tamis_status configure(kafka_run *run, tamis_error *err) {
 /* ---- start and end ---- */
 
 static tamis_status join_group(kafka_run *run, tamis_error *err) {
-    if (tamis__kafka_open(run, KAFKA_MEMBER, &run->consumer, err) != TAMIS_OK)
+    if (tamis__kafka_client_join(&run->client, err) != TAMIS_OK)
         return err->status;
-    rd_kafka_poll_set_consumer(run->consumer);
-    run->from = rd_kafka_topic_new(run->consumer, run->options.from, NULL);
-    if (!run->from)
-        return tamis__kafka_fail(run, run->options.from, rd_kafka_last_error(), err);
-    return tamis__kafka_client_subscribe(&run->client, run->consumer, run->options.from, err);
+    run->from = rd_kafka_topic_new(run->client.consumer, run->options.from, NULL);
+    return run->from ? TAMIS_OK
+                     : tamis__kafka_client_fail(&run->client, run->options.from, rd_kafka_last_error(), err);
 }
 
 static tamis_status start(kafka_run *run, tamis_error *err) {
-    tamis_status status = tamis__kafka_open(run, KAFKA_PROBE, &run->client.probe, err);
+    tamis_status status = tamis__kafka_client_start(&run->client, &run->memory, err);
 
     if (status == TAMIS_OK)
         status = tamis__kafka_check_topics(run, err);
     if (status == TAMIS_OK)
         status = tamis__kafka_begin(run, err);
-    if (tamis__kafka_must_stop(run))
+    if (tamis__kafka_client_must_stop(&run->client))
         return TAMIS_E_INTERRUPTED;
     return status == TAMIS_OK ? join_group(run, err) : status;
 }
@@ -181,21 +182,18 @@ static void release(kafka_run *run) {
     const tamis_allocator memory = run->memory;
 
     tamis__kafka_drop_batch(run);
-    if (run->consumer) {
-        rd_kafka_consumer_close(run->consumer); /* calls on_rebalance */
-        if (run->from)
-            rd_kafka_topic_destroy(run->from);
-        tamis__kafka_client_destroy(&run->client, run->consumer);
-    }
+    if (run->from)
+        rd_kafka_topic_destroy(run->from);
+    tamis__kafka_client_leave(&run->client);
     tamis__kafka_end_producer(run);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
     if (run->cut_answers)
         rd_kafka_queue_destroy(run->cut_answers);
-    tamis__kafka_client_destroy(&run->client, run->client.probe);
-    for (size_t i = 0; i < run->partition_count; i++)
+    for (size_t i = 0; run->partitions && i < run->client.partition_count; i++)
         tamis__kafka_partition_release(&run->partitions[i]);
-    tamis__free(&memory, run->partitions, run->partition_count * sizeof *run->partitions);
+    tamis__free(&memory, run->partitions, run->client.partition_count * sizeof *run->partitions);
+    tamis__kafka_client_end(&run->client, &memory);
     if (run->record_bytes)
         tamis__free(&memory, run->record_bytes, largest_record(run));
     tamis__kafka_keys_release(&run->keys);
@@ -209,15 +207,15 @@ static void release(kafka_run *run) {
 static void observe_partitions(kafka_run *run) {
     tamis_kafka_dedup_stats *stats = &run->committed;
 
-    stats->partitions = run->assigned;
+    stats->partitions = run->client.assigned;
     stats->lag = stats->keys = stats->memory = 0;
-    for (size_t i = 0; i < run->partition_count; i++) {
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        if (!run->client.inputs[i].is_assigned || !run->partitions[i].filter)
+            continue;
         const kafka_partition *partition = &run->partitions[i];
         int64_t low, end;
-        if (!partition->is_assigned || !partition->filter)
-            continue;
-        if (rd_kafka_get_watermark_offsets(run->consumer, run->options.from, partition->number, &low, &end) ==
-                RD_KAFKA_RESP_ERR_NO_ERROR &&
+        if (rd_kafka_get_watermark_offsets(run->client.consumer, run->options.from, partition->number, &low,
+                                           &end) == RD_KAFKA_RESP_ERR_NO_ERROR &&
             end > (int64_t)partition->to)
             stats->lag += (uint64_t)end - partition->to;
         /* tamis_filter_info_get would read all of a Bloom filter. */
@@ -236,16 +234,6 @@ void tamis__kafka_report_progress(kafka_run *run) {
     run->options.progress(run->options.context, &run->committed);
 }
 
-/* With until_end: true if each assigned partition was read to the end that it had. */
-static bool has_reached_end(const kafka_run *run) {
-    if (!run->options.until_end || run->phase != KAFKA_FORWARDING)
-        return false;
-    for (size_t i = 0; i < run->partition_count; i++)
-        if (run->partitions[i].is_assigned && run->partitions[i].position < run->partitions[i].stop_at)
-            return false;
-    return true;
-}
-
 /* Applies the outcome of a step of a transaction. */
 static tamis_status apply(kafka_run *run, kafka_outcome outcome, tamis_error *err) {
     if (outcome == KAFKA_ABORT)
@@ -255,36 +243,27 @@ static tamis_status apply(kafka_run *run, kafka_outcome outcome, tamis_error *er
     return outcome == KAFKA_FAILED ? err->status : TAMIS_OK;
 }
 
-/* Polls until the group gives partitions. */
-static tamis_status await_assignment(kafka_run *run, tamis_error *err) {
-    rd_kafka_message_t *message;
-    const tamis_status status = tamis__kafka_poll(run, TAMIS__KAFKA_SLICE, &message, err);
-
-    if (message)
-        rd_kafka_message_destroy(message);
-    return status;
-}
-
 static tamis_status loop(kafka_run *run, tamis_error *err) {
+    kafka_client *client = &run->client;
     tamis_status status = TAMIS_OK;
 
     while (status == TAMIS_OK) {
-        if (tamis__kafka_must_stop(run))
+        if (tamis__kafka_client_must_stop(client))
             return TAMIS_E_INTERRUPTED;
-        rd_kafka_poll(run->client.probe, 0); /* its errors and its log */
+        rd_kafka_poll(client->probe, 0); /* its errors and its log */
         tamis__kafka_report_progress(run);
         if (run->must_begin)
             status = tamis__kafka_begin(run, err);
-        else if (run->phase == KAFKA_UNASSIGNED)
-            status = await_assignment(run, err);
-        else if (run->phase == KAFKA_RESTORING)
+        else if (client->phase == KAFKA_UNASSIGNED)
+            status = tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);
+        else if (client->phase == KAFKA_ASSIGNED)
             status = tamis__kafka_restore(run, err);
-        else if (!has_reached_end(run))
+        else if (!tamis__kafka_client_has_reached_end(client))
             status = apply(run, tamis__kafka_forward(run, err), err);
         else if (run->is_open)
             status = apply(run, tamis__kafka_commit(run, err), err);
         else
-            return tamis__kafka_client_remark_rest(&run->client, run->assigned, run->partition_count);
+            return tamis__kafka_client_remark_rest(client);
     }
     return status;
 }
@@ -293,7 +272,7 @@ static tamis_status loop(kafka_run *run, tamis_error *err) {
 static tamis_status finish(kafka_run *run, tamis_status status, tamis_error *err) {
     tamis_error second = TAMIS_ERROR_INIT;
 
-    if (run->must_begin || run->phase != KAFKA_FORWARDING)
+    if (run->must_begin || run->client.phase != KAFKA_RUNNING)
         return status;
     if (apply(run, tamis__kafka_commit(run, &second), &second) == TAMIS_OK ||
         (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED))
@@ -317,7 +296,6 @@ tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tam
     run->options = given;
     run->memory = memory;
     run->open = run->committed = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
-    run->stop_error = (tamis_error)TAMIS_ERROR_INIT;
 
     tamis_status status = configure(run, &found);
     if (status == TAMIS_OK)
@@ -328,9 +306,5 @@ tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tam
         observe_partitions(run);
     tamis__write_struct(stats, &run->committed, sizeof run->committed);
     release(run);
-    if (status == TAMIS_E_INTERRUPTED)
-        return tamis__fail(err, status, 0, "stopped on request");
-    if (status != TAMIS_OK && err)
-        tamis__fail(err, status, found.sys_errno, "%s", found.text);
-    return status;
+    return tamis__kafka_result(status, &found, err);
 }

@@ -157,8 +157,8 @@ static kafka_outcome answer_late(kafka_run *run, const rd_kafka_message_t *messa
 
     if (is_ahead && !run->has_remarked_ahead) {
         run->has_remarked_ahead = true;
-        tamis__kafka_remark(
-            run,
+        tamis__kafka_client_remark(
+            &run->client,
             "%s [%d]: offset %" PRId64
             ": its time is ahead of the clock of this host; such records are treated as late ones. "
             "Correct the clock of the sender, or this one",
@@ -188,9 +188,9 @@ static void check_partitions(kafka_run *run, const kafka_partition *partition, c
 
     if (run->sampled == SAMPLE_MAX || found->hash.word[1] % SAMPLE != 0)
         return;
-    run->sample_other = (run->sample_other + 1) % run->partition_count;
+    run->sample_other = (run->sample_other + 1) % run->client.partition_count;
     const kafka_partition *other = &run->partitions[run->sample_other];
-    if (other == partition || !other->is_assigned ||
+    if (other == partition || !other->input->is_assigned ||
         query_filter(run, other, &found->hash, &found->time, 1, &answer, NULL) != TAMIS_OK)
         return;
     const bool is_there =
@@ -201,8 +201,8 @@ static void check_partitions(kafka_run *run, const kafka_partition *partition, c
         (double)run->found_elsewhere < 100 * run->plan.fpr * (double)run->sampled)
         return;
     run->sampled = SAMPLE_MAX;
-    tamis__kafka_remark(
-        run,
+    tamis__kafka_client_remark(
+        &run->client,
         "%s: equal keys come in partitions %d and %d, and each partition passes them on once; "
         "let producers give records a key in Kafka that depends on this key alone",
         run->options.from, (int)other->number, (int)partition->number);
@@ -254,7 +254,7 @@ static kafka_outcome answer_one(kafka_run *run, kafka_partition *partition, size
         return outcome;
     partition->newest_next = newest;
     partition->next = (uint64_t)message->offset + 1;
-    partition->position = partition->next;
+    partition->input->position = partition->next;
     partition->is_open = true;
     run->open.records++;
     return KAFKA_DONE;
@@ -272,7 +272,7 @@ static kafka_outcome answer_batch(kafka_run *run, tamis_error *err) {
         for (end = first + 1; end < run->batch_count; end++)
             if (run->batch[end]->partition != run->batch[first]->partition)
                 break;
-        if (!partition || !partition->is_assigned)
+        if (!partition || !partition->input->is_assigned)
             continue;
         if (look_up(run, partition, first, end, err) != TAMIS_OK)
             return KAFKA_FAILED;
@@ -292,22 +292,13 @@ kafka_outcome tamis__kafka_answer(kafka_run *run, tamis_error *err) {
     return outcome;
 }
 
-/* Milliseconds until the open transaction is due, at most a slice. */
-static int wait_ms(const kafka_run *run) {
-    const uint64_t now = tamis__now_ns(), due = run->open_since + (uint64_t)run->options.commit_ms * 1000000;
-
-    if (!run->is_open)
-        return TAMIS__KAFKA_SLICE;
-    if (due <= now)
-        return 0;
-    return due - now < (uint64_t)TAMIS__KAFKA_SLICE * 1000000 ? (int)((due - now) / 1000000) + 1
-                                                              : TAMIS__KAFKA_SLICE;
-}
-
 kafka_outcome tamis__kafka_forward(kafka_run *run, tamis_error *err) {
     while (run->batch_count < TAMIS__KAFKA_BATCH) {
+        int wait = 0;
+        if (run->batch_count == 0)
+            wait = tamis__kafka_wait_ms(run->is_open, run->open_since, run->options.commit_ms);
         rd_kafka_message_t *message;
-        if (tamis__kafka_poll(run, run->batch_count == 0 ? wait_ms(run) : 0, &message, err) != TAMIS_OK)
+        if (tamis__kafka_client_poll(&run->client, wait, &message, err) != TAMIS_OK)
             return KAFKA_FAILED;
         if (!message)
             break;

@@ -6,7 +6,7 @@
  * A run of `tamis kafka dedup`. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and so on are its steps.
  *
  *     kafka_dedup.c          the run: its options, B1, the loop, its end
- *     kafka_group.c          assignment of partitions by the group: A1, N
+ *     kafka_group.c          A1, N: partitions of the group; from where the consumer reads
  *     kafka_topics.c         B2: the topics and their settings
  *     kafka_restore.c        A2 to A7
  *     kafka_forward.c        T1, T2: a batch of records
@@ -14,7 +14,7 @@
  *     kafka_keys.c           keys of records
  *     kafka_partition.c      filter and overlay of a partition
  *     kafka_record.c         state records as bytes
- *     kafka_client.c         handles of librdkafka, and its errors; kafka_count.c has them too
+ *     kafka_client.h         what count has too: librdkafka, the member of the group
  *
  * One thread runs everything here, callbacks of librdkafka included: it calls them from poll functions.
  */
@@ -47,7 +47,7 @@ enum { TAMIS__KAFKA_HORIZONS = 16 };
  * assignment. */
 typedef struct kafka_partition {
     int32_t number;
-    bool is_assigned;
+    kafka_input *input;   /* of the client: what the consumer reads of it */
     tamis_filter *filter; /* committed hashes; NULL: none */
     uint64_t covers;      /* the filter has the hashes of all state records below this offset */
     bool has_chain;       /* a state record was read or committed, so `to` is valid */
@@ -65,10 +65,6 @@ typedef struct kafka_partition {
     uint64_t next;        /* input offset behind the last answered record, the open transaction included */
     uint64_t covers_next; /* state offset behind the last acknowledged record of the open transaction */
     uint64_t state_end;   /* end of the state partition at A3 */
-    uint64_t stop_at;     /* with until_end: input offset at which this partition is finished */
-    bool is_started;      /* the consumer has delivered a record since it reads this partition */
-    uint64_t polled;      /* input offset behind the last record that the consumer has delivered */
-    uint64_t position;    /* input offset up to which the partition was read, records or not */
 } kafka_partition;
 
 /* The key of a record, or why it has none. */
@@ -90,12 +86,6 @@ typedef struct kafka_keys {
     bool whole; /* hashes have 128 bits, for an exact filter or a very small rate; else 64 */
 } kafka_keys;
 
-typedef enum kafka_phase {
-    KAFKA_UNASSIGNED, /* waits for partitions */
-    KAFKA_RESTORING,  /* has partitions, and must do A2 to A7 */
-    KAFKA_FORWARDING
-} kafka_phase;
-
 /* The outcome of a step of a transaction. */
 typedef enum kafka_outcome {
     KAFKA_DONE,
@@ -112,7 +102,7 @@ typedef struct kafka_run {
     tamis_allocator memory;
     char state_topic[TAMIS__KAFKA_NAME];
     char transactional_id[TAMIS__KAFKA_NAME];
-    char description[TAMIS__KAFKA_RECORD_DESCRIPTION + 1]; /* what keys are */
+    char description[TAMIS__KAFKA_RECORD_DESCRIPTION + 2]; /* what keys are; a full one was cut off */
     tamis_plan plan;
     bool has_window;
     tamis_filter_options filter_options;
@@ -120,23 +110,18 @@ typedef struct kafka_run {
 
     rd_kafka_queue_t *cut_answers; /* of the brokers to requests to remove state records */
     bool has_remarked_cut;         /* a refusal of such a request was reported */
-    rd_kafka_t *consumer;          /* member of the group */
     rd_kafka_topic_t *from;        /* of the consumer */
     rd_kafka_t *producer;
     rd_kafka_topic_t *to, *duplicates, *state;      /* of the producer; `duplicates` NULL: dropped */
     rd_kafka_consumer_group_metadata_t *membership; /* A1 */
 
-    kafka_partition *partitions; /* all of the input, by number */
-    size_t partition_count;
-    size_t assigned;         /* how many of them are assigned */
-    bool to_same_partitions; /* the output has as many partitions as the input */
+    kafka_partition *partitions; /* all of the input, by number; NULL: not made yet */
+    bool to_same_partitions;     /* the output has as many partitions as the input */
     bool duplicates_same_partitions;
 
-    kafka_phase phase;
-    bool is_reading;        /* the consumer reads the assigned partitions */
-    bool must_begin;        /* B1 is due */
-    tamis_status stopped;   /* status of a callback that failed; *err has its message */
-    tamis_error stop_error; /* message of `stopped` */
+    bool must_begin;              /* B1 is due */
+    uint64_t restore_progress_at; /* time of the last progress of A, for the remark */
+    bool has_remarked_restore;    /* that A waits was reported */
 
     rd_kafka_message_t *batch[TAMIS__KAFKA_BATCH]; /* records that are not answered yet */
     size_t batch_count;
@@ -175,22 +160,10 @@ void tamis__kafka_partition_abort(kafka_partition *partition);
 /* Forgets filter and overlay. */
 void tamis__kafka_partition_release(kafka_partition *partition);
 
-/* ---- kafka_client.h, for a run ---- */
+/* ---- kafka_dedup.c ---- */
 
 /* Calls options.progress if that is due. */
 void tamis__kafka_report_progress(kafka_run *run);
-static inline tamis_status tamis__kafka_open(kafka_run *run, kafka_role role, rd_kafka_t **handle,
-                                             tamis_error *err) {
-    return tamis__kafka_client_open(&run->client, role, handle, err);
-}
-static inline tamis_status tamis__kafka_fail(const kafka_run *run, const char *what, rd_kafka_resp_err_t code,
-                                             tamis_error *err) {
-    return tamis__kafka_client_fail(&run->client, what, code, err);
-}
-static inline bool tamis__kafka_must_stop(const kafka_run *run) {
-    return tamis__kafka_client_must_stop(&run->client);
-}
-#define tamis__kafka_remark(run, ...) tamis__kafka_client_remark(&(run)->client, __VA_ARGS__)
 
 /* ---- kafka_topics.c ---- */
 
@@ -213,16 +186,14 @@ void tamis__kafka_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
                                rd_kafka_topic_partition_list_t *partitions, void *context);
 /* Makes the consumer deliver the records of the assigned partitions from `next` on. */
 tamis_status tamis__kafka_read_on(kafka_run *run, tamis_error *err);
-/* Polls the consumer once: a message, NULL, or an error. The caller destroys *message. Messages without a
- * record are handled here. */
-tamis_status tamis__kafka_poll(kafka_run *run, int milliseconds, rd_kafka_message_t **message,
-                               tamis_error *err);
 
 /* ---- kafka_restore.c ---- */
 
 /* A2 to A7 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK
- * and the phase is not KAFKA_FORWARDING. */
+ * and the phase is not KAFKA_RUNNING. */
 tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err);
+/* Called while A waits: reports progress, and a long wait. */
+void tamis__kafka_on_wait(void *context, bool for_offsets);
 
 /* ---- kafka_forward.c ---- */
 

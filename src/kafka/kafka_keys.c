@@ -84,52 +84,37 @@ static tamis_status create_extractor(kafka_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Appends to the description. False: it is too long. */
-static bool append(kafka_run *run, const char *name, const char *value) {
-    const size_t used = strlen(run->description), left = sizeof run->description - used;
-    const int size = snprintf(run->description + used, left, "%s%s=%s", used > 0 ? "\n" : "", name, value);
-
-    return size >= 0 && (size_t)size < left;
-}
-
-static bool append_ms(kafka_run *run, const char *name, uint64_t milliseconds) {
-    char text[32];
-
-    snprintf(text, sizeof text, "%" PRIu64 "ms", milliseconds);
-    return append(run, name, text);
-}
-
-static tamis_status describe(kafka_run *run, tamis_error *err) {
+static tamis_status make_description(kafka_run *run, tamis_error *err) {
     const tamis_extractor_options *extract = &run->extract;
-    char number[24];
-    bool fits = append(run, "from", run->options.from) && append(run, "to", run->options.to);
+    char *text = run->description;
+    const size_t size = sizeof run->description;
 
+    tamis__kafka_describe(text, size, "from=%s", run->options.from);
+    tamis__kafka_describe(text, size, "to=%s", run->options.to);
     for (size_t i = 0; i < extract->part_count; i++)
-        fits = fits && append(run, "key", extract->parts[i]);
+        tamis__kafka_describe(text, size, "key=%s", extract->parts[i]);
     if (extract->part_count == 0)
-        fits = fits && append(run, "key", "line");
-    if (extract->delimiter >= 0) {
-        snprintf(number, sizeof number, "%d", extract->delimiter);
-        fits = fits && append(run, "delimiter", number);
-    }
+        tamis__kafka_describe(text, size, "key=line");
+    if (extract->delimiter >= 0)
+        tamis__kafka_describe(text, size, "delimiter=%d", extract->delimiter);
     if (extract->trim)
-        fits = fits && append(run, "trim", "yes");
+        tamis__kafka_describe(text, size, "trim=yes");
     if (extract->ignore_case)
-        fits = fits && append(run, "ignore-case", "yes");
+        tamis__kafka_describe(text, size, "ignore-case=yes");
     if (run->has_window)
-        fits = fits && append_ms(run, "window", run->plan.window) && append_ms(run, "step", run->plan.step) &&
-               append_ms(run, "lateness", run->plan.lateness) &&
-               append(run, "time", extract->time ? extract->time : "kafka");
+        tamis__kafka_describe(
+            text, size, "window=%" PRIu64 "ms\nstep=%" PRIu64 "ms\nlateness=%" PRIu64 "ms\ntime=%s",
+            run->plan.window, run->plan.step, run->plan.lateness, extract->time ? extract->time : "kafka");
     else
-        fits = fits && append(run, "window", "none");
-    snprintf(number, sizeof number, "%016" PRIx64, run->keys.hasher_id);
-    fits = fits && append(run, "scheme", tamis_scheme_name(tamis_hasher_scheme(run->keys.hasher))) &&
-           append(run, "hash", number) && append(run, "hash-bits", run->keys.whole ? "128" : "64");
-    if (fits)
-        return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_RANGE, 0,
-                       "key: its parts are longer than %d bytes together; shorten them",
-                       TAMIS__KAFKA_RECORD_DESCRIPTION);
+        tamis__kafka_describe(text, size, "window=none");
+    tamis__kafka_describe(text, size, "scheme=%s", tamis_scheme_name(tamis_hasher_scheme(run->keys.hasher)));
+    tamis__kafka_describe(text, size, "hash=%016" PRIx64 "\nhash-bits=%d", run->keys.hasher_id,
+                          run->keys.whole ? 128 : 64);
+    return strlen(text) + 1 < size
+               ? TAMIS_OK
+               : tamis__fail(err, TAMIS_E_RANGE, 0,
+                             "key: its parts are longer than %d bytes together; shorten them",
+                             TAMIS__KAFKA_RECORD_DESCRIPTION);
 }
 
 tamis_status tamis__kafka_keys_create(kafka_run *run, tamis_error *err) {
@@ -151,8 +136,7 @@ tamis_status tamis__kafka_keys_create(kafka_run *run, tamis_error *err) {
         tamis_hash_many(run->keys.hasher, &empty, 1, &hash, err) != TAMIS_OK)
         return err->status;
     run->keys.hasher_id = hash.hasher_id;
-    run->keys.whole = run->plan.kind == TAMIS_KIND_EXACT || run->plan.fpr < SHORT_HASH_FPR;
-    return describe(run, err);
+    return make_description(run, err);
 }
 
 void tamis__kafka_keys_release(kafka_keys *keys) {
@@ -163,16 +147,11 @@ void tamis__kafka_keys_release(kafka_keys *keys) {
 
 /* The value of a record, its key in Kafka, or a header; data NULL: the record has none. */
 static tamis_key source_of(const kafka_keys *keys, const rd_kafka_message_t *message) {
-    rd_kafka_headers_t *headers;
-    tamis_key value = {NULL, 0};
-
     if (keys->source == KAFKA_VALUE)
         return (tamis_key){message->payload, message->len};
     if (keys->source == KAFKA_KEY)
         return (tamis_key){message->key, message->key_len};
-    if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
-        (void)rd_kafka_header_get_last(headers, keys->header, &value.data, &value.size);
-    return value;
+    return tamis__kafka_last_header(message, keys->header);
 }
 
 /* Finds the key of a record, if the extractor has not found it in the value. */

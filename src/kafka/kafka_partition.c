@@ -34,7 +34,7 @@
 enum { CHUNK = 1024 }; /* hashes that are added together */
 
 kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number) {
-    if (number < 0 || (size_t)number >= run->partition_count)
+    if (number < 0 || (size_t)number >= run->client.partition_count)
         return NULL;
     return &run->partitions[number];
 }

@@ -17,9 +17,6 @@
  * All partitions share one reader, since each consumer of librdkafka 2.0 waits half a second before its first
  * record.
  *
- * The consumer is polled all the while, so that the group does not give this member up. If the group changes
- * the assignment, the restore ends, and begins again with the next one.
- *
  * A refusal (R) repeats A2 first. If the offset has changed, another member has the partition, and this one
  * is late: it begins again, and learns so from the group.
  */
@@ -31,35 +28,17 @@
 #include "base/system.h"
 #include "kafka/kafka_int.h"
 
-enum {
-    REQUEST_MS = 1000, /* a request; it is repeated until it has an answer */
-    REMARK_MS = 10000  /* until a remark says what the restore waits for */
-};
+enum { REMARK_MS = 10000 }; /* until a remark says what the restore waits for */
 
 typedef struct kafka_restore {
     kafka_run *run;
     rd_kafka_t *reader;
     rd_kafka_topic_partition_list_t *offsets; /* A2, in the order of the partitions */
-    uint64_t progress_at;                     /* time of the last progress, for the remark */
-    bool has_remarked;
     bool was_cut; /* records that the reader wanted were removed: A begins again */
 } kafka_restore;
 
-/* True if the group has changed the assignment, the run must stop, or A begins again. */
-static bool is_over(const kafka_restore *restore) {
-    return restore->was_cut || restore->run->phase != KAFKA_RESTORING || tamis__kafka_must_stop(restore->run);
-}
-
-/* Polls the consumer, for the group. */
-static tamis_status stay_member(kafka_restore *restore, tamis_error *err) {
-    rd_kafka_message_t *message;
-    const tamis_status status = tamis__kafka_poll(restore->run, 0, &message, err);
-
-    if (message) /* after B1: it comes again, since the input is read from `next` on in the end */
-        rd_kafka_message_destroy(message);
-    rd_kafka_poll(restore->run->client.probe, 0);
-    tamis__kafka_report_progress(restore->run);
-    return status;
+static bool is_interrupted(const kafka_restore *restore) {
+    return restore->was_cut || tamis__kafka_client_is_interrupted(&restore->run->client);
 }
 
 static const char open_transaction[] = "; the transaction of a member that was killed ends after its "
@@ -67,64 +46,36 @@ static const char open_transaction[] = "; the transaction of a member that was k
                                        "member starts again with the same --instance";
 
 /* Reports a long wait. */
-static void remark_wait(kafka_restore *restore, const char *what, const char *advice) {
-    if (restore->has_remarked || tamis__now_ns() - restore->progress_at < (uint64_t)REMARK_MS * 1000000)
+static void remark_wait(kafka_run *run, const char *what, const char *advice) {
+    if (run->has_remarked_restore ||
+        tamis__now_ns() - run->restore_progress_at < (uint64_t)REMARK_MS * 1000000)
         return;
-    const char *error = tamis__kafka_client_error(&restore->run->client);
-    restore->has_remarked = true;
-    tamis__kafka_remark(restore->run, "%s: waits %s%s%s%s%s", restore->run->options.group, what,
-                        error[0] != '\0' ? " (" : "", error, error[0] != '\0' ? ")" : "", advice);
+    const char *error = tamis__kafka_client_error(&run->client);
+    run->has_remarked_restore = true;
+    tamis__kafka_client_remark(&run->client, "%s: waits %s%s%s%s%s", run->options.group, what,
+                               error[0] != '\0' ? " (" : "", error, error[0] != '\0' ? ")" : "", advice);
 }
 
-/* ---- A2, A3 ---- */
+void tamis__kafka_on_wait(void *context, bool for_offsets) {
+    kafka_run *run = context;
 
-/* A2. */
-static tamis_status fetch_offsets(kafka_restore *restore, rd_kafka_topic_partition_list_t *list,
-                                  tamis_error *err) {
-    kafka_run *run = restore->run;
-
-    while (!is_over(restore)) {
-        rd_kafka_resp_err_t code = rd_kafka_committed(run->consumer, list, REQUEST_MS);
-        for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
-            code = list->elems[i].err;
-        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-            return TAMIS_OK;
-        if (!tamis__kafka_is_passing(code))
-            return tamis__kafka_fail(run, run->options.group, code, err);
-        if (stay_member(restore, err) != TAMIS_OK)
-            return err->status;
-        remark_wait(restore, "for the offsets of the group", open_transaction);
-    }
-    return TAMIS_OK;
+    tamis__kafka_report_progress(run);
+    if (for_offsets)
+        remark_wait(run, "for the offsets of the group", open_transaction);
+    else
+        remark_wait(run, "for the brokers", "");
 }
 
-static tamis_status query_watermarks(kafka_restore *restore, const char *topic, int32_t number, int64_t *low,
-                                     int64_t *high, tamis_error *err) {
-    kafka_run *run = restore->run;
-
-    *low = *high = 0;
-    while (!is_over(restore)) {
-        const rd_kafka_resp_err_t code =
-            rd_kafka_query_watermark_offsets(run->client.probe, topic, number, low, high, REQUEST_MS);
-        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-            return TAMIS_OK;
-        if (!tamis__kafka_is_passing(code))
-            return tamis__kafka_fail(run, topic, code, err);
-        if (stay_member(restore, err) != TAMIS_OK)
-            return err->status;
-        remark_wait(restore, "for the brokers", "");
-    }
-    return TAMIS_OK;
-}
+/* ---- A3, A4 ---- */
 
 /* A3 and A4. */
 static tamis_status prepare(kafka_restore *restore, kafka_partition *partition, tamis_error *err) {
     kafka_run *run = restore->run;
     int64_t low, end;
-    const tamis_status status =
-        query_watermarks(restore, run->state_topic, partition->number, &low, &end, err);
+    const tamis_status status = tamis__kafka_client_query_watermarks(&run->client, run->state_topic,
+                                                                     partition->number, &low, &end, err);
 
-    if (status != TAMIS_OK || is_over(restore))
+    if (status != TAMIS_OK || is_interrupted(restore))
         return status;
     partition->state_end = (uint64_t)end;
     if (partition->filter && partition->covers >= (uint64_t)low && partition->covers <= (uint64_t)end)
@@ -218,10 +169,10 @@ static tamis_status read_message(kafka_restore *restore, const rd_kafka_message_
     kafka_run *run = restore->run;
     kafka_partition *partition = tamis__kafka_partition(run, message->partition);
 
-    if (!partition || !partition->is_assigned)
+    if (!partition || !partition->input->is_assigned)
         return TAMIS_OK;
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        restore->progress_at = tamis__now_ns();
+        run->restore_progress_at = tamis__now_ns();
         return add_record(restore, partition, message, err);
     }
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
@@ -235,17 +186,18 @@ static tamis_status read_message(kafka_restore *restore, const rd_kafka_message_
         restore->was_cut = true;
         return TAMIS_OK;
     }
-    return tamis__kafka_is_passing(message->err)
+    return tamis__kafka_is_transient(message->err)
                ? TAMIS_OK
-               : tamis__kafka_fail(run, run->state_topic, message->err, err);
+               : tamis__kafka_client_fail(&run->client, run->state_topic, message->err, err);
 }
 
 /* Number of partitions whose state is not read to the end of A3. */
 static size_t count_unread(const kafka_run *run) {
     size_t unread = 0;
 
-    for (size_t i = 0; i < run->partition_count; i++)
-        unread += run->partitions[i].is_assigned && run->partitions[i].covers < run->partitions[i].state_end;
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        unread +=
+            run->partitions[i].input->is_assigned && run->partitions[i].covers < run->partitions[i].state_end;
     return unread;
 }
 
@@ -254,32 +206,33 @@ static tamis_status read_state(kafka_restore *restore, tamis_error *err) {
     kafka_run *run = restore->run;
     tamis_status status = TAMIS_OK;
 
-    if (is_over(restore) || count_unread(run) == 0)
+    if (is_interrupted(restore) || count_unread(run) == 0)
         return TAMIS_OK;
-    if (tamis__kafka_open(run, KAFKA_RESTORER, &restore->reader, err) != TAMIS_OK)
+    if (tamis__kafka_client_open(&run->client, KAFKA_RESTORER, &restore->reader, err) != TAMIS_OK)
         return err->status;
     rd_kafka_poll_set_consumer(restore->reader);
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)run->assigned);
-    for (size_t i = 0; i < run->partition_count; i++) {
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)run->client.assigned);
+    for (size_t i = 0; i < run->client.partition_count; i++) {
         const kafka_partition *partition = &run->partitions[i];
-        if (partition->is_assigned && partition->covers < partition->state_end)
+        if (partition->input->is_assigned && partition->covers < partition->state_end)
             rd_kafka_topic_partition_list_add(list, run->state_topic, partition->number)->offset =
                 (int64_t)partition->covers;
     }
     const rd_kafka_resp_err_t code = rd_kafka_assign(restore->reader, list);
     rd_kafka_topic_partition_list_destroy(list);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return tamis__kafka_fail(run, run->state_topic, code, err);
-    while (status == TAMIS_OK && !is_over(restore) && count_unread(run) > 0) {
+        return tamis__kafka_client_fail(&run->client, run->state_topic, code, err);
+    while (status == TAMIS_OK && !is_interrupted(restore) && count_unread(run) > 0) {
         rd_kafka_message_t *message = rd_kafka_consumer_poll(restore->reader, TAMIS__KAFKA_SLICE);
         if (message) {
             status = read_message(restore, message, err);
             rd_kafka_message_destroy(message);
         } else {
-            remark_wait(restore, "for an open transaction in the state topic", open_transaction);
+            remark_wait(run, "for an open transaction in the state topic", open_transaction);
         }
         if (status == TAMIS_OK)
-            status = stay_member(restore, err);
+            status = tamis__kafka_client_stay_member(&run->client, 0, err);
+        tamis__kafka_report_progress(run);
     }
     return status;
 }
@@ -346,10 +299,10 @@ static tamis_status begin_input(kafka_restore *restore, kafka_partition *partiti
                                 tamis_error *err) {
     kafka_run *run = restore->run;
     int64_t low, end;
-    const tamis_status status =
-        query_watermarks(restore, run->options.from, partition->number, &low, &end, err);
+    const tamis_status status = tamis__kafka_client_query_watermarks(&run->client, run->options.from,
+                                                                     partition->number, &low, &end, err);
 
-    if (status != TAMIS_OK || is_over(restore))
+    if (status != TAMIS_OK || is_interrupted(restore))
         return status;
     if (offset < 0)
         partition->to = (uint64_t)low;
@@ -365,7 +318,7 @@ static tamis_status begin_input(kafka_restore *restore, kafka_partition *partiti
                            " before: it was made again; begin again with another group",
                            run->options.from, (int)partition->number, end, partition->to);
     partition->next = partition->to;
-    partition->stop_at = (uint64_t)end;
+    partition->input->stop_at = (uint64_t)end;
     return TAMIS_OK;
 }
 
@@ -374,8 +327,8 @@ static tamis_status begin_input(kafka_restore *restore, kafka_partition *partiti
 static tamis_status refuse(kafka_restore *restore, tamis_status status, tamis_error *err) {
     tamis_error second = TAMIS_ERROR_INIT;
     rd_kafka_topic_partition_list_t *again = rd_kafka_topic_partition_list_copy(restore->offsets);
-    const tamis_status fetched = fetch_offsets(restore, again, &second);
-    bool changed = fetched == TAMIS_OK && is_over(restore);
+    const tamis_status fetched = tamis__kafka_client_fetch_offsets(&restore->run->client, again, &second);
+    bool changed = fetched == TAMIS_OK && is_interrupted(restore);
 
     for (int i = 0; fetched == TAMIS_OK && !changed && i < again->cnt; i++)
         changed = again->elems[i].offset != restore->offsets->elems[i].offset;
@@ -388,38 +341,38 @@ static tamis_status refuse(kafka_restore *restore, tamis_status status, tamis_er
 static tamis_status restore_all(kafka_restore *restore, tamis_error *err) {
     const rd_kafka_topic_partition_list_t *offsets = restore->offsets;
     kafka_partition *partitions = restore->run->partitions;
-    tamis_status status = fetch_offsets(restore, restore->offsets, err); /* A2 */
+    tamis_status status =
+        tamis__kafka_client_fetch_offsets(&restore->run->client, restore->offsets, err); /* A2 */
 
-    for (int i = 0; status == TAMIS_OK && i < offsets->cnt && !is_over(restore); i++)
+    for (int i = 0; status == TAMIS_OK && i < offsets->cnt && !is_interrupted(restore); i++)
         status = prepare(restore, &partitions[offsets->elems[i].partition], err); /* A3, A4 */
     if (status == TAMIS_OK)
         status = read_state(restore, err); /* A5 */
-    if (status == TAMIS_OK && !is_over(restore))
+    if (status == TAMIS_OK && !is_interrupted(restore))
         status = check_chains(restore, err); /* A6 */
-    for (int i = 0; status == TAMIS_OK && i < offsets->cnt && !is_over(restore); i++)
+    for (int i = 0; status == TAMIS_OK && i < offsets->cnt && !is_interrupted(restore); i++)
         status = begin_input(restore, &partitions[offsets->elems[i].partition], offsets->elems[i].offset,
                              err); /* A7 */
     return status;
 }
 
 tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err) {
-    kafka_restore restore = {.run = run, .progress_at = tamis__now_ns()};
+    kafka_restore restore = {.run = run};
     tamis_status status;
 
-    if (run->assigned == 0) { /* the group has more members than partitions */
-        run->phase = KAFKA_FORWARDING;
+    if (run->client.assigned == 0) { /* the group has more members than partitions */
+        run->client.phase = KAFKA_RUNNING;
         return TAMIS_OK;
     }
-    restore.offsets = rd_kafka_topic_partition_list_new((int)run->assigned);
-    for (size_t i = 0; i < run->partition_count; i++)
-        if (run->partitions[i].is_assigned)
-            rd_kafka_topic_partition_list_add(restore.offsets, run->options.from, (int32_t)i);
+    run->restore_progress_at = tamis__now_ns();
+    run->has_remarked_restore = false;
+    restore.offsets = tamis__kafka_client_list_assigned(&run->client);
     status = restore_all(&restore, err);
     /* R */
     if (status == TAMIS_E_CHANGED || status == TAMIS_E_DAMAGED) {
         status = refuse(&restore, status, err); /* if it is TAMIS_OK, A begins again */
-    } else if (status == TAMIS_OK && !is_over(&restore)) {
-        run->phase = KAFKA_FORWARDING;
+    } else if (status == TAMIS_OK && !is_interrupted(&restore)) {
+        run->client.phase = KAFKA_RUNNING;
         status = tamis__kafka_read_on(run, err); /* A7 */
     }
     tamis__kafka_client_destroy(&run->client, restore.reader);

@@ -106,13 +106,13 @@ static tamis_status await(kafka_run *run, rd_kafka_queue_t *queue, const char *w
                           tamis_error *err) {
     *event = rd_kafka_queue_poll(queue, ANSWER_MS + 5000);
     if (!*event)
-        return tamis__kafka_fail(run, what, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
+        return tamis__kafka_client_fail(&run->client, what, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
     const rd_kafka_resp_err_t code = rd_kafka_event_error(*event);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
         return TAMIS_OK;
     rd_kafka_event_destroy(*event);
     *event = NULL;
-    return tamis__kafka_fail(run, what, code, err);
+    return tamis__kafka_client_fail(&run->client, what, code, err);
 }
 
 static tamis_status create_topic(kafka_run *run, size_t partitions, tamis_error *err) {
@@ -140,7 +140,7 @@ static tamis_status create_topic(kafka_run *run, size_t partitions, tamis_error 
             count == 1 ? rd_kafka_topic_result_error(results[0]) : RD_KAFKA_RESP_ERR__BAD_MSG;
         /* Another member may have made it at the same time. */
         if (code != RD_KAFKA_RESP_ERR_NO_ERROR && code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-            status = tamis__kafka_fail(run, run->state_topic, code, err);
+            status = tamis__kafka_client_fail(&run->client, run->state_topic, code, err);
         rd_kafka_event_destroy(event);
     }
     rd_kafka_queue_destroy(queue);
@@ -198,8 +198,9 @@ static tamis_status check_state_topic(kafka_run *run, tamis_error *err) {
             rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event), &count);
         const rd_kafka_resp_err_t code =
             count == 1 ? rd_kafka_ConfigResource_error(found[0]) : RD_KAFKA_RESP_ERR__BAD_MSG;
-        status = code == RD_KAFKA_RESP_ERR_NO_ERROR ? check_settings(run, found[0], err)
-                                                    : tamis__kafka_fail(run, run->state_topic, code, err);
+        status = code == RD_KAFKA_RESP_ERR_NO_ERROR
+                     ? check_settings(run, found[0], err)
+                     : tamis__kafka_client_fail(&run->client, run->state_topic, code, err);
         rd_kafka_event_destroy(event);
     }
     rd_kafka_queue_destroy(queue);
@@ -230,8 +231,8 @@ static void read_cut_answers(kafka_run *run) {
     while ((event = rd_kafka_queue_poll(run->cut_answers, 0))) {
         if (cut_error(event) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED && !run->has_remarked_cut) {
             run->has_remarked_cut = true;
-            tamis__kafka_remark(
-                run,
+            tamis__kafka_client_remark(
+                &run->client,
                 "%s: expired keys are not removed from it; give this user the right to delete its "
                 "records",
                 run->state_topic);
@@ -244,9 +245,9 @@ void tamis__kafka_cut(kafka_run *run) {
     if (!run->has_window)
         return;
     rd_kafka_topic_partition_list_t *before = rd_kafka_topic_partition_list_new(1);
-    for (size_t i = 0; i < run->partition_count; i++) {
+    for (size_t i = 0; i < run->client.partition_count; i++) {
         kafka_partition *partition = &run->partitions[i];
-        if (!partition->is_assigned || partition->needed_in_chain <= partition->cut_requested)
+        if (!partition->input->is_assigned || partition->needed_in_chain <= partition->cut_requested)
             continue;
         partition->cut_requested = partition->needed_in_chain;
         rd_kafka_topic_partition_list_add(before, run->state_topic, partition->number)->offset =
@@ -266,23 +267,25 @@ void tamis__kafka_cut(kafka_run *run) {
 
 /* ---- all of them ---- */
 
-static tamis_status make_partitions(kafka_run *run, size_t count, tamis_error *err) {
+static tamis_status make_partitions(kafka_run *run, tamis_error *err) {
+    const size_t count = run->client.partition_count;
+
     run->partitions = tamis__alloc(&run->memory, count * sizeof *run->partitions, _Alignof(kafka_partition));
     if (!run->partitions)
         return tamis__fail_nomem(err, "partitions", count * sizeof *run->partitions);
-    run->partition_count = count;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         run->partitions[i].number = (int32_t)i;
+        run->partitions[i].input = &run->client.inputs[i];
+    }
     return TAMIS_OK;
 }
 
 tamis_status tamis__kafka_check_topics(kafka_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
-    size_t from, to, duplicates = 0, state;
+    const size_t from = run->client.partition_count;
+    size_t to, duplicates = 0, state;
 
-    if (tamis__kafka_await_topic(&run->client, options->from, TAMIS__KAFKA_EXISTING_MS, &from, err) !=
-            TAMIS_OK ||
-        tamis__kafka_await_topic(&run->client, options->to, TAMIS__KAFKA_EXISTING_MS, &to, err) != TAMIS_OK)
+    if (tamis__kafka_await_topic(&run->client, options->to, TAMIS__KAFKA_EXISTING_MS, &to, err) != TAMIS_OK)
         return err->status;
     if (options->duplicates_to &&
         tamis__kafka_await_topic(&run->client, options->duplicates_to, TAMIS__KAFKA_EXISTING_MS, &duplicates,
@@ -305,5 +308,5 @@ tamis_status tamis__kafka_check_topics(kafka_run *run, tamis_error *err) {
             options->from, from, state, run->state_topic);
     if (check_state_topic(run, err) != TAMIS_OK)
         return err->status;
-    return make_partitions(run, from, err);
+    return make_partitions(run, err);
 }

@@ -72,11 +72,11 @@ static bool goes_on(kafka_run *run, broker_wait *wait) {
     if (!wait->has_remarked && now - wait->since >= (uint64_t)REMARK_MS * 1000000) {
         const char *error = tamis__kafka_client_error(&run->client);
         wait->has_remarked = true;
-        tamis__kafka_remark(run, "%s: waits for the brokers%s%s", run->options.brokers,
-                            error[0] != '\0' ? ": " : "", error);
+        tamis__kafka_client_remark(&run->client, "%s: waits for the brokers%s%s", run->options.brokers,
+                                   error[0] != '\0' ? ": " : "", error);
     }
     tamis__kafka_report_progress(run);
-    if (!tamis__kafka_must_stop(run))
+    if (!tamis__kafka_client_must_stop(&run->client))
         return true;
     if (run->stop_since == 0)
         run->stop_since = now;
@@ -97,8 +97,9 @@ static void pause_after_failure(kafka_run *run) {
         milliseconds *= 2;
     run->failures++;
     if (run->failures == FAILURES_REMARKED)
-        tamis__kafka_remark(run, "%s: %u transactions in a row have failed (%s); it tries again",
-                            run->options.group, run->failures, rd_kafka_err2str(run->failed_code));
+        tamis__kafka_client_remark(&run->client,
+                                   "%s: %u transactions in a row have failed (%s); it tries again",
+                                   run->options.group, run->failures, rd_kafka_err2str(run->failed_code));
     tamis__sys.poll(&stop, 1, milliseconds < PAUSE_MAX_MS ? milliseconds : PAUSE_MAX_MS);
 }
 
@@ -129,7 +130,7 @@ void tamis__kafka_end_producer(kafka_run *run) {
 static void forget_transaction(kafka_run *run) {
     if (run->is_open)
         run->committed.aborted++;
-    for (size_t i = 0; i < run->partition_count; i++)
+    for (size_t i = 0; i < run->client.partition_count; i++)
         tamis__kafka_partition_abort(&run->partitions[i]);
     run->is_open = false;
     run->undelivered = RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -146,7 +147,7 @@ static tamis_status open_topics(kafka_run *run, tamis_error *err) {
         run->duplicates = rd_kafka_topic_new(run->producer, options->duplicates_to, NULL);
     if (run->to && run->state && (run->duplicates || !options->duplicates_to))
         return TAMIS_OK;
-    return tamis__kafka_fail(run, options->to, rd_kafka_last_error(), err);
+    return tamis__kafka_client_fail(&run->client, options->to, rd_kafka_last_error(), err);
 }
 
 tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err) {
@@ -160,19 +161,19 @@ tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err) {
         pause_after_failure(run);
     run->must_begin = false;
     tamis__kafka_end_producer(run);
-    if (tamis__kafka_open(run, KAFKA_PRODUCER, &run->producer, err) != TAMIS_OK ||
+    if (tamis__kafka_client_open(&run->client, KAFKA_PRODUCER, &run->producer, err) != TAMIS_OK ||
         open_topics(run, err) != TAMIS_OK)
         return err->status;
     do {
         outcome = read_error(run, rd_kafka_init_transactions(run->producer, CALL_MS));
         rd_kafka_poll(run->producer, 0);
-        if (outcome == KAFKA_AGAIN && tamis__kafka_must_stop(run))
+        if (outcome == KAFKA_AGAIN && tamis__kafka_client_must_stop(&run->client))
             return TAMIS_OK;
     } while (outcome == KAFKA_AGAIN && !(is_first && tamis__now_ns() > deadline) && goes_on(run, &wait));
     if (outcome != KAFKA_DONE)
-        return tamis__kafka_fail(run, run->transactional_id, run->failed_code, err);
-    if (run->phase == KAFKA_FORWARDING)
-        run->phase = KAFKA_RESTORING;
+        return tamis__kafka_client_fail(&run->client, run->transactional_id, run->failed_code, err);
+    if (run->client.phase == KAFKA_RUNNING)
+        run->client.phase = KAFKA_ASSIGNED;
     return TAMIS_OK;
 }
 
@@ -188,7 +189,7 @@ kafka_outcome tamis__kafka_open_transaction(kafka_run *run) {
 
 bool tamis__kafka_is_due(const kafka_run *run) {
     return run->is_open && (run->open.records >= RECORDS_MAX ||
-                            tamis__now_ns() - run->open_since >= (uint64_t)run->options.commit_ms * 1000000);
+                            tamis__kafka_wait_ms(run->is_open, run->open_since, run->options.commit_ms) == 0);
 }
 
 kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, size_t count,
@@ -208,7 +209,7 @@ kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, s
         if (code == RD_KAFKA_RESP_ERR__STATE) /* the brokers refuse the transaction */
             return KAFKA_ABORT;
         if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL || rd_kafka_outq_len(run->producer) == 0) {
-            tamis__kafka_fail(run, topic, code, err);
+            tamis__kafka_client_fail(&run->client, topic, code, err);
             return KAFKA_FAILED;
         }
         if (!goes_on(run, &wait)) {
@@ -299,11 +300,11 @@ static kafka_outcome await_delivery(kafka_run *run) {
 /* ---- T4, T5 ---- */
 
 static kafka_outcome send_offsets(kafka_run *run) {
-    rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new((int)run->assigned);
+    rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new((int)run->client.assigned);
     broker_wait wait = {0};
     kafka_outcome outcome;
 
-    for (size_t i = 0; i < run->partition_count; i++)
+    for (size_t i = 0; i < run->client.partition_count; i++)
         if (run->partitions[i].is_open)
             rd_kafka_topic_partition_list_add(offsets, run->options.from, (int32_t)i)->offset =
                 (int64_t)run->partitions[i].next;
@@ -339,10 +340,10 @@ static void add_stats(kafka_run *run) {
     sum->committed_at = tamis__sys.now_unix_ms();
     if (!run->has_remarked_missing && sum->records >= MISSING_RECORDS && sum->missing == sum->records) {
         run->has_remarked_missing = true;
-        tamis__kafka_remark(run,
-                            "%s: none of the first %" PRIu64
-                            " records has a key, so they are not looked up; see how the key is chosen",
-                            run->options.from, sum->records);
+        tamis__kafka_client_remark(&run->client,
+                                   "%s: none of the first %" PRIu64
+                                   " records has a key, so they are not looked up; see how the key is chosen",
+                                   run->options.from, sum->records);
     }
     run->open = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
 }
@@ -352,7 +353,7 @@ kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err) {
 
     if (!run->is_open)
         return KAFKA_DONE;
-    for (size_t i = 0; i < run->partition_count && outcome == KAFKA_DONE; i++)
+    for (size_t i = 0; i < run->client.partition_count && outcome == KAFKA_DONE; i++)
         if (run->partitions[i].is_open)
             outcome = produce_records(run, &run->partitions[i], err); /* T3 */
     if (outcome == KAFKA_DONE)
@@ -368,7 +369,7 @@ kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err) {
     run->is_open = false;
     run->failures = 0;
     add_stats(run);
-    for (size_t i = 0; i < run->partition_count; i++)
+    for (size_t i = 0; i < run->client.partition_count; i++)
         if (tamis__kafka_partition_commit(run, &run->partitions[i], err) != TAMIS_OK) /* T6 */
             return KAFKA_FAILED;
     tamis__kafka_cut(run);
@@ -444,13 +445,13 @@ kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err) {
     run->undelivered = RD_KAFKA_RESP_ERR_NO_ERROR;
     run->failed_code = code;
     if (is_permanent(code)) {
-        tamis__kafka_fail(run, refused, code, err);
+        tamis__kafka_client_fail(&run->client, refused, code, err);
         return KAFKA_FAILED;
     }
     if (outcome != KAFKA_DONE)
         return KAFKA_BEGIN;
     pause_after_failure(run);
-    if (run->phase == KAFKA_FORWARDING && tamis__kafka_read_on(run, err) != TAMIS_OK)
+    if (run->client.phase == KAFKA_RUNNING && tamis__kafka_read_on(run, err) != TAMIS_OK)
         return KAFKA_FAILED;
     return KAFKA_DONE;
 }

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The member of the group. The group gives partitions and takes them away (range assignor, eager protocol: all at
+ * once).
+ *
+ *                        on_rebalance(ASSIGN)                    A
+ *     KAFKA_UNASSIGNED ------------------------> KAFKA_ASSIGNED ---> KAFKA_RUNNING
+ *            ^                                          |                  |
+ *            +------------------------------------------+------------------+
+ *                        on_rebalance(REVOKE): N
+ *
+ * librdkafka calls on_rebalance from a poll of the consumer. The group waits for the answer, so the callback only
+ * does what must be done in that moment. A runs afterwards, in the loop of the run. The consumer is given an empty
+ * assignment until then, so that it reads nothing (the input is paused).
+ *
+ * While A waits for brokers, the consumer is polled, so that the group does not give this member up. If the group
+ * changes the assignment meanwhile, A ends, and begins again with the next one.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "kafka/kafka_client.h"
+
+enum { REQUEST_MS = 1000 /* a request; it is repeated until it has an answer */ };
+
+/* ---- start and end ---- */
+
+tamis_status tamis__kafka_client_start(kafka_client *client, const tamis_allocator *memory,
+                                       tamis_error *err) {
+    size_t count;
+
+    if (tamis__kafka_client_open(client, KAFKA_PROBE, &client->probe, err) != TAMIS_OK ||
+        tamis__kafka_await_topic(client, client->from, TAMIS__KAFKA_EXISTING_MS, &count, err) != TAMIS_OK)
+        return err->status;
+    client->inputs = tamis__alloc(memory, count * sizeof *client->inputs, _Alignof(kafka_input));
+    if (!client->inputs)
+        return tamis__fail_nomem(err, "partitions", count * sizeof *client->inputs);
+    client->partition_count = count;
+    return TAMIS_OK;
+}
+
+static tamis_status subscribe(const kafka_client *client, tamis_error *err) {
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+
+    rd_kafka_topic_partition_list_add(topics, client->from, RD_KAFKA_PARTITION_UA);
+    const rd_kafka_resp_err_t code = rd_kafka_subscribe(client->consumer, topics);
+    rd_kafka_topic_partition_list_destroy(topics);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? TAMIS_OK
+                                              : tamis__kafka_client_fail(client, client->group, code, err);
+}
+
+tamis_status tamis__kafka_client_join(kafka_client *client, tamis_error *err) {
+    if (tamis__kafka_client_open(client, KAFKA_MEMBER, &client->consumer, err) != TAMIS_OK)
+        return err->status;
+    rd_kafka_poll_set_consumer(client->consumer);
+    return subscribe(client, err);
+}
+
+void tamis__kafka_client_leave(kafka_client *client) {
+    if (!client->consumer)
+        return;
+    client->phase = KAFKA_UNASSIGNED; /* on_rebalance commits nothing */
+    rd_kafka_consumer_close(client->consumer);
+    tamis__kafka_client_destroy(client, client->consumer);
+    client->consumer = NULL;
+}
+
+void tamis__kafka_client_end(kafka_client *client, const tamis_allocator *memory) {
+    tamis__kafka_client_destroy(client, client->probe);
+    tamis__free(memory, client->inputs, client->partition_count * sizeof *client->inputs);
+}
+
+tamis_status tamis__kafka_result(tamis_status status, const tamis_error *found, tamis_error *err) {
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    if (status == TAMIS_E_INTERRUPTED)
+        return tamis__fail(err, status, 0, "stopped on request");
+    return tamis__fail(err, status, found->sys_errno, "%s", found->text);
+}
+
+/* ---- assignments ---- */
+
+int32_t tamis__kafka_client_store_assignment(kafka_client *client,
+                                             const rd_kafka_topic_partition_list_t *partitions) {
+    int32_t added = -1;
+
+    tamis__kafka_client_forget_assignment(client);
+    client->phase = KAFKA_ASSIGNED;
+    for (int i = 0; i < partitions->cnt; i++) {
+        const int32_t number = partitions->elems[i].partition;
+        if (number >= 0 && (size_t)number < client->partition_count) {
+            client->inputs[number].is_assigned = true;
+            client->assigned++;
+        } else {
+            added = number;
+        }
+    }
+    rd_kafka_topic_partition_list_t *nothing = rd_kafka_topic_partition_list_new(0);
+    rd_kafka_assign(client->consumer, nothing);
+    rd_kafka_topic_partition_list_destroy(nothing);
+    return added;
+}
+
+void tamis__kafka_client_forget_assignment(kafka_client *client) {
+    client->phase = KAFKA_UNASSIGNED;
+    client->is_reading = false;
+    client->assigned = 0;
+    for (size_t i = 0; i < client->partition_count; i++)
+        client->inputs[i].is_assigned = false;
+}
+
+rd_kafka_topic_partition_list_t *tamis__kafka_client_list_assigned(const kafka_client *client) {
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)client->assigned);
+
+    for (size_t i = 0; i < client->partition_count; i++)
+        if (client->inputs[i].is_assigned)
+            rd_kafka_topic_partition_list_add(list, client->from, (int32_t)i);
+    return list;
+}
+
+tamis_status tamis__kafka_client_start_reading(kafka_client *client, rd_kafka_topic_partition_list_t *list,
+                                               tamis_error *err) {
+    for (int i = 0; i < list->cnt; i++) {
+        kafka_input *input = &client->inputs[list->elems[i].partition];
+        input->polled = input->position = (uint64_t)list->elems[i].offset;
+        input->is_started = false;
+    }
+    const rd_kafka_resp_err_t code = rd_kafka_assign(client->consumer, list);
+    rd_kafka_topic_partition_list_destroy(list);
+    client->is_reading = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    return client->is_reading ? TAMIS_OK : tamis__kafka_client_fail(client, client->group, code, err);
+}
+
+/* ---- polling ---- */
+
+/* Makes an error of what the consumer reports instead of a record. TAMIS_OK: it passes by itself. */
+static tamis_status check_message(const kafka_client *client, const rd_kafka_message_t *message,
+                                  tamis_error *err) {
+    char what[300];
+
+    switch (message->err) {
+    case RD_KAFKA_RESP_ERR__FATAL:
+        return tamis__kafka_client_fail(client, client->group,
+                                        rd_kafka_fatal_error(client->consumer, what, sizeof what), err);
+    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+    case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+        if (!client->is_reading) /* it comes late, from an earlier assignment */
+            return TAMIS_OK;
+        return tamis__fail(
+            err, TAMIS_E_CHANGED, 0,
+            "%s [%d]: records were removed before they were read, or the topic was made again; see "
+            "its retention settings",
+            client->from, (int)message->partition);
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+        return tamis__kafka_client_fail(client, client->from, message->err, err);
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+        return tamis__kafka_client_fail(client, client->group, message->err, err);
+    default:
+        if (tamis__kafka_is_transient(message->err))
+            return TAMIS_OK;
+        snprintf(what, sizeof what, "%.150s [%d], offset %" PRId64, client->from, (int)message->partition,
+                 message->offset);
+        return tamis__kafka_client_fail(client, message->partition >= 0 ? what : client->group, message->err,
+                                        err);
+    }
+}
+
+tamis_status tamis__kafka_client_poll(kafka_client *client, int milliseconds, rd_kafka_message_t **message,
+                                      tamis_error *err) {
+    rd_kafka_message_t *polled = rd_kafka_consumer_poll(client->consumer, milliseconds);
+    kafka_input *input = polled && (size_t)polled->partition < client->partition_count
+                             ? &client->inputs[polled->partition]
+                             : NULL;
+    tamis_status status = TAMIS_OK;
+
+    *message = NULL;
+    if (input && polled->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        input->polled = (uint64_t)polled->offset + 1;
+        input->is_started = true;
+        if (client->stopped == TAMIS_OK) {
+            *message = polled;
+            return TAMIS_OK;
+        }
+    } else if (polled && polled->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        if (input && (uint64_t)polled->offset > input->position)
+            input->position = (uint64_t)polled->offset;
+    } else if (polled && polled->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        status = check_message(client, polled, err);
+    }
+    if (polled)
+        rd_kafka_message_destroy(polled);
+    if (status != TAMIS_OK || client->stopped == TAMIS_OK)
+        return status;
+    *err = client->stop_error;
+    return client->stopped;
+}
+
+tamis_status tamis__kafka_client_stay_member(kafka_client *client, int milliseconds, tamis_error *err) {
+    rd_kafka_message_t *message;
+    const tamis_status status = tamis__kafka_client_poll(client, milliseconds, &message, err);
+
+    if (message) /* dedup after B1: it comes again, since A ends with a seek */
+        rd_kafka_message_destroy(message);
+    rd_kafka_poll(client->probe, 0);
+    return status;
+}
+
+/* ---- requests of A ---- */
+
+bool tamis__kafka_client_is_interrupted(const kafka_client *client) {
+    return client->phase != KAFKA_ASSIGNED || tamis__kafka_client_must_stop(client);
+}
+
+/* Called before a request that has failed with `code` is repeated. An error: it is not. */
+static tamis_status wait_for_brokers(kafka_client *client, const char *what, rd_kafka_resp_err_t code,
+                                     bool for_offsets, tamis_error *err) {
+    if (!tamis__kafka_is_transient(code))
+        return tamis__kafka_client_fail(client, what, code, err);
+    if (client->on_wait)
+        client->on_wait(client, for_offsets);
+    return tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);
+}
+
+tamis_status tamis__kafka_client_fetch_offsets(kafka_client *client, rd_kafka_topic_partition_list_t *list,
+                                               tamis_error *err) {
+    while (!tamis__kafka_client_is_interrupted(client)) {
+        rd_kafka_resp_err_t code = rd_kafka_committed(client->consumer, list, REQUEST_MS);
+        for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+            code = list->elems[i].err;
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+            return TAMIS_OK;
+        if (wait_for_brokers(client, client->group, code, true, err) != TAMIS_OK)
+            return err->status;
+    }
+    return TAMIS_OK;
+}
+
+tamis_status tamis__kafka_client_query_watermarks(kafka_client *client, const char *topic, int32_t number,
+                                                  int64_t *low, int64_t *high, tamis_error *err) {
+    *low = *high = 0;
+    while (!tamis__kafka_client_is_interrupted(client)) {
+        const rd_kafka_resp_err_t code =
+            rd_kafka_query_watermark_offsets(client->probe, topic, number, low, high, REQUEST_MS);
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+            return TAMIS_OK;
+        if (wait_for_brokers(client, topic, code, false, err) != TAMIS_OK)
+            return err->status;
+    }
+    return TAMIS_OK;
+}
+
+/* ---- the loop of a run ---- */
+
+bool tamis__kafka_client_has_reached_end(const kafka_client *client) {
+    if (!client->until_end || client->phase != KAFKA_RUNNING)
+        return false;
+    for (size_t i = 0; i < client->partition_count; i++)
+        if (client->inputs[i].is_assigned && client->inputs[i].position < client->inputs[i].stop_at)
+            return false;
+    return true;
+}
+
+tamis_status tamis__kafka_client_remark_rest(const kafka_client *client) {
+    if (client->assigned < client->partition_count)
+        tamis__kafka_client_remark(
+            client, "%s: %zu of %zu partitions belong to other members of group %s, and were not read here",
+            client->from, client->partition_count - client->assigned, client->partition_count, client->group);
+    return TAMIS_OK;
+}
+
+int tamis__kafka_wait_ms(bool is_open, uint64_t open_since, uint32_t commit_ms) {
+    const uint64_t passed = (tamis__now_ns() - open_since) / 1000000;
+
+    if (!is_open || passed + TAMIS__KAFKA_SLICE < commit_ms)
+        return TAMIS__KAFKA_SLICE;
+    return passed < commit_ms ? (int)(commit_ms - passed) : 0;
+}
