@@ -44,7 +44,7 @@ static tamis_status check_options(const tamis_kafka_count_options *options, tami
     return TAMIS_OK;
 }
 
-static tamis_status make_templates(count_run *run, tamis_error *err) {
+static tamis_status make_templates(kafka_count_run *run, tamis_error *err) {
     tamis_extractor_options *extract = &run->extract;
 
     *extract = (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
@@ -66,7 +66,7 @@ static tamis_status make_templates(count_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status make_description(count_run *run, tamis_error *err) {
+static tamis_status make_description(kafka_count_run *run, tamis_error *err) {
     const tamis_kafka_count_options *options = &run->options;
     const tamis_extractor_options *extract = &run->extract;
     char *text = run->description;
@@ -89,7 +89,7 @@ static tamis_status make_description(count_run *run, tamis_error *err) {
                                                  "count: all templates are too long together; shorten them");
 }
 
-static tamis_status configure(count_run *run, tamis_error *err) {
+static tamis_status configure(kafka_count_run *run, tamis_error *err) {
     const tamis_kafka_count_options *options = &run->options;
 
     run->client = (kafka_client){.brokers = options->brokers,
@@ -113,7 +113,7 @@ static tamis_status configure(count_run *run, tamis_error *err) {
 
 /* ---- start and end ---- */
 
-static tamis_status make_positions(count_run *run, tamis_error *err) {
+static tamis_status make_positions(kafka_count_run *run, tamis_error *err) {
     const size_t count = run->client.partition_count, size = count * sizeof *run->next;
 
     run->next = tamis__alloc(&run->memory, size, _Alignof(uint64_t));
@@ -127,7 +127,7 @@ static tamis_status make_positions(count_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status start(count_run *run, tamis_error *err) {
+static tamis_status start(kafka_count_run *run, tamis_error *err) {
     tamis__counts_options counts = {.uri = run->options.to,
                                     .name = run->name,
                                     .description = run->description,
@@ -141,13 +141,13 @@ static tamis_status start(count_run *run, tamis_error *err) {
     return tamis__counts_open(&run->counts, &counts, err);
 }
 
-static tamis_status join(count_run *run, tamis_error *err) {
+static tamis_status join(kafka_count_run *run, tamis_error *err) {
     tamis__kafka_client_leave(&run->client);
     run->must_join = false;
     return tamis__kafka_client_join(&run->client, err);
 }
 
-static void release(count_run *run) {
+static void release(kafka_count_run *run) {
     const tamis_allocator memory = run->memory;
     const size_t size = run->client.partition_count * sizeof *run->next;
 
@@ -166,7 +166,7 @@ static void release(count_run *run) {
 
 /* ---- the loop ---- */
 
-static tamis_status loop(count_run *run, tamis_error *err) {
+static tamis_status loop(kafka_count_run *run, tamis_error *err) {
     kafka_client *client = &run->client;
     tamis_status status = TAMIS_OK;
 
@@ -191,7 +191,7 @@ static tamis_status loop(count_run *run, tamis_error *err) {
 }
 
 /* Counts what was read, also after an error: the records before it are good. If that fails, they come again. */
-static tamis_status finish(count_run *run, tamis_status status, tamis_error *err) {
+static tamis_status finish(kafka_count_run *run, tamis_status status, tamis_error *err) {
     tamis_error second = TAMIS_ERROR_INIT;
 
     if (run->client.phase != KAFKA_RUNNING || !run->is_open ||
@@ -211,7 +211,7 @@ tamis_status tamis_kafka_count_run(const tamis_kafka_count_options *options, tam
     if (tamis__read_options(&given, sizeof given, options, "TAMIS_KAFKA_COUNT_OPTIONS_INIT", err) != TAMIS_OK)
         return TAMIS_E_INVALID;
     const tamis_allocator memory = tamis__allocator_resolve(given.allocator);
-    count_run *run = tamis__alloc(&memory, sizeof *run, _Alignof(count_run));
+    kafka_count_run *run = tamis__alloc(&memory, sizeof *run, _Alignof(kafka_count_run));
     if (!run)
         return tamis__fail_nomem(err, "run", sizeof *run);
     run->options = given;

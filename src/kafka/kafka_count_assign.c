@@ -16,7 +16,7 @@
 /* ---- callbacks ---- */
 
 /* Forgets the batch, and where the partitions are. */
-static void forget_batch(count_run *run) {
+static void forget_batch(kafka_count_run *run) {
     for (size_t i = 0; i < run->client.partition_count; i++)
         run->next[i] = TAMIS__NO_POSITION;
     tamis__kafka_count_forget(run);
@@ -24,7 +24,7 @@ static void forget_batch(count_run *run) {
 
 void tamis__kafka_count_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
                                      rd_kafka_topic_partition_list_t *partitions, void *context) {
-    count_run *run = context;
+    kafka_count_run *run = context;
     kafka_client *client = &run->client;
 
     if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
@@ -49,7 +49,7 @@ void tamis__kafka_count_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t c
 /* ---- requests ---- */
 
 /* Lists the partitions that have an offset in `next`. */
-static rd_kafka_topic_partition_list_t *list_offsets(const count_run *run, const uint64_t *next) {
+static rd_kafka_topic_partition_list_t *list_offsets(const kafka_count_run *run, const uint64_t *next) {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)run->client.assigned);
 
     for (size_t i = 0; i < run->client.partition_count; i++)
@@ -58,7 +58,7 @@ static rd_kafka_topic_partition_list_t *list_offsets(const count_run *run, const
     return list;
 }
 
-tamis_status tamis__kafka_count_commit(count_run *run, const uint64_t *next, const char *metadata,
+tamis_status tamis__kafka_count_commit(kafka_count_run *run, const uint64_t *next, const char *metadata,
                                        rd_kafka_resp_err_t *code, tamis_error *err) {
     rd_kafka_topic_partition_list_t *list = list_offsets(run, next);
 
@@ -81,8 +81,8 @@ static bool is_counted(const rd_kafka_topic_partition_t *offset) {
     return offset->metadata_size == strlen("counted") && memcmp(offset->metadata, "counted", 7) == 0;
 }
 
-static tamis_status fail_home(const count_run *run, const rd_kafka_topic_partition_t *offset, uint64_t home,
-                              tamis_error *err) {
+static tamis_status fail_home(const kafka_count_run *run, const rd_kafka_topic_partition_t *offset,
+                              uint64_t home, tamis_error *err) {
     if (home == TAMIS__NO_POSITION)
         return tamis__fail(
             err, TAMIS_E_CHANGED, 0,
@@ -100,7 +100,7 @@ static tamis_status fail_home(const count_run *run, const rd_kafka_topic_partiti
 }
 
 /* A2 and A4 for one partition. *is_new: A3 has to commit the begin. */
-static tamis_status find_begin(count_run *run, const rd_kafka_topic_partition_t *offset, bool *is_new,
+static tamis_status find_begin(kafka_count_run *run, const rd_kafka_topic_partition_t *offset, bool *is_new,
                                tamis_error *err) {
     const int32_t number = offset->partition;
     const uint64_t home = run->home[number];
@@ -141,7 +141,7 @@ static tamis_status find_begin(count_run *run, const rd_kafka_topic_partition_t 
 }
 
 /* A3: an offset is there before a position is. */
-static tamis_status commit_begin(count_run *run, const uint64_t *begins, tamis_error *err) {
+static tamis_status commit_begin(kafka_count_run *run, const uint64_t *begins, tamis_error *err) {
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_UNKNOWN;
 
     while (!tamis__kafka_client_is_interrupted(&run->client)) {
@@ -155,7 +155,7 @@ static tamis_status commit_begin(count_run *run, const uint64_t *begins, tamis_e
     return TAMIS_OK;
 }
 
-static tamis_status find_begins(count_run *run, const rd_kafka_topic_partition_list_t *offsets,
+static tamis_status find_begins(kafka_count_run *run, const rd_kafka_topic_partition_list_t *offsets,
                                 tamis_error *err) {
     uint64_t *begins = run->scratch;
 
@@ -172,7 +172,7 @@ static tamis_status find_begins(count_run *run, const rd_kafka_topic_partition_l
 }
 
 /* R: repeats A1. TAMIS_OK: the positions have changed. */
-static tamis_status repeat_home(count_run *run, tamis_status status, tamis_error *err) {
+static tamis_status repeat_home(kafka_count_run *run, tamis_status status, tamis_error *err) {
     tamis_error second = TAMIS_ERROR_INIT;
     const size_t size = run->client.partition_count * sizeof *run->home;
 
@@ -184,7 +184,7 @@ static tamis_status repeat_home(count_run *run, tamis_status status, tamis_error
     return memcmp(run->scratch, run->home, size) != 0 ? TAMIS_OK : status;
 }
 
-tamis_status tamis__kafka_count_assign(count_run *run, tamis_error *err) {
+tamis_status tamis__kafka_count_assign(kafka_count_run *run, tamis_error *err) {
     kafka_client *client = &run->client;
 
     if (tamis__counts_begin(run->counts, run->home, err) != TAMIS_OK) /* A1 */

@@ -21,7 +21,7 @@
 enum { MISSING = 100 }; /* so many without any counter are a remark */
 enum { COUNTERS_MAX = 8192 /* with so many a batch is due; a script takes about a microsecond for each */ };
 
-void tamis__kafka_count_forget(count_run *run) {
+void tamis__kafka_count_forget(kafka_count_run *run) {
     run->open = (tamis_kafka_count_stats){0};
     run->is_open = false;
 }
@@ -29,7 +29,7 @@ void tamis__kafka_count_forget(count_run *run) {
 /* ---- C1 to C3 ---- */
 
 /* Handles a record without a counter. An error ends the run. */
-static tamis_status handle_other(count_run *run, const rd_kafka_message_t *message,
+static tamis_status handle_other(kafka_count_run *run, const rd_kafka_message_t *message,
                                  const kafka_counter *counter, tamis_error *err) {
     const bool is_malformed = counter->outcome == TAMIS_KEY_MALFORMED;
     char byte[32] = "";
@@ -50,7 +50,7 @@ static tamis_status handle_other(count_run *run, const rd_kafka_message_t *messa
 
 /* Makes the names of the counters of record i. A failure: the record ends the run, and nothing of it is
  * added. */
-static tamis_status make_names(count_run *run, const rd_kafka_message_t *message, size_t i,
+static tamis_status make_names(kafka_count_run *run, const rd_kafka_message_t *message, size_t i,
                                tamis_error *err) {
     for (size_t k = 0; k < run->options.template_count; k++) {
         kafka_counter *counter = &run->counters[k];
@@ -62,7 +62,7 @@ static tamis_status make_names(count_run *run, const rd_kafka_message_t *message
 }
 
 /* Adds record i to the batch. */
-static tamis_status add_record(count_run *run, const rd_kafka_message_t *message, size_t i,
+static tamis_status add_record(kafka_count_run *run, const rd_kafka_message_t *message, size_t i,
                                tamis_error *err) {
     bool is_counted;
 
@@ -96,7 +96,7 @@ static tamis_status add_record(count_run *run, const rd_kafka_message_t *message
     return TAMIS_OK;
 }
 
-static tamis_status add_records(count_run *run, rd_kafka_message_t *const *messages, size_t count,
+static tamis_status add_records(kafka_count_run *run, rd_kafka_message_t *const *messages, size_t count,
                                 tamis_error *err) {
     for (size_t k = 0; k < run->options.template_count; k++)
         if (tamis__kafka_template_read(run->templates[k], messages, count, err) != TAMIS_OK)
@@ -108,7 +108,7 @@ static tamis_status add_records(count_run *run, rd_kafka_message_t *const *messa
 }
 
 /* Milliseconds until the batch is due, at most a slice. */
-static int wait_ms(const count_run *run) {
+static int wait_ms(const kafka_count_run *run) {
     const uint64_t passed = (tamis__now_ns() - run->open_since) / 1000000;
 
     if (!run->is_open)
@@ -119,7 +119,7 @@ static int wait_ms(const count_run *run) {
     return left < TAMIS__KAFKA_SLICE ? (int)left : TAMIS__KAFKA_SLICE;
 }
 
-tamis_status tamis__kafka_count_records(count_run *run, tamis_error *err) {
+tamis_status tamis__kafka_count_records(kafka_count_run *run, tamis_error *err) {
     rd_kafka_message_t *messages[TAMIS__KAFKA_BATCH];
     tamis_status status = TAMIS_OK;
     const uint64_t assignments = run->committed.assignments;
@@ -144,7 +144,7 @@ tamis_status tamis__kafka_count_records(count_run *run, tamis_error *err) {
 
 /* ---- C4 to C6 ---- */
 
-static void add_stats(count_run *run) {
+static void add_stats(kafka_count_run *run) {
     run->committed.records += run->open.records;
     run->committed.counted += run->open.counted;
     run->committed.repeated += run->open.repeated;
@@ -161,7 +161,7 @@ static void add_stats(count_run *run) {
     }
 }
 
-tamis_status tamis__kafka_count_flush(count_run *run, tamis_error *err) {
+tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err) {
     bool is_conflict;
     rd_kafka_resp_err_t code;
 

@@ -24,7 +24,7 @@
 
 enum { TAMIS__KAFKA_DESCRIPTION = 4096, TAMIS__KAFKA_TEMPLATES = 64 };
 
-typedef struct count_run {
+typedef struct kafka_count_run {
     kafka_client client; /* first */
     tamis_kafka_count_options options;
     tamis_extractor_options extract; /* those of `options`, or the defaults */
@@ -48,7 +48,7 @@ typedef struct count_run {
 
     tamis_kafka_count_stats open;      /* statistics of the batch */
     tamis_kafka_count_stats committed; /* statistics of the run */
-} count_run;
+} kafka_count_run;
 
 /* ---- kafka_count_assign.c ---- */
 
@@ -57,18 +57,18 @@ void tamis__kafka_count_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t c
                                      rd_kafka_topic_partition_list_t *partitions, void *client);
 /* A1 to A4 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK
  * and the phase is not KAFKA_RUNNING. */
-tamis_status tamis__kafka_count_assign(count_run *run, tamis_error *err);
+tamis_status tamis__kafka_count_assign(kafka_count_run *run, tamis_error *err);
 /* A3, C6: commits an offset of each partition in `next`. */
-tamis_status tamis__kafka_count_commit(count_run *run, const uint64_t *next, const char *metadata,
+tamis_status tamis__kafka_count_commit(kafka_count_run *run, const uint64_t *next, const char *metadata,
                                        rd_kafka_resp_err_t *code, tamis_error *err);
 
 /* ---- kafka_count_batch.c ---- */
 
 /* C1 to C3 for some records, then C4 to C6 if the batch is due. */
-tamis_status tamis__kafka_count_records(count_run *run, tamis_error *err);
+tamis_status tamis__kafka_count_records(kafka_count_run *run, tamis_error *err);
 /* C4 to C6. After a conflict must_join is set. */
-tamis_status tamis__kafka_count_flush(count_run *run, tamis_error *err);
+tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err);
 /* Forgets the statistics of the batch. The batch itself is forgotten by A1. */
-void tamis__kafka_count_forget(count_run *run);
+void tamis__kafka_count_forget(kafka_count_run *run);
 
 #endif

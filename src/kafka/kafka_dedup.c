@@ -17,7 +17,7 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "filter/filter_int.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_dedup_int.h"
 
 static const uint64_t PROGRESS_NS = 1000000000; /* between two calls of options.progress */
 
@@ -56,7 +56,7 @@ static bool is_ambiguous(const char *name) {
     return name && strstr(name, ".tamis");
 }
 
-static tamis_status make_names(kafka_run *run, tamis_error *err) {
+static tamis_status make_names(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     uint64_t number;
     char made[20];
@@ -94,7 +94,7 @@ static tamis_status make_names(kafka_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status plan_filter(kafka_run *run, tamis_error *err) {
+static tamis_status plan_filter(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     tamis_plan_options wanted = TAMIS_PLAN_OPTIONS_INIT;
 
@@ -119,11 +119,11 @@ static tamis_status plan_filter(kafka_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static size_t largest_record(const kafka_run *run) {
+static size_t largest_record(const kafka_dedup_run *run) {
     return tamis__kafka_record_size_max(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES);
 }
 
-static void configure_client(kafka_run *run) {
+static void configure_client(kafka_dedup_run *run) {
     const tamis_kafka_dedup_options *options = &run->options;
 
     run->client = (kafka_client){.brokers = options->brokers,
@@ -138,13 +138,13 @@ static void configure_client(kafka_run *run) {
                                  .stop_fd = options->stop_fd,
                                  .remark = options->remark,
                                  .context = options->context,
-                                 .on_rebalance = tamis__kafka_on_rebalance,
-                                 .on_delivery = tamis__kafka_on_delivery,
-                                 .on_wait = tamis__kafka_on_wait,
+                                 .on_rebalance = tamis__kafka_dedup_on_rebalance,
+                                 .on_delivery = tamis__kafka_dedup_on_delivery,
+                                 .on_wait = tamis__kafka_dedup_on_wait,
                                  .stop_error = TAMIS_ERROR_INIT};
 }
 
-static tamis_status configure(kafka_run *run, tamis_error *err) {
+static tamis_status configure(kafka_dedup_run *run, tamis_error *err) {
     configure_client(run);
     if (check_options(&run->options, err) != TAMIS_OK || make_names(run, err) != TAMIS_OK ||
         plan_filter(run, err) != TAMIS_OK ||
@@ -158,7 +158,7 @@ static tamis_status configure(kafka_run *run, tamis_error *err) {
 
 /* ---- start and end ---- */
 
-static tamis_status join_group(kafka_run *run, tamis_error *err) {
+static tamis_status join_group(kafka_dedup_run *run, tamis_error *err) {
     if (tamis__kafka_client_join(&run->client, err) != TAMIS_OK)
         return err->status;
     run->from = rd_kafka_topic_new(run->client.consumer, run->options.from, NULL);
@@ -166,26 +166,26 @@ static tamis_status join_group(kafka_run *run, tamis_error *err) {
                      : tamis__kafka_client_fail(&run->client, run->options.from, rd_kafka_last_error(), err);
 }
 
-static tamis_status start(kafka_run *run, tamis_error *err) {
+static tamis_status start(kafka_dedup_run *run, tamis_error *err) {
     tamis_status status = tamis__kafka_client_start(&run->client, &run->memory, err);
 
     if (status == TAMIS_OK)
-        status = tamis__kafka_check_topics(run, err);
+        status = tamis__kafka_dedup_check_topics(run, err);
     if (status == TAMIS_OK)
-        status = tamis__kafka_begin(run, err);
+        status = tamis__kafka_dedup_make_producer(run, err);
     if (tamis__kafka_client_must_stop(&run->client))
         return TAMIS_E_INTERRUPTED;
     return status == TAMIS_OK ? join_group(run, err) : status;
 }
 
-static void release(kafka_run *run) {
+static void release(kafka_dedup_run *run) {
     const tamis_allocator memory = run->memory;
 
-    tamis__kafka_drop_batch(run);
+    tamis__kafka_dedup_drop_batch(run);
     if (run->from)
         rd_kafka_topic_destroy(run->from);
     tamis__kafka_client_leave(&run->client);
-    tamis__kafka_end_producer(run);
+    tamis__kafka_dedup_destroy_producer(run);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
     if (run->cut_answers)
@@ -204,7 +204,7 @@ static void release(kafka_run *run) {
 /* ---- the loop ---- */
 
 /* Fills the statistics of the partitions that this member has now. */
-static void observe_partitions(kafka_run *run) {
+static void observe_partitions(kafka_dedup_run *run) {
     tamis_kafka_dedup_stats *stats = &run->committed;
 
     stats->partitions = run->client.assigned;
@@ -224,7 +224,7 @@ static void observe_partitions(kafka_run *run) {
     }
 }
 
-void tamis__kafka_report_progress(kafka_run *run) {
+void tamis__kafka_dedup_report_progress(kafka_dedup_run *run) {
     const uint64_t now = tamis__now_ns();
 
     if (!run->options.progress || now - run->reported_at < PROGRESS_NS)
@@ -235,15 +235,15 @@ void tamis__kafka_report_progress(kafka_run *run) {
 }
 
 /* Applies the outcome of a step of a transaction. */
-static tamis_status apply(kafka_run *run, kafka_outcome outcome, tamis_error *err) {
+static tamis_status apply(kafka_dedup_run *run, kafka_outcome outcome, tamis_error *err) {
     if (outcome == KAFKA_ABORT)
-        outcome = tamis__kafka_abort(run, err);
-    if (outcome == KAFKA_BEGIN)
-        run->must_begin = true;
+        outcome = tamis__kafka_dedup_abort(run, err);
+    if (outcome == KAFKA_NEW_PRODUCER)
+        run->needs_producer = true;
     return outcome == KAFKA_FAILED ? err->status : TAMIS_OK;
 }
 
-static tamis_status loop(kafka_run *run, tamis_error *err) {
+static tamis_status loop(kafka_dedup_run *run, tamis_error *err) {
     kafka_client *client = &run->client;
     tamis_status status = TAMIS_OK;
 
@@ -251,17 +251,17 @@ static tamis_status loop(kafka_run *run, tamis_error *err) {
         if (tamis__kafka_client_must_stop(client))
             return TAMIS_E_INTERRUPTED;
         rd_kafka_poll(client->probe, 0); /* its errors and its log */
-        tamis__kafka_report_progress(run);
-        if (run->must_begin)
-            status = tamis__kafka_begin(run, err);
+        tamis__kafka_dedup_report_progress(run);
+        if (run->needs_producer)
+            status = tamis__kafka_dedup_make_producer(run, err);
         else if (client->phase == KAFKA_UNASSIGNED)
             status = tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);
         else if (client->phase == KAFKA_ASSIGNED)
-            status = tamis__kafka_restore(run, err);
+            status = tamis__kafka_dedup_restore(run, err);
         else if (!tamis__kafka_client_has_reached_end(client))
-            status = apply(run, tamis__kafka_forward(run, err), err);
+            status = apply(run, tamis__kafka_dedup_forward(run, err), err);
         else if (run->is_open)
-            status = apply(run, tamis__kafka_commit(run, err), err);
+            status = apply(run, tamis__kafka_dedup_commit(run, err), err);
         else
             return tamis__kafka_client_remark_rest(client);
     }
@@ -269,12 +269,12 @@ static tamis_status loop(kafka_run *run, tamis_error *err) {
 }
 
 /* Commits what is answered, also after an error: the records before it are good. If that fails, they come again. */
-static tamis_status finish(kafka_run *run, tamis_status status, tamis_error *err) {
+static tamis_status finish(kafka_dedup_run *run, tamis_status status, tamis_error *err) {
     tamis_error second = TAMIS_ERROR_INIT;
 
-    if (run->must_begin || run->client.phase != KAFKA_RUNNING)
+    if (run->needs_producer || run->client.phase != KAFKA_RUNNING)
         return status;
-    if (apply(run, tamis__kafka_commit(run, &second), &second) == TAMIS_OK ||
+    if (apply(run, tamis__kafka_dedup_commit(run, &second), &second) == TAMIS_OK ||
         (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED))
         return status;
     *err = second;
@@ -290,7 +290,7 @@ tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tam
     if (tamis__read_options(&given, sizeof given, options, "TAMIS_KAFKA_DEDUP_OPTIONS_INIT", err) != TAMIS_OK)
         return TAMIS_E_INVALID;
     const tamis_allocator memory = tamis__allocator_resolve(given.allocator);
-    kafka_run *run = tamis__alloc(&memory, sizeof *run, _Alignof(kafka_run));
+    kafka_dedup_run *run = tamis__alloc(&memory, sizeof *run, _Alignof(kafka_dedup_run));
     if (!run)
         return tamis__fail_nomem(err, "run", sizeof *run);
     run->options = given;

@@ -24,7 +24,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_dedup_int.h"
 
 enum {
     SAMPLE = 64,        /* of so many new keys, one is looked up in another partition */
@@ -32,7 +32,7 @@ enum {
     HITS = 3            /* one may be a false positive */
 };
 
-void tamis__kafka_drop_batch(kafka_run *run) {
+void tamis__kafka_dedup_drop_batch(kafka_dedup_run *run) {
     for (size_t i = 0; i < run->batch_count; i++)
         rd_kafka_message_destroy(run->batch[i]);
     run->batch_count = 0;
@@ -41,7 +41,7 @@ void tamis__kafka_drop_batch(kafka_run *run) {
 /* ---- T2: writing a record ---- */
 
 /* Copies a record into the queue of the producer. */
-static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, bool is_unique,
+static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *message, bool is_unique,
                              tamis_error *err) {
     rd_kafka_topic_t *topic = is_unique ? run->to : run->duplicates;
     const bool same_partitions = is_unique ? run->to_same_partitions : run->duplicates_same_partitions;
@@ -65,7 +65,7 @@ static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, 
         headers = rd_kafka_headers_copy(headers);
         parts[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers};
     }
-    const kafka_outcome outcome = tamis__kafka_enqueue(
+    const kafka_outcome outcome = tamis__kafka_dedup_enqueue(
         run, parts, count, is_unique ? run->options.to : run->options.duplicates_to, err);
     if (outcome != KAFKA_DONE && headers)
         rd_kafka_headers_destroy(headers); /* else they belong to the producer now */
@@ -80,7 +80,7 @@ static kafka_outcome produce(kafka_run *run, const rd_kafka_message_t *message, 
 /* ---- T1: answering a batch ---- */
 
 /* Looks committed keys up. `times` counts with a window alone. */
-static tamis_status query_filter(const kafka_run *run, const kafka_partition *partition,
+static tamis_status query_filter(const kafka_dedup_run *run, const kafka_partition *partition,
                                  const tamis_hash *hashes, const int64_t *times, size_t count,
                                  tamis_answer *answers, tamis_error *err) {
     if (run->has_window)
@@ -90,7 +90,7 @@ static tamis_status query_filter(const kafka_run *run, const kafka_partition *pa
 
 /* Looks up the keys of records `first` to `end` - 1, which are of one partition, in its filter. answer_one finds
  * keys that are late compared with the open transaction. */
-static tamis_status look_up(kafka_run *run, const kafka_partition *partition, size_t first, size_t end,
+static tamis_status look_up(kafka_dedup_run *run, const kafka_partition *partition, size_t first, size_t end,
                             tamis_error *err) {
     tamis_hash hashes[TAMIS__KAFKA_BATCH];
     int64_t times[TAMIS__KAFKA_BATCH];
@@ -113,8 +113,8 @@ static tamis_status look_up(kafka_run *run, const kafka_partition *partition, si
 }
 
 /* Answers a record without a key or a malformed one. */
-static kafka_outcome answer_other(kafka_run *run, const rd_kafka_message_t *message, const kafka_found *found,
-                                  tamis_error *err) {
+static kafka_outcome answer_other(kafka_dedup_run *run, const rd_kafka_message_t *message,
+                                  const kafka_found *found, tamis_error *err) {
     const bool is_malformed = found->outcome == TAMIS_KEY_MALFORMED;
     char byte[32] = "";
 
@@ -150,7 +150,7 @@ static kafka_outcome answer_other(kafka_run *run, const rd_kafka_message_t *mess
 }
 
 /* Answers a record that is too old for the window, or ahead of the clock. */
-static kafka_outcome answer_late(kafka_run *run, const rd_kafka_message_t *message, bool is_ahead,
+static kafka_outcome answer_late(kafka_dedup_run *run, const rd_kafka_message_t *message, bool is_ahead,
                                  tamis_error *err) {
     const kafka_outcome outcome =
         run->options.late == TAMIS_STREAM_PASS ? produce(run, message, true, err) : KAFKA_DONE;
@@ -170,7 +170,8 @@ static kafka_outcome answer_late(kafka_run *run, const rd_kafka_message_t *messa
 
 /* True if the key came in the open transaction, within the window before its time. The filter compares times
  * by whole steps, and so does this. */
-static bool is_in_overlay(const kafka_run *run, const kafka_partition *partition, const kafka_found *found) {
+static bool is_in_overlay(const kafka_dedup_run *run, const kafka_partition *partition,
+                          const kafka_found *found) {
     const int64_t step = (int64_t)run->plan.step, window = (int64_t)run->plan.window;
 
     if (!run->has_window)
@@ -183,7 +184,8 @@ static bool is_in_overlay(const kafka_run *run, const kafka_partition *partition
 /* Looks a new key up in another partition of this member, and reports if equal keys come in several (K8). Only a
  * sample is looked up, each key in one other partition: producers that do not put equal keys together do so all the
  * time. */
-static void check_partitions(kafka_run *run, const kafka_partition *partition, const kafka_found *found) {
+static void check_partitions(kafka_dedup_run *run, const kafka_partition *partition,
+                             const kafka_found *found) {
     tamis_answer answer = TAMIS_ABSENT;
 
     if (run->sampled == SAMPLE_MAX || found->hash.word[1] % SAMPLE != 0)
@@ -209,7 +211,8 @@ static void check_partitions(kafka_run *run, const kafka_partition *partition, c
 }
 
 /* Answers a record with a key that the filter has answered. */
-static kafka_outcome answer_key(kafka_run *run, kafka_partition *partition, size_t i, tamis_error *err) {
+static kafka_outcome answer_key(kafka_dedup_run *run, kafka_partition *partition, size_t i,
+                                tamis_error *err) {
     const kafka_found *found = &run->found[i];
     const bool is_unique = run->answers[i] != TAMIS_PRESENT && !is_in_overlay(run, partition, found);
 
@@ -231,7 +234,8 @@ static kafka_outcome answer_key(kafka_run *run, kafka_partition *partition, size
     return KAFKA_DONE;
 }
 
-static kafka_outcome answer_one(kafka_run *run, kafka_partition *partition, size_t i, tamis_error *err) {
+static kafka_outcome answer_one(kafka_dedup_run *run, kafka_partition *partition, size_t i,
+                                tamis_error *err) {
     const rd_kafka_message_t *message = run->batch[i];
     const kafka_found *found = &run->found[i];
     int64_t newest = partition->newest_next;
@@ -260,8 +264,8 @@ static kafka_outcome answer_one(kafka_run *run, kafka_partition *partition, size
     return KAFKA_DONE;
 }
 
-static kafka_outcome answer_batch(kafka_run *run, tamis_error *err) {
-    kafka_outcome outcome = tamis__kafka_open_transaction(run);
+static kafka_outcome answer_batch(kafka_dedup_run *run, tamis_error *err) {
+    kafka_outcome outcome = tamis__kafka_dedup_open_transaction(run);
 
     if (outcome != KAFKA_DONE)
         return outcome;
@@ -284,15 +288,15 @@ static kafka_outcome answer_batch(kafka_run *run, tamis_error *err) {
     return KAFKA_DONE;
 }
 
-kafka_outcome tamis__kafka_answer(kafka_run *run, tamis_error *err) {
+kafka_outcome tamis__kafka_dedup_answer(kafka_dedup_run *run, tamis_error *err) {
     if (run->batch_count == 0)
         return KAFKA_DONE;
     const kafka_outcome outcome = answer_batch(run, err);
-    tamis__kafka_drop_batch(run);
+    tamis__kafka_dedup_drop_batch(run);
     return outcome;
 }
 
-kafka_outcome tamis__kafka_forward(kafka_run *run, tamis_error *err) {
+kafka_outcome tamis__kafka_dedup_forward(kafka_dedup_run *run, tamis_error *err) {
     while (run->batch_count < TAMIS__KAFKA_BATCH) {
         int wait = 0;
         if (run->batch_count == 0)
@@ -305,12 +309,12 @@ kafka_outcome tamis__kafka_forward(kafka_run *run, tamis_error *err) {
         /* A rebalance in the poll has emptied the batch before. */
         run->batch[run->batch_count++] = message;
     }
-    const kafka_outcome outcome = tamis__kafka_answer(run, err);
+    const kafka_outcome outcome = tamis__kafka_dedup_answer(run, err);
     if (run->producer)
         rd_kafka_poll(run->producer, 0);
     if (outcome != KAFKA_DONE)
         return outcome;
     if (run->undelivered != RD_KAFKA_RESP_ERR_NO_ERROR)
         return KAFKA_ABORT;
-    return tamis__kafka_is_due(run) ? tamis__kafka_commit(run, err) : KAFKA_DONE;
+    return tamis__kafka_dedup_is_due(run) ? tamis__kafka_dedup_commit(run, err) : KAFKA_DONE;
 }

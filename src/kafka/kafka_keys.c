@@ -24,7 +24,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/versioned.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_dedup_int.h"
 
 /* Smallest rate for which hashes have 64 bits: equal ones add a twentieth to it with 10^9 keys in a partition. */
 #define SHORT_HASH_FPR 1e-9
@@ -59,7 +59,7 @@ static tamis_status find_source(kafka_keys *keys, const tamis_extractor_options 
     return TAMIS_OK;
 }
 
-static tamis_status create_extractor(kafka_run *run, tamis_error *err) {
+static tamis_status create_extractor(kafka_dedup_run *run, tamis_error *err) {
     kafka_keys *keys = &run->keys;
     tamis_extractor_options extract = run->extract;
 
@@ -84,7 +84,7 @@ static tamis_status create_extractor(kafka_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status make_description(kafka_run *run, tamis_error *err) {
+static tamis_status make_description(kafka_dedup_run *run, tamis_error *err) {
     const tamis_extractor_options *extract = &run->extract;
     char *text = run->description;
     const size_t size = sizeof run->description;
@@ -117,7 +117,7 @@ static tamis_status make_description(kafka_run *run, tamis_error *err) {
                              TAMIS__KAFKA_RECORD_DESCRIPTION);
 }
 
-tamis_status tamis__kafka_keys_create(kafka_run *run, tamis_error *err) {
+tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     const tamis_key empty = {"", 0};
     tamis_hasher_options hasher = TAMIS_HASHER_OPTIONS_INIT;
@@ -166,7 +166,8 @@ static void find_key(const kafka_keys *keys, const rd_kafka_message_t *message, 
 }
 
 /* Sets the time of a record that has a key, if the extractor has not found it in the value. */
-static void find_time(const kafka_run *run, const rd_kafka_message_t *message, tamis_extraction *extracted) {
+static void find_time(const kafka_dedup_run *run, const rd_kafka_message_t *message,
+                      tamis_extraction *extracted) {
     rd_kafka_timestamp_type_t type;
 
     if (extracted->outcome != TAMIS_KEY_FOUND)
@@ -181,7 +182,7 @@ static void find_time(const kafka_run *run, const rd_kafka_message_t *message, t
 }
 
 /* The latest time that does not count as ahead of the clock. */
-static int64_t latest_time(const kafka_run *run) {
+static int64_t latest_time(const kafka_dedup_run *run) {
     enum { AHEAD_MIN = 1000, AHEAD_MAX = 300000 };
     const int64_t half = (int64_t)(run->plan.lateness / 2);
 
@@ -193,7 +194,7 @@ static tamis_hash short_hash(tamis_hash hash) {
     return tamis__kafka_short_hash(hash.word[0] ^ hash.word[1], hash.hasher_id);
 }
 
-tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err) {
+tamis_status tamis__kafka_keys_find(kafka_dedup_run *run, tamis_error *err) {
     const int64_t latest = run->has_window ? latest_time(run) : 0;
     tamis_key records[TAMIS__KAFKA_BATCH];
     tamis_extraction extracted[TAMIS__KAFKA_BATCH];

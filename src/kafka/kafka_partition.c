@@ -29,11 +29,11 @@
 #include <string.h>
 
 #include "filter/window.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_dedup_int.h"
 
 enum { CHUNK = 1024 }; /* hashes that are added together */
 
-kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number) {
+kafka_partition *tamis__kafka_partition(kafka_dedup_run *run, int32_t number) {
     if (number < 0 || (size_t)number >= run->client.partition_count)
         return NULL;
     return &run->partitions[number];
@@ -51,13 +51,14 @@ void tamis__kafka_partition_release(kafka_partition *partition) {
     tamis__overlay_release(&partition->overlay);
 }
 
-tamis_status tamis__kafka_partition_reset(kafka_run *run, kafka_partition *partition, tamis_error *err) {
+tamis_status tamis__kafka_partition_reset(kafka_dedup_run *run, kafka_partition *partition,
+                                          tamis_error *err) {
     tamis__kafka_partition_release(partition);
     return tamis_filter_create(&partition->filter, &run->plan, &run->filter_options, err);
 }
 
 /* Adds committed hashes to the filter. `times` counts with a window alone. */
-static tamis_status add(kafka_run *run, kafka_partition *partition, const tamis_hash *hashes,
+static tamis_status add(kafka_dedup_run *run, kafka_partition *partition, const tamis_hash *hashes,
                         const int64_t *times, size_t count, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_answer answers[CHUNK];
@@ -91,7 +92,7 @@ static int64_t earliest_time(const tamis_plan *plan, int64_t newest) {
 
 /* The transaction whose last state record ends in front of `covers` has moved the newest time to `newest`: moves
  * `needed`. Not for the other records of a transaction: they have keys up to a time that they do not say. */
-static void advance(const kafka_run *run, kafka_partition *partition, int64_t newest) {
+static void advance(const kafka_dedup_run *run, kafka_partition *partition, int64_t newest) {
     const tamis_plan *plan = &run->plan;
     kafka_horizon *horizons = partition->horizons;
     size_t expired = 0;
@@ -113,7 +114,8 @@ static void advance(const kafka_run *run, kafka_partition *partition, int64_t ne
         horizons[partition->horizon_count++] = (kafka_horizon){newest, partition->covers};
 }
 
-tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *partition, tamis_error *err) {
+tamis_status tamis__kafka_partition_commit(kafka_dedup_run *run, kafka_partition *partition,
+                                           tamis_error *err) {
     const tamis__overlay *overlay = &partition->overlay;
 
     if (!partition->is_open)
@@ -131,7 +133,7 @@ tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *part
     return TAMIS_OK;
 }
 
-tamis_status tamis__kafka_partition_restore(kafka_run *run, kafka_partition *partition,
+tamis_status tamis__kafka_partition_restore(kafka_dedup_run *run, kafka_partition *partition,
                                             const tamis__kafka_record *record, uint64_t offset,
                                             tamis_error *err) {
     tamis_hash hashes[CHUNK];

@@ -26,12 +26,12 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_dedup_int.h"
 
 enum { REMARK_MS = 10000 }; /* until a remark says what the restore waits for */
 
 typedef struct kafka_restore {
-    kafka_run *run;
+    kafka_dedup_run *run;
     rd_kafka_t *reader;
     rd_kafka_topic_partition_list_t *offsets; /* A2, in the order of the partitions */
     bool was_cut; /* records that the reader wanted were removed: A begins again */
@@ -46,7 +46,7 @@ static const char open_transaction[] = "; the transaction of a member that was k
                                        "member starts again with the same --instance";
 
 /* Reports a long wait. */
-static void remark_wait(kafka_run *run, const char *what, const char *advice) {
+static void remark_wait(kafka_dedup_run *run, const char *what, const char *advice) {
     if (run->has_remarked_restore ||
         tamis__now_ns() - run->restore_progress_at < (uint64_t)REMARK_MS * 1000000)
         return;
@@ -56,10 +56,10 @@ static void remark_wait(kafka_run *run, const char *what, const char *advice) {
                                error[0] != '\0' ? " (" : "", error, error[0] != '\0' ? ")" : "", advice);
 }
 
-void tamis__kafka_on_wait(void *context, bool for_offsets) {
-    kafka_run *run = context;
+void tamis__kafka_dedup_on_wait(void *context, bool for_offsets) {
+    kafka_dedup_run *run = context;
 
-    tamis__kafka_report_progress(run);
+    tamis__kafka_dedup_report_progress(run);
     if (for_offsets)
         remark_wait(run, "for the offsets of the group", open_transaction);
     else
@@ -70,7 +70,7 @@ void tamis__kafka_on_wait(void *context, bool for_offsets) {
 
 /* A3 and A4. */
 static tamis_status prepare(kafka_restore *restore, kafka_partition *partition, tamis_error *err) {
-    kafka_run *run = restore->run;
+    kafka_dedup_run *run = restore->run;
     int64_t low, end;
     const tamis_status status = tamis__kafka_client_query_watermarks(&run->client, run->state_topic,
                                                                      partition->number, &low, &end, err);
@@ -89,14 +89,14 @@ static tamis_status prepare(kafka_restore *restore, kafka_partition *partition, 
 /* ---- A5 ---- */
 
 /* Refuses a state record. */
-static tamis_status fail_record(const kafka_run *run, const rd_kafka_message_t *message, tamis_status status,
-                                const char *why, tamis_error *err) {
+static tamis_status fail_record(const kafka_dedup_run *run, const rd_kafka_message_t *message,
+                                tamis_status status, const char *why, tamis_error *err) {
     return tamis__fail(err, status, 0, "%s [%d]: the state record at offset %" PRId64 " %s", run->state_topic,
                        (int)message->partition, message->offset, why);
 }
 
 /* Names the first line in which two descriptions differ. */
-static tamis_status fail_description(const kafka_run *run, const rd_kafka_message_t *message,
+static tamis_status fail_description(const kafka_dedup_run *run, const rd_kafka_message_t *message,
                                      const tamis__kafka_record *record, tamis_error *err) {
     const char *ours = run->description, *theirs = record->description;
     const size_t size = record->description_size;
@@ -121,7 +121,7 @@ static tamis_status fail_description(const kafka_run *run, const rd_kafka_messag
 /* Adds the hashes of a state record, after A6 for it. */
 static tamis_status add_record(kafka_restore *restore, kafka_partition *partition,
                                const rd_kafka_message_t *message, tamis_error *err) {
-    kafka_run *run = restore->run;
+    kafka_dedup_run *run = restore->run;
     tamis__kafka_record record;
     const char *why = tamis__kafka_record_decode(&record, message->payload, message->len);
     char gap[160];
@@ -166,7 +166,7 @@ static tamis_status add_record(kafka_restore *restore, kafka_partition *partitio
 
 static tamis_status read_message(kafka_restore *restore, const rd_kafka_message_t *message,
                                  tamis_error *err) {
-    kafka_run *run = restore->run;
+    kafka_dedup_run *run = restore->run;
     kafka_partition *partition = tamis__kafka_partition(run, message->partition);
 
     if (!partition || !partition->input->is_assigned)
@@ -192,7 +192,7 @@ static tamis_status read_message(kafka_restore *restore, const rd_kafka_message_
 }
 
 /* Number of partitions whose state is not read to the end of A3. */
-static size_t count_unread(const kafka_run *run) {
+static size_t count_unread(const kafka_dedup_run *run) {
     size_t unread = 0;
 
     for (size_t i = 0; i < run->client.partition_count; i++)
@@ -203,7 +203,7 @@ static size_t count_unread(const kafka_run *run) {
 
 /* A5. */
 static tamis_status read_state(kafka_restore *restore, tamis_error *err) {
-    kafka_run *run = restore->run;
+    kafka_dedup_run *run = restore->run;
     tamis_status status = TAMIS_OK;
 
     if (is_interrupted(restore) || count_unread(run) == 0)
@@ -232,7 +232,7 @@ static tamis_status read_state(kafka_restore *restore, tamis_error *err) {
         }
         if (status == TAMIS_OK)
             status = tamis__kafka_client_stay_member(&run->client, 0, err);
-        tamis__kafka_report_progress(run);
+        tamis__kafka_dedup_report_progress(run);
     }
     return status;
 }
@@ -240,7 +240,7 @@ static tamis_status read_state(kafka_restore *restore, tamis_error *err) {
 /* ---- A6, A7 ---- */
 
 /* A6: compares the chain with the offset of A2. */
-static tamis_status check_chain(const kafka_run *run, const kafka_partition *partition, int64_t offset,
+static tamis_status check_chain(const kafka_dedup_run *run, const kafka_partition *partition, int64_t offset,
                                 tamis_error *err) {
     char named[300];
     const uint64_t to = partition->to;
@@ -284,7 +284,7 @@ static tamis_status check_chain(const kafka_run *run, const kafka_partition *par
 }
 
 static tamis_status check_chains(kafka_restore *restore, tamis_error *err) {
-    kafka_run *run = restore->run;
+    kafka_dedup_run *run = restore->run;
 
     for (int i = 0; i < restore->offsets->cnt; i++) {
         const rd_kafka_topic_partition_t *offset = &restore->offsets->elems[i];
@@ -297,7 +297,7 @@ static tamis_status check_chains(kafka_restore *restore, tamis_error *err) {
 /* A7: where the input begins. */
 static tamis_status begin_input(kafka_restore *restore, kafka_partition *partition, int64_t offset,
                                 tamis_error *err) {
-    kafka_run *run = restore->run;
+    kafka_dedup_run *run = restore->run;
     int64_t low, end;
     const tamis_status status = tamis__kafka_client_query_watermarks(&run->client, run->options.from,
                                                                      partition->number, &low, &end, err);
@@ -356,7 +356,7 @@ static tamis_status restore_all(kafka_restore *restore, tamis_error *err) {
     return status;
 }
 
-tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err) {
+tamis_status tamis__kafka_dedup_restore(kafka_dedup_run *run, tamis_error *err) {
     kafka_restore restore = {.run = run};
     tamis_status status;
 
@@ -373,7 +373,7 @@ tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err) {
         status = refuse(&restore, status, err); /* if it is TAMIS_OK, A begins again */
     } else if (status == TAMIS_OK && !is_interrupted(&restore)) {
         run->client.phase = KAFKA_RUNNING;
-        status = tamis__kafka_read_on(run, err); /* A7 */
+        status = tamis__kafka_dedup_seek(run, err); /* A7 */
     }
     tamis__kafka_client_destroy(&run->client, restore.reader);
     rd_kafka_topic_partition_list_destroy(restore.offsets);

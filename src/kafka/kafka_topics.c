@@ -26,7 +26,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_dedup_int.h"
 
 enum {
     ANSWER_MS = 20000, /* how long a request of the start may take */
@@ -102,8 +102,8 @@ tamis_status tamis__kafka_await_topic(const kafka_client *client, const char *to
 /* ---- requests to the controller ---- */
 
 /* Waits for the answer to a request. The caller destroys *event. */
-static tamis_status await(kafka_run *run, rd_kafka_queue_t *queue, const char *what, rd_kafka_event_t **event,
-                          tamis_error *err) {
+static tamis_status await(kafka_dedup_run *run, rd_kafka_queue_t *queue, const char *what,
+                          rd_kafka_event_t **event, tamis_error *err) {
     *event = rd_kafka_queue_poll(queue, ANSWER_MS + 5000);
     if (!*event)
         return tamis__kafka_client_fail(&run->client, what, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
@@ -115,7 +115,7 @@ static tamis_status await(kafka_run *run, rd_kafka_queue_t *queue, const char *w
     return tamis__kafka_client_fail(&run->client, what, code, err);
 }
 
-static tamis_status create_topic(kafka_run *run, size_t partitions, tamis_error *err) {
+static tamis_status create_topic(kafka_dedup_run *run, size_t partitions, tamis_error *err) {
     char why[200];
     size_t count = 0;
     rd_kafka_event_t *event = NULL;
@@ -150,7 +150,8 @@ static tamis_status create_topic(kafka_run *run, size_t partitions, tamis_error 
 
 /* ---- settings of the state topic ---- */
 
-static tamis_status check_settings(kafka_run *run, const rd_kafka_ConfigResource_t *topic, tamis_error *err) {
+static tamis_status check_settings(kafka_dedup_run *run, const rd_kafka_ConfigResource_t *topic,
+                                   tamis_error *err) {
     size_t count;
     const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(topic, &count);
     const uint64_t needed =
@@ -185,7 +186,7 @@ static tamis_status check_settings(kafka_run *run, const rd_kafka_ConfigResource
     return TAMIS_OK;
 }
 
-static tamis_status check_state_topic(kafka_run *run, tamis_error *err) {
+static tamis_status check_state_topic(kafka_dedup_run *run, tamis_error *err) {
     rd_kafka_ConfigResource_t *topic = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, run->state_topic);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(run->client.probe);
     rd_kafka_event_t *event = NULL;
@@ -225,7 +226,7 @@ static rd_kafka_resp_err_t cut_error(rd_kafka_event_t *event) {
 
 /* Reports the first refusal. What is not cut costs space and the time of a restore, nothing else, and the next
  * cut makes up for it. */
-static void read_cut_answers(kafka_run *run) {
+static void read_cut_answers(kafka_dedup_run *run) {
     rd_kafka_event_t *event;
 
     while ((event = rd_kafka_queue_poll(run->cut_answers, 0))) {
@@ -241,7 +242,7 @@ static void read_cut_answers(kafka_run *run) {
     }
 }
 
-void tamis__kafka_cut(kafka_run *run) {
+void tamis__kafka_dedup_cut_state(kafka_dedup_run *run) {
     if (!run->has_window)
         return;
     rd_kafka_topic_partition_list_t *before = rd_kafka_topic_partition_list_new(1);
@@ -267,7 +268,7 @@ void tamis__kafka_cut(kafka_run *run) {
 
 /* ---- all of them ---- */
 
-static tamis_status make_partitions(kafka_run *run, tamis_error *err) {
+static tamis_status make_partitions(kafka_dedup_run *run, tamis_error *err) {
     const size_t count = run->client.partition_count;
 
     run->partitions = tamis__alloc(&run->memory, count * sizeof *run->partitions, _Alignof(kafka_partition));
@@ -280,7 +281,7 @@ static tamis_status make_partitions(kafka_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-tamis_status tamis__kafka_check_topics(kafka_run *run, tamis_error *err) {
+tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     const size_t from = run->client.partition_count;
     size_t to, duplicates = 0, state;

@@ -27,7 +27,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_dedup_int.h"
 
 enum {
     CALL_MS = 5000,        /* one transactional call; it is repeated if it is retriable */
@@ -43,7 +43,7 @@ enum {
 };
 
 /* Reads and destroys an error of a transactional call; NULL: there was none. */
-static kafka_outcome read_error(kafka_run *run, rd_kafka_error_t *failed) {
+static kafka_outcome read_error(kafka_dedup_run *run, rd_kafka_error_t *failed) {
     if (!failed)
         return KAFKA_DONE;
     const bool is_fatal = rd_kafka_error_is_fatal(failed), is_retriable = rd_kafka_error_is_retriable(failed),
@@ -51,10 +51,10 @@ static kafka_outcome read_error(kafka_run *run, rd_kafka_error_t *failed) {
     run->failed_code = rd_kafka_error_code(failed);
     rd_kafka_error_destroy(failed);
     if (is_fatal)
-        return KAFKA_BEGIN;
+        return KAFKA_NEW_PRODUCER;
     if (is_abortable)
         return KAFKA_ABORT;
-    return is_retriable ? KAFKA_AGAIN : KAFKA_BEGIN;
+    return is_retriable ? KAFKA_AGAIN : KAFKA_NEW_PRODUCER;
 }
 
 /* A wait for brokers. Starts from zeros. */
@@ -65,7 +65,7 @@ typedef struct broker_wait {
 
 /* Called before a call is repeated. Says aloud that the run waits. False if the run must stop and the brokers
  * were given time to answer: then nobody knows the outcome, as after a crash. */
-static bool goes_on(kafka_run *run, broker_wait *wait) {
+static bool may_repeat(kafka_dedup_run *run, broker_wait *wait) {
     const uint64_t now = tamis__now_ns();
     if (wait->since == 0)
         wait->since = now;
@@ -75,7 +75,7 @@ static bool goes_on(kafka_run *run, broker_wait *wait) {
         tamis__kafka_client_remark(&run->client, "%s: waits for the brokers%s%s", run->options.brokers,
                                    error[0] != '\0' ? ": " : "", error);
     }
-    tamis__kafka_report_progress(run);
+    tamis__kafka_dedup_report_progress(run);
     if (!tamis__kafka_client_must_stop(&run->client))
         return true;
     if (run->stop_since == 0)
@@ -85,11 +85,11 @@ static bool goes_on(kafka_run *run, broker_wait *wait) {
 
 /* The outcome of a call that is not repeated any more. */
 static kafka_outcome last_outcome(kafka_outcome outcome) {
-    return outcome == KAFKA_AGAIN ? KAFKA_BEGIN : outcome;
+    return outcome == KAFKA_AGAIN ? KAFKA_NEW_PRODUCER : outcome;
 }
 
 /* Waits after a failure, longer after each one. */
-static void pause_after_failure(kafka_run *run) {
+static void pause_after_failure(kafka_dedup_run *run) {
     struct pollfd stop = {.fd = run->options.stop_fd, .events = POLLIN};
     int milliseconds = PAUSE_MS;
 
@@ -105,7 +105,7 @@ static void pause_after_failure(kafka_run *run) {
 
 /* ---- B1 ---- */
 
-void tamis__kafka_end_producer(kafka_run *run) {
+void tamis__kafka_dedup_destroy_producer(kafka_dedup_run *run) {
     if (!run->producer)
         return;
     if (run->is_open) { /* else readers of the output would wait for transaction.timeout.ms */
@@ -127,7 +127,7 @@ void tamis__kafka_end_producer(kafka_run *run) {
 }
 
 /* Forgets the open transaction. */
-static void forget_transaction(kafka_run *run) {
+static void forget_transaction(kafka_dedup_run *run) {
     if (run->is_open)
         run->committed.aborted++;
     for (size_t i = 0; i < run->client.partition_count; i++)
@@ -135,10 +135,10 @@ static void forget_transaction(kafka_run *run) {
     run->is_open = false;
     run->undelivered = RD_KAFKA_RESP_ERR_NO_ERROR;
     run->open = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
-    tamis__kafka_drop_batch(run);
+    tamis__kafka_dedup_drop_batch(run);
 }
 
-static tamis_status open_topics(kafka_run *run, tamis_error *err) {
+static tamis_status open_topics(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
 
     run->to = rd_kafka_topic_new(run->producer, options->to, NULL);
@@ -150,17 +150,17 @@ static tamis_status open_topics(kafka_run *run, tamis_error *err) {
     return tamis__kafka_client_fail(&run->client, options->to, rd_kafka_last_error(), err);
 }
 
-tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err) {
+tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error *err) {
     const bool is_first = run->committed.assignments == 0;
     const uint64_t deadline = tamis__now_ns() + (uint64_t)FIRST_MS * 1000000;
     broker_wait wait = {0};
     kafka_outcome outcome;
 
     forget_transaction(run);
-    if (run->must_begin)
+    if (run->needs_producer)
         pause_after_failure(run);
-    run->must_begin = false;
-    tamis__kafka_end_producer(run);
+    run->needs_producer = false;
+    tamis__kafka_dedup_destroy_producer(run);
     if (tamis__kafka_client_open(&run->client, KAFKA_PRODUCER, &run->producer, err) != TAMIS_OK ||
         open_topics(run, err) != TAMIS_OK)
         return err->status;
@@ -169,7 +169,7 @@ tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err) {
         rd_kafka_poll(run->producer, 0);
         if (outcome == KAFKA_AGAIN && tamis__kafka_client_must_stop(&run->client))
             return TAMIS_OK;
-    } while (outcome == KAFKA_AGAIN && !(is_first && tamis__now_ns() > deadline) && goes_on(run, &wait));
+    } while (outcome == KAFKA_AGAIN && !(is_first && tamis__now_ns() > deadline) && may_repeat(run, &wait));
     if (outcome != KAFKA_DONE)
         return tamis__kafka_client_fail(&run->client, run->transactional_id, run->failed_code, err);
     if (run->client.phase == KAFKA_RUNNING)
@@ -177,23 +177,23 @@ tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-kafka_outcome tamis__kafka_open_transaction(kafka_run *run) {
+kafka_outcome tamis__kafka_dedup_open_transaction(kafka_dedup_run *run) {
     if (run->is_open)
         return KAFKA_DONE;
     if (read_error(run, rd_kafka_begin_transaction(run->producer)) != KAFKA_DONE)
-        return KAFKA_BEGIN;
+        return KAFKA_NEW_PRODUCER;
     run->is_open = true;
     run->open_since = tamis__now_ns();
     return KAFKA_DONE;
 }
 
-bool tamis__kafka_is_due(const kafka_run *run) {
+bool tamis__kafka_dedup_is_due(const kafka_dedup_run *run) {
     return run->is_open && (run->open.records >= RECORDS_MAX ||
                             tamis__kafka_wait_ms(run->is_open, run->open_since, run->options.commit_ms) == 0);
 }
 
-kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, size_t count,
-                                   const char *topic, tamis_error *err) {
+kafka_outcome tamis__kafka_dedup_enqueue(kafka_dedup_run *run, const rd_kafka_vu_t *parts, size_t count,
+                                         const char *topic, tamis_error *err) {
     broker_wait wait = {0};
 
     for (;;) {
@@ -204,7 +204,7 @@ kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, s
         rd_kafka_error_destroy(failed);
         if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__FENCED) {
             run->failed_code = code;
-            return KAFKA_BEGIN;
+            return KAFKA_NEW_PRODUCER;
         }
         if (code == RD_KAFKA_RESP_ERR__STATE) /* the brokers refuse the transaction */
             return KAFKA_ABORT;
@@ -212,9 +212,9 @@ kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, s
             tamis__kafka_client_fail(&run->client, topic, code, err);
             return KAFKA_FAILED;
         }
-        if (!goes_on(run, &wait)) {
+        if (!may_repeat(run, &wait)) {
             run->failed_code = RD_KAFKA_RESP_ERR__TIMED_OUT;
-            return KAFKA_BEGIN;
+            return KAFKA_NEW_PRODUCER;
         }
         rd_kafka_poll(run->producer, FULL_QUEUE_MS);
     }
@@ -223,7 +223,7 @@ kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, s
 /* ---- T3 ---- */
 
 /* Queues a state record with hashes `first` to `first` + `count` - 1 of the overlay. */
-static kafka_outcome produce_record(kafka_run *run, kafka_partition *partition,
+static kafka_outcome produce_record(kafka_dedup_run *run, kafka_partition *partition,
                                     const tamis__kafka_record *record, size_t first, tamis_error *err) {
     const tamis__overlay *overlay = &partition->overlay;
     const size_t size = tamis__kafka_record_encode(run->record_bytes, record,
@@ -235,11 +235,11 @@ static kafka_outcome produce_record(kafka_run *run, kafka_partition *partition,
                                    {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = partition},
                                    {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
 
-    return tamis__kafka_enqueue(run, parts, sizeof parts / sizeof *parts, run->state_topic, err);
+    return tamis__kafka_dedup_enqueue(run, parts, sizeof parts / sizeof *parts, run->state_topic, err);
 }
 
 /* Queues the state records of a partition: at least one, and the last one moves `to`. */
-static kafka_outcome produce_records(kafka_run *run, kafka_partition *partition, tamis_error *err) {
+static kafka_outcome produce_records(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
     const size_t total = partition->overlay.count;
     tamis__kafka_record record = {.partition = (uint32_t)partition->number,
                                   .timed = run->has_window,
@@ -264,8 +264,8 @@ static kafka_outcome produce_records(kafka_run *run, kafka_partition *partition,
     return outcome;
 }
 
-void tamis__kafka_on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *message, void *context) {
-    kafka_run *run = context;
+void tamis__kafka_dedup_on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *message, void *context) {
+    kafka_dedup_run *run = context;
     kafka_partition *partition = message->_private; /* of a state record */
 
     (void)producer;
@@ -283,23 +283,23 @@ void tamis__kafka_on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *me
 }
 
 /* Waits until the brokers have all records. */
-static kafka_outcome await_delivery(kafka_run *run) {
+static kafka_outcome await_delivery(kafka_dedup_run *run) {
     broker_wait wait = {0};
 
     while (rd_kafka_flush(run->producer, TAMIS__KAFKA_SLICE) != RD_KAFKA_RESP_ERR_NO_ERROR) {
         if (rd_kafka_fatal_error(run->producer, NULL, 0) != RD_KAFKA_RESP_ERR_NO_ERROR)
-            return KAFKA_BEGIN;
+            return KAFKA_NEW_PRODUCER;
         if (run->undelivered != RD_KAFKA_RESP_ERR_NO_ERROR)
             return KAFKA_ABORT;
-        if (!goes_on(run, &wait))
-            return KAFKA_BEGIN;
+        if (!may_repeat(run, &wait))
+            return KAFKA_NEW_PRODUCER;
     }
     return run->undelivered == RD_KAFKA_RESP_ERR_NO_ERROR ? KAFKA_DONE : KAFKA_ABORT;
 }
 
 /* ---- T4, T5 ---- */
 
-static kafka_outcome send_offsets(kafka_run *run) {
+static kafka_outcome send_offsets(kafka_dedup_run *run) {
     rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new((int)run->client.assigned);
     broker_wait wait = {0};
     kafka_outcome outcome;
@@ -311,23 +311,23 @@ static kafka_outcome send_offsets(kafka_run *run) {
     do
         outcome = read_error(
             run, rd_kafka_send_offsets_to_transaction(run->producer, offsets, run->membership, CALL_MS));
-    while (outcome == KAFKA_AGAIN && goes_on(run, &wait));
+    while (outcome == KAFKA_AGAIN && may_repeat(run, &wait));
     rd_kafka_topic_partition_list_destroy(offsets);
     return last_outcome(outcome);
 }
 
-static kafka_outcome commit_transaction(kafka_run *run) {
+static kafka_outcome commit_transaction(kafka_dedup_run *run) {
     broker_wait wait = {0};
     kafka_outcome outcome;
 
     do
         outcome = read_error(run, rd_kafka_commit_transaction(run->producer, CALL_MS));
-    while (outcome == KAFKA_AGAIN && goes_on(run, &wait));
+    while (outcome == KAFKA_AGAIN && may_repeat(run, &wait));
     return last_outcome(outcome);
 }
 
 /* Adds the statistics of the open transaction to those of the run. */
-static void add_stats(kafka_run *run) {
+static void add_stats(kafka_dedup_run *run) {
     tamis_kafka_dedup_stats *sum = &run->committed;
 
     sum->records += run->open.records;
@@ -348,7 +348,7 @@ static void add_stats(kafka_run *run) {
     run->open = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
 }
 
-kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err) {
+kafka_outcome tamis__kafka_dedup_commit(kafka_dedup_run *run, tamis_error *err) {
     kafka_outcome outcome = KAFKA_DONE;
 
     if (!run->is_open)
@@ -363,7 +363,7 @@ kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err) {
     if (outcome == KAFKA_DONE)
         outcome = commit_transaction(run); /* T5 */
     if (outcome == KAFKA_FAILED)
-        run->must_begin = true; /* it has some of its state records, and must not get them twice */
+        run->needs_producer = true; /* it has some of its state records, and must not get them twice */
     if (outcome != KAFKA_DONE)
         return outcome;
     run->is_open = false;
@@ -372,7 +372,7 @@ kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err) {
     for (size_t i = 0; i < run->client.partition_count; i++)
         if (tamis__kafka_partition_commit(run, &run->partitions[i], err) != TAMIS_OK) /* T6 */
             return KAFKA_FAILED;
-    tamis__kafka_cut(run);
+    tamis__kafka_dedup_cut_state(run);
     return KAFKA_DONE;
 }
 
@@ -401,7 +401,7 @@ static bool is_permanent(rd_kafka_resp_err_t code) {
 
 /* Finds the error because of which the brokers refuse the open transaction: any call that its state does not
  * allow returns it. */
-static rd_kafka_resp_err_t find_refusal(kafka_run *run) {
+static rd_kafka_resp_err_t find_refusal(kafka_dedup_run *run) {
     rd_kafka_error_t *failed = rd_kafka_begin_transaction(run->producer);
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__STATE;
 
@@ -413,7 +413,7 @@ static rd_kafka_resp_err_t find_refusal(kafka_run *run) {
 
 /* Names what the brokers refuse with run->failed_code. They do not say which topic they mean if they refuse to
  * add it to the transaction. */
-static void name_refused(const kafka_run *run, bool is_delivery, char *name, size_t size) {
+static void name_refused(const kafka_dedup_run *run, bool is_delivery, char *name, size_t size) {
     const char *duplicates = run->options.duplicates_to;
 
     if (is_delivery)
@@ -425,7 +425,7 @@ static void name_refused(const kafka_run *run, bool is_delivery, char *name, siz
         snprintf(name, size, "%s", run->transactional_id);
 }
 
-kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err) {
+kafka_outcome tamis__kafka_dedup_abort(kafka_dedup_run *run, tamis_error *err) {
     const bool is_open = run->is_open, is_delivery = run->undelivered != RD_KAFKA_RESP_ERR_NO_ERROR;
     char refused[TAMIS__KAFKA_NAME];
     broker_wait wait = {0};
@@ -440,7 +440,7 @@ kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err) {
         return KAFKA_DONE;
     do
         outcome = read_error(run, rd_kafka_abort_transaction(run->producer, CALL_MS));
-    while (outcome == KAFKA_AGAIN && goes_on(run, &wait));
+    while (outcome == KAFKA_AGAIN && may_repeat(run, &wait));
     rd_kafka_poll(run->producer, 0); /* reports of the aborted records */
     run->undelivered = RD_KAFKA_RESP_ERR_NO_ERROR;
     run->failed_code = code;
@@ -449,9 +449,9 @@ kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err) {
         return KAFKA_FAILED;
     }
     if (outcome != KAFKA_DONE)
-        return KAFKA_BEGIN;
+        return KAFKA_NEW_PRODUCER;
     pause_after_failure(run);
-    if (run->client.phase == KAFKA_RUNNING && tamis__kafka_read_on(run, err) != TAMIS_OK)
+    if (run->client.phase == KAFKA_RUNNING && tamis__kafka_dedup_seek(run, err) != TAMIS_OK)
         return KAFKA_FAILED;
     return KAFKA_DONE;
 }

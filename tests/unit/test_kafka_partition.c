@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_dedup_int.h"
 #include "support/scratch.h"
 
 enum { RECORDS_MAX = 3000, KEYS_MAX = 4 }; /* keys of a state record */
@@ -27,7 +27,7 @@ typedef struct stored {
 } stored;
 
 typedef struct walk {
-    kafka_run *run;
+    kafka_dedup_run *run;
     kafka_partition owner;
     stored *chain;
     size_t records; /* offset of the next state record; there are no markers here */

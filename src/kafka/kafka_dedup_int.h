@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_KAFKA_KAFKA_INT_H
-#define TAMIS_KAFKA_KAFKA_INT_H
+#ifndef TAMIS_KAFKA_KAFKA_DEDUP_INT_H
+#define TAMIS_KAFKA_KAFKA_DEDUP_INT_H
 
 /*
  * A run of `tamis kafka dedup`. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and so on are its steps.
  *
  *     kafka_dedup.c          the run: its options, B1, the loop, its end
- *     kafka_group.c          A1, N: partitions of the group; from where the consumer reads
+ *     kafka_dedup_group.c    A1, N: partitions of the group; from where the consumer reads
  *     kafka_topics.c         B2: the topics and their settings
  *     kafka_restore.c        A2 to A7
  *     kafka_forward.c        T1, T2: a batch of records
@@ -89,13 +89,13 @@ typedef struct kafka_keys {
 /* The outcome of a step of a transaction. */
 typedef enum kafka_outcome {
     KAFKA_DONE,
-    KAFKA_AGAIN, /* the same call again: brokers are away */
-    KAFKA_ABORT, /* T7: abort, and go back */
-    KAFKA_BEGIN, /* B1: the outcome is unknown, or the producer is of no use any more */
-    KAFKA_FAILED /* the run ends with *err */
+    KAFKA_AGAIN,        /* the same call again: brokers are away */
+    KAFKA_ABORT,        /* T7: abort, and go back */
+    KAFKA_NEW_PRODUCER, /* B1: the outcome is unknown, or the producer is of no use any more */
+    KAFKA_FAILED        /* the run ends with *err */
 } kafka_outcome;
 
-typedef struct kafka_run {
+typedef struct kafka_dedup_run {
     kafka_client client; /* first */
     tamis_kafka_dedup_options options;
     tamis_extractor_options extract; /* those of `options`, or the defaults */
@@ -119,7 +119,7 @@ typedef struct kafka_run {
     bool to_same_partitions;     /* the output has as many partitions as the input */
     bool duplicates_same_partitions;
 
-    bool must_begin;              /* B1 is due */
+    bool needs_producer;          /* B1 is due */
     uint64_t restore_progress_at; /* time of the last progress of A, for the remark */
     bool has_remarked_restore;    /* that A waits was reported */
 
@@ -143,18 +143,19 @@ typedef struct kafka_run {
     uint8_t *record_bytes;             /* buffer for one state record */
     tamis_kafka_dedup_stats open;      /* statistics of the open transaction */
     tamis_kafka_dedup_stats committed; /* statistics of the run */
-} kafka_run;
+} kafka_dedup_run;
 
 /* Returns the partition with this number, or NULL if the input has no such partition. */
-kafka_partition *tamis__kafka_partition(kafka_run *run, int32_t number);
+kafka_partition *tamis__kafka_partition(kafka_dedup_run *run, int32_t number);
 /* Makes the empty filter of a partition whose state is read from its beginning. */
-tamis_status tamis__kafka_partition_reset(kafka_run *run, kafka_partition *partition, tamis_error *err);
+tamis_status tamis__kafka_partition_reset(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err);
 /* A5: adds the keys of the next committed state record, which is at offset `offset`. */
-tamis_status tamis__kafka_partition_restore(kafka_run *run, kafka_partition *partition,
+tamis_status tamis__kafka_partition_restore(kafka_dedup_run *run, kafka_partition *partition,
                                             const tamis__kafka_record *record, uint64_t offset,
                                             tamis_error *err);
 /* T6: adds the overlay to the filter. */
-tamis_status tamis__kafka_partition_commit(kafka_run *run, kafka_partition *partition, tamis_error *err);
+tamis_status tamis__kafka_partition_commit(kafka_dedup_run *run, kafka_partition *partition,
+                                           tamis_error *err);
 /* T7: forgets what is not committed. */
 void tamis__kafka_partition_abort(kafka_partition *partition);
 /* Forgets filter and overlay. */
@@ -163,65 +164,65 @@ void tamis__kafka_partition_release(kafka_partition *partition);
 /* ---- kafka_dedup.c ---- */
 
 /* Calls options.progress if that is due. */
-void tamis__kafka_report_progress(kafka_run *run);
+void tamis__kafka_dedup_report_progress(kafka_dedup_run *run);
 
 /* ---- kafka_topics.c ---- */
 
 /* Asks the brokers to remove the state records that are not needed any more (W3). Does not wait for the answer. */
-void tamis__kafka_cut(kafka_run *run);
+void tamis__kafka_dedup_cut_state(kafka_dedup_run *run);
 /* B2: checks all topics, and makes the state topic if it is not there. Fills the partitions of the run. */
-tamis_status tamis__kafka_check_topics(kafka_run *run, tamis_error *err);
+tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *err);
 
 /* ---- kafka_keys.c ---- */
 
-tamis_status tamis__kafka_keys_create(kafka_run *run, tamis_error *err);
+tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err);
 void tamis__kafka_keys_release(kafka_keys *keys);
 /* Finds and hashes the keys of the batch: run->found. */
-tamis_status tamis__kafka_keys_find(kafka_run *run, tamis_error *err);
+tamis_status tamis__kafka_keys_find(kafka_dedup_run *run, tamis_error *err);
 
-/* ---- kafka_group.c ---- */
+/* ---- kafka_dedup_group.c ---- */
 
 /* Callback of librdkafka when the group gives or takes partitions. */
-void tamis__kafka_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
-                               rd_kafka_topic_partition_list_t *partitions, void *context);
+void tamis__kafka_dedup_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
+                                     rd_kafka_topic_partition_list_t *partitions, void *context);
 /* Makes the consumer deliver the records of the assigned partitions from `next` on. */
-tamis_status tamis__kafka_read_on(kafka_run *run, tamis_error *err);
+tamis_status tamis__kafka_dedup_seek(kafka_dedup_run *run, tamis_error *err);
 
 /* ---- kafka_restore.c ---- */
 
 /* A2 to A7 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK
  * and the phase is not KAFKA_RUNNING. */
-tamis_status tamis__kafka_restore(kafka_run *run, tamis_error *err);
+tamis_status tamis__kafka_dedup_restore(kafka_dedup_run *run, tamis_error *err);
 /* Called while A waits: reports progress, and a long wait. */
-void tamis__kafka_on_wait(void *context, bool for_offsets);
+void tamis__kafka_dedup_on_wait(void *context, bool for_offsets);
 
 /* ---- kafka_forward.c ---- */
 
 /* Reads a batch and answers it: T1, T2. */
-kafka_outcome tamis__kafka_forward(kafka_run *run, tamis_error *err);
+kafka_outcome tamis__kafka_dedup_forward(kafka_dedup_run *run, tamis_error *err);
 /* Answers the batch that was read. */
-kafka_outcome tamis__kafka_answer(kafka_run *run, tamis_error *err);
+kafka_outcome tamis__kafka_dedup_answer(kafka_dedup_run *run, tamis_error *err);
 /* Frees the batch. */
-void tamis__kafka_drop_batch(kafka_run *run);
+void tamis__kafka_dedup_drop_batch(kafka_dedup_run *run);
 
 /* ---- kafka_transaction.c ---- */
 
 /* B1: makes a producer, and ends the transaction of an earlier one. */
-tamis_status tamis__kafka_begin(kafka_run *run, tamis_error *err);
+tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error *err);
 /* Destroys the producer. */
-void tamis__kafka_end_producer(kafka_run *run);
+void tamis__kafka_dedup_destroy_producer(kafka_dedup_run *run);
 /* Opens a transaction, unless one is open. */
-kafka_outcome tamis__kafka_open_transaction(kafka_run *run);
+kafka_outcome tamis__kafka_dedup_open_transaction(kafka_dedup_run *run);
 /* Queues a record of the producer: `parts` as for rd_kafka_produceva. `topic` names it in errors. */
-kafka_outcome tamis__kafka_enqueue(kafka_run *run, const rd_kafka_vu_t *parts, size_t count,
-                                   const char *topic, tamis_error *err);
+kafka_outcome tamis__kafka_dedup_enqueue(kafka_dedup_run *run, const rd_kafka_vu_t *parts, size_t count,
+                                         const char *topic, tamis_error *err);
 /* T3 to T6 for the open transaction. */
-kafka_outcome tamis__kafka_commit(kafka_run *run, tamis_error *err);
+kafka_outcome tamis__kafka_dedup_commit(kafka_dedup_run *run, tamis_error *err);
 /* T7: aborts the open transaction. */
-kafka_outcome tamis__kafka_abort(kafka_run *run, tamis_error *err);
+kafka_outcome tamis__kafka_dedup_abort(kafka_dedup_run *run, tamis_error *err);
 /* Delivery report of a record. */
-void tamis__kafka_on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *message, void *context);
+void tamis__kafka_dedup_on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *message, void *context);
 /* True if the open transaction is to be committed now. */
-bool tamis__kafka_is_due(const kafka_run *run);
+bool tamis__kafka_dedup_is_due(const kafka_dedup_run *run);
 
 #endif

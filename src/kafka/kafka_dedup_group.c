@@ -15,12 +15,12 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "kafka/kafka_int.h"
+#include "kafka/kafka_dedup_int.h"
 
 enum { SEEK_MS = 5000 };
 
 /* A1. Partitions that went to another member lose their filter. */
-static void assign(kafka_run *run, const rd_kafka_topic_partition_list_t *partitions) {
+static void assign(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *partitions) {
     kafka_client *client = &run->client;
     const int32_t added = tamis__kafka_client_store_assignment(client, partitions);
 
@@ -40,37 +40,37 @@ static void assign(kafka_run *run, const rd_kafka_topic_partition_list_t *partit
 }
 
 /* N. */
-static void revoke(kafka_run *run) {
+static void revoke(kafka_dedup_run *run) {
     kafka_outcome outcome = KAFKA_DONE;
     tamis_error *err = &run->client.stop_error;
 
     if (rd_kafka_assignment_lost(run->client.consumer)) {
         outcome = KAFKA_ABORT;
-    } else if (run->client.phase == KAFKA_RUNNING && !run->must_begin) {
-        outcome = tamis__kafka_answer(run, err);
+    } else if (run->client.phase == KAFKA_RUNNING && !run->needs_producer) {
+        outcome = tamis__kafka_dedup_answer(run, err);
         if (outcome == KAFKA_DONE || outcome == KAFKA_FAILED) {
             /* A record that ends the run, such as a malformed one, comes behind answered ones. */
             const tamis_error why = *err;
-            const kafka_outcome committed = tamis__kafka_commit(run, err);
+            const kafka_outcome committed = tamis__kafka_dedup_commit(run, err);
             if (outcome == KAFKA_FAILED && committed == KAFKA_DONE)
                 *err = why;
             else
                 outcome = committed;
         }
     }
-    tamis__kafka_drop_batch(run);
+    tamis__kafka_dedup_drop_batch(run);
     tamis__kafka_client_forget_assignment(&run->client);
     if (outcome == KAFKA_ABORT)
-        outcome = tamis__kafka_abort(run, err);
-    if (outcome == KAFKA_BEGIN)
-        run->must_begin = true;
+        outcome = tamis__kafka_dedup_abort(run, err);
+    if (outcome == KAFKA_NEW_PRODUCER)
+        run->needs_producer = true;
     if (outcome == KAFKA_FAILED)
         run->client.stopped = err->status;
 }
 
-void tamis__kafka_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
-                               rd_kafka_topic_partition_list_t *partitions, void *context) {
-    kafka_run *run = context;
+void tamis__kafka_dedup_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
+                                     rd_kafka_topic_partition_list_t *partitions, void *context) {
+    kafka_dedup_run *run = context;
 
     if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
         assign(run, partitions);
@@ -80,7 +80,7 @@ void tamis__kafka_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
     rd_kafka_assign(consumer, NULL);
 }
 
-static tamis_status start_reading(kafka_run *run, tamis_error *err) {
+static tamis_status start_reading(kafka_dedup_run *run, tamis_error *err) {
     rd_kafka_topic_partition_list_t *list = tamis__kafka_client_list_assigned(&run->client);
 
     for (int i = 0; i < list->cnt; i++)
@@ -89,7 +89,7 @@ static tamis_status start_reading(kafka_run *run, tamis_error *err) {
 }
 
 /* Goes back, or forward, to `next`. */
-static tamis_status seek(kafka_run *run, kafka_partition *partition, tamis_error *err) {
+static tamis_status seek_partition(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
     rd_kafka_resp_err_t code;
 
     do
@@ -104,7 +104,7 @@ static tamis_status seek(kafka_run *run, kafka_partition *partition, tamis_error
     return TAMIS_OK;
 }
 
-tamis_status tamis__kafka_read_on(kafka_run *run, tamis_error *err) {
+tamis_status tamis__kafka_dedup_seek(kafka_dedup_run *run, tamis_error *err) {
     if (!run->client.is_reading)
         return start_reading(run, err);
     for (size_t i = 0; i < run->client.partition_count; i++) {
@@ -112,7 +112,7 @@ tamis_status tamis__kafka_read_on(kafka_run *run, tamis_error *err) {
         /* A partition that has delivered nothing may not be started yet, and cannot seek. It begins at or
          * before `next`, and records before `next` are skipped. */
         if (partition->input->is_assigned && partition->input->is_started &&
-            partition->input->polled != partition->next && seek(run, partition, err) != TAMIS_OK)
+            partition->input->polled != partition->next && seek_partition(run, partition, err) != TAMIS_OK)
             return err->status;
         if (partition->input->position < partition->next)
             partition->input->position = partition->next;
