@@ -101,10 +101,9 @@ static const char *split_setting(const char *setting, char *name, size_t size) {
 }
 
 tamis_status tamis__kafka_client_check_settings(kafka_client *client, tamis_error *err) {
-    char name[100];
-
     for (size_t i = 0; i < client->setting_count; i++) {
         const char *setting = client->settings[i];
+        char name[100];
         if (!split_setting(setting, name, sizeof name))
             return tamis__fail(err, TAMIS_E_INVALID, 0,
                                "setting '%.100s': is not NAME=VALUE; give it as fetch.min.bytes=1000",
@@ -131,20 +130,18 @@ static tamis_status set(rd_kafka_conf_t *conf, const char *name, const char *val
 
 static tamis_status set_all(const kafka_client *client, rd_kafka_conf_t *conf, kafka_role role,
                             tamis_error *err) {
-    char name[100];
-    const char *value;
-
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         if ((defaults[i].roles >> role & 1) &&
             set(conf, defaults[i].name, defaults[i].value, err) != TAMIS_OK)
             return TAMIS_E_INVALID;
     for (size_t i = 0; i < client->setting_count; i++) {
-        value = split_setting(client->settings[i], name, sizeof name);
+        char name[100];
+        const char *value = split_setting(client->settings[i], name, sizeof name);
         if (set(conf, name, value, err) != TAMIS_OK)
             return TAMIS_E_INVALID;
     }
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
-        value = fixed_value(client, &fixed[i]);
+        const char *value = fixed_value(client, &fixed[i]);
         if ((fixed[i].roles >> role & 1) && value && set(conf, fixed[i].name, value, err) != TAMIS_OK)
             return TAMIS_E_INVALID;
     }
@@ -194,7 +191,6 @@ static void on_error(rd_kafka_t *handle, int code, const char *reason, void *con
 tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
                                       tamis_error *err) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    char why[300];
 
     rd_kafka_conf_set_opaque(conf, client);
     rd_kafka_conf_set_log_cb(conf, on_log);
@@ -205,14 +201,12 @@ tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_
         rd_kafka_conf_set_rebalance_cb(conf, client->on_rebalance);
     if (role == KAFKA_PRODUCER)
         rd_kafka_conf_set_dr_msg_cb(conf, client->on_delivery);
-    if (set_all(client, conf, role, err) != TAMIS_OK) {
+    if (set_all(client, conf, role, err) != TAMIS_OK ||
+        (role == KAFKA_PRODUCER && check_timeout(client, conf, err) != TAMIS_OK)) {
         rd_kafka_conf_destroy(conf);
         return TAMIS_E_INVALID;
     }
-    if (role == KAFKA_PRODUCER && check_timeout(client, conf, err) != TAMIS_OK) {
-        rd_kafka_conf_destroy(conf);
-        return TAMIS_E_INVALID;
-    }
+    char why[300];
     *handle =
         rd_kafka_new(role == KAFKA_PRODUCER ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why, sizeof why);
     if (*handle) {
@@ -234,15 +228,14 @@ static void *destroy(void *handle) {
 /* librdkafka 2.0 waits for ever for a broker thread if the brokers have come back as another cluster, whose topics
  * are others. So a thread of its own destroys the handle, and is left behind. */
 void tamis__kafka_client_destroy(kafka_client *client, rd_kafka_t *handle) {
-    struct timespec until;
-    pthread_t thread;
-
     if (!handle)
         return;
+    pthread_t thread;
     if (pthread_create(&thread, NULL, destroy, handle) != 0) {
         rd_kafka_destroy(handle);
         return;
     }
+    struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += DESTROY_S;
     if (pthread_timedjoin_np(thread, NULL, &until) == 0)
@@ -312,7 +305,6 @@ tamis_status tamis__kafka_client_fail(const kafka_client *client, const char *wh
                                       tamis_error *err) {
     const char *remedy;
     const tamis_status status = classify(code, &remedy);
-
     const char *reason = tamis__kafka_client_error(client);
     if (status == TAMIS_E_TIMEOUT && reason[0] != '\0')
         return tamis__fail(err, status, 0, "%.200s: no answer (%s); %s", what, reason, remedy);
@@ -366,11 +358,10 @@ bool tamis__kafka_client_must_stop(const kafka_client *client) {
 }
 
 void tamis__kafka_client_remark(const kafka_client *client, const char *format, ...) {
-    char message[1000];
-    va_list args;
-
     if (!client->remark)
         return;
+    char message[1000];
+    va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);

@@ -8,6 +8,8 @@
  *     kafka_client.c       handles, settings, errors
  *     kafka_consumer.c     the member of the group
  *     kafka_topics.c       lookups of topics; also the topics of dedup
+ *
+ * Both protocols have the steps A, partitions are assigned, and N, partitions are taken away.
  */
 
 #include <librdkafka/rdkafka.h>
@@ -62,7 +64,7 @@ typedef struct kafka_client {
     void (*on_rebalance)(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
                          rd_kafka_topic_partition_list_t *partitions, void *client);
     void (*on_delivery)(rd_kafka_t *producer, const rd_kafka_message_t *message, void *client);
-    /* NULL, or called while A waits for the offsets of the group, or else for other answers of the brokers */
+    /* NULL, or called while A waits for brokers: for the offsets of the group, or for other answers */
     void (*on_wait)(void *client, bool for_offsets);
     rd_kafka_t *probe;              /* read_uncommitted: ends, metadata, administration; the run owns it */
     char error[TAMIS__KAFKA_ERROR]; /* last error that librdkafka reported; empty: none */

@@ -128,16 +128,15 @@ static tamis_status make_positions(kafka_count_run *run, tamis_error *err) {
 }
 
 static tamis_status start(kafka_count_run *run, tamis_error *err) {
-    tamis__counts_options counts = {.uri = run->options.to,
-                                    .name = run->name,
-                                    .description = run->description,
-                                    .allocator = run->options.allocator};
-
     if (tamis__kafka_client_start(&run->client, &run->memory, err) != TAMIS_OK)
         return tamis__kafka_client_must_stop(&run->client) ? TAMIS_E_INTERRUPTED : err->status;
     if (make_positions(run, err) != TAMIS_OK)
         return err->status;
-    counts.partition_count = run->client.partition_count;
+    const tamis__counts_options counts = {.uri = run->options.to,
+                                          .name = run->name,
+                                          .description = run->description,
+                                          .partition_count = run->client.partition_count,
+                                          .allocator = run->options.allocator};
     return tamis__counts_open(&run->counts, &counts, err);
 }
 

@@ -54,7 +54,7 @@ typedef struct kafka_count_run {
 
 /* Callback of librdkafka when the group gives or takes partitions. */
 void tamis__kafka_count_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
-                                     rd_kafka_topic_partition_list_t *partitions, void *client);
+                                     rd_kafka_topic_partition_list_t *partitions, void *context);
 /* A1 to A4 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK
  * and the phase is not KAFKA_RUNNING. */
 tamis_status tamis__kafka_count_assign(kafka_count_run *run, tamis_error *err);

@@ -234,15 +234,6 @@ void tamis__kafka_dedup_report_progress(kafka_dedup_run *run) {
     run->options.progress(run->options.context, &run->committed);
 }
 
-/* Applies the outcome of a step of a transaction. */
-static tamis_status apply(kafka_dedup_run *run, kafka_outcome outcome, tamis_error *err) {
-    if (outcome == KAFKA_ABORT)
-        outcome = tamis__kafka_dedup_abort(run, err);
-    if (outcome == KAFKA_NEW_PRODUCER)
-        run->needs_producer = true;
-    return outcome == KAFKA_FAILED ? err->status : TAMIS_OK;
-}
-
 static tamis_status loop(kafka_dedup_run *run, tamis_error *err) {
     kafka_client *client = &run->client;
     tamis_status status = TAMIS_OK;
@@ -259,9 +250,9 @@ static tamis_status loop(kafka_dedup_run *run, tamis_error *err) {
         else if (client->phase == KAFKA_ASSIGNED)
             status = tamis__kafka_dedup_restore(run, err);
         else if (!tamis__kafka_client_has_reached_end(client))
-            status = apply(run, tamis__kafka_dedup_forward(run, err), err);
+            status = tamis__kafka_dedup_apply(run, tamis__kafka_dedup_forward(run, err), err);
         else if (run->is_open)
-            status = apply(run, tamis__kafka_dedup_commit(run, err), err);
+            status = tamis__kafka_dedup_apply(run, tamis__kafka_dedup_commit(run, err), err);
         else
             return tamis__kafka_client_remark_rest(client);
     }
@@ -274,7 +265,7 @@ static tamis_status finish(kafka_dedup_run *run, tamis_status status, tamis_erro
 
     if (run->needs_producer || run->client.phase != KAFKA_RUNNING)
         return status;
-    if (apply(run, tamis__kafka_dedup_commit(run, &second), &second) == TAMIS_OK ||
+    if (tamis__kafka_dedup_apply(run, tamis__kafka_dedup_commit(run, &second), &second) == TAMIS_OK ||
         (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED))
         return status;
     *err = second;

@@ -60,11 +60,7 @@ static void revoke(kafka_dedup_run *run) {
     }
     tamis__kafka_dedup_drop_batch(run);
     tamis__kafka_client_forget_assignment(&run->client);
-    if (outcome == KAFKA_ABORT)
-        outcome = tamis__kafka_dedup_abort(run, err);
-    if (outcome == KAFKA_NEW_PRODUCER)
-        run->needs_producer = true;
-    if (outcome == KAFKA_FAILED)
+    if (tamis__kafka_dedup_apply(run, outcome, err) != TAMIS_OK)
         run->client.stopped = err->status;
 }
 

@@ -5,12 +5,12 @@
 /*
  * A run of `tamis kafka dedup`. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and so on are its steps.
  *
- *     kafka_dedup.c          the run: its options, B1, the loop, its end
+ *     kafka_dedup.c          the run: its options, the loop, its end
  *     kafka_dedup_group.c    A1, N: partitions of the group; from where the consumer reads
  *     kafka_topics.c         B2: the topics and their settings
  *     kafka_restore.c        A2 to A7
  *     kafka_forward.c        T1, T2: a batch of records
- *     kafka_transaction.c    T3 to T7
+ *     kafka_transaction.c    B1, T3 to T7
  *     kafka_keys.c           keys of records
  *     kafka_partition.c      filter and overlay of a partition
  *     kafka_record.c         state records as bytes
@@ -207,7 +207,7 @@ void tamis__kafka_dedup_drop_batch(kafka_dedup_run *run);
 
 /* ---- kafka_transaction.c ---- */
 
-/* B1: makes a producer, and ends the transaction of an earlier one. */
+/* B1: makes a new producer, and ends the transaction of an earlier one. */
 tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error *err);
 /* Destroys the producer. */
 void tamis__kafka_dedup_destroy_producer(kafka_dedup_run *run);
@@ -220,6 +220,8 @@ kafka_outcome tamis__kafka_dedup_enqueue(kafka_dedup_run *run, const rd_kafka_vu
 kafka_outcome tamis__kafka_dedup_commit(kafka_dedup_run *run, tamis_error *err);
 /* T7: aborts the open transaction. */
 kafka_outcome tamis__kafka_dedup_abort(kafka_dedup_run *run, tamis_error *err);
+/* Applies the outcome of a step of a transaction: aborts, or sets needs_producer. */
+tamis_status tamis__kafka_dedup_apply(kafka_dedup_run *run, kafka_outcome outcome, tamis_error *err);
 /* Delivery report of a record. */
 void tamis__kafka_dedup_on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *message, void *context);
 /* True if the open transaction is to be committed now. */

@@ -357,17 +357,14 @@ static tamis_status restore_all(kafka_restore *restore, tamis_error *err) {
 }
 
 tamis_status tamis__kafka_dedup_restore(kafka_dedup_run *run, tamis_error *err) {
-    kafka_restore restore = {.run = run};
-    tamis_status status;
-
     if (run->client.assigned == 0) { /* the group has more members than partitions */
         run->client.phase = KAFKA_RUNNING;
         return TAMIS_OK;
     }
     run->restore_progress_at = tamis__now_ns();
     run->has_remarked_restore = false;
-    restore.offsets = tamis__kafka_client_list_assigned(&run->client);
-    status = restore_all(&restore, err);
+    kafka_restore restore = {.run = run, .offsets = tamis__kafka_client_list_assigned(&run->client)};
+    tamis_status status = restore_all(&restore, err);
     /* R */
     if (status == TAMIS_E_CHANGED || status == TAMIS_E_DAMAGED) {
         status = refuse(&restore, status, err); /* if it is TAMIS_OK, A begins again */

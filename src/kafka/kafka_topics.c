@@ -117,8 +117,6 @@ static tamis_status await(kafka_dedup_run *run, rd_kafka_queue_t *queue, const c
 
 static tamis_status create_topic(kafka_dedup_run *run, size_t partitions, tamis_error *err) {
     char why[200];
-    size_t count = 0;
-    rd_kafka_event_t *event = NULL;
     /* -1: the replication factor that the brokers are configured with */
     rd_kafka_NewTopic_t *topic =
         rd_kafka_NewTopic_new(run->state_topic, (int)partitions, -1, why, sizeof why);
@@ -132,8 +130,10 @@ static tamis_status create_topic(kafka_dedup_run *run, size_t partitions, tamis_
         rd_kafka_NewTopic_set_config(topic, "segment.bytes", "67108864");
     rd_kafka_queue_t *queue = rd_kafka_queue_new(run->client.probe);
     rd_kafka_CreateTopics(run->client.probe, &topic, 1, NULL, queue);
+    rd_kafka_event_t *event = NULL;
     tamis_status status = await(run, queue, run->state_topic, &event, err);
     if (status == TAMIS_OK) {
+        size_t count = 0;
         const rd_kafka_topic_result_t **results =
             rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
         const rd_kafka_resp_err_t code =
@@ -190,11 +190,11 @@ static tamis_status check_state_topic(kafka_dedup_run *run, tamis_error *err) {
     rd_kafka_ConfigResource_t *topic = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, run->state_topic);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(run->client.probe);
     rd_kafka_event_t *event = NULL;
-    size_t count = 0;
 
     rd_kafka_DescribeConfigs(run->client.probe, &topic, 1, NULL, queue);
     tamis_status status = await(run, queue, run->state_topic, &event, err);
     if (status == TAMIS_OK) {
+        size_t count = 0;
         const rd_kafka_ConfigResource_t **found =
             rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event), &count);
         const rd_kafka_resp_err_t code =

@@ -3,17 +3,17 @@
 /*
  * The transactional producer.
  *
- *     begin (B1) --> open_transaction --> records (T2) --> commit: state records (T3), wait for all,
- *                          ^                                offsets (T4), commit (T5), filters (T6)
- *                          |                                        |
- *                          +----------------------------------------+ done, or abort (T7)
+ *     make_producer (B1) --> open_transaction --> records (T2) --> commit: state records (T3), wait for all,
+ *                                  ^                                offsets (T4), commit (T5), filters (T6)
+ *                                  |                                        |
+ *                                  +----------------------------------------+ done, or abort (T7)
  *
  * Errors of librdkafka's transactional calls are of four kinds:
  *
  *     retriable       the same call again: brokers are away, or a coordinator moves
  *     abortable       abort, and read again from the last commit (T7)
  *     fatal           this producer is useless: another has its id, or the brokers aborted a transaction that
- *                     was open too long (librdkafka 2.0 reports that as fatal too). A new one begins (B1)
+ *                     was open too long (librdkafka 2.0 reports that as fatal too). The run makes a new one (B1)
  *     any other       as fatal
  *
  * After a fatal error nobody knows whether the last transaction was committed. Nobody must: the next restore
@@ -454,4 +454,12 @@ kafka_outcome tamis__kafka_dedup_abort(kafka_dedup_run *run, tamis_error *err) {
     if (run->client.phase == KAFKA_RUNNING && tamis__kafka_dedup_seek(run, err) != TAMIS_OK)
         return KAFKA_FAILED;
     return KAFKA_DONE;
+}
+
+tamis_status tamis__kafka_dedup_apply(kafka_dedup_run *run, kafka_outcome outcome, tamis_error *err) {
+    if (outcome == KAFKA_ABORT)
+        outcome = tamis__kafka_dedup_abort(run, err);
+    if (outcome == KAFKA_NEW_PRODUCER)
+        run->needs_producer = true;
+    return outcome == KAFKA_FAILED ? err->status : TAMIS_OK;
 }
