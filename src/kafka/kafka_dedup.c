@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A run of tamis_kafka_dedup_run: options, handles, the loop, and its end.
+ * A run of tamis_kafka_dedup_run or tamis_kafka_repartition_run: options, handles, the loop, and its end.
  *
  *     options --> topics (B2) --> producer (B1) --> join the group --> loop --> commit --> leave the group
  *
@@ -27,20 +27,41 @@ const char *tamis_kafka_library_version(void) {
 
 /* ---- options ---- */
 
-static tamis_status check_options(const tamis_kafka_dedup_options *options, tamis_error *err) {
+static tamis_status check_outputs(const kafka_dedup_run *run, tamis_error *err) {
+    const kafka_output *outputs = run->outputs;
+
+    for (size_t i = 0; i < KAFKA_OUTPUTS; i++) {
+        if (outputs[i].name && strcmp(run->options.from, outputs[i].name) == 0)
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "%.200s: is read and written; give another topic to write", run->options.from);
+        for (size_t k = 0; outputs[i].name && k < i; k++)
+            if (outputs[k].name && strcmp(outputs[i].name, outputs[k].name) == 0)
+                return tamis__fail(
+                    err, TAMIS_E_INVALID, 0,
+                    "%.200s: cannot have two sorts of records; give each another topic, or none",
+                    outputs[i].name);
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status check_options(kafka_dedup_run *run, tamis_error *err) {
+    const tamis_kafka_dedup_options *options = &run->options;
+
     TAMIS__NEED_AS(options->brokers, "options.brokers", err);
     TAMIS__NEED_AS(options->group, "options.group", err);
     TAMIS__NEED_AS(options->from, "options.from", err);
     TAMIS__NEED_AS(options->to, "options.to", err);
     TAMIS__NEED_IF(options->setting_count, options->settings, err);
-    if (options->duplicates_to && strcmp(options->to, options->duplicates_to) == 0)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "%.200s: cannot have the duplicates too; give them another topic, or none",
-                           options->to);
-    if (strcmp(options->from, options->to) == 0 ||
-        (options->duplicates_to && strcmp(options->from, options->duplicates_to) == 0))
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "%.200s: is read and written; give another topic to write", options->from);
+    run->outputs[KAFKA_UNIQUE].name = options->to;
+    run->outputs[KAFKA_DUPLICATES].name = options->duplicates_to;
+    run->outputs[KAFKA_DEAD_LETTERS].name = options->dead_letters_to;
+    if (check_outputs(run, err) != TAMIS_OK)
+        return err->status;
+    if (run->repartitions && (options->plan || options->duplicates_to || options->secret))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "options.plan, duplicates_to or secret: a topic that is repartitioned has no filter; "
+            "leave them out");
     if (options->missing > TAMIS_STREAM_FAIL || options->malformed > TAMIS_STREAM_FAIL ||
         options->late > TAMIS_STREAM_DROP)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -49,11 +70,6 @@ static tamis_status check_options(const tamis_kafka_dedup_options *options, tami
     if (options->commit_ms == 0)
         return tamis__fail(err, TAMIS_E_RANGE, 0, "commit_ms: is 0; give a time from 1 ms");
     return TAMIS_OK;
-}
-
-/* True if the name could be taken for one that the run makes of two names. */
-static bool is_ambiguous(const char *name) {
-    return name && strstr(name, ".tamis");
 }
 
 static tamis_status make_names(kafka_dedup_run *run, tamis_error *err) {
@@ -68,15 +84,15 @@ static tamis_status make_names(kafka_dedup_run *run, tamis_error *err) {
             "%.200s: names of group and instance have up to %d letters, digits and ._- because the state "
             "topic gets them; give another name",
             tamis__kafka_is_name(options->group) ? options->instance : options->group, TAMIS__KAFKA_NAME - 1);
-    if (is_ambiguous(options->group) || is_ambiguous(options->instance) || is_ambiguous(options->to) ||
-        is_ambiguous(options->duplicates_to))
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "%.200s: names with .tamis are those of state topics and transactions; give another",
-            is_ambiguous(options->group)      ? options->group
-            : is_ambiguous(options->instance) ? options->instance
-            : is_ambiguous(options->to)       ? options->to
-                                              : options->duplicates_to);
+    const char *names[] = {options->group, options->instance, options->to, options->duplicates_to,
+                           options->dead_letters_to};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i] &&
+            strstr(names[i], ".tamis")) /* else it could be taken for one that is made of two names */
+            return tamis__fail(
+                err, TAMIS_E_INVALID, 0,
+                "%.200s: names with .tamis are those of state topics and transactions; give another",
+                names[i]);
     if ((size_t)snprintf(run->state_topic, sizeof run->state_topic, "%s.%s.tamis-state", options->group,
                          options->from) >= sizeof run->state_topic)
         return tamis__fail(
@@ -146,7 +162,7 @@ static void configure_client(kafka_dedup_run *run) {
 
 static tamis_status configure(kafka_dedup_run *run, tamis_error *err) {
     configure_client(run);
-    if (check_options(&run->options, err) != TAMIS_OK || make_names(run, err) != TAMIS_OK ||
+    if (check_options(run, err) != TAMIS_OK || make_names(run, err) != TAMIS_OK ||
         plan_filter(run, err) != TAMIS_OK ||
         tamis__kafka_client_check_settings(&run->client, err) != TAMIS_OK ||
         tamis__kafka_keys_create(run, err) != TAMIS_OK)
@@ -210,14 +226,16 @@ static void observe_partitions(kafka_dedup_run *run) {
     stats->partitions = run->client.assigned;
     stats->lag = stats->keys = stats->memory = 0;
     for (size_t i = 0; i < run->client.partition_count; i++) {
-        if (!run->client.inputs[i].is_assigned || !run->partitions[i].filter)
-            continue;
         const kafka_partition *partition = &run->partitions[i];
+        if (!run->client.inputs[i].is_assigned || (!partition->filter && !run->repartitions))
+            continue;
         int64_t low, end;
         if (rd_kafka_get_watermark_offsets(run->client.consumer, run->options.from, partition->number, &low,
                                            &end) == RD_KAFKA_RESP_ERR_NO_ERROR &&
             end > (int64_t)partition->to)
             stats->lag += (uint64_t)end - partition->to;
+        if (!partition->filter)
+            continue;
         /* tamis_filter_info_get would read all of a Bloom filter. */
         stats->keys += run->has_window ? tamis_window_entries(partition->filter) : partition->filter->added;
         stats->memory += partition->filter->tally.memory;
@@ -272,8 +290,8 @@ static tamis_status finish(kafka_dedup_run *run, tamis_status status, tamis_erro
     return second.status;
 }
 
-tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tamis_kafka_dedup_stats *stats,
-                                   tamis_error *err) {
+static tamis_status run_dedup(const tamis_kafka_dedup_options *options, bool repartitions,
+                              tamis_kafka_dedup_stats *stats, tamis_error *err) {
     tamis_kafka_dedup_options given = TAMIS_KAFKA_DEDUP_OPTIONS_INIT;
     tamis_error found = TAMIS_ERROR_INIT;
 
@@ -286,6 +304,7 @@ tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tam
         return tamis__fail_nomem(err, "run", sizeof *run);
     run->options = given;
     run->memory = memory;
+    run->repartitions = repartitions;
     run->open = run->committed = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
 
     tamis_status status = configure(run, &found);
@@ -298,4 +317,14 @@ tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tam
     tamis__write_struct(stats, &run->committed, sizeof run->committed);
     release(run);
     return tamis__kafka_result(status, &found, err);
+}
+
+tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tamis_kafka_dedup_stats *stats,
+                                   tamis_error *err) {
+    return run_dedup(options, false, stats, err);
+}
+
+tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_options *options,
+                                         tamis_kafka_dedup_stats *stats, tamis_error *err) {
+    return run_dedup(options, true, stats, err);
 }

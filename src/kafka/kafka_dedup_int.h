@@ -3,7 +3,7 @@
 #define TAMIS_KAFKA_KAFKA_DEDUP_INT_H
 
 /*
- * A run of `tamis kafka dedup`. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and so on are its steps.
+ * A run of `tamis kafka dedup` or `repartition`, which is one without state: A3 to A6 and T3 fall away. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and so on are its steps.
  *
  *     kafka_dedup.c          the run: its options, the loop, its end
  *     kafka_dedup_group.c    A1, N: partitions of the group; from where the consumer reads
@@ -70,10 +70,11 @@ typedef struct kafka_partition {
 /* The key of a record, or why it has none. */
 typedef struct kafka_found {
     uint8_t outcome; /* tamis_extracted */
-    const char *why; /* for TAMIS_KEY_MALFORMED */
+    const char *why; /* for other outcomes than TAMIS_KEY_FOUND */
     size_t pos;      /* likewise: the byte in the value; SIZE_MAX: none */
     tamis_hash hash; /* for TAMIS_KEY_FOUND */
     int64_t time;    /* time of the key; with a window */
+    int32_t target;  /* partition of the output that the key selects; -1: as the record says */
     bool is_ahead;   /* its time is too far ahead of the clock */
 } kafka_found;
 
@@ -85,6 +86,15 @@ typedef struct kafka_keys {
     uint64_t hasher_id;
     bool whole; /* hashes have 128 bits, for an exact filter or a very small rate; else 64 */
 } kafka_keys;
+
+/* Topics that records go to. */
+enum { KAFKA_UNIQUE, KAFKA_DUPLICATES, KAFKA_DEAD_LETTERS, KAFKA_OUTPUTS };
+
+typedef struct kafka_output {
+    const char *name;        /* NULL: its records are dropped */
+    rd_kafka_topic_t *topic; /* of the producer */
+    size_t partitions;       /* their number */
+} kafka_output;
 
 /* The outcome of a step of a transaction. */
 typedef enum kafka_outcome {
@@ -103,6 +113,7 @@ typedef struct kafka_dedup_run {
     char state_topic[TAMIS__KAFKA_NAME];
     char transactional_id[TAMIS__KAFKA_NAME];
     char description[TAMIS__KAFKA_RECORD_DESCRIPTION + 2]; /* what keys are; a full one was cut off */
+    bool repartitions; /* tamis_kafka_repartition_run: there is no state, and no filter */
     tamis_plan plan;
     bool has_window;
     tamis_filter_options filter_options;
@@ -112,12 +123,11 @@ typedef struct kafka_dedup_run {
     bool has_remarked_cut;         /* a refusal of such a request was reported */
     rd_kafka_topic_t *from;        /* of the consumer */
     rd_kafka_t *producer;
-    rd_kafka_topic_t *to, *duplicates, *state;      /* of the producer; `duplicates` NULL: dropped */
+    kafka_output outputs[KAFKA_OUTPUTS];
+    rd_kafka_topic_t *state;                        /* of the producer */
     rd_kafka_consumer_group_metadata_t *membership; /* A1 */
 
     kafka_partition *partitions; /* all of the input, by number; NULL: not made yet */
-    bool to_same_partitions;     /* the output has as many partitions as the input */
-    bool duplicates_same_partitions;
 
     bool needs_producer;          /* B1 is due */
     uint64_t restore_progress_at; /* time of the last progress of A, for the remark */

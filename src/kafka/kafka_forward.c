@@ -40,18 +40,23 @@ void tamis__kafka_dedup_drop_batch(kafka_dedup_run *run) {
 
 /* ---- T2: writing a record ---- */
 
-/* Copies a record into the queue of the producer. */
-static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *message, bool is_unique,
-                             tamis_error *err) {
-    rd_kafka_topic_t *topic = is_unique ? run->to : run->duplicates;
-    const bool same_partitions = is_unique ? run->to_same_partitions : run->duplicates_same_partitions;
+/* Copies a record into the queue of the producer. `target` is the partition, or -1: as the record says. `reason` is
+ * NULL, or why it is a dead letter: a header says so. */
+static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *message, int output_number,
+                             int32_t target, const char *reason, tamis_error *err) {
+    const kafka_output *output = &run->outputs[output_number];
     rd_kafka_headers_t *headers = NULL;
     rd_kafka_timestamp_type_t type;
+
+    if (!output->name)
+        return KAFKA_DONE;
+    if (target < 0)
+        target =
+            output->partitions == run->client.partition_count ? message->partition : RD_KAFKA_PARTITION_UA;
     const int64_t timestamp = rd_kafka_message_timestamp(message, &type);
-    rd_kafka_vu_t parts[8] = {
-        {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic},
-        {.vtype = RD_KAFKA_VTYPE_PARTITION,
-         .u.i32 = same_partitions ? message->partition : RD_KAFKA_PARTITION_UA},
+    rd_kafka_vu_t parts[7] = {
+        {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = output->topic},
+        {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = target},
         {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {message->key, message->key_len}},
         {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {message->payload, message->len}},
         {.vtype = RD_KAFKA_VTYPE_TIMESTAMP,
@@ -59,14 +64,16 @@ static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *mes
         {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
     size_t count = 6;
 
-    if (!topic)
-        return KAFKA_DONE;
-    if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
         headers = rd_kafka_headers_copy(headers);
-        parts[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers};
+    if (reason) {
+        if (!headers)
+            headers = rd_kafka_headers_new(1);
+        rd_kafka_header_add(headers, "tamis.error", -1, reason, -1);
     }
-    const kafka_outcome outcome = tamis__kafka_dedup_enqueue(
-        run, parts, count, is_unique ? run->options.to : run->options.duplicates_to, err);
+    if (headers)
+        parts[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers};
+    const kafka_outcome outcome = tamis__kafka_dedup_enqueue(run, parts, count, output->name, err);
     if (outcome != KAFKA_DONE && headers)
         rd_kafka_headers_destroy(headers); /* else they belong to the producer now */
     if (outcome == KAFKA_FAILED) {
@@ -112,36 +119,36 @@ static tamis_status look_up(kafka_dedup_run *run, const kafka_partition *partiti
     return TAMIS_OK;
 }
 
+/* The run would stop at this record: writes it to the topic of dead letters, or fails. */
+static kafka_outcome answer_failed(kafka_dedup_run *run, const rd_kafka_message_t *message,
+                                   const kafka_found *found, tamis_error *err) {
+    char where[80], why[400];
+    size_t used = (size_t)snprintf(where, sizeof where, "offset %" PRId64, message->offset);
+
+    if (found->pos != SIZE_MAX)
+        snprintf(where + used, sizeof where - used, ", byte %zu", found->pos + 1);
+    snprintf(why, sizeof why, "%.150s [%d]: %s: %s", run->options.from, (int)message->partition, where,
+             found->why);
+    if (run->outputs[KAFKA_DEAD_LETTERS].name)
+        return produce(run, message, KAFKA_DEAD_LETTERS, -1, why, err);
+    tamis__fail(err, found->outcome == TAMIS_KEY_MALFORMED ? TAMIS_E_RECORD : TAMIS_E_NO_KEY, 0,
+                "%s; correct the sender, give a topic for dead letters, or pass or drop such records", why);
+    return KAFKA_FAILED;
+}
+
 /* Answers a record without a key or a malformed one. */
 static kafka_outcome answer_other(kafka_dedup_run *run, const rd_kafka_message_t *message,
                                   const kafka_found *found, tamis_error *err) {
     const bool is_malformed = found->outcome == TAMIS_KEY_MALFORMED;
-    char byte[32] = "";
+    const tamis_stream_policy policy = is_malformed ? run->options.malformed : run->options.missing;
+    kafka_outcome outcome = KAFKA_DONE;
 
-    switch (is_malformed ? run->options.malformed : run->options.missing) {
-    case TAMIS_STREAM_FAIL:
-        if (is_malformed && found->pos != SIZE_MAX)
-            snprintf(byte, sizeof byte, ", byte %zu", found->pos + 1);
-        if (is_malformed)
-            tamis__fail(err, TAMIS_E_RECORD, 0,
-                        "%s [%d]: offset %" PRId64 "%s: %s; correct the sender, or "
-                        "skip or pass malformed records",
-                        run->options.from, (int)message->partition, message->offset, byte, found->why);
-        else
-            tamis__fail(err, TAMIS_E_NO_KEY, 0,
-                        "%s [%d]: offset %" PRId64 ": the record has no key; correct the "
-                        "sender, or pass or drop such records",
-                        run->options.from, (int)message->partition, message->offset);
-        return KAFKA_FAILED;
-    case TAMIS_STREAM_PASS: {
-        const kafka_outcome outcome = produce(run, message, true, err);
-        if (outcome != KAFKA_DONE)
-            return outcome;
-        break;
-    }
-    default:
-        break;
-    }
+    if (policy == TAMIS_STREAM_FAIL)
+        outcome = answer_failed(run, message, found, err);
+    else if (policy == TAMIS_STREAM_PASS)
+        outcome = produce(run, message, KAFKA_UNIQUE, -1, NULL, err);
+    if (outcome != KAFKA_DONE)
+        return outcome;
     if (is_malformed)
         run->open.malformed++;
     else
@@ -152,8 +159,9 @@ static kafka_outcome answer_other(kafka_dedup_run *run, const rd_kafka_message_t
 /* Answers a record that is too old for the window, or ahead of the clock. */
 static kafka_outcome answer_late(kafka_dedup_run *run, const rd_kafka_message_t *message, bool is_ahead,
                                  tamis_error *err) {
-    const kafka_outcome outcome =
-        run->options.late == TAMIS_STREAM_PASS ? produce(run, message, true, err) : KAFKA_DONE;
+    const kafka_outcome outcome = run->options.late == TAMIS_STREAM_PASS
+                                      ? produce(run, message, KAFKA_UNIQUE, -1, NULL, err)
+                                      : KAFKA_DONE;
 
     if (is_ahead && !run->has_remarked_ahead) {
         run->has_remarked_ahead = true;
@@ -206,7 +214,8 @@ static void check_partitions(kafka_dedup_run *run, const kafka_partition *partit
     tamis__kafka_client_remark(
         &run->client,
         "%s: equal keys come in partitions %d and %d, and each partition passes them on once; "
-        "let producers give records a key in Kafka that depends on this key alone",
+        "let producers give records a key in Kafka that depends on this key alone, or repartition the topic "
+        "first",
         run->options.from, (int)other->number, (int)partition->number);
 }
 
@@ -221,7 +230,8 @@ static kafka_outcome answer_key(kafka_dedup_run *run, kafka_partition *partition
         return KAFKA_FAILED;
     if (is_unique)
         check_partitions(run, partition, found);
-    const kafka_outcome outcome = produce(run, run->batch[i], is_unique, err);
+    const kafka_outcome outcome =
+        produce(run, run->batch[i], is_unique ? KAFKA_UNIQUE : KAFKA_DUPLICATES, -1, NULL, err);
     if (outcome != KAFKA_DONE) { /* the run may end with a commit of the records before */
         if (is_unique)
             tamis__overlay_undo(&partition->overlay);
@@ -232,6 +242,14 @@ static kafka_outcome answer_key(kafka_dedup_run *run, kafka_partition *partition
     else
         run->open.duplicates++;
     return KAFKA_DONE;
+}
+
+/* Copies a record to the partition of its key. */
+static kafka_outcome repartition(kafka_dedup_run *run, size_t i, tamis_error *err) {
+    const kafka_outcome outcome = produce(run, run->batch[i], KAFKA_UNIQUE, run->found[i].target, NULL, err);
+
+    run->open.unique += outcome == KAFKA_DONE;
+    return outcome;
 }
 
 static kafka_outcome answer_one(kafka_dedup_run *run, kafka_partition *partition, size_t i,
@@ -245,6 +263,8 @@ static kafka_outcome answer_one(kafka_dedup_run *run, kafka_partition *partition
         return KAFKA_DONE; /* answered already */
     if (found->outcome != TAMIS_KEY_FOUND) {
         outcome = answer_other(run, message, found, err);
+    } else if (run->repartitions) {
+        outcome = repartition(run, i, err);
     } else if (found->is_ahead) {
         outcome = answer_late(run, message, true, err);
     } else {
@@ -278,7 +298,7 @@ static kafka_outcome answer_batch(kafka_dedup_run *run, tamis_error *err) {
                 break;
         if (!partition || !partition->input->is_assigned)
             continue;
-        if (look_up(run, partition, first, end, err) != TAMIS_OK)
+        if (!run->repartitions && look_up(run, partition, first, end, err) != TAMIS_OK)
             return KAFKA_FAILED;
         for (size_t i = first; i < end && outcome == KAFKA_DONE; i++)
             outcome = answer_one(run, partition, i, err);

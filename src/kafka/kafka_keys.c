@@ -194,6 +194,14 @@ static tamis_hash short_hash(tamis_hash hash) {
     return tamis__kafka_short_hash(hash.word[0] ^ hash.word[1], hash.hasher_id);
 }
 
+/* The partition of a key, as producers choose it for records with this key in Kafka. */
+static int32_t target_of(const kafka_dedup_run *run, const tamis_key *key) {
+    if (!run->repartitions || !key->data)
+        return -1;
+    return rd_kafka_msg_partitioner_murmur2(run->outputs[KAFKA_UNIQUE].topic, key->data, key->size,
+                                            (int32_t)run->outputs[KAFKA_UNIQUE].partitions, NULL, NULL);
+}
+
 tamis_status tamis__kafka_keys_find(kafka_dedup_run *run, tamis_error *err) {
     const int64_t latest = run->has_window ? latest_time(run) : 0;
     tamis_key records[TAMIS__KAFKA_BATCH];
@@ -216,11 +224,13 @@ tamis_status tamis__kafka_keys_find(kafka_dedup_run *run, tamis_error *err) {
     if (tamis_hash_many(run->keys.hasher, records, run->batch_count, hashes, err) != TAMIS_OK)
         return err->status;
     for (size_t i = 0; i < run->batch_count; i++)
-        run->found[i] = (kafka_found){.outcome = extracted[i].outcome,
-                                      .why = extracted[i].why,
-                                      .pos = extracted[i].pos,
-                                      .hash = run->keys.whole ? hashes[i] : short_hash(hashes[i]),
-                                      .time = extracted[i].time,
-                                      .is_ahead = run->has_window && extracted[i].time > latest};
+        run->found[i] = (kafka_found){
+            .outcome = extracted[i].outcome,
+            .why = extracted[i].outcome == TAMIS_KEY_MISSING ? "the record has no key" : extracted[i].why,
+            .pos = extracted[i].outcome == TAMIS_KEY_MISSING ? SIZE_MAX : extracted[i].pos,
+            .hash = run->keys.whole ? hashes[i] : short_hash(hashes[i]),
+            .time = extracted[i].time,
+            .target = target_of(run, &records[i]),
+            .is_ahead = run->has_window && extracted[i].time > latest};
     return TAMIS_OK;
 }

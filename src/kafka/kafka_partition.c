@@ -64,7 +64,7 @@ static tamis_status add(kafka_dedup_run *run, kafka_partition *partition, const 
     tamis_answer answers[CHUNK];
     tamis_status status = TAMIS_OK;
 
-    if (!run->has_window)
+    if (count > 0 && !run->has_window)
         status = tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, &why);
     for (size_t first = 0; run->has_window && status == TAMIS_OK && first < count; first += CHUNK) {
         const size_t chunk = count - first < CHUNK ? count - first : CHUNK;

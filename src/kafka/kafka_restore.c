@@ -304,8 +304,8 @@ static tamis_status begin_input(kafka_restore *restore, kafka_partition *partiti
 
     if (status != TAMIS_OK || is_interrupted(restore))
         return status;
-    if (offset < 0)
-        partition->to = (uint64_t)low;
+    if (offset < 0 || run->repartitions)
+        partition->to = (uint64_t)(offset < 0 ? low : offset);
     if (partition->to < (uint64_t)low)
         return tamis__fail(
             err, TAMIS_E_CHANGED, 0,
@@ -338,22 +338,31 @@ static tamis_status refuse(kafka_restore *restore, tamis_status status, tamis_er
     return fetched != TAMIS_OK ? fetched : changed ? TAMIS_OK : status;
 }
 
+static tamis_status begin_inputs(kafka_restore *restore, tamis_error *err) {
+    const rd_kafka_topic_partition_list_t *offsets = restore->offsets;
+
+    for (int i = 0; i < offsets->cnt && !is_interrupted(restore); i++)
+        if (begin_input(restore, &restore->run->partitions[offsets->elems[i].partition],
+                        offsets->elems[i].offset, err) != TAMIS_OK)
+            return err->status;
+    return TAMIS_OK;
+}
+
 static tamis_status restore_all(kafka_restore *restore, tamis_error *err) {
     const rd_kafka_topic_partition_list_t *offsets = restore->offsets;
     kafka_partition *partitions = restore->run->partitions;
     tamis_status status =
         tamis__kafka_client_fetch_offsets(&restore->run->client, restore->offsets, err); /* A2 */
 
+    if (restore->run->repartitions) /* the offsets are all there is */
+        return status == TAMIS_OK ? begin_inputs(restore, err) : status;
     for (int i = 0; status == TAMIS_OK && i < offsets->cnt && !is_interrupted(restore); i++)
         status = prepare(restore, &partitions[offsets->elems[i].partition], err); /* A3, A4 */
     if (status == TAMIS_OK)
         status = read_state(restore, err); /* A5 */
     if (status == TAMIS_OK && !is_interrupted(restore))
-        status = check_chains(restore, err); /* A6 */
-    for (int i = 0; status == TAMIS_OK && i < offsets->cnt && !is_interrupted(restore); i++)
-        status = begin_input(restore, &partitions[offsets->elems[i].partition], offsets->elems[i].offset,
-                             err); /* A7 */
-    return status;
+        status = check_chains(restore, err);                         /* A6 */
+    return status == TAMIS_OK ? begin_inputs(restore, err) : status; /* A7 */
 }
 
 tamis_status tamis__kafka_dedup_restore(kafka_dedup_run *run, tamis_error *err) {

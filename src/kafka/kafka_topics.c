@@ -284,16 +284,14 @@ static tamis_status make_partitions(kafka_dedup_run *run, tamis_error *err) {
 tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     const size_t from = run->client.partition_count;
-    size_t to, duplicates = 0, state;
+    size_t state;
 
-    if (tamis__kafka_await_topic(&run->client, options->to, TAMIS__KAFKA_EXISTING_MS, &to, err) != TAMIS_OK)
-        return err->status;
-    if (options->duplicates_to &&
-        tamis__kafka_await_topic(&run->client, options->duplicates_to, TAMIS__KAFKA_EXISTING_MS, &duplicates,
-                                 err) != TAMIS_OK)
-        return err->status;
-    run->to_same_partitions = to == from;
-    run->duplicates_same_partitions = duplicates == from;
+    for (kafka_output *output = run->outputs; output < run->outputs + KAFKA_OUTPUTS; output++)
+        if (output->name && tamis__kafka_await_topic(&run->client, output->name, TAMIS__KAFKA_EXISTING_MS,
+                                                     &output->partitions, err) != TAMIS_OK)
+            return err->status;
+    if (run->repartitions)
+        return make_partitions(run, err);
 
     if (count_partitions(&run->client, run->state_topic, &state, err) != TAMIS_OK)
         return err->status;

@@ -115,15 +115,16 @@ void tamis__kafka_dedup_destroy_producer(kafka_dedup_run *run) {
         run->is_open = false;
     }
     rd_kafka_purge(run->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-    if (run->to)
-        rd_kafka_topic_destroy(run->to);
-    if (run->duplicates)
-        rd_kafka_topic_destroy(run->duplicates);
+    for (size_t i = 0; i < KAFKA_OUTPUTS; i++) {
+        if (run->outputs[i].topic)
+            rd_kafka_topic_destroy(run->outputs[i].topic);
+        run->outputs[i].topic = NULL;
+    }
     if (run->state)
         rd_kafka_topic_destroy(run->state);
     tamis__kafka_client_destroy(&run->client, run->producer);
     run->producer = NULL;
-    run->to = run->duplicates = run->state = NULL;
+    run->state = NULL;
 }
 
 /* Forgets the open transaction. */
@@ -138,16 +139,17 @@ static void forget_transaction(kafka_dedup_run *run) {
     tamis__kafka_dedup_drop_batch(run);
 }
 
-static tamis_status open_topics(kafka_dedup_run *run, tamis_error *err) {
-    const tamis_kafka_dedup_options *options = &run->options;
+static tamis_status open_topic(kafka_dedup_run *run, const char *name, rd_kafka_topic_t **topic,
+                               tamis_error *err) {
+    *topic = rd_kafka_topic_new(run->producer, name, NULL);
+    return *topic ? TAMIS_OK : tamis__kafka_client_fail(&run->client, name, rd_kafka_last_error(), err);
+}
 
-    run->to = rd_kafka_topic_new(run->producer, options->to, NULL);
-    run->state = rd_kafka_topic_new(run->producer, run->state_topic, NULL);
-    if (options->duplicates_to)
-        run->duplicates = rd_kafka_topic_new(run->producer, options->duplicates_to, NULL);
-    if (run->to && run->state && (run->duplicates || !options->duplicates_to))
-        return TAMIS_OK;
-    return tamis__kafka_client_fail(&run->client, options->to, rd_kafka_last_error(), err);
+static tamis_status open_topics(kafka_dedup_run *run, tamis_error *err) {
+    for (kafka_output *output = run->outputs; output < run->outputs + KAFKA_OUTPUTS; output++)
+        if (output->name && open_topic(run, output->name, &output->topic, err) != TAMIS_OK)
+            return err->status;
+    return run->repartitions ? TAMIS_OK : open_topic(run, run->state_topic, &run->state, err);
 }
 
 tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error *err) {
@@ -276,9 +278,10 @@ void tamis__kafka_dedup_on_delivery(rd_kafka_t *producer, const rd_kafka_message
                message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT &&
                run->undelivered == RD_KAFKA_RESP_ERR_NO_ERROR) {
         run->undelivered = message->err;
-        run->undelivered_to = message->rkt == run->state        ? run->state_topic
-                              : message->rkt == run->duplicates ? run->options.duplicates_to
-                                                                : run->options.to;
+        run->undelivered_to = run->state_topic;
+        for (size_t i = 0; i < KAFKA_OUTPUTS; i++)
+            if (message->rkt == run->outputs[i].topic)
+                run->undelivered_to = run->outputs[i].name;
     }
 }
 
@@ -354,7 +357,7 @@ kafka_outcome tamis__kafka_dedup_commit(kafka_dedup_run *run, tamis_error *err) 
     if (!run->is_open)
         return KAFKA_DONE;
     for (size_t i = 0; i < run->client.partition_count && outcome == KAFKA_DONE; i++)
-        if (run->partitions[i].is_open)
+        if (run->partitions[i].is_open && !run->repartitions)
             outcome = produce_records(run, &run->partitions[i], err); /* T3 */
     if (outcome == KAFKA_DONE)
         outcome = await_delivery(run);
@@ -414,15 +417,18 @@ static rd_kafka_resp_err_t find_refusal(kafka_dedup_run *run) {
 /* Names what the brokers refuse with run->failed_code. They do not say which topic they mean if they refuse to
  * add it to the transaction. */
 static void name_refused(const kafka_dedup_run *run, bool is_delivery, char *name, size_t size) {
-    const char *duplicates = run->options.duplicates_to;
+    size_t used = 0;
 
-    if (is_delivery)
-        snprintf(name, size, "%s", run->undelivered_to);
-    else if (run->failed_code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-        snprintf(name, size, "%.60s%s%.60s or %.70s", run->options.to, duplicates ? ", " : "",
-                 duplicates ? duplicates : "", run->state_topic);
-    else
-        snprintf(name, size, "%s", run->transactional_id);
+    if (is_delivery || run->failed_code != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
+        snprintf(name, size, "%s", is_delivery ? run->undelivered_to : run->transactional_id);
+        return;
+    }
+    for (size_t i = 0; i < KAFKA_OUTPUTS; i++)
+        if (run->outputs[i].name)
+            used += (size_t)snprintf(name + used, size - used, "%s%.60s", used > 0 ? " or " : "",
+                                     run->outputs[i].name);
+    if (!run->repartitions)
+        snprintf(name + used, size - used, " or %.60s", run->state_topic);
 }
 
 kafka_outcome tamis__kafka_dedup_abort(kafka_dedup_run *run, tamis_error *err) {

@@ -108,9 +108,17 @@ grep -qF 'json [0]: offset 2: the record has no key; ' "$work/err" || fail "$(ca
 printf '%s\n' '{"id":3}' '{"id":' '{"id":4}' | produce -t json
 for _ in 1 2; do
     ! dedup json json json-out --key json:/id 2> "$work/err" || fail "malformed"
-    grep -qE '^tamis: json \[0\]: offset 5, byte 7: .*; correct the sender, or give --on-error skip or pass$' "$work/err" ||
+    grep -qE '^tamis: json \[0\]: offset 5, byte 7: .*; correct the sender, or give --dead-letters-to, or --on-error skip or pass$' "$work/err" ||
         fail "$(cat "$work/err")"
 done
+# Unless there is a topic for such records.
+kafka_ops create json-dead 1
+kafka_ops create json-dead-out 1
+dedup json-dead json json-dead-out --key json:/id --missing fail --dead-letters-to json-dead --stats 2> "$work/stats"
+grep -qE '^malformed +1$' "$work/stats" && grep -qE '^missing +1$' "$work/stats" || fail "dead letters: $(cat "$work/stats")"
+kcat -b "$kafka_brokers" -C -t json-dead -o beginning -e -q -f '%s|%h\n' > "$work/dead"
+expect "$work/dead" '{"n":3}|tamis.error=json [0]: offset 2: the record has no key
+{"id":|tamis.error=json [0]: offset 5, byte 7: '"$(sed -n 's/.*byte 7: \(.*\);.*/\1/p' "$work/err")"
 dedup json json json-out --key json:/id --on-error skip
 [ "$(show json-out | wc -l)" = 5 ] || fail "--on-error skip"
 
@@ -145,6 +153,40 @@ done
 grep -q '^tamis: split: equal keys come in partitions 0 and 1, ' "$work/err" || fail "equal keys: $(cat "$work/err")"
 dedup at-once split split-out --commit-every 10s 2> "$work/err"
 grep -q '^tamis: split: equal keys come in partitions ' "$work/err" || fail "equal keys at once: $(cat "$work/err")"
+
+# repartition puts them together, killed or not, and leaves records without a key where they are.
+kafka_ops create together 5
+kafka_ops create together-out 5
+kafka_ops create split-dead 1
+printf '%s\n' '{"id":' | produce -t split -p 1
+repartition() {
+    tamis kafka repartition --brokers "$kafka_brokers" --group by-id --from split --to together --key json:/id \
+        --missing pass --instance r --commit-every 100ms --dead-letters-to split-dead "$@" 2> "$work/err"
+}
+awk 'BEGIN { for (i = 0; i < 40000; i++) printf "{\"id\":%d,\"n\":%d}\n", i % 1000, i }' > "$work/numbered"
+split -n l/2 "$work/numbered" "$work/numbered."
+produce -t split -p 0 < "$work/numbered.aa"
+split -n l/20 --filter='cat; sleep 0.15' "$work/numbered.ab" | produce -t split -p 1 & # so that kills come amid records
+slow=$!
+for pause in 0.7 0.9 1.1; do
+    repartition &
+    sleep $pause
+    pkill -KILL -P $! || true
+    wait $! || true
+done
+wait $slow
+repartition --until-end --stats
+kcat -b "$kafka_brokers" -C -t together -o beginning -e -q -X isolation.level=read_committed -f '%p %s\n' > "$work/together"
+{
+    cat "$work/numbered"
+    printf '%s\n' {1..1000} {1..1000}
+} | sort | diff - <(cut -d ' ' -f 2- "$work/together" | sort) > /dev/null || fail "repartition: not each record once"
+# Each id in the partition in which a producer would put a record with this key.
+seq 0 999 | sed 's/.*/&:/' | produce -t together-out -K : -X partitioner=murmur2_random
+diff <(sed -n 's/^\([0-9]\) {"id":\([0-9]*\),.*/\2 \1/p' "$work/together" | sort -u) \
+    <(kcat -b "$kafka_brokers" -C -t together-out -o beginning -e -q -f '%k %p\n' | sort -u) > /dev/null ||
+    fail "repartition: other partitions than those of a producer"
+[ "$(show split-dead | wc -l)" = 1 ] || fail "repartition: the malformed record is not a dead letter"
 
 # So is a key that no record has.
 kafka_ops create typo 1

@@ -23,10 +23,10 @@ extern "C" {
 typedef struct tamis_kafka_dedup_stats {
     uint32_t struct_size;
     uint64_t records;      /* answered; the sum of the next five */
-    uint64_t unique;       /* keys that were new */
+    uint64_t unique;       /* keys that were new; of a repartition, records with a key */
     uint64_t duplicates;   /* keys that came before, and false positives */
     uint64_t missing;      /* records without a key */
-    uint64_t malformed;    /* malformed records that were skipped or passed on */
+    uint64_t malformed;    /* malformed records that were skipped, passed on, or are dead letters */
     uint64_t late;         /* records that were too old for the window, or ahead of the clock */
     uint64_t transactions; /* committed */
     uint64_t aborted;      /* aborted, or with an unknown outcome; their records came again */
@@ -51,6 +51,9 @@ typedef struct tamis_kafka_dedup_options {
     const char *to;   /* required: topic for the first record of each key */
     /* topic for all other records; NULL: they are dropped */
     const char *duplicates_to;
+    /* topic for records at which the run would stop: those of `missing` and `malformed` with TAMIS_STREAM_FAIL. A
+     * header "tamis.error" says why. NULL: the run stops */
+    const char *dead_letters_to;
     /* NULL, or a name of this member that stays over restarts and that no other running member of the group
      * has. A restarted member gets its partitions at once, and ends its former transaction. */
     const char *instance;
@@ -131,6 +134,19 @@ typedef struct tamis_kafka_dedup_options {
  */
 TAMIS_API tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options,
                                              tamis_kafka_dedup_stats *stats, tamis_error *err);
+
+/*
+ * Copies all records of a topic, exactly once, each into the partition of `to` that its key selects. Equal keys are in
+ * one partition then, as tamis_kafka_dedup_run needs. The partition is that which Kafka's producers choose by default
+ * for a record with this key.
+ *
+ * Options, statistics and errors are those of tamis_kafka_dedup_run. There is no state topic and no filter:
+ * options.plan, duplicates_to and secret are NULL (TAMIS_E_INVALID). So a moved offset is not noticed: records are
+ * copied again, or left out. A group without offsets begins at the first record. Several topics may be copied into one:
+ * one run for each.
+ */
+TAMIS_API tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_options *options,
+                                                   tamis_kafka_dedup_stats *stats, tamis_error *err);
 
 typedef struct tamis_kafka_count_options {
     uint32_t struct_size;

@@ -11,7 +11,10 @@ try dedup --brokers localhost:9 --group g --from in
 try dedup "${all[@]}" --to in
 try dedup "${all[@]}" --group 'a/b'
 try dedup "${all[@]}" --duplicates-to out
+try dedup "${all[@]}" --dead-letters-to out
 try dedup "${all[@]}" --instance a.tamis.b
+try repartition "${all[@]}" --window 24h
+try repartition "${all[@]}" --duplicates-to again
 try dedup "${all[@]}" --key kafka:value
 try dedup "${all[@]}" --key kafka:header:
 try dedup "${all[@]}" --key kafka:key --key json:/id

@@ -40,8 +40,8 @@ static const cli_option options[] = {
      .name = "to",
      .type = CLI_TEXT,
      .value = "TOPIC|URI",
-     .help = "dedup: topic for the first record of each key; count: redis://HOST:PORT of the counters "
-             "(required).",
+     .help = "dedup: topic for the first record of each key; repartition: for all records; count: "
+             "redis://HOST:PORT of the counters (required).",
      .more =
          "Records keep key, value, headers and timestamp, and their partition if the topic has as many as "
          "FROM. The topic must exist. A URI may also begin with rediss, redis+sentinel, redis+cluster or "
@@ -51,6 +51,14 @@ static const cli_option options[] = {
      .type = CLI_TEXT,
      .value = "TOPIC",
      .help = "dedup: topic for all other records; without it they are dropped."},
+    {.id = KAFKA_DEAD_LETTERS_TO,
+     .name = "dead-letters-to",
+     .type = CLI_TEXT,
+     .value = "TOPIC",
+     .help = "Topic for malformed records; without it the command fails at the first one.",
+     .more = "A header tamis.error says why and where. Records without a key go there too with --missing "
+             "fail. Not "
+             "with count."},
     {.id = KAFKA_COUNT,
      .name = "count",
      .type = CLI_TEXT,
@@ -69,13 +77,15 @@ static const cli_option options[] = {
      .value = "PART",
      .fallback = "line",
      .many = true,
-     .help = "dedup: what is compared: line (the whole value), a part of the value as for tamis dedup, "
-             "kafka:key or "
-             "kafka:header:NAME; may be repeated.",
-     .more = "Parts of the value are field:N, bytes:FROM-TO, csv:N, json:/POINTER and regex:PATTERN. "
-             "kafka:key is the key of the record in Kafka, kafka:header:NAME its last header with this "
-             "name; they cannot be joined with other parts. The same key must always be in the same "
-             "partition of FROM: give its producers this key, or a key that depends on it alone."},
+     .help =
+         "The key of a record: line (the whole value), a part of the value as for tamis dedup, kafka:key or "
+         "kafka:header:NAME; may be repeated. Not with count.",
+     .more =
+         "Parts of the value are field:N, bytes:FROM-TO, csv:N, json:/POINTER and regex:PATTERN. "
+         "kafka:key is the key of the record in Kafka, kafka:header:NAME its last header with this "
+         "name; they cannot be joined with other parts. For dedup the same key must always be in the same "
+         "partition of FROM: give its producers this key, or a key that depends on it alone, or "
+         "repartition the topic first."},
     CLI_ROW_DELIMITER,
     {.id = CLI_OPT_TRIM,
      .name = "trim",
@@ -102,7 +112,7 @@ static const cli_option options[] = {
      .value = "ACTION",
      .fallback = "fail",
      .choices = cli_on_error,
-     .help = "For a malformed record: fail, skip it, or pass it on to TO without a lookup (dedup).",
+     .help = "For a malformed record: fail, skip it, or pass it on to TO without a lookup (not with count).",
      .more = "The error names partition and offset; the records before it are committed."},
     {.id = CLI_OPT_EXPECT,
      .name = "expect",
@@ -251,6 +261,7 @@ typedef struct kafka_config {
     cli_secret secret;
     kafka_settings settings;
     cli_metrics *metrics; /* NULL: none */
+    bool repartitions;    /* repartition, not dedup */
 } kafka_config;
 
 /* ---- options ---- */
@@ -263,17 +274,26 @@ tamis_status kafka_check_required(const char *action, const kafka_required *requ
     return TAMIS_OK;
 }
 
-static tamis_status check_required(const cli_value *values, tamis_error *err) {
+static tamis_status check_required(const kafka_config *config, const cli_value *values, tamis_error *err) {
+    static const int of_dedup[] = {KAFKA_DUPLICATES_TO, CLI_OPT_EXPECT, CLI_OPT_FPR,  CLI_OPT_MEMORY,
+                                   CLI_OPT_KIND,        CLI_OPT_EXACT,  CLI_OPT_SEED, CLI_OPT_SECRET_FILE,
+                                   KAFKA_WINDOW,        KAFKA_STEP,     KAFKA_TIME,   KAFKA_LATENESS,
+                                   KAFKA_LATE};
+    const char *action = config->repartitions ? "repartition" : "dedup";
     static const kafka_required required[] = {{KAFKA_BROKERS, "--brokers HOST:PORT"},
                                               {KAFKA_GROUP, "--group GROUP"},
                                               {KAFKA_FROM, "--from TOPIC"},
                                               {KAFKA_TO, "--to TOPIC"},
                                               {0, NULL}};
 
-    if (kafka_check_required("dedup", required, values, err) != TAMIS_OK)
+    if (kafka_check_required(action, required, values, err) != TAMIS_OK)
         return err->status;
     if (values[KAFKA_COUNT].given)
-        return cli_fail(err, "kafka dedup: does not use --count; leave it out");
+        return cli_fail(err, "kafka %s: does not use --count; leave it out", action);
+    for (size_t i = 0; config->repartitions && i < sizeof of_dedup / sizeof *of_dedup; i++)
+        if (values[of_dedup[i]].given)
+            return cli_fail(err, "kafka repartition: does not use --%s; leave it out",
+                            cli_option_of(options, of_dedup[i])->name);
     return TAMIS_OK;
 }
 
@@ -340,7 +360,7 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
     tamis_kafka_dedup_options *to = &config->options;
 
     *to = (tamis_kafka_dedup_options)TAMIS_KAFKA_DEDUP_OPTIONS_INIT;
-    if (check_required(values, err) != TAMIS_OK || configure_keys(config, values, err) != TAMIS_OK ||
+    if (check_required(config, values, err) != TAMIS_OK || configure_keys(config, values, err) != TAMIS_OK ||
         cli_filter_configure(&config->filter, values, 1e-9, err) != TAMIS_OK ||
         configure_window(config, values, err) != TAMIS_OK ||
         kafka_settings_read(&config->settings, values[KAFKA_CONFIG].text, &values[KAFKA_SETTING], err) !=
@@ -357,11 +377,12 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
     to->from = values[KAFKA_FROM].text;
     to->to = values[KAFKA_TO].text;
     to->duplicates_to = values[KAFKA_DUPLICATES_TO].text;
+    to->dead_letters_to = values[KAFKA_DEAD_LETTERS_TO].text;
     to->instance = values[KAFKA_INSTANCE].text;
     to->settings = config->settings.list;
     to->setting_count = config->settings.count;
     to->extract = &config->extract.options;
-    to->plan = &config->filter.plan_options;
+    to->plan = config->repartitions ? NULL : &config->filter.plan_options;
     to->seed = config->filter.seed;
     to->commit_ms =
         values[KAFKA_COMMIT_EVERY].given ? (uint32_t)values[KAFKA_COMMIT_EVERY].number : KAFKA_COMMIT_DEFAULT;
@@ -390,16 +411,20 @@ void kafka_print_count(const char *name, uint64_t count) {
     fprintf(stderr, "%-22s %15s\n", name, cli_text_count(text, sizeof text, count));
 }
 
-static void print_stats(const tamis_kafka_dedup_stats *stats, double seconds) {
+static void print_stats(const kafka_config *config, const tamis_kafka_dedup_stats *stats, double seconds) {
     kafka_print_count("records", stats->records);
-    kafka_print_count("unique", stats->unique);
-    kafka_print_count("duplicates", stats->duplicates);
+    if (!config->repartitions) {
+        kafka_print_count("unique", stats->unique);
+        kafka_print_count("duplicates", stats->duplicates);
+    }
     kafka_print_count("missing", stats->missing);
     kafka_print_count("malformed", stats->malformed);
-    kafka_print_count("late", stats->late);
+    if (!config->repartitions)
+        kafka_print_count("late", stats->late);
     kafka_print_count("transactions", stats->transactions);
     kafka_print_count("aborted", stats->aborted);
-    kafka_print_count("restored keys", stats->restored);
+    if (!config->repartitions)
+        kafka_print_count("restored keys", stats->restored);
     fprintf(stderr, "%-22s %15.3f\n", "seconds", seconds);
 }
 
@@ -414,9 +439,9 @@ void kafka_name_option(const char *name, tamis_error *err) {
 static void advise(const cli_value *values, tamis_status status, tamis_error *err) {
     cli_plan_name_memory(&values[CLI_OPT_MEMORY], err);
     if (status == TAMIS_E_RECORD)
-        cli_remedy(err, "correct the sender, or give --on-error skip or pass");
+        cli_remedy(err, "correct the sender, or give --dead-letters-to, or --on-error skip or pass");
     if (status == TAMIS_E_NO_KEY)
-        cli_remedy(err, "correct the sender, or give --missing pass or drop");
+        cli_remedy(err, "correct the sender, or give --dead-letters-to, or --missing pass or drop");
     if (status == TAMIS_E_FULL)
         cli_remedy(err, "give a larger --expect or more --memory; the keys are in the state topic");
     kafka_name_option("key", err);
@@ -426,7 +451,7 @@ static void advise(const cli_value *values, tamis_status status, tamis_error *er
 
 /* ---- the command ---- */
 
-static tamis_status dedup(const cli_args *args, tamis_error *err) {
+static tamis_status run_copy(const cli_args *args, bool repartitions, tamis_error *err) {
     const double begun = cli_progress_now();
     kafka_config config;
     tamis_kafka_dedup_stats stats = TAMIS_KAFKA_DEDUP_STATS_INIT;
@@ -434,6 +459,7 @@ static tamis_status dedup(const cli_args *args, tamis_error *err) {
     tamis_status status;
 
     memset(&config, 0, sizeof config);
+    config.repartitions = repartitions;
     status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)
         status = configure(&config, args->values, stop_fd, err);
@@ -445,11 +471,12 @@ static tamis_status dedup(const cli_args *args, tamis_error *err) {
         if (config.metrics)
             config.options.progress = report_stats;
         config.options.context = &config;
-        status = kafka_library_dedup(&config.options, &stats, err);
+        status = repartitions ? kafka_library_repartition(&config.options, &stats, err)
+                              : kafka_library_dedup(&config.options, &stats, err);
         if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED)
             advise(args->values, status, err);
         if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.records > 0))
-            print_stats(&stats, cli_progress_now() - begun);
+            print_stats(&config, &stats, cli_progress_now() - begun);
     }
     if (config.metrics && stats.assignments > 0)
         kafka_metrics_update(config.metrics, &stats);
@@ -460,27 +487,39 @@ static tamis_status dedup(const cli_args *args, tamis_error *err) {
     return status;
 }
 
-static const char *const action_names[] = {"dedup", "count", NULL};
+static tamis_status dedup(const cli_args *args, tamis_error *err) {
+    return run_copy(args, false, err);
+}
+
+static tamis_status repartition(const cli_args *args, tamis_error *err) {
+    return run_copy(args, true, err);
+}
+
+static const char *const action_names[] = {"dedup", "count", "repartition", NULL};
+static tamis_status (*const actions[])(const cli_args *args, tamis_error *err) = {dedup, kafka_count,
+                                                                                  repartition};
 
 static tamis_status run_kafka(const cli_args *args, bool *negative, tamis_error *err) {
     const char *word = args->operand_count > 0 ? args->operands[0] : NULL;
 
     (void)negative;
     if (!word)
-        return cli_fail(err, "kafka: what to do is missing; give dedup or count");
-    const bool counts = strcmp(word, "count") == 0;
-    if (!counts && strcmp(word, "dedup") != 0)
-        return cli_fail(err, "kafka: '%.60s' is not known; give dedup or count", word);
+        return cli_fail(err, "kafka: what to do is missing; give dedup, count or repartition");
+    size_t action = 0;
+    while (action_names[action] && strcmp(word, action_names[action]) != 0)
+        action++;
+    if (!action_names[action])
+        return cli_fail(err, "kafka: '%.60s' is not known; give dedup, count or repartition", word);
     if (args->operand_count > 1)
         return cli_fail(err, "kafka %s: '%.60s': takes options only; see tamis help kafka", word,
                         args->operands[1]);
-    return counts ? kafka_count(args, err) : dedup(args, err);
+    return actions[action](args, err);
 }
 
 const cli_command cmd_kafka = {
     .name = "kafka",
     .summary = "copy or count a Kafka topic, exactly once",
-    .operands = "dedup|count",
+    .operands = "dedup|count|repartition",
     .operand_words = action_names,
     .manual = &cli_manual_kafka,
     .options = options,

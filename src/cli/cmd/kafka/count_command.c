@@ -16,6 +16,7 @@ static const struct {
     int id;
     const char *name;
 } unused[] = {{KAFKA_DUPLICATES_TO, "duplicates-to"},
+              {KAFKA_DEAD_LETTERS_TO, "dead-letters-to"},
               {CLI_OPT_KEY, "key"},
               {CLI_OPT_EXPECT, "expect"},
               {CLI_OPT_FPR, "fpr"},
