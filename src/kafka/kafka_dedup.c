@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A run of tamis_kafka_dedup_run or tamis_kafka_repartition_run: options, handles, the loop, and its end.
+ * A run of tamis_kafka_dedup_run, tamis_kafka_repartition_run or tamis_kafka_check_run: options, handles, the loop, and its end.
  *
  *     options --> topics (B2) --> producer (B1) --> join the group --> loop --> commit --> leave the group
  *
@@ -50,18 +50,19 @@ static tamis_status check_options(kafka_dedup_run *run, tamis_error *err) {
     TAMIS__NEED_AS(options->brokers, "options.brokers", err);
     TAMIS__NEED_AS(options->group, "options.group", err);
     TAMIS__NEED_AS(options->from, "options.from", err);
-    TAMIS__NEED_AS(options->to, "options.to", err);
+    if (!run->list || !options->duplicates_to)
+        TAMIS__NEED_AS(options->to, "options.to", err);
     TAMIS__NEED_IF(options->setting_count, options->settings, err);
     run->outputs[KAFKA_UNIQUE].name = options->to;
     run->outputs[KAFKA_DUPLICATES].name = options->duplicates_to;
     run->outputs[KAFKA_DEAD_LETTERS].name = options->dead_letters_to;
     if (check_outputs(run, err) != TAMIS_OK)
         return err->status;
-    if (run->repartitions && (options->plan || options->duplicates_to || options->secret))
+    if (run->is_stateless && (options->plan || options->secret || (options->duplicates_to && !run->list)))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
-            "options.plan, duplicates_to or secret: a topic that is repartitioned has no filter; "
-            "leave them out");
+            "options.plan, secret or duplicates_to: partitions have no filter in this run; leave "
+            "them out");
     if (options->missing > TAMIS_STREAM_FAIL || options->malformed > TAMIS_STREAM_FAIL ||
         options->late > TAMIS_STREAM_DROP)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -227,7 +228,7 @@ static void observe_partitions(kafka_dedup_run *run) {
     stats->lag = stats->keys = stats->memory = 0;
     for (size_t i = 0; i < run->client.partition_count; i++) {
         const kafka_partition *partition = &run->partitions[i];
-        if (!run->client.inputs[i].is_assigned || (!partition->filter && !run->repartitions))
+        if (!run->client.inputs[i].is_assigned || (!partition->filter && !run->is_stateless))
             continue;
         int64_t low, end;
         if (rd_kafka_get_watermark_offsets(run->client.consumer, run->options.from, partition->number, &low,
@@ -290,8 +291,8 @@ static tamis_status finish(kafka_dedup_run *run, tamis_status status, tamis_erro
     return second.status;
 }
 
-static tamis_status run_dedup(const tamis_kafka_dedup_options *options, bool repartitions,
-                              tamis_kafka_dedup_stats *stats, tamis_error *err) {
+static tamis_status run_dedup(const tamis_kafka_dedup_options *options, bool is_stateless,
+                              const tamis_filter *list, tamis_kafka_dedup_stats *stats, tamis_error *err) {
     tamis_kafka_dedup_options given = TAMIS_KAFKA_DEDUP_OPTIONS_INIT;
     tamis_error found = TAMIS_ERROR_INIT;
 
@@ -304,7 +305,8 @@ static tamis_status run_dedup(const tamis_kafka_dedup_options *options, bool rep
         return tamis__fail_nomem(err, "run", sizeof *run);
     run->options = given;
     run->memory = memory;
-    run->repartitions = repartitions;
+    run->is_stateless = is_stateless;
+    run->list = list;
     run->open = run->committed = (tamis_kafka_dedup_stats)TAMIS_KAFKA_DEDUP_STATS_INIT;
 
     tamis_status status = configure(run, &found);
@@ -321,10 +323,16 @@ static tamis_status run_dedup(const tamis_kafka_dedup_options *options, bool rep
 
 tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *options, tamis_kafka_dedup_stats *stats,
                                    tamis_error *err) {
-    return run_dedup(options, false, stats, err);
+    return run_dedup(options, false, NULL, stats, err);
 }
 
 tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_options *options,
                                          tamis_kafka_dedup_stats *stats, tamis_error *err) {
-    return run_dedup(options, true, stats, err);
+    return run_dedup(options, true, NULL, stats, err);
+}
+
+tamis_status tamis_kafka_check_run(const tamis_filter *filter, const tamis_kafka_dedup_options *options,
+                                   tamis_kafka_dedup_stats *stats, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    return run_dedup(options, true, filter, stats, err);
 }

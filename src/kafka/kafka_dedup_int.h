@@ -3,7 +3,7 @@
 #define TAMIS_KAFKA_KAFKA_DEDUP_INT_H
 
 /*
- * A run of `tamis kafka dedup` or `repartition`, which is one without state: A3 to A6 and T3 fall away. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and so on are its steps.
+ * A run of `tamis kafka dedup`, `repartition` or `check`. The latter have no state: A3 to A6 and T3 fall away. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and so on are its steps.
  *
  *     kafka_dedup.c          the run: its options, the loop, its end
  *     kafka_dedup_group.c    A1, N: partitions of the group; from where the consumer reads
@@ -113,7 +113,8 @@ typedef struct kafka_dedup_run {
     char state_topic[TAMIS__KAFKA_NAME];
     char transactional_id[TAMIS__KAFKA_NAME];
     char description[TAMIS__KAFKA_RECORD_DESCRIPTION + 2]; /* what keys are; a full one was cut off */
-    bool repartitions; /* tamis_kafka_repartition_run: there is no state, and no filter */
+    bool is_stateless;        /* a repartition or a check: partitions have no state and no filter */
+    const tamis_filter *list; /* of a check: the filter in which keys are looked up; else NULL */
     tamis_plan plan;
     bool has_window;
     tamis_filter_options filter_options;

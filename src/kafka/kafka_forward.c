@@ -244,11 +244,14 @@ static kafka_outcome answer_key(kafka_dedup_run *run, kafka_partition *partition
     return KAFKA_DONE;
 }
 
-/* Copies a record to the partition of its key. */
-static kafka_outcome repartition(kafka_dedup_run *run, size_t i, tamis_error *err) {
-    const kafka_outcome outcome = produce(run, run->batch[i], KAFKA_UNIQUE, run->found[i].target, NULL, err);
+/* Copies a record to the partition of its key, or to the output of its answer. */
+static kafka_outcome answer_without_state(kafka_dedup_run *run, size_t i, tamis_error *err) {
+    const bool is_present = run->list && run->answers[i] == TAMIS_PRESENT;
+    const kafka_outcome outcome = produce(run, run->batch[i], is_present ? KAFKA_DUPLICATES : KAFKA_UNIQUE,
+                                          run->found[i].target, NULL, err);
 
-    run->open.unique += outcome == KAFKA_DONE;
+    if (outcome == KAFKA_DONE)
+        *(is_present ? &run->open.duplicates : &run->open.unique) += 1;
     return outcome;
 }
 
@@ -263,8 +266,8 @@ static kafka_outcome answer_one(kafka_dedup_run *run, kafka_partition *partition
         return KAFKA_DONE; /* answered already */
     if (found->outcome != TAMIS_KEY_FOUND) {
         outcome = answer_other(run, message, found, err);
-    } else if (run->repartitions) {
-        outcome = repartition(run, i, err);
+    } else if (run->is_stateless) {
+        outcome = answer_without_state(run, i, err);
     } else if (found->is_ahead) {
         outcome = answer_late(run, message, true, err);
     } else {
@@ -298,7 +301,7 @@ static kafka_outcome answer_batch(kafka_dedup_run *run, tamis_error *err) {
                 break;
         if (!partition || !partition->input->is_assigned)
             continue;
-        if (!run->repartitions && look_up(run, partition, first, end, err) != TAMIS_OK)
+        if (!run->is_stateless && look_up(run, partition, first, end, err) != TAMIS_OK)
             return KAFKA_FAILED;
         for (size_t i = first; i < end && outcome == KAFKA_DONE; i++)
             outcome = answer_one(run, partition, i, err);

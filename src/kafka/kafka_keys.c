@@ -196,7 +196,7 @@ static tamis_hash short_hash(tamis_hash hash) {
 
 /* The partition of a key, as producers choose it for records with this key in Kafka. */
 static int32_t target_of(const kafka_dedup_run *run, const tamis_key *key) {
-    if (!run->repartitions || !key->data)
+    if (!run->is_stateless || run->list || !key->data)
         return -1;
     return rd_kafka_msg_partitioner_murmur2(run->outputs[KAFKA_UNIQUE].topic, key->data, key->size,
                                             (int32_t)run->outputs[KAFKA_UNIQUE].partitions, NULL, NULL);
@@ -221,6 +221,10 @@ tamis_status tamis__kafka_keys_find(kafka_dedup_run *run, tamis_error *err) {
             find_time(run, run->batch[i], &extracted[i]);
         records[i] = extracted[i].outcome == TAMIS_KEY_FOUND ? extracted[i].key : (tamis_key){NULL, 0};
     }
+    /* Keys that are not there are looked up as empty ones, and the answers are not used. */
+    if (run->list &&
+        tamis_filter_contains_many(run->list, records, run->batch_count, run->answers, NULL, err) != TAMIS_OK)
+        return err->status;
     if (tamis_hash_many(run->keys.hasher, records, run->batch_count, hashes, err) != TAMIS_OK)
         return err->status;
     for (size_t i = 0; i < run->batch_count; i++)

@@ -304,7 +304,7 @@ static tamis_status begin_input(kafka_restore *restore, kafka_partition *partiti
 
     if (status != TAMIS_OK || is_interrupted(restore))
         return status;
-    if (offset < 0 || run->repartitions)
+    if (offset < 0 || run->is_stateless)
         partition->to = (uint64_t)(offset < 0 ? low : offset);
     if (partition->to < (uint64_t)low)
         return tamis__fail(
@@ -354,7 +354,7 @@ static tamis_status restore_all(kafka_restore *restore, tamis_error *err) {
     tamis_status status =
         tamis__kafka_client_fetch_offsets(&restore->run->client, restore->offsets, err); /* A2 */
 
-    if (restore->run->repartitions) /* the offsets are all there is */
+    if (restore->run->is_stateless) /* the offsets are all there is */
         return status == TAMIS_OK ? begin_inputs(restore, err) : status;
     for (int i = 0; status == TAMIS_OK && i < offsets->cnt && !is_interrupted(restore); i++)
         status = prepare(restore, &partitions[offsets->elems[i].partition], err); /* A3, A4 */

@@ -290,7 +290,7 @@ tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *
         if (output->name && tamis__kafka_await_topic(&run->client, output->name, TAMIS__KAFKA_EXISTING_MS,
                                                      &output->partitions, err) != TAMIS_OK)
             return err->status;
-    if (run->repartitions)
+    if (run->is_stateless)
         return make_partitions(run, err);
 
     if (count_partitions(&run->client, run->state_topic, &state, err) != TAMIS_OK)

@@ -149,7 +149,7 @@ static tamis_status open_topics(kafka_dedup_run *run, tamis_error *err) {
     for (kafka_output *output = run->outputs; output < run->outputs + KAFKA_OUTPUTS; output++)
         if (output->name && open_topic(run, output->name, &output->topic, err) != TAMIS_OK)
             return err->status;
-    return run->repartitions ? TAMIS_OK : open_topic(run, run->state_topic, &run->state, err);
+    return run->is_stateless ? TAMIS_OK : open_topic(run, run->state_topic, &run->state, err);
 }
 
 tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error *err) {
@@ -357,7 +357,7 @@ kafka_outcome tamis__kafka_dedup_commit(kafka_dedup_run *run, tamis_error *err) 
     if (!run->is_open)
         return KAFKA_DONE;
     for (size_t i = 0; i < run->client.partition_count && outcome == KAFKA_DONE; i++)
-        if (run->partitions[i].is_open && !run->repartitions)
+        if (run->partitions[i].is_open && !run->is_stateless)
             outcome = produce_records(run, &run->partitions[i], err); /* T3 */
     if (outcome == KAFKA_DONE)
         outcome = await_delivery(run);
@@ -427,7 +427,7 @@ static void name_refused(const kafka_dedup_run *run, bool is_delivery, char *nam
         if (run->outputs[i].name)
             used += (size_t)snprintf(name + used, size - used, "%s%.60s", used > 0 ? " or " : "",
                                      run->outputs[i].name);
-    if (!run->repartitions)
+    if (!run->is_stateless)
         snprintf(name + used, size - used, " or %.60s", run->state_topic);
 }
 

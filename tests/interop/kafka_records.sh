@@ -188,6 +188,21 @@ diff <(sed -n 's/^\([0-9]\) {"id":\([0-9]*\),.*/\2 \1/p' "$work/together" | sort
     fail "repartition: other partitions than those of a producer"
 [ "$(show split-dead | wc -l)" = 1 ] || fail "repartition: the malformed record is not a dead letter"
 
+# check divides records by a filter.
+kafka_ops create clean 2
+kafka_ops create listed 2
+seq 0 3 500 | tamis build -q --expect 1000 --fpr 1e-6 -o "$work/list.tamis" -
+for round in 1 2; do # the second one has nothing left to do
+    tamis kafka check --brokers "$kafka_brokers" --group listed --from split --filter "$work/list.tamis" --key json:/id \
+        --missing drop --on-error skip --to clean --present-to listed --until-end --stats 2> "$work/stats"
+done
+grep -qE '^records +0$' "$work/stats" || fail "check reads again: $(cat "$work/stats")"
+for topic in clean listed; do
+    kcat -b "$kafka_brokers" -C -t $topic -o beginning -e -q -f '%s\n' | sort > "$work/$topic"
+done
+awk -F '[:,]' '$2 % 3 == 0 && $2 <= 500' "$work/numbered" | sort | diff - "$work/listed" > /dev/null || fail "check: present"
+awk -F '[:,]' '!($2 % 3 == 0 && $2 <= 500)' "$work/numbered" | sort | diff - "$work/clean" > /dev/null || fail "check: absent"
+
 # So is a key that no record has.
 kafka_ops create typo 1
 kafka_ops create typo-out 1

@@ -12,6 +12,7 @@
 #include <tamis/alloc.h>
 #include <tamis/experimental/extract.h>
 #include <tamis/experimental/stream.h>
+#include <tamis/filter.h>
 #include <tamis/plan.h>
 #include <tamis/status.h>
 
@@ -23,8 +24,8 @@ extern "C" {
 typedef struct tamis_kafka_dedup_stats {
     uint32_t struct_size;
     uint64_t records;      /* answered; the sum of the next five */
-    uint64_t unique;       /* keys that were new; of a repartition, records with a key */
-    uint64_t duplicates;   /* keys that came before, and false positives */
+    uint64_t unique;       /* keys that were new; repartition: records with a key; check: absent keys */
+    uint64_t duplicates;   /* keys that came before, and false positives; check: present keys */
     uint64_t missing;      /* records without a key */
     uint64_t malformed;    /* malformed records that were skipped, passed on, or are dead letters */
     uint64_t late;         /* records that were too old for the window, or ahead of the clock */
@@ -147,6 +148,17 @@ TAMIS_API tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *op
  */
 TAMIS_API tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_options *options,
                                                    tamis_kafka_dedup_stats *stats, tamis_error *err);
+
+/*
+ * Copies the records of a topic by a filter, exactly once: those whose key is absent to options.to, those whose key is
+ * present to options.duplicates_to. One of the two may be NULL: these records are dropped. Keys are looked up as bytes.
+ *
+ * The filter is borrowed until the call returns, and may be on a server. Else as tamis_kafka_repartition_run: there
+ * is no state, and options.plan and secret are NULL. TAMIS_E_IO, TAMIS_E_TIMEOUT: a lookup on a server has failed.
+ */
+TAMIS_API tamis_status tamis_kafka_check_run(const tamis_filter *filter,
+                                             const tamis_kafka_dedup_options *options,
+                                             tamis_kafka_dedup_stats *stats, tamis_error *err);
 
 typedef struct tamis_kafka_count_options {
     uint32_t struct_size;

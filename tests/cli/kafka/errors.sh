@@ -15,6 +15,12 @@ try dedup "${all[@]}" --dead-letters-to out
 try dedup "${all[@]}" --instance a.tamis.b
 try repartition "${all[@]}" --window 24h
 try repartition "${all[@]}" --duplicates-to again
+try check "${all[@]}"
+try check "${all[@]}" --filter missing.tamis
+try check "${all[@]}" --filter missing.tamis --expect 5
+try check --brokers localhost:9 --group g --from in --filter missing.tamis
+printf '1\n2\n' | tamis build -q --type int32 --expect 10 -o numbers.tamis -
+try check "${all[@]}" --filter numbers.tamis
 try dedup "${all[@]}" --key kafka:value
 try dedup "${all[@]}" --key kafka:header:
 try dedup "${all[@]}" --key kafka:key --key json:/id

@@ -13,6 +13,7 @@
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_filter.h"
 #include "cli/input/cli_extract.h"
+#include "cli/input/cli_key.h"
 #include "cli/process/cli_progress.h"
 #include "cli/process/cli_secret.h"
 #include "cli/process/cli_signal.h"
@@ -40,8 +41,8 @@ static const cli_option options[] = {
      .name = "to",
      .type = CLI_TEXT,
      .value = "TOPIC|URI",
-     .help = "dedup: topic for the first record of each key; repartition: for all records; count: "
-             "redis://HOST:PORT of the counters (required).",
+     .help = "dedup: topic for the first record of each key; repartition: for all records; check: for those "
+             "whose key is not in the filter; count: redis://HOST:PORT of the counters (required).",
      .more =
          "Records keep key, value, headers and timestamp, and their partition if the topic has as many as "
          "FROM. The topic must exist. A URI may also begin with rediss, redis+sentinel, redis+cluster or "
@@ -59,6 +60,19 @@ static const cli_option options[] = {
      .more = "A header tamis.error says why and where. Records without a key go there too with --missing "
              "fail. Not "
              "with count."},
+    {.id = KAFKA_FILTER,
+     .name = "filter",
+     .type = CLI_TEXT,
+     .value = "FILTER",
+     .help = "check: file or URI of the filter in which keys are looked up (required)."},
+    {.id = KAFKA_PRESENT_TO,
+     .name = "present-to",
+     .type = CLI_TEXT,
+     .value = "TOPIC",
+     .help = "check: topic for records whose key is in the filter; without it they are dropped.",
+     .more = "--to is for the others; one of the two is enough. A key that is not in the filter is taken for "
+             "one that "
+             "is at the rate of the filter."},
     {.id = KAFKA_COUNT,
      .name = "count",
      .type = CLI_TEXT,
@@ -253,6 +267,10 @@ static const cli_conflict conflicts[] = {
     {.why = NULL},
 };
 
+/* Actions that copy a topic. */
+typedef enum copy_action { COPY_DEDUP, COPY_REPARTITION, COPY_CHECK } copy_action;
+static const char *const action_names[] = {"dedup", "repartition", "check", "count", NULL}; /* copies first */
+
 /* The options of a run, and the memory that they point to. */
 typedef struct kafka_config {
     tamis_kafka_dedup_options options;
@@ -261,7 +279,8 @@ typedef struct kafka_config {
     cli_secret secret;
     kafka_settings settings;
     cli_metrics *metrics; /* NULL: none */
-    bool repartitions;    /* repartition, not dedup */
+    copy_action action;
+    tamis_filter *list; /* of a check */
 } kafka_config;
 
 /* ---- options ---- */
@@ -274,26 +293,34 @@ tamis_status kafka_check_required(const char *action, const kafka_required *requ
     return TAMIS_OK;
 }
 
-static tamis_status check_required(const kafka_config *config, const cli_value *values, tamis_error *err) {
-    static const int of_dedup[] = {KAFKA_DUPLICATES_TO, CLI_OPT_EXPECT, CLI_OPT_FPR,  CLI_OPT_MEMORY,
-                                   CLI_OPT_KIND,        CLI_OPT_EXACT,  CLI_OPT_SEED, CLI_OPT_SECRET_FILE,
-                                   KAFKA_WINDOW,        KAFKA_STEP,     KAFKA_TIME,   KAFKA_LATENESS,
-                                   KAFKA_LATE};
-    const char *action = config->repartitions ? "repartition" : "dedup";
+static tamis_status check_options(const kafka_config *config, const cli_value *values, tamis_error *err) {
     static const kafka_required required[] = {{KAFKA_BROKERS, "--brokers HOST:PORT"},
                                               {KAFKA_GROUP, "--group GROUP"},
                                               {KAFKA_FROM, "--from TOPIC"},
-                                              {KAFKA_TO, "--to TOPIC"},
                                               {0, NULL}};
+    enum { UNUSED_MAX = 20 };
+    static const int unused[][UNUSED_MAX] = {
+        [COPY_DEDUP] = {KAFKA_COUNT, KAFKA_FILTER, KAFKA_PRESENT_TO},
+        [COPY_REPARTITION] = {KAFKA_COUNT, KAFKA_FILTER, KAFKA_PRESENT_TO, KAFKA_DUPLICATES_TO,
+                              CLI_OPT_EXPECT, CLI_OPT_FPR, CLI_OPT_MEMORY, CLI_OPT_KIND, CLI_OPT_EXACT,
+                              CLI_OPT_SEED, CLI_OPT_SECRET_FILE, KAFKA_WINDOW, KAFKA_STEP, KAFKA_TIME,
+                              KAFKA_LATENESS, KAFKA_LATE},
+        [COPY_CHECK] = {KAFKA_COUNT, KAFKA_DUPLICATES_TO, CLI_OPT_EXPECT, CLI_OPT_FPR, CLI_OPT_MEMORY,
+                        CLI_OPT_KIND, CLI_OPT_EXACT, CLI_OPT_SEED, KAFKA_WINDOW, KAFKA_STEP, KAFKA_TIME,
+                        KAFKA_LATENESS, KAFKA_LATE}};
+    const char *name = action_names[config->action];
 
-    if (kafka_check_required(action, required, values, err) != TAMIS_OK)
+    if (kafka_check_required(name, required, values, err) != TAMIS_OK)
         return err->status;
-    if (values[KAFKA_COUNT].given)
-        return cli_fail(err, "kafka %s: does not use --count; leave it out", action);
-    for (size_t i = 0; config->repartitions && i < sizeof of_dedup / sizeof *of_dedup; i++)
-        if (values[of_dedup[i]].given)
-            return cli_fail(err, "kafka repartition: does not use --%s; leave it out",
-                            cli_option_of(options, of_dedup[i])->name);
+    if (config->action == COPY_CHECK && !values[KAFKA_FILTER].given)
+        return cli_fail(err, "kafka check: needs --filter FILTER; see tamis help kafka");
+    if (!values[KAFKA_TO].given && (config->action != COPY_CHECK || !values[KAFKA_PRESENT_TO].given))
+        return cli_fail(err, "kafka %s: needs --to TOPIC%s; see tamis help kafka", name,
+                        config->action == COPY_CHECK ? " or --present-to TOPIC" : "");
+    for (const int *id = unused[config->action]; *id > 0; id++)
+        if (values[*id].given)
+            return cli_fail(err, "kafka %s: does not use --%s; leave it out", name,
+                            cli_option_of(options, *id)->name);
     return TAMIS_OK;
 }
 
@@ -356,11 +383,27 @@ static void set_policies(tamis_kafka_dedup_options *to, const cli_value *values)
     to->malformed = on_error[values[CLI_OPT_ON_ERROR].number];
 }
 
+/* Opens the filter of a check. Keys are made as those that it has. */
+static tamis_status open_list(kafka_config *config, const char *name, tamis_error *err) {
+    cli_key_form form = {.hex = false};
+
+    if (cli_filter_open(&config->list, name, config->secret.size > 0 ? &config->secret : NULL, NULL, err) !=
+            TAMIS_OK ||
+        cli_key_apply_filter(&form, config->list, name, false, err) != TAMIS_OK)
+        return err->status;
+    if (form.type != CLI_KEY_BYTES && form.type != CLI_KEY_UTF8)
+        return cli_fail(err,
+                        "%.200s: its keys are numbers (--type %s), which records of Kafka are not; build a "
+                        "filter of their texts",
+                        name, cli_key_types[form.type]);
+    return cli_extract_apply_normalization(&config->extract, form.normalization, err);
+}
+
 static tamis_status configure(kafka_config *config, const cli_value *values, int stop_fd, tamis_error *err) {
     tamis_kafka_dedup_options *to = &config->options;
 
     *to = (tamis_kafka_dedup_options)TAMIS_KAFKA_DEDUP_OPTIONS_INIT;
-    if (check_required(config, values, err) != TAMIS_OK || configure_keys(config, values, err) != TAMIS_OK ||
+    if (check_options(config, values, err) != TAMIS_OK || configure_keys(config, values, err) != TAMIS_OK ||
         cli_filter_configure(&config->filter, values, 1e-9, err) != TAMIS_OK ||
         configure_window(config, values, err) != TAMIS_OK ||
         kafka_settings_read(&config->settings, values[KAFKA_CONFIG].text, &values[KAFKA_SETTING], err) !=
@@ -369,20 +412,22 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
     if (config->filter.secret_file) {
         if (cli_secret_read(&config->secret, config->filter.secret_file, stop_fd, err) != TAMIS_OK)
             return err->status;
-        to->secret = config->secret.bytes;
-        to->secret_size = config->secret.size;
+        to->secret = config->action == COPY_DEDUP ? config->secret.bytes : NULL;
+        to->secret_size = config->action == COPY_DEDUP ? config->secret.size : 0;
     }
+    if (config->action == COPY_CHECK && open_list(config, values[KAFKA_FILTER].text, err) != TAMIS_OK)
+        return err->status;
     to->brokers = values[KAFKA_BROKERS].text;
     to->group = values[KAFKA_GROUP].text;
     to->from = values[KAFKA_FROM].text;
     to->to = values[KAFKA_TO].text;
-    to->duplicates_to = values[KAFKA_DUPLICATES_TO].text;
+    to->duplicates_to = values[config->action == COPY_CHECK ? KAFKA_PRESENT_TO : KAFKA_DUPLICATES_TO].text;
     to->dead_letters_to = values[KAFKA_DEAD_LETTERS_TO].text;
     to->instance = values[KAFKA_INSTANCE].text;
     to->settings = config->settings.list;
     to->setting_count = config->settings.count;
     to->extract = &config->extract.options;
-    to->plan = config->repartitions ? NULL : &config->filter.plan_options;
+    to->plan = config->action == COPY_DEDUP ? &config->filter.plan_options : NULL;
     to->seed = config->filter.seed;
     to->commit_ms =
         values[KAFKA_COMMIT_EVERY].given ? (uint32_t)values[KAFKA_COMMIT_EVERY].number : KAFKA_COMMIT_DEFAULT;
@@ -412,18 +457,20 @@ void kafka_print_count(const char *name, uint64_t count) {
 }
 
 static void print_stats(const kafka_config *config, const tamis_kafka_dedup_stats *stats, double seconds) {
+    const copy_action action = config->action;
+
     kafka_print_count("records", stats->records);
-    if (!config->repartitions) {
-        kafka_print_count("unique", stats->unique);
-        kafka_print_count("duplicates", stats->duplicates);
+    if (action != COPY_REPARTITION) {
+        kafka_print_count(action == COPY_CHECK ? "absent" : "unique", stats->unique);
+        kafka_print_count(action == COPY_CHECK ? "present" : "duplicates", stats->duplicates);
     }
     kafka_print_count("missing", stats->missing);
     kafka_print_count("malformed", stats->malformed);
-    if (!config->repartitions)
+    if (action == COPY_DEDUP)
         kafka_print_count("late", stats->late);
     kafka_print_count("transactions", stats->transactions);
     kafka_print_count("aborted", stats->aborted);
-    if (!config->repartitions)
+    if (action == COPY_DEDUP)
         kafka_print_count("restored keys", stats->restored);
     fprintf(stderr, "%-22s %15.3f\n", "seconds", seconds);
 }
@@ -451,7 +498,19 @@ static void advise(const cli_value *values, tamis_status status, tamis_error *er
 
 /* ---- the command ---- */
 
-static tamis_status run_copy(const cli_args *args, bool repartitions, tamis_error *err) {
+static tamis_status run_library(const kafka_config *config, tamis_kafka_dedup_stats *stats,
+                                tamis_error *err) {
+    switch (config->action) {
+    case COPY_REPARTITION:
+        return kafka_library_repartition(&config->options, stats, err);
+    case COPY_CHECK:
+        return kafka_library_check(config->list, &config->options, stats, err);
+    default:
+        return kafka_library_dedup(&config->options, stats, err);
+    }
+}
+
+static tamis_status run_copy(const cli_args *args, copy_action action, tamis_error *err) {
     const double begun = cli_progress_now();
     kafka_config config;
     tamis_kafka_dedup_stats stats = TAMIS_KAFKA_DEDUP_STATS_INIT;
@@ -459,7 +518,7 @@ static tamis_status run_copy(const cli_args *args, bool repartitions, tamis_erro
     tamis_status status;
 
     memset(&config, 0, sizeof config);
-    config.repartitions = repartitions;
+    config.action = action;
     status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)
         status = configure(&config, args->values, stop_fd, err);
@@ -471,8 +530,7 @@ static tamis_status run_copy(const cli_args *args, bool repartitions, tamis_erro
         if (config.metrics)
             config.options.progress = report_stats;
         config.options.context = &config;
-        status = repartitions ? kafka_library_repartition(&config.options, &stats, err)
-                              : kafka_library_dedup(&config.options, &stats, err);
+        status = run_library(&config, &stats, err);
         if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED)
             advise(args->values, status, err);
         if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.records > 0))
@@ -481,45 +539,34 @@ static tamis_status run_copy(const cli_args *args, bool repartitions, tamis_erro
     if (config.metrics && stats.assignments > 0)
         kafka_metrics_update(config.metrics, &stats);
     cli_metrics_close(config.metrics);
+    tamis_filter_free(config.list);
     cli_secret_forget(&config.secret);
     kafka_settings_forget(&config.settings);
     cli_extract_release(&config.extract);
     return status;
 }
 
-static tamis_status dedup(const cli_args *args, tamis_error *err) {
-    return run_copy(args, false, err);
-}
-
-static tamis_status repartition(const cli_args *args, tamis_error *err) {
-    return run_copy(args, true, err);
-}
-
-static const char *const action_names[] = {"dedup", "count", "repartition", NULL};
-static tamis_status (*const actions[])(const cli_args *args, tamis_error *err) = {dedup, kafka_count,
-                                                                                  repartition};
-
 static tamis_status run_kafka(const cli_args *args, bool *negative, tamis_error *err) {
     const char *word = args->operand_count > 0 ? args->operands[0] : NULL;
+    size_t action = 0;
 
     (void)negative;
     if (!word)
-        return cli_fail(err, "kafka: what to do is missing; give dedup, count or repartition");
-    size_t action = 0;
+        return cli_fail(err, "kafka: what to do is missing; give dedup, repartition, check or count");
     while (action_names[action] && strcmp(word, action_names[action]) != 0)
         action++;
     if (!action_names[action])
-        return cli_fail(err, "kafka: '%.60s' is not known; give dedup, count or repartition", word);
+        return cli_fail(err, "kafka: '%.60s' is not known; give dedup, repartition, check or count", word);
     if (args->operand_count > 1)
         return cli_fail(err, "kafka %s: '%.60s': takes options only; see tamis help kafka", word,
                         args->operands[1]);
-    return actions[action](args, err);
+    return action <= COPY_CHECK ? run_copy(args, (copy_action)action, err) : kafka_count(args, err);
 }
 
 const cli_command cmd_kafka = {
     .name = "kafka",
     .summary = "copy or count a Kafka topic, exactly once",
-    .operands = "dedup|count|repartition",
+    .operands = "dedup|repartition|check|count",
     .operand_words = action_names,
     .manual = &cli_manual_kafka,
     .options = options,

@@ -17,6 +17,8 @@ static const struct {
     const char *name;
 } unused[] = {{KAFKA_DUPLICATES_TO, "duplicates-to"},
               {KAFKA_DEAD_LETTERS_TO, "dead-letters-to"},
+              {KAFKA_FILTER, "filter"},
+              {KAFKA_PRESENT_TO, "present-to"},
               {CLI_OPT_KEY, "key"},
               {CLI_OPT_EXPECT, "expect"},
               {CLI_OPT_FPR, "fpr"},

@@ -11,6 +11,11 @@ tamis_status kafka_library_repartition(const tamis_kafka_dedup_options *options,
     return tamis_kafka_repartition_run(options, stats, err);
 }
 
+tamis_status kafka_library_check(const tamis_filter *filter, const tamis_kafka_dedup_options *options,
+                                 tamis_kafka_dedup_stats *stats, tamis_error *err) {
+    return tamis_kafka_check_run(filter, options, stats, err);
+}
+
 tamis_status kafka_library_count(const tamis_kafka_count_options *options, tamis_kafka_count_stats *stats,
                                  tamis_error *err) {
     return tamis_kafka_count_run(options, stats, err);

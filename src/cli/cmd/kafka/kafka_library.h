@@ -10,6 +10,9 @@ tamis_status kafka_library_dedup(const tamis_kafka_dedup_options *options, tamis
 /* Likewise tamis_kafka_repartition_run. */
 tamis_status kafka_library_repartition(const tamis_kafka_dedup_options *options,
                                        tamis_kafka_dedup_stats *stats, tamis_error *err);
+/* Likewise tamis_kafka_check_run. */
+tamis_status kafka_library_check(const tamis_filter *filter, const tamis_kafka_dedup_options *options,
+                                 tamis_kafka_dedup_stats *stats, tamis_error *err);
 /* Likewise tamis_kafka_count_run. */
 tamis_status kafka_library_count(const tamis_kafka_count_options *options, tamis_kafka_count_stats *stats,
                                  tamis_error *err);

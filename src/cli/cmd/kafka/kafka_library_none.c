@@ -24,6 +24,14 @@ tamis_status kafka_library_repartition(const tamis_kafka_dedup_options *options,
     return refuse(err);
 }
 
+tamis_status kafka_library_check(const tamis_filter *filter, const tamis_kafka_dedup_options *options,
+                                 tamis_kafka_dedup_stats *stats, tamis_error *err) {
+    (void)filter;
+    (void)options;
+    (void)stats;
+    return refuse(err);
+}
+
 tamis_status kafka_library_count(const tamis_kafka_count_options *options, tamis_kafka_count_stats *stats,
                                  tamis_error *err) {
     (void)options;
