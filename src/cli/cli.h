@@ -129,8 +129,8 @@ typedef struct cli_entry {
 typedef struct cli_manual {
     const char *const *description; /* paragraphs, NULL-ended; the help prints the first one */
     const cli_entry *schemes;       /* help and manual; NULL: no such section */
-    const char *json_intro;         /* sentence before the fields of --json */
-    const cli_entry *json;          /* fields of --json; NULL: no such section */
+    const char *json_intro;         /* sentence before the members of --json */
+    const cli_entry *json;          /* "name: kind" of each member of --json; NULL: no such section */
     const char *const *notes;       /* paragraphs, NULL-ended; NULL: no such section */
     const cli_entry *metrics;       /* manual; NULL: no such section */
     const cli_entry *files;         /* help and manual; NULL: no such section */

@@ -201,9 +201,10 @@ def check_links(root):
                 yield f"{path}:{line_of(text, match.start())}: links to {match.group(1)}, which has no such heading"
 
 
-# Names of members in code: f(object, "name", g_field("name", x_name = "name", names[] = {"name", "name"}. An
-# option of that name (.name = "name") writes nothing.
-WRITTEN = re.compile(r'\((?:\s*\w+,)+\s*("\w+")|_field\(\s*("\w+")|_name = ("\w+")|names\[\w*\] = ({[^}]*})')
+# Names of members in code: f(object, "name", g_field("name", x_name = "name", names[] = {"name", "name"}, and
+# {"name", "label", number in a table. An option of that name (.name = "name") writes nothing.
+WRITTEN = re.compile(r'\((?:\s*\w+,)+\s*("\w+")|_field\(\s*("\w+")|_name = ("\w+")|names\[\w*\] = ({[^}]*})|'
+                     r'\{("\w+"), [^{}]*\w->\w')
 VERB_OF_SOURCE = re.compile(r"src/cli/cmd/(?:cmd_)?(\w+)")
 
 
@@ -215,8 +216,8 @@ def members_of(root, path):
             section = line[2:]
         elif section == "JSON" and line.startswith("@shared "):
             yield from ((number, name) for _, name in members_of(root, f"docs/man/shared/{line[8:]}.txt"))
-        elif section == "JSON" and re.fullmatch(r"[a-z]\w*", line):
-            yield number, line
+        elif section == "JSON" and re.fullmatch(r"[a-z]\w*: [a-z ]+", line):
+            yield number, line.split(":")[0]
 
 
 def check_members(root):

@@ -117,6 +117,11 @@ static bool is_comparable(const comparison *diff) {
     return diff->difference.same_hash && diff->difference.same_shape;
 }
 
+/* True if the bits of the filters can be compared one by one. */
+static bool has_bits(const comparison *diff) {
+    return is_comparable(diff) && tamis_kind_is_bloom(tamis_filter_plan(diff->a.filter)->kind);
+}
+
 static void print_count(const char *name, uint64_t count) {
     char text[CLI_TEXT_NUMBER];
 
@@ -153,18 +158,11 @@ static void print_text(const comparison *diff) {
                cli_key_rule(rule_b, diff->b.key_type));
     printf("  %-16sabout %s, %s\n", "keys", keys_text(a, sizeof a, &diff->a),
            keys_text(b, sizeof b, &diff->b));
-    if (!is_comparable(diff) || !tamis_kind_is_bloom(tamis_filter_plan(diff->a.filter)->kind))
+    if (!has_bits(diff))
         return;
     print_count("bits in A only", diff->difference.only_a);
     print_count("bits in B only", diff->difference.only_b);
     print_count("bits in both", diff->difference.in_both);
-}
-
-static void put_bits(json_t *object, const comparison *diff, const char *name, uint64_t count) {
-    if (is_comparable(diff) && tamis_kind_is_bloom(tamis_filter_plan(diff->a.filter)->kind))
-        cli_json_count(object, name, count);
-    else
-        cli_json_null(object, name);
 }
 
 static tamis_status print_json(const comparison *diff, tamis_error *err) {
@@ -178,16 +176,16 @@ static tamis_status print_json(const comparison *diff, tamis_error *err) {
         cli_json_append(names, json_string("secret"));
     if (keys_differ(diff))
         cli_json_append(names, json_string("keys"));
-    cli_file_json_text(object, "a", diff->a.path);
-    cli_file_json_text(object, "b", diff->b.path);
+    cli_json_text(object, "a", diff->a.path);
+    cli_json_text(object, "b", diff->b.path);
     cli_json_bool(object, "equal", is_equal(diff));
     cli_json_bool(object, "comparable", is_comparable(diff));
     cli_json_put(object, "differ", names);
     cli_json_real(object, "keys_a", diff->a.info.cardinality);
     cli_json_real(object, "keys_b", diff->b.info.cardinality);
-    put_bits(object, diff, "bits_a", diff->difference.only_a);
-    put_bits(object, diff, "bits_b", diff->difference.only_b);
-    put_bits(object, diff, "bits_both", diff->difference.in_both);
+    cli_json_count_or_null(object, "bits_a", has_bits(diff), diff->difference.only_a);
+    cli_json_count_or_null(object, "bits_b", has_bits(diff), diff->difference.only_b);
+    cli_json_count_or_null(object, "bits_both", has_bits(diff), diff->difference.in_both);
     return cli_json_write(object, stdout, 0, "diff", err);
 }
 

@@ -212,21 +212,11 @@ static json_t *labels_object(const tamis_metadata *metadata) {
     return labels;
 }
 
-static void put_number(json_t *object, const char *name, bool known, double number) {
-    if (known)
-        cli_json_real(object, name, number);
-    else
-        cli_json_null(object, name);
-}
-
 static void put_plan(json_t *object, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
 
-    if (cli_filter_promises(plan))
-        cli_json_count(object, "capacity", plan->capacity);
-    else
-        cli_json_null(object, "capacity");
-    put_number(object, "fpr", cli_filter_promises(plan), plan->fpr);
+    cli_json_count_or_null(object, "capacity", cli_filter_promises(plan), plan->capacity);
+    cli_json_real(object, "fpr", cli_filter_promises(plan) ? plan->fpr : NAN);
     cli_json_bool(object, "estimated", report->metadata.format == TAMIS_FORMAT_GUAVA);
     cli_json_count(object, "bits", plan->bits);
     cli_json_count(object, "probes", plan->probes);
@@ -240,15 +230,12 @@ static void put_content(json_t *object, const info_report *report) {
     const tamis_filter_info *info = &report->info;
 
     cli_json_bool(object, "whole", report->whole);
-    if (cli_server_format(report->filter))
-        cli_json_null(object, "added");
-    else
-        cli_json_count(object, "added", info->added);
-    put_number(object, "fill", report->whole && is_bloom(report), is_bloom(report) ? fill_ratio(report) : 0);
-    put_number(object, "keys", report->whole, info->cardinality);
-    put_number(object, "load", report->whole && has_capacity(report), load(report));
-    put_number(object, "fpr_live", report->whole, info->fpr_live);
-    put_number(object, "false_present", report->whole, info->false_present);
+    cli_json_count_or_null(object, "added", !cli_server_format(report->filter), info->added);
+    cli_json_real(object, "fill", report->whole && is_bloom(report) ? fill_ratio(report) : NAN);
+    cli_json_real(object, "keys", report->whole ? info->cardinality : NAN);
+    cli_json_real(object, "load", report->whole && has_capacity(report) ? load(report) : NAN);
+    cli_json_real(object, "fpr_live", report->whole ? info->fpr_live : NAN);
+    cli_json_real(object, "false_present", report->whole ? info->false_present : NAN);
     cli_json_bool(object, "saturated", info->saturated);
 }
 
@@ -263,19 +250,17 @@ static void put_normalization(json_t *object, const char *name, const tamis_meta
 static tamis_status print_json(FILE *out, const info_report *report, tamis_error *err) {
     const tamis_metadata *metadata = &report->metadata;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
+    const bool is_compressed = report->compression != TAMIS_COMPRESSION_NONE;
     json_t *object = json_object();
     char seed[32], version[32]; /* texts: most JSON readers cannot hold 64 bits in a number */
 
     snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
     snprintf(version, sizeof version, "%" PRIu64, metadata->version);
-    cli_file_json_text(object, "file", report->path);
+    cli_json_text(object, "file", report->path);
     cli_json_text(object, "format",
                   cli_server_format(report->filter) ? cli_server_format(report->filter)
                                                     : tamis_format_name(metadata->format));
-    if (report->compression == TAMIS_COMPRESSION_NONE)
-        cli_json_null(object, "compression");
-    else
-        cli_json_text(object, "compression", tamis_compression_name(report->compression));
+    cli_json_text(object, "compression", is_compressed ? tamis_compression_name(report->compression) : NULL);
     cli_json_text(object, "kind", tamis_kind_name(report->info.kind));
     cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(hasher)));
     cli_json_text(object, "seed", seed);
@@ -283,10 +268,7 @@ static tamis_status print_json(FILE *out, const info_report *report, tamis_error
     cli_json_put(object, "created", metadata->created != 0 ? json_integer(metadata->created) : json_null());
     cli_json_put(object, "labels", labels_object(metadata));
     cli_json_count(object, "user_data", metadata->data_size);
-    if (!key_type(metadata))
-        cli_json_null(object, "key_type");
-    else
-        cli_json_text(object, "key_type", key_type(metadata));
+    cli_json_text(object, "key_type", key_type(metadata));
     put_normalization(object, "ignore_case", metadata, TAMIS_KEYS_FOLDED);
     put_normalization(object, "trim", metadata, TAMIS_KEYS_TRIMMED);
     put_plan(object, report);

@@ -165,7 +165,7 @@ static tamis_status print_json(const field *fields, size_t count, tamis_error *e
         if (!fields[i].is_known)
             cli_json_null(object, fields[i].name);
         else if (fields[i].type == TEXT)
-            cli_file_json_text(object, fields[i].name, fields[i].text);
+            cli_json_text(object, fields[i].name, fields[i].text);
         else if (fields[i].type == COUNT)
             cli_json_count(object, fields[i].name, fields[i].count);
         else

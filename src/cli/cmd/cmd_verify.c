@@ -56,7 +56,7 @@ static tamis_status print_json(const char *path, const found *file, const char *
                                tamis_error *err) {
     json_t *object = json_object();
 
-    cli_file_json_text(object, "file", path);
+    cli_json_text(object, "file", path);
     if (error)
         cli_json_null(object, "whole");
     else
@@ -65,8 +65,8 @@ static tamis_status print_json(const char *path, const found *file, const char *
         cli_json_null(object, "checksums");
     else
         cli_json_bool(object, "checksums", has_checksums(file));
-    cli_file_json_text(object, "damage", damage);
-    cli_file_json_text(object, "error", error);
+    cli_json_text(object, "damage", damage);
+    cli_json_text(object, "error", error);
     return cli_json_write(object, stdout, 0, "verify", err);
 }
 

@@ -158,6 +158,8 @@ static bool add_text(embedder *state, const char *text) {
         fprintf(state->out, "\nstatic const char %.*s_%s_intro[] =\n    ", (int)state->verb_length,
                 state->verb, sections[state->section].member);
         state->item = INTRO;
+    } else if (type == INTRO_ENTRIES && !strstr(text, ": ")) {
+        return refuse(state, "a member without its kind; write it as NAME: KIND");
     } else {
         fputs("\n    {", state->out);
         state->item = TERM;

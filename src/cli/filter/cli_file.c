@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/filter/cli_file.h"
-#include "cli/core/cli_json.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -184,15 +183,4 @@ tamis_status cli_file_each(const cli_args *args, cli_file_function *each, bool *
 void cli_file_print(FILE *out, const char *text) {
     for (; *text != '\0'; text++)
         fputc(iscntrl((unsigned char)*text) ? '?' : *text, out);
-}
-
-void cli_file_json_text(json_t *object, const char *name, const char *text) {
-    json_t *value = text ? json_string(text) : json_null();
-    char *plain = !value ? strdup(text) : NULL;
-
-    for (char *pos = plain; pos && *pos != '\0'; pos++)
-        if ((unsigned char)*pos >= 0x80)
-            *pos = '?';
-    cli_json_put(object, name, plain ? json_string(plain) : value);
-    free(plain);
 }

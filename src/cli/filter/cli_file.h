@@ -8,7 +8,6 @@
 #include <tamis/file.h>
 
 #include "cli/cli.h"
-#include "cli/core/cli_json.h"
 #include "cli/process/cli_secret.h"
 
 /* Functions shared by the commands that use filters in files. */
@@ -62,8 +61,5 @@ tamis_status cli_file_each(const cli_args *args, cli_file_function *each, bool *
 
 /* Prints text on one line: control bytes become '?'. */
 void cli_file_print(FILE *out, const char *text);
-
-/* Adds text to a JSON object; NULL: null. If the text is not UTF-8, its bytes from 0x80 on become '?'. */
-void cli_file_json_text(json_t *object, const char *name, const char *text);
 
 #endif

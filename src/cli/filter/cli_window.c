@@ -16,21 +16,14 @@ const char *cli_window_text(char text[CLI_WINDOW_TEXT], const tamis_plan *plan) 
     return text;
 }
 
-static void put_time(json_t *object, const char *name, bool known, uint64_t ms) {
-    if (known)
-        cli_json_count(object, name, ms);
-    else
-        cli_json_null(object, name);
-}
-
 void cli_window_json(json_t *object, const tamis_filter *filter) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     const bool is_window = plan->kind == TAMIS_KIND_WINDOW;
     const int64_t newest = tamis_window_newest(filter);
 
-    put_time(object, "window", is_window, plan->window);
-    put_time(object, "step", is_window, plan->step);
-    put_time(object, "lateness", is_window, plan->lateness);
-    put_time(object, "newest", newest >= 0, (uint64_t)newest);
+    cli_json_count_or_null(object, "window", is_window, plan->window);
+    cli_json_count_or_null(object, "step", is_window, plan->step);
+    cli_json_count_or_null(object, "lateness", is_window, plan->lateness);
+    cli_json_count_or_null(object, "newest", newest >= 0, (uint64_t)newest);
     cli_json_put(object, "refresh", is_window ? json_boolean(plan->refresh) : json_null());
 }

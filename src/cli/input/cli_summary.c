@@ -198,7 +198,7 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
         if (file_stats->struct_size == 0)
             continue;
         file = json_object();
-        cli_file_json_text(file, "file", stream->input_count > 0 ? stream->inputs[i] : "-");
+        cli_json_text(file, "file", stream->input_count > 0 ? stream->inputs[i] : "-");
         put_counters(file, summary, file_stats, false);
         cli_json_append(files, file);
     }
@@ -221,7 +221,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
         put_each(object, summary, stream);
     if (summary->result) {
         cli_json_text(object, "run", start_name(summary->result));
-        cli_file_json_text(object, "inexact", summary->result->inexact);
+        cli_json_text(object, "inexact", summary->result->inexact);
         cli_json_count(object, "partial", summary->result->unterminated_count);
     }
     if (summary->profile)

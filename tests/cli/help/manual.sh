@@ -15,14 +15,14 @@ for verb in $(verbs); do
         diff - <(plain "$verb" "     The options are as follows" | grep -oE '^ {5}(-[a-zA-Z], )?--[a-z-]+' | grep -oE -e '--.*' | sort)
     examples "$verb" | diff - <(text "$verb" | sed -n '/^EXAMPLES/,/^SEE/s/^ \{11\}\([^ ]\)/\1/p')
 done
-# Every field of --json is in the manual, and no other.
+# Every member of --json is in the manual, and no other.
 fields() { grep -oE '"[a-z_]+":' | tr -d '":' | sort -u; }
-documented() { plain "$1" JSON | grep -oE '^ {5}[a-z_]+( |$)' | tr -d ' ' | sort -u; }
+documented() { plain "$1" JSON | grep -oE '^ {5}[a-z_]+: ' | tr -d ' :' | sort -u; }
 tamis gen words 5 > words
-{ tamis dedup --json words words 2>&1 > /dev/null | fields | grep -vx file; printf "%s\n" profile run inexact partial redelivered; } | sort | diff - <(documented dedup) # of --profile and --state
-tamis build -o words.tamis words words --json 2>&1 | fields | grep -vx file | diff - <(documented build)
-{ tamis add words.tamis words words --json 2>&1 | fields | grep -vx file; echo unknown; } | sort | diff - <(documented add) # of servers
-tamis check words.tamis words words --json 2>&1 > /dev/null | fields | grep -vx file | diff - <(documented check)
+{ tamis dedup --profile --json words words 2>&1 > /dev/null | fields; printf "%s\n" run inexact partial redelivered; } | sort | diff - <(documented dedup) # of --state
+tamis build -o words.tamis words words --json 2>&1 | fields | diff - <(documented build)
+{ tamis add words.tamis words words --json 2>&1 | fields; echo unknown; } | sort | diff - <(documented add) # of servers
+tamis check words.tamis words words --json 2>&1 > /dev/null | fields | diff - <(documented check)
 tamis plan --json | fields > fields
 tamis plan --expect 1e6 --json | fields >> fields
 tamis plan --bits-per-key 10 --json | fields >> fields
@@ -35,10 +35,11 @@ tamis gen words 5 > keys && tamis build -o keys.tamis keys
 for verb in info verify; do tamis $verb --json keys.tamis | fields | diff - <(documented $verb); done
 tamis diff --json keys.tamis keys.tamis | fields | diff - <(documented diff)
 tamis audit --queries 10 --json keys.tamis | fields | diff - <(documented audit)
-# The objects in runs are described there.
-tamis dedup --state state --exact -o out words
-{ tamis state show --json state && tamis state verify --json state && tamis state forget --json state --keys words; } |
-    python3 -c 'import json, sys; [print(*json.loads(line), sep="\n") for line in sys.stdin]' | sort -u | diff - <(documented state)
+seq 5 | sed 's/.*/{"id": &, "source": "a", "offset": &}/' > messages
+tamis dedup --state state --exact -o out --key json:/id --source json:/source --position json:/offset messages
+echo 5 > forgotten
+{ tamis state show --json state && tamis state verify --json state && tamis state forget --json state --keys forgotten; } | fields |
+    diff - <(documented state)
 # Every scheme there is has its line in the manual of hash.
 plain hash SCHEMES | grep -oE '^ {5}[a-z][a-z0-9-]*( |$)' | tr -d ' ' > schemes
 tamis hash --scheme '' 2>&1 | sed 's/.*auto, //; s/, \| or /\n/g' | diff - schemes && wc -l < schemes

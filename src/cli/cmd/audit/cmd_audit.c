@@ -159,11 +159,8 @@ static tamis_status print_json(const report *result, tamis_error *err) {
     const audit *run = &result->run;
     json_t *object = json_object();
 
-    cli_file_json_text(object, "file", result->path);
-    if (result->promises)
-        cli_json_real(object, "fpr", result->promised);
-    else
-        cli_json_null(object, "fpr");
+    cli_json_text(object, "file", result->path);
+    cli_json_real(object, "fpr", result->promises ? result->promised : NAN);
     cli_json_real(object, "fpr_live", result->info.fpr_live);
     cli_json_real(object, "fpr_measured", (double)run->hits / (double)run->queries);
     cli_json_real(object, "fpr_low", result->low);

@@ -163,16 +163,16 @@ static void add_run(json_t *runs, const tamis_stream_checkpoint *run, size_t num
     cli_json_count(object, "redelivered", stats.redelivered);
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, &bytes)) != NULL; i++) {
         json_t *input = json_object();
-        cli_file_json_text(input, "file", name);
+        cli_json_text(input, "file", name);
         cli_json_count(input, "bytes_read", bytes);
         cli_json_append(inputs, input);
     }
     cli_json_put(object, "inputs", inputs);
     for (size_t i = 0; i < 2; i++)
-        cli_file_json_text(object, names[i], tamis_stream_checkpoint_output(run, i, NULL));
+        cli_json_text(object, names[i], tamis_stream_checkpoint_output(run, i, NULL));
     for (size_t i = 0; (name = tamis_stream_checkpoint_source(run, i, &bytes).data) != NULL; i++) {
         json_t *source = json_object();
-        cli_file_json_text(source, "source", name);
+        cli_json_text(source, "source", name);
         cli_json_count(source, "position", bytes);
         cli_json_append(positions, source);
     }
@@ -229,7 +229,7 @@ static tamis_status show_json(const state_view *view, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     json_t *object = json_object(), *runs = json_array();
 
-    cli_file_json_text(object, "state", view->directory);
+    cli_json_text(object, "state", view->directory);
     cli_json_count(object, "keys", view->info.keys);
     cli_json_text(object, "kind", tamis_kind_name(plan->kind));
     cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))));
@@ -239,7 +239,7 @@ static tamis_status show_json(const state_view *view, tamis_error *err) {
     cli_json_count(object, "starts", view->info.epoch);
     cli_json_count(object, "log_bytes", view->info.log_bytes);
     cli_json_count(object, "snapshot_bytes", view->info.snapshot_bytes);
-    cli_file_json_text(object, "made_with", tamis_state_metadata(view->state));
+    cli_json_text(object, "made_with", tamis_state_metadata(view->state));
     if (each_run(view, runs, err) != TAMIS_OK) {
         json_decref(runs);
         json_decref(object);
@@ -272,7 +272,7 @@ static tamis_status compact(state_view *view, const cli_args *args, tamis_error 
         return TAMIS_OK;
     }
     object = json_object();
-    cli_file_json_text(object, "state", view->directory);
+    cli_json_text(object, "state", view->directory);
     cli_json_count(object, "log_bytes", view->info.log_bytes);
     cli_json_count(object, "snapshot_bytes", view->info.snapshot_bytes);
     return cli_json_write(object, stdout, 0, "state", err);
@@ -293,7 +293,7 @@ static tamis_status forget_keys(const state_view *view, const cli_args *args, ta
         return TAMIS_OK;
     }
     object = json_object();
-    cli_file_json_text(object, "state", view->directory);
+    cli_json_text(object, "state", view->directory);
     cli_json_count(object, "forgotten", forgotten);
     cli_json_count(object, "not_present", keys - forgotten);
     return cli_json_write(object, stdout, 0, "state", err);
@@ -429,9 +429,9 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
         return TAMIS_OK;
     }
     object = json_object();
-    cli_file_json_text(object, "state", view->directory);
+    cli_json_text(object, "state", view->directory);
     cli_json_bool(object, "whole", status == TAMIS_OK);
-    cli_file_json_text(object, "damage", status == TAMIS_OK ? NULL : err->text);
+    cli_json_text(object, "damage", status == TAMIS_OK ? NULL : err->text);
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
