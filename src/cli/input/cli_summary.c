@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "cli/core/cli_json.h"
@@ -36,6 +37,33 @@ static const char *start_name(const tamis_stream_result *result) {
 
 static double per_second(const cli_summary *summary, uint64_t now, uint64_t before) {
     return (double)(now - before) / seconds_of(summary);
+}
+
+/* A number of records. */
+typedef struct counter {
+    const char *name, *label; /* names in JSON and in the text */
+    uint64_t count;
+    bool is_possible; /* false: this run cannot have such records, and JSON has no member */
+} counter;
+
+enum { RECORDS, ABSENT, PRESENT, UNKNOWN, LATE, REDELIVERED, MISSING, MALFORMED, COUNTERS };
+
+/* Lists the counters of the whole run, or of one input, in the order of JSON and text. */
+static void list_counters(counter list[COUNTERS], const cli_summary *summary, const tamis_stream_stats *stats,
+                          bool is_whole_run) {
+    const counter counters[COUNTERS] = {
+        [RECORDS] = {"records", "records", stats->records, true},
+        [ABSENT] = {summary->absent_name, summary->absent_name, stats->unique, true},
+        [PRESENT] = {summary->present_name, summary->present_name, stats->duplicates, true},
+        [UNKNOWN] = {"unknown", summary->on_server ? "unknown" : "passed on unchecked", stats->unknown,
+                     summary->drops || summary->on_server},
+        [LATE] = {"late", "late", stats->late, summary->drops},
+        [REDELIVERED] = {"redelivered", "redelivered", stats->redelivered, is_whole_run && summary->result},
+        [MISSING] = {"missing", "missing", stats->missing, true},
+        [MALFORMED] = {"malformed", "malformed", stats->malformed, true},
+    };
+
+    memcpy(list, counters, sizeof counters);
 }
 
 static void print_share(FILE *out, const char *name, uint64_t count, uint64_t records) {
@@ -120,22 +148,13 @@ static void print_each(FILE *out, const cli_summary *summary, const cli_stream *
 }
 
 static void print_text(FILE *out, const cli_summary *summary, const cli_stream *stream) {
-    const tamis_stream_stats *stats = &summary->stats;
+    counter counters[COUNTERS];
 
-    print_share(out, "records", stats->records, 0);
-    print_share(out, summary->absent_name, stats->unique, stats->records);
-    print_share(out, summary->present_name, stats->duplicates, stats->records);
-    if (stats->unknown > 0)
-        print_share(out, summary->on_server ? "unknown" : "passed on unchecked", stats->unknown,
-                    stats->records);
-    if (stats->late > 0)
-        print_share(out, "late", stats->late, stats->records);
-    if (stats->redelivered > 0)
-        print_share(out, "redelivered", stats->redelivered, stats->records);
-    if (stats->missing > 0)
-        print_share(out, "missing", stats->missing, stats->records);
-    if (stats->malformed > 0)
-        print_share(out, "malformed", stats->malformed, stats->records);
+    list_counters(counters, summary, &summary->stats, true);
+    for (int i = 0; i < COUNTERS; i++)
+        if (i <= PRESENT || counters[i].count > 0)
+            print_share(out, counters[i].label, counters[i].count,
+                        i == RECORDS ? 0 : counters[RECORDS].count);
     print_speed(out, summary);
     if (summary->plan)
         print_filter(out, summary);
@@ -155,13 +174,8 @@ static void put_filter(json_t *object, const cli_summary *summary) {
     if (!summary->plan)
         return;
     cli_json_count(object, "memory", info->memory);
-    if (summary->on_server) {
-        cli_json_null(object, "memory_peak");
-        cli_json_null(object, "bits_per_key");
-    } else {
-        cli_json_count(object, "memory_peak", info->memory_peak);
-        cli_json_real(object, "bits_per_key", bits_per_key(summary));
-    }
+    cli_json_count_or_null(object, "memory_peak", !summary->on_server, info->memory_peak);
+    cli_json_real(object, "bits_per_key", summary->on_server ? NAN : bits_per_key(summary));
     cli_json_text(object, "kind", tamis_kind_name(info->kind));
     cli_json_text(object, "scheme", tamis_scheme_name(summary->scheme));
     cli_json_count(object, "capacity", cli_filter_promises(summary->plan) ? info->capacity : 0);
@@ -172,25 +186,15 @@ static void put_filter(json_t *object, const cli_summary *summary) {
     cli_json_bool(object, "saturated", info->saturated);
 }
 
-/* Adds the counters of the run, or of one input. A counter that the run cannot have is left out. */
-static void put_counters(json_t *object, const cli_summary *summary, const tamis_stream_stats *stats,
-                         bool has_redelivered) {
-    cli_json_count(object, "records", stats->records);
-    cli_json_count(object, summary->absent_name, stats->unique);
-    cli_json_count(object, summary->present_name, stats->duplicates);
-    if (summary->drops || summary->on_server)
-        cli_json_count(object, "unknown", stats->unknown);
-    if (summary->drops)
-        cli_json_count(object, "late", stats->late);
-    if (has_redelivered)
-        cli_json_count(object, "redelivered", stats->redelivered);
-    cli_json_count(object, "missing", stats->missing);
-    cli_json_count(object, "malformed", stats->malformed);
-    cli_json_count(object, "bytes_in", stats->bytes_in);
+static void put_counters(json_t *object, const counter counters[COUNTERS]) {
+    for (int i = 0; i < COUNTERS; i++)
+        if (counters[i].is_possible)
+            cli_json_count(object, counters[i].name, counters[i].count);
 }
 
 static void put_each(json_t *object, const cli_summary *summary, const cli_stream *stream) {
     json_t *files = json_array();
+    counter counters[COUNTERS];
 
     for (size_t i = 0; i < cli_stream_inputs(stream); i++) {
         const tamis_stream_stats *file_stats = &stream->each[i];
@@ -199,7 +203,9 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
             continue;
         file = json_object();
         cli_json_text(file, "file", stream->input_count > 0 ? stream->inputs[i] : "-");
-        put_counters(file, summary, file_stats, false);
+        list_counters(counters, summary, file_stats, false);
+        put_counters(file, counters);
+        cli_json_count(file, "bytes_in", file_stats->bytes_in);
         cli_json_append(files, file);
     }
     cli_json_put(object, "files", files);
@@ -209,8 +215,11 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     const tamis_stream_stats *stats = &summary->stats;
     tamis_error unused = TAMIS_ERROR_INIT; /* cli_summary_print reports a failed write */
     json_t *object = json_object();
+    counter counters[COUNTERS];
 
-    put_counters(object, summary, stats, summary->result != NULL);
+    list_counters(counters, summary, stats, true);
+    put_counters(object, counters);
+    cli_json_count(object, "bytes_in", stats->bytes_in);
     cli_json_count(object, "bytes_out", stats->bytes_out);
     cli_json_real(object, "seconds", summary->seconds);
     cli_json_real(object, "records_per_second", per_second(summary, stats->records, summary->before.records));
