@@ -122,14 +122,12 @@ static tamis_status fail_changed(const char *path, tamis_error *err) {
     return err->status;
 }
 
+/* A signal that makes `stop_fd` readable ends the save; -1: none does. */
 static tamis_status save(tamis_filter *filter, const char *path, tamis_format format,
-                         tamis_compression compression, cli_lock_wait wait, int stop_fd, tamis_error *err) {
+                         tamis_compression compression, int stop_fd, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
-    tamis_status status;
+    tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
 
-    if (cli_server_is_uri(path)) /* changes of a filter on a server need no save */
-        return cli_server_format(filter) ? TAMIS_OK : cli_server_push(filter, path, wait, err);
-    status = tamis_filter_metadata_get(filter, &metadata, err);
     signal(SIGXFSZ, SIG_IGN); /* exceeding the limit of file sizes becomes an error of write() */
     if (status == TAMIS_OK)
         status = tamis_compressed_save_until(
@@ -141,14 +139,16 @@ static tamis_status save(tamis_filter *filter, const char *path, tamis_format fo
 
 tamis_status cli_file_save(tamis_filter *filter, const char *path, tamis_format format,
                            tamis_compression compression, tamis_error *err) {
-    return save(filter, path, format, compression, (cli_lock_wait){0}, -1, err);
+    return cli_server_is_uri(path) ? TAMIS_OK : save(filter, path, format, compression, -1, err);
 }
 
 tamis_status cli_file_write(tamis_filter *filter, const char *path, tamis_format format,
                             tamis_compression compression, cli_lock_wait wait, tamis_error *err) {
-    tamis_status status = cli_signals_look(err);
-
-    return status == TAMIS_OK ? save(filter, path, format, compression, wait, cli_signals_fd(), err) : status;
+    if (cli_signals_look(err) != TAMIS_OK)
+        return err->status;
+    if (!cli_server_is_uri(path))
+        return save(filter, path, format, compression, cli_signals_fd(), err);
+    return cli_server_format(filter) ? TAMIS_OK : cli_server_push(filter, path, wait, err);
 }
 
 tamis_status cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {

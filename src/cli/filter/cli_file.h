@@ -41,13 +41,13 @@ tamis_status cli_lock_again(cli_lock_wait *wait, tamis_error *err);
 /* Locks the file for changes until tamis_file_unlock. Waits while another process holds the lock. *lock is
  * NULL for a URI and on a file system without locks. TAMIS_E_INTERRUPTED: a signal ended the wait. */
 tamis_status cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis_error *err);
-/* Saves the filter as `format`; AUTO: the format that it was read in. Pushes it if `path` is a URI and the
- * filter is in memory. */
+/* Saves the filter as `format`; AUTO: the format that it was read in. A filter that was opened on a server
+ * (`path` is its URI) needs no save. */
 tamis_status cli_file_save(tamis_filter *filter, const char *path, tamis_format format,
                            tamis_compression compression, tamis_error *err);
 /* Like cli_file_save, but a signal (cli_signal.h), before or during the call, ends it:
- * TAMIS_E_INTERRUPTED, and the file is unchanged. `wait` is used for a filter on a server that another
- * process changes. */
+ * TAMIS_E_INTERRUPTED, and the file is unchanged. Pushes the filter if `path` is a URI and the filter is in
+ * memory; `wait` is for a filter there that another process changes. */
 tamis_status cli_file_write(tamis_filter *filter, const char *path, tamis_format format,
                             tamis_compression compression, cli_lock_wait wait, tamis_error *err);
 /* Saves the filter to a new file. An existing file is an error. */

@@ -65,6 +65,9 @@ tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_
 /* True if the filter accepts hashes as fast as keys: its scheme has a digest, and it is not on a server. */
 bool cli_filter_accepts_hashes(const tamis_filter *filter);
 
+/* Sets the context and the functions of *service so that a run adds its keys to the filter. */
+void cli_filter_set_service(tamis_stream_service *service, tamis_filter *filter);
+
 /* A filter to be opened. */
 typedef struct cli_filter_file {
     const char *path;         /* file, or URI of a filter on a server */

@@ -141,11 +141,12 @@ static bool is_given(const cli_metadata *metadata, const tamis_label *label) {
            bsearch(label, metadata->labels, metadata->label_count, sizeof *label, by_name);
 }
 
-/* Joins two sorted lists. If both have a name, the value of the first list is kept. If the values differ
- * and `given` does not have the name, it is a conflict. */
-static tamis_status join_labels(label_join *joined_list, const tamis_label *a, size_t a_count,
-                                const tamis_label *b, size_t b_count, const cli_metadata *given,
-                                tamis_error *err) {
+/* Joins the labels of two filters, which are sorted. If both have a name, the value of the first is kept. If
+ * the values differ and `given` does not have the name, it is a conflict. */
+static tamis_status join_labels(label_join *joined_list, const tamis_metadata *first,
+                                const tamis_metadata *second, const cli_metadata *given, tamis_error *err) {
+    const tamis_label *a = first->labels, *b = second->labels;
+    const size_t a_count = first->label_count, b_count = second->label_count;
     size_t i = 0, j = 0;
 
     *joined_list = (label_join){.labels = malloc((a_count + b_count + 1) * sizeof *joined_list->labels)};
@@ -164,13 +165,14 @@ static tamis_status join_labels(label_join *joined_list, const tamis_label *a, s
 }
 
 tamis_status cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filter, tamis_error *err) {
-    tamis_metadata has = TAMIS_METADATA_INIT;
+    tamis_metadata given = TAMIS_METADATA_INIT, has = TAMIS_METADATA_INIT;
     tamis_status status;
     label_join joined_list;
 
+    given.labels = metadata->labels;
+    given.label_count = metadata->label_count;
     if (tamis_filter_metadata_get(filter, &has, err) != TAMIS_OK ||
-        join_labels(&joined_list, metadata->labels, metadata->label_count, has.labels, has.label_count, NULL,
-                    err) != TAMIS_OK)
+        join_labels(&joined_list, &given, &has, NULL, err) != TAMIS_OK)
         return err->status;
     has.labels = joined_list.labels;
     has.label_count = joined_list.count;
@@ -226,8 +228,7 @@ tamis_status cli_metadata_merge(tamis_filter *into, const tamis_filter *from, co
 
     if (tamis_filter_metadata_get(into, &own, err) != TAMIS_OK ||
         tamis_filter_metadata_get(from, &its, err) != TAMIS_OK ||
-        join_labels(&joined_list, own.labels, own.label_count, its.labels, its.label_count, given, err) !=
-            TAMIS_OK)
+        join_labels(&joined_list, &own, &its, given, err) != TAMIS_OK)
         return err->status;
     note_conflict(conflict, &joined_list, path);
     note_data(conflict, &own, &its, path);

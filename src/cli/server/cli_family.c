@@ -229,10 +229,9 @@ static size_t make_pairs(cli_family *family, const tamis_key *keys, size_t count
         return 0;
     for (size_t i = 0; i < count; i++)
         family->rows[i] = family->records[record_index ? record_index[i] : i];
-    good = cli_template_split(family->template, family->rows, count, family->next, family->pairs,
-                              family->texts, err);
-    if (family->has_key_option)
-        memcpy(family->texts, keys, good * sizeof *keys);
+    good = cli_template_split(family->template, family->rows, count, family->next, family->pairs, err);
+    for (size_t i = 0; i < good; i++)
+        family->texts[i] = family->has_key_option ? keys[i] : family->pairs[i].key;
     return finish_texts(family, good, err) == TAMIS_OK ? good : 0;
 }
 

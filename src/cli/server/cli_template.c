@@ -196,8 +196,8 @@ static void explain_fields(const cli_template *template, const tamis_key *record
 
 /* Sets the sizes of the name and the text of record `i`. False, with the reason in `why`, if it does not have
  * both. */
-static bool measure_record(const cli_template *template, const tamis_key *record, size_t i, tamis_key *name,
-                           tamis_key *text, char why[WHY]) {
+static bool measure_record(const cli_template *template, const tamis_key *record, size_t i,
+                           tamis_redis_pair *pair, char why[WHY]) {
     const tamis_key *values = template->values + i * template->field_count;
     const bool has_fields = template->found[i].outcome == TAMIS_KEY_FOUND;
     size_t size = 0, used = 0;
@@ -214,8 +214,8 @@ static bool measure_record(const cli_template *template, const tamis_key *record
         snprintf(why, WHY, "gives a filter's name of more than %d bytes; use shorter fields", NAME_MAX_BYTES);
     else if (size == 0)
         snprintf(why, WHY, "gives an empty filter's name; add text beside the fields to the name");
-    name->size = size;
-    text->size = template->has_key_option ? 0 : record->size - used;
+    pair->name.size = size;
+    pair->key.size = template->has_key_option ? 0 : record->size - used;
     return size > 0 && size <= NAME_MAX_BYTES;
 }
 
@@ -278,8 +278,7 @@ static tamis_status reserve_bytes(cli_template *template, size_t size, tamis_err
 }
 
 size_t cli_template_split(cli_template *template, const tamis_key *records, size_t count,
-                          cli_key_position first, tamis_redis_pair *pairs, tamis_key *texts,
-                          tamis_error *err) {
+                          cli_key_position first, tamis_redis_pair *pairs, tamis_error *err) {
     size_t good = 0, bytes = 1;
     char *to, why[WHY];
 
@@ -288,11 +287,11 @@ size_t cli_template_split(cli_template *template, const tamis_key *records, size
             TAMIS_OK)
         return 0;
     for (; good < count; good++) {
-        if (!measure_record(template, &records[good], good, &pairs[good].name, &texts[good], why)) {
+        if (!measure_record(template, &records[good], good, &pairs[good], why)) {
             cli_key_fail(cli_key_position_of(first, good), &records[good], why, err);
             break;
         }
-        bytes += pairs[good].name.size + texts[good].size;
+        bytes += pairs[good].name.size + pairs[good].key.size;
     }
     if (reserve_bytes(template, bytes, err) != TAMIS_OK)
         return 0;
@@ -300,7 +299,7 @@ size_t cli_template_split(cli_template *template, const tamis_key *records, size
     for (size_t i = 0; i < good; i++) {
         pairs[i].name.data = to;
         to = write_name(template, i, to);
-        texts[i].data = to;
+        pairs[i].key.data = to;
         to = template->has_key_option ? to : write_text(template, &records[i], i, to);
     }
     return good;

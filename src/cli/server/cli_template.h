@@ -26,13 +26,12 @@ tamis_status cli_template_create(cli_template **template, const char *uri, const
 void cli_template_free(cli_template *template);
 
 /*
- * Splits `count` records into the names in `pairs` and into `texts`, which are empty with --key. Both
- * belong to the template until the next call. Stops at a record that lacks a field or has no valid name.
+ * Splits `count` records into pairs of a name and a text, which is empty with --key. Their bytes belong to
+ * the template until the next call. Stops at a record that lacks a field or has no valid name.
  * *err then has the reason and the position of that record; `first` is the position of records[0]. Returns
  * the number of records before it.
  */
 size_t cli_template_split(cli_template *template, const tamis_key *records, size_t count,
-                          cli_key_position first, tamis_redis_pair *pairs, tamis_key *texts,
-                          tamis_error *err);
+                          cli_key_position first, tamis_redis_pair *pairs, tamis_error *err);
 
 #endif

@@ -69,28 +69,17 @@ static void set_family_source(void *context, const tamis_stream_source *source) 
     cli_family_set_source(run->family, source);
 }
 
-static tamis_status add_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
-    return tamis_filter_add_many(context, keys, count, answers, done, err);
-}
-
-static tamis_status add_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                               tamis_answer *answers, size_t *done, tamis_error *err) {
-    (void)keys;
-    return tamis_filter_add_hashes(context, hashes, count, answers, done, err);
-}
-
 static tamis_status stream(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     cli_stream records = config->stream;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
 
-    service.context = run->filter;
-    service.query = add_keys;
     if (cli_server_is_uri(config->filter)) {
         service.context = run;
         service.query = add_to_server;
+    } else {
+        cli_filter_set_service(&service, run->filter);
     }
     if (run->family) {
         service.set_source = set_family_source;
@@ -98,10 +87,6 @@ static tamis_status stream(add_run *run, tamis_error *err) {
     } else {
         cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                     cli_stream_line_end(&records));
-        if (cli_filter_accepts_hashes(run->filter)) {
-            service.hasher = tamis_filter_hasher(run->filter);
-            service.query_hashes = add_hashes;
-        }
     }
     options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
     options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;

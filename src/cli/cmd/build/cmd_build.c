@@ -111,17 +111,6 @@ static tamis_status count_keys(build_run *run, tamis_error *err) {
 
 /* ---- filling ---- */
 
-static tamis_status add_keys(void *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
-    return tamis_filter_add_many(filter, keys, count, answers, done, err);
-}
-
-static tamis_status add_hashes(void *filter, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                               tamis_answer *answers, size_t *done, tamis_error *err) {
-    (void)keys;
-    return tamis_filter_add_hashes(filter, hashes, count, answers, done, err);
-}
-
 static tamis_status create(build_run *run, tamis_error *err) {
     const cli_secret *secret = run->keyed ? &run->secret : NULL;
 
@@ -159,12 +148,7 @@ static tamis_status fill_filter(build_run *run, tamis_error *err) {
 
     if (run->buffer)
         return build_buffer_flush(run->buffer, run->filter, err);
-    service.context = run->filter;
-    service.query = add_keys;
-    if (cli_filter_accepts_hashes(run->filter)) {
-        service.hasher = tamis_filter_hasher(run->filter);
-        service.query_hashes = add_hashes;
-    }
+    cli_filter_set_service(&service, run->filter);
     return read_all(run, &service, err);
 }
 

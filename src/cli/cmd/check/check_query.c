@@ -48,7 +48,7 @@ struct check_query {
     size_t row_size;              /* keys of the last batch */
     char *mark;                   /* buffer for all names */
     tamis_key_maker *line_maker;  /* maker of keys without carriage return; NULL: no filter needs it */
-    const tamis_key *records;     /* records of the batch that is queried in parts */
+    const tamis_key *records;     /* records of the batch that is looked up by hashes */
     bool found;                   /* a record to be printed was found */
     member members[];
 };
@@ -349,37 +349,6 @@ static tamis_status hash_without_cr(const check_query *query, const tamis_key *l
     return status;
 }
 
-/* Looks up keys and their hashes. Several threads may do this at once. */
-static tamis_status query_row(const check_query *query, const tamis_key *keys, const tamis_hash *hashes,
-                              size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
-    const tamis_filter_set set = {query->filters, query->count};
-    tamis_status status = TAMIS_OK;
-    tamis_hash made[LINES_AT_ONCE];
-
-    *done = 0;
-    if (!query->line_maker)
-        return tamis_filter_set_contains_hashes(&set, hashes, count, answers, NULL, done, err);
-    while (*done < count && status == TAMIS_OK) {
-        const tamis_hash *part_hashes = hashes + *done;
-        size_t max = count - *done < LINES_AT_ONCE ? count - *done : LINES_AT_ONCE, answered = 0;
-        status = hash_without_cr(query, keys + *done, &part_hashes, max, made, err);
-        if (status == TAMIS_OK)
-            status = tamis_filter_set_contains_hashes(&set, part_hashes, max, answers + *done, NULL,
-                                                      &answered, err);
-        *done += answered;
-    }
-    return status;
-}
-
-tamis_status check_query_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err) {
-    check_query *query = context;
-    tamis_status status = query_row(query, keys, hashes, count, answers, done, err);
-
-    note_found(query, answers, *done);
-    return status;
-}
-
 /* Any number of threads may look up keys at once, so a part is a range of keys. */
 uint32_t check_query_parts(void *context, size_t count, uint32_t max) {
     (void)context;
@@ -390,12 +359,34 @@ uint32_t check_query_parts(void *context, size_t count, uint32_t max) {
 tamis_status check_query_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
                               uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
     const check_query *query = context;
-    const size_t first = count * part / parts, end = count * (part + 1) / parts;
-    size_t answered = 0;
-    tamis_status status = query_row(query, query->records + first, hashes + first, end - first,
-                                    answers + first, &answered, err);
+    const tamis_filter_set set = {query->filters, query->count};
+    const size_t end = count * (part + 1) / parts;
+    tamis_status status = TAMIS_OK;
+    tamis_hash made[LINES_AT_ONCE];
+    size_t next = count * part / parts;
 
-    *done = status == TAMIS_OK ? count : first + answered;
+    while (next < end && status == TAMIS_OK) {
+        const tamis_hash *keys = hashes + next;
+        size_t size = end - next, answered = 0;
+        if (query->line_maker) {
+            size = size < LINES_AT_ONCE ? size : LINES_AT_ONCE;
+            status = hash_without_cr(query, query->records + next, &keys, size, made, err);
+        }
+        if (status == TAMIS_OK)
+            status = tamis_filter_set_contains_hashes(&set, keys, size, answers + next, NULL, &answered, err);
+        next += answered;
+    }
+    *done = status == TAMIS_OK ? count : next;
+    return status;
+}
+
+/* Looks up a whole batch. Unlike parts, no other thread may do this at the same time. */
+tamis_status check_query_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                                tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_status status = check_query_part(context, hashes, count, 0, 1, answers, done, err);
+
+    (void)keys; /* lines without a carriage return are hashed again from the records */
+    note_found(context, answers, *done);
     return status;
 }
 
