@@ -31,7 +31,7 @@ static tamis_status run_command(const cli_command *command, int argc, char **arg
 
 /* True if `typed` is --name or a prefix of it. Options of commands may be abbreviated too. */
 static bool is_option(const char *typed, const char *name) {
-    size_t length = strlen(typed);
+    const size_t length = strlen(typed);
 
     return length > 2 && strncmp(typed, "--", 2) == 0 && strncmp(typed + 2, name, length - 2) == 0;
 }
@@ -49,7 +49,6 @@ static tamis_status check_kernel(tamis_error *err) {
 
 static tamis_status run(int argc, char **argv, bool *negative, tamis_error *err) {
     const char *verb = argc > 1 ? argv[1] : NULL;
-    const cli_command *command;
 
     if (check_kernel(err) != TAMIS_OK)
         return err->status;
@@ -63,7 +62,7 @@ static tamis_status run(int argc, char **argv, bool *negative, tamis_error *err)
         cli_help_version(stdout);
         return TAMIS_OK;
     }
-    command = cli_command_find(verb);
+    const cli_command *command = cli_command_find(verb);
     if (command)
         return run_command(command, argc - 1, argv + 1, negative, err);
     return cli_command_unknown(err, verb, "");
@@ -71,7 +70,7 @@ static tamis_status run(int argc, char **argv, bool *negative, tamis_error *err)
 
 /* Flushes and closes standard output. A failure is an error, whatever the command returned. */
 static tamis_status finish_output(tamis_status status, tamis_error *err) {
-    int failed = ferror(stdout);
+    const int failed = ferror(stdout);
 
     errno = 0;
     if (fflush(stdout) == 0 && !failed && (close(STDOUT_FILENO) == 0 || errno == EBADF))
@@ -86,7 +85,7 @@ static tamis_status finish_output(tamis_status status, tamis_error *err) {
 int cli_run(int argc, char **argv) {
     tamis_error err = TAMIS_ERROR_INIT;
     bool negative = false;
-    tamis_status status = finish_output(run(argc, argv, &negative, &err), &err);
+    const tamis_status status = finish_output(run(argc, argv, &negative, &err), &err);
 
     if (status == TAMIS_E_PIPE)
         cli_die_of_pipe();

@@ -21,7 +21,7 @@ const cli_command *cli_command_find(const char *name) {
 /* True if `typed` may be a typing error: at most two letters differ, and less than half of them. Keeps the
  * nearest name in *best. */
 static bool is_near(const char *typed, const char *name, unsigned *best) {
-    unsigned distance = cli_text_distance(typed, name);
+    const unsigned distance = cli_text_distance(typed, name);
 
     if (distance > 2 || 2 * distance >= strlen(typed) || distance >= *best)
         return false;

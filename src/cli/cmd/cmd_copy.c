@@ -47,11 +47,9 @@ typedef struct bitmap {
 
 /* Makes space for `size` more bytes. The system enlarges a large block without copying it. */
 static tamis_status reserve_space(bitmap *content, size_t size, tamis_error *err) {
-    char *more;
-
     if (content->capacity - content->size >= size)
         return TAMIS_OK;
-    more = realloc(content->bytes, content->size + size);
+    char *more = realloc(content->bytes, content->size + size);
     if (!more)
         return cli_fail_nomem("copy", err);
     content->bytes = more;
@@ -110,7 +108,7 @@ static tamis_status read_all(bitmap *content, int fd, const char *name, tamis_er
 
 /* Reads a file. For a regular file it reserves the size and one byte more, which is needed to see the end. */
 static tamis_status load(bitmap *content, const char *name, tamis_error *err) {
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    const int fd = open(name, O_RDONLY | O_CLOEXEC);
     tamis_status status = TAMIS_OK;
     struct stat st;
 
@@ -160,7 +158,8 @@ static tamis_status copy_bitmap(const char *from, const char *to, cli_lock_wait 
 /* Applies the given labels and version. Without them the metadata stays as it is, with its time of
  * creation. */
 static tamis_status describe(const cli_args *args, tamis_filter *filter, tamis_error *err) {
-    tamis_format format = cli_metadata_format(filter, (tamis_format)args->values[CLI_OPT_FORMAT].number);
+    const tamis_format format =
+        cli_metadata_format(filter, (tamis_format)args->values[CLI_OPT_FORMAT].number);
     cli_metadata metadata;
     tamis_status status = cli_metadata_read(&metadata, args->values, err);
 
@@ -173,7 +172,7 @@ static tamis_status describe(const cli_args *args, tamis_filter *filter, tamis_e
 }
 
 static tamis_status copy(const cli_args *args, const char *output, tamis_error *err) {
-    tamis_format format = (tamis_format)args->values[CLI_OPT_FORMAT].number;
+    const tamis_format format = (tamis_format)args->values[CLI_OPT_FORMAT].number;
     tamis_filter *filter = NULL;
     tamis_status status = cli_file_fetch(&filter, args->operands[0], err);
 
@@ -203,7 +202,6 @@ static tamis_status copy_bits(const cli_args *args, const char *output, tamis_er
 static tamis_status run_copy(const cli_args *args, bool *negative, tamis_error *err) {
     const char *output = args->values[CLI_OPT_OUTPUT].text;
     tamis_lock *lock = NULL;
-    tamis_status status;
     int stop_fd;
 
     (void)negative;
@@ -211,7 +209,7 @@ static tamis_status run_copy(const cli_args *args, bool *negative, tamis_error *
         return cli_fail(err, "copy: --output is missing; name the file to write as -o FILE");
     if (args->operand_count != 1)
         return cli_fail(err, "copy: takes one filter, and %zu are named; give its file", args->operand_count);
-    status = cli_signals_begin(&stop_fd, err);
+    tamis_status status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)
         status = cli_file_lock(&lock, output, cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]), err);
     if (status == TAMIS_OK)

@@ -136,7 +136,7 @@ static const char *keys_text(char *text, size_t size, const side *diff) {
 
 static void print_text(const comparison *diff) {
     parameter list_a[PARAMETERS], list_b[PARAMETERS];
-    int count = find_different(diff, list_a, list_b);
+    const int count = find_different(diff, list_a, list_b);
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], rule_a[CLI_KEY_RULE], rule_b[CLI_KEY_RULE];
 
     fputs("A: ", stdout);
@@ -167,7 +167,7 @@ static void print_text(const comparison *diff) {
 
 static tamis_status print_json(const comparison *diff, tamis_error *err) {
     parameter list_a[PARAMETERS], list_b[PARAMETERS];
-    int count = find_different(diff, list_a, list_b);
+    const int count = find_different(diff, list_a, list_b);
     json_t *object = json_object(), *names = json_array();
 
     for (int i = 0; i < count; i++)
@@ -190,7 +190,7 @@ static tamis_status print_json(const comparison *diff, tamis_error *err) {
 }
 
 static tamis_status load(side *diff, tamis_error *err) {
-    tamis_status status = cli_file_fetch(&diff->filter, diff->name, err);
+    const tamis_status status = cli_file_fetch(&diff->filter, diff->name, err);
 
     return status == TAMIS_OK ? cli_key_type_stored(diff->filter, &diff->key_type, err) : status;
 }
@@ -209,14 +209,13 @@ static tamis_status run_diff(const cli_args *args, bool *negative, tamis_error *
     comparison diff = {.a.info = TAMIS_FILTER_INFO_INIT,
                        .b.info = TAMIS_FILTER_INFO_INIT,
                        .difference = TAMIS_DIFFERENCE_INIT};
-    tamis_status status;
 
     if (args->operand_count != 2)
         return cli_fail(err, "diff: takes two filters, and %zu %s named; give their files",
                         args->operand_count, args->operand_count == 1 ? "is" : "are");
     name_side(&diff.a, args->operands[0]);
     name_side(&diff.b, args->operands[1]);
-    status = load(&diff.a, err);
+    tamis_status status = load(&diff.a, err);
     if (status == TAMIS_OK)
         status = load(&diff.b, err);
     if (status == TAMIS_OK)

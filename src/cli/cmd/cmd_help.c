@@ -5,8 +5,6 @@
 static const cli_option options[] = {{.name = NULL}};
 
 static tamis_status run_help(const cli_args *args, bool *negative, tamis_error *err) {
-    const cli_command *command;
-
     (void)negative;
     if (args->operand_count == 0) {
         cli_help_all(stdout);
@@ -14,7 +12,7 @@ static tamis_status run_help(const cli_args *args, bool *negative, tamis_error *
     }
     if (args->operand_count > 1)
         return cli_fail(err, "help: takes one command; leave out what follows it");
-    command = cli_command_find(args->operands[0]);
+    const cli_command *command = cli_command_find(args->operands[0]);
     if (!command)
         return cli_command_unknown(err, args->operands[0], "help ");
     cli_help_command(stdout, command);

@@ -69,7 +69,7 @@ __attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *nam
 
 /* Name of the key type; NULL if none is stored. */
 static const char *key_type(const tamis_metadata *metadata) {
-    uint32_t type = metadata->key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
+    const uint32_t type = metadata->key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
 
     if (type > TAMIS_KEYS_INT64)
         return "unknown";
@@ -81,7 +81,7 @@ static void print_maker(FILE *out, const info_report *report) {
     const bool compressed = report->compression != TAMIS_COMPRESSION_NONE;
     const char *checksums = metadata->format == TAMIS_FORMAT_TAMIS ? "" : ", which has no checksums";
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
-    tamis_scheme scheme = tamis_hasher_scheme(hasher);
+    const tamis_scheme scheme = tamis_hasher_scheme(hasher);
     time_t created = (time_t)metadata->created;
     struct tm parts;
     char text[64];
@@ -118,12 +118,12 @@ static void print_maker(FILE *out, const info_report *report) {
 /* Prints capacity and promised rate. For a file that stores neither, says what they are derived from. */
 static void print_promise(FILE *out, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
-    bool guava = report->metadata.format == TAMIS_FORMAT_GUAVA;
+    const bool guava = report->metadata.format == TAMIS_FORMAT_GUAVA;
     char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
 
     cli_text_real(rate, sizeof rate, plan->fpr);
     if (!cli_filter_promises(plan)) {
-        double min_keys = floor(tamis_bloom_half_full_keys((double)plan->bits, plan->probes + 0.5));
+        const double min_keys = floor(tamis_bloom_half_full_keys((double)plan->bits, plan->probes + 0.5));
         row(out, "capacity",
             "not known: so many bits with one probe a key may be meant for %s keys or any more",
             cli_text_count(count, sizeof count, (uint64_t)fmax(1, min_keys)));
@@ -279,8 +279,8 @@ static tamis_status print_json(FILE *out, const info_report *report, tamis_error
 /* Verifies a filter of bits first, because its statistics are computed from them. The statistics of a table
  * are in its header, which is verified when the file is opened. */
 static tamis_status describe(const cli_args *args, info_report *report, tamis_error *err) {
-    bool reads = tamis_filter_can(report->filter, TAMIS_CAN_UNION) &&
-                 tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
+    const bool reads = tamis_filter_can(report->filter, TAMIS_CAN_UNION) &&
+                       tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
     tamis_status status = TAMIS_OK;
 
     if (reads)

@@ -81,7 +81,7 @@ static tamis_status refuse(const merge_run *run, const tamis_filter *from, const
  * then takes the memory of two. */
 static tamis_status merge_filter(merge_run *run, const char *path, tamis_error *err) {
     tamis_filter *from = NULL;
-    uint32_t key_type = run->key_type;
+    const uint32_t key_type = run->key_type;
     tamis_status status = cli_signals_look(err);
 
     if (status == TAMIS_OK)
@@ -112,7 +112,7 @@ static tamis_status forget_time(tamis_filter *filter, tamis_error *err) {
 
 /* Reads the first filter into memory, or pulls it from its server. */
 static tamis_status load_first(tamis_filter **merged, const char *path, tamis_error *err) {
-    tamis_status status = cli_file_open(merged, path, CLI_CHANGE, NULL, NULL, err);
+    const tamis_status status = cli_file_open(merged, path, CLI_CHANGE, NULL, NULL, err);
 
     return status == TAMIS_OK ? cli_server_pull(merged, err) : status;
 }
@@ -183,7 +183,6 @@ static tamis_status run_merge(const cli_args *args, bool *negative, tamis_error 
                      .compression = cli_file_compression(values[CLI_OPT_GZIP].given),
                      .lock_wait = cli_lock_wait_of(&values[CLI_OPT_LOCK_WAIT]),
                      .remarks = !values[CLI_OPT_QUIET].given};
-    tamis_status status;
     int stop_fd;
 
     (void)negative;
@@ -192,7 +191,7 @@ static tamis_status run_merge(const cli_args *args, bool *negative, tamis_error 
     if (args->operand_count == 0)
         return cli_fail(err, "merge: no filter is named; name the filters to merge");
     run.first = run.key_type_file = args->operands[0];
-    status = cli_metadata_read(&run.metadata, values, err);
+    tamis_status status = cli_metadata_read(&run.metadata, values, err);
     if (status == TAMIS_OK)
         status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)

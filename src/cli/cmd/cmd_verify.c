@@ -98,7 +98,7 @@ static tamis_status each(const cli_args *args, const char *path, bool *negative,
         status = tamis_filter_verify(filter, err);
     tamis_filter_free(filter);
     if (status == TAMIS_E_DAMAGED) {
-        tamis_error damage = *err;
+        const tamis_error damage = *err;
         *negative = true;
         return answer(args, path, &file, damage.text, err);
     }

@@ -30,7 +30,7 @@ static tamis_status fail_unknown(const cli_actions *actions, const char *name, t
 static tamis_status check(const cli_actions *actions, const cli_action *action, const cli_args *args,
                           const cli_option *options, tamis_error *err) {
     const char *command = actions->command, *name = action->name;
-    size_t count = args->operand_count;
+    const size_t count = args->operand_count;
 
     if (count < 2 || count - 2 < action->min_operands || count - 2 > action->max_operands)
         return cli_fail(err, "%s %s: takes %s; see tamis help %s", command, name, action->operands_text,

@@ -42,22 +42,21 @@ const char *cli_why(const tamis_error *err, int *length) {
 }
 
 void cli_subject(tamis_error *err, const char *format, ...) {
-    tamis_error given = *err;
+    const tamis_error given = *err;
     va_list arguments;
-    int used;
 
     va_start(arguments, format);
-    used = vsnprintf(err->text, sizeof err->text, format, arguments);
+    const int used = vsnprintf(err->text, sizeof err->text, format, arguments);
     va_end(arguments);
     if (used >= 0 && used < (int)sizeof err->text) {
-        int remaining = (int)sizeof err->text - used;
+        const int remaining = (int)sizeof err->text - used;
         snprintf(err->text + used, (size_t)remaining, ": %.*s", remaining, after_subject(given.text));
     }
 }
 
 void cli_remedy(tamis_error *err, const char *remedy) {
     char *end = strrchr(err->text, ';');
-    size_t used = !end ? strlen(err->text) : (size_t)(end - err->text);
+    const size_t used = !end ? strlen(err->text) : (size_t)(end - err->text);
 
     snprintf(err->text + used, sizeof err->text - used, "; %s", remedy);
 }
@@ -77,7 +76,7 @@ tamis_status cli_fail_output(tamis_error *err, int number) {
 }
 
 tamis_status cli_output_check(tamis_error *err) {
-    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    const int flags = fcntl(STDOUT_FILENO, F_GETFL);
 
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
         return cli_fail_output(err, EBADF);
@@ -86,7 +85,7 @@ tamis_status cli_output_check(tamis_error *err) {
 
 tamis_status cli_output_write(const char *data, size_t size, tamis_error *err) {
     while (size > 0) {
-        ssize_t written = write(STDOUT_FILENO, data, size);
+        const ssize_t written = write(STDOUT_FILENO, data, size);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)

@@ -161,12 +161,11 @@ cli_number cli_number_count(const char *text, uint64_t *value) {
  * text. */
 static uint64_t size_unit(const char *text) {
     static const char letters[] = "KMGTPE";
-    const char *found;
     uint64_t step = 1024, unit = 1;
 
     if (strcmp(text, "") == 0 || strcmp(text, "B") == 0)
         return 1;
-    found = strchr(letters, *text == 'k' ? 'K' : *text);
+    const char *found = strchr(letters, *text == 'k' ? 'K' : *text);
     if (!found)
         return 0;
     if (strcmp(text + 1, "B") == 0)
@@ -207,7 +206,7 @@ cli_number cli_number_time(const char *text, uint64_t *ms) {
     decimal number;
     const char *rest;
     bool whole;
-    cli_number why = read_decimal(text, &number, &rest);
+    const cli_number why = read_decimal(text, &number, &rest);
 
     if (why != CLI_NUMBER_OK)
         return why;
@@ -218,7 +217,7 @@ cli_number cli_number_time(const char *text, uint64_t *ms) {
 }
 
 cli_number cli_number_seed(const char *text, uint64_t *value) {
-    bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     const char *digits = hex ? text + 2 : text;
     char *end;
     unsigned long long result;
@@ -237,7 +236,6 @@ cli_number cli_number_rate(const char *text, double *value) {
     const char *rest = text;
     decimal exponent = {0, 0};
     size_t digits = 0;
-    double result;
 
     /* A rate may have any number of digits, so only its form is checked. */
     for (bool point = false; is_digit(*rest) || (*rest == '.' && !point); rest++) {
@@ -251,7 +249,7 @@ cli_number cli_number_rate(const char *text, double *value) {
     rest = read_exponent(rest, &exponent);
     if (strcmp(rest, "") != 0 && strcmp(rest, "%") != 0)
         return CLI_NUMBER_MALFORMED;
-    result = strtod(text, NULL);
+    const double result = strtod(text, NULL);
     *value = *rest == '%' ? result / 100 : result;
     return CLI_NUMBER_OK;
 }
@@ -323,7 +321,7 @@ static cli_number read_within(const cli_option *option, const char *text, cli_va
 static const char *minutes_for(const cli_option *option, const char *text) {
     char suggestion[64];
     cli_value value;
-    size_t size = strlen(text);
+    const size_t size = strlen(text);
 
     if ((option->type != CLI_COUNT && option->type != CLI_SIZE) || size < 2 || size >= sizeof suggestion ||
         text[size - 1] != 'm')

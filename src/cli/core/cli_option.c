@@ -28,9 +28,9 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
 
     *pos++ = ':'; /* getopt_long returns ':' for a missing value, '?' for an unknown option */
     for (const cli_option *option = command->options; option->name; option++, count++) {
-        int value = option->type == CLI_FLAG ? no_argument
-                    : option->optional       ? optional_argument
-                                             : required_argument;
+        const int value = option->type == CLI_FLAG ? no_argument
+                          : option->optional       ? optional_argument
+                                                   : required_argument;
         longs[count] = (struct option){.name = option->name, .has_arg = value, .val = LONG_BASE + (int)count};
         if (option->letter == 0)
             continue;
@@ -168,17 +168,16 @@ static bool is_uri_parameter(const char *name) {
 /* Refuses an unknown or ambiguous long option. The error lists the options with this prefix, or suggests the
  * nearest one. */
 static tamis_status refuse_long(const cli_command *command, const char *typed, tamis_error *err) {
-    size_t length = strcspn(typed, "=");
+    const size_t length = strcspn(typed, "=");
     char name[64], list[400];
     const char *closest = cli_option_help.name, *candidate;
-    unsigned best;
 
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), typed);
     if (list_beginning(command, name, list, sizeof list) > 1)
         return cli_fail(err, "--%s: could be %s; write the option in full", name, list);
-    best = cli_text_distance(name, closest);
+    unsigned best = cli_text_distance(name, closest);
     for (size_t i = 0; (candidate = long_name(command, i)) != NULL; i++) {
-        unsigned distance = cli_text_distance(name, candidate);
+        const unsigned distance = cli_text_distance(name, candidate);
         if (distance >= best)
             continue;
         best = distance;

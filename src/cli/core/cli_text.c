@@ -38,12 +38,11 @@ const char *cli_text_count_short(char *text, size_t size, uint64_t count) {
 /* Writes three digits and the largest unit that leaves at least one digit before the point. */
 static void scaled(char *text, size_t size, double number, double step, const char *const *units) {
     size_t unit = 0;
-    int decimals;
 
     /* 999.5 would print as "1000", so it gets the next unit. */
     for (; number >= (step > 1000 ? 1023.5 : 999.5) && units[unit + 1]; unit++)
         number /= step;
-    decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
+    int decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
     if (unit == 0 && number == floor(number))
         decimals = 0;
     snprintf(text, size, "%.*f %s", decimals, number, units[unit]);
@@ -78,14 +77,12 @@ const char *cli_text_volume(char *text, size_t size, double bytes) {
 }
 
 const char *cli_text_real(char *text, size_t size, double number) {
-    char *mark, *digits;
-
     snprintf(text, size, "%.2g", number);
-    mark = strchr(text, 'e');
+    char *mark = strchr(text, 'e');
     if (!mark)
         return text;
     /* printf writes at least two digits and always a sign: 1e+09 */
-    digits = mark + (mark[1] == '-' ? 2 : 1);
+    char *digits = mark + (mark[1] == '-' ? 2 : 1);
     mark += 1 + strspn(mark + 1, "+-0");
     memmove(digits, mark, strlen(mark) + 1);
     return text;
@@ -118,13 +115,11 @@ const char *cli_text_records(char *text, size_t size, uint64_t count) {
 }
 
 const char *cli_text_duration(char *text, size_t size, double seconds) {
-    uint64_t whole;
-
     if (!(seconds >= 0))
         seconds = 0;
     if (seconds > 359999999.0)
         seconds = 359999999.0; /* 99999 hours: a longer prediction has no meaning */
-    whole = (uint64_t)seconds;
+    const uint64_t whole = (uint64_t)seconds;
     if (whole >= 3600)
         snprintf(text, size, "%" PRIu64 ":%02u:%02u", whole / 3600, (unsigned)(whole / 60 % 60),
                  (unsigned)(whole % 60));
@@ -137,7 +132,7 @@ void cli_text_wrap(FILE *out, const char *text, size_t column, size_t indent, si
     bool first = true;
 
     while (*text != '\0') {
-        size_t word = strcspn(text, " ");
+        const size_t word = strcspn(text, " ");
         if (!first && column + 1 + word > width) {
             fprintf(out, "\n%*s", (int)indent, "");
             column = indent;
@@ -172,7 +167,7 @@ unsigned cli_text_distance(const char *a, const char *b) {
         unsigned diagonal = row[0];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= columns; j++) {
-            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            const bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
             unsigned change = diagonal + (same ? 0 : 1),
                      skip = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
             diagonal = row[j];

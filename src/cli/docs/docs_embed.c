@@ -140,11 +140,9 @@ static bool begin_section(embedder *state, const char *title) {
 
 /* Adds a line that begins in the first column: text of a paragraph, or the name of an entry. */
 static bool add_text(embedder *state, const char *text) {
-    section_type type;
-
     if (state->section == NO_SECTION)
         return refuse(state, "text before the first heading; begin with # DESCRIPTION");
-    type = sections[state->section].type;
+    const section_type type = sections[state->section].type;
     if (state->item == PARAGRAPH || state->item == INTRO) {
         put_line(state, text);
         return true;
@@ -286,13 +284,12 @@ static bool embed(FILE *out, const char *path) {
 
 int main(int argc, char **argv) {
     bool ok = true;
-    FILE *out;
 
     if (argc < 3) {
         fputs("usage: tamis-embed OUTPUT TEXT...\n", stderr);
         return 2;
     }
-    out = fopen(argv[1], "w");
+    FILE *out = fopen(argv[1], "w");
     if (!out) {
         perror(argv[1]);
         return 1;

@@ -37,7 +37,7 @@ static void put_commands(FILE *out, char between) {
  * option's letter.
  */
 static void put_spellings(FILE *out, const cli_command *command, const cli_option *option) {
-    bool flag = option->type == CLI_FLAG;
+    const bool flag = option->type == CLI_FLAG;
 
     fprintf(out, "--%s%s", option->name, flag ? "(\\n|\\z)" : option->optional ? "(=|\\n|\\z)" : "[=\\n]");
     if (option->letter == 0)

@@ -10,14 +10,13 @@
 static int write_file(const char *path, void (*write)(FILE *, const cli_command *),
                       const cli_command *command) {
     FILE *out = fopen(path, "w");
-    int failed;
 
     if (!out) {
         perror(path);
         return 1;
     }
     write(out, command);
-    failed = ferror(out);
+    int failed = ferror(out);
     failed |= fclose(out);
     if (failed)
         perror(path);
@@ -54,13 +53,12 @@ static int check_table(const cli_command *command) {
 
 static int write_manual(const char *directory) {
     char path[4096];
-    int failed;
 
     for (size_t i = 0; cli_commands[i]; i++)
         if (check_table(cli_commands[i]) != 0)
             return 1;
     snprintf(path, sizeof path, "%s/tamis.1", directory);
-    failed = write_file(path, docs_manual_main, NULL);
+    int failed = write_file(path, docs_manual_main, NULL);
     for (size_t i = 0; cli_commands[i]; i++) {
         snprintf(path, sizeof path, "%s/tamis-%s.1", directory, cli_commands[i]->name);
         failed |= write_file(path, docs_manual_command, cli_commands[i]);

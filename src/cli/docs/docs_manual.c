@@ -143,7 +143,7 @@ static void put_examples(FILE *out, const cli_entry *examples) {
 /* Writes operands such as "words|urls|clicks N" or "FILTER [FILE...]" as mdoc, word by word. */
 static void put_operands(FILE *out, const char *operands) {
     while (*operands != '\0') {
-        bool optional = *operands == '[';
+        const bool optional = *operands == '[';
         int length;
         operands += optional;
         length = (int)strcspn(operands, ".] ");

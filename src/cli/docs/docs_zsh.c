@@ -96,7 +96,7 @@ static void put_option(FILE *out, const cli_command *command, const cli_option *
 }
 
 static void put_operands(FILE *out, const cli_command *command) {
-    bool names = strcmp(command->operands, CLI_OPERAND_COMMAND) == 0;
+    const bool names = strcmp(command->operands, CLI_OPERAND_COMMAND) == 0;
 
     if (*command->operands == '\0')
         return;

@@ -45,7 +45,7 @@ tamis_status cli_file_open(tamis_filter **filter, const char *path, cli_access a
 }
 
 tamis_status cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err) {
-    tamis_status status = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
+    const tamis_status status = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
 
     return status == TAMIS_OK ? cli_server_pull(filter, err) : status;
 }
@@ -152,10 +152,8 @@ tamis_status cli_file_write(tamis_filter *filter, const char *path, tamis_format
 }
 
 tamis_status cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
-    tamis_status status;
-
     signal(SIGXFSZ, SIG_IGN); /* as in save() */
-    status = tamis_filter_save_new(filter, path, TAMIS_FORMAT_TAMIS, err);
+    const tamis_status status = tamis_filter_save_new(filter, path, TAMIS_FORMAT_TAMIS, err);
     if (status == TAMIS_E_CHANGED)
         cli_remedy(err, "run again");
     return status;

@@ -15,7 +15,7 @@
 
 static tamis_status check_kind(cli_filter_spec *filter, const cli_value *values, tamis_error *err) {
     const cli_value *kind = &values[CLI_OPT_KIND];
-    bool exact = values[CLI_OPT_EXACT].given;
+    const bool exact = values[CLI_OPT_EXACT].given;
 
     if (exact && kind->given && kind->number != TAMIS_KIND_EXACT)
         return cli_fail(err, "--exact: contradicts --kind %s: it means --kind exact; leave one of them out",
@@ -33,7 +33,7 @@ tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err) 
 
 static tamis_status check_scheme(cli_filter_spec *filter, const cli_value *values, tamis_error *err) {
     const cli_value *scheme = &values[CLI_OPT_SCHEME];
-    bool secret = filter->secret_file;
+    const bool secret = filter->secret_file;
 
     if (cli_filter_check_secret(filter->secret_file, err) != TAMIS_OK)
         return err->status;
@@ -81,15 +81,13 @@ static bool is_compressed(int fd, off_t offset) {
 static bool size_of_input(const char *input, uint64_t *bytes) {
     const bool is_standard = strcmp(input, "-") == 0;
     struct stat st;
-    off_t offset;
-    int fd;
 
     if ((is_standard ? fstat(STDIN_FILENO, &st) : stat(input, &st)) != 0 || !S_ISREG(st.st_mode))
         return false;
-    fd = is_standard ? STDIN_FILENO : open(input, O_RDONLY | O_CLOEXEC);
+    const int fd = is_standard ? STDIN_FILENO : open(input, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    offset = is_standard ? lseek(fd, 0, SEEK_CUR) : 0;
+    const off_t offset = is_standard ? lseek(fd, 0, SEEK_CUR) : 0;
     *bytes = offset < 0 || offset >= st.st_size ? 0 : (uint64_t)(st.st_size - offset);
     const bool known = offset >= 0 && (*bytes == 0 || !is_compressed(fd, offset));
     if (!is_standard)
@@ -121,11 +119,10 @@ uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, 
     /* distinct records of less than 3 bytes; any other takes 4 bytes or more with its terminator */
     const uint64_t few = 1 + 256 + 65536;
     uint64_t bytes, max_keys = grows ? 0 : UINT64_MAX;
-    bool known;
 
     if (given == 0 || spec->frozen || spec->server || spec->layout.kind != TAMIS_KIND_AUTO)
         return given;
-    known = size_of_inputs(inputs, &bytes);
+    const bool known = size_of_inputs(inputs, &bytes);
     if (known)
         max_keys = bytes / 4 + few;
     spec->start_small = !known && !grows;
@@ -273,8 +270,6 @@ tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_
 
 tamis_status cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
                              cli_lock_wait wait, tamis_compression *compression, tamis_error *err) {
-    tamis_status status;
-
     /* If the file does not exist, only opening it gives a helpful error; locking would not. */
     if (!cli_server_is_uri(file->path) && access(file->path, F_OK) != 0) {
         if (cli_filter_held(filter, file, compression, err) != TAMIS_OK)
@@ -282,7 +277,7 @@ tamis_status cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli
         tamis_filter_free(*filter); /* the file was created meanwhile: open it again, with the lock */
         *filter = NULL;
     }
-    status = cli_file_lock(lock, file->path, wait, err);
+    const tamis_status status = cli_file_lock(lock, file->path, wait, err);
     if (status != TAMIS_OK)
         return status;
     return cli_filter_held(filter, file, compression, err);
@@ -311,7 +306,7 @@ void cli_filter_report_rate(const tamis_filter *filter) {
              tamis_plan_caution_text(plan->caution));
     /* No formula gives the rate of poor hashes. */
     if (plan->caution != TAMIS_CAUTION_POOR_HASHES) {
-        size_t used = strlen(message);
+        const size_t used = strlen(message);
         snprintf(message + used, sizeof message - used, ": %s, not %s; give scheme xxh3, or accept that",
                  cli_text_real(now, sizeof now, plan->fpr_predicted),
                  cli_text_real(requested, sizeof requested, plan->fpr));

@@ -17,7 +17,6 @@ static int by_name(const void *a, const void *b) {
 
 static tamis_status read_labels(cli_metadata *metadata, const cli_value *given, tamis_error *err) {
     size_t size = given->count * sizeof *metadata->labels;
-    char *to;
 
     if (given->count > TAMIS_LABELS_MAX)
         return cli_fail(err, "--label: %zu of them are too many; give up to %d", given->count,
@@ -27,7 +26,7 @@ static tamis_status read_labels(cli_metadata *metadata, const cli_value *given, 
     metadata->labels = malloc(size + 1);
     if (!metadata->labels)
         return cli_fail_nomem("labels", err);
-    to = (char *)(metadata->labels + given->count);
+    char *to = (char *)(metadata->labels + given->count);
     for (size_t i = 0; i < given->count; i++) {
         char *value;
         strcpy(to, given->list[i]);
@@ -153,7 +152,7 @@ static tamis_status join_labels(label_join *joined_list, const tamis_metadata *f
     if (!joined_list->labels)
         return cli_fail_nomem("labels", err);
     while (i < a_count || j < b_count) {
-        int order = i == a_count ? 1 : j == b_count ? -1 : by_name(&a[i], &b[j]);
+        const int order = i == a_count ? 1 : j == b_count ? -1 : by_name(&a[i], &b[j]);
         if (order == 0 && strcmp(a[i].value, b[j].value) != 0 && !is_given(given, &b[j]) &&
             joined_list->conflicts++ == 0)
             joined_list->conflict = a[i];
@@ -166,7 +165,6 @@ static tamis_status join_labels(label_join *joined_list, const tamis_metadata *f
 
 tamis_status cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filter, tamis_error *err) {
     tamis_metadata given = TAMIS_METADATA_INIT, has = TAMIS_METADATA_INIT;
-    tamis_status status;
     label_join joined_list;
 
     given.labels = metadata->labels;
@@ -178,7 +176,7 @@ tamis_status cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filt
     has.label_count = joined_list.count;
     if (metadata->has_version)
         has.version = metadata->version;
-    status = tamis_filter_metadata_set(filter, &has, err);
+    const tamis_status status = tamis_filter_metadata_set(filter, &has, err);
     free(joined_list.labels);
     return status;
 }
@@ -223,7 +221,6 @@ tamis_status cli_metadata_merge(tamis_filter *into, const tamis_filter *from, co
                                 const cli_metadata *given, cli_metadata_conflict *conflict,
                                 tamis_error *err) {
     tamis_metadata own = TAMIS_METADATA_INIT, its = TAMIS_METADATA_INIT;
-    tamis_status status;
     label_join joined_list;
 
     if (tamis_filter_metadata_get(into, &own, err) != TAMIS_OK ||
@@ -234,7 +231,7 @@ tamis_status cli_metadata_merge(tamis_filter *into, const tamis_filter *from, co
     note_data(conflict, &own, &its, path);
     own.labels = joined_list.labels;
     own.label_count = joined_list.count;
-    status = tamis_filter_metadata_set(into, &own, err);
+    const tamis_status status = tamis_filter_metadata_set(into, &own, err);
     free(joined_list.labels);
     return status;
 }

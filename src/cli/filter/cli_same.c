@@ -31,7 +31,7 @@ static tamis_status check_hash(const tamis_filter *filter, const char *path, con
                                tamis_error *err) {
     const tamis_hasher *hasher = tamis_filter_hasher(filter);
     const cli_value *scheme = &spec->given[CLI_OPT_SCHEME], *seed = &spec->given[CLI_OPT_SEED];
-    tamis_scheme its = tamis_hasher_scheme(hasher);
+    const tamis_scheme its = tamis_hasher_scheme(hasher);
     char has[80], option[120];
 
     snprintf(has, sizeof has, "has scheme %s", tamis_scheme_name(its));
@@ -91,11 +91,11 @@ static void report_unused(const tamis_filter *filter, const char *path, const cl
 tamis_status cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
                             bool remarks, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
-    bool inferred; /* true: a Guava file stores no rate, so the rate of its plan is inferred */
 
     if (tamis_filter_metadata_get(filter, &metadata, err) != TAMIS_OK)
         return err->status;
-    inferred = metadata.format == TAMIS_FORMAT_GUAVA;
+    /* true: a Guava file stores no rate, so the rate of its plan is inferred */
+    const bool inferred = metadata.format == TAMIS_FORMAT_GUAVA;
     if (check_kind(filter, path, spec, err) != TAMIS_OK || check_hash(filter, path, spec, err) != TAMIS_OK ||
         (!inferred && check_rate(filter, path, spec, err) != TAMIS_OK))
         return err->status;

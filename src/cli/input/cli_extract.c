@@ -77,7 +77,7 @@ tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values
     if (tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK)
         return TAMIS_OK;
     if (err->status == TAMIS_E_INVALID) { /* of a key or the delimiter: the option has that name */
-        tamis_error original = *err;
+        const tamis_error original = *err;
         snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, original.text);
     }
     return err->status;

@@ -68,8 +68,6 @@ tamis_status cli_key_apply_filter(cli_key_form *form, const tamis_filter *filter
 tamis_status cli_key_apply_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
                                 tamis_error *err) {
     static const tamis_key_type last = TAMIS_KEYS_INT64;
-    uint32_t type;
-    cli_key_type its;
 
     if (key_type == TAMIS_KEYS_UNSPECIFIED || form->hex)
         return TAMIS_OK;
@@ -79,7 +77,7 @@ tamis_status cli_key_apply_type(cli_key_form *form, uint32_t key_type, const cha
                                       "%.300s: its keys are of a type that this tamis does not know; use a "
                                       "newer one, or give --hex",
                                       path);
-    type = key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
+    const uint32_t type = key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
     if (type > last)
         return form->given ? TAMIS_OK
                            : cli_fail(err,
@@ -90,7 +88,7 @@ tamis_status cli_key_apply_type(cli_key_form *form, uint32_t key_type, const cha
         return err->status;
     if (type == TAMIS_KEYS_UNSPECIFIED)
         return TAMIS_OK;
-    its = (cli_key_type)(type - 1); /* tamis_key_type has the same order, from 1 */
+    const cli_key_type its = (cli_key_type)(type - 1); /* tamis_key_type has the same order, from 1 */
     if (!form->given) {
         form->type = its;
         form->given = true;
@@ -116,8 +114,8 @@ uint32_t cli_key_type_of(cli_key_form form) {
 }
 
 const char *cli_key_rule(char *text, uint32_t key_type) {
-    uint32_t type = key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
-    bool typed = type != TAMIS_KEYS_UNSPECIFIED;
+    const uint32_t type = key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
+    const bool typed = type != TAMIS_KEYS_UNSPECIFIED;
 
     if (type > TAMIS_KEYS_INT64)
         return "a type of a later version";

@@ -38,17 +38,15 @@ static tamis_status read_file(cli_names_list *names, FILE *file, const char *lis
 }
 
 static tamis_status read_list(cli_names_list *names, const char *list, size_t *size, tamis_error *err) {
-    FILE *file;
     char why[80];
-    tamis_status status;
 
     if (strcmp(list, "-") == 0)
         return read_file(names, stdin, list, size, err);
-    file = fopen(list, "re");
+    FILE *file = fopen(list, "re");
     if (!file)
         return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
                         cli_errno_text(why, sizeof why, errno));
-    status = read_file(names, file, list, size, err);
+    const tamis_status status = read_file(names, file, list, size, err);
     fclose(file);
     return status;
 }
@@ -102,8 +100,8 @@ static tamis_status add_name(cli_names *names, const char *name, const char *lis
 
 /* Splits the list into names and appends them. */
 static tamis_status cut(cli_names *names, char *bytes, size_t size, const char *list, tamis_error *err) {
-    char end = memchr(bytes, '\0', size) ? '\0' : '\n';
-    size_t before = names->count;
+    const char end = memchr(bytes, '\0', size) ? '\0' : '\n';
+    const size_t before = names->count;
 
     for (char *name = bytes, *last = bytes + size; name < last;) {
         char *stop = memchr(name, end, (size_t)(last - name));

@@ -48,7 +48,7 @@ static tamis_status configure_inputs(cli_stream *stream, const cli_stream_given 
  * colon, or NULL. */
 static int find_compression(const char *text, const char **level) {
     const char *colon = strchr(text, ':');
-    size_t size = colon ? (size_t)(colon - text) : strlen(text);
+    const size_t size = colon ? (size_t)(colon - text) : strlen(text);
 
     *level = colon ? colon + 1 : NULL;
     for (int i = 0; cli_compressions[i]; i++)
@@ -105,7 +105,7 @@ static tamis_status configure_compression(cli_stream *stream, const cli_stream_g
 }
 
 static void configure_report(cli_stream *stream, const cli_value *values, bool prints) {
-    bool terminal = isatty(STDERR_FILENO) == 1;
+    const bool terminal = isatty(STDERR_FILENO) == 1;
 
     stream->json = values[CLI_OPT_JSON].given;
     stream->stats = values[CLI_OPT_STATS].given || stream->json;
@@ -239,7 +239,7 @@ static const char *options_to_correct(const tamis_error *first) {
 static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_options *options,
                                  const tamis_stream_stats *stats, tamis_error *err) {
     const tamis_extractor_options *key = &stream->extract.options;
-    bool passed = options->output && is_direct(options->output);
+    const bool passed = options->output && is_direct(options->output);
     char records[CLI_TEXT_NUMBER], others[40] = "";
 
     if (stats->missing == 0) {
@@ -318,7 +318,6 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
                     .progress = stream->progress ? &progress : NULL,
                     .metrics = stream->metrics};
     cli_typed typed;
-    tamis_status status;
 
     options->terminator = stream->terminator;
     options->inputs = stream->inputs;
@@ -336,7 +335,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
         options->input_end = store_input_stats;
         options->input_end_context = stream->each;
     }
-    status = check_key_type(stream, err);
+    tamis_status status = check_key_type(stream, err);
     if (status != TAMIS_OK)
         return status;
     if (cli_typed_begin(&typed, stream->form, service, err) != TAMIS_OK)
@@ -357,7 +356,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
 }
 
 void cli_stream_advise(tamis_status status, tamis_error *err) {
-    size_t used = strlen(err->text);
+    const size_t used = strlen(err->text);
 
     if (status == TAMIS_E_TOO_LONG)
         cli_remedy(err, "give a larger --max-record, or check what ends the records");
@@ -381,7 +380,7 @@ static bool is_file(const char *input, const struct stat *st) {
 }
 
 tamis_status cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err) {
-    bool prints = strcmp(path, "-") == 0;
+    const bool prints = strcmp(path, "-") == 0;
 
     if (!cli_names_are_in(&stream->names, path))
         return TAMIS_OK;
@@ -392,13 +391,12 @@ tamis_status cli_stream_keep_list(const cli_stream *stream, const char *path, ta
 tamis_status cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what,
                                    tamis_error *err) {
     struct stat st;
-    bool same;
 
     if (stat(path, &st) != 0)
         return TAMIS_OK; /* the file does not exist yet */
     if (cli_names_are_in(&stream->names, path))
         return cli_fail(err, "%.300s: is %s and the list of --files-from; name another file", path, what);
-    same = stream->input_count == 0 && is_file("-", &st);
+    bool same = stream->input_count == 0 && is_file("-", &st);
     for (size_t i = 0; i < stream->input_count; i++)
         same = same || is_file(stream->inputs[i], &st);
     if (!same)

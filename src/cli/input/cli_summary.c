@@ -82,7 +82,7 @@ static uint32_t threads_of(const cli_summary *summary) {
 
 static void print_speed(FILE *out, const cli_summary *summary) {
     char text[CLI_TEXT_NUMBER], more[CLI_TEXT_NUMBER];
-    uint32_t threads = threads_of(summary);
+    const uint32_t threads = threads_of(summary);
 
     fprintf(out, "%-22s %15s", "bytes", cli_text_count(text, sizeof text, summary->stats.bytes_in));
     if (summary->stats.bytes_in >= 1000) /* else both numbers are equal */
@@ -120,7 +120,7 @@ static void print_cell(FILE *out, int width, uint64_t count) {
 
 /* Prints a table with a line for each input that was started. */
 static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
-    bool unknown = summary->stats.unknown > 0;
+    const bool unknown = summary->stats.unknown > 0;
 
     if (!stream->each || stream->input_count < 2)
         return;
@@ -130,7 +130,7 @@ static void print_each(FILE *out, const cli_summary *summary, const cli_stream *
     fprintf(out, " %9s %9s %15s\n", "missing", "malformed", "bytes");
     for (size_t i = 0; i < stream->input_count; i++) {
         const tamis_stream_stats *file_stats = &stream->each[i];
-        size_t size = strlen(stream->inputs[i]);
+        const size_t size = strlen(stream->inputs[i]);
         if (file_stats->struct_size == 0)
             continue;
         cli_file_print(out, stream->inputs[i]);
@@ -242,7 +242,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
 }
 
 tamis_status cli_summary_set_filter(cli_summary *summary, const tamis_filter *filter, tamis_error *err) {
-    tamis_status status = tamis_filter_info_get(filter, &summary->info, err); /* err may be NULL */
+    const tamis_status status = tamis_filter_info_get(filter, &summary->info, err); /* err may be NULL */
 
     if (status != TAMIS_OK)
         return status;
@@ -275,7 +275,7 @@ static bool has_no_keys(const tamis_stream_stats *stats) {
 }
 
 static void report_malformed(const cli_summary *summary, const cli_stream *stream) {
-    uint64_t malformed = summary->stats.malformed;
+    const uint64_t malformed = summary->stats.malformed;
     char count[CLI_TEXT_NUMBER], message[100];
 
     if (malformed == 0)
@@ -294,8 +294,8 @@ static void report_malformed(const cli_summary *summary, const cli_stream *strea
 /* Records without a key are counted in a warning, unless --missing was given and some record has a key. */
 static void report_missing(const cli_summary *summary, const cli_stream *stream) {
     const tamis_stream_stats *stats = &summary->stats;
-    bool passed = stream->missing == TAMIS_STREAM_PASS;
-    bool is_single = stats->missing == 1;
+    const bool passed = stream->missing == TAMIS_STREAM_PASS;
+    const bool is_single = stats->missing == 1;
     char count[CLI_TEXT_NUMBER], records[CLI_TEXT_NUMBER], outcome[300], message[400];
 
     if (stats->missing == 0 || (stream->missing_given && !has_no_keys(stats)))

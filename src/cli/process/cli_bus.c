@@ -79,7 +79,7 @@ static char directory[PATH_MAX]; /* the working directory; "": not known */
 
 /* Returns the path relative to the working directory if it is below it. */
 static const char *name_of(const char *path) {
-    size_t size = strlen(directory);
+    const size_t size = strlen(directory);
 
     return size > 0 && strncmp(path, directory, size) == 0 && path[size] == '/' ? path + size + 1 : path;
 }
@@ -94,7 +94,7 @@ static void on_bus(int number, siginfo_t *info, void *context) {
     }
     while (__atomic_exchange_n(&entered, 1, __ATOMIC_ACQUIRE))
         pause(); /* another thread prints the message and ends the process */
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     const char *path = fd < 0 ? NULL : find_mapped(fd, (uintptr_t)info->si_addr, &maps);
 
     (void)context;

@@ -132,12 +132,11 @@ static tamis_status write_file(cli_metrics *metrics, tamis_error *err) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    tamis_status status;
 
     if (out)
         write_metrics(metrics, out);
-    status = out && fclose(out) == 0 ? cli_save(metrics->path, text, size, false, err)
-                                     : cli_fail_nomem(metrics->path, err);
+    const tamis_status status = out && fclose(out) == 0 ? cli_save(metrics->path, text, size, false, err)
+                                                        : cli_fail_nomem(metrics->path, err);
     free(text);
     metrics->written = cli_progress_now();
     return status;

@@ -77,11 +77,10 @@ static void drop_warning(int severity, const char *message) {
 /* The thread takes no signals: they belong to the run. A connection that breaks would raise SIGPIPE. */
 static int start_thread(cli_metrics_server *server) {
     sigset_t blocked, old;
-    int failed;
 
     sigfillset(&blocked);
     pthread_sigmask(SIG_SETMASK, &blocked, &old);
-    failed = pthread_create(&server->thread, NULL, serve, server->base);
+    const int failed = pthread_create(&server->thread, NULL, serve, server->base);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     server->started = failed == 0;
     return failed;
@@ -121,7 +120,6 @@ static tamis_status parse_address(char host[HOST_MAX], uint16_t *port, const cha
 static tamis_status bind_address(cli_metrics_server *server, const char *target, tamis_error *err) {
     char host[HOST_MAX], why[80];
     uint16_t port = 0;
-    struct evhttp_bound_socket *bound;
     union {
         struct sockaddr any;
         struct sockaddr_in ipv4;
@@ -132,7 +130,7 @@ static tamis_status bind_address(cli_metrics_server *server, const char *target,
     if (parse_address(host, &port, target, err) != TAMIS_OK)
         return err->status;
     errno = 0;
-    bound = evhttp_bind_socket_with_handle(server->http, host, port);
+    struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(server->http, host, port);
     if (!bound)
         return cli_fail(
             err, "--metrics '%.200s': %s; give another address, [HOST:]PORT, or the name of a file", target,

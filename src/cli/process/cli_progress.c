@@ -51,8 +51,8 @@ enum { FACTS = 4, FACT_SIZE = 2 * CLI_TEXT_NUMBER + 8 };
 static void collect(char facts[FACTS][FACT_SIZE], const tamis_stream_stats *now, double rate,
                     double elapsed) {
     char done[CLI_TEXT_NUMBER], total[CLI_TEXT_NUMBER], speed[CLI_TEXT_NUMBER], time[CLI_TEXT_NUMBER];
-    double unique = now->records > 0 ? 100.0 * (double)now->unique / (double)now->records : 0.0;
-    bool known = now->bytes_total > 0;
+    const double unique = now->records > 0 ? 100.0 * (double)now->unique / (double)now->records : 0.0;
+    const bool known = now->bytes_total > 0;
 
     cli_text_volume(done, sizeof done, (double)bytes_of(now));
     cli_text_volume(total, sizeof total, (double)now->bytes_total);
@@ -69,7 +69,7 @@ static void collect(char facts[FACTS][FACT_SIZE], const tamis_stream_stats *now,
 /* Writes " 42%", and a bar if it fits beside the facts. Returns true with a bar. */
 static bool put_share(char *text, size_t size, double share, size_t capacity) {
     size_t cells = capacity < BAR_MAX ? capacity : BAR_MAX, filled = (size_t)(share * (double)cells);
-    unsigned percent = (unsigned)(100 * share);
+    const unsigned percent = (unsigned)(100 * share);
 
     if (cells < BAR_MIN) {
         snprintf(text, size, "%3u%%", percent);
@@ -114,13 +114,12 @@ void cli_progress_step(void *context, const tamis_stream_stats *now) {
     cli_progress *progress = context;
     double pos = cli_progress_now(), since = pos - progress->last;
     char line[LINE_MAX_SIZE], text[LINE_MAX_SIZE * 2 + 8];
-    double speed, weight;
     int length;
 
     if (pos - progress->start < first_after || since < (progress->bar ? bar_every : line_every))
         return;
-    speed = (double)(bytes_of(now) - progress->last_bytes) / since;
-    weight = progress->last <= progress->start ? 1.0 : 1.0 - exp(-since / smoothing);
+    const double speed = (double)(bytes_of(now) - progress->last_bytes) / since;
+    const double weight = progress->last <= progress->start ? 1.0 : 1.0 - exp(-since / smoothing);
     progress->rate += weight * (speed - progress->rate);
     progress->last = pos;
     progress->last_bytes = bytes_of(now);
@@ -137,11 +136,10 @@ void cli_progress_step(void *context, const tamis_stream_stats *now) {
 
 void cli_progress_end(cli_progress *progress) {
     char text[LINE_MAX_SIZE + 8];
-    int length;
 
     if (!progress->bar || progress->shown == 0)
         return;
-    length = snprintf(text, sizeof text, "\r%*s\r", (int)progress->shown, "");
+    const int length = snprintf(text, sizeof text, "\r%*s\r", (int)progress->shown, "");
     write_quietly(progress->fd, text, (size_t)length);
     progress->shown = 0;
 }

@@ -66,7 +66,7 @@ static tamis_status refuse(const char *name, int number, tamis_error *err) {
 /* Returns false with errno set. */
 static bool write_all(int fd, const char *data, size_t size) {
     while (size > 0) {
-        ssize_t written = write(fd, data, size);
+        const ssize_t written = write(fd, data, size);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
@@ -101,8 +101,8 @@ static int create_beside(const char *name, bool replaces, char *path, size_t siz
     int fd = -1;
 
     for (unsigned try = 0; fd < 0 && try < TRIES; try++) {
-        int length = snprintf(path, size, "%.*s.%.*s.tamis-%ld-%u", (int)(base - name), name, (int)BASE_SHOWN,
-                              base, (long)getpid(), try);
+        const int length = snprintf(path, size, "%.*s.%.*s.tamis-%ld-%u", (int)(base - name), name,
+                                    (int)BASE_SHOWN, base, (long)getpid(), try);
         if (length < 0 || (size_t)length >= size) {
             errno = ENAMETOOLONG;
             return -1;
@@ -119,11 +119,10 @@ static int create_beside(const char *name, bool replaces, char *path, size_t siz
 static bool replace(const char *name, const struct stat *old, const char *data, size_t size, bool durable) {
     char path[PATH_MAX];
     int fd = create_beside(name, old, path, sizeof path), number;
-    bool whole;
 
     if (fd < 0)
         return false;
-    whole = (!old || inherit(fd, old)) && write_all(fd, data, size) && (!durable || fsync(fd) == 0);
+    bool whole = (!old || inherit(fd, old)) && write_all(fd, data, size) && (!durable || fsync(fd) == 0);
     number = errno;
     if (close(fd) != 0 && whole) {
         whole = false;
@@ -140,11 +139,10 @@ static bool replace(const char *name, const struct stat *old, const char *data, 
 
 static bool write_directly(const char *name, const char *data, size_t size) {
     int fd = open(name, O_WRONLY | O_CLOEXEC), number;
-    bool whole;
 
     if (fd < 0)
         return false;
-    whole = write_all(fd, data, size);
+    const bool whole = write_all(fd, data, size);
     number = errno;
     if (close(fd) != 0 && whole)
         return false;

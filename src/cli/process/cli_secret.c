@@ -32,7 +32,7 @@ static tamis_status wait_readable(int fd, int stop_fd, const char *path, tamis_e
  * it. */
 static tamis_status read_whole(cli_secret *secret, int fd, int stop_fd, const char *path, tamis_error *err) {
     while (secret->size < sizeof secret->bytes) {
-        tamis_status status = wait_readable(fd, stop_fd, path, err);
+        const tamis_status status = wait_readable(fd, stop_fd, path, err);
         ssize_t got;
         if (status != TAMIS_OK)
             return status;
@@ -60,11 +60,10 @@ static tamis_status check_size(const cli_secret *secret, const char *path, tamis
 }
 
 tamis_status cli_secret_read(cli_secret *secret, const char *path, int stop_fd, tamis_error *err) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    tamis_status status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     secret->size = 0;
-    status = fd < 0 ? fail(path, errno, err) : read_whole(secret, fd, stop_fd, path, err);
+    tamis_status status = fd < 0 ? fail(path, errno, err) : read_whole(secret, fd, stop_fd, path, err);
     if (fd >= 0)
         close(fd);
     if (status == TAMIS_OK)
@@ -76,11 +75,10 @@ tamis_status cli_secret_read(cli_secret *secret, const char *path, int stop_fd, 
 
 bool cli_secret_is_in(const cli_secret *secret, const char *path) {
     struct stat output;
-    mode_t mode;
 
     if ((strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &output) : stat(path, &output)) != 0)
         return false; /* the output does not exist yet */
-    mode = output.st_mode;
+    const mode_t mode = output.st_mode;
     /* A terminal or /dev/null stores nothing, so it may be both. */
     return (S_ISREG(mode) || S_ISFIFO(mode) || S_ISBLK(mode)) && output.st_dev == secret->st.st_dev &&
            output.st_ino == secret->st.st_ino;

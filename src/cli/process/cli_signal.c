@@ -15,7 +15,7 @@ static volatile sig_atomic_t wake_fd = -1;
 static int stopping_fd = -1; /* read end of the pipe; wake_fd is its write end */
 
 static void on_signal(int number) {
-    int saved = errno;
+    const int saved = errno;
 
     caught_signal = number;
     /* The pipe does not block. If it is full, it is already readable, so a failed write does not matter. */

@@ -55,13 +55,13 @@ struct cli_family {
 static tamis_status query_pairs(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                                 size_t *done, tamis_error *err) {
     cli_family *family = context;
-    tamis_status status;
 
     for (size_t i = 0; i < count; i++)
         family->pairs[i].key = keys[i];
     if (!family->adds)
         return tamis_redis_family_contains_many(family->family, family->pairs, count, answers, done, err);
-    status = tamis_redis_family_add_many(family->family, family->pairs, count, answers, done, err);
+    const tamis_status status =
+        tamis_redis_family_add_many(family->family, family->pairs, count, answers, done, err);
     cli_members_note(family->members, family->pairs, answers, *done);
     return status;
 }
@@ -71,7 +71,7 @@ void cli_family_report_overfull(const cli_family *family, const char *uri) {
 }
 
 static tamis_status check_secret(const cli_family *family, const cli_family_setup *setup, tamis_error *err) {
-    bool keyed = tamis_redis_family_plan(family->family)->scheme == TAMIS_SCHEME_SIP;
+    const bool keyed = tamis_redis_family_plan(family->family)->scheme == TAMIS_SCHEME_SIP;
     char shown[CLI_SERVER_SHOWN];
 
     if (keyed && !setup->secret)
@@ -223,13 +223,13 @@ static tamis_status finish_texts(cli_family *family, size_t count, tamis_error *
  * number of records before it. */
 static size_t make_pairs(cli_family *family, const tamis_key *keys, size_t count, tamis_error *err) {
     const uint32_t *record_index = family->next.record_index;
-    size_t good;
 
     if (reserve_rows(family, count, err) != TAMIS_OK)
         return 0;
     for (size_t i = 0; i < count; i++)
         family->rows[i] = family->records[record_index ? record_index[i] : i];
-    good = cli_template_split(family->template, family->rows, count, family->next, family->pairs, err);
+    const size_t good =
+        cli_template_split(family->template, family->rows, count, family->next, family->pairs, err);
     for (size_t i = 0; i < good; i++)
         family->texts[i] = family->has_key_option ? keys[i] : family->pairs[i].key;
     return finish_texts(family, good, err) == TAMIS_OK ? good : 0;
@@ -247,7 +247,7 @@ tamis_status cli_family_query(void *context, const tamis_key *keys, size_t count
     const tamis_stream_service *typed = &family->typed.service;
     tamis_error wrong = TAMIS_ERROR_INIT;
     tamis_status status = TAMIS_OK;
-    size_t good = make_pairs(family, keys, count, &wrong);
+    const size_t good = make_pairs(family, keys, count, &wrong);
 
     *done = 0;
     if (good > 0)

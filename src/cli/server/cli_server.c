@@ -38,11 +38,10 @@ size_t cli_server_field(const char *pos, const char *end, uint64_t *field) {
 bool cli_server_is_family(const char *uri) {
     uint64_t field;
     size_t size;
-    const char *pos;
 
     if (!cli_server_is_uri(uri))
         return false;
-    pos = cli_server_name(uri, &size);
+    const char *pos = cli_server_name(uri, &size);
     for (const char *end = pos + size; pos < end; pos++)
         if (cli_server_field(pos, end, &field) > 0)
             return true;
@@ -83,7 +82,7 @@ const char *cli_server_encode(char *to, const char *name, size_t size) {
     uint64_t field;
 
     for (; name < end && used + 4 <= CLI_SERVER_NAME; name++) {
-        unsigned char c = (unsigned char)*name;
+        const unsigned char c = (unsigned char)*name;
         if (c <= ' ' || c == 0x7f || strchr("%/?@&#", c) || cli_server_field(name, end, &field) > 0)
             used += (size_t)snprintf(to + used, 4, "%%%02X", c);
         else
@@ -97,8 +96,8 @@ size_t cli_server_decode(char *to, const char *from, size_t size) {
     size_t used = 0;
 
     for (size_t i = 0; i < size; i++) {
-        int high = from[i] == '%' && i + 2 < size ? cli_text_hex_digit(from[i + 1]) : -1;
-        int low = high >= 0 ? cli_text_hex_digit(from[i + 2]) : -1;
+        const int high = from[i] == '%' && i + 2 < size ? cli_text_hex_digit(from[i + 1]) : -1;
+        const int low = high >= 0 ? cli_text_hex_digit(from[i + 2]) : -1;
         to[used++] = low < 0 ? from[i] : (char)(high * 16 + low);
         i += low < 0 ? 0 : 2;
     }
@@ -107,7 +106,7 @@ size_t cli_server_decode(char *to, const char *from, size_t size) {
 
 const char *cli_server_parameter(const char *uri, const char *name, size_t *size) {
     const char *pos = strchr(uri, '?');
-    size_t length = strlen(name);
+    const size_t length = strlen(name);
 
     for (; pos; pos = strchr(pos, '&')) {
         pos++;
@@ -160,7 +159,7 @@ tamis_status cli_server_push(const tamis_filter *filter, const char *uri, cli_lo
     if (cli_server_refuse_family(uri, err) != TAMIS_OK)
         return err->status;
     while ((status = tamis_redis_push(filter, NULL, uri, NULL, err)) == TAMIS_E_BUSY) {
-        tamis_status code = cli_lock_again(&wait, err);
+        const tamis_status code = cli_lock_again(&wait, err);
         if (code != TAMIS_OK)
             return code;
     }
@@ -172,7 +171,7 @@ tamis_status cli_server_resize_begin(tamis_redis_resize **resize, const tamis_fi
     tamis_status status;
 
     while ((status = tamis_redis_resize_begin(resize, like, NULL, uri, err)) == TAMIS_E_BUSY) {
-        tamis_status code = cli_lock_again(&wait, err);
+        const tamis_status code = cli_lock_again(&wait, err);
         if (code != TAMIS_OK)
             return code;
     }
@@ -191,7 +190,7 @@ const char *cli_server_format(const tamis_filter *filter) {
 
 tamis_status cli_server_enforce_capacity(tamis_filter *filter, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis_redis_filter_enforce_capacity(filter, &why);
+    const tamis_status status = tamis_redis_filter_enforce_capacity(filter, &why);
 
     if (status == TAMIS_OK || status == TAMIS_E_UNSUPPORTED)
         return TAMIS_OK;

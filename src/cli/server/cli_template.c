@@ -76,7 +76,7 @@ static tamis_status parse_parts(cli_template *template, const char *uri, char *p
     plain += name - uri;
     for (const char *pos = name; pos < end;) {
         uint64_t field;
-        size_t length = cli_server_field(pos, end, &field);
+        const size_t length = cli_server_field(pos, end, &field);
         if (length == 0) {
             *plain++ = *pos++;
             continue;
@@ -136,7 +136,6 @@ static tamis_status open_finder(cli_template *template, const cli_extract *extra
 tamis_status cli_template_create(cli_template **template, const char *uri, const cli_extract *extract,
                                  char *plain, tamis_error *err) {
     cli_template *made = calloc(1, sizeof *made);
-    tamis_status status;
 
     if (made)
         made->literals = malloc(strlen(uri) + 1);
@@ -146,7 +145,7 @@ tamis_status cli_template_create(cli_template **template, const char *uri, const
     }
     made->delimiter = extract->delimiter < 0 ? '\t' : (char)extract->delimiter;
     made->has_key_option = extract->has_parts;
-    status = parse_parts(made, uri, plain, err);
+    tamis_status status = parse_parts(made, uri, plain, err);
     if (status == TAMIS_OK) {
         order_fields(made);
         status = open_finder(made, extract, err);
@@ -223,7 +222,7 @@ static char *write_name(const cli_template *template, size_t i, char *to) {
     const tamis_key *values = template->values + i * template->field_count;
 
     for (const part *own = template->parts; own < template->parts + template->part_count; own++) {
-        tamis_key bytes = own->field > 0 ? values[own->index] : (tamis_key){own->literal, own->size};
+        const tamis_key bytes = own->field > 0 ? values[own->index] : (tamis_key){own->literal, own->size};
         memcpy(to, bytes.data, bytes.size);
         to += bytes.size;
     }
@@ -280,7 +279,7 @@ static tamis_status reserve_bytes(cli_template *template, size_t size, tamis_err
 size_t cli_template_split(cli_template *template, const tamis_key *records, size_t count,
                           cli_key_position first, tamis_redis_pair *pairs, tamis_error *err) {
     size_t good = 0, bytes = 1;
-    char *to, why[WHY];
+    char why[WHY];
 
     if (reserve_records(template, count, err) != TAMIS_OK ||
         tamis_extractor_values(template->finder, records, count, template->found, template->values, err) !=
@@ -295,7 +294,7 @@ size_t cli_template_split(cli_template *template, const tamis_key *records, size
     }
     if (reserve_bytes(template, bytes, err) != TAMIS_OK)
         return 0;
-    to = template->bytes;
+    char *to = template->bytes;
     for (size_t i = 0; i < good; i++) {
         pairs[i].name.data = to;
         to = write_name(template, i, to);

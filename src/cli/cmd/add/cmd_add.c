@@ -53,8 +53,9 @@ static uint64_t count_unconfirmed(const add_run *run, uint64_t max) {
 static tamis_status add_to_server(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                                   size_t *done, tamis_error *err) {
     add_run *run = context;
-    tamis_status status = run->family ? cli_family_query(run->family, keys, count, answers, done, err)
-                                      : tamis_filter_add_many(run->filter, keys, count, answers, done, err);
+    const tamis_status status = run->family
+                                    ? cli_family_query(run->family, keys, count, answers, done, err)
+                                    : tamis_filter_add_many(run->filter, keys, count, answers, done, err);
 
     for (size_t i = 0; i < *done; i++)
         run->added += answers[i] != TAMIS_PRESENT;
@@ -144,8 +145,8 @@ static void fail_full(const add_run *run, tamis_error *err) {
 /* Reports new keys that the server has, or may have, although their records were not printed. Reports them
  * even with --quiet, since no later run prints them. True if there were any. */
 static bool report_unprinted(const add_run *run) {
-    uint64_t printed = run->summary.stats.printed;
-    uint64_t lost = run->added > printed ? run->added - printed : 0;
+    const uint64_t printed = run->summary.stats.printed;
+    const uint64_t lost = run->added > printed ? run->added - printed : 0;
     char shown[CLI_SERVER_SHOWN], number[CLI_TEXT_NUMBER], doubtful[CLI_TEXT_NUMBER], what[200],
         message[CLI_SERVER_SHOWN + 300];
 
@@ -172,7 +173,7 @@ static bool report_unprinted(const add_run *run) {
 static tamis_status add_records(add_run *run, tamis_error *err) {
     const char *path = run->config.filter;
     char shown[CLI_SERVER_SHOWN];
-    double start = cli_progress_now();
+    const double start = cli_progress_now();
     tamis_status status = stream(run, err);
 
     if (status == TAMIS_OK && !run->family &&
@@ -204,12 +205,11 @@ static tamis_status add_records(add_run *run, tamis_error *err) {
 
 static tamis_status run_add(const cli_args *args, bool *negative, tamis_error *err) {
     add_run run = {.stop_fd = -1, .summary = CLI_SUMMARY_INIT};
-    tamis_status status;
 
     (void)negative;
     run.summary.absent_name = "added";
     run.summary.present_name = "present";
-    status = add_configure(&run.config, args, err);
+    tamis_status status = add_configure(&run.config, args, err);
     run.summary.into = run.config.filter;
     run.summary.passes = run.config.print == ADD_PRINT_FRESH;
     if (status == TAMIS_OK)

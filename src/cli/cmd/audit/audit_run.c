@@ -28,8 +28,8 @@ typedef struct audit_memory {
 /* Shows progress on one line, at most ten times a second. An empty text clears the line. */
 static void show_progress(const audit *run, audit_memory *r, const char *text) {
     char line[80];
-    double now = cli_progress_now();
-    int size = snprintf(line, sizeof line, "\r%-32s\r%s", "", text);
+    const double now = cli_progress_now();
+    const int size = snprintf(line, sizeof line, "\r%-32s\r%s", "", text);
 
     if (!run->progress || (*text != '\0' && now - r->last_shown < 0.1))
         return;
@@ -47,7 +47,7 @@ typedef struct key_reader {
 } key_reader;
 
 static void note_missing(audit *run, const tamis_key *key, cli_key_position position) {
-    size_t size = key->size < AUDIT_SHOWN ? key->size : AUDIT_SHOWN;
+    const size_t size = key->size < AUDIT_SHOWN ? key->size : AUDIT_SHOWN;
 
     if (run->first_missing > 0)
         return;
@@ -91,21 +91,19 @@ static tamis_status check_keys(void *context, const tamis_key *texts, size_t cou
 
 static tamis_status read_keys(audit *run, audit_memory *r, tamis_error *err) {
     key_reader reader = {.run = run, .r = r};
-    cli_stream records;
     cli_summary summary = CLI_SUMMARY_INIT;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    tamis_status status;
 
     if (!run->has_keys)
         return TAMIS_OK;
-    records = *run->records;
+    cli_stream records = *run->records;
     records.form = (cli_key_form){.type = CLI_KEY_BYTES};
     service.context = &reader;
     service.query = check_keys;
     service.set_source = note_source;
     options.first_malformed = &summary.first_malformed;
-    status = cli_stream_run(&records, &service, &options, &summary.stats, err);
+    const tamis_status status = cli_stream_run(&records, &service, &options, &summary.stats, err);
     show_progress(run, r, "");
     cli_stream_advise(status, err);
     if (status != TAMIS_OK)
@@ -169,11 +167,10 @@ static tamis_key_shape shape_of(cli_key_form form) {
 tamis_status audit_run(audit *run, tamis_error *err) {
     audit_memory r = {0};
     tamis_audit_options options = TAMIS_AUDIT_OPTIONS_INIT;
-    tamis_status status;
 
     options.shape = shape_of(run->form);
     options.seed = run->seed;
-    status = tamis_audit_create(&r.audit, run->filter, &options, err);
+    tamis_status status = tamis_audit_create(&r.audit, run->filter, &options, err);
     if (status == TAMIS_OK)
         status = cli_key_maker_create(&r.maker, run->form, err);
     if (status == TAMIS_OK)

@@ -210,7 +210,6 @@ static void report_partial(const report *result) {
 static tamis_status audit_filter(report *result, const cli_args *args, bool *negative, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(result->run.filter);
     const cli_value *queries = &args->values[OPT_QUERIES];
-    tamis_status status;
 
     /* Verify first: statistics from damaged bits would be wrong. */
     if ((!cli_server_format(result->run.filter) &&
@@ -222,7 +221,7 @@ static tamis_status audit_filter(report *result, const cli_args *args, bool *neg
     result->run.queries = queries->given
                               ? queries->number
                               : tamis_audit_queries(plan, fmax(result->promised, result->info.fpr_live));
-    status = audit_run(&result->run, err);
+    tamis_status status = audit_run(&result->run, err);
     if (status == TAMIS_OK)
         status = judge(result, plan, err);
     if (status != TAMIS_OK)

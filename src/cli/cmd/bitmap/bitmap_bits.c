@@ -32,8 +32,7 @@ enum { CAPACITY_MIN = 1 << 16 };
 
 /* Moves the remaining bytes to the front. If they begin there and fill the buffer, doubles the buffer. */
 static tamis_status reserve_space(bitmap_lines *lines, tamis_error *err) {
-    size_t allocated = lines->allocated > 0 ? 2 * lines->allocated : CAPACITY_MIN;
-    char *grown;
+    const size_t allocated = lines->allocated > 0 ? 2 * lines->allocated : CAPACITY_MIN;
 
     if (lines->start > 0) {
         memmove(lines->buffer, lines->buffer + lines->start, lines->end - lines->start);
@@ -44,7 +43,7 @@ static tamis_status reserve_space(bitmap_lines *lines, tamis_error *err) {
     }
     if (lines->end < lines->allocated)
         return TAMIS_OK;
-    grown = realloc(lines->buffer, allocated);
+    char *grown = realloc(lines->buffer, allocated);
     if (!grown)
         return cli_fail(err,
                         "standard input: no memory for a line of more than %zu bytes; free some, or check "
@@ -59,7 +58,7 @@ static tamis_status read_more(bitmap_lines *lines, tamis_error *err) {
     char why[80];
 
     for (;;) {
-        ssize_t got = read(STDIN_FILENO, lines->buffer + lines->end, lines->allocated - lines->end);
+        const ssize_t got = read(STDIN_FILENO, lines->buffer + lines->end, lines->allocated - lines->end);
         if (got >= 0) {
             lines->end += (size_t)got;
             lines->ended = got == 0;
@@ -176,7 +175,7 @@ static tamis_status check_operands(const bits_run *run, char *const *operands, s
 
 /* Adds to the error of a failed run how many bits were set. */
 static void report_done(const bits_run *run, tamis_error *err) {
-    size_t used = strlen(err->text);
+    const size_t used = strlen(err->text);
 
     if (run->sets && run->done > 0)
         snprintf(err->text + used, sizeof err->text - used, " (the first %" PRIu64 " were set)", run->done);
@@ -230,7 +229,7 @@ static tamis_status answer_lines(bits_run *run, tamis_error *err) {
         run->lines += count;
         if (run->count > 0) {
             tamis_error other = TAMIS_ERROR_INIT;
-            tamis_status answered = answer(run, status == TAMIS_OK ? err : &other);
+            const tamis_status answered = answer(run, status == TAMIS_OK ? err : &other);
             if (answered != TAMIS_OK && status != TAMIS_OK)
                 *err = other;
             status = answered != TAMIS_OK ? answered : status;
@@ -254,18 +253,15 @@ static tamis_status answer_all(bits_run *run, char *const *operands, size_t coun
 
 tamis_status bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *operands,
                          size_t count, tamis_error *err) {
-    bits_run *run;
-    tamis_status status;
-
     if (!quiet && cli_output_check(err) != TAMIS_OK)
         return err->status;
-    run = calloc(1, sizeof *run);
+    bits_run *run = calloc(1, sizeof *run);
     if (!run)
         return cli_fail_nomem("bitmap", err);
     run->bitmap = bitmap;
     run->sets = sets;
     run->quiet = quiet;
-    status = answer_all(run, operands, count, err);
+    const tamis_status status = answer_all(run, operands, count, err);
     if (status != TAMIS_OK && status != TAMIS_E_PIPE)
         report_done(run, err);
     release_lines(&run->input);

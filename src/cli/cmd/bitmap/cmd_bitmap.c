@@ -53,7 +53,7 @@ typedef struct bitmap_run {
 
 static bool read_position(const char *text, const char *end, int64_t *position) {
     uint64_t number = 0;
-    bool is_below = *text == '-';
+    const bool is_below = *text == '-';
 
     text += is_below;
     if (text == end || end - text > 18)
@@ -174,7 +174,6 @@ static tamis_status run_bitmap(const cli_args *args, bool *negative, tamis_error
         .command = "bitmap", .uri = "redis://host:port/KEY", .list = actions, .count = ACTIONS};
     bitmap_run run = {.args = args};
     size_t action;
-    tamis_status status;
 
     if (cli_action_find(&action, &known, args, options, err) != TAMIS_OK)
         return err->status;
@@ -183,7 +182,7 @@ static tamis_status run_bitmap(const cli_args *args, bool *negative, tamis_error
     if (read_range(&run, err) != TAMIS_OK ||
         tamis_redis_bitmap_open(&run.bitmap, NULL, args->operands[1], NULL, err) != TAMIS_OK)
         return err->status;
-    status = runs[action](&run, err);
+    const tamis_status status = runs[action](&run, err);
     tamis_redis_bitmap_close(run.bitmap);
     *negative = run.negative;
     return status;

@@ -95,7 +95,7 @@ tamis_status build_buffer_flush(const build_buffer *buffer, tamis_filter *filter
     size_t done;
 
     for (size_t from = 0; from < buffer->count; from += BATCH) {
-        size_t batch_size = buffer->count - from < BATCH ? buffer->count - from : BATCH;
+        const size_t batch_size = buffer->count - from < BATCH ? buffer->count - from : BATCH;
         tamis_status status =
             tamis_filter_add_hashes(filter, buffer->hashes + from, batch_size, answers, &done, err);
         if (status != TAMIS_OK)
@@ -124,13 +124,11 @@ static tamis_status refuse(const char *much, bool frozen, tamis_error *err) {
 
 /* Moves the buffered hashes into a growing filter. */
 static tamis_status create_growing(build_buffer *buffer, tamis_error *err) {
-    tamis_status status;
-
     if (!grows(buffer->spec))
         return refuse("has more than some 65,000 distinct records, and ", buffer->spec->frozen, err);
     if (cli_filter_create(&buffer->filter, buffer->spec, buffer->secret, err) != TAMIS_OK)
         return err->status;
-    status = build_buffer_flush(buffer, buffer->filter, err);
+    const tamis_status status = build_buffer_flush(buffer, buffer->filter, err);
     free_hashes(buffer);
     return status;
 }
@@ -181,11 +179,9 @@ static tamis_status check_plan(const cli_filter_spec *spec, const cli_secret *se
 
 tamis_status build_buffer_create(build_buffer **buffer, const cli_filter_spec *spec, const cli_secret *secret,
                                  tamis_error *err) {
-    build_buffer *made;
-
     if (check_plan(spec, secret, err) != TAMIS_OK)
         return err->status;
-    made = calloc(1, sizeof *made);
+    build_buffer *made = calloc(1, sizeof *made);
     if (made) {
         made->spec = spec;
         made->secret = secret;

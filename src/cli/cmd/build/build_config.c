@@ -149,11 +149,10 @@ static tamis_status keep_plan(build_config *config, tamis_error *err) {
     const char *uri = config->output;
     char shown[CLI_SERVER_SHOWN], *name = uri_without_plan(uri);
     tamis_filter *there = NULL;
-    tamis_status status;
 
     if (!name)
         return cli_fail_nomem("--output", err);
-    status = cli_server_open(&there, name, NULL, NULL, err);
+    tamis_status status = cli_server_open(&there, name, NULL, NULL, err);
     free(name);
     if (status != TAMIS_OK)
         return status;
@@ -218,7 +217,7 @@ static tamis_status check_output(const build_config *config, tamis_error *err) {
 /* A format of another program stores one kind only, with the hashes of that program. */
 static tamis_status check_format(build_config *config, tamis_error *err) {
     tamis_plan_options *plan_options = &config->filter.plan_options;
-    bool guava = config->format == TAMIS_FORMAT_GUAVA;
+    const bool guava = config->format == TAMIS_FORMAT_GUAVA;
 
     if (!guava && config->format != TAMIS_FORMAT_DCSO)
         return TAMIS_OK;

@@ -34,7 +34,7 @@ bool build_inputs_are_files(const cli_stream *stream) {
 }
 
 tamis_status build_inputs_note(struct stat **before, const cli_stream *stream, tamis_error *err) {
-    size_t count = cli_stream_inputs(stream);
+    const size_t count = cli_stream_inputs(stream);
 
     *before = calloc(count, sizeof **before);
     if (!*before)

@@ -89,13 +89,12 @@ static tamis_status count_keys(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_cardinality_options options = TAMIS_CARDINALITY_OPTIONS_INIT;
     tamis_cardinality *sketch = NULL;
-    tamis_status status;
 
     if (run->keyed) {
         options.secret = run->secret.bytes;
         options.secret_size = run->secret.size;
     }
-    status = tamis_cardinality_create(&sketch, &options, err);
+    tamis_status status = tamis_cardinality_create(&sketch, &options, err);
     if (status == TAMIS_E_NOMEM)
         cli_remedy(err, "free some, or give --expect");
     if (status != TAMIS_OK)
@@ -182,13 +181,12 @@ static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *e
 static tamis_status buffer_and_fill(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     cli_filter_spec *spec = &run->config.filter;
-    tamis_status status;
 
     if (build_buffer_create(&run->buffer, spec, run->keyed ? &run->secret : NULL, err) != TAMIS_OK)
         return err->status;
     service.context = run->buffer;
     service.query = build_buffer_add;
-    status = read_all(run, &service, err);
+    const tamis_status status = read_all(run, &service, err);
     run->filter = build_buffer_detach_filter(run->buffer);
     if (status != TAMIS_OK || run->filter)
         return status;
@@ -233,12 +231,11 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
 static tamis_status try_labels(const build_config *config, tamis_error *err) {
     cli_filter_spec single = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
     tamis_filter *filter = NULL;
-    tamis_status status;
 
     single.plan_options.expect = 1;
     if (cli_filter_create(&filter, &single, NULL, err) != TAMIS_OK)
         return err->status;
-    status = cli_metadata_apply(&config->metadata, filter, err);
+    const tamis_status status = cli_metadata_apply(&config->metadata, filter, err);
     tamis_filter_free(filter);
     return status;
 }
@@ -252,17 +249,17 @@ static tamis_status end_resize(build_run *run, const tamis_filter *filter, tamis
 
 static tamis_status save(build_run *run, tamis_error *err) {
     const build_config *config = &run->config;
-    tamis_status status;
 
     if (cli_metadata_apply(&config->metadata, run->filter, err) != TAMIS_OK ||
         cli_key_store_form(config->stream.form, run->filter, err) != TAMIS_OK)
         return err->status;
     if (run->resize)
         return end_resize(run, run->filter, err) == TAMIS_OK ? TAMIS_OK : err->status;
-    status = cli_server_is_uri(config->output)
-                 ? cli_server_push(run->filter, config->output,
-                                   cli_lock_wait_of(&config->values[CLI_OPT_LOCK_WAIT]), err)
-                 : cli_file_save(run->filter, config->output, config->format, config->compression, err);
+    const tamis_status status =
+        cli_server_is_uri(config->output)
+            ? cli_server_push(run->filter, config->output,
+                              cli_lock_wait_of(&config->values[CLI_OPT_LOCK_WAIT]), err)
+            : cli_file_save(run->filter, config->output, config->format, config->compression, err);
     return status == TAMIS_OK ? TAMIS_OK : err->status;
 }
 
@@ -281,12 +278,11 @@ static void report_fixed(const build_run *run) {
 }
 
 static tamis_status build(build_run *run, tamis_error *err) {
-    double start = cli_progress_now();
+    const double start = cli_progress_now();
     char shown[CLI_SERVER_SHOWN];
-    tamis_status status;
 
     run->summary.into = run->config.output;
-    status = count_and_fill(run, err);
+    tamis_status status = count_and_fill(run, err);
     if (status == TAMIS_OK)
         status = save(run, err);
     else if (status == TAMIS_E_FULL)
@@ -308,11 +304,10 @@ static tamis_status build(build_run *run, tamis_error *err) {
 /* Reads the secret. Refuses an output that would overwrite the file of the secret. */
 static tamis_status read_secret(build_run *run, tamis_error *err) {
     const char *secret_file = run->config.filter.secret_file;
-    tamis_status status;
 
     if (!secret_file)
         return TAMIS_OK;
-    status = cli_secret_read(&run->secret, secret_file, run->stop_fd, err);
+    const tamis_status status = cli_secret_read(&run->secret, secret_file, run->stop_fd, err);
     if (status != TAMIS_OK)
         return status;
     run->keyed = true;
@@ -325,10 +320,9 @@ static tamis_status read_secret(build_run *run, tamis_error *err) {
 /* Locks the output before the input is read, so that an output that cannot be written fails at once. */
 static tamis_status run_held(build_run *run, tamis_error *err) {
     tamis_lock *lock = NULL;
-    tamis_status status;
 
-    status = cli_file_lock(&lock, run->config.output,
-                           cli_lock_wait_of(&run->config.values[CLI_OPT_LOCK_WAIT]), err);
+    tamis_status status = cli_file_lock(&lock, run->config.output,
+                                        cli_lock_wait_of(&run->config.values[CLI_OPT_LOCK_WAIT]), err);
     if (status != TAMIS_OK)
         return status;
     status = build(run, err);
@@ -338,14 +332,13 @@ static tamis_status run_held(build_run *run, tamis_error *err) {
 
 static tamis_status run_build(const cli_args *args, bool *negative, tamis_error *err) {
     build_run *run = calloc(1, sizeof *run);
-    tamis_status status;
 
     (void)negative;
     if (!run)
         return cli_fail_nomem("build", err);
     run->summary = (cli_summary)CLI_SUMMARY_INIT;
     run->start = lseek(STDIN_FILENO, 0, SEEK_CUR);
-    status = build_configure(&run->config, args, err);
+    tamis_status status = build_configure(&run->config, args, err);
     if (status == TAMIS_OK)
         status = try_labels(&run->config, err);
     if (status == TAMIS_OK)

@@ -130,7 +130,7 @@ static void order_rows(check_query *query) {
     for (int strips_cr = 0; strips_cr < 2; strips_cr++) {
         for (size_t i = 0; i < query->count; i++) {
             member *own = &query->members[i];
-            tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(own->filter));
+            const tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(own->filter));
             if ((query->line_maker && scheme == TAMIS_SCHEME_FNV_DCSO) != strips_cr)
                 continue;
             own->row = row;
@@ -157,7 +157,6 @@ tamis_status check_query_open(check_query **query, const check_config *config, c
                               tamis_error *err) {
     size_t names = 1;
     check_query *made = calloc(1, sizeof *made + config->filter_count * sizeof made->members[0]);
-    tamis_status status;
 
     for (size_t i = 0; i < config->filter_count; i++)
         names += strlen(config->filters[i]) + 1;
@@ -166,9 +165,9 @@ tamis_status check_query_open(check_query **query, const check_config *config, c
     made->config = config;
     made->mark = malloc(names);
     made->filters = calloc(config->filter_count, sizeof *made->filters);
-    status = !made->mark || !made->filters ? cli_fail_nomem("check", err)
-             : config->is_family           ? open_family(made, secrets, err)
-                                           : open_members(made, secrets, err);
+    const tamis_status status = !made->mark || !made->filters ? cli_fail_nomem("check", err)
+                                : config->is_family           ? open_family(made, secrets, err)
+                                                              : open_members(made, secrets, err);
     if (status == TAMIS_OK)
         *query = made;
     else
@@ -222,13 +221,12 @@ static tamis_status query_lines(check_query *query, const tamis_key *records, si
     tamis_answer *any = query->rows + query->count * count;
     const tamis_key *lines;
     size_t made;
-    tamis_status status;
 
     *done = 0;
     if (tamis_key_maker_make(query->line_maker, records, count, &lines, &made, err) != TAMIS_OK)
         return err->status;
-    status = tamis_filter_set_contains_many(&set, lines, count, any, query->rows + query->whole_count * count,
-                                            done, err);
+    const tamis_status status = tamis_filter_set_contains_many(
+        &set, lines, count, any, query->rows + query->whole_count * count, done, err);
     for (size_t i = 0; i < *done; i++)
         answers[i] |= any[i]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
     return status;
@@ -280,7 +278,7 @@ static tamis_status reload_members(check_query *query, tamis_error *err) {
 }
 
 static void note_found(check_query *query, const tamis_answer *answers, size_t count) {
-    tamis_answer wanted = query->config->invert ? TAMIS_ABSENT : TAMIS_PRESENT;
+    const tamis_answer wanted = query->config->invert ? TAMIS_ABSENT : TAMIS_PRESENT;
 
     if (!query->found && count > 0)
         query->found = memchr(answers, wanted, count);
@@ -289,10 +287,9 @@ static void note_found(check_query *query, const tamis_answer *answers, size_t c
 tamis_status check_query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err) {
     check_query *query = context;
-    tamis_status status;
 
     *done = 0;
-    status = reserve_rows(query, count, err);
+    tamis_status status = reserve_rows(query, count, err);
     if (status == TAMIS_OK && query->config->follow)
         status = reload_members(query, err);
     if (status == TAMIS_OK)
@@ -383,7 +380,7 @@ tamis_status check_query_part(void *context, const tamis_hash *hashes, size_t co
 /* Looks up a whole batch. Unlike parts, no other thread may do this at the same time. */
 tamis_status check_query_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_status status = check_query_part(context, hashes, count, 0, 1, answers, done, err);
+    const tamis_status status = check_query_part(context, hashes, count, 0, 1, answers, done, err);
 
     (void)keys; /* lines without a carriage return are hashed again from the records */
     note_found(context, answers, *done);
@@ -415,7 +412,7 @@ tamis_key check_query_mark(void *context, size_t i) {
     size_t used = 0;
 
     for (size_t j = 0; j < query->count; j++) {
-        size_t size = strlen(query->members[j].name);
+        const size_t size = strlen(query->members[j].name);
         if (query->rows[query->members[j].row * query->row_size + i] != TAMIS_PRESENT)
             continue;
         if (used > 0)

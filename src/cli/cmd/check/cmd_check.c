@@ -58,7 +58,7 @@ static tamis_status search_each(check_query *query, const check_config *config, 
         input.input_count = 1;
         input.each = input.each ? input.each + i : NULL;
         single.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-        tamis_status status = stream(query, config, input, stop_fd, &single, &ignored);
+        const tamis_status status = stream(query, config, input, stop_fd, &single, &ignored);
         if (status == TAMIS_E_INTERRUPTED)
             return status;
         if (!check_query_found(query))
@@ -76,7 +76,7 @@ static void print_keys(check_query *query, const check_config *config, const tam
                        size_t done, tamis_stream_stats *stats) {
     for (size_t i = 0; i < done; i++) {
         tamis_key mark = {"", 0};
-        size_t size = strlen(config->keys[i]);
+        const size_t size = strlen(config->keys[i]);
         stats->records++;
         stats->bytes_in += size;
         *(answers[i] == TAMIS_PRESENT ? &stats->duplicates : &stats->unique) += 1;
@@ -95,9 +95,7 @@ static void print_keys(check_query *query, const check_config *config, const tam
  * which the caller frees, or to argv if *whole is NULL. */
 static tamis_status extract_keys(const check_config *config, tamis_key *keys, tamis_extractor **whole,
                                  tamis_error *err) {
-    size_t count = config->key_count;
-    tamis_extraction *found;
-    tamis_status status;
+    const size_t count = config->key_count;
 
     for (size_t i = 0; i < count; i++)
         keys[i] = (tamis_key){config->keys[i], strlen(config->keys[i])};
@@ -105,10 +103,10 @@ static tamis_status extract_keys(const check_config *config, tamis_key *keys, ta
         return err->status;
     if (!*whole)
         return TAMIS_OK;
-    found = calloc(count, sizeof *found);
+    tamis_extraction *found = calloc(count, sizeof *found);
     if (!found)
         return cli_fail_nomem("--lookup", err);
-    status = tamis_extractor_extract(*whole, keys, count, found, err);
+    const tamis_status status = tamis_extractor_extract(*whole, keys, count, found, err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         keys[i] = found[i].key;
     free(found);
@@ -149,8 +147,7 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
 static tamis_status check(bool *negative, check_query *query, const check_config *config, int stop_fd,
                           tamis_error *err) {
     cli_summary summary = CLI_SUMMARY_INIT;
-    double start = cli_progress_now();
-    uint64_t printed;
+    const double start = cli_progress_now();
     tamis_status status;
 
     summary.absent_name = "absent";
@@ -164,8 +161,9 @@ static tamis_status check(bool *negative, check_query *query, const check_config
         config->stream.input_count > 1)
         status = search_each(query, config, status, stop_fd, &summary, err);
     summary.seconds = cli_progress_now() - start;
-    printed = config->invert ? summary.stats.unique + cli_stream_passed(&config->stream, &summary.stats)
-                             : summary.stats.duplicates;
+    const uint64_t printed = config->invert
+                                 ? summary.stats.unique + cli_stream_passed(&config->stream, &summary.stats)
+                                 : summary.stats.duplicates;
     if (config->count && (status == TAMIS_OK || status == TAMIS_E_INTERRUPTED))
         printf("%" PRIu64 "\n", printed);
     *negative = printed == 0;

@@ -79,7 +79,7 @@ static tamis_status check_secret_kept(const cli_secret *secret, const dedup_conf
 static tamis_status find_filter(dedup_run *run, const dedup_config *config, const cli_secret *secret,
                                 tamis_error *err) {
     const char *path = config->filter_file;
-    bool remarks = !config->stream.quiet && !config->stream.json;
+    const bool remarks = !config->stream.quiet && !config->stream.json;
     cli_filter_spec spec = config->filter;
     tamis_status status = TAMIS_OK;
 
@@ -118,11 +118,10 @@ static tamis_status find_filter(dedup_run *run, const dedup_config *config, cons
 static tamis_status create_filter(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     const char *secret_file = config->filter.secret_file;
     cli_secret secret;
-    tamis_status status;
 
     if (!secret_file)
         return find_filter(run, config, NULL, err);
-    status = cli_secret_read(&secret, secret_file, stop_fd, err);
+    tamis_status status = cli_secret_read(&secret, secret_file, stop_fd, err);
     if (status != TAMIS_OK)
         return status;
     status = check_secret_kept(&secret, config, err);
@@ -134,7 +133,7 @@ static tamis_status create_filter(dedup_run *run, const dedup_config *config, in
 
 static tamis_status open_run(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     tamis_dedup_options session_options = TAMIS_DEDUP_OPTIONS_INIT;
-    tamis_status status = create_filter(run, config, stop_fd, err);
+    const tamis_status status = create_filter(run, config, stop_fd, err);
 
     if (status != TAMIS_OK)
         return status;
@@ -240,7 +239,7 @@ static tamis_status fail_full(const dedup_run *run, const dedup_config *config, 
 
 /* Reports records that a full filter could not remember. With --json only the object reports them. */
 static void report_unknown(const dedup_run *run, const dedup_config *config) {
-    uint64_t unknown = run->report.stats.unknown;
+    const uint64_t unknown = run->report.stats.unknown;
     char count[CLI_TEXT_NUMBER], message[500];
 
     if (unknown == 0 || config->stream.quiet || config->stream.json)
@@ -282,7 +281,8 @@ static void report_redelivered(const dedup_run *run, const dedup_config *config)
 static tamis_status summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
     if (!config->stream.stats && !run->report.profile)
         return TAMIS_OK;
-    tamis_status status = cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err);
+    const tamis_status status =
+        cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err);
     if (status != TAMIS_OK)
         return status;
     return cli_summary_print(&run->report, &config->stream, err);
@@ -334,7 +334,7 @@ static tamis_status save_filter(const dedup_run *run, const char *path, tamis_er
 
 /* Saves the filter if all outputs are complete (rules 2 and 3). */
 static tamis_status save(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
-    bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->report.stats.records > 0);
+    const bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->report.stats.records > 0);
 
     if (!config->filter_file || !good || !run->report.stats.complete)
         return status;
@@ -405,7 +405,7 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
  * that, and is not an error. */
 static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
-    tamis_status status = tamis_state_snapshot(run->state, UINT64_MAX, &refused);
+    const tamis_status status = tamis_state_snapshot(run->state, UINT64_MAX, &refused);
 
     if (status == TAMIS_OK || (status == TAMIS_E_INVALID && run->result.inexact))
         return TAMIS_OK;
@@ -417,14 +417,13 @@ static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error 
     dedup_config config;
     dedup_run run = {
         .report = CLI_SUMMARY_INIT, .profile = TAMIS_STREAM_PROFILE_INIT, .result = TAMIS_STREAM_RESULT_INIT};
-    double begun = cli_progress_now();
-    tamis_status code;
+    const double begun = cli_progress_now();
     int stop_fd = -1;
 
     (void)negative;
     run.report.drops = true;
     run.report.passes = true;
-    code = dedup_configure(&config, args, err);
+    tamis_status code = dedup_configure(&config, args, err);
     if (code == TAMIS_OK) /* first: a closed descriptor would become one of the files that are opened next */
         code = dedup_positions_open(&run.commits, config.commits, err);
     if (code == TAMIS_OK)

@@ -304,7 +304,7 @@ typedef struct command_site {
 
 /* Returns the path relative to the directory of the site if it is in there, else the path itself. */
 static const char *visible_from(const command_site *site, const char *path) {
-    size_t size = strlen(site->directory);
+    const size_t size = strlen(site->directory);
 
     return strncmp(path, site->directory, size) == 0 && path[size] == '/' && path[size + 1] != '\0'
                ? path + size + 1
@@ -315,7 +315,6 @@ static const char *visible_from(const command_site *site, const char *path) {
  * present name. */
 static void find_site(command_site *site, const char *directory, const char *name, const char *state) {
     char before[PATH_MAX];
-    size_t size, length;
 
     resolve(before, directory, name);
     snprintf(site->directory, sizeof site->directory, "%s", directory);
@@ -324,10 +323,10 @@ static void find_site(command_site *site, const char *directory, const char *nam
     site->moved = !is_same_file(before, site->state);
     while (strncmp(name, "./", 2) == 0)
         name += 2;
-    size = strlen(name);
+    size_t size = strlen(name);
     while (size > 0 && name[size - 1] == '/')
         size--;
-    length = strlen(site->state);
+    const size_t length = strlen(site->state);
     site->together = site->moved && size > 0 && name[0] != '/' && length > size + 1 &&
                      strncmp(site->state + length - size, name, size) == 0 &&
                      site->state[length - size - 1] == '/';
@@ -352,12 +351,11 @@ static void note_absent(dedup_finish *finish, const char *name, uint64_t read) {
 static const char *present_name(const command_site *site, const kept_option *o,
                                 const tamis_stream_checkpoint *run, dedup_finish *finish) {
     const bool is_output = is_named(o, "--output"), is_second = is_named(o, "--duplicates");
-    const char *known;
     char path[PATH_MAX];
 
     if (is_named(o, "--state"))
         return site->moved && !site->together ? visible_from(site, site->state) : o->value;
-    known = is_output || is_second ? tamis_stream_checkpoint_output(run, is_second, NULL) : NULL;
+    const char *known = is_output || is_second ? tamis_stream_checkpoint_output(run, is_second, NULL) : NULL;
     if (!known)
         return o->value;
     resolve(path, site->directory, o->value);

@@ -227,7 +227,6 @@ static tamis_status check_window(dedup_config *config, const cli_value *values, 
 static tamis_status check_mark(dedup_config *config, const cli_value *mark, tamis_error *err) {
     const tamis_extractor *extractor = config->stream.extract.extractor;
     bool is_json = extractor && tamis_extractor_is_json(extractor), is_text;
-    json_t *text;
 
     if (!mark->given)
         return TAMIS_OK;
@@ -235,7 +234,7 @@ static tamis_status check_mark(dedup_config *config, const cli_value *mark, tami
     config->mark_name = mark->text;
     if (!mark->text)
         return TAMIS_OK;
-    text = json_string(mark->text);
+    json_t *text = json_string(mark->text);
     is_text = text;
     json_decref(text);
     for (const char *pos = mark->text; *pos != '\0'; pos++)

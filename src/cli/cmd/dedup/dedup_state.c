@@ -150,7 +150,7 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
         options.secret_size = secret->size;
     }
     while ((status = tamis_state_open(state, config->state, &options, err)) == TAMIS_E_BUSY) {
-        tamis_status code = cli_lock_again(&wait, err);
+        const tamis_status code = cli_lock_again(&wait, err);
         if (code != TAMIS_OK)
             return code;
     }
@@ -176,8 +176,8 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
  * the second of its kind. */
 static bool read_commit_limit(const char *text, uint64_t *bytes, uint64_t *milliseconds) {
     uint64_t value;
-    size_t size = strlen(text);
-    bool is_time = size > 0 && strchr("smhd", text[size - 1]);
+    const size_t size = strlen(text);
+    const bool is_time = size > 0 && strchr("smhd", text[size - 1]);
 
     if (*(is_time ? milliseconds : bytes) != 0)
         return false; /* given twice */
@@ -197,7 +197,7 @@ tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *mi
 
     *bytes = *milliseconds = 0;
     for (;;) {
-        size_t size = strcspn(pos, ",|");
+        const size_t size = strcspn(pos, ",|");
         if (size == 0 || size >= sizeof part)
             break;
         memcpy(part, pos, size);
@@ -294,7 +294,7 @@ static void advise_unfinished(const tamis_stream_result *result, const dedup_con
                             : config->follow ? "give it up with --reread and --abandon"
                                              : "give it up with --abandon";
     const char *keys = "";
-    size_t used = end ? (size_t)(end - err->text) : strlen(err->text);
+    const size_t used = end ? (size_t)(end - err->text) : strlen(err->text);
     dedup_finish finish;
 
     if (!dedup_command_of(command, sizeof command, result->unfinished, config->state, &finish))

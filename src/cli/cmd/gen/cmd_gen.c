@@ -73,7 +73,7 @@ static tamis_status generate(const gen_config *config, const gen_source *source,
         pos = config->make_record(source, i, pos);
         if (pos <= full)
             continue;
-        tamis_status status = cli_output_write(buffer, (size_t)(pos - buffer), err);
+        const tamis_status status = cli_output_write(buffer, (size_t)(pos - buffer), err);
         if (status != TAMIS_OK)
             return status;
         pos = buffer;
@@ -83,15 +83,13 @@ static tamis_status generate(const gen_config *config, const gen_source *source,
 
 static tamis_status run_gen(const cli_args *args, bool *negative, tamis_error *err) {
     gen_config config = {0};
-    gen_source *source;
-    char *buffer;
     tamis_status status;
 
     (void)negative;
     if (configure(&config, args, err) != TAMIS_OK)
         return err->status;
-    source = malloc(sizeof *source);
-    buffer = malloc(BUFFER_SIZE);
+    gen_source *source = malloc(sizeof *source);
+    char *buffer = malloc(BUFFER_SIZE);
     if (!source || !buffer) {
         status = cli_fail_nomem("gen", err);
     } else {

@@ -62,8 +62,8 @@ static uint64_t draw(uint64_t state, uint64_t number) {
  * (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1. */
 static uint64_t multiply_high(uint64_t a, uint64_t b) {
     uint64_t a_low = a & 0xffffffff, a_high = a >> 32, b_low = b & 0xffffffff, b_high = b >> 32;
-    uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
-    uint64_t low_bits = a_low * b_high + (middle & 0xffffffff);
+    const uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
+    const uint64_t low_bits = a_low * b_high + (middle & 0xffffffff);
 
     return a_high * b_high + (middle >> 32) + (low_bits >> 32);
 }
@@ -76,7 +76,7 @@ static uint32_t below(uint64_t bits, uint32_t limit) {
 /* Index of the record that this one repeats, or its own index. */
 static uint64_t root_of(const gen_source *source, uint64_t index) {
     while (source->repeat != 0 && index > 0) {
-        uint64_t state = state_of(source, index);
+        const uint64_t state = state_of(source, index);
         if (draw(state, DRAW_REPEAT) >> 11 >= source->repeat)
             break;
         index = multiply_high(draw(state, DRAW_EARLIER), index);
@@ -115,8 +115,8 @@ static void make_host(gen_host *host, uint64_t number) {
     static const char syllables[] = "bacadefogehijakolumenapiqurasetivowexiyozu";
     static const char names[][6] = {"www.", "www.", "shop.", "blog.", "m.", "news.", "", ""};
     static const char suffixes[][6] = {".com", ".com", ".com", ".org", ".net", ".de", ".fr", ".co"};
-    uint64_t bits = mix(~number * GOLDEN);
-    uint32_t count = 3 + (uint32_t)(bits >> 60) % 2;
+    const uint64_t bits = mix(~number * GOLDEN);
+    const uint32_t count = 3 + (uint32_t)(bits >> 60) % 2;
     char *pos = host->text;
 
     pos = put_bytes(pos, names[bits & 7], strlen(names[bits & 7]));
@@ -147,12 +147,11 @@ void gen_source_init(gen_source *source, uint64_t seed, double share) {
  */
 char *gen_word(const gen_source *source, uint64_t index, char *pos) {
     const uint64_t mask = (UINT64_C(1) << 58) - 1;
-    uint64_t state = state_of(source, root_of(source, index));
+    const uint64_t state = state_of(source, root_of(source, index));
     uint64_t high_bits = draw(state, DRAW_FIRST) >> 6, low_bits = draw(state, DRAW_SECOND) >> 6;
-    size_t size;
 
     high_bits *= 9;
-    size = 4 + (size_t)(high_bits >> 58);
+    const size_t size = 4 + (size_t)(high_bits >> 58);
     high_bits &= mask;
     for (int i = 0; i < 6; i++) {
         high_bits *= 26;
@@ -234,7 +233,6 @@ char *gen_click(const gen_source *source, uint64_t index, char *pos) {
     static const char referrers[][8] = {"direct", "search", "mail", "social"};
     uint64_t state = state_of(source, root_of(source, index)), bits = draw(state, DRAW_FIRST);
     uint64_t more = draw(state, DRAW_FOURTH), node = draw(state_of(source, index), DRAW_FOURTH) >> 40;
-    char *path;
 
     pos = PUT(pos, "{\"event_id\":\"");
     pos = put_uuid(source, pos, draw(state, DRAW_SECOND), draw(state, DRAW_THIRD));
@@ -244,7 +242,7 @@ char *gen_click(const gen_source *source, uint64_t index, char *pos) {
     pos = PUT(pos, ",\"ts\":");
     pos = put_decimal(pos, UINT64_C(1704067200000) + index);
     pos = PUT(pos, ",\"url\":\"https://");
-    path = put_host(source, pos, draw(state, DRAW_HOST));
+    char *path = put_host(source, pos, draw(state, DRAW_HOST));
     pos = path + 6 + (bits >> 40 & 31);
     put_path(state, path, pos);
     if (pos[-1] == '-' || pos[-1] == '/')

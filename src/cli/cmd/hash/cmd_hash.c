@@ -30,7 +30,7 @@ typedef struct hash_run {
 /* ---- rows ---- */
 
 static tamis_status write_rows(hash_run *run, tamis_error *err) {
-    size_t size = (size_t)(run->end - run->rows);
+    const size_t size = (size_t)(run->end - run->rows);
 
     run->end = run->rows;
     return cli_output_write(run->rows, size, err);
@@ -41,7 +41,7 @@ static char *print_digest(char *pos, const tamis_hash *hash, uint32_t bits) {
     static const char digits[] = "0123456789abcdef";
 
     for (uint32_t bit = 0; bit < bits; bit += 8) {
-        unsigned byte = (unsigned)(hash->word[bit / 64] >> bit % 64) & 0xff;
+        const unsigned byte = (unsigned)(hash->word[bit / 64] >> bit % 64) & 0xff;
         *pos++ = digits[byte >> 4];
         *pos++ = digits[byte & 15];
     }
@@ -50,12 +50,11 @@ static char *print_digest(char *pos, const tamis_hash *hash, uint32_t bits) {
 
 static char *print_number(char *pos, uint64_t number) {
     char digits[NUMBER_MAX], *first = digits + sizeof digits;
-    size_t size;
 
     do
         *--first = (char)('0' + number % 10);
     while ((number /= 10) > 0);
-    size = (size_t)(digits + sizeof digits - first);
+    const size_t size = (size_t)(digits + sizeof digits - first);
     memcpy(pos, first, size);
     return pos + size;
 }
@@ -99,7 +98,7 @@ static tamis_status print_keys(hash_run *run, const tamis_key *keys, size_t coun
         *pos++ = '\n';
         run->end = pos;
         if (pos + ROW_MAX > run->rows + ROWS_SIZE) {
-            tamis_status status = write_rows(run, err);
+            const tamis_status status = write_rows(run, err);
             if (status != TAMIS_OK)
                 return status;
         }
@@ -115,7 +114,7 @@ static tamis_status hash_texts(void *context, const tamis_key *keys, size_t coun
     tamis_status status = TAMIS_OK, written;
 
     for (*done = 0; *done < count && status == TAMIS_OK;) {
-        size_t batch_size = count - *done < BATCH ? count - *done : BATCH;
+        const size_t batch_size = count - *done < BATCH ? count - *done : BATCH;
         status = print_keys(run, keys + *done, batch_size, err);
         memset(answers + *done, TAMIS_ABSENT, batch_size);
         *done += status == TAMIS_OK ? batch_size : 0;
@@ -132,10 +131,9 @@ static tamis_status answer_records(hash_run *run, const tamis_stream_service *se
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     tamis_stream_stats *total = &run->summary.stats;
-    tamis_status status;
 
     options.first_malformed = total->malformed == 0 ? &run->summary.first_malformed : NULL;
-    status = cli_stream_run(&run->config.stream, service, &options, &stats, err);
+    const tamis_status status = cli_stream_run(&run->config.stream, service, &options, &stats, err);
     total->records += stats.records;
     total->missing += stats.missing;
     total->malformed += stats.malformed;
@@ -150,7 +148,7 @@ static tamis_status answer_records(hash_run *run, const tamis_stream_service *se
 /* Skips or refuses a malformed KEY of the command line. */
 static tamis_status leave_malformed(hash_run *run, const tamis_key *key, const tamis_extraction *found,
                                     cli_key_position position, tamis_error *err) {
-    bool fails = run->config.stream.malformed == TAMIS_STREAM_FAIL;
+    const bool fails = run->config.stream.malformed == TAMIS_STREAM_FAIL;
     tamis_error *first = &run->summary.first_malformed;
     char why[200];
 
@@ -196,13 +194,12 @@ static tamis_status answer_operand(hash_run *run, cli_typed *typed, const char *
 static tamis_status answer_all(hash_run *run, const cli_args *args, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     cli_typed typed;
-    tamis_status status;
 
     service.context = run;
     service.query = hash_texts;
     if (args->operand_count == 0)
         return answer_records(run, &service, err);
-    status = cli_typed_begin(&typed, run->config.stream.form, &service, err);
+    tamis_status status = cli_typed_begin(&typed, run->config.stream.form, &service, err);
     for (size_t i = 0; i < args->operand_count && status == TAMIS_OK; i++)
         status = strcmp(args->operands[i], "-") == 0
                      ? answer_records(run, &service, err)
@@ -239,7 +236,7 @@ static tamis_status create_hasher(hash_run *run, tamis_error *err) {
 }
 
 static tamis_status prepare(hash_run *run, tamis_error *err) {
-    size_t numbers = (size_t)BATCH * run->config.probes;
+    const size_t numbers = (size_t)BATCH * run->config.probes;
 
     run->end = run->rows;
     run->summary = (cli_summary)CLI_SUMMARY_INIT;
@@ -262,14 +259,12 @@ static void release(hash_run *run) {
 
 static tamis_status run_hash(const cli_args *args, bool *negative, tamis_error *err) {
     hash_config config;
-    hash_run *run;
-    tamis_status status;
 
     (void)negative;
-    status = hash_configure(&config, args, err);
+    tamis_status status = hash_configure(&config, args, err);
     if (status == TAMIS_OK)
         status = cli_output_check(err);
-    run = status == TAMIS_OK ? calloc(1, sizeof *run) : NULL;
+    hash_run *run = status == TAMIS_OK ? calloc(1, sizeof *run) : NULL;
     if (!run) {
         cli_stream_release(&config.stream);
         return status == TAMIS_OK ? cli_fail_nomem("hash", err) : status;

@@ -84,7 +84,7 @@ const cli_option hash_options[] = {
 };
 
 static tamis_status check_scheme(const hash_config *config, const cli_args *args, tamis_error *err) {
-    bool secret = config->secret_file;
+    const bool secret = config->secret_file;
 
     if (secret && strcmp(config->secret_file, "-") == 0)
         return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
@@ -123,7 +123,6 @@ static tamis_status configure_stream(hash_config *config, const cli_args *args, 
     const cli_value *given = args->values;
     cli_value values[CLI_OPTIONS_MAX];
     cli_stream *stream = &config->stream;
-    bool named;
 
     memcpy(values, given, sizeof values);
     values[CLI_OPT_HEX].given = false; /* hash accepts --hex with text types: checked below */
@@ -137,7 +136,7 @@ static tamis_status configure_stream(hash_config *config, const cli_args *args, 
                         given[CLI_OPT_TYPE].text);
     if (cli_stream_check_form(stream, err) != TAMIS_OK)
         return err->status;
-    named = stream->extract.extractor && tamis_extractor_wants_header(stream->extract.extractor);
+    const bool named = stream->extract.extractor && tamis_extractor_wants_header(stream->extract.extractor);
     for (size_t i = 0; named && i < args->operand_count; i++)
         if (strcmp(args->operands[i], "-") != 0)
             return cli_fail(err,

@@ -186,7 +186,7 @@ static tamis_status each_run(const state_view *view, json_t *runs, tamis_error *
     for (size_t i = 0;; i++) {
         tamis_stream_checkpoint *run = NULL;
         tamis_stream_run_status run_status;
-        tamis_status status = tamis_stream_run_at(&run, &run_status, view->state, i, err);
+        const tamis_status status = tamis_stream_run_at(&run, &run_status, view->state, i, err);
 
         if (status == TAMIS_E_NOT_FOUND)
             return TAMIS_OK;
@@ -261,8 +261,6 @@ static tamis_status show(state_view *view, const cli_args *args, tamis_error *er
 
 /* Writes a snapshot of the last commit, so that the log before it is removed. */
 static tamis_status compact(state_view *view, const cli_args *args, tamis_error *err) {
-    json_t *object;
-
     if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK ||
         tamis_state_snapshot(view->state, 0, err) != TAMIS_OK)
         return err->status;
@@ -271,7 +269,7 @@ static tamis_status compact(state_view *view, const cli_args *args, tamis_error 
         print_sizes(view);
         return TAMIS_OK;
     }
-    object = json_object();
+    json_t *object = json_object();
     cli_json_text(object, "state", view->directory);
     cli_json_count(object, "log_bytes", view->info.log_bytes);
     cli_json_count(object, "snapshot_bytes", view->info.snapshot_bytes);
@@ -282,7 +280,6 @@ static tamis_status compact(state_view *view, const cli_args *args, tamis_error 
 
 static tamis_status forget_keys(const state_view *view, const cli_args *args, tamis_error *err) {
     uint64_t keys, forgotten;
-    json_t *object;
 
     if (state_keys_forget(view->state, view->directory, args->values[STATE_KEYS].text, &keys, &forgotten,
                           err) != TAMIS_OK)
@@ -292,7 +289,7 @@ static tamis_status forget_keys(const state_view *view, const cli_args *args, ta
         print_number("not present", keys - forgotten, "");
         return TAMIS_OK;
     }
-    object = json_object();
+    json_t *object = json_object();
     cli_json_text(object, "state", view->directory);
     cli_json_count(object, "forgotten", forgotten);
     cli_json_count(object, "not_present", keys - forgotten);
@@ -317,10 +314,10 @@ static const char *why_nothing(tamis_stream_run_status status) {
 static tamis_status forget_run(const state_view *view, const cli_value *number, tamis_error *err) {
     tamis_stream_checkpoint *run = NULL;
     tamis_stream_run_status run_status;
-    tamis_status status;
     char message[400];
 
-    status = tamis_stream_run_at(&run, &run_status, view->state, (size_t)number->number - 1, err);
+    const tamis_status status =
+        tamis_stream_run_at(&run, &run_status, view->state, (size_t)number->number - 1, err);
     tamis_stream_checkpoint_free(run);
     if (status == TAMIS_E_NOT_FOUND || status == TAMIS_E_FORMAT)
         return cli_fail(err, "--run %" PRIu64 ": %.200s has no such run; see tamis state show",
@@ -389,7 +386,6 @@ static tamis_status keep_files(const state_view *view, const char *output, tamis
 
 static tamis_status export(state_view *view, const cli_args *args, tamis_error *err) {
     const char *output = args->values[CLI_OPT_OUTPUT].text;
-    tamis_filter *filter;
     cli_key_form form;
 
     if (!output)
@@ -404,7 +400,7 @@ static tamis_status export(state_view *view, const cli_args *args, tamis_error *
         return err->status;
     if (keep_files(view, output, err) != TAMIS_OK)
         return err->status;
-    filter = tamis_state_filter(view->state);
+    tamis_filter *filter = tamis_state_filter(view->state);
     if (!dedup_command_key_form(&form, tamis_state_metadata(view->state)))
         return cli_fail(
             err, "%.200s: its key options cannot be read: %.200s; export it with the tamis that made it",
@@ -417,8 +413,7 @@ static tamis_status export(state_view *view, const cli_args *args, tamis_error *
 /* ---- verify ---- */
 
 static tamis_status verify(state_view *view, const cli_args *args, bool *negative, tamis_error *err) {
-    tamis_status status = tamis_state_verify(view->directory, &view->options, err);
-    json_t *object;
+    const tamis_status status = tamis_state_verify(view->directory, &view->options, err);
 
     if (status != TAMIS_OK && status != TAMIS_E_DAMAGED)
         return err->status;
@@ -428,7 +423,7 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
         puts(status == TAMIS_OK ? ": whole" : "");
         return TAMIS_OK;
     }
-    object = json_object();
+    json_t *object = json_object();
     cli_json_text(object, "state", view->directory);
     cli_json_bool(object, "whole", status == TAMIS_OK);
     cli_json_text(object, "damage", status == TAMIS_OK ? NULL : err->text);
