@@ -12,9 +12,9 @@ static const cli_option options[] = {
     {.name = NULL},
 };
 
-/* Locks the filter and checks that it is undamaged. With `clears` also clears and saves it; waits while another
- * process changes it on a server. */
-static tamis_status open_locked(const cli_args *args, const char *path, bool clears, tamis_error *err) {
+/* Locks the filter and checks that it is undamaged. With `clears` also clears and saves it, and waits while
+ * another process changes it on a server. */
+static tamis_status check_or_clear(const cli_args *args, const char *path, bool clears, tamis_error *err) {
     cli_lock_wait wait = cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]);
     tamis_compression compression = TAMIS_COMPRESSION_NONE;
     tamis_filter *filter = NULL;
@@ -30,7 +30,7 @@ static tamis_status open_locked(const cli_args *args, const char *path, bool cle
             status = tamis_filter_clear(filter, err);
         while (status == TAMIS_E_BUSY && (status = cli_lock_again(&wait, err)) == TAMIS_OK);
         if (status == TAMIS_OK)
-            status = cli_file_write(filter, path, TAMIS_FORMAT_AUTO, compression, wait, err);
+            status = cli_file_save_until_signal(filter, path, TAMIS_FORMAT_AUTO, compression, wait, err);
     }
     tamis_filter_free(filter);
     tamis_file_unlock(lock);
@@ -39,12 +39,12 @@ static tamis_status open_locked(const cli_args *args, const char *path, bool cle
 
 static tamis_status check(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
     (void)negative;
-    return open_locked(args, path, false, err);
+    return check_or_clear(args, path, false, err);
 }
 
 static tamis_status clear(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
     (void)negative;
-    return open_locked(args, path, true, err);
+    return check_or_clear(args, path, true, err);
 }
 
 /* Checks all filters before it clears the first one, because clearing cannot be undone, and a name without a

@@ -70,16 +70,16 @@ static tamis_status append_bytes(void *context, const void *bytes, size_t size, 
 }
 
 static tamis_status fetch(const char *from, const char *to, tamis_error *err) {
-    tamis_filter *there = NULL;
+    tamis_filter *filter = NULL;
     bitmap content = {NULL, 0, 0};
-    tamis_status status = cli_server_open(&there, from, NULL, NULL, err);
+    tamis_status status = cli_server_open(&filter, from, NULL, NULL, err);
 
     if (status == TAMIS_OK)
-        status = tamis_redis_pull_bitmap(there, append_bytes, &content, err);
+        status = tamis_redis_pull_bitmap(filter, append_bytes, &content, err);
     if (status == TAMIS_OK)
         status = cli_save(to, content.bytes, content.size, true, err);
     free(content.bytes);
-    tamis_filter_free(there);
+    tamis_filter_free(filter);
     return status;
 }
 
@@ -123,21 +123,21 @@ static tamis_status load(bitmap *content, const char *name, tamis_error *err) {
 }
 
 static tamis_status send(const char *from, const char *to, cli_lock_wait wait, tamis_error *err) {
-    tamis_filter *there = NULL, *made = NULL;
+    tamis_filter *target = NULL, *made = NULL;
     bitmap content = {NULL, 0, 0};
-    tamis_status status = cli_server_open(&there, to, NULL, NULL, err);
+    tamis_status status = cli_server_open(&target, to, NULL, NULL, err);
 
     if (status == TAMIS_OK)
         status = load(&content, from, err);
     if (status == TAMIS_OK)
-        status = tamis_redis_from_bitmap(&made, there, content.bytes, content.size, err);
+        status = tamis_redis_from_bitmap(&made, target, content.bytes, content.size, err);
     if (status == TAMIS_E_MISMATCH)
         cli_subject(err, "%.150s", from);
     free(content.bytes);
     if (status == TAMIS_OK)
         status = cli_server_push(made, to, wait, err);
     tamis_filter_free(made);
-    tamis_filter_free(there);
+    tamis_filter_free(target);
     return status;
 }
 
@@ -179,9 +179,9 @@ static tamis_status copy(const cli_args *args, const char *output, tamis_error *
     if (status == TAMIS_OK)
         status = describe(args, filter, err);
     if (status == TAMIS_OK)
-        status =
-            cli_file_write(filter, output, format, cli_file_compression(args->values[CLI_OPT_GZIP].given),
-                           cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]), err);
+        status = cli_file_save_until_signal(filter, output, format,
+                                            cli_file_compression(args->values[CLI_OPT_GZIP].given),
+                                            cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]), err);
     if (status == TAMIS_OK && !args->values[CLI_OPT_QUIET].given)
         cli_metadata_report_lost(filter, output, format);
     tamis_filter_free(filter);

@@ -129,9 +129,9 @@ static void print_count(const char *name, uint64_t count) {
 }
 
 /* Writes the estimated number of keys. There is no estimate if all bits are set. */
-static const char *keys_text(char *text, size_t size, const side *diff) {
-    return isfinite(diff->info.cardinality) ? cli_text_expected(text, size, diff->info.cardinality)
-                                            : "any number";
+static const char *keys_text(char *text, size_t size, const side *input) {
+    return isfinite(input->info.cardinality) ? cli_text_expected(text, size, input->info.cardinality)
+                                             : "any number";
 }
 
 static void print_text(const comparison *diff) {
@@ -140,9 +140,9 @@ static void print_text(const comparison *diff) {
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], rule_a[CLI_KEY_RULE], rule_b[CLI_KEY_RULE];
 
     fputs("A: ", stdout);
-    cli_file_print(stdout, diff->a.path);
+    cli_text_print(stdout, diff->a.path);
     fputs("\nB: ", stdout);
-    cli_file_print(stdout, diff->b.path);
+    cli_text_print(stdout, diff->b.path);
     printf("\n%s\n", is_equal(diff)               ? "equal: they answer alike for every key"
                      : diff->difference.same_body ? "different: the same content, but keys made otherwise"
                      : is_comparable(diff) && keys_differ(diff)
@@ -189,10 +189,10 @@ static tamis_status print_json(const comparison *diff, tamis_error *err) {
     return cli_json_write(object, stdout, 0, "diff", err);
 }
 
-static tamis_status load(side *diff, tamis_error *err) {
-    const tamis_status status = cli_file_fetch(&diff->filter, diff->name, err);
+static tamis_status load(side *input, tamis_error *err) {
+    const tamis_status status = cli_file_fetch(&input->filter, input->name, err);
 
-    return status == TAMIS_OK ? cli_key_type_stored(diff->filter, &diff->key_type, err) : status;
+    return status == TAMIS_OK ? cli_key_type_stored(input->filter, &input->key_type, err) : status;
 }
 
 /* Compares before it reads statistics: comparing verifies both filters, so the statistics are those of

@@ -195,7 +195,7 @@ static void print_content(FILE *out, const info_report *report) {
 }
 
 static void print_text(FILE *out, const info_report *report) {
-    cli_file_print(out, report->path);
+    cli_text_print(out, report->path);
     fprintf(out, ": filter of kind %s\n", tamis_kind_name(report->info.kind));
     print_maker(out, report);
     print_promise(out, report);
@@ -296,7 +296,8 @@ static tamis_status describe(const cli_args *args, info_report *report, tamis_er
     return status;
 }
 
-static tamis_status each(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
+static tamis_status describe_operand(const cli_args *args, const char *path, bool *negative,
+                                     tamis_error *err) {
     char shown[CLI_SERVER_SHOWN];
     info_report report = {.path = cli_server_show(path, shown),
                           .metadata = TAMIS_METADATA_INIT,
@@ -313,7 +314,7 @@ static tamis_status each(const cli_args *args, const char *path, bool *negative,
 }
 
 static tamis_status run_info(const cli_args *args, bool *negative, tamis_error *err) {
-    return cli_file_each(args, each, negative, err);
+    return cli_file_each(args, describe_operand, negative, err);
 }
 
 const cli_command cmd_info = {

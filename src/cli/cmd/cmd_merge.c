@@ -44,7 +44,7 @@ static bool keys_differ(const merge_run *run, const tamis_filter *from, const ta
 
 static tamis_status refuse_keys(const merge_run *run, const tamis_filter *from, const char *path,
                                 tamis_error *err) {
-    char its[CLI_KEY_RULE], before[CLI_KEY_RULE], shown[CLI_SERVER_SHOWN], key_type_file[CLI_SERVER_SHOWN];
+    char rule[CLI_KEY_RULE], before[CLI_KEY_RULE], shown[CLI_SERVER_SHOWN], key_type_file[CLI_SERVER_SHOWN];
     uint32_t key_type = TAMIS_KEYS_UNSPECIFIED;
 
     if (cli_key_type_stored(from, &key_type, err) != TAMIS_OK)
@@ -53,7 +53,7 @@ static tamis_status refuse_keys(const merge_run *run, const tamis_filter *from, 
                     "%.100s: not merged with %.100s: its keys were made with %s, and those before it with "
                     "%s, so that some would be missed; build both with the same options",
                     cli_server_show(path, shown), cli_server_show(run->key_type_file, key_type_file),
-                    cli_key_rule(its, key_type), cli_key_rule(before, run->key_type));
+                    cli_key_rule(rule, key_type), cli_key_rule(before, run->key_type));
 }
 
 /* Adds the names of both files to the error of a failed union. Other errors name their file already. */
@@ -154,7 +154,8 @@ static tamis_status merge(merge_run *run, const cli_args *args, tamis_error *err
     if (status == TAMIS_OK)
         status = forget_time(run->merged, err);
     if (status == TAMIS_OK)
-        status = cli_file_write(run->merged, run->output, run->format, run->compression, run->lock_wait, err);
+        status = cli_file_save_until_signal(run->merged, run->output, run->format, run->compression,
+                                            run->lock_wait, err);
     if (status != TAMIS_OK || !run->remarks)
         return status;
     report_rate(run);
@@ -165,7 +166,7 @@ static tamis_status merge(merge_run *run, const cli_args *args, tamis_error *err
     return status;
 }
 
-static tamis_status merge_held(merge_run *run, const cli_args *args, tamis_error *err) {
+static tamis_status merge_locked(merge_run *run, const cli_args *args, tamis_error *err) {
     tamis_lock *lock = NULL;
     tamis_status status = cli_file_lock(&lock, run->output, run->lock_wait, err);
 
@@ -195,7 +196,7 @@ static tamis_status run_merge(const cli_args *args, bool *negative, tamis_error 
     if (status == TAMIS_OK)
         status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)
-        status = merge_held(&run, args, err);
+        status = merge_locked(&run, args, err);
     cli_metadata_release(&run.metadata);
     return status;
 }

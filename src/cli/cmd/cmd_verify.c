@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/core/cli_json.h"
+#include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
 #include "cli/server/cli_server.h"
 
@@ -39,9 +40,9 @@ static bool has_checksums(const found *file) {
 /* Prints the result. `damage` is a message that names the file, or NULL. */
 static void print_text(const char *path, const found *file, const char *damage) {
     if (damage) {
-        cli_file_print(stdout, damage);
+        cli_text_print(stdout, damage);
     } else {
-        cli_file_print(stdout, path);
+        cli_text_print(stdout, path);
         if (has_checksums(file))
             fputs(": whole", stdout);
         else
@@ -82,7 +83,7 @@ static tamis_status answer(const cli_args *args, const char *path, const found *
     return status;
 }
 
-static tamis_status each(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
+static tamis_status verify_operand(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     found file = {TAMIS_FORMAT_AUTO, TAMIS_COMPRESSION_NONE};
     tamis_filter *filter = NULL;
@@ -111,7 +112,7 @@ static tamis_status each(const cli_args *args, const char *path, bool *negative,
 }
 
 static tamis_status run_verify(const cli_args *args, bool *negative, tamis_error *err) {
-    return cli_file_each(args, each, negative, err);
+    return cli_file_each(args, verify_operand, negative, err);
 }
 
 const cli_command cmd_verify = {

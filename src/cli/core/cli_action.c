@@ -8,7 +8,7 @@
 #include "cli/server/cli_server.h"
 
 /* "set, get or op" */
-static void name_all(const cli_actions *actions, char *list, size_t size) {
+static void list_actions(const cli_actions *actions, char *list, size_t size) {
     size_t used = 0;
 
     for (size_t i = 0; i < actions->count && used < size; i++) {
@@ -20,7 +20,7 @@ static void name_all(const cli_actions *actions, char *list, size_t size) {
 static tamis_status fail_unknown(const cli_actions *actions, const char *name, tamis_error *err) {
     char list[120], shown[CLI_SERVER_SHOWN];
 
-    name_all(actions, list, sizeof list);
+    list_actions(actions, list, sizeof list);
     if (!name)
         return cli_fail(err, "%s: what to do is missing; give %s", actions->command, list);
     return cli_fail(err, "%s: '%.60s' is not known; give %s", actions->command, cli_server_show(name, shown),

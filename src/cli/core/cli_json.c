@@ -9,7 +9,7 @@
 
 /* The manual's list of members; NULL: not known. */
 static const cli_entry *documented;
-/* A member or element was lost, since memory was short, or its text was not UTF-8. */
+/* A member or element was lost, since memory ran out, or its text was not UTF-8. */
 static bool incomplete;
 
 void cli_json_put(json_t *object, const char *name, json_t *value) {
@@ -105,7 +105,7 @@ static void check_members(json_t *object) {
 }
 
 tamis_status cli_json_write(json_t *object, FILE *out, size_t indent, const char *what, tamis_error *err) {
-    bool whole = object && !incomplete, written = false;
+    bool complete = object && !incomplete, written = false;
 
     if (documented)
         check_members(object);
@@ -113,11 +113,11 @@ tamis_status cli_json_write(json_t *object, FILE *out, size_t indent, const char
     errno = 0;
     /* Nine digits are more precise than any measurement here. Seventeen would print 0.1 as
      * 0.10000000000000001. */
-    if (whole)
+    if (complete)
         written = json_dumpf(object, out, JSON_INDENT(indent) | JSON_REAL_PRECISION(9)) == 0 &&
                   fputc('\n', out) != EOF;
     json_decref(object);
-    if (!whole)
+    if (!complete)
         return cli_fail_nomem(what, err);
     return written ? TAMIS_OK : cli_fail_output(err, errno);
 }

@@ -16,9 +16,9 @@
  * which is the list in the manual. An assertion fails for others. NULL: any. */
 void cli_json_begin(const cli_entry *members);
 
-/* Adds `value`, which belongs to the object then. NULL: memory was short. */
+/* Adds `value`, which belongs to the object then. NULL: memory ran out. */
 void cli_json_put(json_t *object, const char *name, json_t *value);
-/* Appends `value`, which belongs to the array then. NULL: memory was short. */
+/* Appends `value`, which belongs to the array then. NULL: memory ran out. */
 void cli_json_append(json_t *array, json_t *value);
 void cli_json_count(json_t *object, const char *name, uint64_t number);
 /* null unless the number is known */

@@ -299,7 +299,7 @@ static void describe_bounds(const cli_option *option, char *text, size_t size) {
     }
 }
 
-static cli_number read_within(const cli_option *option, const char *text, cli_value *value) {
+static cli_number read_by_type(const cli_option *option, const char *text, cli_value *value) {
     switch (option->type) {
     case CLI_COUNT:
         return cli_number_count(text, &value->number);
@@ -318,7 +318,7 @@ static cli_number read_within(const cli_option *option, const char *text, cli_va
 
 /* The error for m instead of M: 1m is one minute, 1M a million or a mebibyte. NULL: the mistake is another
  * one. */
-static const char *minutes_for(const cli_option *option, const char *text) {
+static const char *explain_minutes(const cli_option *option, const char *text) {
     char suggestion[64];
     cli_value value;
     const size_t size = strlen(text);
@@ -328,7 +328,7 @@ static const char *minutes_for(const cli_option *option, const char *text) {
         return NULL;
     memcpy(suggestion, text, size + 1);
     suggestion[size - 1] = 'M';
-    if (read_within(option, suggestion, &value) != CLI_NUMBER_OK)
+    if (read_by_type(option, suggestion, &value) != CLI_NUMBER_OK)
         return NULL;
     return option->type == CLI_SIZE ? "not a size, m is for minutes and M for 1,048,576 bytes"
                                     : "not a number, m is for minutes and M for 1,000,000";
@@ -361,13 +361,13 @@ tamis_status cli_number_read(const cli_option *option, const char *what, const c
                              tamis_error *err) {
     char bounds[160];
     cli_value got = *value;
-    const char *wrong = complaint(option, read_within(option, text, &got), &got);
+    const char *wrong = complaint(option, read_by_type(option, text, &got), &got);
     cli_value unsigned_value;
 
-    if (wrong && text[0] == '-' && read_within(option, text + 1, &unsigned_value) == CLI_NUMBER_OK)
+    if (wrong && text[0] == '-' && read_by_type(option, text + 1, &unsigned_value) == CLI_NUMBER_OK)
         wrong = "negative";
-    else if (wrong && minutes_for(option, text))
-        wrong = minutes_for(option, text);
+    else if (wrong && explain_minutes(option, text))
+        wrong = explain_minutes(option, text);
 
     if (!wrong) {
         *value = got;

@@ -136,7 +136,7 @@ static const char *long_name(const cli_command *command, size_t i) {
 }
 
 /* Lists the long options with the prefix `name`, as "--a, --b or --c". Returns their number. */
-static size_t list_beginning(const cli_command *command, const char *name, char *list, size_t size) {
+static size_t list_with_prefix(const cli_command *command, const char *name, char *list, size_t size) {
     const char *last = NULL, *candidate;
     size_t count = 0, used = 0;
 
@@ -173,7 +173,7 @@ static tamis_status refuse_long(const cli_command *command, const char *typed, t
     const char *closest = cli_option_help.name, *candidate;
 
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), typed);
-    if (list_beginning(command, name, list, sizeof list) > 1)
+    if (list_with_prefix(command, name, list, sizeof list) > 1)
         return cli_fail(err, "--%s: could be %s; write the option in full", name, list);
     unsigned best = cli_text_distance(name, closest);
     for (size_t i = 0; (candidate = long_name(command, i)) != NULL; i++) {

@@ -128,6 +128,11 @@ const char *cli_text_duration(char *text, size_t size, double seconds) {
     return text;
 }
 
+void cli_text_print(FILE *out, const char *text) {
+    for (; *text != '\0'; text++)
+        fputc(iscntrl((unsigned char)*text) ? '?' : *text, out);
+}
+
 void cli_text_wrap(FILE *out, const char *text, size_t column, size_t indent, size_t width) {
     bool first = true;
 

@@ -34,6 +34,9 @@ const char *cli_text_records(char *text, size_t size, uint64_t count);
 /* 3671 -> "1:01:11" */
 const char *cli_text_duration(char *text, size_t size, double seconds);
 
+/* Prints text on one line: control bytes become '?'. */
+void cli_text_print(FILE *out, const char *text);
+
 /* Writes `text` and a newline. Lines break at blanks, so that none is wider than `width`. The first line
  * begins at `column`; each further line is indented by `indent` blanks. */
 void cli_text_wrap(FILE *out, const char *text, size_t column, size_t indent, size_t width);

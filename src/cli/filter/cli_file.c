@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/filter/cli_file.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -142,8 +141,8 @@ tamis_status cli_file_save(tamis_filter *filter, const char *path, tamis_format 
     return cli_server_is_uri(path) ? TAMIS_OK : save(filter, path, format, compression, -1, err);
 }
 
-tamis_status cli_file_write(tamis_filter *filter, const char *path, tamis_format format,
-                            tamis_compression compression, cli_lock_wait wait, tamis_error *err) {
+tamis_status cli_file_save_until_signal(tamis_filter *filter, const char *path, tamis_format format,
+                                        tamis_compression compression, cli_lock_wait wait, tamis_error *err) {
     if (cli_signals_look(err) != TAMIS_OK)
         return err->status;
     if (!cli_server_is_uri(path))
@@ -176,9 +175,4 @@ tamis_status cli_file_each(const cli_args *args, cli_file_function *each, bool *
             break;
     }
     return status;
-}
-
-void cli_file_print(FILE *out, const char *text) {
-    for (; *text != '\0'; text++)
-        fputc(iscntrl((unsigned char)*text) ? '?' : *text, out);
 }

@@ -48,8 +48,8 @@ tamis_status cli_file_save(tamis_filter *filter, const char *path, tamis_format 
 /* Like cli_file_save, but a signal (cli_signal.h), before or during the call, ends it:
  * TAMIS_E_INTERRUPTED, and the file is unchanged. Pushes the filter if `path` is a URI and the filter is in
  * memory; `wait` is for a filter there that another process changes. */
-tamis_status cli_file_write(tamis_filter *filter, const char *path, tamis_format format,
-                            tamis_compression compression, cli_lock_wait wait, tamis_error *err);
+tamis_status cli_file_save_until_signal(tamis_filter *filter, const char *path, tamis_format format,
+                                        tamis_compression compression, cli_lock_wait wait, tamis_error *err);
 /* Saves the filter to a new file. An existing file is an error. */
 tamis_status cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err);
 
@@ -58,8 +58,5 @@ tamis_status cli_file_save_new(tamis_filter *filter, const char *path, tamis_err
 typedef tamis_status cli_file_function(const cli_args *args, const char *path, bool *negative,
                                        tamis_error *err);
 tamis_status cli_file_each(const cli_args *args, cli_file_function *each, bool *negative, tamis_error *err);
-
-/* Prints text on one line: control bytes become '?'. */
-void cli_file_print(FILE *out, const char *text);
 
 #endif

@@ -227,7 +227,7 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
                                 tamis_compression *compression, tamis_error *err) {
     const char *path = file->path;
     tamis_filter *opened = NULL;
-    bool sip, whole, on_server = cli_server_is_uri(path);
+    const bool on_server = cli_server_is_uri(path);
 
     /* Open the file without a secret first: its header says if it is keyed, and the library refuses a
      * secret otherwise. On a server a missing filter is created. */
@@ -235,15 +235,15 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
              ? cli_server_open(&opened, path, &file->form, file->secret, err)
              : cli_file_open(&opened, path, CLI_QUERY, NULL, compression, err)) != TAMIS_OK)
         return err->status;
-    sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
+    const bool sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
     if (sip && !file->secret) {
         tamis_filter_free(opened);
         return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file", path);
     }
     /* A compressed filter is in memory already, so it can be changed without opening it again. */
-    whole = on_server || file->access == CLI_QUERY ||
-            (file->access == CLI_CHANGE && *compression != TAMIS_COMPRESSION_NONE);
-    if (sip || !whole) {
+    const bool is_ready = on_server || file->access == CLI_QUERY ||
+                          (file->access == CLI_CHANGE && *compression != TAMIS_COMPRESSION_NONE);
+    if (sip || !is_ready) {
         tamis_filter_free(opened);
         if (cli_file_open(&opened, path, file->access, sip ? file->secret : NULL, compression, err) !=
             TAMIS_OK) {
@@ -268,11 +268,11 @@ tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_
                        &compression, err);
 }
 
-tamis_status cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
-                             cli_lock_wait wait, tamis_compression *compression, tamis_error *err) {
+tamis_status cli_filter_lock_and_open(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
+                                      cli_lock_wait wait, tamis_compression *compression, tamis_error *err) {
     /* If the file does not exist, only opening it gives a helpful error; locking would not. */
     if (!cli_server_is_uri(file->path) && access(file->path, F_OK) != 0) {
-        if (cli_filter_held(filter, file, compression, err) != TAMIS_OK)
+        if (cli_filter_open_locked(filter, file, compression, err) != TAMIS_OK)
             return err->status;
         tamis_filter_free(*filter); /* the file was created meanwhile: open it again, with the lock */
         *filter = NULL;
@@ -280,11 +280,11 @@ tamis_status cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli
     const tamis_status status = cli_file_lock(lock, file->path, wait, err);
     if (status != TAMIS_OK)
         return status;
-    return cli_filter_held(filter, file, compression, err);
+    return cli_filter_open_locked(filter, file, compression, err);
 }
 
-tamis_status cli_filter_held(tamis_filter **filter, const cli_filter_file *file,
-                             tamis_compression *compression, tamis_error *err) {
+tamis_status cli_filter_open_locked(tamis_filter **filter, const cli_filter_file *file,
+                                    tamis_compression *compression, tamis_error *err) {
     bool keyed = false;
 
     if (open_filter(filter, file, &keyed, compression, err) != TAMIS_OK)

@@ -86,11 +86,11 @@ tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint6
 /* Locks the file (cli_file_lock) and opens its filter for changes. The caller unlocks *lock, also after a
  * failure. *compression is that of the file, for cli_file_save. A secret for a filter that is not keyed is
  * refused. */
-tamis_status cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
-                             cli_lock_wait wait, tamis_compression *compression, tamis_error *err);
-/* Like cli_filter_hold, for a file that the caller has locked. */
-tamis_status cli_filter_held(tamis_filter **filter, const cli_filter_file *file,
-                             tamis_compression *compression, tamis_error *err);
+tamis_status cli_filter_lock_and_open(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
+                                      cli_lock_wait wait, tamis_compression *compression, tamis_error *err);
+/* Like cli_filter_lock_and_open, for a file that the caller has locked. */
+tamis_status cli_filter_open_locked(tamis_filter **filter, const cli_filter_file *file,
+                                    tamis_compression *compression, tamis_error *err);
 
 /* True if the plan promises a rate. Files of other programs may store none; their capacity then has no
  * meaning. */

@@ -189,10 +189,10 @@ static void note_conflict(cli_metadata_conflict *conflict, const label_join *joi
     conflict->count += joined_list->conflicts;
 }
 
-static void note_data(cli_metadata_conflict *conflict, const tamis_metadata *own, const tamis_metadata *its,
-                      const char *path) {
-    if (its->data_size == 0 ||
-        (its->data_size == own->data_size && memcmp(its->data, own->data, its->data_size) == 0))
+static void note_data(cli_metadata_conflict *conflict, const tamis_metadata *into_data,
+                      const tamis_metadata *from_data, const char *path) {
+    if (from_data->data_size == 0 || (from_data->data_size == into_data->data_size &&
+                                      memcmp(from_data->data, into_data->data, from_data->data_size) == 0))
         return;
     if (conflict->data_count++ == 0)
         snprintf(conflict->data_first, sizeof conflict->data_first,
@@ -220,18 +220,18 @@ void cli_metadata_report_conflict(const cli_metadata_conflict *conflict) {
 tamis_status cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char *path,
                                 const cli_metadata *given, cli_metadata_conflict *conflict,
                                 tamis_error *err) {
-    tamis_metadata own = TAMIS_METADATA_INIT, its = TAMIS_METADATA_INIT;
+    tamis_metadata into_data = TAMIS_METADATA_INIT, from_data = TAMIS_METADATA_INIT;
     label_join joined_list;
 
-    if (tamis_filter_metadata_get(into, &own, err) != TAMIS_OK ||
-        tamis_filter_metadata_get(from, &its, err) != TAMIS_OK ||
-        join_labels(&joined_list, &own, &its, given, err) != TAMIS_OK)
+    if (tamis_filter_metadata_get(into, &into_data, err) != TAMIS_OK ||
+        tamis_filter_metadata_get(from, &from_data, err) != TAMIS_OK ||
+        join_labels(&joined_list, &into_data, &from_data, given, err) != TAMIS_OK)
         return err->status;
     note_conflict(conflict, &joined_list, path);
-    note_data(conflict, &own, &its, path);
-    own.labels = joined_list.labels;
-    own.label_count = joined_list.count;
-    const tamis_status status = tamis_filter_metadata_set(into, &own, err);
+    note_data(conflict, &into_data, &from_data, path);
+    into_data.labels = joined_list.labels;
+    into_data.label_count = joined_list.count;
+    const tamis_status status = tamis_filter_metadata_set(into, &into_data, err);
     free(joined_list.labels);
     return status;
 }

@@ -31,17 +31,17 @@ static tamis_status check_hash(const tamis_filter *filter, const char *path, con
                                tamis_error *err) {
     const tamis_hasher *hasher = tamis_filter_hasher(filter);
     const cli_value *scheme = &spec->given[CLI_OPT_SCHEME], *seed = &spec->given[CLI_OPT_SEED];
-    const tamis_scheme its = tamis_hasher_scheme(hasher);
+    const tamis_scheme filter_scheme = tamis_hasher_scheme(hasher);
     char has[80], option[120];
 
-    snprintf(has, sizeof has, "has scheme %s", tamis_scheme_name(its));
-    if (scheme->given && scheme->number != TAMIS_SCHEME_AUTO && scheme->number != its) {
+    snprintf(has, sizeof has, "has scheme %s", tamis_scheme_name(filter_scheme));
+    if (scheme->given && scheme->number != TAMIS_SCHEME_AUTO && scheme->number != filter_scheme) {
         snprintf(option, sizeof option, "--scheme %s", scheme->text);
         return contradicts(path, has, option, err);
     }
-    if (!seed->given || (its == TAMIS_SCHEME_XXH3 && seed->number == tamis_hasher_seed(hasher)))
+    if (!seed->given || (filter_scheme == TAMIS_SCHEME_XXH3 && seed->number == tamis_hasher_seed(hasher)))
         return TAMIS_OK;
-    if (its == TAMIS_SCHEME_XXH3)
+    if (filter_scheme == TAMIS_SCHEME_XXH3)
         snprintf(has, sizeof has, "has seed %" PRIu64, tamis_hasher_seed(hasher));
     snprintf(option, sizeof option, "--seed %.80s", seed->text);
     return contradicts(path, has, option, err);

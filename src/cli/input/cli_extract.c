@@ -102,7 +102,8 @@ tamis_status cli_extract_apply_normalization(cli_extract *extract, uint32_t norm
     return tamis_extractor_create(&extract->extractor, &extract->options, err);
 }
 
-tamis_status cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err) {
+tamis_status cli_extract_normalizer(tamis_extractor **extractor, const cli_extract *extract,
+                                    tamis_error *err) {
     tamis_extractor_options options = extract->options;
 
     *extractor = NULL;

@@ -40,6 +40,7 @@ tamis_status cli_extract_apply_normalization(cli_extract *extract, uint32_t norm
 
 /* Creates an extractor for keys that are not part of a record: it applies --trim and --ignore-case and
  * ignores --key. The caller owns *extractor. It is NULL if neither option is set. */
-tamis_status cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err);
+tamis_status cli_extract_normalizer(tamis_extractor **extractor, const cli_extract *extract,
+                                    tamis_error *err);
 
 #endif

@@ -41,9 +41,9 @@ static const char *option_of(uint32_t normalization) {
 
 /* Adopts the normalisation of keys that a filter stores. Options may add to it for lookups, but not if
  * keys are added to the filter. Several filters must agree. */
-static tamis_status apply_normalization(cli_key_form *form, uint32_t its, const char *path, bool grows,
+static tamis_status apply_normalization(cli_key_form *form, uint32_t stored, const char *path, bool grows,
                                         tamis_error *err) {
-    uint32_t less = form->normalization & ~its, more = its & ~form->normalization;
+    uint32_t less = form->normalization & ~stored, more = stored & ~form->normalization;
 
     if (less && grows)
         return cli_fail(err, "%.300s: its keys were made without %s; leave it out, or build another filter",
@@ -51,7 +51,7 @@ static tamis_status apply_normalization(cli_key_form *form, uint32_t its, const 
     if ((less & ~form->normalization_given) || (more && form->normalization_known))
         return cli_fail(err, "%.300s: its keys were made with%s %s, unlike those before; query it alone",
                         path, more ? "" : "out", option_of(more ? more : less & ~form->normalization_given));
-    form->normalization |= its;
+    form->normalization |= stored;
     form->normalization_known = true;
     return TAMIS_OK;
 }
@@ -88,16 +88,16 @@ tamis_status cli_key_apply_type(cli_key_form *form, uint32_t key_type, const cha
         return err->status;
     if (type == TAMIS_KEYS_UNSPECIFIED)
         return TAMIS_OK;
-    const cli_key_type its = (cli_key_type)(type - 1); /* tamis_key_type has the same order, from 1 */
+    const cli_key_type stored = (cli_key_type)(type - 1); /* tamis_key_type has the same order, from 1 */
     if (!form->given) {
-        form->type = its;
+        form->type = stored;
         form->given = true;
         return TAMIS_OK;
     }
-    if (its == form->type || (its <= CLI_KEY_UTF8 && form->type <= CLI_KEY_UTF8)) /* equal bytes */
+    if (stored == form->type || (stored <= CLI_KEY_UTF8 && form->type <= CLI_KEY_UTF8)) /* equal bytes */
         return TAMIS_OK;
     return cli_fail(err, "%.300s: its keys are of type %s, not %s; give --type %s, or leave it out", path,
-                    cli_key_types[its], cli_key_types[form->type], cli_key_types[its]);
+                    cli_key_types[stored], cli_key_types[form->type], cli_key_types[stored]);
 }
 
 tamis_status cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type, tamis_error *err) {
@@ -128,10 +128,11 @@ const char *cli_key_rule(char *text, uint32_t key_type) {
 }
 
 bool cli_key_types_equal(uint32_t a, uint32_t b) {
-    uint32_t type = a & ~(uint32_t)TAMIS_KEYS_NORMALIZED, its = b & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
+    const uint32_t type_a = a & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
+    const uint32_t type_b = b & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
 
     return ((a ^ b) & TAMIS_KEYS_NORMALIZED) == 0 &&
-           (type == its || (type <= TAMIS_KEYS_UTF8 && its <= TAMIS_KEYS_UTF8));
+           (type_a == type_b || (type_a <= TAMIS_KEYS_UTF8 && type_b <= TAMIS_KEYS_UTF8));
 }
 
 tamis_status cli_key_store_form(cli_key_form form, tamis_filter *filter, tamis_error *err) {

@@ -14,7 +14,7 @@
 enum { CAPACITY_MIN = 1 << 16 };
 
 /* Reads the whole file and adds a zero byte. */
-static tamis_status read_file(cli_names_list *names, FILE *file, const char *list, size_t *size,
+static tamis_status read_file(cli_names_list *list, FILE *file, const char *path, size_t *size,
                               tamis_error *err) {
     size_t capacity = 0, got;
     char why[80];
@@ -22,39 +22,39 @@ static tamis_status read_file(cli_names_list *names, FILE *file, const char *lis
     *size = 0;
     do {
         if (capacity - *size < 2) {
-            char *grown = realloc(names->bytes, capacity = capacity > 0 ? 2 * capacity : CAPACITY_MIN);
+            capacity = capacity > 0 ? 2 * capacity : CAPACITY_MIN;
+            char *grown = realloc(list->bytes, capacity);
             if (!grown)
                 return cli_fail_nomem("--files-from", err);
-            names->bytes = grown;
+            list->bytes = grown;
         }
-        got = fread(names->bytes + *size, 1, capacity - *size - 1, file);
+        got = fread(list->bytes + *size, 1, capacity - *size - 1, file);
         *size += got;
     } while (got > 0);
-    names->bytes[*size] = '\0';
-    if (ferror(file) || fstat(fileno(file), &names->st) != 0)
-        return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
+    list->bytes[*size] = '\0';
+    if (ferror(file) || fstat(fileno(file), &list->st) != 0)
+        return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", path,
                         cli_errno_text(why, sizeof why, errno));
     return TAMIS_OK;
 }
 
-static tamis_status read_list(cli_names_list *names, const char *list, size_t *size, tamis_error *err) {
+static tamis_status read_list(cli_names_list *list, const char *path, size_t *size, tamis_error *err) {
     char why[80];
 
-    if (strcmp(list, "-") == 0)
-        return read_file(names, stdin, list, size, err);
-    FILE *file = fopen(list, "re");
+    if (strcmp(path, "-") == 0)
+        return read_file(list, stdin, path, size, err);
+    FILE *file = fopen(path, "re");
     if (!file)
-        return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
+        return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", path,
                         cli_errno_text(why, sizeof why, errno));
-    const tamis_status status = read_file(names, file, list, size, err);
+    const tamis_status status = read_file(list, file, path, size, err);
     fclose(file);
     return status;
 }
 
 /* Refuses a compressed list. Else its bytes would be taken for names, and errors would say that these files
  * do not exist. */
-static tamis_status check_plain(const cli_names_list *names, size_t size, const char *list,
-                                tamis_error *err) {
+static tamis_status check_plain(const cli_names_list *list, size_t size, const char *path, tamis_error *err) {
     static const struct {
         const char *head;
         size_t size;
@@ -67,11 +67,11 @@ static tamis_status check_plain(const cli_names_list *names, size_t size, const 
 
     for (size_t i = 0; i < sizeof compressions / sizeof *compressions; i++)
         if (size >= compressions[i].size &&
-            memcmp(names->bytes, compressions[i].head, compressions[i].size) == 0)
+            memcmp(list->bytes, compressions[i].head, compressions[i].size) == 0)
             return cli_fail(err,
                             "--files-from '%.300s': is compressed with %s, and names are read as they are; "
                             "unpack it into --files-from -",
-                            list, compressions[i].name);
+                            path, compressions[i].name);
     return TAMIS_OK;
 }
 
@@ -99,7 +99,8 @@ static tamis_status add_name(cli_names *names, const char *name, const char *lis
 }
 
 /* Splits the list into names and appends them. */
-static tamis_status cut(cli_names *names, char *bytes, size_t size, const char *list, tamis_error *err) {
+static tamis_status split_list(cli_names *names, char *bytes, size_t size, const char *list,
+                               tamis_error *err) {
     const char end = memchr(bytes, '\0', size) ? '\0' : '\n';
     const size_t before = names->count;
 
@@ -133,7 +134,7 @@ tamis_status cli_names_read(cli_names *names, const char *const *lists, size_t l
                 return err->status;
         if (read_list(list, lists[n], &size, err) != TAMIS_OK ||
             check_plain(list, size, lists[n], err) != TAMIS_OK ||
-            cut(names, list->bytes, size, lists[n], err) != TAMIS_OK)
+            split_list(names, list->bytes, size, lists[n], err) != TAMIS_OK)
             return err->status;
     }
     return TAMIS_OK;

@@ -40,8 +40,8 @@ static tamis_status configure_inputs(cli_stream *stream, const cli_stream_given 
     }
     if (!stream->stats)
         return TAMIS_OK;
-    stream->each = calloc(cli_stream_inputs(stream), sizeof *stream->each);
-    return stream->each ? TAMIS_OK : cli_fail_nomem("--stats", err);
+    stream->input_stats = calloc(cli_stream_inputs(stream), sizeof *stream->input_stats);
+    return stream->input_stats ? TAMIS_OK : cli_fail_nomem("--stats", err);
 }
 
 /* Finds the compression that `text` names before a colon; -1 if there is none. *level is the text after the
@@ -123,7 +123,7 @@ static bool is_bytes(cli_key_form form) {
     return form.type == CLI_KEY_BYTES && !form.hex;
 }
 
-static bool joins(const cli_stream *stream) {
+static bool joins_parts(const cli_stream *stream) {
     return stream->extract.extractor && tamis_extractor_joins(stream->extract.extractor);
 }
 
@@ -142,7 +142,7 @@ tamis_status cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
         return TAMIS_OK;
     if (!stream->form.hex)
         snprintf(option, sizeof option, "--type %s", cli_key_types[stream->form.type]);
-    if (joins(stream))
+    if (joins_parts(stream))
         return cli_fail(err,
                         "%s: contradicts --key of several parts, which are joined as bytes; give one part, "
                         "or leave it out",
@@ -158,7 +158,7 @@ tamis_status cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
 
 /* Checks the key type again before a run, because a filter may have set it. */
 static tamis_status check_key_type(const cli_stream *stream, tamis_error *err) {
-    if (is_bytes(stream->form) || !joins(stream))
+    if (is_bytes(stream->form) || !joins_parts(stream))
         return TAMIS_OK;
     cli_fail(err,
              "--key: several parts are joined as bytes, and the keys of the filter are of type %s; give one "
@@ -206,16 +206,16 @@ tamis_status cli_stream_apply_filter(cli_stream *stream, const tamis_filter *fil
 void cli_stream_release(cli_stream *stream) {
     cli_extract_release(&stream->extract);
     cli_names_release(&stream->names);
-    free(stream->each);
-    stream->each = NULL;
+    free(stream->input_stats);
+    stream->input_stats = NULL;
 }
 
 int cli_stream_line_end(const cli_stream *stream) {
     return stream->extract.has_parts ? -1 : stream->terminator;
 }
 
-static void store_input_stats(void *context, size_t index, const tamis_stream_stats *of_it) {
-    ((tamis_stream_stats *)context)[index] = *of_it;
+static void store_input_stats(void *context, size_t index, const tamis_stream_stats *stats) {
+    ((tamis_stream_stats *)context)[index] = *stats;
 }
 
 /* True if the output cannot be taken back: standard output, a FIFO or a device. */
@@ -260,63 +260,63 @@ static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_op
     return err->status;
 }
 
-/* Receivers of the progress of a run. */
-typedef struct listeners {
+/* A run whose progress is reported, and the receivers of the reports. */
+typedef struct reported_run {
     const cli_stream *stream;
     const tamis_stream_options *options;
     cli_progress *progress;                 /* NULL: not shown */
     cli_metrics *metrics;                   /* NULL: not wanted */
     bool reported_malformed, reported_late; /* a record of that sort was reported */
-} listeners;
+} reported_run;
 
 /* A follower may run for months, so it reports the first record that it leaves out, or passes on without a
  * lookup, when it comes. The others are counted. */
-static void report_first(listeners *to, const tamis_stream_stats *now) {
+static void report_first(reported_run *run, const tamis_stream_stats *now) {
     static const char *const done[] = {[TAMIS_STREAM_PASS] = "passed on", [TAMIS_STREAM_DROP] = "skipped"};
-    const tamis_stream_stats *before = to->stream->before;
-    const tamis_error *first = to->options->first_malformed;
+    const tamis_stream_stats *before = run->stream->before;
+    const tamis_error *first = run->options->first_malformed;
     char message[700];
 
-    if (now->malformed > 0 && first && first->status != TAMIS_OK && !to->reported_malformed) {
-        to->reported_malformed = true;
+    if (now->malformed > 0 && first && first->status != TAMIS_OK && !run->reported_malformed) {
+        run->reported_malformed = true;
         snprintf(message, sizeof message, "%.500s; it was %s, and so are later malformed ones", first->text,
-                 done[to->stream->malformed]);
+                 done[run->stream->malformed]);
         cli_report(message);
     }
-    if (now->late > (before ? before->late : 0) && !to->reported_late) {
-        to->reported_late = true;
+    if (now->late > (before ? before->late : 0) && !run->reported_late) {
+        run->reported_late = true;
         snprintf(message, sizeof message,
                  "a record is older than --lateness allows; it was %s, and so are later ones; see "
                  "--lateness, --late",
-                 to->options->late == TAMIS_STREAM_PASS ? "passed on" : "dropped");
+                 run->options->late == TAMIS_STREAM_PASS ? "passed on" : "dropped");
         cli_report(message);
     }
 }
 
 static void report_progress(void *context, const tamis_stream_stats *now) {
-    listeners *to = context;
+    reported_run *run = context;
 
-    if (to->options->follow && !to->stream->quiet && !to->stream->json)
-        report_first(to, now);
-    if (to->progress)
-        cli_progress_step(to->progress, now);
-    if (to->metrics)
-        cli_metrics_update(to->metrics, now);
+    if (run->options->follow && !run->stream->quiet && !run->stream->json)
+        report_first(run, now);
+    if (run->progress)
+        cli_progress_step(run->progress, now);
+    if (run->metrics)
+        cli_metrics_update(run->metrics, now);
 }
 
 static void observe(void *context) {
-    const listeners *to = context;
+    const reported_run *run = context;
 
-    cli_metrics_observe(to->metrics);
+    cli_metrics_observe(run->metrics);
 }
 
 tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
                             tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err) {
     cli_progress progress;
-    listeners to = {.stream = stream,
-                    .options = options,
-                    .progress = stream->progress ? &progress : NULL,
-                    .metrics = stream->metrics};
+    reported_run run = {.stream = stream,
+                        .options = options,
+                        .progress = stream->progress ? &progress : NULL,
+                        .metrics = stream->metrics};
     cli_typed typed;
 
     options->terminator = stream->terminator;
@@ -330,10 +330,10 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     options->compression = stream->compression;
     options->compression_level = stream->compression_level;
     options->threads = stream->threads;
-    if (stream->each) {
-        memset(stream->each, 0, cli_stream_inputs(stream) * sizeof *stream->each);
+    if (stream->input_stats) {
+        memset(stream->input_stats, 0, cli_stream_inputs(stream) * sizeof *stream->input_stats);
         options->input_end = store_input_stats;
-        options->input_end_context = stream->each;
+        options->input_end_context = stream->input_stats;
     }
     tamis_status status = check_key_type(stream, err);
     if (status != TAMIS_OK)
@@ -341,11 +341,11 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     if (cli_typed_begin(&typed, stream->form, service, err) != TAMIS_OK)
         return err->status;
     cli_progress_begin(&progress, STDERR_FILENO, stream->progress_bar);
-    if (to.progress || to.metrics || options->follow)
+    if (run.progress || run.metrics || options->follow)
         options->progress = report_progress;
-    if (to.metrics)
+    if (run.metrics)
         options->observe = observe;
-    options->progress_context = &to;
+    options->progress_context = &run;
     options->require_keys =
         stream->extract.has_parts && !stream->missing_given && stream->missing != TAMIS_STREAM_FAIL;
     status = tamis_stream_run(&typed.service, options, stats, stream->result, err);

@@ -30,7 +30,7 @@ typedef struct cli_stream {
     bool progress;         /* true: show progress */
     bool progress_bar;     /* true: as a line that is redrawn; false: as new lines */
     /* statistics of each input of the last run, malloc; struct_size 0: not started; NULL without a summary */
-    tamis_stream_stats *each;
+    tamis_stream_stats *input_stats;
     tamis_stream_result *result;      /* target of the result of a resumable run; NULL: not wanted */
     cli_metrics *metrics;             /* borrowed, with its filter set; NULL: none */
     const tamis_stream_stats *before; /* of earlier processes of the run; borrowed; NULL: there are none */

@@ -122,18 +122,18 @@ static void print_cell(FILE *out, int width, uint64_t count) {
 static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     const bool unknown = summary->stats.unknown > 0;
 
-    if (!stream->each || stream->input_count < 2)
+    if (!stream->input_stats || stream->input_count < 2)
         return;
     fprintf(out, "%-22s %15s %12s %12s", "file", "records", summary->absent_name, summary->present_name);
     if (unknown)
         fprintf(out, " %9s", summary->on_server ? "unknown" : "unchecked");
     fprintf(out, " %9s %9s %15s\n", "missing", "malformed", "bytes");
     for (size_t i = 0; i < stream->input_count; i++) {
-        const tamis_stream_stats *file_stats = &stream->each[i];
+        const tamis_stream_stats *file_stats = &stream->input_stats[i];
         const size_t size = strlen(stream->inputs[i]);
         if (file_stats->struct_size == 0)
             continue;
-        cli_file_print(out, stream->inputs[i]);
+        cli_text_print(out, stream->inputs[i]);
         fprintf(out, "%*s", size < 22 ? (int)(22 - size) : 0, "");
         print_cell(out, 15, file_stats->records);
         print_cell(out, 12, file_stats->unique);
@@ -197,7 +197,7 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
     counter counters[COUNTERS];
 
     for (size_t i = 0; i < cli_stream_inputs(stream); i++) {
-        const tamis_stream_stats *file_stats = &stream->each[i];
+        const tamis_stream_stats *file_stats = &stream->input_stats[i];
         json_t *file;
         if (file_stats->struct_size == 0)
             continue;
@@ -226,7 +226,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     cli_json_real(object, "bytes_per_second", per_second(summary, stats->bytes_in, summary->before.bytes_in));
     cli_json_count(object, "threads", threads_of(summary));
     put_filter(object, summary);
-    if (stream->each)
+    if (stream->input_stats)
         put_each(object, summary, stream);
     if (summary->result) {
         cli_json_text(object, "run", start_name(summary->result));

@@ -3,7 +3,7 @@
 /*
  * SIGBUS becomes an error message. A mapped file that is cut short raises SIGBUS when a missing page is read.
  *
- *     thread reads a page --> SIGBUS --> on_bus: find the address in /proc/self/maps --> message, exit status 2
+ *     thread reads a page --> SIGBUS --> on_bus: find the file in /proc/self/maps --> message, exit status 2
  *
  * - A signal that another process sent (si_code <= 0) gets its default action.
  * - An address without a file gets the default action too: the handler returns, the access is made again,
@@ -87,6 +87,7 @@ static const char *name_of(const char *path) {
 static void on_bus(int number, siginfo_t *info, void *context) {
     static line maps, message;
     static int entered;
+
     if (info->si_code <= 0) { /* sent by a process */
         signal(number, SIG_DFL);
         raise(number);

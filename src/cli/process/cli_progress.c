@@ -12,9 +12,11 @@
 
 enum { COLUMNS_DEFAULT = 80, LINE_MAX_SIZE = 256, BAR_MAX = 40, BAR_MIN = 8 };
 
-/* Seconds: a run that ends before first_after shows no line; the shortest time between two bars or two
- * lines; the time constant of the average speed. */
-static const double first_after = 0.3, bar_every = 0.09, line_every = 1.0, smoothing = 2.0;
+/* Times in seconds. */
+static const double first_after = 0.3; /* a run that ends earlier shows no progress */
+static const double bar_every = 0.09;  /* shortest time between two updates of the bar */
+static const double line_every = 1.0;  /* shortest time between two new lines */
+static const double smoothing = 2.0;   /* time constant of the average speed */
 
 double cli_progress_now(void) {
     struct timespec now;
@@ -112,20 +114,20 @@ static void write_quietly(int fd, const char *text, size_t size) {
 
 void cli_progress_step(void *context, const tamis_stream_stats *now) {
     cli_progress *progress = context;
-    double pos = cli_progress_now(), since = pos - progress->last;
+    double time = cli_progress_now(), since = time - progress->last;
     char line[LINE_MAX_SIZE], text[LINE_MAX_SIZE * 2 + 8];
     int length;
 
-    if (pos - progress->start < first_after || since < (progress->bar ? bar_every : line_every))
+    if (time - progress->start < first_after || since < (progress->bar ? bar_every : line_every))
         return;
     const double speed = (double)(bytes_of(now) - progress->last_bytes) / since;
     const double weight = progress->last <= progress->start ? 1.0 : 1.0 - exp(-since / smoothing);
     progress->rate += weight * (speed - progress->rate);
-    progress->last = pos;
+    progress->last = time;
     progress->last_bytes = bytes_of(now);
     /* The last column stays free, because some terminals go to the next line when it is written. */
     cli_progress_line(line, sizeof line, progress->bar ? terminal_columns(progress->fd) - 1 : sizeof line - 1,
-                      now, progress->rate, pos - progress->start);
+                      now, progress->rate, time - progress->start);
     if (progress->bar)
         length = snprintf(text, sizeof text, "\r%-*s", (int)progress->shown, line);
     else

@@ -16,8 +16,8 @@ typedef struct cli_secret {
     struct stat st; /* stat of the file */
 } cli_secret;
 
-/* Reads a secret. Error: it is unreadable, too short or too long. If stop_fd becomes readable during the
- * wait for a FIFO, returns the exit status of the signal. */
+/* Reads a secret. Error: it is unreadable, too short or too long. TAMIS_E_INTERRUPTED: stop_fd became
+ * readable during the wait for a FIFO. */
 tamis_status cli_secret_read(cli_secret *secret, const char *path, int stop_fd, tamis_error *err);
 /* True if the output `path` ("-": standard output) is the file of the secret. */
 bool cli_secret_is_in(const cli_secret *secret, const char *path);

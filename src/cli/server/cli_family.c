@@ -9,7 +9,7 @@
  *        +- - - - - - with --key: texts - - - - - - ^
  *
  * - Without --key, the text is what the template leaves of the record. The runner then has no extractor
- *   (cli_family_prepare_stream), so --trim and --ignore-case are applied here (`whole`).
+ *   (cli_family_prepare_stream), so --trim and --ignore-case are applied here (`normalizer`).
  * - With --key, the runner extracts the texts. JSON is refused: a tab in a JSON string is not a delimiter.
  *
  * A record without a name or a key ends the run. The records before it are answered first: make_pairs
@@ -38,15 +38,16 @@ struct cli_family {
     bool adds;
     tamis_heavy_hitters *members; /* members with many adds; NULL for lookups */
     cli_template *template;       /* names, and without --key texts, of the records */
-    tamis_extractor *whole;       /* --trim and --ignore-case for these texts; NULL: none */
+    tamis_extractor *normalizer;  /* --trim and --ignore-case for these texts; NULL: none */
     bool has_key_option;          /* true: the run extracts keys (--key) */
     cli_typed typed;
-    cli_key_position next;    /* position of the next key */
-    const tamis_key *records; /* records of the batch: the next key's first, or by next.record_index */
+    cli_key_position next; /* position of the next key */
+    const tamis_key
+        *records; /* records of the batch: from the next key on, or indexed by next.record_index */
     tamis_redis_pair *pairs;
     tamis_key *texts;        /* texts of the keys */
     tamis_key *rows;         /* record of each key */
-    tamis_extraction *found; /* texts that `whole` has normalised */
+    tamis_extraction *found; /* texts that `normalizer` has normalised */
     size_t capacity;         /* capacity of each of the four arrays */
 };
 
@@ -96,7 +97,7 @@ static tamis_status refuse_json(const cli_extract *extract, tamis_error *err) {
                     extract->options.parts[i]);
 }
 
-/* Creates `whole` again if the family stores other --trim or --ignore-case than the options give. With
+/* Creates `normalizer` again if the family stores other --trim or --ignore-case than the options give. With
  * --key it fails: the run makes those keys and already has its extractor. */
 static tamis_status remake_extractors(cli_family *made, const cli_family_setup *setup, uint32_t is_made,
                                       tamis_error *err) {
@@ -112,8 +113,8 @@ static tamis_status remake_extractors(cli_family *made, const cli_family_setup *
                         cli_server_show(setup->uri, shown),
                         extract.options.ignore_case ? " --ignore-case" : "",
                         extract.options.trim ? " --trim" : "");
-    tamis_extractor_free(made->whole);
-    return cli_extract_whole(&made->whole, &extract, err);
+    tamis_extractor_free(made->normalizer);
+    return cli_extract_normalizer(&made->normalizer, &extract, err);
 }
 
 static tamis_status open_family(cli_family *made, const cli_family_setup *setup, char *plain,
@@ -125,7 +126,7 @@ static tamis_status open_family(cli_family *made, const cli_family_setup *setup,
 
     if (cli_template_create(&made->template, setup->uri, setup->extract, plain, err) != TAMIS_OK ||
         refuse_json(setup->extract, err) != TAMIS_OK ||
-        (!made->has_key_option && cli_extract_whole(&made->whole, setup->extract, err) != TAMIS_OK))
+        (!made->has_key_option && cli_extract_normalizer(&made->normalizer, setup->extract, err) != TAMIS_OK))
         return err->status;
     options.create = setup->adds;
     options.key_type = cli_key_type_of(setup->form);
@@ -179,7 +180,7 @@ void cli_family_free(cli_family *family) {
     cli_typed_end(&family->typed);
     tamis_redis_family_close(family->family);
     cli_template_free(family->template);
-    tamis_extractor_free(family->whole);
+    tamis_extractor_free(family->normalizer);
     tamis_heavy_hitters_free(family->members);
     free(family->pairs);
     free(family->texts);
@@ -210,9 +211,9 @@ static tamis_status reserve_rows(cli_family *family, size_t count, tamis_error *
 
 /* Applies --trim and --ignore-case to texts that were made here. */
 static tamis_status finish_texts(cli_family *family, size_t count, tamis_error *err) {
-    if (!family->whole || count == 0)
+    if (!family->normalizer || count == 0)
         return TAMIS_OK;
-    if (tamis_extractor_extract(family->whole, family->texts, count, family->found, err) != TAMIS_OK)
+    if (tamis_extractor_extract(family->normalizer, family->texts, count, family->found, err) != TAMIS_OK)
         return err->status;
     for (size_t i = 0; i < count; i++)
         family->texts[i] = family->found[i].key;

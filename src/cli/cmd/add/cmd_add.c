@@ -98,7 +98,7 @@ static tamis_status stream(add_run *run, tamis_error *err) {
 }
 
 /* Locks and opens the filter. The lock is held until the filter is saved. */
-static tamis_status open_held(add_run *run, tamis_error *err) {
+static tamis_status open_locked(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     cli_filter_file file;
     cli_secret secret;
@@ -124,7 +124,8 @@ static tamis_status open_held(add_run *run, tamis_error *err) {
                                                      .secret = given},
                                  err);
     else
-        status = cli_filter_hold(&run->lock, &run->filter, &file, config->lock_wait, &run->compression, err);
+        status = cli_filter_lock_and_open(&run->lock, &run->filter, &file, config->lock_wait,
+                                          &run->compression, err);
     if (config->secret_file)
         cli_secret_forget(&secret);
     return status;
@@ -216,7 +217,7 @@ static tamis_status run_add(const cli_args *args, bool *negative, tamis_error *e
         status = cli_signals_begin(&run.stop_fd, err);
     run.summary.on_server = status == TAMIS_OK && cli_server_is_uri(run.config.filter);
     if (status == TAMIS_OK)
-        status = open_held(&run, err);
+        status = open_locked(&run, err);
     if (status == TAMIS_OK && !run.family)
         status = cli_stream_apply_filter(&run.config.stream, run.filter, run.config.filter, true, err);
     if (status == TAMIS_OK && run.config.trace && !run.family)

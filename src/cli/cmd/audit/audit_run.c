@@ -19,21 +19,21 @@
 #include "cli/input/cli_summary.h"
 #include "cli/process/cli_progress.h"
 
-typedef struct audit_memory {
+typedef struct audit_work {
     tamis_audit *audit;
     tamis_key_maker *maker;
     double last_shown; /* time of the last progress message */
-} audit_memory;
+} audit_work;
 
 /* Shows progress on one line, at most ten times a second. An empty text clears the line. */
-static void show_progress(const audit *run, audit_memory *r, const char *text) {
+static void show_progress(const audit *run, audit_work *work, const char *text) {
     char line[80];
     const double now = cli_progress_now();
     const int size = snprintf(line, sizeof line, "\r%-32s\r%s", "", text);
 
-    if (!run->progress || (*text != '\0' && now - r->last_shown < 0.1))
+    if (!run->progress || (*text != '\0' && now - work->last_shown < 0.1))
         return;
-    r->last_shown = now;
+    work->last_shown = now;
     if (write(STDERR_FILENO, line, (size_t)size) < 0)
         return; /* the run continues without progress messages */
 }
@@ -42,7 +42,7 @@ static void show_progress(const audit *run, audit_memory *r, const char *text) {
 
 typedef struct key_reader {
     audit *run;
-    audit_memory *r;
+    audit_work *work;
     cli_key_position next; /* position of the next text */
 } key_reader;
 
@@ -75,22 +75,22 @@ static tamis_status check_keys(void *context, const tamis_key *texts, size_t cou
     size_t made;
 
     *done = 0;
-    if (tamis_key_maker_make(reader->r->maker, texts, count, &keys, &made, err) != TAMIS_OK)
+    if (tamis_key_maker_make(reader->work->maker, texts, count, &keys, &made, err) != TAMIS_OK)
         return cli_key_explain(cli_key_position_of(reader->next, made), &texts[made], err);
-    if (tamis_audit_check_keys(reader->r->audit, keys, count, answers, err) != TAMIS_OK)
+    if (tamis_audit_check_keys(reader->work->audit, keys, count, answers, err) != TAMIS_OK)
         return err->status;
     for (size_t i = 0; i < count; i++)
         if (answers[i] == TAMIS_ABSENT)
             note_missing(reader->run, &texts[i], cli_key_position_of(reader->next, i));
     *done = count;
-    tamis_audit_result_get(reader->r->audit, &result);
+    tamis_audit_result_get(reader->work->audit, &result);
     snprintf(text, sizeof text, "%s keys read", cli_text_count(number, sizeof number, result.keys));
-    show_progress(reader->run, reader->r, text);
+    show_progress(reader->run, reader->work, text);
     return TAMIS_OK;
 }
 
-static tamis_status read_keys(audit *run, audit_memory *r, tamis_error *err) {
-    key_reader reader = {.run = run, .r = r};
+static tamis_status read_keys(audit *run, audit_work *work, tamis_error *err) {
+    key_reader reader = {.run = run, .work = work};
     cli_summary summary = CLI_SUMMARY_INIT;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -104,7 +104,7 @@ static tamis_status read_keys(audit *run, audit_memory *r, tamis_error *err) {
     service.set_source = note_source;
     options.first_malformed = &summary.first_malformed;
     const tamis_status status = cli_stream_run(&records, &service, &options, &summary.stats, err);
-    show_progress(run, r, "");
+    show_progress(run, work, "");
     cli_stream_advise(status, err);
     if (status != TAMIS_OK)
         return err->status;
@@ -115,30 +115,30 @@ static tamis_status read_keys(audit *run, audit_memory *r, tamis_error *err) {
 /* ---- random keys ---- */
 
 /* Refuses more random keys than the audit can make. */
-static tamis_status check_supply(const audit *run, const audit_memory *r, tamis_error *err) {
+static tamis_status check_supply(const audit *run, const audit_work *work, tamis_error *err) {
     tamis_audit_result result = TAMIS_AUDIT_RESULT_INIT;
     char number[CLI_TEXT_NUMBER];
 
-    if (run->queries <= tamis_audit_queries_left(r->audit))
+    if (run->queries <= tamis_audit_queries_left(work->audit))
         return TAMIS_OK;
-    tamis_audit_result_get(r->audit, &result);
+    tamis_audit_result_get(work->audit, &result);
     return cli_fail(err,
                     "--queries: with the keys, %s would be more than half of all numbers of type int32; "
                     "give fewer",
                     cli_text_count(number, sizeof number, run->queries + result.keys));
 }
 
-static tamis_status query_random_keys(audit *run, audit_memory *r, tamis_error *err) {
+static tamis_status query_random_keys(audit *run, audit_work *work, tamis_error *err) {
     tamis_audit_result result = TAMIS_AUDIT_RESULT_INIT;
     tamis_status status = TAMIS_OK;
     char text[64];
 
-    r->last_shown = 0; /* show the first message at once */
+    work->last_shown = 0; /* show the first message at once */
     while (status == TAMIS_OK && result.queries < run->queries) {
         snprintf(text, sizeof text, "%.0f %% looked up", 100 * (double)result.queries / (double)run->queries);
-        status = tamis_audit_query_random(r->audit, run->queries - result.queries, err);
-        show_progress(run, r, text);
-        tamis_audit_result_get(r->audit, &result);
+        status = tamis_audit_query_random(work->audit, run->queries - result.queries, err);
+        show_progress(run, work, text);
+        tamis_audit_result_get(work->audit, &result);
     }
     if (status == TAMIS_E_NOMEM) /* each random key takes memory */
         cli_remedy(err, "give fewer --queries, or free memory");
@@ -165,22 +165,22 @@ static tamis_key_shape shape_of(cli_key_form form) {
 }
 
 tamis_status audit_run(audit *run, tamis_error *err) {
-    audit_memory r = {0};
+    audit_work work = {0};
     tamis_audit_options options = TAMIS_AUDIT_OPTIONS_INIT;
 
     options.shape = shape_of(run->form);
     options.seed = run->seed;
-    tamis_status status = tamis_audit_create(&r.audit, run->filter, &options, err);
+    tamis_status status = tamis_audit_create(&work.audit, run->filter, &options, err);
     if (status == TAMIS_OK)
-        status = cli_key_maker_create(&r.maker, run->form, err);
+        status = cli_key_maker_create(&work.maker, run->form, err);
     if (status == TAMIS_OK)
-        status = read_keys(run, &r, err);
+        status = read_keys(run, &work, err);
     if (status == TAMIS_OK)
-        status = check_supply(run, &r, err);
+        status = check_supply(run, &work, err);
     if (status == TAMIS_OK)
-        status = query_random_keys(run, &r, err);
-    show_progress(run, &r, "");
-    tamis_key_maker_free(r.maker);
-    tamis_audit_free(r.audit);
+        status = query_random_keys(run, &work, err);
+    show_progress(run, &work, "");
+    tamis_key_maker_free(work.maker);
+    tamis_audit_free(work.audit);
     return status;
 }

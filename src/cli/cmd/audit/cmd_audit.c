@@ -132,7 +132,7 @@ static void print_text(const report *result) {
     const char *overfull = result->info.saturated ? "; more keys came than it was made for" : "";
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], c[CLI_TEXT_NUMBER];
 
-    cli_file_print(stdout, result->path);
+    cli_text_print(stdout, result->path);
     printf("\n  promised      %s\n",
            result->promises ? cli_text_rate(a, sizeof a, result->promised) : "none is recorded");
     printf("  computed      %s\n", cli_text_rate(a, sizeof a, result->info.fpr_live));

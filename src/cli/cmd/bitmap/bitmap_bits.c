@@ -76,7 +76,7 @@ static tamis_status read_more(bitmap_lines *lines, tamis_error *err) {
 
 /* Removes whole lines from the front. At the end of the input the rest is a line too. Returns their
  * number. */
-static size_t cut(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
+static size_t remove_lines(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
     size_t count = 0;
 
     while (count < capacity && lines->scan < lines->end) {
@@ -103,7 +103,7 @@ static size_t cut(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
  */
 static tamis_status next_lines(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count,
                                tamis_error *err) {
-    while ((*count = cut(lines, keys, capacity)) == 0 && !lines->ended)
+    while ((*count = remove_lines(lines, keys, capacity)) == 0 && !lines->ended)
         if (reserve_space(lines, err) != TAMIS_OK || read_more(lines, err) != TAMIS_OK)
             return err->status;
     return TAMIS_OK;

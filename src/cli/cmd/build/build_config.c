@@ -144,29 +144,29 @@ static char *uri_without_plan(const char *uri) {
 
 /* For --resize: reads rate, scheme, seed and the form of keys from the existing filter, unless they are
  * given. */
-static tamis_status keep_plan(build_config *config, tamis_error *err) {
+static tamis_status inherit_plan(build_config *config, tamis_error *err) {
     cli_value *values = config->values;
     const char *uri = config->output;
     char shown[CLI_SERVER_SHOWN], *name = uri_without_plan(uri);
-    tamis_filter *there = NULL;
+    tamis_filter *existing = NULL;
 
     if (!name)
         return cli_fail_nomem("--output", err);
-    tamis_status status = cli_server_open(&there, name, NULL, NULL, err);
+    tamis_status status = cli_server_open(&existing, name, NULL, NULL, err);
     free(name);
     if (status != TAMIS_OK)
         return status;
-    const tamis_hasher *hasher = tamis_filter_hasher(there);
+    const tamis_hasher *hasher = tamis_filter_hasher(existing);
     if (!values[CLI_OPT_FPR].given)
-        values[CLI_OPT_FPR] = (cli_value){.given = true, .rate = tamis_filter_plan(there)->fpr};
+        values[CLI_OPT_FPR] = (cli_value){.given = true, .rate = tamis_filter_plan(existing)->fpr};
     if (!values[CLI_OPT_SCHEME].given)
         values[CLI_OPT_SCHEME] = (cli_value){.given = true,
                                              .number = (uint64_t)tamis_hasher_scheme(hasher),
                                              .text = tamis_scheme_name(tamis_hasher_scheme(hasher))};
     if (!values[CLI_OPT_SEED].given && tamis_hasher_scheme(hasher) == TAMIS_SCHEME_XXH3)
         values[CLI_OPT_SEED] = (cli_value){.given = true, .number = tamis_hasher_seed(hasher)};
-    status = cli_stream_apply_filter(&config->stream, there, cli_server_show(uri, shown), true, err);
-    tamis_filter_free(there);
+    status = cli_stream_apply_filter(&config->stream, existing, cli_server_show(uri, shown), true, err);
+    tamis_filter_free(existing);
     return status;
 }
 
@@ -192,7 +192,7 @@ static tamis_status apply_uri(build_config *config, tamis_error *err) {
     if (read_parameter(uri, &probes_row, &config->probes, &config->parameters[BUILD_PARAMETERS - 1], err) !=
         TAMIS_OK)
         return err->status;
-    return config->resizes ? keep_plan(config, err) : TAMIS_OK;
+    return config->resizes ? inherit_plan(config, err) : TAMIS_OK;
 }
 
 /* ---- options ---- */

@@ -318,7 +318,7 @@ static tamis_status read_secret(build_run *run, tamis_error *err) {
 }
 
 /* Locks the output before the input is read, so that an output that cannot be written fails at once. */
-static tamis_status run_held(build_run *run, tamis_error *err) {
+static tamis_status build_locked(build_run *run, tamis_error *err) {
     tamis_lock *lock = NULL;
 
     tamis_status status = cli_file_lock(&lock, run->config.output,
@@ -346,7 +346,7 @@ static tamis_status run_build(const cli_args *args, bool *negative, tamis_error 
     if (status == TAMIS_OK)
         status = read_secret(run, err);
     if (status == TAMIS_OK)
-        status = run_held(run, err);
+        status = build_locked(run, err);
     (void)end_resize(run, NULL, NULL);
     build_buffer_free(run->buffer);
     tamis_filter_free(run->filter);

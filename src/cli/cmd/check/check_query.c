@@ -249,30 +249,30 @@ static tamis_status query_members(check_query *query, const tamis_key *records, 
 /* For --follow: reloads filters whose files were replaced. If a new file cannot be opened, reports it once
  * and keeps using the old filter. Takes a few system calls a batch. */
 static tamis_status reload_members(check_query *query, tamis_error *err) {
-    bool any = false;
+    bool any_changed = false;
 
     for (size_t i = 0; i < query->count; i++) {
-        member *a = &query->members[i];
+        member *own = &query->members[i];
         tamis_error why = TAMIS_ERROR_INIT;
         bool changed = false, lost = false;
-        if (!cli_server_format(a->filter))
-            lost = tamis_filter_reload(a->filter, &changed, &why) != TAMIS_OK &&
+        if (!cli_server_format(own->filter))
+            lost = tamis_filter_reload(own->filter, &changed, &why) != TAMIS_OK &&
                    why.status != TAMIS_E_UNSUPPORTED; /* a compressed file is in memory */
-        if (lost && !a->lost && !query->config->stream.quiet && !query->config->stream.json) {
+        if (lost && !own->lost && !query->config->stream.quiet && !query->config->stream.json) {
             cli_remedy(&why, "the filter that was read before stays in use");
             cli_report(why.text);
         }
-        a->lost = lost;
-        any = any || changed;
+        own->lost = lost;
+        any_changed = any_changed || changed;
     }
-    for (size_t i = 0; any && i < query->count; i++) {
+    for (size_t i = 0; any_changed && i < query->count; i++) {
         cli_key_form form = query->config->stream.form;
         if (cli_key_apply_filter(&form, query->members[i].filter, query->members[i].name, false, err) !=
                 TAMIS_OK ||
             fit_keys(query, query->members[i].filter, err) != TAMIS_OK)
             return err->status;
     }
-    if (any)
+    if (any_changed)
         order_rows(query);
     return TAMIS_OK;
 }
@@ -403,7 +403,7 @@ void check_query_set_source(void *context, const tamis_stream_source *source) {
 }
 
 /* Replaces bytes that would end a name in the mark, or the mark in a line. */
-static char shown(char byte) {
+static char printable(char byte) {
     return iscntrl((unsigned char)byte) || byte == ',' ? '?' : byte;
 }
 
@@ -418,7 +418,7 @@ tamis_key check_query_mark(void *context, size_t i) {
         if (used > 0)
             query->mark[used++] = ',';
         for (size_t pos = 0; pos < size; pos++)
-            query->mark[used++] = shown(query->members[j].name[pos]);
+            query->mark[used++] = printable(query->members[j].name[pos]);
     }
     query->mark[used++] = '\t';
     return (tamis_key){query->mark, used};

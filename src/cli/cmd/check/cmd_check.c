@@ -56,7 +56,7 @@ static tamis_status search_each(check_query *query, const check_config *config, 
         cli_stream input = config->stream;
         input.inputs += i;
         input.input_count = 1;
-        input.each = input.each ? input.each + i : NULL;
+        input.input_stats = input.input_stats ? input.input_stats + i : NULL;
         single.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
         const tamis_status status = stream(query, config, input, stop_fd, &single, &ignored);
         if (status == TAMIS_E_INTERRUPTED)
@@ -91,22 +91,22 @@ static void print_keys(check_query *query, const check_config *config, const tam
     }
 }
 
-/* Fills `keys` with the keys of the command line, after --trim and --ignore-case. They belong to *whole,
- * which the caller frees, or to argv if *whole is NULL. */
-static tamis_status extract_keys(const check_config *config, tamis_key *keys, tamis_extractor **whole,
+/* Fills `keys` with the keys of the command line, after --trim and --ignore-case. They belong to *normalizer,
+ * which the caller frees, or to argv if *normalizer is NULL. */
+static tamis_status extract_keys(const check_config *config, tamis_key *keys, tamis_extractor **normalizer,
                                  tamis_error *err) {
     const size_t count = config->key_count;
 
     for (size_t i = 0; i < count; i++)
         keys[i] = (tamis_key){config->keys[i], strlen(config->keys[i])};
-    if (cli_extract_whole(whole, &config->stream.extract, err) != TAMIS_OK)
+    if (cli_extract_normalizer(normalizer, &config->stream.extract, err) != TAMIS_OK)
         return err->status;
-    if (!*whole)
+    if (!*normalizer)
         return TAMIS_OK;
     tamis_extraction *found = calloc(count, sizeof *found);
     if (!found)
         return cli_fail_nomem("--lookup", err);
-    const tamis_status status = tamis_extractor_extract(*whole, keys, count, found, err);
+    const tamis_status status = tamis_extractor_extract(*normalizer, keys, count, found, err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         keys[i] = found[i].key;
     free(found);
@@ -122,14 +122,14 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_status status = TAMIS_OK;
     cli_typed typed = {.maker = NULL};
-    tamis_extractor *whole = NULL;
+    tamis_extractor *normalizer = NULL;
 
     service.context = query;
     service.query = check_query_keys;
     if (!keys || !answers)
         status = cli_fail_nomem("--lookup", err);
     else
-        status = extract_keys(config, keys, &whole, err);
+        status = extract_keys(config, keys, &normalizer, err);
     if (status == TAMIS_OK)
         status = cli_typed_begin(&typed, config->stream.form, &service, err);
     if (status == TAMIS_OK) {
@@ -138,7 +138,7 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
         print_keys(query, config, answers, done, stats);
     }
     cli_typed_end(&typed);
-    tamis_extractor_free(whole);
+    tamis_extractor_free(normalizer);
     free(keys);
     free(answers);
     return status;

@@ -40,7 +40,7 @@
 
 typedef struct dedup_run {
     tamis_lock *lock;              /* lock of the --filter file */
-    dedup_positions commits;       /* target of --commits */
+    dedup_positions positions;     /* target of --commits */
     tamis_state *state;            /* NULL: no --state */
     tamis_stream_result result;    /* of a run with --state */
     tamis_filter *filter;          /* filter in use; owned by `state` if there is one */
@@ -49,7 +49,7 @@ typedef struct dedup_run {
     bool saved;                    /* the --filter file was written */
     tamis_dedup *session;
     cli_metrics *metrics; /* target of --metrics; NULL: none */
-    cli_summary report;
+    cli_summary summary;
     tamis_stream_profile profile;
 } dedup_run;
 
@@ -97,7 +97,7 @@ static tamis_status find_filter(dedup_run *run, const dedup_config *config, cons
     run->opened = path && access(path, F_OK) == 0;
     if (run->opened) {
         const cli_filter_file file = {.path = path, .secret = secret, .access = CLI_CHANGE};
-        if (cli_filter_held(&run->filter, &file, &run->compression, err) != TAMIS_OK)
+        if (cli_filter_open_locked(&run->filter, &file, &run->compression, err) != TAMIS_OK)
             return err->status;
         if (cli_same_check(run->filter, path, &config->filter, remarks, err) != TAMIS_OK)
             return err->status;
@@ -160,7 +160,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     cli_stream records = config->stream;
     tamis_stream_commits commits = TAMIS_STREAM_COMMITS_INIT;
     dedup_state_reporter reporter = {
-        .config = config, .before = &run->report.before, .commits = &run->commits};
+        .config = config, .before = &run->summary.before, .positions = &run->positions};
     char command[DEDUP_COMMAND];
 
     tamis_stream_service_dedup(&service, run->session);
@@ -171,14 +171,14 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     stream_options.follow = config->follow;
     stream_options.files = config->files;
     stream_options.remark = report_follow;
-    stream_options.first_malformed = &run->report.first_malformed;
+    stream_options.first_malformed = &run->summary.first_malformed;
     stream_options.marking = config->marking;
     stream_options.late = config->late;
     /* Merged logs use half of the lateness; the records of each of them may be late too. */
     stream_options.merge_within = tamis_filter_plan(run->filter)->lateness / 2 + 1;
     stream_options.mark_name = config->mark_name;
     stream_options.profile = config->profile ? &run->profile : NULL;
-    run->report.profile = stream_options.profile;
+    run->summary.profile = stream_options.profile;
     if (run->state) {
         commits.session = run->session;
         commits.bytes = config->commit_bytes;
@@ -192,14 +192,14 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
         commits.on_start = dedup_state_on_start;
         commits.on_position = config->commits ? dedup_state_on_position : NULL;
         commits.callback_context = &reporter;
-        run->report.result = &run->result;
+        run->summary.result = &run->result;
         records.result = &run->result;
-        records.before = &run->report.before;
+        records.before = &run->summary.before;
         stream_options.commits = &commits;
     }
     cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                 cli_stream_line_end(&records));
-    return cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
+    return cli_stream_run(&records, &service, &stream_options, &run->summary.stats, err);
 }
 
 /* Adds the option that helps to the error of a full filter. The library only knows why it is full. */
@@ -209,7 +209,7 @@ static tamis_status fail_full(const dedup_run *run, const dedup_config *config, 
 
     if (tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK)
         return err->status; /* *err has the message of the library */
-    cli_text_count(record, sizeof record, run->report.stats.records + 1);
+    cli_text_count(record, sizeof record, run->summary.stats.records + 1);
     if (run->state) {
         cli_remedy(err, "begin a new state with a larger --expect or more --memory, or give --on-full pass");
         return err->status;
@@ -239,7 +239,7 @@ static tamis_status fail_full(const dedup_run *run, const dedup_config *config, 
 
 /* Reports records that a full filter could not remember. With --json only the object reports them. */
 static void report_unknown(const dedup_run *run, const dedup_config *config) {
-    const uint64_t unknown = run->report.stats.unknown;
+    const uint64_t unknown = run->summary.stats.unknown;
     char count[CLI_TEXT_NUMBER], message[500];
 
     if (unknown == 0 || config->stream.quiet || config->stream.json)
@@ -254,7 +254,7 @@ static void report_unknown(const dedup_run *run, const dedup_config *config) {
 
 /* Reports records that were too old for the window. */
 static void report_late(const dedup_run *run, const dedup_config *config) {
-    const uint64_t late = run->report.stats.late;
+    const uint64_t late = run->summary.stats.late;
     char count[CLI_TEXT_NUMBER], message[300];
 
     if (late == 0 || config->stream.quiet || config->stream.json)
@@ -267,7 +267,7 @@ static void report_late(const dedup_run *run, const dedup_config *config) {
 
 /* Reports records that came before. */
 static void report_redelivered(const dedup_run *run, const dedup_config *config) {
-    const uint64_t count = run->report.stats.redelivered - run->report.before.redelivered;
+    const uint64_t count = run->summary.stats.redelivered - run->summary.before.redelivered;
     char text[CLI_TEXT_NUMBER], message[200];
 
     if (count == 0 || config->stream.quiet || config->stream.json)
@@ -279,13 +279,13 @@ static void report_redelivered(const dedup_run *run, const dedup_config *config)
 
 /* Prints the summary, if an option requests it. Keeps the first error in *err. */
 static tamis_status summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
-    if (!config->stream.stats && !run->report.profile)
+    if (!config->stream.stats && !run->summary.profile)
         return TAMIS_OK;
     const tamis_status status =
-        cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err);
+        cli_summary_set_filter(&run->summary, run->filter, run->summary.failed ? NULL : err);
     if (status != TAMIS_OK)
         return status;
-    return cli_summary_print(&run->report, &config->stream, err);
+    return cli_summary_print(&run->summary, &config->stream, err);
 }
 
 /* Reports that an interrupted run left a regular file unchanged: the stream has removed its temporary
@@ -308,7 +308,7 @@ static tamis_status fail(const dedup_run *run, const dedup_config *config, tamis
     if (run->state)
         dedup_state_advise(&run->result, config, status, err);
     if (status == TAMIS_E_FULL && run->opened)
-        return cli_filter_full(run->filter, config->filter_file, run->report.stats.records + 1,
+        return cli_filter_full(run->filter, config->filter_file, run->summary.stats.records + 1,
                                tamis_filter_plan(run->filter)->capacity > 0
                                    ? CLI_FILTER_LARGER ", or give --on-full pass to print what does not fit"
                                    : "build a larger one, or give --on-full pass to print what does not fit",
@@ -334,9 +334,9 @@ static tamis_status save_filter(const dedup_run *run, const char *path, tamis_er
 
 /* Saves the filter if all outputs are complete (rules 2 and 3). */
 static tamis_status save(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
-    const bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->report.stats.records > 0);
+    const bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->summary.stats.records > 0);
 
-    if (!config->filter_file || !good || !run->report.stats.complete)
+    if (!config->filter_file || !good || !run->summary.stats.complete)
         return status;
     run->saved = save_filter(run, config->filter_file, err) == TAMIS_OK;
     return run->saved ? status : err->status;
@@ -346,7 +346,8 @@ static tamis_status save(dedup_run *run, const dedup_config *config, tamis_statu
 static void report_saved(const dedup_run *run, const dedup_config *config) {
     char message[400];
 
-    if (!config->filter_file || run->report.stats.records == 0 || config->stream.quiet || config->stream.json)
+    if (!config->filter_file || run->summary.stats.records == 0 || config->stream.quiet ||
+        config->stream.json)
         return;
     if (!run->saved) {
         cli_filter_report_kept(config->filter_file);
@@ -359,37 +360,37 @@ static void report_saved(const dedup_run *run, const dedup_config *config) {
 
 static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_status status,
                              tamis_error *err) {
-    cli_summary *report = &run->report;
+    cli_summary *summary = &run->summary;
     tamis_status code = TAMIS_OK;
 
     if (status == TAMIS_E_PIPE)
         return status;
-    report->interrupted = status == TAMIS_E_INTERRUPTED;
-    report->failed = status != TAMIS_OK && !report->interrupted;
+    summary->interrupted = status == TAMIS_E_INTERRUPTED;
+    summary->failed = status != TAMIS_OK && !summary->interrupted;
     if (status != TAMIS_OK)
         report_saved(run, config);
-    if (report->failed) {
+    if (summary->failed) {
         code = fail(run, config, status, err);
-        if (report->stats.records == 0)
+        if (summary->stats.records == 0)
             return code; /* no record was answered: there is nothing to summarise */
     } else {
         if (config->count)
-            printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown +
-                                        (config->late == TAMIS_STREAM_PASS ? report->stats.late : 0) +
-                                        cli_stream_passed(&config->stream, &report->stats));
+            printf("%" PRIu64 "\n", summary->stats.unique + summary->stats.unknown +
+                                        (config->late == TAMIS_STREAM_PASS ? summary->stats.late : 0) +
+                                        cli_stream_passed(&config->stream, &summary->stats));
         report_unknown(run, config);
         report_late(run, config);
         report_redelivered(run, config);
         dedup_state_ended(config, &run->result);
         if (!run->state || run->result.start != TAMIS_STREAM_FINISHED)
-            cli_summary_report_skipped(report, &config->stream);
-        if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
+            cli_summary_report_skipped(summary, &config->stream);
+        if (status == TAMIS_OK && run->opened && summary->stats.unknown == 0 && !config->stream.quiet &&
             !config->stream.json)
             cli_filter_report_overfull(run->filter, config->filter_file, CLI_FILTER_LARGER);
     }
     if (summarize(run, config, err) != TAMIS_OK)
         code = err->status;
-    if (!report->interrupted)
+    if (!summary->interrupted)
         return code;
     if (err->sys_errno != 0 && code == TAMIS_OK)
         cli_report(err->text); /* the last records could not be written */
@@ -415,43 +416,46 @@ static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
 
 static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error *err) {
     dedup_config config;
-    dedup_run run = {
-        .report = CLI_SUMMARY_INIT, .profile = TAMIS_STREAM_PROFILE_INIT, .result = TAMIS_STREAM_RESULT_INIT};
+    dedup_run run = {.summary = CLI_SUMMARY_INIT,
+                     .profile = TAMIS_STREAM_PROFILE_INIT,
+                     .result = TAMIS_STREAM_RESULT_INIT};
     const double begun = cli_progress_now();
     int stop_fd = -1;
 
     (void)negative;
-    run.report.drops = true;
-    run.report.passes = true;
-    tamis_status code = dedup_configure(&config, args, err);
-    if (code == TAMIS_OK) /* first: a closed descriptor would become one of the files that are opened next */
-        code = dedup_positions_open(&run.commits, config.commits, err);
-    if (code == TAMIS_OK)
-        code = cli_signals_begin(&stop_fd, err);
-    if (code == TAMIS_OK && config.metrics)
-        code = cli_metrics_open(&run.metrics, config.metrics, config.stream.quiet, err);
-    if (code == TAMIS_OK)
-        code = open_run(&run, &config, stop_fd, err);
-    if (code == TAMIS_OK && config.filter_file)
-        code = run.opened ? cli_stream_apply_filter(&config.stream, run.filter, config.filter_file, true, err)
-                          : cli_key_store_form(config.stream.form, run.filter, err);
-    if (code == TAMIS_OK) {
+    run.summary.drops = true;
+    run.summary.passes = true;
+    tamis_status status = dedup_configure(&config, args, err);
+    /* First: a closed descriptor would become one of the files that are opened next. */
+    if (status == TAMIS_OK)
+        status = dedup_positions_open(&run.positions, config.commits, err);
+    if (status == TAMIS_OK)
+        status = cli_signals_begin(&stop_fd, err);
+    if (status == TAMIS_OK && config.metrics)
+        status = cli_metrics_open(&run.metrics, config.metrics, config.stream.quiet, err);
+    if (status == TAMIS_OK)
+        status = open_run(&run, &config, stop_fd, err);
+    if (status == TAMIS_OK && config.filter_file)
+        status = run.opened
+                     ? cli_stream_apply_filter(&config.stream, run.filter, config.filter_file, true, err)
+                     : cli_key_store_form(config.stream.form, run.filter, err);
+    if (status == TAMIS_OK) {
         config.stream.metrics = run.metrics;
         if (run.metrics)
             cli_metrics_set_filter(run.metrics, run.filter);
-        tamis_status status = stream(&run, &config, stop_fd, err);
+        status = stream(&run, &config, stop_fd, err);
         if (run.metrics) {
             cli_metrics_observe(run.metrics);
-            cli_metrics_update(run.metrics, &run.report.stats);
+            cli_metrics_update(run.metrics, &run.summary.stats);
         }
         status = save(&run, &config, status, err);
         if (status == TAMIS_OK && run.state)
             status = finish_state(&run, err);
-        run.report.seconds = cli_progress_now() - begun;
-        code = conclude(&run, &config, status, err);
+        run.summary.seconds = cli_progress_now() - begun;
+        status = conclude(&run, &config, status, err);
     }
     cli_metrics_close(run.metrics);
-    dedup_positions_close(&run.commits);
+    dedup_positions_close(&run.positions);
     tamis_stream_checkpoint_free(run.result.unfinished);
     tamis_dedup_close(run.session);
     if (!run.state)
@@ -459,7 +463,7 @@ static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error 
     tamis_state_close(run.state);
     tamis_file_unlock(run.lock);
     cli_stream_release(&config.stream);
-    return code;
+    return status;
 }
 
 const cli_command cmd_dedup = {

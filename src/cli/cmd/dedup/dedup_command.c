@@ -39,23 +39,23 @@
 #include "cli/core/cli_option.h"
 
 /* A command line in a buffer of fixed size. */
-typedef struct line {
+typedef struct command_line {
     char *to;
     size_t capacity, used;
     bool fits; /* nothing was left out so far */
-} line;
+} command_line;
 
-static void append(line *l, const char *text, size_t size) {
-    l->fits = l->fits && size < l->capacity - l->used;
-    if (!l->fits)
+static void append(command_line *line, const char *text, size_t size) {
+    line->fits = line->fits && size < line->capacity - line->used;
+    if (!line->fits)
         return;
-    memcpy(l->to + l->used, text, size);
-    l->used += size;
-    l->to[l->used] = '\0';
+    memcpy(line->to + line->used, text, size);
+    line->used += size;
+    line->to[line->used] = '\0';
 }
 
-static void append_text(line *l, const char *text) {
-    append(l, text, strlen(text));
+static void append_text(command_line *line, const char *text) {
+    append(line, text, strlen(text));
 }
 
 static bool is_plain(const char *text) {
@@ -71,79 +71,79 @@ static bool has_control(const char *text) {
 }
 
 /* Appends the text, quoted as one word of a shell. */
-static void append_quoted(line *l, const char *text) {
+static void append_quoted(command_line *line, const char *text) {
     const bool controls = has_control(text);
 
     if (is_plain(text)) {
-        append_text(l, text);
+        append_text(line, text);
         return;
     }
-    append_text(l, controls ? "$'" : "'");
+    append_text(line, controls ? "$'" : "'");
     for (; *text != '\0'; text++) {
         char escaped[8];
         if (controls && (has_control((char[]){*text, '\0'}) || *text == '\\' || *text == '\'')) {
             snprintf(escaped, sizeof escaped, "\\%03o", (unsigned)(unsigned char)*text);
-            append_text(l, escaped);
+            append_text(line, escaped);
         } else if (*text == '\'') {
-            append_text(l, "'\\''");
+            append_text(line, "'\\''");
         } else {
-            append(l, text, 1);
+            append(line, text, 1);
         }
     }
-    append_text(l, "'");
+    append_text(line, "'");
 }
 
-static void append_option(line *l, const cli_option *option, const char *text) {
-    append_text(l, " --");
-    append_text(l, option->name);
+static void append_option(command_line *line, const cli_option *option, const char *text) {
+    append_text(line, " --");
+    append_text(line, option->name);
     if (!text)
         return;
-    append_text(l, option->optional ? "=" : " ");
-    append_quoted(l, text);
+    append_text(line, option->optional ? "=" : " ");
+    append_quoted(line, text);
 }
 
 /* Appends the option with all its values, if it was given. */
-static void append_given(line *l, const cli_option *option, const cli_value *value) {
+static void append_given(command_line *line, const cli_option *option, const cli_value *value) {
     if (!value->given)
         return;
     for (size_t n = 0; n < value->count; n++)
-        append_option(l, option, value->list[n]);
+        append_option(line, option, value->list[n]);
     if (value->count == 0)
-        append_option(l, option, value->text);
+        append_option(line, option, value->text);
 }
 
 /* True for options that do not change the outputs, or that were meant for one run only. A run that follows
  * its input is finished by one that reads the rest of the present file. */
 static bool is_left_out(int id) {
-    static const int those[] = {DEDUP_REREAD,        DEDUP_ABANDON, CLI_OPT_FILES_FROM, CLI_OPT_THREADS,
-                                DEDUP_PROFILE,       CLI_OPT_STATS, CLI_OPT_JSON,       CLI_OPT_PROGRESS,
-                                CLI_OPT_NO_PROGRESS, CLI_OPT_QUIET, DEDUP_COMMIT_EVERY, DEDUP_FOLLOW_INPUT,
-                                DEDUP_METRICS,       DEDUP_FILES};
+    static const int left_out[] = {DEDUP_REREAD,        DEDUP_ABANDON, CLI_OPT_FILES_FROM, CLI_OPT_THREADS,
+                                   DEDUP_PROFILE,       CLI_OPT_STATS, CLI_OPT_JSON,       CLI_OPT_PROGRESS,
+                                   CLI_OPT_NO_PROGRESS, CLI_OPT_QUIET, DEDUP_COMMIT_EVERY, DEDUP_FOLLOW_INPUT,
+                                   DEDUP_METRICS,       DEDUP_FILES};
 
-    for (size_t i = 0; i < sizeof those / sizeof *those; i++)
-        if (those[i] == id)
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        if (left_out[i] == id)
             return true;
     return false;
 }
 
 bool dedup_command_keep(char *to, const cli_value *values) {
-    line l = {to, DEDUP_COMMAND, 0, true};
+    command_line line = {to, DEDUP_COMMAND, 0, true};
     char directory[PATH_MAX];
 
     if (!getcwd(directory, sizeof directory))
         return false;
-    append_quoted(&l, directory);
-    append_text(&l, "\ntamis dedup");
+    append_quoted(&line, directory);
+    append_text(&line, "\ntamis dedup");
     for (const cli_option *option = dedup_options; option->name; option++) {
         if (!is_left_out(option->id))
-            append_given(&l, option, &values[option->id]);
+            append_given(&line, option, &values[option->id]);
     }
     if (values[DEDUP_FOLLOW_INPUT].given &&
         !values[DEDUP_DEFER_UNTERMINATED].given) /* its last record may have no end yet */
-        append_text(&l, " --defer-unterminated");
-    if (!l.fits)
+        append_text(&line, " --defer-unterminated");
+    if (!line.fits)
         to[0] = '\0';
-    return l.fits;
+    return line.fits;
 }
 
 /* ---- the options that define the keys ---- */
@@ -153,14 +153,14 @@ bool dedup_command_keys(char *to, size_t capacity, const cli_value *values) {
         CLI_OPT_KEY, CLI_OPT_DELIMITER, CLI_OPT_TRIM, CLI_OPT_IGNORE_CASE, CLI_OPT_TYPE,
         CLI_OPT_HEX, DEDUP_TIME,        DEDUP_SOURCE, DEDUP_POSITION,
     };
-    line l = {to, capacity, 0, true};
+    command_line line = {to, capacity, 0, true};
 
     to[0] = '\0';
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        append_given(&l, cli_option_of(dedup_options, ids[i]), &values[ids[i]]);
-    if (l.used > 0)
-        memmove(to, to + 1, l.used); /* without the first blank */
-    return l.fits;
+        append_given(&line, cli_option_of(dedup_options, ids[i]), &values[ids[i]]);
+    if (line.used > 0)
+        memmove(to, to + 1, line.used); /* without the first blank */
+    return line.fits;
 }
 
 /* ---- the command that finishes a run ---- */
@@ -200,26 +200,26 @@ typedef struct kept_option {
     char value[DEDUP_COMMAND]; /* value without quotes */
 } kept_option;
 
-static bool is_named(const kept_option *o, const char *name) {
-    return strlen(name) == o->name_size && strncmp(o->text, name, o->name_size) == 0;
+static bool is_named(const kept_option *kept, const char *name) {
+    return strlen(name) == kept->name_size && strncmp(kept->text, name, kept->name_size) == 0;
 }
 
 /* Reads the option at `text`. Returns the end of the option; NULL: there is none. */
-static const char *read_option(kept_option *o, const char *text) {
+static const char *read_option(kept_option *kept, const char *text) {
     const char *end = text + strcspn(text, " =");
 
     if (strncmp(text, "--", 2) != 0)
         return NULL;
-    *o = (kept_option){.text = text, .name_size = (size_t)(end - text)};
-    o->has_value = *end == '=';
-    for (size_t i = 0; dedup_options[i].name && !o->has_value; i++)
-        o->has_value = strlen(dedup_options[i].name) == o->name_size - 2 &&
-                       strncmp(dedup_options[i].name, text + 2, o->name_size - 2) == 0 &&
-                       dedup_options[i].type != CLI_FLAG && !dedup_options[i].optional;
-    if (o->has_value)
-        end = *end == '\0' ? NULL : read_word(o->value, sizeof o->value, end + 1);
+    *kept = (kept_option){.text = text, .name_size = (size_t)(end - text)};
+    kept->has_value = *end == '=';
+    for (size_t i = 0; dedup_options[i].name && !kept->has_value; i++)
+        kept->has_value = strlen(dedup_options[i].name) == kept->name_size - 2 &&
+                          strncmp(dedup_options[i].name, text + 2, kept->name_size - 2) == 0 &&
+                          dedup_options[i].type != CLI_FLAG && !dedup_options[i].optional;
+    if (kept->has_value)
+        end = *end == '\0' ? NULL : read_word(kept->value, sizeof kept->value, end + 1);
     if (end)
-        o->size = (size_t)(end - text);
+        kept->size = (size_t)(end - text);
     return end;
 }
 
@@ -232,39 +232,39 @@ static cli_key_type find_type(const char *name) {
 }
 
 bool dedup_command_key_form(cli_key_form *form, const char *keys) {
-    kept_option o;
+    kept_option kept;
 
     *form = (cli_key_form){.given = false};
     for (const char *text = keys; *text != '\0'; text += *text == ' ') {
-        text = read_option(&o, text);
+        text = read_option(&kept, text);
         if (!text)
             return false;
-        if (is_named(&o, "--trim"))
+        if (is_named(&kept, "--trim"))
             form->normalization |= TAMIS_KEYS_TRIMMED;
-        else if (is_named(&o, "--ignore-case"))
+        else if (is_named(&kept, "--ignore-case"))
             form->normalization |= TAMIS_KEYS_FOLDED;
-        else if (is_named(&o, "--hex"))
+        else if (is_named(&kept, "--hex"))
             form->hex = true;
-        else if (is_named(&o, "--type"))
-            form->type = find_type(o.value);
+        else if (is_named(&kept, "--type"))
+            form->type = find_type(kept.value);
     }
     return true;
 }
 
 bool dedup_command_joins_keys(bool *joins, const char *keys) {
-    kept_option o;
+    kept_option kept;
     size_t count = 0;
 
     *joins = false;
     for (const char *text = keys; *text != '\0'; text += *text == ' ') {
-        text = read_option(&o, text);
+        text = read_option(&kept, text);
         if (!text)
             return false;
-        if (!is_named(&o, "--key"))
+        if (!is_named(&kept, "--key"))
             continue;
         tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
         tamis_extractor *extractor = NULL;
-        const char *part = o.value;
+        const char *part = kept.value;
         options.parts = &part;
         options.part_count = 1;
         if (tamis_extractor_create(&extractor, &options, NULL) != TAMIS_OK)
@@ -348,43 +348,43 @@ static void note_absent(dedup_finish *finish, const char *name, uint64_t read) {
 }
 
 /* Returns the value of an option, or the present name if it names the state or an output that was moved. */
-static const char *present_name(const command_site *site, const kept_option *o,
+static const char *present_name(const command_site *site, const kept_option *kept,
                                 const tamis_stream_checkpoint *run, dedup_finish *finish) {
-    const bool is_output = is_named(o, "--output"), is_second = is_named(o, "--duplicates");
+    const bool is_output = is_named(kept, "--output"), is_second = is_named(kept, "--duplicates");
     char path[PATH_MAX];
 
-    if (is_named(o, "--state"))
-        return site->moved && !site->together ? visible_from(site, site->state) : o->value;
+    if (is_named(kept, "--state"))
+        return site->moved && !site->together ? visible_from(site, site->state) : kept->value;
     const char *known = is_output || is_second ? tamis_stream_checkpoint_output(run, is_second, NULL) : NULL;
     if (!known)
-        return o->value;
-    resolve(path, site->directory, o->value);
+        return kept->value;
+    resolve(path, site->directory, kept->value);
     if (is_there(known) && !is_same_file(known, path) &&
-        !(site->together && o->value[0] != '/' && is_there(path)))
+        !(site->together && kept->value[0] != '/' && is_there(path)))
         return visible_from(site, known);
     if (!is_there(path))
-        note_absent(finish, o->value, UINT64_MAX);
+        note_absent(finish, kept->value, UINT64_MAX);
     finish->unsure = finish->unsure || (site->moved && !site->together);
-    return o->value;
+    return kept->value;
 }
 
-static bool append_options(line *l, const char *text, const command_site *site,
+static bool append_options(command_line *line, const char *text, const command_site *site,
                            const tamis_stream_checkpoint *run, dedup_finish *finish) {
-    kept_option o;
+    kept_option kept;
 
     while (*text == ' ') {
         const char *name;
-        text = read_option(&o, text + 1);
+        text = read_option(&kept, text + 1);
         if (!text)
             return false;
-        name = o.has_value ? present_name(site, &o, run, finish) : o.value;
-        append_text(l, " ");
-        if (name == o.value) {
-            append(l, o.text, o.size);
+        name = kept.has_value ? present_name(site, &kept, run, finish) : kept.value;
+        append_text(line, " ");
+        if (name == kept.value) {
+            append(line, kept.text, kept.size);
         } else {
-            append(l, o.text, o.name_size);
-            append_text(l, " ");
-            append_quoted(l, name);
+            append(line, kept.text, kept.name_size);
+            append_text(line, " ");
+            append_quoted(line, name);
         }
     }
     return true;
@@ -392,14 +392,14 @@ static bool append_options(line *l, const char *text, const command_site *site,
 
 /* Copies the value of --state in the stored command. False: there is none, or it does not fit. */
 static bool find_state(char *to, size_t capacity, const char *text) {
-    kept_option o;
+    kept_option kept;
 
     while (*text == ' ') {
-        text = read_option(&o, text + 1);
+        text = read_option(&kept, text + 1);
         if (!text)
             return false;
-        if (is_named(&o, "--state"))
-            return snprintf(to, capacity, "%s", o.value) < (int)capacity;
+        if (is_named(&kept, "--state"))
+            return snprintf(to, capacity, "%s", kept.value) < (int)capacity;
     }
     return false;
 }
@@ -407,14 +407,14 @@ static bool find_state(char *to, size_t capacity, const char *text) {
 bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *run, const char *state,
                       dedup_finish *finish) {
     static const char command[] = "\ntamis dedup";
-    const char *kept = tamis_stream_checkpoint_command(run), *options, *name;
-    line l = {to, capacity, 0, true};
+    const char *stored = tamis_stream_checkpoint_command(run), *options, *name;
+    command_line line = {to, capacity, 0, true};
     char directory[PATH_MAX], before[PATH_MAX], path[PATH_MAX];
     uint64_t read;
     command_site present;
 
     *finish = (dedup_finish){.unsure = false};
-    options = kept ? read_word(directory, sizeof directory, kept) : NULL;
+    options = stored ? read_word(directory, sizeof directory, stored) : NULL;
     if (!options || strncmp(options, command, strlen(command)) != 0)
         return false;
     options += strlen(command);
@@ -422,24 +422,24 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
         return false;
     find_site(&present, directory, before, state);
     if (!getcwd(directory, sizeof directory) || strcmp(directory, present.directory) != 0) {
-        append_text(&l, "cd ");
-        append_quoted(&l, present.directory);
-        append_text(&l, " && ");
+        append_text(&line, "cd ");
+        append_quoted(&line, present.directory);
+        append_text(&line, " && ");
     }
-    append_text(&l, command + 1);
-    if (!append_options(&l, options, &present, run, finish))
+    append_text(&line, command + 1);
+    if (!append_options(&line, options, &present, run, finish))
         return false;
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, &read)) != NULL; i++) {
         name = visible_from(&present, name);
         if (i == 0 && name[0] == '-' && name[1] != '\0')
-            append_text(&l, " --");
-        append_text(&l, " ");
-        append_quoted(&l, name);
+            append_text(&line, " --");
+        append_text(&line, " ");
+        append_quoted(&line, name);
         resolve(path, present.directory, name);
         if (!is_there(path) || !tamis_stream_checkpoint_is_input(run, i, path))
             note_absent(finish, name, read);
     }
-    return l.fits;
+    return line.fits;
 }
 
 void dedup_command_missing_names(char *to, size_t capacity, const dedup_finish *finish) {

@@ -145,13 +145,13 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
                           "name a directory: no server commits together with output", err) != TAMIS_OK)
         return err->status;
     return values[DEDUP_COMMIT_EVERY].given
-               ? dedup_state_commits(values[DEDUP_COMMIT_EVERY].text, &config->commit_bytes,
-                                     &config->commit_ms, err)
+               ? dedup_state_read_commit_every(values[DEDUP_COMMIT_EVERY].text, &config->commit_bytes,
+                                               &config->commit_ms, err)
                : TAMIS_OK;
 }
 
-/* Returns the first input that cannot be followed; NULL: there is none. Unless `every`, returns NULL too if another
- * one can be followed: then the rest is read to its end. */
+/* Returns the first input that cannot be followed; NULL: there is none. With `every`, all inputs must be
+ * followed. Without, one is enough, and the others are read to their end. */
 static const char *find_unfollowed(const cli_stream *stream, bool every) {
     const char *found = NULL;
     struct stat st;
@@ -347,23 +347,23 @@ tamis_status dedup_window_check(const tamis_filter *filter, const char *path, co
     const tamis_plan_options *options = &config->filter.plan_options;
     const struct {
         const char *option;
-        uint64_t given, its;
+        uint64_t given, stored;
     } times[] = {{"window", options->window, plan->window},
                  {"step", options->step, plan->step},
                  {"lateness", options->lateness, plan->lateness}};
     const char *what = config->state ? "state" : "file";
-    char its[CLI_TEXT_NUMBER];
+    char text[CLI_TEXT_NUMBER];
 
     if (plan->kind != TAMIS_KIND_WINDOW)
         return TAMIS_OK; /* cli_same_check has refused a window for it */
     if (options->kind != TAMIS_KIND_WINDOW)
         return cli_fail(err, "%.200s: is a window of %s; give --window %s", path,
-                        cli_text_time(its, sizeof its, plan->window), its);
+                        cli_text_time(text, sizeof text, plan->window), text);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        if (times[i].given && times[i].given != times[i].its)
+        if (times[i].given && times[i].given != times[i].stored)
             return cli_fail(err, "%.200s: its %s is %s; give --%s %s, or name another %s", path,
-                            times[i].option, cli_text_time(its, sizeof its, times[i].its), times[i].option,
-                            its, what);
+                            times[i].option, cli_text_time(text, sizeof text, times[i].stored),
+                            times[i].option, text, what);
     if (options->refresh != plan->refresh)
         return cli_fail(err, "%.200s: was made %s --refresh; %s, or name another %s", path,
                         plan->refresh ? "with" : "without", plan->refresh ? "give it" : "leave it out", what);

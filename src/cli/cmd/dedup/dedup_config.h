@@ -75,8 +75,8 @@ bool dedup_is_in_directory(const char *path, const char *directory);
  * The caller releases config->stream in both cases. */
 tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);
 
-/* Refuses a --filter file, or a --state, whose window differs from the options, or that has none. Reports a window
- * by the clock whose newest time is in the future. */
+/* Refuses a --filter file or a --state with a window that differs from the options, or if they give none.
+ * Reports a window by the clock whose newest time is in the future. */
 tamis_status dedup_window_check(const tamis_filter *filter, const char *path, const dedup_config *config,
                                 tamis_error *err);
 #endif

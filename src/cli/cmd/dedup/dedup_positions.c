@@ -60,7 +60,7 @@ tamis_status dedup_positions_check(const dedup_config *config, tamis_error *err)
     return is_file ? cli_stream_keep_apart(&config->stream, path, "the file of --commits", err) : TAMIS_OK;
 }
 
-tamis_status dedup_positions_open(dedup_positions *commits, const char *name, tamis_error *err) {
+tamis_status dedup_positions_open(dedup_positions *positions, const char *name, tamis_error *err) {
     if (!name)
         return TAMIS_OK;
     const int given = descriptor_of(name);
@@ -69,10 +69,10 @@ tamis_status dedup_positions_open(dedup_positions *commits, const char *name, ta
     const int fd = given < 0 ? open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)
                              : fcntl(given, F_DUPFD_CLOEXEC, 0);
 
-    commits->name = name;
-    commits->out = fd < 0 ? NULL : fdopen(fd, "a");
-    if (commits->out) {
-        setvbuf(commits->out, NULL, _IOLBF, 0); /* a line is of use only once it has arrived */
+    positions->name = name;
+    positions->out = fd < 0 ? NULL : fdopen(fd, "a");
+    if (positions->out) {
+        setvbuf(positions->out, NULL, _IOLBF, 0); /* a line is of use only once it has arrived */
         return TAMIS_OK;
     }
     const int failed = errno;
@@ -81,24 +81,24 @@ tamis_status dedup_positions_open(dedup_positions *commits, const char *name, ta
     return fail_open(name, failed, err);
 }
 
-tamis_status dedup_positions_print(dedup_positions *commits, tamis_key source, uint64_t position,
+tamis_status dedup_positions_print(dedup_positions *positions, tamis_key source, uint64_t position,
                                    tamis_error *err) {
     char why[80];
 
-    if (!commits->out)
+    if (!positions->out)
         return TAMIS_OK;
-    if (fprintf(commits->out, "%.*s %" PRIu64 "\n", (int)source.size, (const char *)source.data, position) >
+    if (fprintf(positions->out, "%.*s %" PRIu64 "\n", (int)source.size, (const char *)source.data, position) >
             0 &&
-        fflush(commits->out) == 0)
+        fflush(positions->out) == 0)
         return TAMIS_OK;
     return cli_fail(err,
                     "--commits '%.200s': %s; records that are committed are not written again, so give the "
                     "same command again",
-                    commits->name, cli_errno_text(why, sizeof why, errno));
+                    positions->name, cli_errno_text(why, sizeof why, errno));
 }
 
-void dedup_positions_close(dedup_positions *commits) {
-    if (commits->out)
-        fclose(commits->out);
-    commits->out = NULL;
+void dedup_positions_close(dedup_positions *positions) {
+    if (positions->out)
+        fclose(positions->out);
+    positions->out = NULL;
 }

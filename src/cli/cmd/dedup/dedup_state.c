@@ -126,14 +126,14 @@ static void advise_full(tamis_error *err) {
 tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
                               tamis_error *err) {
     tamis_plan plan = TAMIS_PLAN_INIT;
-    tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_filter_options filter_options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_error unplanned = TAMIS_ERROR_INIT;
     cli_filter_spec spec = config->filter;
     cli_lock_wait wait = config->lock_wait;
     tamis_status status;
     char keys[4096];
-    bool remarks = !config->stream.quiet && !config->stream.json, planned;
+    const bool remarks = !config->stream.quiet && !config->stream.json;
 
     if (check_outside(config, err) != TAMIS_OK)
         return err->status;
@@ -141,9 +141,9 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
         return cli_fail(err, "--key: too long for a state to keep; give a shorter one");
     cli_filter_prefer_growth(&spec);
     spec.start_small = true; /* more inputs may come later, or not */
-    planned = cli_filter_plan(&plan, &filter, &spec, secret, &unplanned) == TAMIS_OK;
+    const bool planned = cli_filter_plan(&plan, &filter_options, &spec, secret, &unplanned) == TAMIS_OK;
     options.plan = planned ? &plan : NULL; /* NULL: opens an existing state only */
-    options.filter = &filter;
+    options.filter = &filter_options;
     options.metadata = keys;
     if (secret) {
         options.secret = secret->bytes;
@@ -190,8 +190,8 @@ static bool read_commit_limit(const char *text, uint64_t *bytes, uint64_t *milli
     return true;
 }
 
-tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds,
-                                 tamis_error *err) {
+tamis_status dedup_state_read_commit_every(const char *text, uint64_t *bytes, uint64_t *milliseconds,
+                                           tamis_error *err) {
     char part[64];
     const char *pos = text;
 
@@ -259,7 +259,7 @@ void dedup_state_remark(void *context, const char *text, bool loss) {
 tamis_status dedup_state_on_position(void *context, tamis_key source, uint64_t position, tamis_error *err) {
     dedup_state_reporter *reporter = context;
 
-    return dedup_positions_print(reporter->commits, source, position, err);
+    return dedup_positions_print(reporter->positions, source, position, err);
 }
 
 void dedup_state_ended(const dedup_config *config, const tamis_stream_result *result) {

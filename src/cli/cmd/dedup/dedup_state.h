@@ -15,13 +15,14 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
 
 /* Parses --commit-every: a size, a time, or both with a comma between them. Sets a value that is not given to
  * 0. */
-tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err);
+tamis_status dedup_state_read_commit_every(const char *text, uint64_t *bytes, uint64_t *milliseconds,
+                                           tamis_error *err);
 
 /* Context of the callbacks below. */
 typedef struct dedup_state_reporter {
     const dedup_config *config;
     tamis_stream_stats *before; /* target of the statistics at the start of this run */
-    dedup_positions *commits;   /* target of committed positions */
+    dedup_positions *positions; /* target of committed positions */
 } dedup_state_reporter;
 
 /* Reports how the run begins: tamis_stream_commits.on_start, with a dedup_state_reporter as context. */

@@ -145,9 +145,9 @@ static tamis_status answer_records(hash_run *run, const tamis_stream_service *se
     return status;
 }
 
-/* Skips or refuses a malformed KEY of the command line. */
-static tamis_status leave_malformed(hash_run *run, const tamis_key *key, const tamis_extraction *found,
-                                    cli_key_position position, tamis_error *err) {
+/* Skips or refuses a malformed KEY of the command line, as --on-error says. */
+static tamis_status apply_on_error(hash_run *run, const tamis_key *key, const tamis_extraction *found,
+                                   cli_key_position position, tamis_error *err) {
     const bool fails = run->config.stream.malformed == TAMIS_STREAM_FAIL;
     tamis_error *first = &run->summary.first_malformed;
     char why[200];
@@ -161,7 +161,7 @@ static tamis_status leave_malformed(hash_run *run, const tamis_key *key, const t
     return TAMIS_OK;
 }
 
-static tamis_status leave_missing(hash_run *run, const tamis_key *key, cli_key_position position,
+static tamis_status apply_missing(hash_run *run, const tamis_key *key, cli_key_position position,
                                   tamis_error *err) {
     if (run->config.stream.missing == TAMIS_STREAM_FAIL)
         return cli_key_fail(position, key, "has no key; check --key, or give --missing drop", err);
@@ -183,9 +183,9 @@ static tamis_status answer_operand(hash_run *run, cli_typed *typed, const char *
         if (tamis_extractor_extract(extractor, &key, 1, &found, err) != TAMIS_OK)
             return err->status;
         if (found.outcome == TAMIS_KEY_MISSING)
-            return leave_missing(run, &key, typed->next, err);
+            return apply_missing(run, &key, typed->next, err);
         if (found.outcome == TAMIS_KEY_MALFORMED)
-            return leave_malformed(run, &key, &found, typed->next, err);
+            return apply_on_error(run, &key, &found, typed->next, err);
         key = found.key;
     }
     return typed->service.query(typed->service.context, &key, 1, &answer, &done, err);

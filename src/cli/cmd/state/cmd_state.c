@@ -88,9 +88,9 @@ static void print_command(const state_view *view, const tamis_stream_checkpoint 
 
     if (command && dedup_command_of(command, COMMAND_MAX, run, view->directory, &finish)) {
         printf("%-12s ", "finish it by");
-        cli_file_print(stdout, command);
+        cli_text_print(stdout, command);
         dedup_command_missing_names(missing, sizeof missing, &finish);
-        cli_file_print(stdout, missing);
+        cli_text_print(stdout, missing);
         putchar('\n');
     }
     free(command);
@@ -123,12 +123,12 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
           stdout);
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
         putchar(' ');
-        cli_file_print(stdout, name);
+        cli_text_print(stdout, name);
     }
     for (size_t i = 0; i < 2; i++)
         if ((name = tamis_stream_checkpoint_output(run, i, NULL)) != NULL) {
             fputs(i == 0 ? " to " : ", duplicates to ", stdout);
-            cli_file_print(stdout, name);
+            cli_text_print(stdout, name);
         }
     puts(status == TAMIS_STREAM_RUN_CLOSED ? " (closed: its rest was given up, or read by a later run)" : "");
     if (status == TAMIS_STREAM_RUN_OPEN)
@@ -136,12 +136,12 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
     uint64_t position;
     for (size_t i = 0; (name = tamis_stream_checkpoint_source(run, i, &position).data) != NULL; i++) {
         printf("%-12s %15" PRIu64 " of ", "position", position);
-        cli_file_print(stdout, name);
+        cli_text_print(stdout, name);
         putchar('\n');
     }
 }
 
-static void add_run(json_t *runs, const tamis_stream_checkpoint *run, size_t number,
+static void put_run(json_t *runs, const tamis_stream_checkpoint *run, size_t number,
                     tamis_stream_run_status status) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     json_t *object = json_object(), *inputs = json_array(), *positions = json_array();
@@ -194,7 +194,7 @@ static tamis_status each_run(const state_view *view, json_t *runs, tamis_error *
             return status;
         if (status == TAMIS_OK && run_status != TAMIS_STREAM_RUN_REPEATED) {
             if (runs)
-                add_run(runs, run, i, run_status);
+                put_run(runs, run, i, run_status);
             else
                 print_run(view, run, i, run_status);
         }
@@ -218,7 +218,7 @@ static tamis_status show_text(const state_view *view, tamis_error *err) {
     print_sizes(view);
     if (tamis_state_metadata(view->state)[0] != '\0') {
         printf("%-12s ", "made with");
-        cli_file_print(stdout, tamis_state_metadata(view->state));
+        cli_text_print(stdout, tamis_state_metadata(view->state));
         putchar('\n');
     }
     return each_run(view, NULL, err);
@@ -354,7 +354,8 @@ static tamis_status write_filter(tamis_filter *filter, const cli_args *args, tam
     tamis_status status = cli_file_lock(&lock, output, wait, err);
 
     if (status == TAMIS_OK)
-        status = cli_file_write(filter, output, TAMIS_FORMAT_TAMIS, TAMIS_COMPRESSION_NONE, wait, err);
+        status =
+            cli_file_save_until_signal(filter, output, TAMIS_FORMAT_TAMIS, TAMIS_COMPRESSION_NONE, wait, err);
     tamis_file_unlock(lock);
     return status;
 }
@@ -419,7 +420,7 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
         return err->status;
     *negative = status != TAMIS_OK;
     if (!args->values[CLI_OPT_JSON].given) {
-        cli_file_print(stdout, status == TAMIS_OK ? view->directory : err->text);
+        cli_text_print(stdout, status == TAMIS_OK ? view->directory : err->text);
         puts(status == TAMIS_OK ? ": whole" : "");
         return TAMIS_OK;
     }

@@ -6,8 +6,8 @@
 
 #include "cli/cli.h"
 
-/* Forgets the keys of a file, one a line ("-": standard input), in the form that the options of the state's runs
- * give them. *keys: how many were read; *forgotten: how many of them the state had. */
+/* Forgets the keys in `file` ("-": standard input), one a line. The stored options of the state's runs say
+ * how a line becomes a key. *keys: keys read. *forgotten: those that the state had. */
 tamis_status state_keys_forget(tamis_state *state, const char *directory, const char *file, uint64_t *keys,
                                uint64_t *forgotten, tamis_error *err);
 
