@@ -18,7 +18,7 @@ set(checks_dir "${CMAKE_CURRENT_SOURCE_DIR}/checks")
 set(sources_py Python3::Interpreter "${checks_dir}/sources.py")
 set(binaries_py Python3::Interpreter "${checks_dir}/binaries.py")
 
-foreach(rule layers names spdx links members)
+foreach(rule layers names spdx links)
   tamis_check(${rule} ${sources_py} ${rule} "${PROJECT_SOURCE_DIR}")
 endforeach()
 tamis_check(words Python3::Interpreter "${checks_dir}/words.py" "${PROJECT_SOURCE_DIR}")

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rules that the sources of tamis keep: sources.py layers|names|spdx|links|members ROOT
+"""Rules that the sources of tamis keep: sources.py layers|names|spdx|links ROOT
 
 layers  who may include whom, and what a layer may not call
 names   no two files under src/ share a name
 spdx    each source file begins with its licence line
 links   what documents link to, and documents that sources name, are there; README fits on some screens
-members the code of a verb writes each JSON member that docs/man/VERB.txt lists
 Prints one line a violation; exit status 1 if there is one.
 """
 import os
@@ -201,44 +200,8 @@ def check_links(root):
                 yield f"{path}:{line_of(text, match.start())}: links to {match.group(1)}, which has no such heading"
 
 
-# Names of members in code: f(object, "name", g_field("name", x_name = "name", names[] = {"name", "name"}, and
-# {"name", "label", number in a table. An option of that name (.name = "name") writes nothing.
-WRITTEN = re.compile(r'\((?:\s*\w+,)+\s*("\w+")|_field\(\s*("\w+")|_name = ("\w+")|names\[\w*\] = ({[^}]*})|'
-                     r'\{("\w+"), [^{}]*\w->\w')
-VERB_OF_SOURCE = re.compile(r"src/cli/cmd/(?:cmd_)?(\w+)")
-
-
-def members_of(root, path):
-    """(line, name) of each member in section JSON of a manual. A line with @shared has those of that text."""
-    section = "JSON" if "/shared/" in path else None
-    for number, line in enumerate(read(root, path).splitlines(), 1):
-        if line.startswith("# "):
-            section = line[2:]
-        elif section == "JSON" and line.startswith("@shared "):
-            yield from ((number, name) for _, name in members_of(root, f"docs/man/shared/{line[8:]}.txt"))
-        elif section == "JSON" and re.fullmatch(r"[a-z]\w*: [a-z ]+", line):
-            yield number, line.split(":")[0]
-
-
-def check_members(root):
-    """The other direction of check_members() in cli_json.c, which finds written members without description."""
-    sources = {}  # verb, or None for the files of all verbs: names that their code writes
-    for path in walk(root, "src", "cli"):
-        verb = VERB_OF_SOURCE.match(path)
-        written = "".join("".join(groups) for groups in WRITTEN.findall(read(root, path)))
-        sources.setdefault(verb and verb.group(1), set()).update(re.findall(r'"(\w+)"', written))
-    for path in walk(root, "docs", "man"):
-        verb, suffix = os.path.splitext(os.path.basename(path))
-        written = sources.get(None, set()) | sources.get(verb, set())
-        if suffix == ".txt" and "/shared/" not in path:
-            for number, name in members_of(root, path):
-                if name not in written:
-                    yield f"{path}:{number}: lists {name}, which the code of {verb} does not write"
-
-
 def main():
-    checks = {"layers": check_layers, "names": check_names, "spdx": check_spdx, "links": check_links,
-              "members": check_members}
+    checks = {"layers": check_layers, "names": check_names, "spdx": check_spdx, "links": check_links}
     if len(sys.argv) != 3 or sys.argv[1] not in checks:
         sys.exit(__doc__)
     findings = list(checks[sys.argv[1]](sys.argv[2]))

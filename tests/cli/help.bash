@@ -68,3 +68,14 @@ differing_offers() {
         echo "tamis $verb -" | try | grep '^-' | tr '\t' ' ' | sort | diff <(options "$verb") -
     done
 }
+
+# make_manual: writes the manual pages to man/.
+make_manual() { mkdir man && "$(dirname "$(command -v tamis)")/tamis-docs" man man; }
+
+# text VERB: its manual page; section VERB REGEX: the section whose heading matches.
+text() { mandoc -Tutf8 "man/tamis-$1.1" | sed 's,.\x08,,g'; }
+section() { text "$1" | sed -n "/^$2/,/^[A-Z]/p"; }
+
+# members: the names of all members in JSON objects; documented VERB: those in its manual.
+members() { grep -oE '"[a-z_]+":' | tr -d '":' | sort -u; }
+documented() { section "$1" JSON | grep -oE '^ {5}[a-z_]+: ' | tr -d ' :' | sort -u; }
