@@ -12,17 +12,24 @@
 #include "cli/process/cli_signal.h"
 #include "cli/server/cli_family.h"
 
+typedef struct check_run {
+    check_config config;
+    int stop_fd;
+    check_query *query;
+    cli_summary summary;
+} check_run;
+
 /* Looks up the records of these inputs. */
-static tamis_status stream(check_query *query, const check_config *config, cli_stream records, int stop_fd,
-                           cli_summary *summary, tamis_error *err) {
+static tamis_status stream(check_run *run, cli_stream records, tamis_error *err) {
+    const check_config *config = &run->config;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     const char *output = config->count || config->stream.quiet ? NULL : "-";
 
-    service.context = query;
+    service.context = run->query;
     service.query = check_query_keys;
     service.set_source = check_query_set_source;
-    service.hasher = check_query_hasher(query);
+    service.hasher = check_query_hasher(run->query);
     if (service.hasher) {
         service.query_hashes = check_query_hashes;
         service.parts = check_query_parts;
@@ -37,9 +44,9 @@ static tamis_status stream(check_query *query, const check_config *config, cli_s
     options.duplicates = config->invert ? NULL : output;
     options.mark_name = "filters";
     options.follow = config->follow;
-    options.stop_fd = stop_fd;
-    options.first_malformed = &summary->first_malformed;
-    return cli_stream_run(&records, &service, &options, &summary->stats, err);
+    options.stop_fd = run->stop_fd;
+    options.first_malformed = &run->summary.first_malformed;
+    return cli_stream_run(&records, &service, &options, &run->summary.stats, err);
 }
 
 /*
@@ -47,33 +54,34 @@ static tamis_status stream(check_query *query, const check_config *config, cli_s
  * error. Reads each input by itself, after the run over all inputs has failed. Reports the error of that run
  * in any case.
  */
-static tamis_status search_each(check_query *query, const check_config *config, tamis_status failed,
-                                int stop_fd, cli_summary *summary, tamis_error *err) {
-    cli_summary single = *summary;
+static tamis_status search_each(check_run *run, tamis_status failed, tamis_error *err) {
+    check_run single = *run;
     tamis_error ignored = TAMIS_ERROR_INIT;
 
-    for (size_t i = 0; i < config->stream.input_count; i++) {
-        cli_stream input = config->stream;
+    for (size_t i = 0; i < run->config.stream.input_count; i++) {
+        cli_stream input = run->config.stream;
         input.inputs += i;
         input.input_count = 1;
         input.input_stats = input.input_stats ? input.input_stats + i : NULL;
-        single.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-        const tamis_status status = stream(query, config, input, stop_fd, &single, &ignored);
+        single.summary.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+        const tamis_status status = stream(&single, input, &ignored);
         if (status == TAMIS_E_INTERRUPTED)
             return status;
-        if (!check_query_found(query))
+        if (!check_query_found(run->query))
             continue;
         cli_stream_advise(failed, err);
         cli_report(err->text);
-        *summary = single;
+        run->summary = single.summary;
         return TAMIS_OK;
     }
     return failed;
 }
 
 /* Counts the answered keys, and prints those that --invert-match selects. */
-static void print_keys(check_query *query, const check_config *config, const tamis_answer *answers,
-                       size_t done, tamis_stream_stats *stats) {
+static void print_keys(check_run *run, const tamis_answer *answers, size_t done) {
+    const check_config *config = &run->config;
+    tamis_stream_stats *stats = &run->summary.stats;
+
     for (size_t i = 0; i < done; i++) {
         tamis_key mark = {"", 0};
         const size_t size = strlen(config->keys[i]);
@@ -83,7 +91,7 @@ static void print_keys(check_query *query, const check_config *config, const tam
         if ((answers[i] == TAMIS_PRESENT) == config->invert || config->count || config->stream.quiet)
             continue;
         if (config->prints_names)
-            mark = check_query_mark(query, i);
+            mark = check_query_mark(run->query, i);
         fwrite(mark.data, 1, mark.size, stdout);
         fwrite(config->keys[i], 1, size, stdout);
         putchar(config->stream.terminator);
@@ -114,8 +122,8 @@ static tamis_status extract_keys(const check_config *config, tamis_key *keys, ta
 }
 
 /* Looks up the keys of the command line. */
-static tamis_status answer_keys(check_query *query, const check_config *config, tamis_stream_stats *stats,
-                                tamis_error *err) {
+static tamis_status answer_keys(check_run *run, tamis_error *err) {
+    const check_config *config = &run->config;
     size_t count = config->key_count, done = 0;
     tamis_key *keys = calloc(count, sizeof *keys);
     tamis_answer *answers = calloc(count, sizeof *answers);
@@ -124,7 +132,7 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
     cli_typed typed = {.maker = NULL};
     tamis_extractor *normalizer = NULL;
 
-    service.context = query;
+    service.context = run->query;
     service.query = check_query_keys;
     if (!keys || !answers)
         status = cli_fail_nomem("--lookup", err);
@@ -135,7 +143,7 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
     if (status == TAMIS_OK) {
         typed.next.word = "key";
         status = typed.service.query(typed.service.context, keys, count, answers, &done, err);
-        print_keys(query, config, answers, done, stats);
+        print_keys(run, answers, done);
     }
     cli_typed_end(&typed);
     tamis_extractor_free(normalizer);
@@ -144,35 +152,28 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
     return status;
 }
 
-static tamis_status check(bool *negative, check_query *query, const check_config *config, int stop_fd,
-                          tamis_error *err) {
-    cli_summary summary = CLI_SUMMARY_INIT;
+static tamis_status check(check_run *run, bool *negative, tamis_error *err) {
+    const check_config *config = &run->config;
+    cli_summary *summary = &run->summary;
     const double start = cli_progress_now();
-    tamis_status status;
+    tamis_status status = config->key_count > 0 ? answer_keys(run, err) : stream(run, config->stream, err);
 
-    summary.absent_name = "absent";
-    summary.present_name = "present";
-    summary.passes = config->invert;
-    if (config->key_count > 0)
-        status = answer_keys(query, config, &summary.stats, err);
-    else
-        status = stream(query, config, config->stream, stop_fd, &summary, err);
     if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && config->stream.quiet && !config->follow &&
         config->stream.input_count > 1)
-        status = search_each(query, config, status, stop_fd, &summary, err);
-    summary.seconds = cli_progress_now() - start;
+        status = search_each(run, status, err);
+    summary->seconds = cli_progress_now() - start;
     const uint64_t printed = config->invert
-                                 ? summary.stats.unique + cli_stream_passed(&config->stream, &summary.stats)
-                                 : summary.stats.duplicates;
+                                 ? summary->stats.unique + cli_stream_passed(&config->stream, &summary->stats)
+                                 : summary->stats.duplicates;
     if (config->count && (status == TAMIS_OK || status == TAMIS_E_INTERRUPTED))
         printf("%" PRIu64 "\n", printed);
     *negative = printed == 0;
-    return cli_summary_conclude(&summary, &config->stream, NULL, status, err);
+    return cli_summary_conclude(summary, &config->stream, NULL, status, err);
 }
 
 /* Reads the secrets, opens the filters, and erases the secrets from memory. */
-static tamis_status open_filters(check_query **query, const check_config *config, int stop_fd,
-                                 tamis_error *err) {
+static tamis_status open_filters(check_run *run, tamis_error *err) {
+    const check_config *config = &run->config;
     cli_secret *secrets = NULL;
     tamis_status status = TAMIS_OK;
 
@@ -182,9 +183,9 @@ static tamis_status open_filters(check_query **query, const check_config *config
             return cli_fail_nomem("--secret-file", err);
     }
     for (size_t i = 0; i < config->secret_count && status == TAMIS_OK; i++)
-        status = cli_secret_read(&secrets[i], config->secret_files[i], stop_fd, err);
+        status = cli_secret_read(&secrets[i], config->secret_files[i], run->stop_fd, err);
     if (status == TAMIS_OK)
-        status = check_query_open(query, config, secrets, err);
+        status = check_query_open(&run->query, config, secrets, err);
     for (size_t i = 0; i < config->secret_count; i++)
         cli_secret_forget(&secrets[i]);
     free(secrets);
@@ -192,24 +193,26 @@ static tamis_status open_filters(check_query **query, const check_config *config
 }
 
 static tamis_status run_check(const cli_args *args, bool *negative, tamis_error *err) {
-    check_config config = {.is_family = false};
-    check_query *query = NULL;
-    int stop_fd = -1;
-    tamis_status status = check_configure(&config, args, err);
+    check_run run = {.stop_fd = -1, .summary = CLI_SUMMARY_INIT};
+    check_config *config = &run.config;
+    tamis_status status = check_configure(config, args, err);
 
+    run.summary.absent_name = "absent";
+    run.summary.present_name = "present";
+    run.summary.passes = config->invert;
     if (status == TAMIS_OK)
-        status = cli_signals_begin(&stop_fd, err);
+        status = cli_signals_begin(&run.stop_fd, err);
     if (status == TAMIS_OK)
-        status = open_filters(&query, &config, stop_fd, err);
+        status = open_filters(&run, err);
     if (status == TAMIS_OK)
-        status = check_query_apply_key_form(query, &config.stream.form, err);
+        status = check_query_apply_key_form(run.query, &config->stream.form, err);
     if (status == TAMIS_OK)
         status =
-            cli_extract_apply_normalization(&config.stream.extract, config.stream.form.normalization, err);
+            cli_extract_apply_normalization(&config->stream.extract, config->stream.form.normalization, err);
     if (status == TAMIS_OK)
-        status = check(negative, query, &config, stop_fd, err);
-    check_query_free(query);
-    cli_stream_release(&config.stream);
+        status = check(&run, negative, err);
+    check_query_free(run.query);
+    cli_stream_release(&config->stream);
     return status;
 }
 
