@@ -171,36 +171,47 @@ static bool report_unprinted(const add_run *run) {
     return true;
 }
 
-static tamis_status add_records(add_run *run, tamis_error *err) {
+/* Prints remarks about the filter after a run that returned `status`. */
+static void report_filter(const add_run *run, tamis_status status) {
     const char *path = run->config.filter;
+    const bool remarks = !run->config.stream.quiet && !run->config.stream.json;
+    const bool on_server = cli_server_is_uri(path);
     char shown[CLI_SERVER_SHOWN];
+
+    if (status == TAMIS_E_NOT_FOUND)
+        return; /* the filter is gone: no key is in it, and a later run prints all records */
+    if (status != TAMIS_OK) {
+        const bool is_reported = report_unprinted(run);
+        if (!is_reported && status != TAMIS_E_PIPE && !run->family && run->summary.stats.records > 0 &&
+            remarks)
+            cli_filter_report_kept(path);
+        return;
+    }
+    if (!remarks)
+        return;
+    if (run->family) {
+        cli_family_report_overfull(run->family, path);
+        return;
+    }
+    /* Not for every filter on a server: the server would count all bits for it. */
+    if (run->config.over_capacity || !on_server)
+        cli_filter_report_overfull(run->filter, cli_server_show(path, shown), CLI_FILTER_LARGER);
+    if (on_server)
+        cli_server_report_dense(run->filter, path);
+}
+
+static tamis_status add_records(add_run *run, tamis_error *err) {
     const double start = cli_progress_now();
     tamis_status status = stream(run, err);
 
-    if (status == TAMIS_OK && !run->family &&
-        cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->compression, err) != TAMIS_OK)
-        status = err->status;
+    if (status == TAMIS_OK && !run->family)
+        status = cli_file_save(run->filter, run->config.filter, TAMIS_FORMAT_AUTO, run->compression, err);
     else if (status == TAMIS_E_FULL && !run->family)
         fail_full(run, err);
     else if (status == TAMIS_E_UNSUPPORTED && tamis_filter_plan(run->filter)->kind == TAMIS_KIND_WINDOW)
         cli_remedy(err, "use tamis dedup --window --filter");
     run->summary.seconds = cli_progress_now() - start;
-    const bool is_gone = status == TAMIS_E_NOT_FOUND; /* no key is in it, and a later run prints all */
-    const bool is_reported = status != TAMIS_OK && !is_gone && report_unprinted(run);
-    if (status != TAMIS_OK && !is_gone && !is_reported && status != TAMIS_E_PIPE && !run->family &&
-        run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)
-        cli_filter_report_kept(path);
-    /* Not for every filter on a server: the server would count all bits for it. */
-    if (status == TAMIS_OK && !run->family && (run->config.over_capacity || !cli_server_is_uri(path)) &&
-        !run->config.stream.quiet && !run->config.stream.json)
-        cli_filter_report_overfull(run->filter, cli_server_show(path, shown), CLI_FILTER_LARGER);
-    if (status == TAMIS_OK && cli_server_is_uri(path) && !run->config.stream.quiet &&
-        !run->config.stream.json) {
-        if (run->family)
-            cli_family_report_overfull(run->family, path);
-        else
-            cli_server_report_dense(run->filter, path);
-    }
+    report_filter(run, status);
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 

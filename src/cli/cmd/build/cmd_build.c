@@ -254,13 +254,11 @@ static tamis_status save(build_run *run, tamis_error *err) {
         cli_key_store_form(config->stream.form, run->filter, err) != TAMIS_OK)
         return err->status;
     if (run->resize)
-        return end_resize(run, run->filter, err) == TAMIS_OK ? TAMIS_OK : err->status;
-    const tamis_status status =
-        cli_server_is_uri(config->output)
-            ? cli_server_push(run->filter, config->output,
-                              cli_lock_wait_of(&config->values[CLI_OPT_LOCK_WAIT]), err)
-            : cli_file_save(run->filter, config->output, config->format, config->compression, err);
-    return status == TAMIS_OK ? TAMIS_OK : err->status;
+        return end_resize(run, run->filter, err);
+    if (cli_server_is_uri(config->output))
+        return cli_server_push(run->filter, config->output,
+                               cli_lock_wait_of(&config->values[CLI_OPT_LOCK_WAIT]), err);
+    return cli_file_save(run->filter, config->output, config->format, config->compression, err);
 }
 
 static void report_fixed(const build_run *run) {
@@ -289,12 +287,11 @@ static tamis_status build(build_run *run, tamis_error *err) {
         cli_filter_full(run->filter, run->config.output, run->summary.stats.records + 1,
                         "give a larger --expect, or more --memory", err);
     run->summary.seconds = cli_progress_now() - start;
-    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json) {
         cli_filter_report_rate(run->filter);
-    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         report_fixed(run);
-    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         cli_metadata_report_lost(run->filter, run->config.output, run->config.format);
+    }
     if (status == TAMIS_OK && !run->config.stream.quiet && run->config.filter.server)
         cli_filter_report_overfull(run->filter, cli_server_show(run->config.output, shown),
                                    "give a larger expect in the URI");
