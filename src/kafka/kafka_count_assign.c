@@ -205,5 +205,8 @@ tamis_status tamis__kafka_count_assign(kafka_count_run *run, tamis_error *err) {
     for (size_t i = 0; i < client->partition_count; i++)
         run->lower[i] = TAMIS__NO_POSITION;
     client->phase = KAFKA_RUNNING;
+    if (client->assigned > 0)
+        tamis__kafka_client_remark(client, "%s: %zu of %zu partitions are here", run->options.from,
+                                   client->assigned, client->partition_count);
     return TAMIS_OK;
 }

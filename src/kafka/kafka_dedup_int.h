@@ -150,6 +150,7 @@ typedef struct kafka_dedup_run {
     uint64_t sampled, found_elsewhere; /* keys of the sample, and those that were in another partition */
     bool has_remarked_ahead;           /* a time ahead of the clock was reported */
     uint64_t reported_at;              /* time of the last call of options.progress */
+    bool has_remarked_brokers;         /* that the run waits for them was reported */
     unsigned failures;                 /* transactions since the last commit that failed */
     uint8_t *record_bytes;             /* buffer for one state record */
     tamis_kafka_dedup_stats open;      /* statistics of the open transaction */

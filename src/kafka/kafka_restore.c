@@ -372,6 +372,7 @@ tamis_status tamis__kafka_dedup_restore(kafka_dedup_run *run, tamis_error *err) 
     }
     run->restore_progress_at = tamis__now_ns();
     run->has_remarked_restore = false;
+    const uint64_t restored = run->committed.restored;
     kafka_restore restore = {.run = run, .offsets = tamis__kafka_client_list_assigned(&run->client)};
     tamis_status status = restore_all(&restore, err);
     /* R */
@@ -380,6 +381,10 @@ tamis_status tamis__kafka_dedup_restore(kafka_dedup_run *run, tamis_error *err) 
     } else if (status == TAMIS_OK && !is_interrupted(&restore)) {
         run->client.phase = KAFKA_RUNNING;
         status = tamis__kafka_dedup_seek(run, err); /* A7 */
+        tamis__kafka_client_remark(&run->client,
+                                   "%s: %zu of %zu partitions are here; %" PRIu64 " keys were restored",
+                                   run->options.from, run->client.assigned, run->client.partition_count,
+                                   run->committed.restored - restored);
     }
     tamis__kafka_client_destroy(&run->client, restore.reader);
     rd_kafka_topic_partition_list_destroy(restore.offsets);

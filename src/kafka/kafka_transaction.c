@@ -71,7 +71,7 @@ static bool may_repeat(kafka_dedup_run *run, broker_wait *wait) {
         wait->since = now;
     if (!wait->has_remarked && now - wait->since >= (uint64_t)REMARK_MS * 1000000) {
         const char *error = tamis__kafka_client_error(&run->client);
-        wait->has_remarked = true;
+        wait->has_remarked = run->has_remarked_brokers = true;
         tamis__kafka_client_remark(&run->client, "%s: waits for the brokers%s%s", run->options.brokers,
                                    error[0] != '\0' ? ": " : "", error);
     }
@@ -370,6 +370,9 @@ kafka_outcome tamis__kafka_dedup_commit(kafka_dedup_run *run, tamis_error *err) 
     if (outcome != KAFKA_DONE)
         return outcome;
     run->is_open = false;
+    if (run->has_remarked_brokers || run->failures >= FAILURES_REMARKED)
+        tamis__kafka_client_remark(&run->client, "%s: transactions are committed again", run->options.group);
+    run->has_remarked_brokers = false;
     run->failures = 0;
     add_stats(run);
     for (size_t i = 0; i < run->client.partition_count; i++)
@@ -425,7 +428,7 @@ static void name_refused(const kafka_dedup_run *run, bool is_delivery, char *nam
     }
     for (size_t i = 0; i < KAFKA_OUTPUTS; i++)
         if (run->outputs[i].name)
-            used += (size_t)snprintf(name + used, size - used, "%s%.60s", used > 0 ? " or " : "",
+            used += (size_t)snprintf(name + used, size - used, "%s%.60s", used > 0 ? ", " : "",
                                      run->outputs[i].name);
     if (!run->is_stateless)
         snprintf(name + used, size - used, " or %.60s", run->state_topic);

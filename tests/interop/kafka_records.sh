@@ -65,7 +65,7 @@ kcat -b "$kafka_brokers" -C -t json-out -o beginning -e -q > "$work/values"
 expect "$work/values" '{"id":1,"n":1}
 {"n":3}
 {"id":2}'
-grep -v seconds "$work/stats" | tr -s ' ' > "$work/numbers"
+grep -vE "seconds|^tamis:" "$work/stats" | tr -s ' ' > "$work/numbers"
 expect "$work/numbers" 'records 4
 unique 2
 duplicates 1
