@@ -29,9 +29,8 @@ static tamis_status check_options(const tamis_kafka_count_options *options, tami
     TAMIS__NEED_AS(options->to, "options.to", err);
     TAMIS__NEED_IF(options->setting_count, options->settings, err);
     TAMIS__NEED_IF(options->template_count, options->templates, err);
-    if (options->template_count == 0 || options->template_count > TAMIS__KAFKA_TEMPLATES)
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "count: %zu templates; give from 1 to %d",
-                           options->template_count, TAMIS__KAFKA_TEMPLATES);
+    TAMIS__NEED_IF(options->sum_count, options->sums, err);
+    TAMIS__NEED_IF(options->distinct_count, options->distincts, err);
     if (options->missing == TAMIS_STREAM_PASS || options->malformed == TAMIS_STREAM_PASS)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "a count cannot pass records on; drop them, or fail");
     if (options->commit_ms == 0)
@@ -44,8 +43,34 @@ static tamis_status check_options(const tamis_kafka_count_options *options, tami
     return TAMIS_OK;
 }
 
+/* Makes a template, and refuses one that could give the names of another. */
+static tamis_status make_template(kafka_count_run *run, kafka_adds adds, const char *text, tamis_error *err) {
+    if (run->template_count == TAMIS__KAFKA_TEMPLATES)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "count: more than %d templates; leave some out",
+                           TAMIS__KAFKA_TEMPLATES);
+    if (tamis__kafka_template_create(&run->templates[run->template_count], adds, text, &run->extract, err) !=
+        TAMIS_OK)
+        return err->status;
+    const kafka_template *made = run->templates[run->template_count++];
+    for (size_t i = 0; i + 1 < run->template_count; i++)
+        if (tamis__kafka_template_conflicts(made, run->templates[i]))
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "%s '%.100s': could give the same names as '%.100s'; change its text",
+                               tamis__kafka_template_word(made), text,
+                               tamis__kafka_template_text(run->templates[i]));
+    return TAMIS_OK;
+}
+
 static tamis_status make_templates(kafka_count_run *run, tamis_error *err) {
+    const tamis_kafka_count_options *options = &run->options;
+    const struct {
+        const char *const *texts;
+        size_t count;
+    } given[] = {[KAFKA_ADDS_ONE] = {options->templates, options->template_count},
+                 [KAFKA_ADDS_NUMBER] = {options->sums, options->sum_count},
+                 [KAFKA_ADDS_ELEMENT] = {options->distincts, options->distinct_count}};
     tamis_extractor_options *extract = &run->extract;
+    bool has_time = false;
 
     *extract = (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
     if (tamis__read_options(extract, sizeof *extract, run->options.extract, "TAMIS_EXTRACTOR_OPTIONS_INIT",
@@ -53,16 +78,17 @@ static tamis_status make_templates(kafka_count_run *run, tamis_error *err) {
         return err->status;
     if (!extract->allocator)
         extract->allocator = run->options.allocator;
-    for (size_t i = 0; i < run->options.template_count; i++) {
-        if (tamis__kafka_template_create(&run->templates[i], run->options.templates[i], extract, err) !=
-            TAMIS_OK)
-            return err->status;
-        for (size_t k = 0; k < i; k++)
-            if (tamis__kafka_template_conflicts(run->templates[i], run->templates[k]))
-                return tamis__fail(err, TAMIS_E_INVALID, 0,
-                                   "count '%.100s': could give the same names as '%.100s'; change its text",
-                                   run->options.templates[i], run->options.templates[k]);
-    }
+    for (size_t adds = 0; adds < sizeof given / sizeof *given; adds++)
+        for (size_t i = 0; i < given[adds].count; i++)
+            if (make_template(run, (kafka_adds)adds, given[adds].texts[i], err) != TAMIS_OK)
+                return err->status;
+    for (size_t i = 0; i < run->template_count; i++)
+        has_time = has_time || tamis__kafka_template_has_time(run->templates[i]);
+    if (run->template_count == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "count: no template; give one as clicks:{day}");
+    if (options->expire_ms > 0 && !has_time)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "expire: no name of a counter has a time; put {month}, {day} or {hour} into one");
     return TAMIS_OK;
 }
 
@@ -73,8 +99,9 @@ static tamis_status make_description(kafka_count_run *run, tamis_error *err) {
     const size_t size = sizeof run->description;
 
     tamis__kafka_describe(text, size, "from=%s", options->from);
-    for (size_t i = 0; i < options->template_count; i++)
-        tamis__kafka_describe(text, size, "count=%s", options->templates[i]);
+    for (size_t i = 0; i < run->template_count; i++)
+        tamis__kafka_describe(text, size, "%s=%s", tamis__kafka_template_word(run->templates[i]),
+                              tamis__kafka_template_text(run->templates[i]));
     if (extract->time)
         tamis__kafka_describe(text, size, "time=%s", extract->time);
     if (extract->delimiter >= 0)

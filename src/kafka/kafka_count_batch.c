@@ -6,8 +6,8 @@
  *     poll --> values of each template --> name of a counter --> batch --> scripts --> offset of the group
  *              (of up to 1024 records)     (of each record)      (a second, or many counters)
  *
- * A batch is due after commit_ms, or when it has so many counters that a script would hold up other clients
- * of the server. It does not matter how many records it has.
+ * A batch is due after commit_ms, or when it has so many counters and elements that a script would hold up
+ * other clients of the server. It does not matter how many records it has.
  *
  * A record that ends the run, such as a malformed one, is not in the batch; those before it are, and are
  * counted.
@@ -19,7 +19,6 @@
 #include "kafka/kafka_count_int.h"
 
 enum { MISSING = 100 }; /* so many without any counter are a remark */
-enum { COUNTERS_MAX = 8192 /* with so many a batch is due; a script takes about a microsecond for each */ };
 
 void tamis__kafka_count_forget(kafka_count_run *run) {
     run->open = (tamis_kafka_count_stats){0};
@@ -48,13 +47,12 @@ static tamis_status handle_other(kafka_count_run *run, const rd_kafka_message_t 
                        run->options.from, (int)message->partition, message->offset);
 }
 
-/* Makes the names of the counters of record i. A failure: the record ends the run, and nothing of it is
- * added. */
-static tamis_status make_names(kafka_count_run *run, const rd_kafka_message_t *message, size_t i,
-                               tamis_error *err) {
-    for (size_t k = 0; k < run->options.template_count; k++) {
+/* Finds the counters of record i. A failure: the record ends the run, and nothing of it is added. */
+static tamis_status find_counters(kafka_count_run *run, const rd_kafka_message_t *message, size_t i,
+                                  tamis_error *err) {
+    for (size_t k = 0; k < run->template_count; k++) {
         kafka_counter *counter = &run->counters[k];
-        tamis__kafka_template_name(run->templates[k], message, i, counter);
+        tamis__kafka_template_find(run->templates[k], message, i, counter);
         if (counter->outcome != TAMIS_KEY_FOUND && handle_other(run, message, counter, err) != TAMIS_OK)
             return err->status;
     }
@@ -66,18 +64,22 @@ static tamis_status add_record(kafka_count_run *run, const rd_kafka_message_t *m
                                tamis_error *err) {
     bool is_counted;
 
-    if (make_names(run, message, i, err) != TAMIS_OK)
+    if (find_counters(run, message, i, err) != TAMIS_OK)
         return err->status;
-    for (size_t k = 0; k < run->options.template_count; k++) {
+    for (size_t k = 0; k < run->template_count; k++) {
         const kafka_counter *counter = &run->counters[k];
         run->open.missing += counter->outcome == TAMIS_KEY_MISSING;
         run->open.malformed += counter->outcome == TAMIS_KEY_MALFORMED;
         if (counter->outcome != TAMIS_KEY_FOUND)
             continue;
-        const tamis__contribution added = {.counter = {counter->name, counter->size},
-                                           .partition = (uint32_t)message->partition,
-                                           .offset = (uint64_t)message->offset,
-                                           .count = 1};
+        const bool expires = run->options.expire_ms > 0 && counter->period_end > 0;
+        const tamis__contribution added = {
+            .counter = {counter->name, counter->size},
+            .count = counter->count,
+            .element = counter->element,
+            .expires = expires ? (uint64_t)counter->period_end + run->options.expire_ms : 0,
+            .partition = (uint32_t)message->partition,
+            .offset = (uint64_t)message->offset};
         if (tamis__counts_add(run->counts, &added, &is_counted, err) != TAMIS_OK) {
             tamis__kafka_count_forget(run); /* the batch has a part of the record */
             return err->status;
@@ -98,7 +100,7 @@ static tamis_status add_record(kafka_count_run *run, const rd_kafka_message_t *m
 
 static tamis_status add_records(kafka_count_run *run, rd_kafka_message_t *const *messages, size_t count,
                                 tamis_error *err) {
-    for (size_t k = 0; k < run->options.template_count; k++)
+    for (size_t k = 0; k < run->template_count; k++)
         if (tamis__kafka_template_read(run->templates[k], messages, count, err) != TAMIS_OK)
             return err->status;
     for (size_t i = 0; i < count; i++)
@@ -137,7 +139,7 @@ tamis_status tamis__kafka_count_records(kafka_count_run *run, tamis_error *err) 
     for (size_t i = 0; i < count; i++)
         rd_kafka_message_destroy(messages[i]);
     if (status == TAMIS_OK && run->is_open &&
-        (wait_ms(run) == 0 || tamis__counts_batch_size(run->counts) >= COUNTERS_MAX))
+        (wait_ms(run) == 0 || tamis__counts_batch_is_large(run->counts)))
         status = tamis__kafka_count_flush(run, err);
     return status;
 }

@@ -32,6 +32,7 @@ typedef struct kafka_count_run {
     char description[TAMIS__KAFKA_DESCRIPTION];
     char name[2 * TAMIS__KAFKA_NAME + 20]; /* of the position keys */
     kafka_template *templates[TAMIS__KAFKA_TEMPLATES];
+    size_t template_count;
     tamis__counts *counts;
 
     /* A number for each partition. */

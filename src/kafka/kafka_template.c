@@ -20,6 +20,14 @@
  * parts differs. Such templates are refused.
  *
  * A template has an extractor of its own: a record that lacks the page still counts in clicks:{day}.
+ *
+ * The template of a sum or of a distinct count ends with = and one more part, which is not in the name:
+ *
+ *     bytes:{day}={json:/bytes}        {"bytes": 512}  -->  512 for bytes:2026-11-28
+ *
+ * The integers of a sum are from -(2^53 - 1) to 2^53 - 1, which all JSON libraries keep. So a single wrong one
+ * cannot fill a counter of 64 bits. Whether a record is malformed depends on the record alone (K2 of
+ * docs/KAFKA-COUNT-PROTOCOL.md), hence never on the sum so far.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,6 +40,8 @@
 
 enum { PARTS_MAX = 32, PART = 1 /* stands for a part in `skeleton` */ };
 
+#define INTEGER_MAX ((INT64_C(1) << 53) - 1)
+
 typedef enum part_kind { LITERAL, VALUE, KEY, HEADER, MONTH, DAY, HOUR } part_kind;
 
 typedef struct part {
@@ -43,6 +53,8 @@ typedef struct part {
 
 struct kafka_template {
     tamis_allocator allocator;
+    kafka_adds adds;
+    part added; /* unless adds is KAFKA_ADDS_ONE: the part with what is added */
     const char *text;
     char *bytes; /* copy of the text, with parts as C strings */
     size_t bytes_size;
@@ -96,8 +108,24 @@ bool tamis__kafka_template_conflicts(const kafka_template *a, const kafka_templa
 
 /* ---- parsing ---- */
 
+const char *tamis__kafka_template_word(const kafka_template *made) {
+    static const char *const words[] = {
+        [KAFKA_ADDS_ONE] = "count", [KAFKA_ADDS_NUMBER] = "sum", [KAFKA_ADDS_ELEMENT] = "distinct"};
+
+    return words[made->adds];
+}
+
+const char *tamis__kafka_template_text(const kafka_template *made) {
+    return made->text;
+}
+
+bool tamis__kafka_template_has_time(const kafka_template *made) {
+    return made->has_time;
+}
+
 static tamis_status refuse(const kafka_template *made, const char *why, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "count '%.150s': %s", made->text, why);
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s '%.150s': %s", tamis__kafka_template_word(made),
+                       made->text, why);
 }
 
 /* Returns the end of a part that begins behind a brace: braces in it are in pairs. NULL: there is no end. */
@@ -176,11 +204,32 @@ static tamis_status parse(kafka_template *made, tamis_error *err) {
     return TAMIS_OK;
 }
 
+/* Removes "={json:/amount}" from the end, the part with what is added. */
+static tamis_status split_added(kafka_template *made, tamis_error *err) {
+    if (made->adds == KAFKA_ADDS_ONE)
+        return TAMIS_OK;
+    part *last = made->part_count >= 2 ? &made->parts[made->part_count - 1] : NULL;
+    if (!last || last->kind < VALUE || last->kind >= MONTH || last[-1].kind != LITERAL ||
+        last[-1].text[last[-1].size - 1] != '=')
+        return refuse(
+            made,
+            made->adds == KAFKA_ADDS_NUMBER
+                ? "does not end with a part to add up; give NAME={PART} as bytes:{day}={json:/bytes}"
+                : "does not end with a part whose values count; give NAME={PART} as "
+                  "users:{day}={json:/user}",
+            err);
+    made->added = *last;
+    made->part_count -= last[-1].size > 1 ? 1 : 2;
+    last[-1].size--;
+    made->skeleton[strlen(made->skeleton) - 2] = '\0';
+    return TAMIS_OK;
+}
+
 static tamis_status check_segments(const kafka_template *made, tamis_error *err) {
     const char *pos = made->skeleton;
 
     if (*pos == '\0')
-        return refuse(made, "is empty; give a name such as clicks:{day}", err);
+        return refuse(made, "has no name; give one as clicks:{day}", err);
     for (;; pos++) {
         const size_t size = segment_size(pos);
         const char *first = memchr(pos, PART, size);
@@ -210,8 +259,8 @@ static tamis_status create_extractor(kafka_template *made, const tamis_extractor
         return TAMIS_OK;
     const tamis_status status = tamis_extractor_create(&made->extractor, &options, &why);
     if (status != TAMIS_OK)
-        return tamis__fail(err, status, why.sys_errno, "count '%.100s': %s", made->text,
-                           why.text + (strncmp(why.text, "key '", 5) == 0 ? strlen("key ") : 0));
+        return tamis__fail(err, status, why.sys_errno, "%s '%.100s': %s", tamis__kafka_template_word(made),
+                           made->text, why.text + (strncmp(why.text, "key '", 5) == 0 ? strlen("key ") : 0));
     if (tamis_extractor_wants_header(made->extractor))
         return refuse(made, "a column has a name, but records of Kafka have no header; give csv:N", err);
     if (made->value_count > 0 && tamis_extractor_value_count(made->extractor) != made->value_count)
@@ -220,7 +269,7 @@ static tamis_status create_extractor(kafka_template *made, const tamis_extractor
     return made->extracted ? TAMIS_OK : tamis__fail_nomem(err, "values", size);
 }
 
-tamis_status tamis__kafka_template_create(kafka_template **made, const char *text,
+tamis_status tamis__kafka_template_create(kafka_template **made, kafka_adds adds, const char *text,
                                           const tamis_extractor_options *extract, tamis_error *err) {
     const tamis_allocator allocator = tamis__allocator_resolve(extract ? extract->allocator : NULL);
     kafka_template *created = tamis__alloc(&allocator, sizeof *created, _Alignof(kafka_template));
@@ -229,6 +278,7 @@ tamis_status tamis__kafka_template_create(kafka_template **made, const char *tex
     if (!created)
         return tamis__fail_nomem(err, "template", sizeof *created);
     created->allocator = allocator;
+    created->adds = adds;
     created->text = text;
     created->bytes_size = strlen(text) + 1;
     created->bytes = tamis__alloc(&allocator, created->bytes_size, 1);
@@ -239,6 +289,8 @@ tamis_status tamis__kafka_template_create(kafka_template **made, const char *tex
         memcpy(created->bytes, text, created->bytes_size);
         status = parse(created, err);
     }
+    if (status == TAMIS_OK)
+        status = split_added(created, err);
     if (status == TAMIS_OK)
         status = check_segments(created, err);
     if (status == TAMIS_OK)
@@ -295,6 +347,23 @@ static bool append(kafka_counter *counter, const void *bytes, size_t size, bool 
     return true;
 }
 
+/* Sets the end of the shortest time in the name. */
+static void end_period(kafka_counter *counter, part_kind kind, struct tm begin) {
+    struct tm end = {.tm_year = begin.tm_year, .tm_mon = begin.tm_mon, .tm_mday = begin.tm_mday};
+
+    if (kind == MONTH) {
+        end.tm_mon++;
+        end.tm_mday = 1;
+    } else if (kind == DAY) {
+        end.tm_mday++;
+    } else {
+        end.tm_hour = begin.tm_hour + 1;
+    }
+    const int64_t milliseconds = (int64_t)timegm(&end) * 1000;
+    if (counter->period_end == 0 || milliseconds < counter->period_end)
+        counter->period_end = milliseconds;
+}
+
 static bool append_time(kafka_counter *counter, part_kind kind, int64_t milliseconds) {
     const time_t seconds = (time_t)(milliseconds / 1000 - (milliseconds % 1000 < 0));
     struct tm time;
@@ -302,6 +371,7 @@ static bool append_time(kafka_counter *counter, part_kind kind, int64_t millisec
 
     if (!gmtime_r(&seconds, &time))
         return false;
+    end_period(counter, kind, time);
     const size_t size = strftime(text, sizeof text,
                                  kind == MONTH ? "%Y-%m"
                                  : kind == DAY ? "%Y-%m-%d"
@@ -350,12 +420,50 @@ static tamis_key find_value(const kafka_template *made, const part *wanted, cons
     return value;
 }
 
-void tamis__kafka_template_name(const kafka_template *made, const rd_kafka_message_t *message, size_t i,
+/* Reads an integer: digits, maybe with a minus sign. */
+static bool parse_integer(tamis_key text, int64_t *integer) {
+    const char *digits = text.data;
+    const bool is_negative = text.size > 0 && digits[0] == '-';
+    int64_t value = 0;
+
+    if (text.size == is_negative)
+        return false;
+    for (size_t i = is_negative; i < text.size; i++) {
+        if (digits[i] < '0' || digits[i] > '9')
+            return false;
+        value = 10 * value + (digits[i] - '0');
+        if (value > INTEGER_MAX)
+            return false;
+    }
+    *integer = is_negative ? -value : value;
+    return true;
+}
+
+/* Finds what the record adds. */
+static void find_added(const kafka_template *made, const rd_kafka_message_t *message, size_t i,
+                       kafka_counter *counter) {
+    const tamis_key value = find_value(made, &made->added, message, i);
+
+    if (!value.data) {
+        counter->outcome = TAMIS_KEY_MISSING;
+    } else if (made->adds == KAFKA_ADDS_ELEMENT) {
+        counter->element = value;
+    } else if (!parse_integer(value, &counter->count)) {
+        counter->outcome = TAMIS_KEY_MALFORMED;
+        counter->why = "what a sum adds is no integer from -(2^53 - 1) to 2^53 - 1";
+        counter->pos = SIZE_MAX;
+    }
+}
+
+void tamis__kafka_template_find(const kafka_template *made, const rd_kafka_message_t *message, size_t i,
                                 kafka_counter *counter) {
     int64_t milliseconds = 0;
     bool fits = true;
 
     counter->size = 0;
+    counter->count = 1;
+    counter->element = (tamis_key){0};
+    counter->period_end = 0;
     counter->outcome = made->extractor ? made->found[i].outcome : TAMIS_KEY_FOUND;
     counter->why = made->extractor ? made->found[i].why : NULL;
     counter->pos = made->extractor ? made->found[i].pos : 0;
@@ -380,4 +488,6 @@ void tamis__kafka_template_name(const kafka_template *made, const rd_kafka_messa
         counter->why = "gives a name of a counter that is too long";
         counter->pos = SIZE_MAX;
     }
+    if (made->adds != KAFKA_ADDS_ONE && counter->outcome == TAMIS_KEY_FOUND)
+        find_added(made, message, i, counter);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `tamis kafka count` on a real broker and real Redis servers: records come while members are killed again and again, and one
 # sleeps until another has its partitions. All counts are those of an undisturbed run. The same in a cluster. Then a Redis that
-# loses its last writes, and what must be refused. ctest: peers
+# loses its last writes, and what must be refused. Counters are numbers, sums and HyperLogLogs. ctest: peers
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -20,7 +20,8 @@ step() { echo "$SECONDS s: $*"; }
 
 # count INSTANCE OPTION...: becomes a member.
 group=counts
-templates=(--count 'clicks:{hour}:{json:/page}' --count 'users:{kafka:key}' --count total)
+templates=(--count 'clicks:{hour}:{json:/page}' --count 'users:{kafka:key}' --count total --sum 'sum:{hour}={json:/n}'
+    --distinct 'distinct:{hour}={json:/n}')
 count() {
     local instance=$1
     shift
@@ -46,32 +47,42 @@ drain() { (count "$1" --until-end --stats) 2> "$work/err.drain" || fail "the res
 
 produce() { kcat -b "$kafka_brokers" -P -t in -K "$tab" -X partitioner=murmur2_random 2> "$work/err.kcat"; }
 slowly() { split -n "l/$1" --filter="cat; sleep $2" -; }
-# records FIRST COUNT: of 500 pages, one with signs that have a meaning in names, in 3 hours, of 100 users
+# records FIRST COUNT: of 500 pages, one with signs that have a meaning in names, in 3 hours, of 100 users; each has a number
 records() {
     awk -v first="$1" -v count="$2" -v seed="$seed" 'BEGIN {
         srand(seed + first)
         for (i = first; i < first + count; i++) {
             page = int(rand() * 500)
-            printf "user-%d\t{\"page\":\"/p/%s\",\"ts\":%d}\n", rand() * 100, (page > 0 ? page : "a b:{c}%"), 1764108000 + 3600 * int(rand() * 3)
+            printf "user-%d\t{\"page\":\"/p/%s\",\"ts\":%d,\"n\":%d}\n", rand() * 100, (page > 0 ? page : "a b:{c}%"), 1764108000 + 3600 * int(rand() * 3), i - 10000
         }
     }'
 }
-# expect_counts FILE: "name count" of each counter for these records
+# expect_counts FILE: "name count" of each counter for these records. A HyperLogLog of the same numbers has the same count.
 expect_counts() {
-    awk -F "$tab" '{
+    local hour
+    awk -F "$tab" -v hours="$work/hour" '{
         match($2, /"page":"[^"]*"/); page = substr($2, RSTART + 8, RLENGTH - 9)
         sub(/a b:{c}%/, "a%20b%3A%7Bc%7D%25", page)
         match($2, /"ts":[0-9]*/); hour = (substr($2, RSTART + 5, RLENGTH - 5) - 1764108000) / 3600
         n["clicks:2025-11-25T" (22 + hour == 24 ? "xx" : 22 + hour) ":" page]++
         n["users:" $1]++; n["total"]++
-    } END { for (name in n) print name, n[name] }' "$1" | sed 's/2025-11-25Txx/2025-11-26T00/' | sort
+        match($2, /"n":[-0-9]*/); number = substr($2, RSTART + 4, RLENGTH - 4)
+        n["sum:2025-11-25T" (22 + hour == 24 ? "xx" : 22 + hour)] += number
+        print number > hours (hour == 2 ? "00" : 22 + hour)
+    } END { for (name in n) print name, n[name] }' "$1" | sed 's/2025-11-25Txx/2025-11-26T00/' > "$work/lines"
+    for hour in 25T22 25T23 26T00; do
+        xargs redis-cli -p "$reference" pfadd "reference:$hour" < "$work/hour${hour#*T}" > "$work/out"
+        echo "distinct:2025-11-$hour $(redis-cli -p "$reference" pfcount "reference:$hour")"
+        redis-cli -p "$reference" del "reference:$hour" > "$work/out"
+    done >> "$work/lines"
+    sort "$work/lines"
 }
 # read_counts PORT...: the same, of servers
 read_counts() {
     local port
     for port; do
         redis-cli -p "$port" --scan | grep -v tamis-count > "$work/names" || true
-        sed 's/^/GET /' "$work/names" | redis-cli -p "$port" | paste -d ' ' "$work/names" -
+        sed 's/^distinct/PFCOUNT &/; t; s/^/GET /' "$work/names" | redis-cli -p "$port" | paste -d ' ' "$work/names" -
     done | sort
 }
 compare() { # WHAT FILE PORT...: are the counts those of the records in FILE?
@@ -85,6 +96,8 @@ compare() { # WHAT FILE PORT...: are the counts those of the records in FILE?
 step "starting a broker and a Redis"
 kafka_start
 kafka_ops create in 4
+redis_start
+reference=$redis_port
 redis_start --appendonly yes --appendfsync always
 uri=$redis_uri
 
@@ -104,10 +117,16 @@ done
 wait $producer
 drain a
 compare "one member" "$work/all" "$redis_port"
-# The comparison finds a record that is counted once too often.
+# The comparison finds a record that is counted once too often, and values that are not in a HyperLogLog.
 redis_ask incr total > "$work/out"
 ! (compare planted "$work/all" "$redis_port") > "$work/out" || fail "a wrong count is not found"
 redis_ask decr total > "$work/out"
+redis_ask copy distinct:2025-11-26T00 kept > "$work/out"
+redis_ask del distinct:2025-11-26T00 > "$work/out"
+head -n -100 "$work/hour00" | xargs redis-cli -p "$redis_port" pfadd distinct:2025-11-26T00 > "$work/out"
+! (compare planted "$work/all" "$redis_port") > "$work/out" || fail "lost values are not found"
+redis_ask rename kept distinct:2025-11-26T00 > "$work/out"
+compare "before what follows" "$work/all" "$redis_port"
 
 # ---- a zombie -------------------------------------------------------------------------------------------------
 
@@ -192,8 +211,10 @@ redis_ask del 'forged.in.tamis-count:{0}' > "$work/out"
 redis_ask set not-a-number x > "$work/out"
 group=other
 refused 'not-a-number: is no counter in .* remove or rename this key' --count not-a-number
+refused 'not-a-number: is no counter in .*it is no HyperLogLog' --distinct 'not-a-number={kafka:key}'
 redis_ask del not-a-number > "$work/out"
-compare "a script that was taken back" "$work/all" "$redis_port"
+refused 'in \[[0-3]\]: offset 0: what a sum adds is no integer .* or give --on-error skip' --sum 'pages={json:/page}'
+compare "scripts that were refused" "$work/all" "$redis_port"
 group=counts
 uri_before=$uri
 redis_start

@@ -167,7 +167,8 @@ typedef struct tamis_kafka_count_options {
     const char *group;
     const char *from; /* required: topic to read */
     const char *to;   /* required: URI of a Redis, see tamis/experimental/redis.h; no Codis */
-    /* Templates of names of counters, one or more. Each record adds 1 to one counter of each template:
+    /* Templates of names of counters; of these and those below at least one. Each record adds 1 to one counter
+     * of each template:
      *
      *     clicks:{day}:{json:/page}
      *
@@ -203,6 +204,21 @@ typedef struct tamis_kafka_count_options {
     void (*remark)(void *context, const char *message);
     void *context;
     const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
+    /* Templates of sums. Each ends with = and the part that a record adds, which is not in the name:
+     *
+     *     bytes:{day}={json:/bytes}
+     *
+     * It must be an integer from -(2^53 - 1) to 2^53 - 1: an optional minus sign and digits. Any other record
+     * is malformed. */
+    const char *const *sums;
+    size_t sum_count;
+    /* Templates of distinct counts, as users:{day}={json:/user}. The counter is a HyperLogLog, to which PFADD
+     * adds the value of the part as it is; PFCOUNT estimates how many different ones there were. */
+    const char *const *distincts;
+    size_t distinct_count;
+    /* 0, or how long Redis keeps a counter whose name has {month}, {day} or {hour}, in milliseconds after the end
+     * of that time. It may differ from run to run. Other counters stay. */
+    uint64_t expire_ms;
 } tamis_kafka_count_options;
 
 #define TAMIS_KAFKA_COUNT_OPTIONS_INIT                                                                       \
@@ -214,9 +230,9 @@ typedef struct tamis_kafka_count_options {
 typedef struct tamis_kafka_count_stats {
     uint32_t struct_size;
     uint64_t records;   /* read */
-    uint64_t counted;   /* increments by 1, for all templates together */
-    uint64_t repeated;  /* increments that an earlier run or another member had made already */
-    uint64_t missing;   /* increments that were left out because the record lacks a value */
+    uint64_t counted;   /* what records added to counters, for all templates together */
+    uint64_t repeated;  /* what an earlier run or another member had added already */
+    uint64_t missing;   /* what was left out because the record lacks a value */
     uint64_t malformed; /* likewise, because the record is malformed */
     uint64_t batches;   /* applied */
     uint64_t
@@ -229,9 +245,9 @@ typedef struct tamis_kafka_count_stats {
 /*
  * Counts the records of a topic in a Redis, exactly once.
  *
- * A counter is a string with a number, as INCRBY makes it. Beside the counters are positions in the topic, in
- * hashes GROUP.FROM.tamis-count:{N}. One script changes both. So each record that a reader of committed
- * records sees is in its counters once, whatever member is killed at whatever moment.
+ * A counter is a string with a number, as INCRBY makes it, or a HyperLogLog. Beside the counters are positions
+ * in the topic, in hashes GROUP.FROM.tamis-count:{N}. One script changes both. So each record that a reader of
+ * committed records sees is in its counters once, whatever member is killed at whatever moment.
  * docs/KAFKA-COUNT-PROTOCOL.md has the protocol, its proof, and what it assumes of Kafka and Redis.
  *
  * The topic must exist. A group without offsets begins at the first record. The offsets of the group follow
@@ -246,7 +262,8 @@ typedef struct tamis_kafka_count_stats {
  * - TAMIS_E_TIMEOUT, TAMIS_E_IO: the brokers do not answer when the run begins, or Redis does not at any
  *   time.
  * - TAMIS_E_NOT_FOUND: the topic does not exist, or was removed.
- * - TAMIS_E_MISMATCH: the counters were made with other templates, or a key in Redis is no counter.
+ * - TAMIS_E_MISMATCH: the counters were made with other templates, a key in Redis is no counter of this kind, or
+ *   a counter would exceed 64 bits.
  * - TAMIS_E_CHANGED: positions in Redis and offsets of the group do not fit: the topic was made again,
  *   records were removed before they were counted, Redis was emptied; or the topic has got a new partition.
  * - TAMIS_E_BUSY: another member uses the same instance name.

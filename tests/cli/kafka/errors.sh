@@ -51,5 +51,14 @@ try count "${all[@]}" --count 'a:{json:id}'
 try count "${all[@]}" --count 'a:{csv:name}'
 try count "${all[@]}" --count 'a:{regex:(a)(b)}'
 try count "${all[@]}" --count 'a:{day}' --count 'a:{kafka:key}'
+try count "${all[@]}" --sum 'a:{json:/n}'
+try count "${all[@]}" --sum '={json:/n}'
+try count "${all[@]}" --sum 'a={day}'
+try count "${all[@]}" --distinct 'a:{json:/n}'
+try count "${all[@]}" --distinct 'a={json:n}'
+try count "${all[@]}" --count total --sum 'total={json:/n}'
+try count "${all[@]}" --count 'a:{day}' --distinct '{kafka:key}:{hour}={json:/n}'
+try count "${all[@]}" --count total --expire 1d
 try dedup "${all[@]}" --count total
+try dedup "${all[@]}" --sum 'a={json:/n}'
 true

@@ -78,13 +78,42 @@ static const cli_option options[] = {
      .type = CLI_TEXT,
      .value = "TEMPLATE",
      .many = true,
-     .help = "count: names of counters, as clicks:{day}:{json:/page} (required); may be repeated.",
+     .help = "count: names of counters, as clicks:{day}:{json:/page}; may be repeated.",
      .more =
          "Each record adds 1 to one counter of each TEMPLATE. {month}, {day} and {hour} are its time in UTC, "
          "{kafka:key} its key in Kafka, and {kafka:header:NAME} its last header with this name. "
          "{json:/POINTER}, {csv:N}, {field:N}, {bytes:FROM-TO}, {regex:PATTERN} and {line} are parts of its "
          "value. Between two of them must be a colon, or another sign that values cannot have: of a value, "
          "bytes other than letters, digits, - . _ ~ / and those of UTF-8 are written %XX."},
+    {.id = KAFKA_SUM,
+     .name = "sum",
+     .type = CLI_TEXT,
+     .value = "TEMPLATE={PART}",
+     .many = true,
+     .help = "count: add the integer in PART to a counter, as bytes:{day}={json:/bytes}; may be repeated.",
+     .more =
+         "It is from -(2^53 - 1) to 2^53 - 1, in digits; a record with anything else there is malformed, see "
+         "--on-error. A counter that would exceed 64 bits ends the run before it is changed."},
+    {.id = KAFKA_DISTINCT,
+     .name = "distinct",
+     .type = CLI_TEXT,
+     .value = "TEMPLATE={PART}",
+     .many = true,
+     .help = "count: count the different values of PART, as users:{day}={json:/user}; may be repeated.",
+     .more = "The counter is a HyperLogLog of Redis, of at most 12 KiB: PFCOUNT gives the number, with a "
+             "standard "
+             "error of 0.81%, and PFMERGE joins several."},
+    {.id = KAFKA_EXPIRE,
+     .name = "expire",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .min = 1,
+     .max = CLI_TIME_MAX,
+     .help = "count: Redis removes a counter of a {month}, {day} or {hour} TIME after the end of it; others "
+             "stay.",
+     .more = "A late record does not bring back a counter that was removed. TIME applies to the counters "
+             "that get "
+             "records from then on."},
     {.id = CLI_OPT_KEY,
      .name = "key",
      .type = CLI_TEXT,

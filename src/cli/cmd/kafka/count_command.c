@@ -34,13 +34,16 @@ static const struct {
               {KAFKA_METRICS, "metrics"}};
 
 static tamis_status check_options(const cli_value *values, tamis_error *err) {
-    static const kafka_required required[] = {
-        {KAFKA_BROKERS, "--brokers HOST:PORT"}, {KAFKA_GROUP, "--group GROUP"},
-        {KAFKA_FROM, "--from TOPIC"},           {KAFKA_TO, "--to redis://HOST:PORT"},
-        {KAFKA_COUNT, "--count TEMPLATE"},      {0, NULL}};
+    static const kafka_required required[] = {{KAFKA_BROKERS, "--brokers HOST:PORT"},
+                                              {KAFKA_GROUP, "--group GROUP"},
+                                              {KAFKA_FROM, "--from TOPIC"},
+                                              {KAFKA_TO, "--to redis://HOST:PORT"},
+                                              {0, NULL}};
 
     if (kafka_check_required("count", required, values, err) != TAMIS_OK)
         return err->status;
+    if (!values[KAFKA_COUNT].given && !values[KAFKA_SUM].given && !values[KAFKA_DISTINCT].given)
+        return cli_fail(err, "kafka count: needs --count, --sum or --distinct; see tamis help kafka");
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
         if (values[unused[i].id].given)
             return cli_fail(err, "kafka count: does not use --%s; leave it out", unused[i].name);
@@ -77,6 +80,11 @@ static tamis_status configure(count_config *config, const cli_value *values, tam
     to->to = values[KAFKA_TO].text;
     to->templates = (const char *const *)values[KAFKA_COUNT].list;
     to->template_count = values[KAFKA_COUNT].count;
+    to->sums = (const char *const *)values[KAFKA_SUM].list;
+    to->sum_count = values[KAFKA_SUM].count;
+    to->distincts = (const char *const *)values[KAFKA_DISTINCT].list;
+    to->distinct_count = values[KAFKA_DISTINCT].count;
+    to->expire_ms = values[KAFKA_EXPIRE].number;
     to->extract = &config->extract.options;
     to->instance = values[KAFKA_INSTANCE].text;
     to->settings = config->settings.list;
@@ -122,6 +130,9 @@ tamis_status kafka_count(const cli_args *args, tamis_error *err) {
         if (status == TAMIS_E_NO_KEY)
             cli_remedy(err, "correct the sender, or give --missing drop");
         kafka_name_option("count ", err);
+        kafka_name_option("sum ", err);
+        kafka_name_option("distinct ", err);
+        kafka_name_option("expire", err);
         kafka_name_option("setting ", err);
         if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.records > 0))
             print_stats(&stats, cli_progress_now() - begun);

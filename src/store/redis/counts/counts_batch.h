@@ -2,21 +2,19 @@
 #ifndef TAMIS_STORE_REDIS_COUNTS_COUNTS_BATCH_H
 #define TAMIS_STORE_REDIS_COUNTS_COUNTS_BATCH_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "store/redis/counts/redis_counts.h"
 
-#include <tamis/alloc.h>
-#include <tamis/key.h>
-
-#include "base/failure.h"
-
-/* The increments of a batch: a hash table of counter names. */
+/* What a batch adds to a number, or an element that it adds to a HyperLogLog. */
 typedef struct counts_entry {
-    uint64_t hash;
-    uint64_t count;
-    size_t name; /* where the name begins in `names` */
-    uint32_t size;
+    uint64_t hash;      /* of name and element */
+    uint64_t name_hash; /* of the name alone */
+    int64_t count;
+    uint64_t expires; /* as in tamis__contribution */
+    size_t name;      /* where the name begins in `bytes`; the element is behind it */
+    uint32_t size;    /* of the name */
+    uint32_t element_size;
     uint32_t slot;
+    bool is_element;
 } counts_entry;
 
 typedef struct counts_batch {
@@ -24,14 +22,15 @@ typedef struct counts_batch {
     size_t count, capacity;
     uint32_t *table; /* index of an entry + 1, or 0; open addressing */
     size_t table_size;
-    char *names;
-    size_t name_bytes, name_capacity;
+    char *bytes; /* names and elements */
+    size_t byte_count, byte_capacity;
 } counts_batch;
 
-/* Adds `count` to the counter `name`. */
-tamis_status tamis__counts_batch_add(counts_batch *batch, const tamis_allocator *allocator, tamis_key name,
-                                     uint32_t slot, uint64_t count, tamis_error *err);
-/* Sorts the entries by slot. Nothing may be added from then on until the batch is cleared. */
+/* Adds a contribution to a counter in `slot`. */
+tamis_status tamis__counts_batch_add(counts_batch *batch, const tamis_allocator *allocator,
+                                     const tamis__contribution *added, uint32_t slot, tamis_error *err);
+/* Sorts the entries by slot; those of a slot are numbers, then elements by the name of their counter. Nothing
+ * may be added from then on until the batch is cleared. */
 void tamis__counts_batch_sort(counts_batch *batch);
 void tamis__counts_batch_clear(counts_batch *batch);
 void tamis__counts_batch_release(counts_batch *batch, const tamis_allocator *allocator);

@@ -6,20 +6,23 @@
  *     NAME:{0}   hash: template, 0, 1, 2 ...      position key of the home slot
  *     NAME:{N}   the same                         that of another slot; N is the smallest number that gives it
  *     clicks:... string: a number                 counters, each in the slot of its own name
+ *     users:...  string: a HyperLogLog
  *
- *     EVAL script 1+n  NAME:{N} counter...        ARGV: description, number of partitions p,
+ *     EVAL script 1+n+m  NAME:{N} counter...      ARGV: description, number of partitions p,
  *                                                       p times: partition, known position, next one;
- *                                                       n times: increment
+ *                                                       n, n times: time of expiry or "", increment;
+ *                                                       m times: time of expiry or "", k, k elements
  *     reply  1                                    the batch is counted, now or by an earlier sending
  *            [positions, now, now, ...]           conflict: the positions are others
  *            [template, text]                     another description
- *            [counter, name, why]                 a counter cannot be increased
+ *            [counter, name, why]                 a counter has another type
+ *            [overflow, name]                     a number would exceed 64 bits
  *
  * Invariants:
  *
- * 1. The script does all or nothing. Only a counter can refuse an increment after the first write, and then
- * the
- *    script takes the others back. A full memory is noticed at the first write of a script, or not at all.
+ * 1. The script does all or nothing. It reads all counters before it changes any. A full memory is noticed at
+ *    the first write of a script, or not at all. A user who may not use one of its commands is refused before
+ *    the first INCRBY: what comes before it (PFADD, the description, an expiry) may come again.
  * 2. `known` of a slot is NULL or has what the position key had after the last command of this object.
  * 3. The home slot's command is behind a barrier: it is sent when all others are answered.
  */
@@ -35,29 +38,66 @@
 #include "store/redis/request/redis_requests.h"
 
 enum { KEY_SIZE = 600, REPEATS_MAX = 64 /* runs that lose their connection before the replicas confirm */ };
+enum {
+    ENTRIES_MAX = 8192,         /* in a batch; a script takes some two microseconds for each */
+    BYTES_MAX = 4 * 1024 * 1024 /* in a batch, of names and elements */
+};
 
+/*
+ * Numbers of Lua are doubles: a sum that is less than 2^63 - 4096 there is less than 2^63.
+ *
+ * `at` has where the arguments of each counter begin; `timed` is a counter that expires. PEXPIREAT comes
+ * behind INCRBY, because it removes a counter whose time is over. It is called once before, to see that the
+ * user may call it.
+ */
 static const char script[] =
-    "local key, n = KEYS[1], tonumber(ARGV[2]) "
-    "local text = redis.call('HGET', key, 'template') "
+    "local key, n, call, pcall = KEYS[1], tonumber(ARGV[2]), redis.call, redis.pcall "
+    "local text = call('HGET', key, 'template') "
     "if text and text ~= ARGV[1] then return {'template', text} end "
     "local found, same, done = {'positions'}, true, true "
     "for i = 1, n do "
-    "local now = redis.call('HGET', key, ARGV[3 * i]) or '' "
+    "local now = call('HGET', key, ARGV[3 * i]) or '' "
     "found[i + 1] = now "
     "same = same and now == ARGV[3 * i + 1] "
     "done = done and now == ARGV[3 * i + 2] end "
     "if done then return 1 end "
     "if not same then return found end "
-    "for k = 2, #KEYS do "
-    "local reply = redis.pcall('INCRBY', KEYS[k], ARGV[3 * n + 1 + k]) "
-    "if type(reply) == 'table' and reply.err then "
-    "for u = 2, k - 1 do "
-    "if redis.call('DECRBY', KEYS[u], ARGV[3 * n + 1 + u]) == 0 then redis.call('DEL', KEYS[u]) end end "
-    "if string.find(reply.err, '^WRONGTYPE') or string.find(reply.err, '^ERR [vi]') then "
+    "local function refuse(k, reply) "
+    "if string.find(reply.err, '^WRONGTYPE') or string.find(reply.err, '^INVALIDOBJ') then "
     "return {'counter', KEYS[k], reply.err} end "
-    "return reply end end "
-    "for i = 1, n do redis.call('HSET', key, ARGV[3 * i], ARGV[3 * i + 2]) end "
-    "redis.call('HSET', key, 'template', ARGV[1]) "
+    "return reply end "
+    "local last, at, timed = tonumber(ARGV[3 * n + 3]) + 1, {}, nil "
+    "local find, abs, limit = string.find, math.abs, 9223372036854771712 "
+    "local a = 3 * n + 4 "
+    "for k = 2, #KEYS do "
+    "at[k] = a "
+    "if ARGV[a] ~= '' then timed = k end "
+    "local now "
+    "if k <= last then "
+    "now = pcall('GET', KEYS[k]) or '0' "
+    "if type(now) == 'table' then return refuse(k, now) end "
+    "local x = tonumber(now) "
+    "if #now > 20 or now ~= '0' and not find(now, '^%-?[1-9]%d*$') then "
+    "return {'counter', KEYS[k], 'it is no integer'} end "
+    "if abs(x) >= limit or abs(x + tonumber(ARGV[a + 1])) >= limit then "
+    "return {'overflow', KEYS[k]} end "
+    "a = a + 2 "
+    "else "
+    "now = pcall('GETRANGE', KEYS[k], 0, 3) "
+    "if type(now) == 'table' then return refuse(k, now) end "
+    "if now ~= '' and now ~= 'HYLL' then return {'counter', KEYS[k], 'it is no HyperLogLog'} end "
+    "a = a + 2 + tonumber(ARGV[a + 1]) end end "
+    "for k = last + 1, #KEYS do "
+    "local first, m = at[k] + 2, tonumber(ARGV[at[k] + 1]) "
+    "for i = first, first + m - 1, 1000 do "
+    "local reply = pcall('PFADD', KEYS[k], unpack(ARGV, i, math.min(i + 999, first + m - 1))) "
+    "if type(reply) == 'table' then return refuse(k, reply) end end end "
+    "call('HSET', key, 'template', ARGV[1]) "
+    "if timed then call('PEXPIREAT', KEYS[timed], ARGV[at[timed]]) end "
+    "for k = 2, #KEYS do "
+    "if k <= last then call('INCRBY', KEYS[k], ARGV[at[k] + 1]) end "
+    "if ARGV[at[k]] ~= '' then call('PEXPIREAT', KEYS[k], ARGV[at[k]]) end end "
+    "for i = 1, n do call('HSET', key, ARGV[3 * i], ARGV[3 * i + 2]) end "
     "return 1";
 
 struct tamis__counts {
@@ -257,12 +297,11 @@ tamis_status tamis__counts_add(tamis__counts *counts, const tamis__contribution 
     *is_counted = position != TAMIS__NO_POSITION && added->offset < position;
     if (*is_counted)
         return TAMIS_OK;
-    return tamis__counts_batch_add(&counts->batch, &counts->allocator, added->counter, slot, added->count,
-                                   err);
+    return tamis__counts_batch_add(&counts->batch, &counts->allocator, added, slot, err);
 }
 
-size_t tamis__counts_batch_size(const tamis__counts *counts) {
-    return counts->batch.count;
+bool tamis__counts_batch_is_large(const tamis__counts *counts) {
+    return counts->batch.count >= ENTRIES_MAX || counts->batch.byte_count >= BYTES_MAX;
 }
 
 /* ---- C4, C5: the scripts ---- */
@@ -301,23 +340,67 @@ static uint32_t apply_slot(void *context, size_t i) {
     return ((const counts_apply *)context)->ranges[i].slot;
 }
 
+/* Returns how many entries from `entries` on are one counter: a number, or elements of a HyperLogLog. */
+static size_t group_size(const counts_entry *entries, size_t count, const char *bytes) {
+    size_t size = 1;
+
+    while (size < count && entries->is_element && entries[size].size == entries->size &&
+           memcmp(bytes + entries[size].name, bytes + entries->name, entries->size) == 0)
+        size++;
+    return size;
+}
+
+/* What a script is sent of the entries of a slot. */
+typedef struct counts_totals {
+    size_t counters, numbers, elements;
+} counts_totals;
+
+static counts_totals count_totals(const counts_entry *entries, size_t count, const char *bytes) {
+    counts_totals totals = {0};
+
+    for (size_t k = 0, size; k < count; k += size) {
+        size = group_size(entries + k, count - k, bytes);
+        totals.counters++;
+        totals.numbers += !entries[k].is_element;
+        totals.elements += entries[k].is_element ? size : 0;
+    }
+    return totals;
+}
+
+static void put_counters(const counts_entry *entries, size_t count, const char *bytes,
+                         tamis__connection *conn) {
+    for (size_t k = 0, size; k < count; k += size) {
+        size = group_size(entries + k, count - k, bytes);
+        if (entries[k].expires > 0)
+            tamis__connection_put_number(conn, (int64_t)entries[k].expires);
+        else
+            tamis__connection_put(conn, "", 0);
+        tamis__connection_put_number(conn, entries[k].is_element ? (int64_t)size : entries[k].count);
+        for (size_t i = k; i < k + size && entries[k].is_element; i++)
+            tamis__connection_put(conn, bytes + entries[i].name + entries[i].size, entries[i].element_size);
+    }
+}
+
 static bool put_apply(void *context, size_t i, tamis__connection *conn) {
     const counts_apply *apply = context;
     const tamis__counts *counts = apply->counts;
     const counts_range *range = &apply->ranges[i];
     const counts_entry *entries = counts->batch.entries + range->first;
+    const char *bytes = counts->batch.bytes;
     const size_t partitions = count_moves(apply, range->slot);
+    const counts_totals totals = count_totals(entries, range->count, bytes);
     char key[KEY_SIZE];
 
     if (partitions == 0)
         return false;
-    tamis__connection_put_command(conn, 3 + 1 + range->count + 2 + 3 * partitions + range->count);
+    tamis__connection_put_command(conn, 3 + 1 + totals.counters + 3 + 3 * partitions + 2 * totals.counters +
+                                            totals.elements);
     tamis__connection_put_text(conn, "EVAL");
     tamis__connection_put(conn, script, sizeof script - 1);
-    tamis__connection_put_number(conn, (int64_t)(1 + range->count));
+    tamis__connection_put_number(conn, (int64_t)(1 + totals.counters));
     tamis__connection_put(conn, key, write_key(counts, counts->tags[range->slot], key));
-    for (size_t k = 0; k < range->count; k++)
-        tamis__connection_put(conn, counts->batch.names + entries[k].name, entries[k].size);
+    for (size_t k = 0; k < range->count; k += group_size(entries + k, range->count - k, bytes))
+        tamis__connection_put(conn, bytes + entries[k].name, entries[k].size);
     tamis__connection_put_text(conn, counts->options.description);
     tamis__connection_put_number(conn, (int64_t)partitions);
     for (size_t k = 0; k < counts->options.partition_count; k++) {
@@ -331,8 +414,8 @@ static bool put_apply(void *context, size_t i, tamis__connection *conn) {
             tamis__connection_put_number(conn, (int64_t)known);
         tamis__connection_put_number(conn, (int64_t)apply->next[k]);
     }
-    for (size_t k = 0; k < range->count; k++)
-        tamis__connection_put_number(conn, (int64_t)entries[k].count);
+    tamis__connection_put_number(conn, (int64_t)totals.numbers);
+    put_counters(entries, range->count, bytes, conn);
     return true;
 }
 
@@ -367,6 +450,11 @@ static tamis_status accept_refusal(counts_apply *apply, uint32_t slot, const tam
                            "other names of counters",
                            tamis__show(items[1].text).text, counts->redis->endpoint.shown,
                            reply->size > 2 && items[2].text ? tamis__show(items[2].text).text : "");
+    if (strcmp(items[0].text, "overflow") == 0)
+        return tamis__fail(
+            err, TAMIS_E_MISMATCH, 0,
+            "%.150s: would exceed 64 bits in %.100s; rename this key, and counting goes on with 0",
+            tamis__show(items[1].text).text, counts->redis->endpoint.shown);
     note_lower(apply, slot, reply);
     apply->is_conflict = true;
     return tamis__fail(err, TAMIS_E_CHANGED, 0, "%.100s: positions have changed", counts->options.name);

@@ -41,19 +41,23 @@ TAMIS_PRIVATE_API void tamis__counts_close(tamis__counts *counts);
 TAMIS_PRIVATE_API tamis_status tamis__counts_begin(tamis__counts *counts, uint64_t *positions,
                                                    tamis_error *err);
 
-/* A contribution: what a record adds to a counter. */
+/* A contribution: what a record adds to a counter, which is a number or a HyperLogLog. */
 typedef struct tamis__contribution {
-    tamis_key counter; /* name of the counter, without braces */
+    tamis_key counter; /* name of the counter, without braces; it is always of the same kind */
+    int64_t count;     /* to add to a number */
+    tamis_key element; /* to add to a HyperLogLog; `data` is NULL: the counter is a number */
+    uint64_t
+        expires; /* when Redis removes the counter, in unix milliseconds; 0: never. The name decides it */
     uint32_t partition;
     uint64_t offset; /* of the record in its partition */
-    uint64_t count;
 } tamis__contribution;
 
-/* C2, C3: adds a contribution to the batch. *is_counted: the counter has it already, so nothing was added. */
+/* C2, C3: adds a contribution to the batch. *is_counted: the counter has it already, so nothing was added.
+ * TAMIS_E_MISMATCH: the sum of the batch would exceed 64 bits. */
 TAMIS_PRIVATE_API tamis_status tamis__counts_add(tamis__counts *counts, const tamis__contribution *added,
                                                  bool *is_counted, tamis_error *err);
-/* Returns the number of counters in the batch. */
-TAMIS_PRIVATE_API size_t tamis__counts_batch_size(const tamis__counts *counts);
+/* True if the batch has so much that its script would hold up other clients of the server. */
+TAMIS_PRIVATE_API bool tamis__counts_batch_is_large(const tamis__counts *counts);
 
 /*
  * C4, C5: counts the batch and moves the positions to `next`, one for each partition, or TAMIS__NO_POSITION
@@ -62,7 +66,8 @@ TAMIS_PRIVATE_API size_t tamis__counts_batch_size(const tamis__counts *counts);
  * C7: *is_conflict is true if a position in Redis is another one than the known one; begin again then. If it
  * is lower, lower[partition] is lowered to it.
  *
- * TAMIS_E_MISMATCH: a counter is no number, or another member has another description.
+ * TAMIS_E_MISMATCH: a counter has another type or would exceed 64 bits, or another member has another
+ * description. Nothing was counted in its slot.
  */
 TAMIS_PRIVATE_API tamis_status tamis__counts_apply(tamis__counts *counts, const uint64_t *next,
                                                    uint64_t *lower, bool *is_conflict, tamis_error *err);
