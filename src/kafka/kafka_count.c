@@ -200,6 +200,7 @@ static tamis_status loop(kafka_count_run *run, tamis_error *err) {
         if (tamis__kafka_client_must_stop(client))
             return TAMIS_E_INTERRUPTED;
         rd_kafka_poll(client->probe, 0); /* its errors and its log */
+        tamis__kafka_count_report_progress(run);
         if (!client->consumer || run->must_join)
             status = join(run, err);
         else if (client->phase == KAFKA_UNASSIGNED)

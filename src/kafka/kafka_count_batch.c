@@ -18,7 +18,8 @@
 #include "base/system.h"
 #include "kafka/kafka_count_int.h"
 
-enum { MISSING = 100 }; /* so many without any counter are a remark */
+enum { MISSING = 100 };                         /* so many without any counter are a remark */
+static const uint64_t PROGRESS_NS = 1000000000; /* between two calls of options.progress */
 
 void tamis__kafka_count_forget(kafka_count_run *run) {
     run->open = (tamis_kafka_count_stats){0};
@@ -153,6 +154,7 @@ static void add_stats(kafka_count_run *run) {
     run->committed.missing += run->open.missing;
     run->committed.malformed += run->open.malformed;
     run->committed.batches++;
+    run->committed.committed_at = tamis__sys.now_unix_ms();
     if (!run->has_remarked_missing && run->committed.missing >= MISSING && run->committed.counted == 0 &&
         run->committed.repeated == 0) {
         run->has_remarked_missing = true;
@@ -179,4 +181,26 @@ tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err) {
     }
     tamis__kafka_count_forget(run);
     return status;
+}
+
+/* ---- progress ---- */
+
+void tamis__kafka_count_report_progress(kafka_count_run *run) {
+    const uint64_t now = tamis__now_ns();
+    tamis_kafka_count_stats *stats = &run->committed;
+
+    if (!run->options.progress || now - run->reported_at < PROGRESS_NS)
+        return;
+    run->reported_at = now;
+    stats->partitions = run->client.assigned;
+    stats->lag = run->open.records;
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        int64_t low, end;
+        if (run->client.phase == KAFKA_RUNNING && run->client.inputs[i].is_assigned &&
+            rd_kafka_get_watermark_offsets(run->client.consumer, run->options.from, (int32_t)i, &low, &end) ==
+                RD_KAFKA_RESP_ERR_NO_ERROR &&
+            end > (int64_t)run->next[i])
+            stats->lag += (uint64_t)end - run->next[i];
+    }
+    run->options.progress(run->options.context, stats);
 }

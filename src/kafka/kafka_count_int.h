@@ -47,6 +47,7 @@ typedef struct kafka_count_run {
     bool is_open;                                   /* records were read that are not counted yet */
     uint64_t open_since;                            /* time of tamis__now_ns */
 
+    uint64_t reported_at;              /* time of the last call of options.progress */
     tamis_kafka_count_stats open;      /* statistics of the batch */
     tamis_kafka_count_stats committed; /* statistics of the run */
 } kafka_count_run;
@@ -69,6 +70,8 @@ tamis_status tamis__kafka_count_commit(kafka_count_run *run, const uint64_t *nex
 tamis_status tamis__kafka_count_records(kafka_count_run *run, tamis_error *err);
 /* C4 to C6. After a conflict must_join is set. */
 tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err);
+/* Calls options.progress if that is due. */
+void tamis__kafka_count_report_progress(kafka_count_run *run);
 /* Forgets the statistics of the batch. The batch itself is forgotten by A1. */
 void tamis__kafka_count_forget(kafka_count_run *run);
 

@@ -43,7 +43,9 @@ stopped() {
     [ $status = 143 ] || fail "SIGTERM: status $status"
 }
 # A member that was stopped keeps its partitions until its session is over, so each one that was there drains its own.
-drain() { (count "$1" --until-end --stats) 2> "$work/err.drain" || fail "the rest is not counted"; }
+drain() { # INSTANCE OPTION...
+    (count "$@" --until-end --stats) 2> "$work/err.drain" || fail "the rest is not counted"
+}
 
 produce() { kcat -b "$kafka_brokers" -P -t in -K "$tab" -X partitioner=murmur2_random 2> "$work/err.kcat"; }
 slowly() { split -n "l/$1" --filter="cat; sleep $2" -; }
@@ -230,8 +232,18 @@ kafka_ops grow in 5
 records 4242 1000 > "$work/more"
 cat "$work/more" >> "$work/all"
 produce < "$work/more"
-drain a
+drain a --metrics "$work/metrics" --expire 50000d
 compare "a new partition" "$work/all" "${uri##*:}"
+# Metrics are those of --stats, and counters with a time expire.
+for figure in records counted batches; do
+    value=$(awk -v name=$figure '$1 == name && NF == 2 { gsub(",", ""); print $2 }' "$work/err.drain")
+    [ "$value" -gt 0 ] && grep -qx "tamis_kafka_${figure}_total $value" "$work/metrics" || fail "metrics: $figure is not $value"
+done
+grep -q '^tamis_last_commit_timestamp_seconds 1' "$work/metrics" && ! grep -q '^tamis_records_total' "$work/metrics" || fail "metrics"
+for name in sum distinct; do
+    [ "$(redis-cli -p "${uri##*:}" pttl $name:2025-11-26T00)" -gt 0 ] || fail "$name does not expire"
+done
+[ "$(redis-cli -p "${uri##*:}" pttl total)" = -1 ] || fail "total expires"
 
 # ---- a cluster ----------------------------------------------------------------------------------------------------
 

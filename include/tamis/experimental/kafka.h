@@ -160,6 +160,26 @@ TAMIS_API tamis_status tamis_kafka_check_run(const tamis_filter *filter,
                                              const tamis_kafka_dedup_options *options,
                                              tamis_kafka_dedup_stats *stats, tamis_error *err);
 
+/* Statistics of a run: what Redis has acknowledged. */
+typedef struct tamis_kafka_count_stats {
+    uint32_t struct_size;
+    uint64_t records;   /* read */
+    uint64_t counted;   /* what records added to counters, for all templates together */
+    uint64_t repeated;  /* what an earlier run or another member had added already */
+    uint64_t missing;   /* what was left out because the record lacks a value */
+    uint64_t malformed; /* likewise, because the record is malformed */
+    uint64_t batches;   /* applied */
+    uint64_t
+        conflicts; /* batches that another member had applied, or after a loss in Redis; they were read again */
+    uint64_t assignments; /* how often the group gave partitions to this member */
+    int64_t committed_at; /* time of the last batch, milliseconds since 1970 UTC; 0: none yet */
+    /* The next two are totals over the partitions now assigned to this member. */
+    uint64_t partitions; /* their number */
+    uint64_t lag;        /* records that are not counted yet, by the last end offsets that were fetched */
+} tamis_kafka_count_stats;
+
+#define TAMIS_KAFKA_COUNT_STATS_INIT TAMIS__INIT(tamis_kafka_count_stats, )
+
 typedef struct tamis_kafka_count_options {
     uint32_t struct_size;
     const char *brokers; /* required: "host:port,host:port" */
@@ -202,7 +222,7 @@ typedef struct tamis_kafka_count_options {
     int stop_fd; /* the run stops in order when this descriptor is readable; -1: none */
     /* NULL, or called in the calling thread with a remark for a person */
     void (*remark)(void *context, const char *message);
-    void *context;
+    void *context;                    /* of this and of `progress` */
     const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
     /* Templates of sums. Each ends with = and the part that a record adds, which is not in the name:
      *
@@ -219,28 +239,14 @@ typedef struct tamis_kafka_count_options {
     /* 0, or how long Redis keeps a counter whose name has {month}, {day} or {hour}, in milliseconds after the end
      * of that time. It may differ from run to run. Other counters stay. */
     uint64_t expire_ms;
+    /* NULL, or called in the calling thread about once a second */
+    void (*progress)(void *context, const tamis_kafka_count_stats *stats);
 } tamis_kafka_count_options;
 
 #define TAMIS_KAFKA_COUNT_OPTIONS_INIT                                                                       \
     TAMIS__INIT(tamis_kafka_count_options,                                                                   \
                 TAMIS__FIELD(missing, TAMIS_STREAM_DROP) TAMIS__FIELD(malformed, TAMIS_STREAM_FAIL)          \
                     TAMIS__FIELD(commit_ms, 1000) TAMIS__FIELD(stop_fd, -1))
-
-/* Statistics of a run: what Redis has acknowledged. */
-typedef struct tamis_kafka_count_stats {
-    uint32_t struct_size;
-    uint64_t records;   /* read */
-    uint64_t counted;   /* what records added to counters, for all templates together */
-    uint64_t repeated;  /* what an earlier run or another member had added already */
-    uint64_t missing;   /* what was left out because the record lacks a value */
-    uint64_t malformed; /* likewise, because the record is malformed */
-    uint64_t batches;   /* applied */
-    uint64_t
-        conflicts; /* batches that another member had applied, or after a loss in Redis; they were read again */
-    uint64_t assignments; /* how often the group gave partitions to this member */
-} tamis_kafka_count_stats;
-
-#define TAMIS_KAFKA_COUNT_STATS_INIT TAMIS__INIT(tamis_kafka_count_stats, )
 
 /*
  * Counts the records of a topic in a Redis, exactly once.

@@ -78,7 +78,8 @@ static void write_records(FILE *out, const tamis_stream_stats *stats) {
 }
 
 static void write_stream(FILE *out, const tamis_stream_stats *stats) {
-    write_records(out, stats);
+    if (stats->records != UINT64_MAX)
+        write_records(out, stats);
     if (stats->bytes_read != UINT64_MAX) {
         write_count(out, "read_bytes_total", "counter", "Bytes read from the inputs, compressed if they are.",
                     stats->bytes_read);

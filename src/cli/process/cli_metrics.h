@@ -38,8 +38,8 @@ typedef struct cli_metric {
 enum { CLI_METRICS_OTHERS = 16 };
 void cli_metrics_set_others(cli_metrics *metrics, const cli_metric *others, size_t count);
 
-/* Copies the statistics, whose bytes_read is UINT64_MAX for a run that counts no bytes. Writes the file if
- * that is due. A write that fails is reported and tried again later; the run goes on. */
+/* Copies the statistics, and writes the file if that is due. With bytes_read UINT64_MAX there are no bytes, with
+ * records UINT64_MAX no answers. A write that fails is reported and tried again; the run goes on. */
 void cli_metrics_update(cli_metrics *metrics, const tamis_stream_stats *now);
 
 /* Writes the file for the last time, or closes the address. `metrics` may be NULL. */

@@ -393,16 +393,6 @@ static tamis_status configure_window(kafka_config *config, const cli_value *valu
     return TAMIS_OK;
 }
 
-static tamis_status open_metrics(kafka_config *config, const cli_value *values, tamis_error *err) {
-    const char *target = values[KAFKA_METRICS].text;
-
-    if (!target)
-        return TAMIS_OK;
-    if (cli_metrics_check(target, err) != TAMIS_OK)
-        return err->status;
-    return cli_metrics_open(&config->metrics, target, values[CLI_OPT_QUIET].given, err);
-}
-
 static void set_policies(tamis_kafka_dedup_options *to, const cli_value *values) {
     static const tamis_stream_policy on_error[] = {[CLI_ON_ERROR_FAIL] = TAMIS_STREAM_FAIL,
                                                    [CLI_ON_ERROR_SKIP] = TAMIS_STREAM_DROP,
@@ -476,7 +466,7 @@ void kafka_report_remark(void *context, const char *message) {
 static void report_stats(void *context, const tamis_kafka_dedup_stats *stats) {
     const kafka_config *config = context;
 
-    kafka_metrics_update(config->metrics, stats);
+    kafka_metrics_update_dedup(config->metrics, stats);
 }
 
 void kafka_print_count(const char *name, uint64_t count) {
@@ -552,7 +542,7 @@ static tamis_status run_copy(const cli_args *args, copy_action action, tamis_err
     if (status == TAMIS_OK)
         status = configure(&config, args->values, stop_fd, err);
     if (status == TAMIS_OK)
-        status = open_metrics(&config, args->values, err);
+        status = kafka_metrics_open(&config.metrics, args->values, err);
     if (status == TAMIS_OK) {
         if (!args->values[CLI_OPT_QUIET].given)
             config.options.remark = kafka_report_remark;
@@ -566,7 +556,7 @@ static tamis_status run_copy(const cli_args *args, copy_action action, tamis_err
             print_stats(&config, &stats, cli_progress_now() - begun);
     }
     if (config.metrics && stats.assignments > 0)
-        kafka_metrics_update(config.metrics, &stats);
+        kafka_metrics_update_dedup(config.metrics, &stats);
     cli_metrics_close(config.metrics);
     tamis_filter_free(config.list);
     cli_secret_forget(&config.secret);

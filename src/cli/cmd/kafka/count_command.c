@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cmd/kafka/kafka_library.h"
+#include "cli/cmd/kafka/kafka_metrics.h"
 #include "cli/cmd/kafka/kafka_options.h"
 #include "cli/cmd/kafka/kafka_settings.h"
 #include "cli/core/cli_choice.h"
@@ -30,8 +31,7 @@ static const struct {
               {KAFKA_WINDOW, "window"},
               {KAFKA_STEP, "step"},
               {KAFKA_LATENESS, "lateness"},
-              {KAFKA_LATE, "late"},
-              {KAFKA_METRICS, "metrics"}};
+              {KAFKA_LATE, "late"}};
 
 static tamis_status check_options(const cli_value *values, tamis_error *err) {
     static const kafka_required required[] = {{KAFKA_BROKERS, "--brokers HOST:PORT"},
@@ -62,6 +62,7 @@ typedef struct count_config {
     tamis_kafka_count_options options;
     cli_extract extract;
     kafka_settings settings;
+    cli_metrics *metrics; /* NULL: none */
 } count_config;
 
 static tamis_status configure(count_config *config, const cli_value *values, tamis_error *err) {
@@ -99,6 +100,12 @@ static tamis_status configure(count_config *config, const cli_value *values, tam
     return TAMIS_OK;
 }
 
+static void report_stats(void *context, const tamis_kafka_count_stats *stats) {
+    const count_config *config = context;
+
+    kafka_metrics_update_count(config->metrics, stats);
+}
+
 static void print_stats(const tamis_kafka_count_stats *stats, double seconds) {
     kafka_print_count("records", stats->records);
     kafka_print_count("counted", stats->counted);
@@ -120,7 +127,14 @@ tamis_status kafka_count(const cli_args *args, tamis_error *err) {
     tamis_status status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)
         status = configure(&config, args->values, err);
+    if (status == TAMIS_OK)
+        status = kafka_metrics_open(&config.metrics, args->values, err);
     if (status == TAMIS_OK) {
+        if (config.metrics) {
+            kafka_metrics_update_count(config.metrics, &stats);
+            config.options.progress = report_stats;
+        }
+        config.options.context = &config;
         config.options.stop_fd = stop_fd;
         if (!args->values[CLI_OPT_QUIET].given)
             config.options.remark = kafka_report_remark;
@@ -137,6 +151,9 @@ tamis_status kafka_count(const cli_args *args, tamis_error *err) {
         if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.records > 0))
             print_stats(&stats, cli_progress_now() - begun);
     }
+    if (config.metrics && stats.assignments > 0)
+        kafka_metrics_update_count(config.metrics, &stats);
+    cli_metrics_close(config.metrics);
     kafka_settings_forget(&config.settings);
     cli_extract_release(&config.extract);
     return status;

@@ -4,9 +4,13 @@
 
 #include <tamis/experimental/kafka.h>
 
+#include "cli/core/cli_option.h"
 #include "cli/process/cli_metrics.h"
 
-/* Function `progress` of tamis_kafka_dedup_options: passes the statistics on. */
-void kafka_metrics_update(cli_metrics *metrics, const tamis_kafka_dedup_stats *stats);
+/* Opens the target of --metrics. Without that option *metrics stays NULL. */
+tamis_status kafka_metrics_open(cli_metrics **metrics, const cli_value *values, tamis_error *err);
+/* These pass on what `progress` of the options gets. */
+void kafka_metrics_update_dedup(cli_metrics *metrics, const tamis_kafka_dedup_stats *stats);
+void kafka_metrics_update_count(cli_metrics *metrics, const tamis_kafka_count_stats *stats);
 
 #endif
