@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `tamis kafka count` on a real broker and real Redis servers: records come while members are killed again and again, and one
 # sleeps until another has its partitions. All counts are those of an undisturbed run. The same in a cluster. Then a Redis that
-# loses its last writes, and what must be refused. Counters are numbers, sums and HyperLogLogs. ctest: peers
+# loses its last writes, one that is replaced by its replica, and what must be refused. Counters are numbers, sums and HyperLogLogs. ctest: peers
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -244,6 +244,31 @@ for name in sum distinct; do
     [ "$(redis-cli -p "${uri##*:}" pttl $name:2025-11-26T00)" -gt 0 ] || fail "$name does not expire"
 done
 [ "$(redis-cli -p "${uri##*:}" pttl total)" = -1 ] || fail "total expires"
+
+# ---- replicas -----------------------------------------------------------------------------------------------------
+
+# A master has its replica's answer before offsets are committed. Then it counts without a replica, and fails.
+step "a replica, and a failover to it"
+group=replicated
+redis_start --repl-diskless-sync-delay 0
+master=$redis_pid uri="$redis_uri?replicas=1&patience=1s"
+redis_start --replicaof 127.0.0.1 "$redis_port"
+for _ in {1..100}; do
+    ! redis_ask info replication | grep -q '^master_link_status:up' || break
+    sleep 0.1
+done
+drain a
+compare "a replica" "$work/all" "$redis_port"
+redis_ask replicaof no one > "$work/out"
+records 99 500 > "$work/more"
+cat "$work/more" >> "$work/all"
+produce < "$work/more"
+refused 'redis .*: replicated.in.tamis-count: only 0 of 1 replicas confirmed the writes in time'
+redis_kill "$master"
+uri=$redis_uri
+drain a
+! grep 'but Redis has counts' "$work/err.drain" || fail "an offset is in front of the replica"
+compare "a failover" "$work/all" "$redis_port"
 
 # ---- a cluster ----------------------------------------------------------------------------------------------------
 

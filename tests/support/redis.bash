@@ -34,7 +34,7 @@ redis__trap() { # runs after the script's own EXIT trap
 redis__trap
 
 redis_kill() {
-    kill -KILL "$1" 2> /dev/null
+    kill -KILL "$1" 2> /dev/null || true # it may have ended
     wait "$1" 2> /dev/null || true
 }
 
