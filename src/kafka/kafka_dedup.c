@@ -119,12 +119,8 @@ static tamis_status plan_filter(kafka_dedup_run *run, tamis_error *err) {
         TAMIS_OK)
         return err->status;
     run->has_window = wanted.kind == TAMIS_KIND_WINDOW;
-    if (run->has_window && wanted.refresh)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "plan: refresh is not supported with Kafka; leave it out");
-    (void)tamis_plan_options_prefer_growth(&wanted);
     run->plan = (tamis_plan)TAMIS_PLAN_INIT;
-    if (tamis_plan_make(&run->plan, &wanted, err) != TAMIS_OK)
+    if (tamis__kafka_plan_filter(&run->plan, &wanted, err) != TAMIS_OK)
         return err->status;
     tamis_plan_start_small(&run->plan);
     run->plan.refresh = run->has_window; /* committed keys are counted whatever the filter says */

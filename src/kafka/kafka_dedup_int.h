@@ -157,6 +157,17 @@ typedef struct kafka_dedup_run {
     tamis_kafka_dedup_stats committed; /* statistics of the run */
 } kafka_dedup_run;
 
+/* ---- kafka_plan.c ---- */
+
+enum { TAMIS__KAFKA_SEGMENT = 64 << 20 }; /* bytes of a segment of the state topic, with a window */
+
+/* Plans the filter of a partition. `wanted` has the library's own size. */
+tamis_status tamis__kafka_plan_filter(tamis_plan *plan, tamis_plan_options *wanted, tamis_error *err);
+/* The time between two horizons of a window: an eighth of all that a lookup can find. */
+uint64_t tamis__kafka_horizon_gap(const tamis_plan *plan);
+
+/* ---- kafka_partition.c ---- */
+
 /* Returns the partition with this number, or NULL if the input has no such partition. */
 kafka_partition *tamis__kafka_partition(kafka_dedup_run *run, int32_t number);
 /* Makes the empty filter of a partition whose state is read from its beginning. */
@@ -187,6 +198,8 @@ tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *
 
 /* ---- kafka_keys.c ---- */
 
+/* True if the hashes of state records have 128 bits for this filter, else 64. */
+bool tamis__kafka_needs_whole_hashes(const tamis_plan *plan);
 tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err);
 void tamis__kafka_keys_release(kafka_keys *keys);
 /* Finds and hashes the keys of the batch: run->found. */

@@ -117,6 +117,10 @@ static tamis_status make_description(kafka_dedup_run *run, tamis_error *err) {
                              TAMIS__KAFKA_RECORD_DESCRIPTION);
 }
 
+bool tamis__kafka_needs_whole_hashes(const tamis_plan *plan) {
+    return plan->kind == TAMIS_KIND_EXACT || plan->fpr < SHORT_HASH_FPR;
+}
+
 tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     const tamis_key empty = {"", 0};
@@ -136,6 +140,7 @@ tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err) {
         tamis_hash_many(run->keys.hasher, &empty, 1, &hash, err) != TAMIS_OK)
         return err->status;
     run->keys.hasher_id = hash.hasher_id;
+    run->keys.whole = tamis__kafka_needs_whole_hashes(&run->plan);
     return make_description(run, err);
 }
 

@@ -107,10 +107,9 @@ static void advance(const kafka_dedup_run *run, kafka_partition *partition, int6
             partition->needed = horizons[expired].end;
     partition->horizon_count -= expired;
     memmove(horizons, horizons + expired, partition->horizon_count * sizeof *horizons);
-    const uint64_t apart = (plan->window + plan->lateness + plan->step) / 8;
     if (partition->horizon_count == 0 ||
         (partition->horizon_count < TAMIS__KAFKA_HORIZONS &&
-         newest - horizons[partition->horizon_count - 1].newest >= (int64_t)apart))
+         newest - horizons[partition->horizon_count - 1].newest >= (int64_t)tamis__kafka_horizon_gap(plan)))
         horizons[partition->horizon_count++] = (kafka_horizon){newest, partition->covers};
 }
 

@@ -83,6 +83,13 @@ static int64_t decode_time(const uint8_t **from, const uint8_t *end, int64_t bef
 
 /* ---- records ---- */
 
+size_t tamis__kafka_key_size(bool whole, bool timed, uint64_t milliseconds) {
+    uint8_t time[TIME_BYTES];
+    const size_t hash = whole ? WHOLE_HASH : SHORT_HASH;
+
+    return timed ? hash + (size_t)(encode_time(time, 0, (int64_t)milliseconds) - time) : hash;
+}
+
 size_t tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *record, const tamis_hash *hashes,
                                   const int64_t *times) {
     const uint32_t flags =

@@ -41,6 +41,9 @@ static inline tamis_hash tamis__kafka_short_hash(uint64_t bits, uint64_t hasher_
     return (tamis_hash){.word = {tamis__xxh64_avalanche(bits), bits}, .hasher_id = hasher_id};
 }
 
+/* Returns the bytes of a key in a record; with times, of one whose time is `milliseconds`, at most TAMIS_TIME_MAX, after
+ * that of the key before it. */
+size_t tamis__kafka_key_size(bool whole, bool timed, uint64_t milliseconds);
 /* Returns the largest size of a record with a description of this size and this number of hashes. */
 size_t tamis__kafka_record_size_max(size_t description_size, size_t count);
 

@@ -126,8 +126,10 @@ static tamis_status create_topic(kafka_dedup_run *run, size_t partitions, tamis_
                            run->state_topic, why);
     for (size_t i = 0; i < sizeof state_settings / sizeof *state_settings; i++)
         rd_kafka_NewTopic_set_config(topic, state_settings[i].name, state_settings[i].value);
-    if (run->has_window) /* what is cut leaves the disk by whole segments, 1 GiB by default */
-        rd_kafka_NewTopic_set_config(topic, "segment.bytes", "67108864");
+    if (run->has_window) { /* what is cut leaves the disk by whole segments, 1 GiB by default */
+        snprintf(why, sizeof why, "%d", TAMIS__KAFKA_SEGMENT);
+        rd_kafka_NewTopic_set_config(topic, "segment.bytes", why);
+    }
     rd_kafka_queue_t *queue = rd_kafka_queue_new(run->client.probe);
     rd_kafka_CreateTopics(run->client.probe, &topic, 1, NULL, queue);
     rd_kafka_event_t *event = NULL;

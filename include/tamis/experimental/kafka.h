@@ -284,6 +284,60 @@ typedef struct tamis_kafka_count_options {
 TAMIS_API tamis_status tamis_kafka_count_run(const tamis_kafka_count_options *options,
                                              tamis_kafka_count_stats *stats, tamis_error *err);
 
+/* What a plan of tamis_kafka_plan_make is for. */
+typedef struct tamis_kafka_plan_options {
+    uint32_t struct_size;
+    /* As those of a run, but `expect` is the number of distinct keys in all partitions: those within a window, or
+     * without a window those that ever come. 0 with a window: all records have different keys. NULL: the
+     * defaults. */
+    const tamis_plan_options *plan;
+    double rate;         /* records a second in all partitions; 0: not known */
+    uint32_t partitions; /* required: partitions of the topic that is read */
+    uint32_t hosts;      /* members of the group; with more than `partitions`, the others have none */
+    uint32_t commit_ms;  /* as that of a run */
+} tamis_kafka_plan_options;
+
+#define TAMIS_KAFKA_PLAN_OPTIONS_INIT                                                                        \
+    TAMIS__INIT(tamis_kafka_plan_options, TAMIS__FIELD(hosts, 1) TAMIS__FIELD(commit_ms, 1000))
+
+/* What tamis_kafka_dedup_run will need. Bytes of the brokers are those of one replica. */
+typedef struct tamis_kafka_plan {
+    uint32_t struct_size;
+    uint64_t keys;             /* distinct keys in all partitions: within a window, or all */
+    uint64_t partition_keys;   /* in one of them: `expect` of the run's filter */
+    uint64_t partition_memory; /* bytes of its filter */
+    uint32_t host_partitions;  /* of the member with the most */
+    uint64_t host_memory;      /* bytes of its filters */
+    uint64_t state_keys;  /* keys in the state topic: with a window, also those that expired not long ago */
+    uint64_t state_bytes; /* of the state topic, at most */
+    /* Bytes that the brokers may keep beyond that until they remove a segment, in all partitions; 0 without a
+     * window, since nothing is removed then */
+    uint64_t segment_bytes;
+    double restore_seconds; /* until that member has read the state of its partitions: state_keys by
+                             * TAMIS_KAFKA_RESTORE_RATE */
+} tamis_kafka_plan;
+
+#define TAMIS_KAFKA_PLAN_INIT TAMIS__INIT(tamis_kafka_plan, )
+
+/* Keys a second that a start restores, as measured: 10^7 in 1.7 s, broker and member on the same two processors,
+ * without a window and without `expect` (docs/PERFORMANCE.md, "Topics of Kafka"). */
+#define TAMIS_KAFKA_RESTORE_RATE (1e7 / 1.7)
+
+/*
+ * Plans memory, state topic and restore time of tamis_kafka_dedup_run. The keys are taken to be evenly
+ * distributed over the partitions, and the records over the time. *filter (may be NULL) is the plan of the filter of
+ * a partition; start it from TAMIS_PLAN_INIT.
+ *
+ * - TAMIS_E_INVALID: `partitions`, `hosts` or `commit_ms` is 0; `expect` is missing without a window, or expect
+ *   and rate with one.
+ * - TAMIS_E_RANGE: `rate` is no number from 0 to TAMIS_EXPECT_MAX.
+ * - Errors of tamis_plan_make.
+ *
+ * *plan and *filter are unchanged on failure. Any thread may call it. Cost: arithmetic only.
+ */
+TAMIS_API tamis_status tamis_kafka_plan_make(tamis_kafka_plan *plan, tamis_plan *filter,
+                                             const tamis_kafka_plan_options *options, tamis_error *err);
+
 /* Returns the version of librdkafka in use, such as "2.0.2". The string is static. */
 TAMIS_API const char *tamis_kafka_library_version(void);
 

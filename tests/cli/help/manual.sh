@@ -22,6 +22,7 @@ tamis plan --expect 1e6 --json | members >> written
 tamis plan --bits-per-key 10 --json | members >> written
 tamis plan --store redis --expect 1e6 --json | members >> written
 tamis plan --window 24h --json | members >> written
+tamis plan --kafka --window 24h --rate 1/s --partitions 1 --json | members >> written
 tamis plan --table --json | members >> written
 tamis plan --measure --expect 1000 --fpr 10% --json | members >> written
 sort -u written | diff - <(documented plan)

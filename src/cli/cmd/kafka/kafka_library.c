@@ -20,3 +20,8 @@ tamis_status kafka_library_count(const tamis_kafka_count_options *options, tamis
                                  tamis_error *err) {
     return tamis_kafka_count_run(options, stats, err);
 }
+
+tamis_status kafka_library_plan(tamis_kafka_plan *plan, tamis_plan *filter,
+                                const tamis_kafka_plan_options *options, tamis_error *err) {
+    return tamis_kafka_plan_make(plan, filter, options, err);
+}

@@ -16,5 +16,8 @@ tamis_status kafka_library_check(const tamis_filter *filter, const tamis_kafka_d
 /* Likewise tamis_kafka_count_run. */
 tamis_status kafka_library_count(const tamis_kafka_count_options *options, tamis_kafka_count_stats *stats,
                                  tamis_error *err);
+/* Likewise tamis_kafka_plan_make. */
+tamis_status kafka_library_plan(tamis_kafka_plan *plan, tamis_plan *filter,
+                                const tamis_kafka_plan_options *options, tamis_error *err);
 
 #endif

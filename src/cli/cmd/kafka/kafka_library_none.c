@@ -38,3 +38,11 @@ tamis_status kafka_library_count(const tamis_kafka_count_options *options, tamis
     (void)stats;
     return refuse(err);
 }
+
+tamis_status kafka_library_plan(tamis_kafka_plan *plan, tamis_plan *filter,
+                                const tamis_kafka_plan_options *options, tamis_error *err) {
+    (void)plan;
+    (void)filter;
+    (void)options;
+    return refuse(err);
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
+#include "cli/cmd/plan/plan_kafka.h"
 #include "cli/cmd/plan/plan_measure.h"
 #include "cli/cmd/plan/plan_plot.h"
 #include "cli/cmd/plan/plan_published.h"
@@ -23,7 +24,12 @@ enum {
     OPT_STORE,
     OPT_WINDOW,
     OPT_STEP,
-    OPT_LATENESS
+    OPT_LATENESS,
+    OPT_KAFKA,
+    OPT_RATE,
+    OPT_PARTITIONS,
+    OPT_HOSTS,
+    OPT_COMMIT_EVERY
 };
 
 #define TIME_MAX (UINT64_C(50000) * 86400000) /* 50000d, within TAMIS_WINDOW_MAX */
@@ -139,6 +145,45 @@ static const cli_option options[] = {
      .min = 1,
      .max = TIME_MAX,
      .help = "With --window: how late a record may come; by default one step."},
+    {.id = OPT_KAFKA,
+     .name = "kafka",
+     .type = CLI_FLAG,
+     .help =
+         "Plan tamis kafka dedup: memory of a partition and of a host, bytes of the state topic, time of a "
+         "restore.",
+     .more =
+         "Keys are those of --expect, all of a topic, or with --window those that come by --rate. They are "
+         "taken to be spread evenly over partitions and time."},
+    {.id = OPT_RATE,
+     .name = "rate",
+     .type = CLI_TEXT,
+     .value = "N/UNIT",
+     .help = "With --kafka: records of the topic, as 12k/s or 1G/d; units are s, m, h and d.",
+     .more = "With --window and without --expect, all of them have different keys."},
+    {.id = OPT_PARTITIONS,
+     .name = "partitions",
+     .type = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = 1000000,
+     .help = "With --kafka: partitions of the topic (required)."},
+    {.id = OPT_HOSTS,
+     .name = "hosts",
+     .type = CLI_COUNT,
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 1000000,
+     .help = "With --kafka: processes that share the partitions, each on a host of its own."},
+    {.id = OPT_COMMIT_EVERY,
+     .name = "commit-every",
+     .type = CLI_TIME,
+     .value = "TIME",
+     .fallback = "1s",
+     .min = 1,
+     .max = 600000,
+     .help =
+         "With --kafka: as that of tamis kafka dedup; each transaction takes some bytes of the state topic."},
     {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "Print the table as one JSON object."},
     {.name = NULL},
 };
@@ -289,6 +334,62 @@ static tamis_status run_window(const cli_args *args, tamis_error *err) {
     return TAMIS_OK;
 }
 
+/* Plans the deduplication of a topic of Kafka: plan_kafka.h. */
+static tamis_status run_kafka(const cli_args *args, tamis_error *err) {
+    static const int others[] = {OPT_TABLE, OPT_PLOT,       OPT_MEASURE, OPT_STORE,
+                                 OPT_BITS,  CLI_OPT_MEMORY, OPT_PROBES,  CLI_OPT_SCHEME};
+    tamis_plan_options filter = TAMIS_PLAN_OPTIONS_INIT;
+    plan_kafka plan = {.options = TAMIS_KAFKA_PLAN_OPTIONS_INIT};
+    const cli_value *values = args->values;
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (values[others[i]].given)
+            return cli_fail(err, "--kafka: does not use --%s; leave it out",
+                            cli_option_of(options, others[i])->name);
+    if (!values[OPT_PARTITIONS].given)
+        return cli_fail(err, "--kafka: the number of partitions is missing; give --partitions N");
+    if (values[OPT_WINDOW].given ? !values[CLI_OPT_EXPECT].given && !values[OPT_RATE].given
+                                 : !values[CLI_OPT_EXPECT].given)
+        return cli_fail(
+            err,
+            "--kafka: the number of distinct keys is missing; give --expect N, or --rate N/UNIT and --window "
+            "TIME");
+    if (values[OPT_RATE].given &&
+        plan_kafka_read_rate(&plan.options.rate, values[OPT_RATE].text, err) != TAMIS_OK)
+        return err->status;
+    filter.kind = values[OPT_WINDOW].given ? TAMIS_KIND_WINDOW : (tamis_kind)values[CLI_OPT_KIND].number;
+    filter.expect = values[CLI_OPT_EXPECT].number;
+    filter.fpr = values[CLI_OPT_FPR].rate;
+    filter.window = values[OPT_WINDOW].number;
+    filter.step = values[OPT_STEP].number;
+    filter.lateness = values[OPT_LATENESS].number;
+    plan.options.partitions = (uint32_t)values[OPT_PARTITIONS].number;
+    if (values[OPT_HOSTS].given)
+        plan.options.hosts = (uint32_t)values[OPT_HOSTS].number;
+    if (values[OPT_COMMIT_EVERY].given)
+        plan.options.commit_ms = (uint32_t)values[OPT_COMMIT_EVERY].number;
+    if (plan_kafka_make(&plan, &filter, err) != TAMIS_OK)
+        return err->status;
+    if (values[CLI_OPT_JSON].given)
+        return plan_kafka_json(stdout, &plan, err);
+    plan_kafka_text(stdout, &plan);
+    return TAMIS_OK;
+}
+
+/* Refuses options that need --kafka or --window, without it. */
+static tamis_status check_needs(const cli_value *values, tamis_error *err) {
+    static const int of_kafka[] = {OPT_RATE, OPT_PARTITIONS, OPT_HOSTS, OPT_COMMIT_EVERY};
+
+    for (size_t i = 0; i < sizeof of_kafka / sizeof *of_kafka; i++)
+        if (values[of_kafka[i]].given && !values[OPT_KAFKA].given)
+            return cli_fail(err, "--%s: only for Kafka; add --kafka",
+                            cli_option_of(options, of_kafka[i])->name);
+    if ((values[OPT_STEP].given || values[OPT_LATENESS].given) && !values[OPT_WINDOW].given)
+        return cli_fail(err, "--%s: only for a window; add --window TIME",
+                        values[OPT_STEP].given ? "step" : "lateness");
+    return TAMIS_OK;
+}
+
 static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_value *values[PLAN_NUMBERS];
     plan_request request = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
@@ -301,6 +402,10 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
     if (args->values[CLI_OPT_OUTPUT].given && !args->values[OPT_PLOT].given)
         return cli_fail(err, "--output '%.60s': only for --plot; add that, or redirect standard output",
                         args->values[CLI_OPT_OUTPUT].text);
+    if (check_needs(args->values, err) != TAMIS_OK)
+        return err->status;
+    if (args->values[OPT_KAFKA].given)
+        return run_kafka(args, err);
     if (args->values[OPT_TABLE].given)
         return run_table(args->values[CLI_OPT_JSON].given, err);
     if (args->values[OPT_PLOT].given)
@@ -309,9 +414,6 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
         return run_store(args, err);
     if (args->values[OPT_WINDOW].given)
         return run_window(args, err);
-    if (args->values[OPT_STEP].given || args->values[OPT_LATENESS].given)
-        return cli_fail(err, "--%s: only for a window; add --window TIME",
-                        args->values[OPT_STEP].given ? "step" : "lateness");
     if (args->values[OPT_MEASURE].given && !is_requested(args))
         return plan_measure(negative, NULL, args->values[CLI_OPT_JSON].given, err);
     if (cli_plan_check_rate(&args->values[CLI_OPT_KIND], &args->values[CLI_OPT_FPR], err) != TAMIS_OK)

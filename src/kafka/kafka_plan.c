@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What a run needs, computed from what it does:
+ *
+ *     memory    the filter of a partition (plan_filter, as for the run), times the partitions of a member
+ *     state     keys       |------ window + lateness + step ------|-- gap --|     a hash each, and a time
+ *               records    one for each transaction, or 32,768 keys; a marker for each transaction
+ *     restore   the keys of the state, by the measured rate
+ *
+ * With a window a state record is removed when its keys cannot be found any more, but only with all records up to the
+ * next horizon (kafka_partition.c). So the oldest key in the state is at most a gap older than a lookup can find.
+ * Without a window the state has all keys, without times, and nothing is removed.
+ */
+#include <string.h>
+
+#include "base/versioned.h"
+#include "kafka/kafka_dedup_int.h"
+
+/* What Kafka adds. Each state record is sent alone in its batch: 61 bytes, and 12 of the record. The marker of a
+ * transaction is a batch of 78 bytes. */
+enum { BATCH = 61 + 12, MARKER = 78 };
+static const double KEYS_MAX = 1e18; /* within 64 bits */
+enum { DESCRIPTION = 160 }; /* bytes of a description, about: two topics, a key and the times of a window */
+
+uint64_t tamis__kafka_horizon_gap(const tamis_plan *plan) {
+    return (plan->window + plan->lateness + plan->step) / 8;
+}
+
+tamis_status tamis__kafka_plan_filter(tamis_plan *plan, tamis_plan_options *wanted, tamis_error *err) {
+    if (wanted->kind == TAMIS_KIND_WINDOW && wanted->refresh)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "plan: refresh is not supported with Kafka; leave it out");
+    (void)tamis_plan_options_prefer_growth(wanted);
+    return tamis_plan_make(plan, wanted, err);
+}
+
+static tamis_status check_options(const tamis_kafka_plan_options *options, const tamis_plan_options *wanted,
+                                  tamis_error *err) {
+    if (options->partitions == 0 || options->hosts == 0 || options->commit_ms == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "options.partitions, hosts or commit_ms is 0; give the number");
+    if (!(options->rate >= 0 && options->rate <= (double)TAMIS_EXPECT_MAX))
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "rate: is no number from 0 to 1e12 records a second; correct it");
+    if (wanted->expect == 0 && wanted->kind != TAMIS_KIND_WINDOW)
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "expect: the number of distinct keys is missing, and without a window none of them "
+            "expires; give it, or a window");
+    if (wanted->expect == 0 && options->rate == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "rate: neither the records a second nor the distinct keys of a window (expect) "
+                           "are given; give one of them");
+    return TAMIS_OK;
+}
+
+/* Fills what is in the state topic. `keys` of them come to a partition, within `span` seconds (0: not known). */
+static void plan_state(tamis_kafka_plan *plan, const tamis_kafka_plan_options *options,
+                       const tamis_plan *filter, double keys, double span) {
+    const bool timed = filter->kind == TAMIS_KIND_WINDOW;
+    /* A transaction has a partition only if one of its records has come. */
+    const double records = options->rate * span / options->partitions,
+                 commits = span * 1000 / options->commit_ms, fewer = records < commits ? records : commits,
+                 transactions = fewer < 1 ? 1 : fewer;
+    const double state_records =
+        transactions * (double)(1 + (uint64_t)(keys / transactions) / TAMIS__KAFKA_RECORD_HASHES);
+    const size_t key_size = tamis__kafka_key_size(tamis__kafka_needs_whole_hashes(filter), timed,
+                                                  (uint64_t)(span * 1000 / keys)),
+                 record_size = BATCH + tamis__kafka_record_size_max(DESCRIPTION, 0);
+    const double bytes =
+        keys * (double)key_size + state_records * (double)record_size + transactions * MARKER;
+
+    plan->state_keys = (uint64_t)(options->partitions * keys + 0.5);
+    plan->state_bytes = (uint64_t)(options->partitions * bytes + 0.5);
+    plan->segment_bytes = timed ? (uint64_t)options->partitions * TAMIS__KAFKA_SEGMENT : 0;
+}
+
+tamis_status tamis_kafka_plan_make(tamis_kafka_plan *plan, tamis_plan *filter,
+                                   const tamis_kafka_plan_options *options, tamis_error *err) {
+    tamis_kafka_plan_options given = TAMIS_KAFKA_PLAN_OPTIONS_INIT;
+    tamis_plan_options wanted = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_kafka_plan made = TAMIS_KAFKA_PLAN_INIT;
+    tamis_plan partition = TAMIS_PLAN_INIT;
+
+    if (tamis__check_struct(plan, "TAMIS_KAFKA_PLAN_INIT", err) != TAMIS_OK ||
+        tamis__read_struct(&given, sizeof given, options, "TAMIS_KAFKA_PLAN_OPTIONS_INIT", err) != TAMIS_OK ||
+        tamis__read_options(&wanted, sizeof wanted, given.plan, "TAMIS_PLAN_OPTIONS_INIT", err) != TAMIS_OK)
+        return TAMIS_E_INVALID;
+    tamis_status status = check_options(&given, &wanted, err);
+    if (status != TAMIS_OK)
+        return status;
+    const bool timed = wanted.kind == TAMIS_KIND_WINDOW;
+    const double keys = wanted.expect > 0 ? (double)wanted.expect : given.rate * (double)wanted.window / 1000;
+    if (keys > KEYS_MAX)
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "rate: more than 1e18 records come in a window; give a lower rate, or a shorter window");
+
+    made.keys = (uint64_t)(keys + 0.5);
+    wanted.expect = made.keys > given.partitions ? (made.keys - 1) / given.partitions + 1 : 1;
+    status = tamis__kafka_plan_filter(&partition, &wanted, err);
+    if (status != TAMIS_OK)
+        return status;
+    made.partition_keys = partition.capacity;
+    made.partition_memory = partition.memory;
+    made.host_partitions = (given.partitions + given.hosts - 1) / given.hosts;
+    made.host_memory = made.host_partitions * made.partition_memory;
+    if (timed) {
+        const double span = (double)(partition.window + partition.lateness + partition.step +
+                                     tamis__kafka_horizon_gap(&partition));
+        plan_state(&made, &given, &partition, keys / given.partitions * span / (double)partition.window,
+                   span / 1000);
+    } else {
+        plan_state(&made, &given, &partition, keys / given.partitions,
+                   given.rate > 0 ? keys / given.rate : 0);
+    }
+    made.restore_seconds =
+        (double)made.state_keys / given.partitions * made.host_partitions / TAMIS_KAFKA_RESTORE_RATE;
+    tamis__write_struct(plan, &made, sizeof made);
+    tamis__write_struct(filter, &partition, sizeof partition);
+    return TAMIS_OK;
+}
