@@ -76,6 +76,71 @@ check_outputs "two members"
 check_chain
 step "$(wc -l < "$work/chain") transactions are committed"
 
+# ---- status ------------------------------------------------------------------------------------------------
+
+# status GROUP TOPIC OPTION...
+status() { tamis kafka status --brokers "$kafka_brokers" --group "$1" --from "$2" "${@:3}"; }
+# field NAME FILE: the values of a field of --json, one a line
+field() { grep -oE "\"$1\": [^,}]*" "$2" | sed 's/.*: //; s/"//g'; }
+
+step "the status"
+start a
+for ((i = 0; i < 100; i++)); do # until it has them all
+    status once in --json > "$work/status" || fail "the status"
+    [ "$(field owner "$work/status" | sort -u)" != a ] || break
+    sleep 0.1
+done
+[ "$(field owner "$work/status" | sort -u)" = a ] || fail "the owner: $(cat "$work/status")"
+[ "$(field lag "$work/status" | sort -u)" = 0 ] || fail "the lag: $(cat "$work/status")"
+[ "$(field offset "$work/status" | tr '\n' ' ')" = "$(awk '{ to[$1] = $4 } END { for (i = 0; i < 4; i++) printf "%d ", to[i] }' "$work/chain")" ] ||
+    fail "the offsets: $(cat "$work/status")"
+[ "$(field state_low "$work/status" | sort -u)" = 0 ] || fail "the state: $(cat "$work/status")"
+[ "$(field newest "$work/status" | sort -u)" = null ] || fail "without a window: $(cat "$work/status")"
+kill -TERM $member
+wait $member || [ $? = 143 ] || fail "the member"
+records "$((first + more))" 100 > "$work/more"
+cat "$work/more" >> "$work/all"
+produce < "$work/more"
+status once in > "$work/status" || fail "the status"
+grep -qx 'lag 100 records' "$work/status" || fail "the lag: $(cat "$work/status")"
+drain a
+check_outputs "the status"
+check_chain
+status_refused() { # PATTERN GROUP TOPIC OPTION...
+    ! status "${@:2}" 2> "$work/err.status" || fail "not refused: $1"
+    grep -qE "^tamis: $1" "$work/err.status" || fail "another message than: $1"
+}
+status_refused 'other: has no offset in topic in, and no member; ' other in
+status_refused 'none: .*; create the topic, or correct its name$' once none
+status_refused '--setting isolation.level: ' once in -X isolation.level=read_committed
+# A group that is not of dedup has no state.
+kafka_ops offset plain in 0 5
+status plain in --json > "$work/status" || fail "another group"
+[ "$(field offset "$work/status" | tr '\n' ' ')$(field state_end "$work/status" | sort -u)" = "5 null null null null" ] ||
+    fail "another group: $(cat "$work/status")"
+
+# ---- the plan ----------------------------------------------------------------------------------------------
+
+step "the state is as large as planned"
+count=$(scaled 200000 400000 5000000)
+kafka_ops create plan 4
+kafka_ops create planned 4
+seq "$count" | kcat -b "$kafka_brokers" -P -t plan -X partitioner=random -X sticky.partitioning.linger.ms=0
+# check_plan GROUP PLAN OPTION...: bytes of a key in the files of the state topic, and in the plan. PLAN is of the plan alone.
+check_plan() {
+    (tamis kafka dedup --brokers "$kafka_brokers" --group "$1" --from plan --to planned --until-end "${@:3}") || fail "the run of $1"
+    tamis plan --kafka --partitions 4 $2 "${@:3}" --json > "$work/plan" || fail "the plan of $1"
+    local bytes
+    bytes=$(cat "$kafka_dir/data/$1.plan.tamis-state-"*/*.log | wc -c)
+    awk -v bytes="$bytes" -v keys="$count" -v planned="$(field state_bytes "$work/plan")" \
+        -v planned_keys="$(field state_keys "$work/plan")" 'BEGIN {
+            printf "%.2f bytes of a key, planned %.2f\n", bytes / keys, planned / planned_keys
+            exit !(bytes / keys < planned / planned_keys * 1.04 && bytes / keys > planned / planned_keys * 0.96)
+        }' || fail "the plan of $1"
+}
+check_plan once "--expect $count"
+check_plan window "--rate 100k/s" --window 24h
+
 # ---- refusals ------------------------------------------------------------------------------------------------
 
 # refused PATTERN OPTION...: the command ends with status 2 and such a message.

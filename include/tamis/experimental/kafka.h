@@ -284,6 +284,58 @@ typedef struct tamis_kafka_count_options {
 TAMIS_API tamis_status tamis_kafka_count_run(const tamis_kafka_count_options *options,
                                              tamis_kafka_count_stats *stats, tamis_error *err);
 
+typedef struct tamis_kafka_status_options {
+    uint32_t struct_size;
+    const char *brokers;         /* required: "host:port,host:port" */
+    const char *group;           /* required: the group of a dedup or count run */
+    const char *from;            /* required: the topic that it reads */
+    const char *const *settings; /* settings of librdkafka, "name=value", as for a run */
+    size_t setting_count;
+    int stop_fd; /* the call ends when this descriptor is readable (TAMIS_E_INTERRUPTED); -1: none */
+    const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
+} tamis_kafka_status_options;
+
+#define TAMIS_KAFKA_STATUS_OPTIONS_INIT TAMIS__INIT(tamis_kafka_status_options, TAMIS__FIELD(stop_fd, -1))
+
+/* How far a group is in a partition of its input. */
+typedef struct tamis_kafka_partition_status {
+    uint32_t struct_size;
+    uint32_t partition;
+    int64_t offset; /* committed by the group: that of the first record that is not answered; -1: none */
+    uint64_t low;   /* offset of the first record that the topic has */
+    uint64_t end;   /* offset behind its last record */
+    uint64_t lag; /* end - offset, or end - low without an offset; markers of transactions count as records */
+    /* Instance name of the member that has it, or the id that the brokers gave this member; NULL: no member. Valid
+     * during the call, like `host`. */
+    const char *owner;
+    const char *host;   /* address of that member; NULL likewise */
+    bool has_state;     /* of a dedup run, and this user may read it: the next three are known */
+    uint64_t state_low; /* offset of the first state record that is kept; above 0 only with a window */
+    uint64_t state_end; /* offset behind the last one; markers of transactions have offsets too */
+    int64_t
+        newest; /* largest time of the records before `offset`, in milliseconds since 1970; -1: none, or no window */
+} tamis_kafka_partition_status;
+
+#define TAMIS_KAFKA_PARTITION_STATUS_INIT                                                                    \
+    TAMIS__INIT(tamis_kafka_partition_status, TAMIS__FIELD(offset, -1) TAMIS__FIELD(newest, -1))
+
+/*
+ * Reports how far a group is, of dedup or of count: calls `report` for each partition of the topic, in order. A status
+ * other than TAMIS_OK ends the call with it; `report` then fills *err.
+ *
+ * Only reads, and never joins the group, so it disturbs no member. The numbers of a group that is at work come from
+ * several requests, one after the other. With count, the offsets of the group follow the positions in the Redis.
+ *
+ * - TAMIS_E_NOT_FOUND: the topic does not exist; or the group has no offset in it, no member and no state.
+ * - TAMIS_E_INVALID, TAMIS_E_TIMEOUT, TAMIS_E_REFUSED: as for a run.
+ *
+ * Cost: two requests a partition, and half a second until the newest state records are read.
+ */
+TAMIS_API tamis_status tamis_kafka_status_read(
+    const tamis_kafka_status_options *options,
+    tamis_status (*report)(void *context, const tamis_kafka_partition_status *partition, tamis_error *err),
+    void *context, tamis_error *err);
+
 /* What a plan of tamis_kafka_plan_make is for. */
 typedef struct tamis_kafka_plan_options {
     uint32_t struct_size;

@@ -285,6 +285,7 @@ static const cli_option options[] = {
      .help = "Write live figures for Prometheus to FILE every second, or serve them at ADDRESS.",
      .more = "As for tamis dedup: ADDRESS is [HOST:]PORT. See METRICS."},
     CLI_ROW_STATS,
+    {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "status: print one JSON object."},
     CLI_ROW_WRITE_QUIET,
     {.name = NULL},
 };
@@ -296,9 +297,57 @@ static const cli_conflict conflicts[] = {
     {.why = NULL},
 };
 
-/* Actions that copy a topic. */
-typedef enum copy_action { COPY_DEDUP, COPY_REPARTITION, COPY_CHECK } copy_action;
-static const char *const action_names[] = {"dedup", "repartition", "check", "count", NULL}; /* copies first */
+static const char *const action_names[] = {
+    [KAFKA_ACTION_DEDUP] = "dedup",   [KAFKA_ACTION_REPARTITION] = "repartition",
+    [KAFKA_ACTION_CHECK] = "check",   [KAFKA_ACTION_COUNT] = "count",
+    [KAFKA_ACTION_STATUS] = "status", NULL};
+
+/* The actions that have an option; each has an option that is not here. */
+enum {
+    DEDUP = 1 << KAFKA_ACTION_DEDUP,
+    REPARTITION = 1 << KAFKA_ACTION_REPARTITION,
+    CHECK = 1 << KAFKA_ACTION_CHECK,
+    COUNT = 1 << KAFKA_ACTION_COUNT,
+    STATUS = 1 << KAFKA_ACTION_STATUS,
+    COPIES = DEDUP | REPARTITION | CHECK,
+    RUNS = COPIES | COUNT
+};
+static const struct {
+    int id;
+    unsigned actions;
+} uses[] = {{KAFKA_TO, RUNS},
+            {KAFKA_DUPLICATES_TO, DEDUP},
+            {KAFKA_DEAD_LETTERS_TO, COPIES},
+            {KAFKA_FILTER, CHECK},
+            {KAFKA_PRESENT_TO, CHECK},
+            {KAFKA_COUNT, COUNT},
+            {KAFKA_SUM, COUNT},
+            {KAFKA_DISTINCT, COUNT},
+            {KAFKA_EXPIRE, COUNT},
+            {CLI_OPT_KEY, COPIES},
+            {CLI_OPT_DELIMITER, RUNS},
+            {CLI_OPT_TRIM, RUNS},
+            {CLI_OPT_IGNORE_CASE, RUNS},
+            {CLI_OPT_MISSING, RUNS},
+            {CLI_OPT_ON_ERROR, RUNS},
+            {CLI_OPT_EXPECT, DEDUP},
+            {CLI_OPT_FPR, DEDUP},
+            {CLI_OPT_MEMORY, DEDUP},
+            {CLI_OPT_KIND, DEDUP},
+            {CLI_OPT_EXACT, DEDUP},
+            {CLI_OPT_SEED, DEDUP},
+            {CLI_OPT_SECRET_FILE, DEDUP | CHECK},
+            {KAFKA_WINDOW, DEDUP},
+            {KAFKA_STEP, DEDUP},
+            {KAFKA_TIME, DEDUP | COUNT},
+            {KAFKA_LATENESS, DEDUP},
+            {KAFKA_LATE, DEDUP},
+            {KAFKA_INSTANCE, RUNS},
+            {KAFKA_COMMIT_EVERY, RUNS},
+            {KAFKA_UNTIL_END, RUNS},
+            {KAFKA_METRICS, RUNS},
+            {CLI_OPT_STATS, RUNS},
+            {CLI_OPT_JSON, STATUS}};
 
 /* The options of a run, and the memory that they point to. */
 typedef struct kafka_config {
@@ -308,48 +357,34 @@ typedef struct kafka_config {
     cli_secret secret;
     kafka_settings settings;
     cli_metrics *metrics; /* NULL: none */
-    copy_action action;
+    kafka_action action;
     tamis_filter *list; /* of a check */
 } kafka_config;
 
 /* ---- options ---- */
 
-tamis_status kafka_check_required(const char *action, const kafka_required *required, const cli_value *values,
-                                  tamis_error *err) {
-    for (; required->id > 0; required++)
-        if (!values[required->id].given)
-            return cli_fail(err, "kafka %s: needs %s; see tamis help kafka", action, required->text);
+static tamis_status check_options(kafka_action action, const cli_value *values, tamis_error *err) {
+    const char *name = action_names[action];
+
+    if (!values[KAFKA_BROKERS].given)
+        return cli_fail(err, "kafka %s: needs --brokers HOST:PORT; see tamis help kafka", name);
+    if (!values[KAFKA_GROUP].given)
+        return cli_fail(err, "kafka %s: needs --group GROUP; see tamis help kafka", name);
+    if (!values[KAFKA_FROM].given)
+        return cli_fail(err, "kafka %s: needs --from TOPIC; see tamis help kafka", name);
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        if (values[uses[i].id].given && !(uses[i].actions & 1u << action))
+            return cli_fail(err, "kafka %s: does not use --%s; leave it out", name,
+                            cli_option_of(options, uses[i].id)->name);
     return TAMIS_OK;
 }
 
-static tamis_status check_options(const kafka_config *config, const cli_value *values, tamis_error *err) {
-    static const kafka_required required[] = {{KAFKA_BROKERS, "--brokers HOST:PORT"},
-                                              {KAFKA_GROUP, "--group GROUP"},
-                                              {KAFKA_FROM, "--from TOPIC"},
-                                              {0, NULL}};
-    enum { UNUSED_MAX = 20 };
-    static const int unused[][UNUSED_MAX] = {
-        [COPY_DEDUP] = {KAFKA_COUNT, KAFKA_FILTER, KAFKA_PRESENT_TO},
-        [COPY_REPARTITION] = {KAFKA_COUNT, KAFKA_FILTER, KAFKA_PRESENT_TO, KAFKA_DUPLICATES_TO,
-                              CLI_OPT_EXPECT, CLI_OPT_FPR, CLI_OPT_MEMORY, CLI_OPT_KIND, CLI_OPT_EXACT,
-                              CLI_OPT_SEED, CLI_OPT_SECRET_FILE, KAFKA_WINDOW, KAFKA_STEP, KAFKA_TIME,
-                              KAFKA_LATENESS, KAFKA_LATE},
-        [COPY_CHECK] = {KAFKA_COUNT, KAFKA_DUPLICATES_TO, CLI_OPT_EXPECT, CLI_OPT_FPR, CLI_OPT_MEMORY,
-                        CLI_OPT_KIND, CLI_OPT_EXACT, CLI_OPT_SEED, KAFKA_WINDOW, KAFKA_STEP, KAFKA_TIME,
-                        KAFKA_LATENESS, KAFKA_LATE}};
-    const char *name = action_names[config->action];
-
-    if (kafka_check_required(name, required, values, err) != TAMIS_OK)
-        return err->status;
-    if (config->action == COPY_CHECK && !values[KAFKA_FILTER].given)
+static tamis_status check_topics(kafka_action action, const cli_value *values, tamis_error *err) {
+    if (action == KAFKA_ACTION_CHECK && !values[KAFKA_FILTER].given)
         return cli_fail(err, "kafka check: needs --filter FILTER; see tamis help kafka");
-    if (!values[KAFKA_TO].given && (config->action != COPY_CHECK || !values[KAFKA_PRESENT_TO].given))
-        return cli_fail(err, "kafka %s: needs --to TOPIC%s; see tamis help kafka", name,
-                        config->action == COPY_CHECK ? " or --present-to TOPIC" : "");
-    for (const int *id = unused[config->action]; *id > 0; id++)
-        if (values[*id].given)
-            return cli_fail(err, "kafka %s: does not use --%s; leave it out", name,
-                            cli_option_of(options, *id)->name);
+    if (!values[KAFKA_TO].given && !values[KAFKA_PRESENT_TO].given)
+        return cli_fail(err, "kafka %s: needs --to TOPIC%s; see tamis help kafka", action_names[action],
+                        action == KAFKA_ACTION_CHECK ? " or --present-to TOPIC" : "");
     return TAMIS_OK;
 }
 
@@ -422,7 +457,8 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
     tamis_kafka_dedup_options *to = &config->options;
 
     *to = (tamis_kafka_dedup_options)TAMIS_KAFKA_DEDUP_OPTIONS_INIT;
-    if (check_options(config, values, err) != TAMIS_OK || configure_keys(config, values, err) != TAMIS_OK ||
+    if (check_topics(config->action, values, err) != TAMIS_OK ||
+        configure_keys(config, values, err) != TAMIS_OK ||
         cli_filter_configure(&config->filter, values, 1e-9, err) != TAMIS_OK ||
         configure_window(config, values, err) != TAMIS_OK ||
         kafka_settings_read(&config->settings, values[KAFKA_CONFIG].text, &values[KAFKA_SETTING], err) !=
@@ -431,22 +467,23 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
     if (config->filter.secret_file) {
         if (cli_secret_read(&config->secret, config->filter.secret_file, stop_fd, err) != TAMIS_OK)
             return err->status;
-        to->secret = config->action == COPY_DEDUP ? config->secret.bytes : NULL;
-        to->secret_size = config->action == COPY_DEDUP ? config->secret.size : 0;
+        to->secret = config->action == KAFKA_ACTION_DEDUP ? config->secret.bytes : NULL;
+        to->secret_size = config->action == KAFKA_ACTION_DEDUP ? config->secret.size : 0;
     }
-    if (config->action == COPY_CHECK && open_list(config, values[KAFKA_FILTER].text, err) != TAMIS_OK)
+    if (config->action == KAFKA_ACTION_CHECK && open_list(config, values[KAFKA_FILTER].text, err) != TAMIS_OK)
         return err->status;
     to->brokers = values[KAFKA_BROKERS].text;
     to->group = values[KAFKA_GROUP].text;
     to->from = values[KAFKA_FROM].text;
     to->to = values[KAFKA_TO].text;
-    to->duplicates_to = values[config->action == COPY_CHECK ? KAFKA_PRESENT_TO : KAFKA_DUPLICATES_TO].text;
+    to->duplicates_to =
+        values[config->action == KAFKA_ACTION_CHECK ? KAFKA_PRESENT_TO : KAFKA_DUPLICATES_TO].text;
     to->dead_letters_to = values[KAFKA_DEAD_LETTERS_TO].text;
     to->instance = values[KAFKA_INSTANCE].text;
     to->settings = config->settings.list;
     to->setting_count = config->settings.count;
     to->extract = &config->extract.options;
-    to->plan = config->action == COPY_DEDUP ? &config->filter.plan_options : NULL;
+    to->plan = config->action == KAFKA_ACTION_DEDUP ? &config->filter.plan_options : NULL;
     to->seed = config->filter.seed;
     to->commit_ms =
         values[KAFKA_COMMIT_EVERY].given ? (uint32_t)values[KAFKA_COMMIT_EVERY].number : KAFKA_COMMIT_DEFAULT;
@@ -476,20 +513,20 @@ void kafka_print_count(const char *name, uint64_t count) {
 }
 
 static void print_stats(const kafka_config *config, const tamis_kafka_dedup_stats *stats, double seconds) {
-    const copy_action action = config->action;
+    const kafka_action action = config->action;
 
     kafka_print_count("records", stats->records);
-    if (action != COPY_REPARTITION) {
-        kafka_print_count(action == COPY_CHECK ? "absent" : "unique", stats->unique);
-        kafka_print_count(action == COPY_CHECK ? "present" : "duplicates", stats->duplicates);
+    if (action != KAFKA_ACTION_REPARTITION) {
+        kafka_print_count(action == KAFKA_ACTION_CHECK ? "absent" : "unique", stats->unique);
+        kafka_print_count(action == KAFKA_ACTION_CHECK ? "present" : "duplicates", stats->duplicates);
     }
     kafka_print_count("missing", stats->missing);
     kafka_print_count("malformed", stats->malformed);
-    if (action == COPY_DEDUP)
+    if (action == KAFKA_ACTION_DEDUP)
         kafka_print_count("late", stats->late);
     kafka_print_count("transactions", stats->transactions);
     kafka_print_count("aborted", stats->aborted);
-    if (action == COPY_DEDUP)
+    if (action == KAFKA_ACTION_DEDUP)
         kafka_print_count("restored keys", stats->restored);
     fprintf(stderr, "%-22s %15.3f\n", "seconds", seconds);
 }
@@ -520,16 +557,16 @@ static void advise(const cli_value *values, tamis_status status, tamis_error *er
 static tamis_status run_library(const kafka_config *config, tamis_kafka_dedup_stats *stats,
                                 tamis_error *err) {
     switch (config->action) {
-    case COPY_REPARTITION:
+    case KAFKA_ACTION_REPARTITION:
         return kafka_library_repartition(&config->options, stats, err);
-    case COPY_CHECK:
+    case KAFKA_ACTION_CHECK:
         return kafka_library_check(config->list, &config->options, stats, err);
     default:
         return kafka_library_dedup(&config->options, stats, err);
     }
 }
 
-static tamis_status run_copy(const cli_args *args, copy_action action, tamis_error *err) {
+static tamis_status run_copy(const cli_args *args, kafka_action action, tamis_error *err) {
     const double begun = cli_progress_now();
     kafka_config config;
     tamis_kafka_dedup_stats stats = TAMIS_KAFKA_DEDUP_STATS_INIT;
@@ -567,25 +604,35 @@ static tamis_status run_copy(const cli_args *args, copy_action action, tamis_err
 
 static tamis_status run_kafka(const cli_args *args, bool *negative, tamis_error *err) {
     const char *word = args->operand_count > 0 ? args->operands[0] : NULL;
-    size_t action = 0;
+    int action = 0;
 
     (void)negative;
     if (!word)
-        return cli_fail(err, "kafka: what to do is missing; give dedup, repartition, check or count");
+        return cli_fail(err, "kafka: what to do is missing; give dedup, repartition, check, count or status");
     while (action_names[action] && strcmp(word, action_names[action]) != 0)
         action++;
     if (!action_names[action])
-        return cli_fail(err, "kafka: '%.60s' is not known; give dedup, repartition, check or count", word);
+        return cli_fail(err, "kafka: '%.60s' is not known; give dedup, repartition, check, count or status",
+                        word);
     if (args->operand_count > 1)
         return cli_fail(err, "kafka %s: '%.60s': takes options only; see tamis help kafka", word,
                         args->operands[1]);
-    return action <= COPY_CHECK ? run_copy(args, (copy_action)action, err) : kafka_count(args, err);
+    if (check_options((kafka_action)action, args->values, err) != TAMIS_OK)
+        return err->status;
+    switch (action) {
+    case KAFKA_ACTION_COUNT:
+        return kafka_count(args, err);
+    case KAFKA_ACTION_STATUS:
+        return kafka_status(args, err);
+    default:
+        return run_copy(args, (kafka_action)action, err);
+    }
 }
 
 const cli_command cmd_kafka = {
     .name = "kafka",
     .summary = "copy or count a Kafka topic, exactly once",
-    .operands = "dedup|repartition|check|count",
+    .operands = "dedup|repartition|check|count|status",
     .operand_words = action_names,
     .manual = &cli_manual_kafka,
     .options = options,

@@ -12,41 +12,11 @@
 #include "cli/process/cli_signal.h"
 #include "cli/server/cli_server.h"
 
-/* Options that say something of filters or of an output topic. */
-static const struct {
-    int id;
-    const char *name;
-} unused[] = {{KAFKA_DUPLICATES_TO, "duplicates-to"},
-              {KAFKA_DEAD_LETTERS_TO, "dead-letters-to"},
-              {KAFKA_FILTER, "filter"},
-              {KAFKA_PRESENT_TO, "present-to"},
-              {CLI_OPT_KEY, "key"},
-              {CLI_OPT_EXPECT, "expect"},
-              {CLI_OPT_FPR, "fpr"},
-              {CLI_OPT_MEMORY, "memory"},
-              {CLI_OPT_KIND, "kind"},
-              {CLI_OPT_EXACT, "exact"},
-              {CLI_OPT_SEED, "seed"},
-              {CLI_OPT_SECRET_FILE, "secret-file"},
-              {KAFKA_WINDOW, "window"},
-              {KAFKA_STEP, "step"},
-              {KAFKA_LATENESS, "lateness"},
-              {KAFKA_LATE, "late"}};
-
 static tamis_status check_options(const cli_value *values, tamis_error *err) {
-    static const kafka_required required[] = {{KAFKA_BROKERS, "--brokers HOST:PORT"},
-                                              {KAFKA_GROUP, "--group GROUP"},
-                                              {KAFKA_FROM, "--from TOPIC"},
-                                              {KAFKA_TO, "--to redis://HOST:PORT"},
-                                              {0, NULL}};
-
-    if (kafka_check_required("count", required, values, err) != TAMIS_OK)
-        return err->status;
+    if (!values[KAFKA_TO].given)
+        return cli_fail(err, "kafka count: needs --to redis://HOST:PORT; see tamis help kafka");
     if (!values[KAFKA_COUNT].given && !values[KAFKA_SUM].given && !values[KAFKA_DISTINCT].given)
         return cli_fail(err, "kafka count: needs --count, --sum or --distinct; see tamis help kafka");
-    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
-        if (values[unused[i].id].given)
-            return cli_fail(err, "kafka count: does not use --%s; leave it out", unused[i].name);
     if (!cli_server_is_uri(values[KAFKA_TO].text))
         return cli_fail(err, "--to '%.100s': is no URI of a Redis; give redis://HOST:PORT",
                         values[KAFKA_TO].text);

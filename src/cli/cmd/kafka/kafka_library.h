@@ -19,5 +19,11 @@ tamis_status kafka_library_count(const tamis_kafka_count_options *options, tamis
 /* Likewise tamis_kafka_plan_make. */
 tamis_status kafka_library_plan(tamis_kafka_plan *plan, tamis_plan *filter,
                                 const tamis_kafka_plan_options *options, tamis_error *err);
+/* Likewise tamis_kafka_status_read. */
+tamis_status kafka_library_status(const tamis_kafka_status_options *options,
+                                  tamis_status (*report)(void *context,
+                                                         const tamis_kafka_partition_status *partition,
+                                                         tamis_error *err),
+                                  void *context, tamis_error *err);
 
 #endif

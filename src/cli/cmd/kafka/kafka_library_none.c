@@ -46,3 +46,14 @@ tamis_status kafka_library_plan(tamis_kafka_plan *plan, tamis_plan *filter,
     (void)options;
     return refuse(err);
 }
+
+tamis_status kafka_library_status(const tamis_kafka_status_options *options,
+                                  tamis_status (*report)(void *context,
+                                                         const tamis_kafka_partition_status *partition,
+                                                         tamis_error *err),
+                                  void *context, tamis_error *err) {
+    (void)options;
+    (void)report;
+    (void)context;
+    return refuse(err);
+}

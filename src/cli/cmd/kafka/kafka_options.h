@@ -40,15 +40,17 @@ void kafka_print_count(const char *name, uint64_t count);
 void kafka_report_remark(void *context, const char *message);
 /* Puts dashes in front of the name of an option with which a message of the library begins. */
 void kafka_name_option(const char *name, tamis_error *err);
-/* An option that an action needs, and how a user writes it. */
-typedef struct kafka_required {
-    int id; /* 0: end of the list */
-    const char *text;
-} kafka_required;
-tamis_status kafka_check_required(const char *action, const kafka_required *required, const cli_value *values,
-                                  tamis_error *err);
+/* What `tamis kafka` does; the first three copy a topic. */
+typedef enum kafka_action {
+    KAFKA_ACTION_DEDUP,
+    KAFKA_ACTION_REPARTITION,
+    KAFKA_ACTION_CHECK,
+    KAFKA_ACTION_COUNT,
+    KAFKA_ACTION_STATUS
+} kafka_action;
 
-/* Runs `tamis kafka count`. */
+/* Runs `tamis kafka count` and `status`, whose options are checked. */
 tamis_status kafka_count(const cli_args *args, tamis_error *err);
+tamis_status kafka_status(const cli_args *args, tamis_error *err);
 
 #endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * How far a group is, seen from outside.
+ *
+ *     input       | low ........ offset ........ end |        offset: of the group; lag: from there to the end
+ *     state       | state_low ............ state_end |        newest: in the last committed record
+ *
+ * The probe asks for all but `newest`: it is outside the group, and read_uncommitted, so that it does not wait for an
+ * open transaction. A reader then looks for the last committed state record of each partition, from a few offsets
+ * before the end, and further back where it finds none: markers and aborted records have offsets too.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <tamis/experimental/kafka.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/versioned.h"
+#include "kafka/kafka_client.h"
+#include "kafka/kafka_record.h"
+
+enum {
+    ANSWER_MS = 20000, /* how long the brokers may take for an answer */
+    REQUEST_MS = 1000, /* until a request is repeated */
+    TAIL = 8           /* offsets that are read at first from the end of the state; then four times as many */
+};
+
+typedef struct status_tail {
+    bool is_unread;    /* the reader has not come to the end yet */
+    bool is_found;     /* it has found a state record */
+    uint64_t from, to; /* offsets that are read */
+} status_tail;
+
+typedef struct status_run {
+    kafka_client client; /* first */
+    tamis_kafka_status_options options;
+    tamis_allocator memory;
+    char state_topic[TAMIS__KAFKA_NAME];
+    tamis_kafka_partition_status *partitions;
+    status_tail *tails;
+    rd_kafka_t *reader;
+    rd_kafka_queue_t *answers;
+    rd_kafka_event_t *group; /* description of the group: it has the names of owners */
+    size_t members;
+} status_run;
+
+static tamis_status check_options(status_run *run, tamis_error *err) {
+    const tamis_kafka_status_options *options = &run->options;
+
+    TAMIS__NEED_AS(options->brokers, "options.brokers", err);
+    TAMIS__NEED_AS(options->group, "options.group", err);
+    TAMIS__NEED_AS(options->from, "options.from", err);
+    TAMIS__NEED_IF(options->setting_count, options->settings, err);
+    run->client = (kafka_client){.brokers = options->brokers,
+                                 .group = options->group,
+                                 .from = options->from,
+                                 .settings = options->settings,
+                                 .setting_count = options->setting_count,
+                                 .stop_fd = options->stop_fd};
+    /* A name that is too long for a state topic belongs to a group of count, which has none. */
+    if ((size_t)snprintf(run->state_topic, sizeof run->state_topic, "%s.%s.tamis-state", options->group,
+                         options->from) >= sizeof run->state_topic)
+        run->state_topic[0] = '\0';
+    return tamis__kafka_client_check_settings(&run->client, err);
+}
+
+/* ---- requests of the probe ---- */
+
+/* True if a request is to be repeated. */
+static bool is_again(const status_run *run, rd_kafka_resp_err_t code, uint64_t begun) {
+    return code != RD_KAFKA_RESP_ERR_NO_ERROR && tamis__kafka_is_transient(code) &&
+           tamis__now_ns() - begun < (uint64_t)ANSWER_MS * 1000000 &&
+           !tamis__kafka_client_must_stop(&run->client);
+}
+
+static tamis_status query_watermarks(status_run *run, const char *topic, size_t number, uint64_t *low,
+                                     uint64_t *end, tamis_error *err) {
+    const uint64_t begun = tamis__now_ns();
+    rd_kafka_resp_err_t code;
+    int64_t first = 0, last = 0;
+
+    do
+        code = rd_kafka_query_watermark_offsets(run->client.probe, topic, (int32_t)number, &first, &last,
+                                                REQUEST_MS);
+    while (is_again(run, code, begun));
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return tamis__kafka_client_fail(&run->client, topic, code, err);
+    *low = (uint64_t)first;
+    *end = (uint64_t)last;
+    return TAMIS_OK;
+}
+
+static tamis_status fetch_offsets(status_run *run, tamis_error *err) {
+    rd_kafka_topic_partition_list_t *list =
+        rd_kafka_topic_partition_list_new((int)run->client.partition_count);
+    const uint64_t begun = tamis__now_ns();
+    rd_kafka_resp_err_t code;
+
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        rd_kafka_topic_partition_list_add(list, run->options.from, (int32_t)i);
+    do {
+        code = rd_kafka_committed(run->client.probe, list, REQUEST_MS);
+        for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+            code = list->elems[i].err;
+    } while (is_again(run, code, begun));
+    for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+        if (list->elems[i].offset >= 0)
+            run->partitions[list->elems[i].partition].offset = list->elems[i].offset;
+    rd_kafka_topic_partition_list_destroy(list);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR
+               ? TAMIS_OK
+               : tamis__kafka_client_fail(&run->client, run->options.group, code, err);
+}
+
+/* Notes the partitions of a member. */
+static void read_member(status_run *run, const rd_kafka_MemberDescription_t *member) {
+    const rd_kafka_topic_partition_list_t *list =
+        rd_kafka_MemberAssignment_partitions(rd_kafka_MemberDescription_assignment(member));
+    const char *instance = rd_kafka_MemberDescription_group_instance_id(member);
+
+    for (int i = 0; list && i < list->cnt; i++) {
+        const rd_kafka_topic_partition_t *assigned = &list->elems[i];
+        if (strcmp(assigned->topic, run->options.from) != 0 ||
+            (size_t)assigned->partition >= run->client.partition_count)
+            continue;
+        run->partitions[assigned->partition].owner =
+            instance && *instance ? instance : rd_kafka_MemberDescription_consumer_id(member);
+        run->partitions[assigned->partition].host = rd_kafka_MemberDescription_host(member);
+    }
+}
+
+/* Finds the members of the group. */
+static tamis_status describe_group(status_run *run, tamis_error *err) {
+    const char *name = run->options.group;
+    size_t count = 0;
+
+    run->answers = rd_kafka_queue_new(run->client.probe);
+    rd_kafka_DescribeConsumerGroups(run->client.probe, &name, 1, NULL, run->answers);
+    run->group = rd_kafka_queue_poll(run->answers, ANSWER_MS);
+    if (!run->group)
+        return tamis__kafka_client_fail(&run->client, name, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
+    rd_kafka_resp_err_t code = rd_kafka_event_error(run->group);
+    const rd_kafka_ConsumerGroupDescription_t *const *groups = NULL;
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        groups =
+            (const rd_kafka_ConsumerGroupDescription_t *const *)rd_kafka_DescribeConsumerGroups_result_groups(
+                rd_kafka_event_DescribeConsumerGroups_result(run->group), &count);
+    if (count == 1 && rd_kafka_ConsumerGroupDescription_error(groups[0]))
+        code = rd_kafka_error_code(rd_kafka_ConsumerGroupDescription_error(groups[0]));
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return tamis__kafka_client_fail(&run->client, name, code, err);
+    if (count == 1)
+        run->members = rd_kafka_ConsumerGroupDescription_member_count(groups[0]);
+    for (size_t i = 0; i < run->members; i++)
+        read_member(run, rd_kafka_ConsumerGroupDescription_member(groups[0], i));
+    return TAMIS_OK;
+}
+
+/* ---- the newest state records ---- */
+
+static size_t count_unread(const status_run *run) {
+    size_t unread = 0;
+
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        unread += run->tails[i].is_unread;
+    return unread;
+}
+
+static void read_message(status_run *run, const rd_kafka_message_t *message) {
+    tamis__kafka_record record;
+
+    if (message->partition < 0 || (size_t)message->partition >= run->client.partition_count)
+        return;
+    status_tail *tail = &run->tails[message->partition];
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        /* A damaged record is refused at the next start, and is not the concern of a report. */
+        if (!tamis__kafka_record_decode(&record, message->payload, message->len)) {
+            run->partitions[message->partition].newest = record.newest;
+            tail->is_found = true;
+        }
+        tail->is_unread = (uint64_t)message->offset + 1 < tail->to;
+    } else if (!tamis__kafka_is_transient(message->err) || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        tail->is_unread = false; /* the end, or in front of an open transaction; or it was cut meanwhile */
+    }
+}
+
+/* Reads the tails that are unread, from their `from` to the end. */
+static tamis_status read_tails(status_run *run, tamis_error *err) {
+    rd_kafka_topic_partition_list_t *list =
+        rd_kafka_topic_partition_list_new((int)run->client.partition_count);
+    const uint64_t begun = tamis__now_ns();
+
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        if (run->tails[i].is_unread)
+            rd_kafka_topic_partition_list_add(list, run->state_topic, (int32_t)i)->offset =
+                (int64_t)run->tails[i].from;
+    const rd_kafka_resp_err_t code = rd_kafka_assign(run->reader, list);
+    rd_kafka_topic_partition_list_destroy(list);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return tamis__kafka_client_fail(&run->client, run->state_topic, code, err);
+    while (count_unread(run) > 0) {
+        rd_kafka_message_t *message = rd_kafka_consumer_poll(run->reader, TAMIS__KAFKA_SLICE);
+        if (message) {
+            read_message(run, message);
+            rd_kafka_message_destroy(message);
+        }
+        if (tamis__kafka_client_must_stop(&run->client))
+            return TAMIS_E_INTERRUPTED;
+        if (tamis__now_ns() - begun > (uint64_t)ANSWER_MS * 1000000)
+            return tamis__kafka_client_fail(&run->client, run->state_topic, RD_KAFKA_RESP_ERR__TIMED_OUT,
+                                            err);
+    }
+    return TAMIS_OK;
+}
+
+/* Moves the tails without a state record back. */
+static void extend_tails(status_run *run) {
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        status_tail *tail = &run->tails[i];
+        const uint64_t low = run->partitions[i].state_low, size = 4 * (tail->to - tail->from);
+        if (tail->is_found || tail->from <= low)
+            continue;
+        tail->from = tail->to - low > size ? tail->to - size : low;
+        tail->is_unread = true;
+    }
+}
+
+/* Finds `newest` of each partition. */
+static tamis_status read_state(status_run *run, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        const tamis_kafka_partition_status *partition = &run->partitions[i];
+        status_tail *tail = &run->tails[i];
+        tail->to = partition->state_end;
+        tail->from = tail->to > partition->state_low + TAIL ? tail->to - TAIL : partition->state_low;
+        tail->is_unread = tail->from < tail->to;
+    }
+    if (count_unread(run) == 0)
+        return TAMIS_OK;
+    if (tamis__kafka_client_open(&run->client, KAFKA_RESTORER, &run->reader, err) != TAMIS_OK)
+        return err->status;
+    rd_kafka_poll_set_consumer(run->reader);
+    while (status == TAMIS_OK && count_unread(run) > 0) {
+        status = read_tails(run, err);
+        extend_tails(run);
+    }
+    return status;
+}
+
+/* ---- the whole ---- */
+
+/* Finds the number of partitions of the state topic. 0: it is not there, or this user may not see it. */
+static tamis_status find_state(status_run *run, size_t *count, tamis_error *err) {
+    *count = 0;
+    if (run->state_topic[0] == '\0')
+        return TAMIS_OK;
+    const tamis_status status = tamis__kafka_await_topic(&run->client, run->state_topic, 0, count, err);
+    return status == TAMIS_E_NOT_FOUND || status == TAMIS_E_REFUSED ? TAMIS_OK : status;
+}
+
+static tamis_status read_partition(status_run *run, size_t i, bool has_state, tamis_error *err) {
+    tamis_kafka_partition_status *partition = &run->partitions[i];
+
+    if (query_watermarks(run, run->options.from, i, &partition->low, &partition->end, err) != TAMIS_OK)
+        return err->status;
+    const uint64_t offset = partition->offset >= 0 ? (uint64_t)partition->offset : partition->low;
+    partition->lag = partition->end > offset ? partition->end - offset : 0;
+    if (!has_state)
+        return TAMIS_OK;
+    partition->has_state = true;
+    return query_watermarks(run, run->state_topic, i, &partition->state_low, &partition->state_end, err);
+}
+
+static tamis_status make_partitions(status_run *run, tamis_error *err) {
+    const size_t count = run->client.partition_count, size = count * sizeof *run->partitions;
+
+    run->partitions = tamis__alloc(&run->memory, size, _Alignof(tamis_kafka_partition_status));
+    run->tails =
+        tamis__alloc(&run->memory, run->client.partition_count * sizeof *run->tails, _Alignof(status_tail));
+    if (!run->partitions || !run->tails)
+        return tamis__fail_nomem(err, "partitions", size);
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        run->partitions[i] = (tamis_kafka_partition_status)TAMIS_KAFKA_PARTITION_STATUS_INIT;
+        run->partitions[i].partition = (uint32_t)i;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status read_all(status_run *run, tamis_error *err) {
+    size_t state_count;
+    bool is_known = false;
+
+    if (tamis__kafka_client_start(&run->client, &run->memory, err) != TAMIS_OK ||
+        make_partitions(run, err) != TAMIS_OK || find_state(run, &state_count, err) != TAMIS_OK ||
+        describe_group(run, err) != TAMIS_OK || fetch_offsets(run, err) != TAMIS_OK)
+        return err->status;
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        is_known |= run->partitions[i].offset >= 0;
+    if (!is_known && run->members == 0 && state_count == 0)
+        return tamis__fail(
+            err, TAMIS_E_NOT_FOUND, 0,
+            "%.100s: has no offset in topic %.100s, and no member; correct the name of the group",
+            run->options.group, run->options.from);
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        if (read_partition(run, i, i < state_count, err) != TAMIS_OK)
+            return err->status;
+    return read_state(run, err);
+}
+
+static void release(status_run *run) {
+    const tamis_allocator memory = run->memory;
+
+    if (run->group)
+        rd_kafka_event_destroy(run->group);
+    if (run->answers)
+        rd_kafka_queue_destroy(run->answers);
+    tamis__kafka_client_destroy(&run->client, run->reader);
+    tamis__free(&memory, run->partitions, run->client.partition_count * sizeof *run->partitions);
+    tamis__free(&memory, run->tails, run->client.partition_count * sizeof *run->tails);
+    tamis__kafka_client_end(&run->client, &memory);
+    if (!run->client.is_stuck)
+        tamis__free(&memory, run, sizeof *run);
+}
+
+tamis_status tamis_kafka_status_read(const tamis_kafka_status_options *options,
+                                     tamis_status (*report)(void *context,
+                                                            const tamis_kafka_partition_status *partition,
+                                                            tamis_error *err),
+                                     void *context, tamis_error *err) {
+    tamis_kafka_status_options given = TAMIS_KAFKA_STATUS_OPTIONS_INIT;
+    tamis_error found = TAMIS_ERROR_INIT;
+
+    TAMIS__NEED(options, err);
+    TAMIS__NEED(report, err);
+    if (tamis__read_options(&given, sizeof given, options, "TAMIS_KAFKA_STATUS_OPTIONS_INIT", err) !=
+        TAMIS_OK)
+        return TAMIS_E_INVALID;
+    const tamis_allocator memory = tamis__allocator_resolve(given.allocator);
+    status_run *run = tamis__alloc(&memory, sizeof *run, _Alignof(status_run));
+    if (!run)
+        return tamis__fail_nomem(err, "status", sizeof *run);
+    run->options = given;
+    run->memory = memory;
+    tamis_status status = check_options(run, &found);
+    if (status == TAMIS_OK)
+        status = read_all(run, &found);
+    if (status != TAMIS_OK && tamis__kafka_client_must_stop(&run->client))
+        status = TAMIS_E_INTERRUPTED;
+    for (size_t i = 0; status == TAMIS_OK && i < run->client.partition_count; i++)
+        status = report(context, &run->partitions[i], &found);
+    release(run);
+    return tamis__kafka_result(status, &found, err);
+}
