@@ -61,9 +61,11 @@ static tamis_status count_partitions(const kafka_client *client, const char *top
         rd_kafka_poll(client->probe, 0); /* the reason of a failure */
         if (code != RD_KAFKA_RESP_ERR__TIMED_OUT && code != RD_KAFKA_RESP_ERR__TRANSPORT)
             break;
-        if (client->code == RD_KAFKA_RESP_ERR__AUTHENTICATION)
-            code = client->code; /* librdkafka would try the same name and password again */
-        if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION || tamis__kafka_client_must_stop(client))
+        const bool is_refused =
+            client->code == RD_KAFKA_RESP_ERR__AUTHENTICATION || client->code == RD_KAFKA_RESP_ERR__SSL;
+        if (is_refused)
+            code = client->code; /* librdkafka would try the same password or certificate again */
+        if (is_refused || tamis__kafka_client_must_stop(client))
             break;
     }
     rd_kafka_topic_destroy(handle);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `tamis kafka dedup` in a secured cluster: with each right that docs/guide/kafka.md lists it goes a step further, and without
 # it ends with an error that names the thing. Rights of transactional ids are left out, since librdkafka cannot give them.
-# ctest: peers
+# Then the same with TLS. ctest: peers
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -13,11 +13,27 @@ fail() {
     exit 1
 }
 
-# Clients of the first listener may do everything. Those of the second one have a name and a password. What has a rule is
+# certificates DIRECTORY: an authority (ca.pem), and a broker of it (broker.pem: key and certificate); other.pem is another one.
+certificates() (
+    cd "$1"
+    new=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -batch)
+    for ca in ca other; do
+        openssl req -x509 "${new[@]}" -subj /CN=$ca -keyout $ca.key -out $ca.pem
+    done
+    openssl req "${new[@]}" -subj /CN=broker -keyout broker.key -out broker.csr
+    openssl x509 -req -in broker.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+        -extfile <(echo subjectAltName=IP:127.0.0.1) -out broker.crt
+    cat broker.key broker.crt > broker.pem
+)
+certificates "$work" 2> "$work/err.openssl" || fail "no certificates: $(cat "$work/err.openssl")"
+
+# Clients of the first listener may do everything, and so may those with TLS. Those of SASL_PLAINTEXT have a name and a password. What has a rule is
 # closed to others; the rules for nobody close all that is used here.
-kafka_extra='listeners=PLAINTEXT://127.0.0.1:@CLIENTS@,CONTROLLER://127.0.0.1:@CONTROLLER@,SASL_PLAINTEXT://127.0.0.1:@PORT@
-advertised.listeners=PLAINTEXT://127.0.0.1:@CLIENTS@,SASL_PLAINTEXT://127.0.0.1:@PORT@
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
+kafka_extra='listeners=PLAINTEXT://127.0.0.1:@CLIENTS@,CONTROLLER://127.0.0.1:@CONTROLLER@,SASL_PLAINTEXT://127.0.0.1:@PORT@,SSL://127.0.0.1:@TLS@
+advertised.listeners=PLAINTEXT://127.0.0.1:@CLIENTS@,SASL_PLAINTEXT://127.0.0.1:@PORT@,SSL://127.0.0.1:@TLS@
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL
+listener.name.ssl.ssl.keystore.type=PEM
+listener.name.ssl.ssl.keystore.location='$work'/broker.pem
 sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_tamis="sieve";
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
@@ -89,4 +105,28 @@ kill -TERM $member
 wait $member || [ $? = 143 ] || fail "the last run: $(cat "$work/err")"
 grep -qE "^tamis: $state: expired keys are not removed from it; give this user the right to delete its records" \
     "$work/err" || fail "no remark: $(cat "$work/err")"
+
+# ---- TLS ---------------------------------------------------------------------------------------------------
+
+tls() { # OPTION...: with TLS instead of a password
+    timeout 30 tamis kafka dedup --brokers "127.0.0.1:$((kafka_port + 3))" --group tls --from in --to tls --until-end --stats "$@" \
+        2> "$work/err"
+}
+tls_refused() { # PATTERN OPTION...
+    local begun=$SECONDS status=0
+    tls "${@:2}" || status=$?
+    [ $status = 2 ] || fail "not refused (status $status): $1: $(cat "$work/err")"
+    grep -qE "^tamis: $1" "$work/err" || fail "not '$1': $(cat "$work/err")"
+    [ "$(grep -c '^tamis: ' "$work/err")" = 1 ] || fail "more than one message: $(cat "$work/err")"
+    echo "$SECONDS s: after $((SECONDS - begun)) s: $(cat "$work/err")"
+}
+kafka_ops create tls 1
+tls_refused '127.0.0.1:[0-9]+: .*certificate verify failed.*; correct the security settings$' -X security.protocol=ssl \
+    -X ssl.ca.location="$work/other.pem"
+tls_refused '.*ssl.ca.location.*; correct them$' -X security.protocol=ssl -X ssl.ca.location="$work/none.pem"
+tls -X security.protocol=ssl -X ssl.ca.location="$work/ca.pem" || fail "with TLS: $(cat "$work/err")"
+grep -qE '^unique +[23]$' "$work/err" || fail "with TLS: $(cat "$work/err")"
+tamis kafka status --brokers "127.0.0.1:$((kafka_port + 3))" --group tls --from in -X security.protocol=ssl \
+    -X ssl.ca.location="$work/ca.pem" > "$work/status" || fail "the status with TLS"
+grep -qx 'lag 0 records' "$work/status" || fail "the status with TLS: $(cat "$work/status")"
 echo "all good"

@@ -8,7 +8,7 @@
 #     kafka_again                    starts it again after kafka_stop, with its data
 #     kafka_ops VERB ARG...          topics, settings, offsets and state records: see interop/kafka_ops.c
 #
-# $kafka_extra, if set before, has further settings of the broker; @PORT@ is the port after those that it has.
+# $kafka_extra, if set before, has further settings of the broker; @PORT@ and @TLS@ are the ports after those that it has.
 #
 # When the script ends, in whatever way, the broker is killed. Its heap is 256 MiB.
 kafka_libs=${TAMIS_KAFKA_LIBS-$TAMIS_SOURCE_DIR/build/peers/kafka}
