@@ -126,10 +126,11 @@ count=$(scaled 200000 400000 5000000)
 kafka_ops create plan 4
 kafka_ops create planned 4
 seq "$count" | kcat -b "$kafka_brokers" -P -t plan -X partitioner=random -X sticky.partitioning.linger.ms=0
-# check_plan GROUP PLAN OPTION...: bytes of a key in the files of the state topic, and in the plan. PLAN is of the plan alone.
+# check_plan GROUP "PLAN" "DEDUP" OPTION...: bytes of a key in the files of the state topic, and in the plan. PLAN and DEDUP
+# are options of one of them, OPTION... of both.
 check_plan() {
-    (tamis kafka dedup --brokers "$kafka_brokers" --group "$1" --from plan --to planned --until-end "${@:3}") || fail "the run of $1"
-    tamis plan --kafka --partitions 4 $2 "${@:3}" --json > "$work/plan" || fail "the plan of $1"
+    (tamis kafka dedup --brokers "$kafka_brokers" --group "$1" --from plan --to planned --until-end $3 "${@:4}") || fail "the run of $1"
+    tamis plan --kafka --partitions 4 $2 "${@:4}" --json > "$work/plan" || fail "the plan of $1"
     local bytes
     bytes=$(cat "$kafka_dir/data/$1.plan.tamis-state-"*/*.log | wc -c)
     awk -v bytes="$bytes" -v keys="$count" -v planned="$(field state_bytes "$work/plan")" \
@@ -138,8 +139,9 @@ check_plan() {
             exit !(bytes / keys < planned / planned_keys * 1.04 && bytes / keys > planned / planned_keys * 0.96)
         }' || fail "the plan of $1"
 }
-check_plan once "--expect $count"
-check_plan window "--rate 100k/s" --window 24h
+check_plan once "--expect $count" ''
+check_plan exact "--expect $count --kind exact" --exact
+check_plan window "--rate 100k/s" '' --window 24h
 
 # ---- refusals ------------------------------------------------------------------------------------------------
 
