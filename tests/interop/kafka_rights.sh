@@ -93,6 +93,10 @@ allow topic $state READ
 (dedup sieve --until-end) || fail "with all rights but one"
 [ "$(kcat -b "$kafka_brokers" -C -t out -o beginning -e -q -X isolation.level=read_committed | sort | tr '\n' ' ')" = 'a b ' ] ||
     fail "the output"
+(exec timeout 30 tamis kafka status --brokers "$secured" --group g --from in --json --config "$work/config" \
+    -X sasl.password=sieve) > "$work/status" || fail "the status"
+grep -qE '"lag": 0, "state_low": 0, "state_end": [1-9][0-9]*, "newest": 1[0-9]{12}, ' "$work/status" ||
+    fail "the status: $(cat "$work/status")"
 # Without the right to remove expired keys it goes on, and says so.
 dedup sieve 2> "$work/err" &
 member=$!

@@ -59,35 +59,21 @@ static tamis_status print_partition(void *context, const tamis_kafka_partition_s
 
 /* ---- JSON ---- */
 
-static void put_number(json_t *object, const char *name, bool is_known, uint64_t number) {
-    if (is_known)
-        cli_json_count(object, name, number);
-    else
-        cli_json_null(object, name);
-}
-
-static void put_text(json_t *object, const char *name, const char *text) {
-    if (text)
-        cli_json_text(object, name, text);
-    else
-        cli_json_null(object, name);
-}
-
 static tamis_status append_partition(void *context, const tamis_kafka_partition_status *partition,
                                      tamis_error *err) {
     json_t *object = json_object();
 
     (void)err;
     cli_json_count(object, "partition", partition->partition);
-    put_number(object, "offset", partition->offset >= 0, (uint64_t)partition->offset);
+    cli_json_count_or_null(object, "offset", partition->offset >= 0, (uint64_t)partition->offset);
     cli_json_count(object, "low", partition->low);
     cli_json_count(object, "end", partition->end);
     cli_json_count(object, "lag", partition->lag);
-    put_number(object, "state_low", partition->has_state, partition->state_low);
-    put_number(object, "state_end", partition->has_state, partition->state_end);
-    put_number(object, "newest", partition->newest >= 0, (uint64_t)partition->newest);
-    put_text(object, "owner", partition->owner);
-    put_text(object, "host", partition->host);
+    cli_json_count_or_null(object, "state_low", partition->has_state, partition->state_low);
+    cli_json_count_or_null(object, "state_end", partition->has_state, partition->state_end);
+    cli_json_count_or_null(object, "newest", partition->newest >= 0, (uint64_t)partition->newest);
+    cli_json_text(object, "owner", partition->owner);
+    cli_json_text(object, "host", partition->host);
     cli_json_append(context, object);
     return TAMIS_OK;
 }
