@@ -38,14 +38,14 @@ static uint64_t end_size(uint64_t length) {
     return length < TAMIS__FILE_FINGERPRINT_BYTES ? length : TAMIS__FILE_FINGERPRINT_BYTES;
 }
 
-tamis_status tamis__read_at(int fd, off_t from, void *bytes, size_t size, const char *name, size_t *got,
-                            tamis_error *err) {
+tamis_status tamis__read_at(const tamis__open_file *file, uint64_t offset, void *bytes, size_t size,
+                            size_t *got, tamis_error *err) {
     *got = 0;
     while (*got < size) {
-        const ssize_t got_now =
-            tamis__sys.pread(fd, (unsigned char *)bytes + *got, size - *got, from + (off_t)*got);
+        const ssize_t got_now = tamis__sys.pread(file->fd, (unsigned char *)bytes + *got, size - *got,
+                                                 file->base + (off_t)(offset + *got));
         if (got_now < 0 && errno != EINTR)
-            return tamis__fail_file(err, name, errno);
+            return tamis__fail_file(err, file->name, errno);
         if (got_now == 0)
             break;
         *got += got_now > 0 ? (size_t)got_now : 0;
@@ -53,56 +53,55 @@ tamis_status tamis__read_at(int fd, off_t from, void *bytes, size_t size, const 
     return TAMIS_OK;
 }
 
-/* Sums `size` bytes at offset `from`. *is_whole is false if the file has fewer. */
-static tamis_status checksum_bytes(int fd, off_t from, uint64_t size, const char *name, uint64_t *sum,
-                                   bool *is_whole, tamis_error *err) {
+/* Sums `size` bytes at `offset`. *is_whole is false if the file has fewer. */
+static tamis_status checksum_bytes(const tamis__open_file *file, uint64_t offset, uint64_t size,
+                                   uint64_t *sum, bool *is_whole, tamis_error *err) {
     unsigned char bytes[TAMIS__FILE_FINGERPRINT_BYTES];
     size_t got;
     *sum = 0;
-    const tamis_status status = tamis__read_at(fd, from, bytes, (size_t)size, name, &got, err);
+    const tamis_status status = tamis__read_at(file, offset, bytes, (size_t)size, &got, err);
     *is_whole = got == size;
     if (status == TAMIS_OK && *is_whole && size > 0)
         *sum = XXH3_64bits(bytes, got);
     return status;
 }
 
-static tamis_status checksum_head_and_tail(tamis__file_fingerprint *fingerprint, int fd, off_t base,
-                                           uint64_t length, const char *name, bool *is_whole,
-                                           tamis_error *err) {
+static tamis_status checksum_head_and_tail(tamis__file_fingerprint *fingerprint, const tamis__open_file *file,
+                                           uint64_t length, bool *is_whole, tamis_error *err) {
     const uint64_t size = end_size(length);
-    tamis_status status = checksum_bytes(fd, base, size, name, &fingerprint->head, is_whole, err);
+    tamis_status status = checksum_bytes(file, 0, size, &fingerprint->head, is_whole, err);
     if (status == TAMIS_OK && *is_whole)
-        status =
-            checksum_bytes(fd, base + (off_t)(length - size), size, name, &fingerprint->tail, is_whole, err);
+        status = checksum_bytes(file, length - size, size, &fingerprint->tail, is_whole, err);
     fingerprint->length = length;
     return status;
 }
 
-tamis_status tamis__file_fingerprint_compute(tamis__file_fingerprint *fingerprint, int fd, off_t base,
-                                             uint64_t length, const char *name, tamis_error *err) {
+tamis_status tamis__file_fingerprint_compute(tamis__file_fingerprint *fingerprint,
+                                             const tamis__open_file *file, uint64_t length,
+                                             tamis_error *err) {
     struct stat st;
     bool is_whole;
-    if (tamis__sys.fstat(fd, &st) < 0)
-        return tamis__fail_file(err, name, errno);
+    if (tamis__sys.fstat(file->fd, &st) < 0)
+        return tamis__fail_file(err, file->name, errno);
     *fingerprint = (tamis__file_fingerprint){.device = (uint64_t)st.st_dev, .inode = (uint64_t)st.st_ino};
-    tamis_status status = checksum_head_and_tail(fingerprint, fd, base, length, name, &is_whole, err);
+    const tamis_status status = checksum_head_and_tail(fingerprint, file, length, &is_whole, err);
     if (status != TAMIS_OK || is_whole)
         return status;
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
                        "%s: was made shorter while it was used; nobody else may write to it",
-                       tamis__show(name).text);
+                       tamis__show(file->name).text);
 }
 
-tamis_status tamis__file_fingerprint_compare(const tamis__file_fingerprint *known, int fd, off_t base,
-                                             bool named, const char *name, tamis__file_match *match,
-                                             tamis_error *err) {
+tamis_status tamis__file_fingerprint_compare(const tamis__file_fingerprint *known,
+                                             const tamis__open_file *file, bool named,
+                                             tamis__file_match *match, tamis_error *err) {
     struct stat st;
     tamis__file_fingerprint now = {.tail = 0};
     bool is_whole;
-    if (tamis__sys.fstat(fd, &st) < 0)
-        return tamis__fail_file(err, name, errno);
+    if (tamis__sys.fstat(file->fd, &st) < 0)
+        return tamis__fail_file(err, file->name, errno);
     const bool same_file = (uint64_t)st.st_dev == known->device && (uint64_t)st.st_ino == known->inode;
-    tamis_status status = checksum_head_and_tail(&now, fd, base, known->length, name, &is_whole, err);
+    const tamis_status status = checksum_head_and_tail(&now, file, known->length, &is_whole, err);
     if (status != TAMIS_OK)
         return status;
     const bool hinted = named || same_file;

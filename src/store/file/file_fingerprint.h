@@ -24,22 +24,29 @@ typedef enum tamis__file_match {
     TAMIS__FILE_OTHER    /* a different file */
 } tamis__file_match;
 
-/* Fingerprints the first `length` bytes after offset `base`. `name` is for messages. TAMIS_E_IO;
- * TAMIS_E_CHANGED if the file has fewer bytes. */
-TAMIS_PRIVATE_API tamis_status tamis__file_fingerprint_compute(tamis__file_fingerprint *fingerprint, int fd,
-                                                               off_t base, uint64_t length, const char *name,
+/* A file that is open for reading. Its bytes are those behind `base`: a program that shares its standard
+ * input may have read the ones before. */
+typedef struct tamis__open_file {
+    int fd; /* -1: not open */
+    off_t base;
+    const char *name; /* for messages */
+} tamis__open_file;
+
+/* Fingerprints the first `length` bytes of the file. TAMIS_E_IO; TAMIS_E_CHANGED if it has fewer. */
+TAMIS_PRIVATE_API tamis_status tamis__file_fingerprint_compute(tamis__file_fingerprint *fingerprint,
+                                                               const tamis__open_file *file, uint64_t length,
                                                                tamis_error *err);
 
 /* Compares the file with a known fingerprint. `named` says that it has the name of the fingerprinted file.
  * Prefixes shorter than TAMIS__FILE_FINGERPRINT_BYTES count as the same file only if the name or the inode
  * agrees too. */
-TAMIS_PRIVATE_API tamis_status tamis__file_fingerprint_compare(const tamis__file_fingerprint *known, int fd,
-                                                               off_t base, bool named, const char *name,
+TAMIS_PRIVATE_API tamis_status tamis__file_fingerprint_compare(const tamis__file_fingerprint *known,
+                                                               const tamis__open_file *file, bool named,
                                                                tamis__file_match *match, tamis_error *err);
 
-/* Reads up to `size` bytes at offset `from`. *got is smaller only at the end of the file. TAMIS_E_IO. */
-TAMIS_PRIVATE_API tamis_status tamis__read_at(int fd, off_t from, void *bytes, size_t size, const char *name,
-                                              size_t *got, tamis_error *err);
+/* Reads up to `size` bytes at `offset`. *got is smaller only at the end of the file. TAMIS_E_IO. */
+TAMIS_PRIVATE_API tamis_status tamis__read_at(const tamis__open_file *file, uint64_t offset, void *bytes,
+                                              size_t size, size_t *got, tamis_error *err);
 
 /* The first bytes written to a new file, kept to fingerprint it before it is read back. */
 typedef struct tamis__file_prefix {

@@ -42,8 +42,8 @@
 #include "base/system.h"
 #include "store/file/file_error.h"
 
-void tamis__appended_output_init(tamis__appended_output *output, tamis__target *target) {
-    *output = (tamis__appended_output){.target = target, .fd = -1, .tail = {.fd = -1}};
+void tamis__appended_output_init(tamis__appended_output *output, int number, tamis__target *target) {
+    *output = (tamis__appended_output){.target = target, .number = number, .fd = -1, .tail = {.fd = -1}};
 }
 
 /* ---- form and name ---- */
@@ -76,10 +76,11 @@ static tamis_status name_file(const tamis__target *target, tamis__checkpoint *ch
 }
 
 tamis_status tamis__appended_output_find(const tamis__appended_output *output, tamis__checkpoint *checkpoint,
-                                         int i, const char **inexact, tamis_error *err) {
+                                         const char **inexact, tamis_error *err) {
     const tamis__target *target = output->target;
+    tamis__checkpoint_output *out = &checkpoint->outputs[output->number];
     if (target->form == TAMIS__TARGET_NEW || target->form == TAMIS__TARGET_REPLACE)
-        return name_file(target, checkpoint, &checkpoint->outputs[i], err);
+        return name_file(target, checkpoint, out, err);
     if (target->form == TAMIS__TARGET_DESCRIPTOR && S_ISREG(target->st.st_mode))
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
@@ -87,7 +88,7 @@ tamis_status tamis__appended_output_find(const tamis__appended_output *output, t
             "give the output by its name",
             tamis__show(target->name).text);
     if (target->form != TAMIS__TARGET_NONE && !is_null(&target->st)) {
-        checkpoint->outputs[i].form = TAMIS__OUTPUT_STREAM;
+        out->form = TAMIS__OUTPUT_STREAM;
         if (!*inexact)
             *inexact = target->name;
     }
@@ -121,16 +122,17 @@ static tamis_status fail_appended(const tamis__appended_output *o, uint64_t from
 /* Fails unless the bytes in the file were written with the same options, and to the same one of the two
  * outputs. */
 static tamis_status check_same_form(const tamis__appended_output *o, const tamis__checkpoint *checkpoint,
-                                    int i, const tamis__known_output *known, tamis_error *err) {
+                                    const tamis__known_output *known, tamis_error *err) {
     static const int kept[] = {TAMIS__FORM_TERMINATOR, TAMIS__FORM_MARKING, TAMIS__FORM_MARK};
     if (!known->found || known->fingerprint.length == 0)
         return TAMIS_OK;
     if (known->swapped)
         return fail_output(o,
-                           i == 0 ? "has the duplicates of an earlier run; give another output"
-                                  : "has the first occurrences of an earlier run; give another output",
+                           o->number == 0
+                               ? "has the duplicates of an earlier run; give another output"
+                               : "has the first occurrences of an earlier run; give another output",
                            err);
-    if (known->compression != checkpoint->outputs[i].compression)
+    if (known->compression != checkpoint->outputs[o->number].compression)
         return tamis__checkpoint_fail_form(o->target->name, TAMIS__FORMS, err);
     for (size_t n = 0; n < sizeof kept / sizeof *kept; n++)
         if (known->form[kept[n]] != checkpoint->form[kept[n]])
@@ -141,9 +143,9 @@ static tamis_status check_same_form(const tamis__appended_output *o, const tamis
 /* Fails unless the file still has the known bytes. */
 static tamis_status check_content(const tamis__appended_output *o, const tamis__file_fingerprint *known,
                                   tamis_error *err) {
+    const tamis__open_file file = {.fd = o->fd, .name = o->target->name};
     tamis__file_match match;
-    const tamis_status status =
-        tamis__file_fingerprint_compare(known, o->fd, 0, true, o->target->name, &match, err);
+    const tamis_status status = tamis__file_fingerprint_compare(known, &file, true, &match, err);
     if (status != TAMIS_OK || match == TAMIS__FILE_SAME)
         return status;
     return fail_output(o, "was changed since it was left; restore it from a copy, or give another output",
@@ -272,11 +274,11 @@ static tamis_status lock_output(tamis__appended_output *o, const char **unlocked
                : tamis__fail(err, status, refused.sys_errno, "%s", refused.text);
 }
 
-tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__checkpoint *checkpoint, int i,
+tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__checkpoint *checkpoint,
                                          bool finished, const tamis__known_output *known,
                                          const char **unlocked, tamis_error *err) {
     tamis__target *target = o->target;
-    tamis__checkpoint_output *out = &checkpoint->outputs[i];
+    tamis__checkpoint_output *out = &checkpoint->outputs[o->number];
     if (out->form != TAMIS__OUTPUT_FILE)
         return TAMIS_OK;
     tamis_status status = lock_output(o, unlocked, err);
@@ -291,7 +293,7 @@ tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__check
         return tamis__fail_file(err, target->name, errno);
     status = check_unchanged(o, known, err);
     if (status == TAMIS_OK && !finished)
-        status = check_same_form(o, checkpoint, i, known, err);
+        status = check_same_form(o, checkpoint, known, err);
     if (status == TAMIS_OK && !finished && known->found)
         status = out->compression == TAMIS_COMPRESSION_NONE
                      ? keep_tail(o, known, (unsigned char)checkpoint->form[TAMIS__FORM_TERMINATOR], err)
@@ -336,8 +338,8 @@ tamis_status tamis__appended_output_checksum(tamis__appended_output *o, tamis__c
     if (o->observed.length == 0)
         o->observed = tamis__file_prefix_fingerprint(&o->prefix);
     if (status == TAMIS_OK)
-        status =
-            tamis__file_fingerprint_compute(&now, o->fd, 0, out->fingerprint.length, o->target->name, err);
+        status = tamis__file_fingerprint_compute(
+            &now, &(tamis__open_file){.fd = o->fd, .name = o->target->name}, out->fingerprint.length, err);
     if (status == TAMIS_OK) /* after the fingerprint, which then covers unchanged bytes */
         status = check_content(o, &o->observed, err);
     if (status != TAMIS_OK)

@@ -15,6 +15,7 @@
  * appended_output.c explains how. */
 typedef struct tamis__appended_output {
     tamis__target *target;            /* borrowed from the runner */
+    int number;                       /* index among the outputs of a checkpoint */
     tamis_lock *lock;                 /* lock of the file; NULL: none */
     int fd;                           /* descriptor of a regular file; -1: none */
     tamis__file_fingerprint observed; /* bytes known to be in the file */
@@ -23,23 +24,23 @@ typedef struct tamis__appended_output {
     tamis__file_prefix prefix;        /* first bytes written to an empty file; the writer adds them */
 } tamis__appended_output;
 
-void tamis__appended_output_init(tamis__appended_output *output, tamis__target *target);
+void tamis__appended_output_init(tamis__appended_output *output, int number, tamis__target *target);
 
-/* Sets form, path, device and inode of outputs[i] of the checkpoint. If the output cannot be cut back,
+/* Sets form, path, device and inode of the output in the checkpoint. If the output cannot be cut back,
  * *inexact becomes its name, unless it is set already. TAMIS_E_UNSUPPORTED for a regular file that is open
  * already. */
 tamis_status tamis__appended_output_find(const tamis__appended_output *output, tamis__checkpoint *checkpoint,
-                                         int i, const char **inexact, tamis_error *err);
+                                         const char **inexact, tamis_error *err);
 
 /*
  * Locks and opens a regular file, compares it with what is known, and cuts it back to its last commit (B3 to
  * B5 of docs/DURABILITY.md). If the run is `finished`, the file is compared only.
- * - outputs[i] of the checkpoint gets what is known of the output, and the target becomes a descriptor.
+ * - The output in the checkpoint gets what is known of it, and the target becomes a descriptor.
  * - If the file system has no locks, *unlocked becomes the name of the output, unless it is set already.
  * - TAMIS_E_BUSY: another process has the lock. TAMIS_E_CHANGED: the file is not as it was left.
  *   TAMIS_E_MISMATCH: the file was written with other options.
  */
-tamis_status tamis__appended_output_open(tamis__appended_output *output, tamis__checkpoint *checkpoint, int i,
+tamis_status tamis__appended_output_open(tamis__appended_output *output, tamis__checkpoint *checkpoint,
                                          bool finished, const tamis__known_output *known,
                                          const char **unlocked, tamis_error *err);
 

@@ -23,21 +23,14 @@
 
 enum { OUTPUTS = TAMIS__DURABLE_OUTPUTS };
 
-void tamis__durable_close_input(tamis__durable *d) {
-    if (d->input >= 0 && !d->borrowed)
-        tamis__sys.close(d->input);
-    d->input = -1;
-}
-
 tamis_status tamis__durable_open_input(tamis__durable *d, size_t i, tamis_error *err) {
-    tamis__durable_close_input(d);
+    tamis__input_close(&d->input);
     d->fingerprinted = i;
-    tamis_status status =
-        tamis__input_open_regular(d->names[i], &d->input, &d->borrowed, &d->base, &d->size, err);
+    const tamis_status status = tamis__input_open_regular(&d->input, d->names[i], err);
     /* The position of a borrowed descriptor is the start of the input only until the input is read. */
-    if (d->borrowed && d->live.inputs[i].based)
-        d->base = d->live.inputs[i].base;
-    d->live.inputs[i].base = d->base;
+    if (d->input.borrowed && d->live.inputs[i].based)
+        d->input.file.base = d->live.inputs[i].base;
+    d->live.inputs[i].base = d->input.file.base;
     d->live.inputs[i].based = status == TAMIS_OK;
     return status;
 }
@@ -76,7 +69,7 @@ void tamis__durable_end(tamis__durable *d) {
     if (!d->commits)
         return;
     report_kept(d); /* by a run that failed before its first commit */
-    tamis__durable_close_input(d);
+    tamis__input_close(&d->input);
     for (int i = 0; i < OUTPUTS; i++)
         tamis__appended_output_close(&d->outputs[i]);
     tamis__checkpoint_release(&d->live);
@@ -94,14 +87,12 @@ tamis_status tamis__durable_expect(tamis__durable *d, uint64_t more, tamis_error
     return d->continued ? TAMIS_OK : tamis_state_expect(tamis__dedup_state(d->session), more, err);
 }
 
-/* Fails unless the file open as `fd` still has the bytes that are known of the input. */
-static tamis_status check_content(const tamis__durable *d, size_t i, int fd, const struct stat *st,
-                                  tamis_error *err) {
+/* Fails unless the open file still has the bytes that are known of input `i`. */
+static tamis_status check_content(const tamis__durable *d, size_t i, const tamis__open_file *file,
+                                  const struct stat *st, tamis_error *err) {
     const tamis__checkpoint_input *in = &d->live.inputs[i];
-    const char *name = tamis__input_name(d->names[i]);
     tamis__file_match match;
-    tamis_status status =
-        tamis__file_fingerprint_compare(&in->observed, fd, in->base, true, name, &match, err);
+    const tamis_status status = tamis__file_fingerprint_compare(&in->observed, file, true, &match, err);
     if (status != TAMIS_OK)
         return status;
     if (match == TAMIS__FILE_SAME &&
@@ -111,23 +102,23 @@ static tamis_status check_content(const tamis__durable *d, size_t i, int fd, con
                        "%s: changed, shortened or replaced during the run, so bytes that were read are gone; "
                        "restore the file, "
                        "and run again",
-                       tamis__show(name).text);
+                       tamis__show(file->name).text);
 }
 
-/* Says that the file open as `fd` has the name of one that was there when the run began, and was not read. */
-static tamis_status report_replaced(const tamis__durable *d, size_t i, int fd, tamis_error *err) {
+/* Reports that the open file has the name of input `i`, but is not the file that the run found when it began,
+ * and that was not read. */
+static tamis_status report_replaced(const tamis__durable *d, size_t i, const tamis__open_file *file,
+                                    tamis_error *err) {
     const tamis__checkpoint_input *in = &d->live.inputs[i];
-    const char *name = tamis__input_name(d->names[i]);
     char message[300];
     tamis__file_match match;
-    const tamis_status status =
-        tamis__file_fingerprint_compare(&in->fingerprint, fd, in->base, true, name, &match, err);
+    const tamis_status status = tamis__file_fingerprint_compare(&in->fingerprint, file, true, &match, err);
     if (status != TAMIS_OK || (match == TAMIS__FILE_SAME && in->fingerprint.inode == in->inode &&
                                in->fingerprint.device == in->device))
         return status;
     snprintf(message, sizeof message,
              "%s: replaced or changed since the run began; what it had then was not read",
-             tamis__show(name).text);
+             tamis__show(file->name).text);
     tamis__durable_remark(d, message, true);
     return TAMIS_OK;
 }
@@ -136,6 +127,7 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
                                    tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     const char *name = tamis__input_name(d->names[i]);
+    const tamis__open_file file = {.fd = fd, .base = in->base, .name = name};
     in->device = (uint64_t)st->st_dev;
     in->inode = (uint64_t)st->st_ino;
     if (!in->regular)
@@ -146,15 +138,15 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
     if (!S_ISREG(st->st_mode))
         return fail_replaced(name, err);
     if (in->observed.length > 0)
-        return check_content(d, i, fd, st, err);
-    const tamis_status status = report_replaced(d, i, fd, err);
+        return check_content(d, i, &file, st, err);
+    const tamis_status status = report_replaced(d, i, &file, err);
     if (status != TAMIS_OK)
         return status;
     /* Fingerprinted now, so that a file that is rewritten before the first commit is noticed. */
     const uint64_t size = st->st_size > in->base ? (uint64_t)(st->st_size - in->base) : 0;
     return tamis__file_fingerprint_compute(
-        &in->observed, fd, in->base,
-        size < TAMIS__FILE_FINGERPRINT_BYTES ? size : TAMIS__FILE_FINGERPRINT_BYTES, name, err);
+        &in->observed, &file, size < TAMIS__FILE_FINGERPRINT_BYTES ? size : TAMIS__FILE_FINGERPRINT_BYTES,
+        err);
 }
 
 /* Fingerprints what was read of an input, open as `fd`, for the next commit. Fails if the file was
@@ -162,6 +154,7 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
 static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     const char *name = tamis__input_name(d->names[i]);
+    const tamis__open_file file = {.fd = fd, .base = in->base, .name = name};
     struct stat st;
     tamis__file_fingerprint now;
     if (fd < 0 || tamis__sys.fstat(fd, &st) < 0 ||
@@ -171,9 +164,9 @@ static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis
     if (in->inode != 0 && ((uint64_t)st.st_ino != in->inode || (uint64_t)st.st_dev != in->device))
         return fail_replaced(name, err);
     tamis_status status = tamis__file_fingerprint_compute(
-        &now, fd, in->base, in->compressed ? in->fingerprint.length : in->position.offset, name, err);
+        &now, &file, in->compressed ? in->fingerprint.length : in->position.offset, err);
     if (status == TAMIS_OK) /* after the fingerprint, which then covers unchanged bytes */
-        status = check_content(d, i, fd, &st, err);
+        status = check_content(d, i, &file, &st, err);
     in->truncated = d->followed && status == TAMIS_E_CHANGED;
     if (status != TAMIS_OK)
         return status;
@@ -194,7 +187,7 @@ static tamis_status fingerprint_followed(tamis__durable *d, tamis_error *err) {
         if (!opened)
             status = tamis__durable_open_input(d, i, err);
         if (status == TAMIS_OK)
-            status = fingerprint_input(d, i, opened ? in->fd : d->input, err);
+            status = fingerprint_input(d, i, opened ? in->fd : d->input.file.fd, err);
     }
     return status;
 }
@@ -208,10 +201,10 @@ tamis_status tamis__durable_fingerprint(tamis__durable *d, tamis_error *err) {
         const tamis__checkpoint_input *in = &d->live.inputs[i];
         if (!in->regular || in->skipped || (in->position.offset == 0 && !in->compressed))
             continue; /* the fingerprint of an earlier run holds, or nothing was read */
-        if (d->input < 0 || d->fingerprinted != i)
+        if (d->input.file.fd < 0 || d->fingerprinted != i)
             status = tamis__durable_open_input(d, i, err);
         if (status == TAMIS_OK)
-            status = fingerprint_input(d, i, d->input, err);
+            status = fingerprint_input(d, i, d->input.file.fd, err);
     }
     return status;
 }

@@ -36,10 +36,7 @@ typedef struct tamis__durable {
     uint64_t skipped_bytes;    /* bytes of uncompressed inputs that are not read again */
     /* The input that is fingerprinted, unless they are followed. */
     size_t fingerprinted; /* its index */
-    int input;            /* its descriptor; -1: not open */
-    bool borrowed;        /* true if the descriptor is the caller's */
-    off_t base;           /* start of the input in that descriptor */
-    uint64_t size;        /* its size when it was opened */
+    tamis__open_input input;
 } tamis__durable;
 
 /*

@@ -41,11 +41,10 @@ enum { OUTPUTS = TAMIS__DURABLE_OUTPUTS };
 
 /* ---- inputs and outputs of the run ---- */
 
-static tamis_status detect_compression(tamis__durable *d, size_t i, bool *compressed, tamis_error *err) {
+static tamis_status detect_compression(const tamis__open_file *file, bool *compressed, tamis_error *err) {
     uint8_t head[TAMIS_COMPRESSION_MAGIC_MAX];
     size_t size;
-    const tamis_status status =
-        tamis__read_at(d->input, d->base, head, sizeof head, tamis__input_name(d->names[i]), &size, err);
+    const tamis_status status = tamis__read_at(file, 0, head, sizeof head, &size, err);
     *compressed = status == TAMIS_OK && tamis_compression_of_bytes(head, size) != TAMIS_COMPRESSION_NONE;
     return status;
 }
@@ -58,19 +57,19 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
     tamis_status status = tamis__durable_open_input(d, i, err);
     if (status != TAMIS_OK)
         return status;
-    in->regular = d->input >= 0;
+    in->regular = d->input.file.fd >= 0;
     if (!in->regular && !d->live.positioned && !d->result.inexact) {
         d->result.inexact = tamis__input_name(d->names[i]);
         d->result.inexact_input = true;
     }
     if (!in->regular)
         return TAMIS_OK;
-    status = detect_compression(d, i, &in->compressed, err);
+    status = detect_compression(&d->input.file, &in->compressed, err);
+    const uint64_t size = d->input.size;
     const uint64_t length =
-        in->compressed || d->size < TAMIS__FILE_FINGERPRINT_BYTES ? d->size : TAMIS__FILE_FINGERPRINT_BYTES;
+        in->compressed || size < TAMIS__FILE_FINGERPRINT_BYTES ? size : TAMIS__FILE_FINGERPRINT_BYTES;
     if (status == TAMIS_OK)
-        status = tamis__file_fingerprint_compute(&in->fingerprint, d->input, d->base, length,
-                                                 tamis__input_name(d->names[i]), err);
+        status = tamis__file_fingerprint_compute(&in->fingerprint, &d->input.file, length, err);
     /* Others may write to an input until it is opened. */
     in->observed = in->compressed ? in->fingerprint : (tamis__file_fingerprint){.length = 0};
     return status;
@@ -103,7 +102,7 @@ static tamis_status find_outputs(tamis__durable *d, const tamis_stream_options *
     const char *const paths[OUTPUTS] = {options->output, options->duplicates};
     for (int i = 0; i < OUTPUTS; i++) {
         const tamis_status status =
-            tamis__appended_output_find(&d->outputs[i], &d->live, i, &d->result.inexact, err);
+            tamis__appended_output_find(&d->outputs[i], &d->live, &d->result.inexact, err);
         if (status == TAMIS_E_UNSUPPORTED)
             d->result.open_output = paths[i];
         if (status != TAMIS_OK)
@@ -215,10 +214,9 @@ static tamis_status skip_terminator(tamis__durable *d, size_t i, unsigned char t
     struct tamis__input_position *position = &d->live.inputs[i].position;
     unsigned char next = (unsigned char)~terminator;
     size_t got;
-    if (d->followed && d->size == position->offset)
+    if (d->followed && d->input.size == position->offset)
         return fail_without_end(d, i, err);
-    const tamis_status status = tamis__read_at(d->input, d->base + (off_t)position->offset, &next, 1,
-                                               tamis__input_name(d->names[i]), &got, err);
+    const tamis_status status = tamis__read_at(&d->input.file, position->offset, &next, 1, &got, err);
     if (status != TAMIS_OK)
         return status;
     if (next != terminator)
@@ -238,12 +236,12 @@ static tamis_status examine_read_input(tamis__durable *d, size_t i, unsigned cha
         return status;
     if (d->followed)
         *more = true;
-    else if (d->input < 0 || in->position.offset == 0)
-        *more = d->input < 0 || d->size > 0;
+    else if (d->input.file.fd < 0 || in->position.offset == 0)
+        *more = d->input.file.fd < 0 || d->input.size > 0;
     else if (in->compressed) /* inputs after live.input may have been read in part, before that one grew */
         *more = !d->live.finished && i >= d->live.input;
     else
-        *more = d->size > in->position.offset;
+        *more = d->input.size > in->position.offset;
     if (*more && in->position.unterminated && !in->compressed)
         status = skip_terminator(d, i, terminator, err);
     return status;
@@ -387,7 +385,7 @@ static tamis_status find_start(tamis__durable *d, tamis__history *h, const tamis
     }
     if (status != TAMIS_OK)
         give_unfinished(&d->result, h, err);
-    tamis__durable_close_input(d);
+    tamis__input_close(&d->input);
     d->fingerprinted = (size_t)d->live.input;
     return status;
 }
@@ -397,7 +395,7 @@ static tamis_status find_start(tamis__durable *d, tamis__history *h, const tamis
 static tamis_status open_outputs(tamis__durable *d, const tamis__history *h, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__appended_output_open(&d->outputs[i], &d->live, i, d->finished, &h->outputs[i],
+        status = tamis__appended_output_open(&d->outputs[i], &d->live, d->finished, &h->outputs[i],
                                              &d->result.unlocked, err);
     return status;
 }
@@ -539,10 +537,10 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     d->session = d->commits->session;
     d->memory = *memory;
     d->names = options->input_count ? options->inputs : standard_input;
-    d->input = -1;
+    d->input.file.fd = -1;
     d->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
     for (int i = 0; i < OUTPUTS; i++)
-        tamis__appended_output_init(&d->outputs[i], &targets[i]);
+        tamis__appended_output_init(&d->outputs[i], i, &targets[i]);
     tamis_status status = describe_run(d, options, compressions, err);
     if (status == TAMIS_OK)
         status = find_start(d, &h, options, err); /* B2 */

@@ -8,9 +8,8 @@
 
 enum { TAMIS__DURABLE_OUTPUTS = 2 };
 
-/* Opens an input to fingerprint it. durable->input is -1 if it is not a regular file. */
+/* Opens an input as durable->input, to fingerprint it. */
 tamis_status tamis__durable_open_input(tamis__durable *durable, size_t i, tamis_error *err);
-void tamis__durable_close_input(tamis__durable *durable);
 
 /* Passes a message to the caller's callback. `loss`: bytes may be lost. */
 void tamis__durable_remark(const tamis__durable *durable, const char *message, bool loss);

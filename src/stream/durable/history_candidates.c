@@ -37,39 +37,41 @@
 
 /* ---- inputs ---- */
 
-tamis_status tamis__input_open_regular(const char *name, int *fd, bool *borrowed, off_t *base, uint64_t *size,
-                                       tamis_error *err) {
-    struct stat st;
+tamis_status tamis__input_open_regular(tamis__open_input *input, const char *name, tamis_error *err) {
+    struct stat *st = &input->st;
     const char *shown = tamis__input_name(name);
-    int opened = tamis__descriptor_named(name, STDIN_FILENO);
-    *borrowed = opened >= 0;
-    *fd = -1;
-    *base = 0;
-    *size = 0;
-    if ((*borrowed ? tamis__sys.fstat(opened, &st) : tamis__sys.stat(name, &st)) < 0)
+    int fd = tamis__descriptor_named(name, STDIN_FILENO);
+    const bool borrowed = fd >= 0;
+    *input = (tamis__open_input){.file = {.fd = -1, .name = shown}, .borrowed = borrowed};
+    if ((borrowed ? tamis__sys.fstat(fd, st) : tamis__sys.stat(name, st)) < 0)
         return tamis__fail_file(err, shown, errno);
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISREG(st->st_mode))
         return TAMIS_OK;
     /* A FIFO may have the name by now; opening it must not wait for a writer. */
-    while (!*borrowed &&
-           (opened = tamis__sys.open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)) < 0 &&
+    while (!borrowed && (fd = tamis__sys.open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)) < 0 &&
            errno == EINTR)
         ;
-    if (opened < 0)
+    if (fd < 0)
         return tamis__fail_file(err, shown, errno);
-    const int failed = !*borrowed && tamis__sys.fstat(opened, &st) < 0 ? errno : 0;
-    if (failed || !S_ISREG(st.st_mode)) {
-        if (!*borrowed)
-            tamis__sys.close(opened);
+    const int failed = !borrowed && tamis__sys.fstat(fd, st) < 0 ? errno : 0;
+    if (failed || !S_ISREG(st->st_mode)) {
+        if (!borrowed)
+            tamis__sys.close(fd);
         return failed ? tamis__fail_file(err, shown, failed) : TAMIS_OK;
     }
-    if (*borrowed)
-        *base = tamis__sys.seek(opened, 0, SEEK_CUR);
-    if (*base < 0)
+    const off_t base = borrowed ? tamis__sys.seek(fd, 0, SEEK_CUR) : 0;
+    if (base < 0)
         return tamis__fail_file(err, shown, errno);
-    *fd = opened;
-    *size = st.st_size > *base ? (uint64_t)(st.st_size - *base) : 0;
+    input->file.fd = fd;
+    input->file.base = base;
+    input->size = st->st_size > base ? (uint64_t)(st->st_size - base) : 0;
     return TAMIS_OK;
+}
+
+void tamis__input_close(tamis__open_input *input) {
+    if (input->file.fd >= 0 && !input->borrowed)
+        tamis__sys.close(input->file.fd);
+    input->file.fd = -1;
 }
 
 enum { CLUES = 3 };
@@ -87,12 +89,12 @@ static int by_sum(const void *left_clue, const void *right_clue) {
     return a->sum < b->sum ? -1 : a->sum > b->sum;
 }
 
-static tamis_status keep_head(tamis__candidate *kept, int fd, off_t base, const char *name,
+static tamis_status keep_head(tamis__candidate *kept, const tamis__open_file *file,
                               const tamis_allocator *memory, tamis_error *err) {
     struct stat st;
-    if (tamis__sys.fstat(fd, &st) < 0)
-        return tamis__fail_file(err, name, errno);
-    const uint64_t size = st.st_size > base ? (uint64_t)(st.st_size - base) : 0;
+    if (tamis__sys.fstat(file->fd, &st) < 0)
+        return tamis__fail_file(err, file->name, errno);
+    const uint64_t size = st.st_size > file->base ? (uint64_t)(st.st_size - file->base) : 0;
     const size_t size_read =
         size < TAMIS__FILE_FINGERPRINT_BYTES ? (size_t)size : TAMIS__FILE_FINGERPRINT_BYTES;
     kept->head = (tamis__file_head){
@@ -103,22 +105,19 @@ static tamis_status keep_head(tamis__candidate *kept, int fd, off_t base, const 
     if (!kept->bytes)
         return tamis__fail_nomem(err, "heads of inputs", size_read);
     kept->head.bytes = kept->bytes;
-    return tamis__read_at(fd, base, kept->bytes, size_read, name, &kept->head.count, err);
+    return tamis__read_at(file, 0, kept->bytes, size_read, &kept->head.count, err);
 }
 
 static tamis_status open_candidate_input(tamis__candidates *candidates, const tamis__checkpoint *run,
                                          size_t i, tamis_error *err) {
     const char *name = run->inputs[i].name;
     tamis__candidate *kept = &candidates->inputs[i];
-    int fd;
-    bool borrowed;
-    off_t base;
-    uint64_t size, hashes[CLUES];
-    tamis_status status = tamis__input_open_regular(name, &fd, &borrowed, &base, &size, err);
-    if (status == TAMIS_OK && fd >= 0)
-        status = keep_head(kept, fd, base, tamis__input_name(name), &run->memory, err);
-    if (fd >= 0 && !borrowed)
-        tamis__sys.close(fd);
+    tamis__open_input input;
+    uint64_t hashes[CLUES];
+    tamis_status status = tamis__input_open_regular(&input, name, err);
+    if (status == TAMIS_OK && input.file.fd >= 0)
+        status = keep_head(kept, &input.file, &run->memory, err);
+    tamis__input_close(&input);
     make_clues(hashes, name, kept->head.device, kept->head.inode, tamis__file_head_checksum(&kept->head));
     for (size_t n = 0; n < CLUES; n++)
         candidates->clues[i * CLUES + n] = (tamis__clue){hashes[n], i};
@@ -133,7 +132,8 @@ static tamis_status open_candidate_output(tamis__candidate *kept, const tamis__c
     const int fd = tamis__sys.open(output->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return TAMIS_OK; /* unreadable: compared by path only */
-    const tamis_status status = keep_head(kept, fd, 0, output->path, memory, err);
+    const tamis_status status =
+        keep_head(kept, &(tamis__open_file){.fd = fd, .name = output->path}, memory, err);
     tamis__sys.close(fd);
     return status;
 }
@@ -188,18 +188,12 @@ static size_t find_clue(const tamis__candidates *candidates, uint64_t sum) {
 /* Compares by reading the file. For pairs about which the head does not decide. */
 static tamis_status read_and_compare(const char *name, const tamis__checkpoint_input *known, bool named,
                                      tamis__file_match *match, tamis_error *err) {
-    int fd;
-    bool borrowed;
-    off_t base;
-    uint64_t size;
+    tamis__open_input input;
     *match = TAMIS__FILE_OTHER;
-    tamis_status status = tamis__input_open_regular(name, &fd, &borrowed, &base, &size, err);
-    if (status != TAMIS_OK || fd < 0)
-        return status;
-    status = tamis__file_fingerprint_compare(&known->fingerprint, fd, base, named, tamis__input_name(name),
-                                             match, err);
-    if (!borrowed)
-        tamis__sys.close(fd);
+    tamis_status status = tamis__input_open_regular(&input, name, err);
+    if (status == TAMIS_OK && input.file.fd >= 0)
+        status = tamis__file_fingerprint_compare(&known->fingerprint, &input.file, named, match, err);
+    tamis__input_close(&input);
     return status;
 }
 
@@ -264,30 +258,26 @@ bool tamis__candidates_has_inode(const tamis__search *s, size_t i, const tamis__
     return head->inode == known->fingerprint.inode && head->device == known->fingerprint.device;
 }
 
+/* Compares the file `path` with an input of a checkpoint. *file has its status and size afterwards, and is
+ * closed. */
 static tamis_status compare_file(const tamis__checkpoint_input *known, const char *path, bool named,
-                                 uint64_t *size, struct stat *st, bool *same, tamis_error *err) {
+                                 tamis__open_input *file, bool *same, tamis_error *err) {
     tamis__file_match match = TAMIS__FILE_OTHER;
-    bool borrowed;
-    off_t base;
-    int fd;
-    *same = false;
-    tamis_status status = tamis__input_open_regular(path, &fd, &borrowed, &base, size, err);
-    if (status != TAMIS_OK || fd < 0)
-        return status;
-    status = tamis__sys.fstat(fd, st) == 0
-                 ? tamis__file_fingerprint_compare(&known->fingerprint, fd, base, named, path, &match, err)
-                 : tamis__fail_file(err, path, errno);
-    if (!borrowed)
-        tamis__sys.close(fd);
+    tamis_status status = tamis__input_open_regular(file, path, err);
+    if (status == TAMIS_OK && file->file.fd >= 0)
+        status = tamis__file_fingerprint_compare(&known->fingerprint, &file->file, named, &match, err);
+    tamis__input_close(file);
     *same = match == TAMIS__FILE_SAME;
     return status;
 }
 
 bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path, bool named,
                           uint64_t *size) {
-    struct stat st;
+    tamis__open_input file;
     bool same;
-    return compare_file(known, path, named, size, &st, &same, NULL) == TAMIS_OK && same;
+    const tamis_status status = compare_file(known, path, named, &file, &same, NULL);
+    *size = file.size;
+    return status == TAMIS_OK && same;
 }
 
 /* A search of the directory of an input for the file that had its name. */
@@ -316,8 +306,10 @@ static bool check_name(void *context, const char *name) {
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_ino != r->known->fingerprint.inode ||
         (uint64_t)st.st_dev != r->known->fingerprint.device)
         return true;
-    r->status =
-        compare_file(r->known, present->name, false, &present->size, &present->st, &present->found, r->err);
+    tamis__open_input file;
+    r->status = compare_file(r->known, present->name, false, &file, &present->found, r->err);
+    present->size = file.size;
+    present->st = file.st;
     return r->status == TAMIS_OK && !present->found;
 }
 
@@ -342,10 +334,9 @@ tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis
 }
 
 void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present) {
-    struct stat st;
-    uint64_t size = 0;
+    tamis__open_input file;
     bool named;
-    if (compare_file(known, known->name, true, &size, &st, &named, NULL) != TAMIS_OK)
+    if (compare_file(known, known->name, true, &file, &named, NULL) != TAMIS_OK)
         named = false;
     const bool known_head = known->fingerprint.length >= TAMIS__FILE_FINGERPRINT_BYTES;
     present->found = named && (!tamis__input_is_unread(known) || known_head || has_known_inode(known));
@@ -355,9 +346,9 @@ void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_inpu
     snprintf(present->name, sizeof present->name, "%s", known->name);
     /* An unread file that was copied or restored is known by its head. */
     present->found = named && (present->found || known->fingerprint.length > 0);
-    present->size = size;
+    present->size = file.size;
     if (named)
-        present->st = st;
+        present->st = file.st;
 }
 
 /* The message about a file that had the name of one of the run's inputs, and is not among them. */
@@ -438,7 +429,8 @@ static bool has_content(const tamis__candidate *file, const char *path,
     const int fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
-    const tamis_status status = tamis__file_fingerprint_compare(known, fd, 0, false, path, &match, NULL);
+    const tamis_status status = tamis__file_fingerprint_compare(
+        known, &(tamis__open_file){.fd = fd, .name = path}, false, &match, NULL);
     tamis__sys.close(fd);
     return status == TAMIS_OK && match == TAMIS__FILE_SAME;
 }

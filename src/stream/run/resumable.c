@@ -336,7 +336,8 @@ static tamis_status read_header_of(resumable *c, size_t input, tamis_error *err)
         status = tamis__reader_next(&reader, &key, &batch, &event, err);
     if (status == TAMIS_OK && event == TAMIS__READER_RECORDS)
         status = tamis__header_read(&r->header, &batch, NULL, err);
-    if (reader.borrowed && reader.fd >= 0 && tamis__sys.seek(reader.fd, c->durable.base, SEEK_SET) < 0)
+    if (reader.borrowed && reader.fd >= 0 &&
+        tamis__sys.seek(reader.fd, c->durable.input.file.base, SEEK_SET) < 0)
         status = tamis__fail(err, TAMIS_E_IO, errno,
                              "standard input: cannot go back to its beginning; give the file by name");
     tamis__reader_release(&reader);
