@@ -117,13 +117,14 @@ static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
                        tamis__errno_remedy(failed));
 }
 
-/* State of one save. */
+/* One save: its arguments, then its state. */
 typedef struct saving {
     tamis_filter *filter;
-    const tamis__format *format;
+    tamis_format number;          /* of `format` */
     const tamis__wrap *wrap;      /* NULL: none */
     const tamis__save_stop *stop; /* NULL: none */
     bool only_new;                /* fail if the target exists */
+    const tamis__format *format;
     tamis__target target;
     tamis__temp_file temp;
     struct stat st; /* metadata of the complete temporary file */
@@ -235,31 +236,28 @@ static tamis_status save_concurrent(saving *s, tamis_error *err) {
     return status;
 }
 
-static tamis_status save(tamis_filter *filter, const char *path, tamis_format number, const tamis__wrap *wrap,
-                         const tamis__save_stop *stop, bool only_new, tamis_error *err) {
-    saving s = {.filter = filter,
-                .format = tamis__format_of(number),
-                .wrap = wrap,
-                .stop = stop,
-                .only_new = only_new};
-    if (!s.format)
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "format: %d is not valid; see tamis_format", (int)number);
+static tamis_status save(saving *s, const char *path, tamis_error *err) {
+    tamis_filter *filter = s->filter;
+    s->format = tamis__format_of(s->number);
+    if (!s->format)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "format: %d is not valid; see tamis_format",
+                           (int)s->number);
     tamis_status status = tamis__filter_check_local(filter, "save", err);
     if (status == TAMIS_OK)
-        status = tamis__target_find(&s.target, path, err);
+        status = tamis__target_find(&s->target, path, err);
     if (status != TAMIS_OK)
         return status;
-    if (s.target.form != TAMIS__TARGET_REPLACE && s.target.form != TAMIS__TARGET_NEW)
-        return tamis__fail_irregular(err, s.target.name);
-    if (only_new && s.target.form == TAMIS__TARGET_REPLACE)
-        return tamis__fail_exists(err, s.target.name);
+    if (s->target.form != TAMIS__TARGET_REPLACE && s->target.form != TAMIS__TARGET_NEW)
+        return tamis__fail_irregular(err, s->target.name);
+    if (s->only_new && s->target.form == TAMIS__TARGET_REPLACE)
+        return tamis__fail_exists(err, s->target.name);
     if (filter->concurrent)
-        return save_concurrent(&s, err);
+        return save_concurrent(s, err);
     status = tamis__filter_claim(filter, false, err);
     if (status != TAMIS_OK)
         return status;
     tamis__filter_lock_content(filter);
-    status = save_file(&s, err);
+    status = save_file(s, err);
     tamis__filter_unlock_content(filter);
     tamis__filter_unclaim(filter, false);
     return status;
@@ -269,23 +267,23 @@ tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_
                                   tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED(path, err);
-    return save(filter, path, format, NULL, NULL, false, err);
+    return save(&(saving){.filter = filter, .number = format}, path, err);
 }
 
 tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format,
                               const tamis__wrap *wrap, const tamis__save_stop *stop, tamis_error *err) {
-    return save(filter, path, format, wrap, stop, false, err);
+    return save(&(saving){.filter = filter, .number = format, .wrap = wrap, .stop = stop}, path, err);
 }
 
 tamis_status tamis_filter_save_new(tamis_filter *filter, const char *path, tamis_format format,
                                    tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED(path, err);
-    return save(filter, path, format, NULL, NULL, true, err);
+    return save(&(saving){.filter = filter, .number = format, .only_new = true}, path, err);
 }
 
 tamis_status tamis_filter_save(tamis_filter *filter, const char *path, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED(path, err);
-    return save(filter, path, TAMIS_FORMAT_TAMIS, NULL, NULL, false, err);
+    return save(&(saving){.filter = filter, .number = TAMIS_FORMAT_TAMIS}, path, err);
 }
