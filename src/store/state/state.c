@@ -218,8 +218,7 @@ tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *
     tamis_filter_expect(state->filter, more);
     state->hint = state->filter->size_hint;
     tamis__store64le(payload, state->hint);
-    status =
-        tamis__state_log_frame(&state->log, &state->memory, STATE_SIZE_HINT, payload, sizeof payload, &why);
+    status = tamis__state_log_frame(&state->log, STATE_SIZE_HINT, payload, sizeof payload, &why);
     return record_failure(state, status, &why, err);
 }
 
@@ -260,7 +259,7 @@ static tamis_status log_time(tamis_state *state, int64_t newest, tamis_error *er
     uint8_t payload[8];
     tamis__store64le(payload, (uint64_t)newest + 1);
     state->steps_end = tamis__window_steps_end(state->filter, newest);
-    return tamis__state_log_frame(&state->log, &state->memory, STATE_TIME, payload, sizeof payload, err);
+    return tamis__state_log_frame(&state->log, STATE_TIME, payload, sizeof payload, err);
 }
 
 tamis_status tamis__state_log_window(tamis_state *state, const tamis_hash *hashes, const int64_t *newest,
@@ -298,7 +297,7 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
                            state->notes.bytes, (int)STATE_NOTES_MAX);
     status = tamis__state_note_add(&state->memory, &state->notes, note, size, &why);
     if (status == TAMIS_OK)
-        status = tamis__state_log_frame(&state->log, &state->memory, STATE_NOTE, note, size, &why);
+        status = tamis__state_log_frame(&state->log, STATE_NOTE, note, size, &why);
     return record_failure(state, status, &why, err);
 }
 
@@ -332,8 +331,7 @@ static tamis_status commit(tamis_state *state, const void *checkpoint, size_t si
     /* Allocation first: its failure changes nothing. */
     if (!tamis__state_bytes_add(&state->memory, &new_checkpoint, checkpoint, size))
         return tamis__fail_nomem(err, "checkpoint", size);
-    tamis_status status =
-        tamis__state_log_commit(&state->log, &state->memory, &next_commit, checkpoint, size, err);
+    tamis_status status = tamis__state_log_commit(&state->log, &next_commit, checkpoint, size, err);
     if (status != TAMIS_OK) {
         tamis__state_bytes_free(&state->memory, &new_checkpoint);
         return status;
@@ -393,7 +391,7 @@ tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
     tamis_filter_free(state->filter);
     state->filter = NULL;
     tamis__state_stats_set(state, NULL);
-    tamis__state_log_close(&state->log, &state->memory);
+    tamis__state_log_close(&state->log);
     status = tamis__state_find_commit(state, &why);
     if (status == TAMIS_OK)
         status = tamis__state_load(state, &why);

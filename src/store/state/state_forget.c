@@ -90,17 +90,14 @@ static tamis_status write_files(tamis_state *state, state_manifest *next, state_
     if (status == TAMIS_OK)
         status = check_snapshot(state, next, last, err);
     if (status == TAMIS_OK)
-        status =
-            tamis__state_log_create(log, &state->directory, &state->memory, next->segments,
-                                    tamis__state_keys_type(next->plan.kind), last, &state->checkpoint, err);
+        status = tamis__state_log_create(log, state, next, last, err);
     if (status != TAMIS_OK)
         return status;
     status = tamis__state_directory_sync(&state->directory, err);
     if (status == TAMIS_OK)
-        status = tamis__state_manifest_write(&state->directory, &state->memory, next, &state->notes,
-                                             last->notes, &fatal, err);
+        status = tamis__state_manifest_write(state, next, last->notes, &fatal, err);
     if (status != TAMIS_OK)
-        tamis__state_log_close(log, &state->memory);
+        tamis__state_log_close(log);
     return status;
 }
 
@@ -118,7 +115,7 @@ static tamis_status replace_files(tamis_state *state, uint64_t forgotten, tamis_
         return status;
     }
     next.note_count = last.notes;
-    tamis__state_log_close(&state->log, &state->memory);
+    tamis__state_log_close(&state->log);
     tamis__state_manifest_free(&state->memory, &state->manifest);
     state->log = log;
     state->manifest = next;

@@ -159,10 +159,10 @@ typedef struct state_manifest {
 tamis_status tamis__state_manifest_read(const state_directory *directory, const tamis_allocator *memory,
                                         state_manifest *manifest, state_notes *notes, bool *there,
                                         tamis_error *err);
-/* Steps R4, R5: replaces the manifest, and stores the first `note_count` notes in it. If *replaced is false
- * after an error, nothing has changed. If it is true, a crash may leave the old manifest or the new one. */
-tamis_status tamis__state_manifest_write(const state_directory *directory, const tamis_allocator *memory,
-                                         const state_manifest *manifest, const state_notes *notes,
+/* Steps R4, R5: replaces the manifest of the state on the disk. The new one stores the state's first
+ * `note_count` notes. If *replaced is false after an error, nothing has changed. If it is true, a crash may
+ * leave the old manifest or the new one. */
+tamis_status tamis__state_manifest_write(const tamis_state *state, const state_manifest *manifest,
                                          uint64_t note_count, bool *replaced, tamis_error *err);
 void tamis__state_manifest_free(const tamis_allocator *memory, state_manifest *manifest);
 /* Copies a manifest without its first `drop` segments, with capacity for one more. */
@@ -217,27 +217,26 @@ typedef struct state_log {
     uint32_t keys_type; /* type of frames with keys: STATE_KEYS, or STATE_WINDOW_KEYS in a window */
     state_bytes frame;  /* frame under construction: space for its header, then the buffered keys */
     size_t keys;        /* buffered keys */
+    const tamis_allocator *memory;
 } state_log;
 
 /* Type of the frames with keys, and bytes of a key in them, for a kind of filter. */
 uint32_t tamis__state_keys_type(tamis_kind kind);
 size_t tamis__state_key_size(uint32_t keys_type);
-/* Steps R1, R2: creates and syncs a segment with a header and the last commit restated. */
-tamis_status tamis__state_log_create(state_log *log, const state_directory *directory,
-                                     const tamis_allocator *memory, const state_segment *segment,
-                                     uint32_t keys_type, const state_commit *last,
-                                     const state_bytes *checkpoint, tamis_error *err);
+/* Steps R1, R2: creates and syncs the live segment of the next manifest, with a header and the commit `last`
+ * restated. That commit has the checkpoint of the state's last one. */
+tamis_status tamis__state_log_create(state_log *log, const tamis_state *state, const state_manifest *next,
+                                     const state_commit *last, tamis_error *err);
 /* `changes` are those of a window's keys; for other kinds NULL. */
 tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, const uint8_t *changes,
                                    size_t count, tamis_error *err);
 /* Writes the buffered keys, then one frame. */
-tamis_status tamis__state_log_frame(state_log *log, const tamis_allocator *memory, uint32_t type,
-                                    const void *payload, size_t size, tamis_error *err);
+tamis_status tamis__state_log_frame(state_log *log, uint32_t type, const void *payload, size_t size,
+                                    tamis_error *err);
 /* Steps C1 to C4. */
-tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memory,
-                                     const state_commit *commit, const void *checkpoint, size_t size,
-                                     tamis_error *err);
-void tamis__state_log_close(state_log *log, const tamis_allocator *memory);
+tamis_status tamis__state_log_commit(state_log *log, const state_commit *commit, const void *checkpoint,
+                                     size_t size, tamis_error *err);
+void tamis__state_log_close(state_log *log);
 
 /* ---- the log read ---- */
 

@@ -327,24 +327,23 @@ static tamis_status write_temp_file(const char *temp, const state_bytes *bytes, 
     return status;
 }
 
-tamis_status tamis__state_manifest_write(const state_directory *directory, const tamis_allocator *memory,
-                                         const state_manifest *manifest, const state_notes *notes,
+tamis_status tamis__state_manifest_write(const tamis_state *state, const state_manifest *manifest,
                                          uint64_t note_count, bool *replaced, tamis_error *err) {
-    const state_path path = tamis__state_path(directory, "manifest");
-    const state_path temp = tamis__state_path(directory, "manifest.new");
+    const state_path path = tamis__state_path(&state->directory, "manifest");
+    const state_path temp = tamis__state_path(&state->directory, "manifest.new");
     state_bytes bytes = {NULL, 0, 0};
     *replaced = false;
-    tamis_status status = encode(memory, manifest, notes, note_count, &bytes, err);
+    tamis_status status = encode(&state->memory, manifest, &state->notes, note_count, &bytes, err);
     if (status == TAMIS_OK)
         status = write_temp_file(temp.text, &bytes, err);
-    tamis__state_bytes_free(memory, &bytes);
+    tamis__state_bytes_free(&state->memory, &bytes);
     if (status != TAMIS_OK)
         return status;
     /* A failed rename may still have happened on the disk. */
     *replaced = true;
     if (tamis__sys.rename(temp.text, path.text) < 0)
         return tamis__fail_file(err, path.text, errno);
-    return tamis__state_directory_sync(directory, err);
+    return tamis__state_directory_sync(&state->directory, err);
 }
 
 static tamis_status fail_manifest(const char *path, tamis_status status, const char *why, tamis_error *err) {

@@ -33,7 +33,7 @@ static void release_disk(tamis_state *state) {
     tamis__state_snapshot_abandon(state);
     if (state->log.fd >= 0 && state->failed == TAMIS_OK) /* Z; a failure leaves the state as a kill would */
         (void)tamis__state_seal(state, NULL);
-    tamis__state_log_close(&state->log, &state->memory);
+    tamis__state_log_close(&state->log);
     tamis__state_directory_close(&state->directory);
 }
 

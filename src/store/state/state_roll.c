@@ -66,20 +66,16 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
     if (status != TAMIS_OK)
         return status;
     state->manifest.next++; /* never used again, even if this attempt fails */
-    const state_segment *live = &next.segments[next.segment_count - 1];
-    status = tamis__state_log_create(&log, &state->directory, &state->memory, live,
-                                     tamis__state_keys_type(next.plan.kind), &state->last, &state->checkpoint,
-                                     err);
+    status = tamis__state_log_create(&log, state, &next, &state->last, err);
     if (status != TAMIS_OK) {
         tamis__state_manifest_free(&state->memory, &next);
         return status;
     }
     status = tamis__state_directory_sync(&state->directory, err); /* R3 */
     if (status == TAMIS_OK)                                       /* R4, R5 */
-        status = tamis__state_manifest_write(&state->directory, &state->memory, &next, &state->notes,
-                                             state->last.notes, fatal, err);
+        status = tamis__state_manifest_write(state, &next, state->last.notes, fatal, err);
     if (status != TAMIS_OK) {
-        tamis__state_log_close(&log, &state->memory);
+        tamis__state_log_close(&log);
         if (!*fatal)
             (void)tamis__sys.unlink(log.path.text);
         tamis__state_manifest_free(&state->memory, &next);
@@ -87,7 +83,7 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
     }
     *fatal = false;
     next.note_count = state->last.notes;
-    tamis__state_log_close(&state->log, &state->memory);
+    tamis__state_log_close(&state->log);
     tamis__state_manifest_free(&state->memory, &state->manifest);
     state->log = log;
     state->manifest = next;

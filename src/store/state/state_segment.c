@@ -116,26 +116,25 @@ tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, con
     return status;
 }
 
-tamis_status tamis__state_log_frame(state_log *log, const tamis_allocator *memory, uint32_t type,
-                                    const void *payload, size_t size, tamis_error *err) {
+tamis_status tamis__state_log_frame(state_log *log, uint32_t type, const void *payload, size_t size,
+                                    tamis_error *err) {
     state_bytes frame = {NULL, 0, 0};
     tamis_status status = write_keys(log, err);
     if (status != TAMIS_OK)
         return status;
-    if (!tamis__state_bytes_reserve(memory, &frame, STATE_FRAME_HEADER + size))
+    if (!tamis__state_bytes_reserve(log->memory, &frame, STATE_FRAME_HEADER + size))
         return tamis__fail_nomem(err, log->path.text, STATE_FRAME_HEADER + size);
     memcpy(frame.data + STATE_FRAME_HEADER, payload, size);
     status = write_frame(log, frame.data, type, STATE_FRAME_HEADER + size, err);
-    tamis__state_bytes_free(memory, &frame);
+    tamis__state_bytes_free(log->memory, &frame);
     return status;
 }
 
-static tamis_status write_commit(state_log *log, const tamis_allocator *memory, uint32_t type,
-                                 const state_commit *commit, const void *checkpoint, size_t size,
-                                 tamis_error *err) {
+static tamis_status write_commit(state_log *log, uint32_t type, const state_commit *commit,
+                                 const void *checkpoint, size_t size, tamis_error *err) {
     state_bytes payload = {NULL, 0, 0};
     const size_t payload_size = STATE_COMMIT_FIXED + size;
-    if (!tamis__state_bytes_reserve(memory, &payload, payload_size))
+    if (!tamis__state_bytes_reserve(log->memory, &payload, payload_size))
         return tamis__fail_nomem(err, log->path.text, payload_size);
     uint8_t *to = payload.data;
     tamis__store64le(to + 8, commit->number);
@@ -148,8 +147,8 @@ static tamis_status write_commit(state_log *log, const tamis_allocator *memory, 
     if (size > 0)
         memcpy(to + STATE_COMMIT_FIXED, checkpoint, size);
     tamis__store64le(to, tamis__state_commit_check(to, payload_size, log->segment.seed, log->segment.bytes));
-    tamis_status status = tamis__state_log_frame(log, memory, type, to, payload_size, err);
-    tamis__state_bytes_free(memory, &payload);
+    tamis_status status = tamis__state_log_frame(log, type, to, payload_size, err);
+    tamis__state_bytes_free(log->memory, &payload);
     return status;
 }
 
@@ -157,15 +156,14 @@ static tamis_status sync_log(const state_log *log, tamis_error *err) {
     return tamis__sync(log->fd) < 0 ? tamis__fail_file(err, log->path.text, errno) : TAMIS_OK;
 }
 
-tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memory,
-                                     const state_commit *commit, const void *checkpoint, size_t size,
-                                     tamis_error *err) {
+tamis_status tamis__state_log_commit(state_log *log, const state_commit *commit, const void *checkpoint,
+                                     size_t size, tamis_error *err) {
     tamis_status status = write_keys(log, err); /* C1 */
     if (status == TAMIS_OK && log->segment.bytes > log->commit_end)
         status = sync_log(log, err); /* C2 */
     const uint64_t synced_end = log->segment.bytes, synced_check = log->segment.check;
     if (status == TAMIS_OK)
-        status = write_commit(log, memory, STATE_COMMIT, commit, checkpoint, size, err); /* C3 */
+        status = write_commit(log, STATE_COMMIT, commit, checkpoint, size, err); /* C3 */
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* C4 */
     if (status != TAMIS_OK)
@@ -176,28 +174,30 @@ tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memo
     return TAMIS_OK;
 }
 
-tamis_status tamis__state_log_create(state_log *log, const state_directory *directory,
-                                     const tamis_allocator *memory, const state_segment *segment,
-                                     uint32_t keys_type, const state_commit *last,
-                                     const state_bytes *checkpoint, tamis_error *err) {
-    uint8_t header[STATE_HEADER];
+tamis_status tamis__state_log_create(state_log *log, const tamis_state *state, const state_manifest *next,
+                                     const state_commit *last, tamis_error *err) {
+    const state_segment *live = &next->segments[next->segment_count - 1];
+    const state_bytes *checkpoint = &state->checkpoint;
+    const uint32_t keys_type = tamis__state_keys_type(next->plan.kind);
     const size_t capacity = STATE_FRAME_HEADER + STATE_KEYS_FRAME * tamis__state_key_size(keys_type);
+    uint8_t header[STATE_HEADER];
     *log = (state_log){.fd = -1,
-                       .segment = *segment,
-                       .path = tamis__state_log_path(directory, segment->number),
-                       .keys_type = keys_type};
-    if (!tamis__state_bytes_reserve(memory, &log->frame, capacity))
+                       .segment = *live,
+                       .path = tamis__state_log_path(&state->directory, live->number),
+                       .keys_type = keys_type,
+                       .memory = &state->memory};
+    if (!tamis__state_bytes_reserve(log->memory, &log->frame, capacity))
         return tamis__fail_nomem(err, log->path.text, capacity);
     tamis_status status = tamis__state_create(log->path.text, &log->fd, err); /* R1 */
     if (status == TAMIS_OK) {
-        tamis__state_header_put(header, segment);
+        tamis__state_header_put(header, live);
         log->segment.bytes = STATE_HEADER;
         log->sent = 0;
         log->segment.check = tamis__load64le(header + STATE_HEADER - 8);
         status = tamis__state_write_file(log->fd, log->path.text, header, sizeof header, err);
     }
     if (status == TAMIS_OK)
-        status = write_commit(log, memory, STATE_LAST, last, checkpoint->data, checkpoint->size, err);
+        status = write_commit(log, STATE_LAST, last, checkpoint->data, checkpoint->size, err);
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* R2 */
     if (status == TAMIS_OK) {
@@ -206,15 +206,15 @@ tamis_status tamis__state_log_create(state_log *log, const state_directory *dire
         return TAMIS_OK;
     }
     const bool created = log->fd >= 0;
-    tamis__state_log_close(log, memory);
+    tamis__state_log_close(log);
     if (created)
         (void)tamis__sys.unlink(log->path.text); /* otherwise the next start would find it */
     return status;
 }
 
-void tamis__state_log_close(state_log *log, const tamis_allocator *memory) {
+void tamis__state_log_close(state_log *log) {
     if (log->fd >= 0)
         tamis__sys.close(log->fd);
     log->fd = -1;
-    tamis__state_bytes_free(memory, &log->frame);
+    tamis__state_bytes_free(log->memory, &log->frame);
 }

@@ -188,8 +188,7 @@ static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *
     tamis__state_bytes_free(&state->memory, &next.snapshot.false_present);
     next.snapshot = job->created;
     job->created.false_present = (state_bytes){NULL, 0, 0};
-    status = tamis__state_manifest_write(&state->directory, &state->memory, &next, &state->notes,
-                                         state->manifest.note_count, fatal, err);
+    status = tamis__state_manifest_write(state, &next, state->manifest.note_count, fatal, err);
     if (status != TAMIS_OK) {
         tamis__state_manifest_free(&state->memory, &next);
         return status;
