@@ -227,20 +227,25 @@ static tamis_status report_generation(const member_search *ctx, uint64_t generat
 
 /* ---- the server ---- */
 
-/* Copies the value of a line of INFO to `to`. *is_known: the server told it. */
+/* Copies the value of a line of INFO to `to`. *is_known: the reply has that line. One server has all slots. */
 static tamis_status read_info(const tamis__redis_filter *rf, const char *section, const char *line,
                               char to[VALUE_SIZE], bool *is_known, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("INFO"), tamis__redis_word(section)};
     char info[INFO_SIZE_MAX + 1];
-    size_t size = 0;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis__redis_get(rf, words, 2, info, INFO_SIZE_MAX, &size, &why);
+    tamis__command command = {.redis = rf->redis,
+                              .what = rf->uri->shown_name,
+                              .words = words,
+                              .count = 2,
+                              .to = info,
+                              .buffer_size = INFO_SIZE_MAX};
+    const tamis_status status = tamis__command_run(&command, &why);
     *is_known = false;
     if (status == TAMIS_E_REFUSED) /* the user may not send INFO */
         return TAMIS_OK;
     if (status != TAMIS_OK && err)
         *err = why;
-    info[size] = '\0';
+    info[command.size] = '\0';
     const char *found = status == TAMIS_OK ? strstr(info, line) : NULL;
     if (!found)
         return status;

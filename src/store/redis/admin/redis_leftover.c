@@ -48,15 +48,17 @@ typedef struct found_key {
     uint64_t generation;  /* partitions only */
 } found_key;
 
+typedef struct key_list {
+    found_key *keys;
+    size_t count, capacity;
+} key_list;
+
 typedef struct leftover_search {
     tamis__redis_filter rf;   /* handle with the URI of the pattern */
     tamis__tamis_state state; /* its state: the current name is the target */
     char *text;               /* all Redis keys, concatenated */
     size_t text_used, text_size;
-    found_key *partitions;
-    size_t count, capacity;
-    found_key *hashes;
-    size_t hash_count, hash_capacity;
+    key_list partitions, hashes;
     tamis_redis_leftover_sink sink;
     void *context;
     bool removes; /* remove leftovers; else only list them */
@@ -102,22 +104,23 @@ static bool is_wanted(const leftover_search *ctx, const char *name, size_t size)
     return fnmatch(pattern, text, 0) == 0;
 }
 
-/* Appends an entry with the Redis key `key` to one of the two lists. */
-static tamis_status add_key(leftover_search *ctx, const char *key, found_key added, found_key **list,
-                            size_t *count, size_t *capacity, tamis_error *err) {
+/* Appends an entry with the Redis key `key`. */
+static tamis_status add_key(leftover_search *ctx, key_list *list, const char *key, found_key added,
+                            tamis_error *err) {
     const tamis_allocator *allocator = &ctx->rf.redis->allocator;
     added.key = ctx->text_used;
     char *text = tamis__array_reserve(allocator, ctx->text, 1, added.key + added.key_size, &ctx->text_size);
     if (!text)
         return tamis__fail_nomem(err, "redis", added.key + added.key_size);
     ctx->text = text;
-    found_key *keys = tamis__array_reserve(allocator, *list, sizeof *keys, *count + 1, capacity);
+    found_key *keys =
+        tamis__array_reserve(allocator, list->keys, sizeof *keys, list->count + 1, &list->capacity);
     if (!keys)
-        return tamis__fail_nomem(err, "redis", (*count + 1) * sizeof *keys);
-    *list = keys;
+        return tamis__fail_nomem(err, "redis", (list->count + 1) * sizeof *keys);
+    list->keys = keys;
     memcpy(ctx->text + ctx->text_used, key, added.key_size);
     ctx->text_used += added.key_size;
-    (*list)[(*count)++] = added;
+    list->keys[list->count++] = added;
     return TAMIS_OK;
 }
 
@@ -126,7 +129,7 @@ static tamis_status add_partition(void *context, const char *key, size_t size, t
     found_key found = {.key_size = size};
     if (!read_key(key, size, &found) || !is_wanted(ctx, key + PREFIX, found.name_size))
         return TAMIS_OK;
-    return add_key(ctx, key, found, &ctx->partitions, &ctx->count, &ctx->capacity, err);
+    return add_key(ctx, &ctx->partitions, key, found, err);
 }
 
 static tamis_status add_hash(void *context, const char *key, size_t size, tamis_error *err) {
@@ -134,7 +137,7 @@ static tamis_status add_hash(void *context, const char *key, size_t size, tamis_
     if (size <= PREFIX + 1 || key[size - 1] != '}' || !is_wanted(ctx, key + PREFIX, size - PREFIX - 1))
         return TAMIS_OK;
     const found_key found = {.key_size = size, .name_size = size - PREFIX - 1};
-    return add_key(ctx, key, found, &ctx->hashes, &ctx->hash_count, &ctx->hash_capacity, err);
+    return add_key(ctx, &ctx->hashes, key, found, err);
 }
 
 static int compare(const void *left, const void *right, void *context) {
@@ -151,14 +154,15 @@ static bool is_same_generation(const leftover_search *ctx, const found_key *a, c
 }
 
 /* Sorts a list and removes equal keys, since SCAN may return a key twice. */
-static void sort_keys(found_key *keys, size_t *count, char *text) {
-    size_t kept = *count > 0;
-    if (*count > 1)
-        qsort_r(keys, *count, sizeof *keys, compare, text);
-    for (size_t i = 1; i < *count; i++)
+static void sort_keys(key_list *list, char *text) {
+    found_key *keys = list->keys;
+    size_t kept = list->count > 0;
+    if (list->count > 1)
+        qsort_r(keys, list->count, sizeof *keys, compare, text);
+    for (size_t i = 1; i < list->count; i++)
         if (compare(&keys[kept - 1], &keys[i], text) != 0)
             keys[kept++] = keys[i];
-    *count = kept;
+    list->count = kept;
 }
 
 static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
@@ -175,8 +179,8 @@ static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
         status = tamis__redis_scan(ctx->rf.redis, &scans[1], err);
     if (status != TAMIS_OK)
         return status;
-    sort_keys(ctx->partitions, &ctx->count, ctx->text);
-    sort_keys(ctx->hashes, &ctx->hash_count, ctx->text);
+    sort_keys(&ctx->partitions, ctx->text);
+    sort_keys(&ctx->hashes, ctx->text);
     return TAMIS_OK;
 }
 
@@ -184,13 +188,13 @@ static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
 
 static uint32_t slot_of_partition(void *context, size_t i) {
     const leftover_search *ctx = context;
-    const found_key *partition = &ctx->partitions[ctx->first + i];
+    const found_key *partition = &ctx->partitions.keys[ctx->first + i];
     return tamis__redis_slot(ctx->rf.redis, ctx->text + partition->key, partition->key_size);
 }
 
 static bool put_ttl(void *context, size_t i, tamis__connection *conn) {
     const leftover_search *ctx = context;
-    const found_key *partition = &ctx->partitions[ctx->first + i];
+    const found_key *partition = &ctx->partitions.keys[ctx->first + i];
     tamis__connection_put_command(conn, 2);
     tamis__connection_put_text(conn, "PTTL");
     tamis__connection_put(conn, ctx->text + partition->key, partition->key_size);
@@ -211,7 +215,7 @@ static tamis_status accept_ttl(void *context, size_t i, const tamis__reply *repl
 
 static bool put_removal(void *context, size_t i, tamis__connection *conn) {
     const leftover_search *ctx = context;
-    const found_key *partition = &ctx->partitions[ctx->first + i];
+    const found_key *partition = &ctx->partitions.keys[ctx->first + i];
     tamis__connection_put_command(conn, 2);
     tamis__connection_put_text(conn, tamis__redis_unlink(ctx->rf.redis));
     tamis__connection_put(conn, ctx->text + partition->key, partition->key_size);
@@ -389,7 +393,7 @@ static tamis_status skip_denied(leftover_search *ctx, size_t count, const tamis_
 
 /* Partitions of one generation. Those that expire need nobody, unless the hash is_recorded. */
 static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
-    const found_key *first = &ctx->partitions[ctx->first];
+    const found_key *first = &ctx->partitions.keys[ctx->first];
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
     bool is_used = true;
     tamis_error why = TAMIS_ERROR_INIT;
@@ -408,9 +412,11 @@ static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err)
 }
 
 static bool has_partitions_of(const leftover_search *ctx, const found_key *hash, uint64_t generation) {
-    for (size_t i = 0; i < ctx->count; i++)
-        if (ctx->partitions[i].generation == generation && ctx->partitions[i].name_size == hash->name_size &&
-            memcmp(ctx->text + ctx->partitions[i].key, ctx->text + hash->key, PREFIX + hash->name_size) == 0)
+    for (size_t i = 0; i < ctx->partitions.count; i++)
+        if (ctx->partitions.keys[i].generation == generation &&
+            ctx->partitions.keys[i].name_size == hash->name_size &&
+            memcmp(ctx->text + ctx->partitions.keys[i].key, ctx->text + hash->key,
+                   PREFIX + hash->name_size) == 0)
             return true;
     return false;
 }
@@ -498,14 +504,15 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
                              ctx->rf.uri->shown, ctx->rf.uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)
         status = scan_keys(ctx, err);
-    for (size_t i = 0; i < ctx->count && status == TAMIS_OK; i += 0) {
+    for (size_t i = 0; i < ctx->partitions.count && status == TAMIS_OK; i += 0) {
         ctx->first = i;
-        while (i < ctx->count && is_same_generation(ctx, &ctx->partitions[ctx->first], &ctx->partitions[i]))
+        while (i < ctx->partitions.count &&
+               is_same_generation(ctx, &ctx->partitions.keys[ctx->first], &ctx->partitions.keys[i]))
             i++;
         status = report(ctx, i - ctx->first, err);
     }
-    for (size_t i = 0; i < ctx->hash_count && status == TAMIS_OK; i++)
-        status = report_hash(ctx, &ctx->hashes[i], err);
+    for (size_t i = 0; i < ctx->hashes.count && status == TAMIS_OK; i++)
+        status = report_hash(ctx, &ctx->hashes.keys[i], err);
     snprintf(ctx->rf.uri->shown_name, sizeof ctx->rf.uri->shown_name, "%s", ctx->pattern_shown);
     if (status == TAMIS_OK)
         status = tamis__leftover_members(
@@ -515,8 +522,9 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
             err);
     if (status == TAMIS_OK)
         warn_left_out(ctx, err);
-    tamis__free(&ctx->rf.redis->allocator, ctx->hashes, ctx->hash_capacity * sizeof *ctx->hashes);
-    tamis__free(&ctx->rf.redis->allocator, ctx->partitions, ctx->capacity * sizeof *ctx->partitions);
+    tamis__free(&ctx->rf.redis->allocator, ctx->hashes.keys, ctx->hashes.capacity * sizeof *ctx->hashes.keys);
+    tamis__free(&ctx->rf.redis->allocator, ctx->partitions.keys,
+                ctx->partitions.capacity * sizeof *ctx->partitions.keys);
     tamis__free(&ctx->rf.redis->allocator, ctx->text, ctx->text_size);
     return status;
 }

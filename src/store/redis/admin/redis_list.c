@@ -26,22 +26,53 @@
 #include "store/redis/layout/layout_bitmap.h"
 #include "store/redis/layout/layout_tamis.h"
 
+static const char copy_suffix[] = ":plan"; /* of a plan's copy, behind the name of its hash */
+
+/* The form of Redis keys that show a filter: `before`, its name, `behind`, `suffix`. */
+typedef struct key_form {
+    const tamis__layout *layout;
+    const char *before, *behind; /* text around the name in the Redis key that has the parameters */
+    const char *suffix;          /* text that SCAN finds behind that key */
+    const char *type;            /* type of the value that SCAN finds */
+    bool on_one_server;          /* the layout has no filters that are spread over servers */
+} key_form;
+
+static const key_form forms[] = {
+    {.layout = &tamis__layout_tamis, .before = "tamis:{", .behind = "}", .suffix = "", .type = "hash"},
+    {.layout = &tamis__layout_tamis,
+     .before = "tamis:{",
+     .behind = "}",
+     .suffix = copy_suffix,
+     .type = "string"},
+    {.layout = &tamis__layout_java, .before = "bf:", .behind = "", .suffix = "", .type = "string"},
+    {.layout = &tamis__layout_redisson,
+     .before = "{",
+     .behind = "}:config",
+     .suffix = "",
+     .type = "hash",
+     .on_one_server = true},
+    {.layout = &tamis__layout_redisson,
+     .before = "",
+     .behind = ":config",
+     .suffix = "",
+     .type = "hash",
+     .on_one_server = true},
+};
+
 /* A filter that was found. */
 typedef struct found {
-    size_t offset, size;         /* its name in listing.text */
-    const char *before, *behind; /* text around the name in its Redis key */
-    size_t target;               /* offset of an alias's target there */
-    bool is_copy;                /* layout tamis: SCAN found the copy of its plan */
-    bool is_there;               /* it still existed when it was read */
+    size_t offset, size; /* its name in listing.text */
+    const key_form *form;
+    size_t target; /* offset of an alias's target there */
+    bool is_copy;  /* layout tamis: SCAN found the copy of its plan */
+    bool is_there; /* it still existed when it was read */
     tamis_redis_entry entry;
 } found;
 
 typedef struct listing {
-    tamis__redis_filter rf;      /* a handle of no filter, for slots and messages */
-    const tamis__layout *layout; /* layout that is scanned */
-    const char *before, *behind; /* text around the name in its Redis keys */
-    size_t suffix;               /* size of the text behind a copy's hash */
-    char *text;                  /* all names and targets */
+    tamis__redis_filter rf; /* a handle of no filter, for slots and messages */
+    const key_form *form;   /* the form that is scanned */
+    char *text;             /* all names and targets */
     size_t text_used, text_capacity;
     found *entries;
     size_t count, item_capacity;
@@ -66,7 +97,8 @@ static tamis_status keep_text(listing *list, const char *text, size_t size, size
 
 static tamis_status accept_key(void *context, const char *key, size_t size, tamis_error *err) {
     listing *list = context;
-    const size_t before = strlen(list->before), around = before + strlen(list->behind) + list->suffix;
+    const key_form *form = list->form;
+    const size_t before = strlen(form->before), around = before + strlen(form->behind) + strlen(form->suffix);
     if (size <= around || size - around > TAMIS__REDIS_NAME)
         return TAMIS_OK;
     const char *name = key + before;
@@ -75,7 +107,7 @@ static tamis_status accept_key(void *context, const char *key, size_t size, tami
      * inside is N:config. */
     const bool has_brace = memchr(name, '{', size) != NULL;
     const bool is_tag = *name == '{' && name[size - 1] == '}' && !memchr(name + 1, '{', size - 1);
-    if (list->layout == &tamis__layout_redisson && (before > 0 ? has_brace : !has_brace || is_tag))
+    if (form->layout == &tamis__layout_redisson && (before > 0 ? has_brace : !has_brace || is_tag))
         return TAMIS_OK;
     found *entries = tamis__array_reserve(&list->rf.redis->allocator, list->entries, sizeof *entries,
                                           list->count + 1, &list->item_capacity);
@@ -84,36 +116,29 @@ static tamis_status accept_key(void *context, const char *key, size_t size, tami
     list->entries = entries;
     found *item = &list->entries[list->count];
     *item = (found){.size = size,
-                    .before = list->before,
-                    .behind = list->behind,
-                    .is_copy = list->suffix > 0,
-                    .entry = {.struct_size = sizeof item->entry, .layout = list->layout->name}};
+                    .form = form,
+                    .is_copy = form->suffix[0] != '\0',
+                    .entry = {.struct_size = sizeof item->entry, .layout = form->layout->name}};
     const tamis_status status = keep_text(list, name, size, &item->offset, err);
     list->count += status == TAMIS_OK;
     return status;
 }
 
-/* `suffix` is text behind the Redis key that the entry is read from. */
-static tamis_status scan_layout(listing *list, const tamis__layout *layout, const char *before,
-                                const char *behind, const char *suffix, const char *type, tamis_error *err) {
+static tamis_status scan_form(listing *list, const key_form *form, tamis_error *err) {
     char pattern[TAMIS__REDIS_KEY];
     const tamis__redis_uri *uri = list->rf.uri;
-    const size_t start = strlen(before);
-    size_t size = uri->name_size;
-    memcpy(pattern, before, start);
-    memcpy(pattern + start, size > 0 ? uri->name : "*", size > 0 ? size : 1);
-    size = start + (size > 0 ? size : 1);
-    size += (size_t)snprintf(pattern + size, sizeof pattern - size, "%s%s", behind, suffix);
-    list->layout = layout;
-    list->before = before;
-    list->behind = behind;
-    list->suffix = strlen(suffix);
+    const size_t start = strlen(form->before), name_size = uri->name_size > 0 ? uri->name_size : 1;
+    size_t size = start + name_size;
+    memcpy(pattern, form->before, start);
+    memcpy(pattern + start, uri->name_size > 0 ? uri->name : "*", name_size);
+    size += (size_t)snprintf(pattern + size, sizeof pattern - size, "%s%s", form->behind, form->suffix);
+    list->form = form;
     const tamis__scan scan = {.pattern = pattern,
                               .pattern_size = size,
-                              .type = type,
+                              .type = form->type,
                               .add_key = accept_key,
                               .context = list,
-                              .slot_suffix = list->suffix};
+                              .slot_suffix = strlen(form->suffix)};
     return tamis__redis_scan(list->rf.redis, &scan, err);
 }
 
@@ -132,18 +157,11 @@ static int compare(const void *left, const void *right, void *context) {
     return order != 0 ? order : a->is_copy - b->is_copy;
 }
 
-static const char copy_suffix[] = ":plan"; /* of the copy, behind the name of its hash */
-
-static tamis_status scan_layouts(listing *list, tamis_error *err) {
-    tamis_status status = scan_layout(list, &tamis__layout_tamis, "tamis:{", "}", "", "hash", err);
-    if (status == TAMIS_OK)
-        status = scan_layout(list, &tamis__layout_tamis, "tamis:{", "}", copy_suffix, "string", err);
-    if (status == TAMIS_OK)
-        status = scan_layout(list, &tamis__layout_java, "bf:", "", "", "string", err);
-    if (status == TAMIS_OK && tamis__redis_servers(list->rf.redis) == 1)
-        status = scan_layout(list, &tamis__layout_redisson, "{", "}:config", "", "hash", err);
-    if (status == TAMIS_OK && tamis__redis_servers(list->rf.redis) == 1)
-        status = scan_layout(list, &tamis__layout_redisson, "", ":config", "", "hash", err);
+static tamis_status scan_forms(listing *list, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms && status == TAMIS_OK; i++)
+        if (!forms[i].on_one_server || tamis__redis_servers(list->rf.redis) == 1)
+            status = scan_form(list, &forms[i], err);
     if (status != TAMIS_OK || list->count == 0)
         return status;
     qsort_r(list->entries, list->count, sizeof *list->entries, compare, list->text);
@@ -158,10 +176,10 @@ static tamis_status scan_layouts(listing *list, tamis_error *err) {
 /* ---- contents: two commands for each filter, for its parameters and for its expiry ---- */
 
 static size_t key_of(const listing *list, const found *item, char *to) {
-    const size_t before = strlen(item->before), behind = strlen(item->behind);
-    memcpy(to, item->before, before);
+    const size_t before = strlen(item->form->before), behind = strlen(item->form->behind);
+    memcpy(to, item->form->before, before);
     memcpy(to + before, list->text + item->offset, item->size);
-    memcpy(to + before + item->size, item->behind, behind);
+    memcpy(to + before + item->size, item->form->behind, behind);
     return before + item->size + behind;
 }
 
@@ -323,7 +341,7 @@ static tamis_status list_filters(tamis_redis *redis, tamis__redis_uri *uri, tami
         status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the pattern has %zu bytes; give up to %d",
                              uri->shown, uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)
-        status = scan_layouts(&list, err);
+        status = scan_forms(&list, err);
     if (status == TAMIS_OK)
         status = report_entries(&list, sink, context, err);
     tamis__free(&redis->allocator, list.entries, list.item_capacity * sizeof *list.entries);

@@ -298,10 +298,12 @@ static tamis_status run_with_fallback(tamis__redis_batch *batch, tamis_answer *a
     return status;
 }
 
-static tamis_status run_batches(const tamis_filter *filter, const tamis__key_batch *key_batch,
-                                const tamis__members *members, bool adds, tamis_answer *answers, size_t *done,
-                                uint64_t *absent_count, tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
+/* Runs a batch of any size, in pipelines of at most ELEMENTS_MAX elements. */
+static tamis_status run_whole_batch(const tamis__redis_batch *whole, tamis_answer *answers, size_t *done,
+                                    uint64_t *absent_count, tamis_error *err) {
+    const tamis_filter *filter = whole->filter;
+    const tamis__key_batch *key_batch = &whole->key_batch;
+    const tamis__redis_filter *rf = whole->rf;
     tamis_hash hash;
     *done = 0;
     if (filter->hasher->locked && key_batch->keys) /* fails with the message that the secret is missing */
@@ -317,9 +319,8 @@ static tamis_status run_batches(const tamis_filter *filter, const tamis__key_bat
                 rf->redis->endpoint.shown, rf->uri->shown_name, REPEATS_MAX);
         const size_t left = key_batch->count - *done;
         size_t chunk_done = 0;
-        tamis__redis_batch batch = {
-            .filter = filter, .rf = rf, .members = members, .adds = adds, .located = SIZE_MAX};
-        batch.member_of = members ? members->member_of + *done : NULL;
+        tamis__redis_batch batch = *whole;
+        batch.member_of = whole->members ? whole->members->member_of + *done : NULL;
         batch.key_batch = (tamis__key_batch){key_batch->keys ? key_batch->keys + *done : NULL,
                                              key_batch->hashes ? key_batch->hashes + *done : NULL,
                                              left < ELEMENTS_MAX ? left : ELEMENTS_MAX};
@@ -330,38 +331,48 @@ static tamis_status run_batches(const tamis_filter *filter, const tamis__key_bat
     return status;
 }
 
+static tamis__redis_batch make_batch(const tamis_filter *filter, const tamis__key_batch *key_batch,
+                                     bool adds) {
+    return (tamis__redis_batch){.filter = filter,
+                                .rf = tamis__redis_of(filter),
+                                .key_batch = *key_batch,
+                                .adds = adds,
+                                .located = SIZE_MAX};
+}
+
 tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
-    tamis__redis_batch batch = {.filter = filter, .rf = rf, .adds = adds, .located = SIZE_MAX};
+    tamis__redis_batch batch = make_batch(filter, &(tamis__key_batch){.count = 0}, adds);
     size_t none = 0;
     uint64_t absent_count = 0;
     tamis_status status =
-        rf->layout->check_count ? run_chunk(&batch, NULL, &none, &absent_count, err) : TAMIS_OK;
+        batch.rf->layout->check_count ? run_chunk(&batch, NULL, &none, &absent_count, err) : TAMIS_OK;
     *again = batch.again;
     return status;
 }
 
 tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *key_batch, tamis_answer *answers,
                               size_t *done, tamis_error *err) {
+    const tamis__redis_batch whole = make_batch(filter, key_batch, true);
     uint64_t absent_count = 0;
-    tamis_status status = run_batches(filter, key_batch, NULL, true, answers, done, &absent_count, err);
+    const tamis_status status = run_whole_batch(&whole, answers, done, &absent_count, err);
     filter->added += absent_count;
     return status;
 }
 
 tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
+    const tamis__redis_batch whole = make_batch(filter, key_batch, false);
     uint64_t absent_count = 0;
-    return run_batches(filter, key_batch, NULL, false, answers, done, &absent_count, err);
+    return run_whole_batch(&whole, answers, done, &absent_count, err);
 }
 
-tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__key_batch *key_batch,
-                                        const tamis__members *members, bool adds, tamis_answer *answers,
-                                        size_t *done, tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(family);
-    const tamis_key own = rf->name;
+tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__members *members, bool adds,
+                                        tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis__redis_batch whole = make_batch(family, &members->key_batch, adds);
+    const tamis_key own = whole.rf->name;
     uint64_t absent_count = 0;
-    tamis_status status = run_batches(family, key_batch, members, adds, answers, done, &absent_count, err);
-    rf->name = own;
+    whole.members = members;
+    const tamis_status status = run_whole_batch(&whole, answers, done, &absent_count, err);
+    whole.rf->name = own;
     return status;
 }

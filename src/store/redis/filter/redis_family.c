@@ -206,6 +206,14 @@ static tamis_status collect_pairs(const tamis_redis_family *family, const tamis_
     return status;
 }
 
+/* Pairs of the caller, and how far they are answered. */
+typedef struct pair_batch {
+    const tamis_redis_pair *pairs;
+    size_t count;
+    tamis_answer *answers; /* NULL: nobody wants them */
+    size_t done;           /* pairs answered */
+} pair_batch;
+
 /* The size of the next piece. It limits the memory for pairs, and for the Redis keys if every pair has its
  * own member. */
 static size_t pairs_at_once(const tamis_redis_family *family, size_t left) {
@@ -215,32 +223,27 @@ static size_t pairs_at_once(const tamis_redis_family *family, size_t left) {
     return left < max_pairs ? left : max_pairs;
 }
 
-static tamis_status query_pairs(tamis_redis_family *family, const tamis_redis_pair *pairs, size_t count,
-                                bool adds, tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status query_pairs(tamis_redis_family *family, pair_batch *batch, bool adds, tamis_error *err) {
+    const piece *arrays = &family->piece;
     tamis_status status = TAMIS_OK;
-    size_t pairs_done = 0;
-    if (done)
-        *done = 0;
-    while (pairs_done < count && status == TAMIS_OK) {
-        size_t count_now = pairs_at_once(family, count - pairs_done), members, answered = 0;
+    while (batch->done < batch->count && status == TAMIS_OK) {
+        size_t count = pairs_at_once(family, batch->count - batch->done), member_count, answered = 0;
         tamis_error wrong = TAMIS_ERROR_INIT;
-        status = reserve_pairs(family, count_now, err);
+        status = reserve_pairs(family, count, err);
         if (status != TAMIS_OK)
             return status;
-        const piece *collected_keys = &family->piece;
         const tamis_status collected =
-            collect_pairs(family, pairs + pairs_done, &count_now, &members, &wrong);
-        if (count_now > 0)
-            status = tamis__redis_query_members(
-                family->filter, &(tamis__key_batch){collected_keys->keys, collected_keys->hashes, count_now},
-                &(tamis__members){.hasher = family->names,
-                                  .names = collected_keys->names,
-                                  .count = members,
-                                  .member_of = collected_keys->member_of},
-                adds, answers ? answers + pairs_done : NULL, &answered, err);
-        pairs_done += answered;
-        if (done)
-            *done = pairs_done;
+            collect_pairs(family, batch->pairs + batch->done, &count, &member_count, &wrong);
+        const tamis__members members = {.key_batch = {arrays->keys, arrays->hashes, count},
+                                        .hasher = family->names,
+                                        .names = arrays->names,
+                                        .count = member_count,
+                                        .member_of = arrays->member_of};
+        if (count > 0)
+            status = tamis__redis_query_members(family->filter, &members, adds,
+                                                batch->answers ? batch->answers + batch->done : NULL,
+                                                &answered, err);
+        batch->done += answered;
         if (status == TAMIS_OK && collected != TAMIS_OK) {
             if (err)
                 *err = wrong;
@@ -255,7 +258,11 @@ tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis
                                          tamis_error *err) {
     TAMIS__NEED(family, err);
     TAMIS__NEED_IF(count, pairs, err);
-    return query_pairs(family, pairs, count, true, answers, done, err);
+    pair_batch batch = {.pairs = pairs, .count = count, .answers = answers};
+    const tamis_status status = query_pairs(family, &batch, true, err);
+    if (done)
+        *done = batch.done;
+    return status;
 }
 
 /* A handle is used by one thread at a time, so lookups may use its arrays. */
@@ -265,7 +272,11 @@ tamis_status tamis_redis_family_contains_many(tamis_redis_family *family, const 
     TAMIS__NEED(family, err);
     TAMIS__NEED_IF(count, pairs, err);
     TAMIS__NEED_IF(count, answers, err);
-    return query_pairs(family, pairs, count, false, answers, done, err);
+    pair_batch batch = {.pairs = pairs, .count = count, .answers = answers};
+    const tamis_status status = query_pairs(family, &batch, false, err);
+    if (done)
+        *done = batch.done;
+    return status;
 }
 
 tamis_status tamis_redis_family_info(const tamis_redis_family *family, const void *name, size_t name_size,

@@ -140,8 +140,9 @@ tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_
 tamis_status tamis__redis_add_within(tamis_filter *filter, const tamis__key_batch *batch,
                                      tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* The members of a family that a batch uses. */
+/* Elements of several members of a family. */
 typedef struct tamis__members {
+    tamis__key_batch key_batch; /* the elements */
     const tamis_hasher *hasher; /* hasher of names */
     const tamis_key *names;     /* names of the members, each once */
     size_t count;
@@ -149,9 +150,8 @@ typedef struct tamis__members {
 } tamis__members;
 
 /* Adds elements to members of a family, or looks them up; answers may be NULL. */
-tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__key_batch *key_batch,
-                                        const tamis__members *members, bool adds, tamis_answer *answers,
-                                        size_t *done, tamis_error *err);
+tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__members *members, bool adds,
+                                        tamis_answer *answers, size_t *done, tamis_error *err);
 
 /* Number of Redis keys on all servers. */
 static inline size_t tamis__redis_all_keys(const tamis__redis_filter *rf) {
@@ -172,13 +172,6 @@ tamis_status tamis__redis_command(const tamis__redis_filter *rf, const tamis_key
 /* As tamis__redis_command, sent to the server of `slot`: see tamis__redis_key_slot. */
 tamis_status tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err);
-/* As tamis__redis_command_in, for a command whose reply is a string: up to `buffer_size` bytes go to `to`.
- * *size is 0 if the reply is nil. */
-tamis_status tamis__redis_get_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
-                                 size_t count, char *to, size_t buffer_size, size_t *size, tamis_error *err);
-/* As tamis__redis_get_in, sent to the server of the command's Redis key. */
-tamis_status tamis__redis_get(const tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
-                              size_t buffer_size, size_t *size, tamis_error *err);
 
 /* PEXPIRE of a Redis key, or PERSIST if ms is 0. The second function sends it to the server of `slot`. */
 tamis_status tamis__redis_expire(const tamis__redis_filter *rf, tamis_key key, uint64_t ms, tamis_error *err);

@@ -14,20 +14,11 @@
 
 /* ---- single commands ---- */
 
-static uint32_t slot_of_words(const tamis__redis_filter *rf, const tamis_key *words) {
-    return tamis__redis_slot(rf->redis, words[1].data, words[1].size);
-}
-
-static tamis__command make_command(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
-                                   size_t count) {
-    return (tamis__command){
-        .redis = rf->redis, .what = rf->uri->shown_name, .slot = slot, .words = words, .count = count};
-}
-
 tamis_status tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err) {
-    tamis__command command = make_command(rf, slot, words, count);
-    tamis_status status = tamis__command_run(&command, err);
+    tamis__command command = {
+        .redis = rf->redis, .what = rf->uri->shown_name, .slot = slot, .words = words, .count = count};
+    const tamis_status status = tamis__command_run(&command, err);
     if (integer)
         *integer = command.integer;
     return status;
@@ -35,22 +26,8 @@ tamis_status tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slo
 
 tamis_status tamis__redis_command(const tamis__redis_filter *rf, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err) {
-    return tamis__redis_command_in(rf, slot_of_words(rf, words), words, count, integer, err);
-}
-
-tamis_status tamis__redis_get_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
-                                 size_t count, char *to, size_t buffer_size, size_t *size, tamis_error *err) {
-    tamis__command command = make_command(rf, slot, words, count);
-    command.to = to;
-    command.buffer_size = buffer_size;
-    tamis_status status = tamis__command_run(&command, err);
-    *size = command.size;
-    return status;
-}
-
-tamis_status tamis__redis_get(const tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
-                              size_t buffer_size, size_t *size, tamis_error *err) {
-    return tamis__redis_get_in(rf, slot_of_words(rf, words), words, count, to, buffer_size, size, err);
+    const uint32_t slot = tamis__redis_slot(rf->redis, words[1].data, words[1].size);
+    return tamis__redis_command_in(rf, slot, words, count, integer, err);
 }
 
 tamis_status tamis__redis_expire_in(const tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,

@@ -38,11 +38,16 @@ static uint64_t read_info(const char *info, const char *name) {
 tamis_status tamis__server_memory_check(const tamis__redis_filter *rf, uint64_t bytes, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("INFO"), tamis__redis_word("memory")};
     char info[INFO_SIZE_MAX + 1];
-    size_t size;
+    tamis__command command = {.redis = rf->redis,
+                              .what = rf->uri->shown_name,
+                              .words = words,
+                              .count = 2,
+                              .to = info,
+                              .buffer_size = INFO_SIZE_MAX};
     if (rf->redis->slot_count > 1 || rf->redis->codis)
         return TAMIS_OK;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis__redis_get(rf, words, 2, info, INFO_SIZE_MAX, &size, &why);
+    const tamis_status status = tamis__command_run(&command, &why);
     if (status == TAMIS_E_REFUSED) /* the user may not send INFO: skip the check */
         return TAMIS_OK;
     if (status != TAMIS_OK) {
@@ -50,7 +55,7 @@ tamis_status tamis__server_memory_check(const tamis__redis_filter *rf, uint64_t 
             *err = why;
         return status;
     }
-    info[size] = '\0';
+    info[command.size] = '\0';
     const uint64_t max = read_info(info, "\nmaxmemory:"), used = read_info(info, "\nused_memory:");
     const bool evicts = !strstr(info, "\nmaxmemory_policy:noeviction");
     if (max == 0 || (bytes <= max && (evicts || used <= max - bytes)))

@@ -214,13 +214,18 @@ tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *co
 static tamis_status read_copy(const tamis__redis_filter *rf, const char *hash, size_t hash_size,
                               char plan[TAMIS__REDIS_PLAN], tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
-    size_t size;
     memcpy(name, hash, hash_size);
     memcpy(name + hash_size, ":plan", 5);
     const tamis_key words[] = {tamis__redis_word("GET"), {name, hash_size + 5}};
-    tamis_status status = tamis__redis_get_in(rf, tamis__redis_slot(rf->redis, hash, hash_size), words, 2,
-                                              plan, TAMIS__REDIS_PLAN - 1, &size, err);
-    plan[status == TAMIS_OK ? size : 0] = '\0';
+    tamis__command command = {.redis = rf->redis,
+                              .what = rf->uri->shown_name,
+                              .slot = tamis__redis_slot(rf->redis, hash, hash_size),
+                              .words = words,
+                              .count = 2,
+                              .to = plan,
+                              .buffer_size = TAMIS__REDIS_PLAN - 1};
+    const tamis_status status = tamis__command_run(&command, err);
+    plan[status == TAMIS_OK ? command.size : 0] = '\0';
     return status;
 }
 

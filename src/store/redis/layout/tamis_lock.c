@@ -86,14 +86,19 @@ static tamis_status check_lock_reply(void *context, size_t i, const tamis__reply
 static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt *lock, bool *is_free,
                               tamis_error *err) {
     char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN]; /* layout 1 writes a plan */
-    size_t size;
     const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(rf, name)}};
-    tamis_status status =
-        tamis__redis_get_in(rf, tamis__config_slot(rf), words, 2, holder, sizeof holder - 1, &size, err);
+    tamis__command command = {.redis = rf->redis,
+                              .what = rf->uri->shown_name,
+                              .slot = tamis__config_slot(rf),
+                              .words = words,
+                              .count = 2,
+                              .to = holder,
+                              .buffer_size = sizeof holder - 1};
+    const tamis_status status = tamis__command_run(&command, err);
     if (status != TAMIS_OK)
         return status;
-    holder[size] = '\0';
-    *is_free = size == 0;
+    holder[command.size] = '\0';
+    *is_free = command.size == 0;
     if (*is_free)
         return TAMIS_OK;
     if (strncmp(holder, lock->prefix, strlen(lock->prefix)) != 0)
