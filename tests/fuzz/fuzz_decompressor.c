@@ -55,9 +55,9 @@ static decompressed decompressor(int fd, const uint8_t *data, size_t header_size
     all.status = tamis__decompressor_create(&made, &setup, &err);
     while (all.status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END && all.size < MAX) {
         const size_t left = MAX - all.size;
-        size_t size = 0;
-        all.status = tamis__decompressor_read(made, true, out + all.size, capacity < left ? capacity : left,
-                                              &size, &event, &err);
+        size_t size = capacity < left ? capacity : left;
+        all.status = tamis__decompressor_read(made, true, out + all.size, &size, &event, &err);
+        size = all.status == TAMIS_OK ? size : 0;
         check(size <= left && (size > 0) == (all.status == TAMIS_OK && event == TAMIS__DECOMPRESSOR_BYTES));
         all.size += size;
     }

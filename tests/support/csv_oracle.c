@@ -137,10 +137,11 @@ static bool find_agrees(comparison *c, tamis_key record, uint64_t *random) {
     while (csv_oracle_column(&c->oracle, last + 1).data)
         last++;
     const size_t some = 1 + test_below(random, last + 1);
-    const size_t columns[] = {last + 1, some, 1, some, last ? last : 1};
+    size_t columns[] = {last + 1, some, 1, some, last ? last : 1};
     tamis_key values[5];
     tamis__fault fault;
-    if (tamis__csv_find(c->delimiter, record, columns, 5, values, &c->arena, &fault) != TAMIS_OK)
+    const tamis__csv_columns selected = {columns, 5, c->delimiter};
+    if (tamis__csv_find(&selected, record, values, &c->arena, &fault) != TAMIS_OK)
         return differs(c, "its columns are not found");
     for (size_t i = 0; i < 5; i++) {
         test_bytes expected = csv_oracle_column(&c->oracle, columns[i]);
@@ -161,9 +162,9 @@ static bool record_agrees(comparison *c, tamis_key record, uint64_t *random) {
                    : differs(c, "its columns are others");
     if (status != TAMIS_E_DAMAGED || !fault.why || fault.pos != c->oracle.fault)
         return differs(c, "what is malformed is another byte");
-    const size_t none = 0;
+    const tamis__csv_columns none = {(size_t[]){0}, 1, c->delimiter};
     tamis_key value;
-    return tamis__csv_find(c->delimiter, record, &none, 1, &value, &c->arena, &fault) == TAMIS_E_DAMAGED ||
+    return tamis__csv_find(&none, record, &value, &c->arena, &fault) == TAMIS_E_DAMAGED ||
            differs(c, "is malformed only where all columns are asked");
 }
 

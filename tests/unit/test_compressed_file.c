@@ -410,7 +410,8 @@ static tamis_status pull_all(size_t capacity, test_bytes *content) {
     assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
     tamis_status status = TAMIS_OK;
     while (status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END) {
-        status = tamis__decompressor_read(decompressor, true, piece, capacity, &size, &event, &err);
+        size = capacity;
+        status = tamis__decompressor_read(decompressor, true, piece, &size, &event, &err);
         if (status != TAMIS_OK)
             break;
         assert_true((size > 0) == (event == TAMIS__DECOMPRESSOR_BYTES) && size <= capacity);

@@ -116,7 +116,8 @@ static tamis_status decompress_from(const test_bytes *compressed, size_t header_
         ssize_t (*const whole)(int, void *, size_t) = tamis__sys.read;
         tamis__sys.read = read_pieces;
         while (status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END) {
-            status = tamis__decompressor_read(decompressor, true, piece, capacity, &size, &event, &err);
+            size = capacity;
+            status = tamis__decompressor_read(decompressor, true, piece, &size, &event, &err);
             if (status != TAMIS_OK)
                 break;
             assert_true((size > 0) == (event == TAMIS__DECOMPRESSOR_BYTES) && size <= capacity);
@@ -288,29 +289,28 @@ static void data_is_read_only_when_allowed(void **state) {
         tamis_allocator allocator = fault_memory_allocator(&memory);
         tamis__decompressor_event event = TAMIS__DECOMPRESSOR_END;
         tamis__decompressor *decompressor;
-        unsigned char capacity[sizeof text];
+        unsigned char piece[sizeof text];
         size_t size;
         compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
         int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         const tamis__decompressor_setup setup = {fd, "f", NULL, compressed.data, compressed.size, &allocator};
         assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
         while (content.size < sizeof text - 1) {
-            assert_int_equal(
-                tamis__decompressor_read(decompressor, false, capacity, sizeof capacity, &size, &event, &err),
-                TAMIS_OK);
+            size = sizeof piece;
+            assert_int_equal(tamis__decompressor_read(decompressor, false, piece, &size, &event, &err),
+                             TAMIS_OK);
             assert_int_equal(event, TAMIS__DECOMPRESSOR_BYTES);
-            bytes_add(&content, capacity, size);
+            bytes_add(&content, piece, size);
         }
         assert_memory_equal(content.data, text, sizeof text - 1);
         for (int again = 0; again < 40; again++) { /* more calls without progress than libzstd accepts */
-            assert_int_equal(
-                tamis__decompressor_read(decompressor, false, capacity, sizeof capacity, &size, &event, &err),
-                TAMIS_OK);
+            size = sizeof piece;
+            assert_int_equal(tamis__decompressor_read(decompressor, false, piece, &size, &event, &err),
+                             TAMIS_OK);
             assert_int_equal(event, TAMIS__DECOMPRESSOR_AGAIN);
         }
-        assert_int_equal(
-            tamis__decompressor_read(decompressor, true, capacity, sizeof capacity, &size, &event, &err),
-            TAMIS_OK);
+        size = sizeof piece;
+        assert_int_equal(tamis__decompressor_read(decompressor, true, piece, &size, &event, &err), TAMIS_OK);
         assert_int_equal(event, TAMIS__DECOMPRESSOR_END);
         tamis__decompressor_free(decompressor);
         close(fd);
@@ -542,9 +542,11 @@ static void decompression_bombs_use_no_memory(void **state) {
         int fd = open(scratch("bomb"), O_RDONLY | O_CLOEXEC);
         const tamis__decompressor_setup setup = {.fd = fd, .name = "f", .memory = &allocator};
         assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
-        for (; event != TAMIS__DECOMPRESSOR_END; total += size)
-            assert_int_equal(
-                tamis__decompressor_read(decompressor, true, piece, CAPACITY, &size, &event, &err), TAMIS_OK);
+        for (; event != TAMIS__DECOMPRESSOR_END; total += size) {
+            size = CAPACITY;
+            assert_int_equal(tamis__decompressor_read(decompressor, true, piece, &size, &event, &err),
+                             TAMIS_OK);
+        }
         tamis__decompressor_free(decompressor);
         close(fd);
         assert_int_equal(total, mebibytes << 20);

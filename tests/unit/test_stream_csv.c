@@ -122,10 +122,11 @@ static void assert_value(tamis_key value, const char *expected) {
 static void columns_are_found_in_any_order(void **state) {
     (void)state;
     const tamis_key record = {TEXT("a,\"b\"\"\",,d")};
-    const size_t queried[] = {4, 2, 9, 3, 2, 5, 1};
+    size_t queried[] = {4, 2, 9, 3, 2, 5, 1};
+    const tamis__csv_columns selected = {queried, 7, ','};
     tamis_key values[7];
     tamis__fault fault;
-    assert_int_equal(tamis__csv_find(',', record, queried, 7, values, &arena, &fault), TAMIS_OK);
+    assert_int_equal(tamis__csv_find(&selected, record, values, &arena, &fault), TAMIS_OK);
     assert_value(values[0], "d");
     assert_value(values[1], "b\"");
     assert_null(values[2].data);
@@ -134,8 +135,7 @@ static void columns_are_found_in_any_order(void **state) {
     assert_null(values[5].data);
     assert_value(values[6], "a");
 
-    assert_int_equal(tamis__csv_find(',', (tamis_key){NULL, 0}, queried, 7, values, &arena, &fault),
-                     TAMIS_OK);
+    assert_int_equal(tamis__csv_find(&selected, (tamis_key){NULL, 0}, values, &arena, &fault), TAMIS_OK);
     for (size_t i = 0; i < 7; i++)
         assert_null(values[i].data);
 }
@@ -164,10 +164,10 @@ static void malformed_records_are_explained(void **state) {
     };
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
         const tamis_key record = copy_of(malformed[i].record, malformed[i].size);
-        const size_t first = 1; /* the bytes after it are examined too */
+        const tamis__csv_columns first = {(size_t[]){1}, 1, ','}; /* the bytes after it are examined too */
         tamis_key value;
         tamis__fault fault = {NULL, 0};
-        assert_int_equal(tamis__csv_find(',', record, &first, 1, &value, &arena, &fault), TAMIS_E_DAMAGED);
+        assert_int_equal(tamis__csv_find(&first, record, &value, &arena, &fault), TAMIS_E_DAMAGED);
         assert_string_equal(fault.why, malformed[i].why);
         assert_int_equal(fault.pos, malformed[i].pos);
         drop(record);
@@ -179,12 +179,12 @@ static void out_of_memory_is_reported(void **state) {
     fault_memory memory = {.fail_at = 1, .onwards = true};
     tamis__arena none = {.memory = fault_memory_allocator(&memory)};
     const tamis_key record = {TEXT("a,\"b\"\"\"")};
-    const size_t plain = 1, decoded = 2;
+    const tamis__csv_columns plain = {(size_t[]){1}, 1, ','}, decoded = {(size_t[]){2}, 1, ','};
     columns all = {record, {0}, SIZE_MAX};
     tamis_key value;
     tamis__fault fault;
-    assert_int_equal(tamis__csv_find(',', record, &plain, 1, &value, &none, &fault), TAMIS_OK);
-    assert_int_equal(tamis__csv_find(',', record, &decoded, 1, &value, &none, &fault), TAMIS_E_NOMEM);
+    assert_int_equal(tamis__csv_find(&plain, record, &value, &none, &fault), TAMIS_OK);
+    assert_int_equal(tamis__csv_find(&decoded, record, &value, &none, &fault), TAMIS_E_NOMEM);
     assert_int_equal(tamis__csv_each(',', record, add_column, &all, &none, &fault), TAMIS_E_NOMEM);
     tamis__arena_release(&none);
     bytes_clear(&all.text);

@@ -38,12 +38,11 @@ static tamis_status read_fully(tamis__decompressor *from, uint8_t *into, size_t 
                                tamis_error *err) {
     tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
     for (*got = 0; *got < capacity && event != TAMIS__DECOMPRESSOR_END;) {
-        size_t size_read;
-        tamis_status status =
-            tamis__decompressor_read(from, true, into + *got, capacity - *got, &size_read, &event, err);
+        size_t size = capacity - *got;
+        const tamis_status status = tamis__decompressor_read(from, true, into + *got, &size, &event, err);
         if (status != TAMIS_OK)
             return status;
-        *got += size_read;
+        *got += size;
     }
     return TAMIS_OK;
 }

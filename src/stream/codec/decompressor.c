@@ -336,8 +336,8 @@ static tamis_status read_more(tamis__decompressor *u, tamis_error *err) {
 }
 
 tamis_status tamis__decompressor_read(tamis__decompressor *decompressor, bool may_read, void *into,
-                                      size_t capacity, size_t *size, tamis__decompressor_event *event,
-                                      tamis_error *err) {
+                                      size_t *size, tamis__decompressor_event *event, tamis_error *err) {
+    const size_t capacity = *size;
     tamis__codec_buffer io = {.out = into, .out_size = capacity};
     assert(capacity > 0);
     for (bool has_read = !may_read;; has_read = true) {

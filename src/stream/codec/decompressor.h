@@ -43,7 +43,7 @@ tamis_status tamis__decompressor_create(tamis__decompressor **decompressor,
 void tamis__decompressor_free(tamis__decompressor *decompressor); /* NULL does nothing; fd stays open */
 
 /*
- * Decompresses up to `capacity` bytes. *size and *event are set only on success.
+ * Decompresses up to *size bytes to `into`. On success, *size becomes their number.
  *
  * The function reads at most once, only with may_read, and only if nothing read before is left to decompress.
  * So it can follow a poll.
@@ -53,8 +53,7 @@ void tamis__decompressor_free(tamis__decompressor *decompressor); /* NULL does n
  * After an error only tamis__decompressor_free may be called.
  */
 tamis_status tamis__decompressor_read(tamis__decompressor *decompressor, bool may_read, void *into,
-                                      size_t capacity, size_t *size, tamis__decompressor_event *event,
-                                      tamis_error *err);
+                                      size_t *size, tamis__decompressor_event *event, tamis_error *err);
 
 /* Bytes of the file read so far, including `begun`. */
 uint64_t tamis__decompressor_bytes_read(const tamis__decompressor *decompressor);

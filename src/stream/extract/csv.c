@@ -131,35 +131,36 @@ tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
 
 /* ---- selected columns ---- */
 
-typedef struct query {
-    const size_t *columns;
-    size_t count, last; /* last: the largest column number */
+typedef struct selection {
+    const tamis__csv_columns *columns;
+    size_t last; /* the largest column number */
     tamis_key *values;
-} query;
+} selection;
 
-/* Stores a field undecoded if its column was selected. */
-static inline void note_field(const query *a, size_t column, const unsigned char *from,
+/* Stores a field undecoded if its column is selected. */
+static inline void note_field(const selection *s, size_t column, const unsigned char *from,
                               const unsigned char *to) {
-    for (size_t i = 0; i < a->count; i++)
-        if (a->columns[i] == column)
-            a->values[i] = (tamis_key){from, (size_t)(to - from)};
+    for (size_t i = 0; i < s->columns->count; i++)
+        if (s->columns->numbers[i] == column)
+            s->values[i] = (tamis_key){from, (size_t)(to - from)};
 }
 
-static tamis_status note_fields(const text *t, const query *a, tamis__fault *fault) {
+/* All columns of a record, field by field. */
+static tamis_status note_by_fields(const text *t, const selection *s, tamis__fault *fault) {
     const unsigned char *start = t->start, *end, *next;
     for (size_t column = 1; start; start = next, column++) {
         tamis_status status = find_field_end(t, start, &end, &next, fault);
         if (status != TAMIS_OK)
             return status;
-        if (column <= a->last)
-            note_field(a, column, start, end);
+        if (column <= s->last)
+            note_field(s, column, start, end);
     }
     return TAMIS_OK;
 }
 
 /* Fast path: all columns of a record in which every quote opens or closes a field. False for other
  * records. */
-static bool note_by_blocks(const text *t, const query *a) {
+static bool note_by_blocks(const text *t, const selection *s) {
     const unsigned char *from = t->start, *end = t->end - (t->end[-1] == '\r');
     tamis__csv_edge edge = {.opens = 1};
     size_t column = 1;
@@ -170,31 +171,32 @@ static bool note_by_blocks(const text *t, const query *a) {
         tamis__csv_block block = tamis__csv_scan(tamis__byte_mask(pos, size, '"'), delimiters, size, &edge);
         if (block.odd | block.after_quote | (returns & ~block.within))
             return false;
-        for (delimiters &= ~block.within; delimiters && column <= a->last; delimiters &= delimiters - 1) {
+        for (delimiters &= ~block.within; delimiters && column <= s->last; delimiters &= delimiters - 1) {
             const unsigned char *delimiter = pos + __builtin_ctzll(delimiters);
-            note_field(a, column++, from, delimiter);
+            note_field(s, column++, from, delimiter);
             from = delimiter + 1;
         }
     }
-    if (column <= a->last)
-        note_field(a, column, from, end);
+    if (column <= s->last)
+        note_field(s, column, from, end);
     return !edge.within;
 }
 
-tamis_status tamis__csv_find(unsigned char delimiter, tamis_key record, const size_t *columns, size_t count,
-                             tamis_key *values, tamis__arena *arena, tamis__fault *fault) {
-    query a = {.columns = columns, .count = count, .last = 0, .values = values};
+tamis_status tamis__csv_find(const tamis__csv_columns *columns, tamis_key record, tamis_key *values,
+                             tamis__arena *arena, tamis__fault *fault) {
+    selection s = {.columns = columns, .last = 0, .values = values};
+    const size_t count = columns->count;
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < count; i++) {
         values[i] = (tamis_key){NULL, 0};
-        a.last = columns[i] > a.last ? columns[i] : a.last;
+        s.last = columns->numbers[i] > s.last ? columns->numbers[i] : s.last;
     }
     if (is_empty(record))
         return TAMIS_OK;
     const unsigned char *start = record.data;
-    const text t = {start, start + record.size, delimiter};
-    if (!note_by_blocks(&t, &a))
-        status = note_fields(&t, &a, fault);
+    const text t = {start, start + record.size, columns->delimiter};
+    if (!note_by_blocks(&t, &s))
+        status = note_by_fields(&t, &s, fault);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         if (values[i].data) {
             const unsigned char *from = values[i].data;

@@ -4,7 +4,7 @@
  * Extractors: creation from the texts of parts, and headers that give CSV columns their names.
  *
  *     parts      csv:name  regex:(a)(b)  csv:3
- *     columns    [0]                     [1]        numbers; set by the header for names
+ *     csv        [0]                     [1]        column numbers; set by the header for names
  *     values     [0]       [2] [3]       [1]        JSON and CSV first: one pass finds them all
  *
  * Parts of JSON and of CSV exclude each other, since a record has only one syntax. A copy for another thread
@@ -33,10 +33,10 @@ static bool alloc_arrays(tamis_extractor *x) {
     const size_t count = x->part_count;
     x->parts = tamis__alloc(&x->memory, count * sizeof *x->parts, TAMIS__LINE);
     x->pointers = tamis__alloc(&x->memory, count * sizeof *x->pointers, TAMIS__LINE);
-    x->columns = tamis__alloc(&x->memory, count * sizeof *x->columns, TAMIS__LINE);
+    x->csv.numbers = tamis__alloc(&x->memory, count * sizeof *x->csv.numbers, TAMIS__LINE);
     x->fields = tamis__alloc(&x->memory, count * sizeof *x->fields, TAMIS__LINE);
     x->texts = tamis__alloc(&x->memory, x->texts_size, TAMIS__LINE);
-    return x->parts && x->pointers && x->columns && x->fields && x->texts;
+    return x->parts && x->pointers && x->csv.numbers && x->fields && x->texts;
 }
 
 /* The text of part `i`, and its role. */
@@ -73,7 +73,7 @@ static tamis_status parse_parts(tamis_extractor *x, const char *const *texts,
         if (p->spec.kind == TAMIS__KEY_PART_JSON)
             x->pointers[x->pointer_count++] = p->spec.rest;
         if (p->spec.kind == TAMIS__KEY_PART_CSV)
-            x->columns[x->column_count++] = p->spec.from;
+            x->csv.numbers[x->csv.count++] = p->spec.from;
         x->wants_header = x->wants_header || p->spec.name.data;
     }
     return TAMIS_OK;
@@ -89,7 +89,7 @@ static const tamis__wanted_part *find_nth_part(const tamis_extractor *x, tamis__
 }
 
 static tamis_status check_syntaxes(const tamis_extractor *x, tamis_error *err) {
-    if (x->pointer_count == 0 || x->column_count == 0)
+    if (x->pointer_count == 0 || x->csv.count == 0)
         return TAMIS_OK;
     return tamis__key_part_fail(err, &find_nth_part(x, TAMIS__KEY_PART_JSON, 0)->spec,
                                 "its records are JSON, and those of '%s' CSV; ask for parts of one of them",
@@ -133,7 +133,7 @@ static void add_field(tamis_extractor *x, size_t number, size_t value) {
 /* Assigns values to the parts. JSON and CSV come first, since one pass finds them together
  * (extract_keys.c). */
 static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
-    size_t together = 0, next = x->pointer_count + x->column_count;
+    size_t together = 0, next = x->pointer_count + x->csv.count;
     for (tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
         tamis_status status = p->spec.kind == TAMIS__KEY_PART_REGEX ? make_regex(x, p, err) : TAMIS_OK;
         if (status != TAMIS_OK)
@@ -162,12 +162,12 @@ static tamis_status set_delimiter(tamis_extractor *x, int delimiter, tamis_error
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "delimiter: %d is not a byte; give one from 0 to 255, or -1 for the usual one",
                            delimiter);
-    if (x->column_count > 0 && (delimiter == '"' || delimiter == '\n' || delimiter == '\r'))
+    if (x->csv.count > 0 && (delimiter == '"' || delimiter == '\n' || delimiter == '\r'))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "delimiter: a quote or the end of a line has another meaning in CSV; "
                            "give the byte between columns");
     x->field_delimiter = (unsigned char)(delimiter < 0 ? '\t' : delimiter);
-    x->csv_delimiter = (unsigned char)(delimiter < 0 ? ',' : delimiter);
+    x->csv.delimiter = (unsigned char)(delimiter < 0 ? ',' : delimiter);
     return TAMIS_OK;
 }
 
@@ -263,7 +263,7 @@ tamis_status tamis__extractor_copy(tamis_extractor **copy, const tamis_extractor
 
 static void free_shared(tamis_extractor *x) {
     tamis__free(&x->memory, x->texts, x->texts_size);
-    tamis__free(&x->memory, x->columns, x->part_count * sizeof *x->columns);
+    tamis__free(&x->memory, x->csv.numbers, x->part_count * sizeof *x->csv.numbers);
     tamis__free(&x->memory, x->fields, x->part_count * sizeof *x->fields);
     tamis__free(&x->memory, x->pointers, x->part_count * sizeof *x->pointers);
 }
@@ -284,7 +284,7 @@ void tamis_extractor_free(tamis_extractor *x) {
 }
 
 bool tamis_extractor_is_csv(const tamis_extractor *extractor) {
-    return extractor->column_count > 0;
+    return extractor->csv.count > 0;
 }
 
 bool tamis_extractor_wants_header(const tamis_extractor *extractor) {
@@ -312,7 +312,7 @@ bool tamis_extractor_joins(const tamis_extractor *extractor) {
 }
 
 unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
-    return extractor->csv_delimiter;
+    return extractor->csv.delimiter;
 }
 
 /* ---- headers ---- */
@@ -323,7 +323,7 @@ static bool note_column(void *context, size_t column, tamis_key name) {
     tamis_extractor *x = context;
     for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++)
         if (p->spec.name.data && tamis__is_same(p->spec.name, name))
-            x->columns[p->first] = x->columns[p->first] == 0 ? column : AMBIGUOUS;
+            x->csv.numbers[p->first] = x->csv.numbers[p->first] == 0 ? column : AMBIGUOUS;
     return true; /* go on: the whole record must be valid CSV */
 }
 
@@ -374,7 +374,7 @@ static bool list_name(void *context, size_t column, tamis_key name) {
 static bool has_other_delimiter(const tamis_extractor *x, tamis_key header) {
     static const char others[] = {',', ';', '|', '\t'};
     for (size_t i = 0; i < sizeof others; i++)
-        if (others[i] != (char)x->csv_delimiter && memchr(header.data, others[i], header.size))
+        if (others[i] != (char)x->csv.delimiter && memchr(header.data, others[i], header.size))
             return true;
     return false;
 }
@@ -383,7 +383,7 @@ static void forget_names(tamis_extractor *x) {
     x->has_header = false;
     for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++)
         if (p->spec.name.data)
-            x->columns[p->first] = 0;
+            x->csv.numbers[p->first] = 0;
 }
 
 static tamis_status fail_no_column(tamis_extractor *x, const tamis__key_part *part, tamis_key header,
@@ -394,7 +394,7 @@ static tamis_status fail_no_column(tamis_extractor *x, const tamis__key_part *pa
         return tamis__key_part_fail(err, part,
                                     "the header is empty; have the first record name the columns, or ask for "
                                     "them by number");
-    if (tamis__csv_each(x->csv_delimiter, header, list_name, &list, &x->arena, &fault) != TAMIS_OK)
+    if (tamis__csv_each(x->csv.delimiter, header, list_name, &list, &x->arena, &fault) != TAMIS_OK)
         return tamis__extract_fail_memory(err);
     return tamis__key_part_fail(
         err, part, "the header has no such column; take one of these: %s%s", list.text,
@@ -403,7 +403,7 @@ static tamis_status fail_no_column(tamis_extractor *x, const tamis__key_part *pa
 
 static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t offset, tamis_error *err) {
     tamis__fault fault = {NULL, 0};
-    tamis_status status = tamis__csv_each(x->csv_delimiter, record, note_column, x, &x->arena, &fault);
+    tamis_status status = tamis__csv_each(x->csv.delimiter, record, note_column, x, &x->arena, &fault);
     if (status == TAMIS_E_DAMAGED)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "header: %s, at byte %" PRIu64 "; correct it, or ask for columns by number",
@@ -411,9 +411,9 @@ static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t of
     if (status != TAMIS_OK)
         return tamis__extract_fail_memory(err);
     for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
-        if (p->spec.name.data && x->columns[p->first] == 0)
+        if (p->spec.name.data && x->csv.numbers[p->first] == 0)
             return fail_no_column(x, &p->spec, record, err);
-        if (p->spec.name.data && x->columns[p->first] == AMBIGUOUS)
+        if (p->spec.name.data && x->csv.numbers[p->first] == AMBIGUOUS)
             return tamis__key_part_fail(err, &p->spec,
                                         "the header has several columns of that name; ask for one by number");
     }

@@ -64,7 +64,7 @@ static inline bool tamis__is_blank(unsigned char byte) {
 typedef struct tamis__wanted_part {
     tamis__key_part spec;
     tamis__regex *regex; /* of a REGEX part, else NULL */
-    size_t first, count; /* its values in `values`; for CSV, `first` is also its index in `columns` */
+    size_t first, count; /* its values in `values`; for CSV, `first` is also its index in `csv` */
 } tamis__wanted_part;
 
 /* A part of kind FIELD. */
@@ -76,7 +76,7 @@ typedef struct tamis__wanted_field {
 struct tamis_extractor {
     const tamis_extractor *original; /* owner of what a copy shares; NULL: not a copy */
     tamis_allocator memory;
-    unsigned char field_delimiter, csv_delimiter;
+    unsigned char field_delimiter;
     bool trim, ignore_case;
     bool wants_header, has_header;
     tamis__wanted_part *parts;    /* those of the key, then the others in the order of their roles */
@@ -87,8 +87,7 @@ struct tamis_extractor {
     tamis__json *json;
     const char **pointers; /* capacity part_count */
     size_t pointer_count;
-    size_t *columns; /* capacity part_count; 0: a named column that no header has given yet */
-    size_t column_count;
+    tamis__csv_columns csv; /* capacity part_count; number 0: a named column that no header has given yet */
     tamis__wanted_field *fields; /* by ascending number; capacity part_count */
     size_t field_count;
     tamis_key *values; /* values of the present record */

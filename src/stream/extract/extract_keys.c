@@ -70,9 +70,8 @@ static tamis_status find_match(tamis_extractor *x, const tamis__wanted_part *p, 
 static tamis_status find_in_syntax(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
     if (x->json)
         return tamis__json_find(x->json, record, x->values, &x->arena, fault);
-    if (x->column_count > 0)
-        return tamis__csv_find(x->csv_delimiter, record, x->columns, x->column_count, x->values, &x->arena,
-                               fault);
+    if (x->csv.count > 0)
+        return tamis__csv_find(&x->csv, record, x->values, &x->arena, fault);
     return TAMIS_OK;
 }
 

@@ -270,10 +270,9 @@ static tamis_status read_compressed(tamis__reader *reader, bool ready, read_resu
                                     tamis_error *err) {
     const uint64_t read_before = tamis__decompressor_bytes_read(reader->decompressor);
     tamis__decompressor_event event;
-    size_t size;
-    tamis_status status =
-        tamis__decompressor_read(reader->decompressor, ready, reader->into->bytes + reader->end,
-                                 reader->limit - reader->end, &size, &event, err);
+    size_t size = reader->limit - reader->end;
+    const tamis_status status = tamis__decompressor_read(
+        reader->decompressor, ready, reader->into->bytes + reader->end, &size, &event, err);
     count_read(reader, tamis__decompressor_bytes_read(reader->decompressor) - read_before);
     if (status != TAMIS_OK)
         return status;

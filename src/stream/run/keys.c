@@ -61,19 +61,19 @@ static const char *describe_open_quote(const tamis__keys *keys, tamis_key record
     return text;
 }
 
-/* Reports record i with its position: the line number for lines, which in CSV differs from the record
- * number. */
+/* Reports a fault of record i with its position: the line number for lines, which in CSV differs from the
+ * record number. */
 static tamis_status fail_record(const tamis__keys *keys, const tamis__record_batch *batch, size_t i,
-                                tamis_status status, size_t pos, const char *why, tamis_error *err) {
+                                tamis_status status, tamis__fault fault, tamis_error *err) {
     const unsigned char *record = batch->keys[i].data;
-    const uint64_t byte = batch->offset + (uint64_t)(record - batch->begin) + pos;
+    const uint64_t byte = batch->offset + (uint64_t)(record - batch->begin) + fault.pos;
     const bool lines = keys->terminator == '\n';
     const uint64_t number =
-        lines ? batch->line + tamis__count_byte(batch->begin, record + pos, '\n') : batch->first + i;
+        lines ? batch->line + tamis__count_byte(batch->begin, record + fault.pos, '\n') : batch->first + i;
     char open[OPEN_NOTE_SIZE];
     return tamis__fail(err, status, 0, "%s: %s %" PRIu64 ", at byte %" PRIu64 ": %s%s",
-                       tamis__show(batch->input).text, lines ? "line" : "record", number, byte, why,
-                       describe_open_quote(keys, batch->keys[i], why, open));
+                       tamis__show(batch->input).text, lines ? "line" : "record", number, byte, fault.why,
+                       describe_open_quote(keys, batch->keys[i], fault.why, open));
 }
 
 /* Returns an error if record i, which has no key, ends the run; else TAMIS_OK. */
@@ -81,9 +81,9 @@ static tamis_status check_outcome(const tamis__keys *keys, const tamis__record_b
                                   tamis_error *why) {
     const tamis_extraction *found = &keys->found[i];
     if (found->outcome == TAMIS_KEY_MALFORMED && keys->malformed == TAMIS_STREAM_FAIL)
-        return fail_record(keys, batch, i, TAMIS_E_RECORD, found->pos, found->why, why);
+        return fail_record(keys, batch, i, TAMIS_E_RECORD, (tamis__fault){found->why, found->pos}, why);
     if (found->outcome == TAMIS_KEY_MISSING && keys->missing == TAMIS_STREAM_FAIL)
-        return fail_record(keys, batch, i, TAMIS_E_NO_KEY, 0, "the record has no key", why);
+        return fail_record(keys, batch, i, TAMIS_E_NO_KEY, (tamis__fault){"the record has no key", 0}, why);
     return TAMIS_OK;
 }
 
@@ -192,8 +192,8 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, tamis__query *
         if (status == TAMIS_E_NOMEM)
             return tamis__fail(err, status, 0, "%s", refused.text);
         if (status != TAMIS_OK) {
-            query->end_status =
-                fail_record(keys, query->batch, i, status, 0, refused.text, &query->end_error);
+            query->end_status = fail_record(keys, query->batch, i, status, (tamis__fault){refused.text, 0},
+                                            &query->end_error);
             query->records = i;
             break;
         }
@@ -219,7 +219,7 @@ tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__query *query, si
                                 tamis_error *why) {
     const size_t record = query->record_index ? query->record_index[i] : i;
     if (keys->malformed == TAMIS_STREAM_FAIL)
-        return fail_record(keys, query->batch, record, TAMIS_E_RANGE, 0, refused, why);
+        return fail_record(keys, query->batch, record, TAMIS_E_RANGE, (tamis__fault){refused, 0}, why);
     query->answers[i] = TAMIS__OUTCOME_MALFORMED;
     if (keys->found)
         keys->found[record].why = "its time is too far after the newest one before it";
@@ -232,7 +232,7 @@ static void note_malformed(tamis__keys *keys, const tamis__record_batch *batch, 
     tamis__first_malformed *first = keys->first;
     const bool open = found->why == tamis__csv_open;
     if (first->error && (!first->filled || open))
-        fail_record(keys, batch, i, TAMIS_E_RECORD, found->pos, found->why, first->error);
+        fail_record(keys, batch, i, TAMIS_E_RECORD, (tamis__fault){found->why, found->pos}, first->error);
     first->filled = true;
     if (open)
         first->error = NULL;

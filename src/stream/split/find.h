@@ -61,9 +61,16 @@ tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *va
 /* The error of a quote that is not closed before the end of the record, and thus of the input. */
 extern const char tamis__csv_open[];
 
-/* Finds the columns `columns[i]`, numbered from 1, in any order. */
-tamis_status tamis__csv_find(unsigned char delimiter, tamis_key record, const size_t *columns, size_t count,
-                             tamis_key *values, tamis__arena *arena, tamis__fault *fault);
+/* Selected columns of CSV records. */
+typedef struct tamis__csv_columns {
+    size_t *numbers; /* counted from 1, in any order; 0: no column */
+    size_t count;
+    unsigned char delimiter;
+} tamis__csv_columns;
+
+/* Finds the selected columns: values[i] is that of column numbers[i]. */
+tamis_status tamis__csv_find(const tamis__csv_columns *columns, tamis_key record, tamis_key *values,
+                             tamis__arena *arena, tamis__fault *fault);
 
 /* Calls `visit` for each column in order, until it returns false. */
 tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
