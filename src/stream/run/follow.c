@@ -38,15 +38,13 @@
 #include "stream/io/rotation.h"
 
 typedef struct follow {
-    const tamis_stream_service *service;
-    const tamis__stream_buffer_sizes *sizes;
     const tamis_stream_options *given; /* of the caller */
-    tamis_stream_options options;      /* of the runs */
+    tamis__run_arguments arguments;    /* of the runs; their options have `commits` */
     tamis_stream_commits commits;
     const tamis_state *state;
     tamis__input_pattern pattern;   /* pattern NULL: none */
     tamis__followed_names followed; /* of the present run */
-    const char **paths;             /* options.inputs: their paths */
+    const char **paths;             /* their paths: the inputs of the run */
     size_t capacity, path_capacity; /* of followed.names, and of paths */
     bool reported_no_files;         /* nothing matched the pattern, and that was reported */
     tamis_allocator memory;
@@ -254,13 +252,12 @@ static tamis_status run_files(follow *f, tamis_error *err) {
     const tamis_stream_start start = f->result.start;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     f->is_first = !f->followed.started;
-    f->options.inputs = f->paths;
-    f->options.input_count = f->followed.count;
+    f->arguments.options.inputs = f->paths;
+    f->arguments.options.input_count = f->followed.count;
     f->followed.before = stats;
     f->followed.is_other = f->followed.truncated = f->followed.goes_on = false;
     f->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
-    const tamis_status status =
-        tamis__run_once(f->service, &f->options, f->sizes, &f->followed, &stats, &f->result, err);
+    const tamis_status status = tamis__run_once(&f->arguments, &f->followed, &stats, &f->result, err);
     f->result.unterminated = given_name(f, f->result.unterminated); /* paths may change */
     f->result.inexact = given_name(f, f->result.inexact);
     if (f->followed.started)
@@ -268,7 +265,7 @@ static tamis_status run_files(follow *f, tamis_error *err) {
     if (!f->is_first)
         f->result.start = start;
     if (f->followed.started) /* these options are for one run alone */
-        f->commits.reread = f->commits.abandon = f->options.require_keys = false;
+        f->commits.reread = f->commits.abandon = f->arguments.options.require_keys = false;
     return status;
 }
 
@@ -308,7 +305,7 @@ static tamis_status wait_for_files(follow *f, tamis__poll_loop *loop, tamis_erro
 }
 
 static tamis_status follow_names(follow *f, tamis_error *err) {
-    tamis__poll_loop loop = {.stop_fd = f->options.stop_fd, .records = &f->total.records};
+    tamis__poll_loop loop = {.stop_fd = f->given->stop_fd, .records = &f->total.records};
     int tries = 0;
     for (;;) {
         tamis_status status = find_files(f, err);
@@ -337,20 +334,19 @@ static tamis_status follow_names(follow *f, tamis_error *err) {
     }
 }
 
-static tamis_status init_follow(follow *f, const tamis_stream_service *service,
-                                const tamis_stream_options *options, const tamis_stream_commits *commits,
-                                const tamis__stream_buffer_sizes *sizes, tamis_error *err) {
-    f->service = service;
-    f->sizes = sizes;
+static tamis_status init_follow(follow *f, const tamis__run_arguments *arguments,
+                                const tamis_stream_commits *commits, tamis_error *err) {
+    const tamis_stream_options *options = &arguments->options;
+    tamis_stream_options *own = &f->arguments.options;
     f->given = options;
-    f->options = *options;
-    f->options.commits = &f->commits;
-    f->options.files = NULL;
-    f->options.progress = options->progress ? report_progress : NULL;
-    f->options.observe = options->observe ? observe : NULL;
-    f->options.progress_context = f;
-    f->options.input_end = options->input_end ? add_input : NULL;
-    f->options.input_end_context = f;
+    f->arguments = *arguments;
+    own->commits = &f->commits;
+    own->files = NULL;
+    own->progress = options->progress ? report_progress : NULL;
+    own->observe = options->observe ? observe : NULL;
+    own->progress_context = f;
+    own->input_end = options->input_end ? add_input : NULL;
+    own->input_end_context = f;
     f->commits = *commits;
     f->commits.defer_unterminated = false; /* the last record of a file that was left is complete */
     f->pattern.pattern = options->files;
@@ -371,9 +367,9 @@ static tamis_status init_follow(follow *f, const tamis_stream_service *service,
     return status;
 }
 
-tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_stream_options *options,
-                               const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
+tamis_status tamis__run_follow(const tamis__run_arguments *arguments, tamis_stream_stats *stats,
                                tamis_stream_result *result, tamis_error *err) {
+    const tamis_stream_options *options = &arguments->options;
     const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
     tamis_stream_commits commits = TAMIS_STREAM_COMMITS_INIT;
     tamis_status status =
@@ -382,14 +378,14 @@ tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_
         return status;
     const tamis_state *state = commits.session ? tamis__dedup_state(commits.session) : NULL;
     if (!state) /* the run says what is missing */
-        return tamis__run_once(service, options, sizes, NULL, stats, result, err);
+        return tamis__run_once(arguments, NULL, stats, result, err);
     follow *f = tamis__alloc(&memory, sizeof *f, _Alignof(follow));
     if (!f)
         return tamis__fail_nomem(err, "stream", sizeof *f);
     f->memory = memory;
     f->state = state;
     tamis_error why = TAMIS_ERROR_INIT; /* the errno of an error decides whether to try again */
-    status = init_follow(f, service, options, &commits, sizes, &why);
+    status = init_follow(f, arguments, &commits, &why);
     if (status == TAMIS_OK)
         status = follow_names(f, &why);
     if (status != TAMIS_OK && err)

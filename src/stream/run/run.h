@@ -29,6 +29,13 @@ typedef struct tamis__run_hooks {
     tamis_status (*idle)(void *context, tamis_error *err);
 } tamis__run_hooks;
 
+/* What a run is made from: the caller's arguments, checked, with defaults for fields that the caller lacks. */
+typedef struct tamis__run_arguments {
+    tamis_stream_service service;
+    tamis_stream_options options;
+    tamis__stream_buffer_sizes sizes;
+} tamis__run_arguments;
+
 typedef struct tamis__run {
     tamis_stream_service service;
     tamis_stream_options options;
@@ -114,16 +121,14 @@ tamis_status tamis__run_check_keys(const tamis__run *r, tamis_error *err);
 /* resumable.c: the driver. */
 tamis_status tamis__run_resumable(tamis__run *r, tamis_stream_result *result, tamis_error *err);
 
-/* follow.c, with options.follow too: follows the name of the input, by one run for each file that has it,
- * until an error or a stop. `options` were checked. */
-tamis_status tamis__run_follow(const tamis_stream_service *service, const tamis_stream_options *options,
-                               const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
+/* follow.c, with options.follow too: follows the names of the inputs, by one run for the files that have them,
+ * until an error or a stop. */
+tamis_status tamis__run_follow(const tamis__run_arguments *arguments, tamis_stream_stats *stats,
                                tamis_stream_result *result, tamis_error *err);
 
 /* runner.c: one run. `followed` says which files are its inputs. NULL: nothing is followed, or the run has no
  * commits. */
-tamis_status tamis__run_once(const tamis_stream_service *service, const tamis_stream_options *options,
-                             const tamis__stream_buffer_sizes *sizes, tamis__followed_names *followed,
+tamis_status tamis__run_once(const tamis__run_arguments *arguments, tamis__followed_names *followed,
                              tamis_stream_stats *stats, tamis_stream_result *result, tamis_error *err);
 
 #endif

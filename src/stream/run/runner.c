@@ -78,11 +78,11 @@ static void report_progress(void *context, const tamis_stream_stats *now) {
     r->options.progress(r->options.progress_context, now);
 }
 
-static void init_run(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
-                     const tamis__stream_buffer_sizes *sizes) {
-    r->service = *service;
+static void init_run(run *r, const tamis__run_arguments *arguments) {
+    const tamis_stream_options *options = &arguments->options;
+    r->service = arguments->service;
     r->options = *options;
-    r->sizes = *sizes;
+    r->sizes = arguments->sizes;
     r->threads = choose_threads(options);
     r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     r->loop = (tamis__poll_loop){.stop_fd = options->stop_fd,
@@ -659,16 +659,15 @@ static tamis_status run_plain(run *r, tamis_error *err) {
     return status;
 }
 
-tamis_status tamis__run_once(const tamis_stream_service *service, const tamis_stream_options *options,
-                             const tamis__stream_buffer_sizes *sizes, tamis__followed_names *followed,
+tamis_status tamis__run_once(const tamis__run_arguments *arguments, tamis__followed_names *followed,
                              tamis_stream_stats *stats, tamis_stream_result *result, tamis_error *err) {
-    const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
+    const tamis_allocator memory = tamis__allocator_resolve(arguments->options.allocator);
     run *r = tamis__alloc(&memory, sizeof *r, _Alignof(run));
     if (!r)
         return tamis__fail_nomem(err, "stream", sizeof *r);
     r->memory = memory;
     r->followed = followed;
-    init_run(r, service, options, sizes);
+    init_run(r, arguments);
     const tamis_status status = r->options.commits ? tamis__run_resumable(r, result, err) : run_plain(r, err);
     tamis__write_struct(stats, &r->stats, sizeof r->stats);
     tamis__free(&memory, r, sizeof *r);
@@ -678,16 +677,15 @@ tamis_status tamis__run_once(const tamis_stream_service *service, const tamis_st
 tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const tamis_stream_options *options,
                                      const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
                                      tamis_stream_result *result, tamis_error *err) {
-    tamis_stream_options checked_options;
-    tamis_stream_service checked_service;
-    tamis_status status = tamis__stream_check_options(&checked_options, options, stats, result, err);
+    tamis__run_arguments arguments = {.sizes = *sizes};
+    tamis_status status = tamis__stream_check_options(&arguments.options, options, stats, result, err);
     if (status == TAMIS_OK)
-        status = tamis__stream_check_service(&checked_service, service, err);
+        status = tamis__stream_check_service(&arguments.service, service, err);
     if (status != TAMIS_OK)
         return status;
-    return checked_options.follow && checked_options.commits
-               ? tamis__run_follow(&checked_service, &checked_options, sizes, stats, result, err)
-               : tamis__run_once(&checked_service, &checked_options, sizes, NULL, stats, result, err);
+    return arguments.options.follow && arguments.options.commits
+               ? tamis__run_follow(&arguments, stats, result, err)
+               : tamis__run_once(&arguments, NULL, stats, result, err);
 }
 
 tamis_status tamis_stream_run(const tamis_stream_service *service, const tamis_stream_options *options,
