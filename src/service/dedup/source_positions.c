@@ -1,4 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Positions of sources. A source is a partition of a broker, for example, and a position is an offset in it.
+ * Positions of a source increase, except that a consumer which was restarted gets records again that it had
+ * before. Such a record must be left out: the filter would answer that it is a duplicate, and it may be the
+ * first occurrence of its key, which the outputs have.
+ *
+ *     source        first            written            queried
+ *     "clicks/0"      |-----------------|------------------|----------> position
+ *                       in the outputs    in the pipeline     new
+ *
+ * A record up to `queried` was delivered again: it is not queried, and not written again (Q2 of
+ * docs/DURABILITY.md, "Positions"). A commit stores `first` and `written` (Q4). So a restart forgets exactly
+ * the records that were not committed (Q6).
+ *
+ * One number for each source replaces a list of all its records. The price: a source that was created again,
+ * with positions from 0, looks like one that is delivered again, and its records would be lost in silence. So
+ * the keys of the first and of the last record are stored too. If one of these positions comes with another
+ * key, or a position before the first one comes, the source was created again, and the run fails.
+ *
+ * Invariants:
+ * 1. first <= written <= queried, as far as they are set.
+ * 2. A source keeps its index: sources are appended and never removed. So spans of a batch and the writing
+ *    thread may keep indexes.
+ * 3. Two threads use the positions at once, without a lock. The querying thread adds sources, and sets `first`
+ *    and `queried`; the writing thread sets `written` and written_count, and uses sources below written_count
+ *    alone. A record is queried before it is written, and the pipeline's lock is in between: so the writing
+ *    thread sees its source and `first`. The array has its full size from the beginning, and never moves.
+ *
+ * Names are found by a hash table with open addressing that is at most half full. Records of one source come
+ * one after another, so tamis__source_positions_find compares with the latest name first.
+ */
 #include "service/dedup/source_positions.h"
 
 #include <inttypes.h>

@@ -13,23 +13,8 @@
 #include "base/failure.h"
 #include "base/memory.h"
 
-/*
- * Positions: which records of each source were answered. A source is a partition of a broker, for example,
- * and a position is an offset in it. Positions of a source increase, except that a consumer which was
- * restarted delivers records again.
- *
- *     source        first            written            queried
- *     "clicks/0"      |-----------------|------------------|----------> position
- *                       in the outputs    in the pipeline     new
- *
- * A record up to `queried` was delivered again: it is not queried, and not written again (Q2 of
- * docs/DURABILITY.md, "Positions"). A commit stores `first` and `written` (Q4). So a restart forgets exactly
- * the records that were not committed (Q6).
- *
- * Positions up to `queried` are not remembered one by one. So the keys of the first and of the last record
- * are stored too: if one of them comes again with another key, or a position before the first one comes,
- * then the source was created again, and its records must not be taken for ones that were delivered again.
- */
+/* Positions of sources: which records a broker, for example, has delivered before. source_positions.c explains
+ * them. */
 typedef struct tamis__known_position {
     uint64_t position;
     uint64_t key; /* hash of the record's key; of the record, if it has none */
@@ -50,11 +35,7 @@ enum {
     TAMIS__SOURCE_SLOTS = 2 * TAMIS__SOURCES_MAX
 };
 
-/*
- * Two threads use it at once: one queries records, the other one has written earlier ones. They share no
- * field. Sources never move, and the writing thread sees only the first `written_count`, which were added
- * before the records that it has written.
- */
+/* A thread that queries records and a thread that writes earlier ones may use it at once. */
 typedef struct tamis__source_positions {
     tamis_allocator memory;
     tamis__source_entry *sources; /* TAMIS__SOURCES_MAX; NULL: none yet */

@@ -1,4 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What the name of an output stands for. A name does not say how its file may be written, so it is classified
+ * before anything is created:
+ *
+ *     name                                      form          written by
+ *     ---------------------------------------   -----------   ---------------------------------------------
+ *     -, /dev/stdout, /dev/fd/N                 DESCRIPTOR    the descriptor itself, which stays open
+ *     a FIFO, a device, a file under /proc      SPECIAL       opening it; readers see each write
+ *     an existing regular file                  REPLACE       a temporary file that is renamed over it
+ *     a name without a file                     NEW           the same; it must not exist then
+ *     NULL                                      NONE          nobody
+ *
+ * A name under /dev/fd is not opened: that would start at the beginning of a file that others append to, and
+ * fails for a socket.
+ *
+ * Symbolic links. A rename replaces the link, not the file that it leads to. So the links at the end of a path
+ * are followed here one by one, and the path that is left is the one to rename to. Each step looks for the
+ * name of a descriptor: log files are linked to /dev/stdout in containers. Links in the directory part are the
+ * kernel's.
+ */
 #include "store/file/target.h"
 
 #include <errno.h>

@@ -8,8 +8,7 @@
 
 #include "base/failure.h"
 
-/* Classifies file names given by the user: descriptor, special file, file to replace, or new file. Nothing is
- * created or changed here. */
+/* What a file name given by the user stands for. Nothing is created or changed here. target.c explains it. */
 
 /*
  * Returns the descriptor that a name stands for: `standard` for "-", 0 to 2 for /dev/stdin, /dev/stdout and

@@ -1,4 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Following a name across restarts: which file does the next run read?
+ *
+ *     app.log     | file 7 | file 8 | file 9 ...       one name, several files, by log rotation
+ *     runs        | run 1  | run 2  | run 3 ...        one run for each file
+ *     state         note 1   note 2   last commit      the checkpoint of each run
+ *
+ * A run reads one file of each name, and ends when another file has one of the names. So a followed file is an
+ * ordinary input with a checkpoint of its own. The checkpoints and the directory alone decide which file is
+ * next. A process that starts after a crash thus decides as the one before it would have done, and nothing
+ * else needs to be stored.
+ *
+ *     the newest checkpoint of a file that had the name       the next file
+ *     -----------------------------------------------------   -----------------------------------------------
+ *     no such checkpoint                                      the one under the name
+ *     not read to its end; the file is found                  the same file, from there
+ *     not read to its end; the file is gone                   the one under the name: its run is refused
+ *     under its name, shorter than what was read              the same file, from its start: `truncated`
+ *     read to its end, and has grown                          the same file, unless it has lost its name and
+ *                                                             its last record had no terminator
+ *     read to its end                                         the oldest one rotated away since (rotation.c),
+ *                                                             else the one under the name
+ *     read to its end; no file has the name, or an empty one  the same file: its writer may still append to it
+ *
+ * Invariants:
+ * 1. No file is skipped: a file that was left is read to its end first, under whatever name it has now.
+ * 2. No file is read twice, unless it was truncated: a file is identified by the inode in its checkpoint. With several names inodes
+ *    decide alone (match_by_inode), since files of different names may begin with the same bytes.
+ * 3. Names may change between this decision and the opening. The run therefore opens what it gets, compares
+ *    device and inode (tamis__followed_check), and reads nothing if they differ. Then the decision is made
+ *    again.
+ * 4. What may have been lost is said: compressed files, files that are gone, and files rotated while nobody
+ *    looked get a remark.
+ *
+ * The file that the last run left stays open (`previous`). It tells whether the file has grown, although its
+ * name is gone and another file may have its inode.
+ */
 #include "stream/durable/followed.h"
 
 #include <errno.h>

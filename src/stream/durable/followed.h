@@ -11,11 +11,7 @@
 #include "stream/io/input_pattern.h"
 #include "stream/io/reader.h"
 
-/*
- * A followed name, for runs with commits. A run reads one file of each name, and ends when another file has
- * one of the names. So the state has a checkpoint of each file, as of any input, and the checkpoints alone
- * say which file comes next.
- */
+/* A followed name, for runs with commits. followed.c explains which file of the name a run reads. */
 typedef struct tamis__followed {
     const char *name;    /* as given by the caller */
     char path[PATH_MAX]; /* file to be read: the name, or the present name of a file that once had it */
@@ -58,21 +54,8 @@ tamis_status tamis__followed_begin_find(tamis__followed_names *followed, const t
                                         const tamis_allocator *memory, tamis_error *err);
 
 /*
- * Finds the file of name i to read next, and sets the fields of followed->names[i] but `name`, `previous`,
- * `stats` and `sent`:
- *
- *     the newest checkpoint of a file that had the name       the next file
- *     no such checkpoint                                      the one under the name
- *     not read to its end; the file is found                  that one
- *     not read to its end; the file is gone                   the one under the name: its run is refused
- *     under its name, shorter than what was read              that one, from its start: `truncated`
- *     read to its end, and has grown                          that one, unless it has lost its name and its
- *                                                             last record had no terminator
- *     read to its end                                         the oldest rotated away since (rotation.h); if
- *                                                             no file was, the one under the name
- *     the same, and the name has no file, or an empty one     that one: its writer may still append to it
- *
- * TAMIS_E_IO if the directory cannot be read; TAMIS_E_NOMEM.
+ * Finds the file of name i to read next. Sets the fields of followed->names[i], except `name`, `previous`,
+ * `stats` and `sent`. TAMIS_E_IO if the directory cannot be read; TAMIS_E_NOMEM.
  */
 tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, const tamis_state *state,
                                   const tamis_allocator *memory, tamis_error *err);

@@ -1,4 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The tail of an output: the bytes behind its last commit, when a run begins. Nearly always the process that
+ * was killed wrote them, and the run writes the same bytes there again. But another program may have appended
+ * some of them, and to cut these off would destroy its data. So the tail is copied to a file beside the
+ * output first, and the copy is compared with what the run writes:
+ *
+ *     OUT            | committed | r1 | r2 | r3 |       the process was killed; the last commit ends at AT
+ *                                ^ AT
+ *     OUT.tail-AT    | r1 | r2 | r3 |                   copied and synced; then OUT is cut back to AT
+ *
+ *     the run writes    r1 r2 r3    all bytes are equal: OUT.tail-AT is removed
+ *                       r1 x        r2 differs: OUT.kept-B gets r2 and r3; B is the position that r2 had
+ *                       r1, end     r2 and r3 did not come: the same
+ *
+ * OUT.kept-B stays, and a remark names it: the user decides what its bytes are worth.
+ *
+ * Invariants:
+ * 1. At any time each byte of the tail is in the output, in a synced copy, or in a synced kept file.
+ * 2. No file is overwritten: copies are created with O_EXCL. An output has one copy at a time, OUT.tail-AT.
+ *    Kept files with the same position are numbered: OUT.kept-B-2.
+ * 3. Kept bytes begin with a whole record: the first differing byte's, found by the terminator before it.
+ * 4. A commit records that a copy waits. The next process finds the copy by its name and compares it with the
+ *    output from AT on (appended_output.c). The copy goes on waiting if it has all that is behind the last
+ *    commit; else its rest is kept, and a new copy is made.
+ *
+ * A byte that cannot be read counts as different: it is kept rather than lost. A kept file that cannot be
+ * written, on a full disk, is made by renaming the whole copy, which needs no space.
+ */
 #include "stream/durable/tail.h"
 
 #include <errno.h>

@@ -7,18 +7,8 @@
 
 #include "store/file/target.h"
 
-/*
- * The bytes behind the last commit of an output, when a run begins. Nearly always the process that was
- * killed wrote them, and the run writes the same bytes there again. But somebody else may have appended
- * some of them. So they are copied to a file beside the output before the output is cut back, and compared
- * with what is written there:
- *
- *     OUT.tail-AT     the copy, while it is compared. Removed when all its bytes were written again.
- *     OUT.kept-AT     the rest of the copy, from the first differing record on. It stays, and a remark names it.
- *
- * AT is the position of the bytes in the output. Each commit records that a copy waits, so the next
- * process goes on comparing.
- */
+/* A copy of the bytes behind the last commit of an output, which are compared with what the run writes there.
+ * tail.c explains it. */
 typedef struct tamis__tail {
     int fd;                   /* the copy; -1: none waits */
     const char *path;         /* path of the output; borrowed */

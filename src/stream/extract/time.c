@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Times of records, from text. */
+/*
+ * Times of records, from text, in milliseconds since 1970:
+ *
+ *     2026-11-28T09:30:00.25+01:00     RFC 3339; a blank may stand for T; a zone is required
+ *     1795854600   1795854600.25       a number below 10^11: seconds, which is up to the year 5138
+ *     1795854600250                    a larger one, up to 10^14: milliseconds, from 1973 on
+ *
+ * The fifth byte tells a date from a number. Numbers are not rounded: digits of a fraction behind the third are
+ * ignored. There is no third form, and no guess by locale or by the zone of the machine: the same text must
+ * give the same time everywhere, because a window answers by it.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 

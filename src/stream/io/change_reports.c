@@ -1,4 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Waiting for changes of followed files. The system reports changes of files in a directory (inotify on Linux),
+ * so a follower sleeps until a file grows. But some file systems never report: on a network file system
+ * another machine writes. A follower that trusted such reports would sleep for ever. Therefore:
+ *
+ *     reports     a wait ends after at most     a change without a report
+ *     ---------   ---------------------------   ----------------------------------------------------------
+ *     trusted     1000 ms                       the caller finds a change after a wait that ended without a
+ *                                               report: not trusted from now on
+ *     none        20 ms                         the caller looks at the files after each wait
+ *
+ * The step from trusted to none is taken once and for good, for all files. A report that is late is no reason:
+ * tamis__change_reports_check looks whether one has come since the wait.
+ *
+ * Invariants:
+ * 1. The caller looks at the files after each wait, whatever ended it. A report only ends the wait earlier, so
+ *    a missing one costs time and loses nothing.
+ * 2. After a directory was added, the next wait ends at once: its files may have changed before.
+ */
 #include "stream/io/change_reports.h"
 
 #include <limits.h>

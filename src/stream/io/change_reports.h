@@ -7,11 +7,7 @@
 #include "base/failure.h"
 #include "stream/io/poll_loop.h"
 
-/*
- * Waits for changes of followed files. The system reports changes of files in some directories (inotify on
- * Linux). Where it has no reports, or does not report changes of these files, as on network file systems,
- * each wait ends after 20 ms, so that the caller looks at the files.
- */
+/* Waits for changes of followed files. change_reports.c explains when the system's reports are trusted. */
 typedef struct tamis__change_reports {
     int fd;             /* descriptor of tamis__sys.report_changes; -1: none */
     bool refused;       /* the system gives no reports, or incomplete ones */

@@ -1,4 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The files that match a pattern, for runs that follow whatever logs appear. With the pattern log/app*:
+ *
+ *     names in log/      app.log   app2.log   app.log.1   app.log.gz   .app3.log   old.log
+ *
+ *     matches            yes       yes        yes         yes          no          no
+ *     not compressed     yes       yes        yes         no
+ *     not known yet      yes       yes        yes
+ *     regular file       yes       yes        yes
+ *     not a rotation     yes       yes        no: of app.log
+ *     paths              [0]       [1]
+ *
+ * Log rotation makes app.log.1 of app.log (rotation.h). The reader of app.log reads that file to its end when
+ * it loses its name. As an input of its own, all its records would come twice. A symbolic link to another name
+ * that matches would be a second name of one file, and is left out too.
+ *
+ * Invariants:
+ * 1. Only the last part of a pattern has wildcards. So there is one directory to list and to watch.
+ * 2. Paths are appended, and path i is input i until a path is forgotten. New paths are sorted by name, so that
+ *    a directory gives the same order in each process.
+ * 3. A file that is renamed while the directory is listed may be missed, or may be gone when it is examined.
+ *    Neither is an error: the rename changes the directory, and the caller lists it again.
+ *
+ * The directory is listed as a whole, after changes only. Each name is compared with all known paths.
+ */
 #include "stream/io/input_pattern.h"
 
 #include <errno.h>

@@ -1,4 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The readers of a run. Inputs that are not followed have an end, so one reader reads them one after the other.
+ * Followed inputs have none, so each gets a reader of its own, and the readers take turns:
+ *
+ *     a.log  |=======|          |==|           A turn lasts up to the end that the file has when the turn
+ *     b.log          |=|                       begins. A busy file cannot keep the others waiting, and a
+ *     c.log            |========|              backlog is read in one go.
+ *            -----------------------> time
+ *
+ * A pipe among the inputs is read to its end before the inputs behind it: nobody knows how much it has.
+ *
+ * Merging by time (setup.time_of). Turns would read the whole backlog of one file first. A window filter moves
+ * on with the newest time, and the records of the other files would be late. So each reader keeps a batch that
+ * waits (`next`), and the reader with the earliest next record hands out records:
+ *
+ *     a.log   waiting:  10:00  10:01  10:07       the earliest is 10:00, so a.log hands out records
+ *     b.log   waiting:  10:02  10:05              limit: 10:02 + merge_within (1 minute) = 10:03
+ *                                                 a.log hands out 10:00 and 10:01; b.log is next
+ *
+ * A larger merge_within makes larger batches, and records later by that time at most. A record without a time has that of the record before it. A
+ * reader without a record does not hold up the others for ever: readers are tried again in rounds of 10 ms.
+ *
+ * A pattern. Files come and go: find_files adds a reader for each new path, so path i is the input of reader i.
+ * A file that was removed and read to its end loses its reader (remove_ended). Two paths may be one file, as
+ * hard links are: the second reader is an alias, and does not read.
+ *
+ * Invariants:
+ * 1. Records of one input keep their order.
+ * 2. A batch has the records of one input, and `reader` says whose. The buffer of a batch that is handed out in
+ *    pieces has a reference for each piece, and one for what still waits.
+ * 3. END: no reader will have a record. With stops_when_left, END also comes when a followed file was left:
+ *    records that wait then are read again by the next run, unless they belong before that file's successor.
+ * 4. IDLE: no reader has a whole record now. The caller flushes, and then waits for all files at once.
+ */
 #include "stream/io/reader_set.h"
 
 #include <stdio.h>

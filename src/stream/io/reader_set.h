@@ -6,17 +6,9 @@
 #include "stream/io/input_pattern.h"
 #include "stream/io/reader.h"
 
-/*
- * The readers of a run: one for all inputs, or, if several inputs are followed, one for each. They take
- * turns: a file is read to the end that it has when its turn begins. A pipe is read to its end before the
- * inputs behind it.
- *
- * With time_of, they are merged by the times of their records: the file whose next record has the earliest
- * time is read next, up to the first record that is more than `merge_within` after the next one of another file.
- * Otherwise the backlog of one file would make the records of the others late for a window.
- *
- * The functions are those of the reader, for all readers together.
- */
+/* The readers of a run: one for all inputs, or, if several inputs are followed, one for each, which take turns
+ * or are merged by time. reader_set.c explains both. The functions are those of the reader, for all readers
+ * together. */
 typedef struct tamis__reader_set_setup {
     tamis__reader_setup reader; /* of each reader, with all inputs; `reports` is ignored */
     const char *pattern;        /* NULL, or the inputs are the files that match it; needs `follow` */

@@ -1,4 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A pipeline item: the stages' work on one batch. pipeline.c decides when each function is called.
+ *
+ *     extract    keys of the records, then their hashes                any thread, several items at once
+ *     divide     leave out redelivered records; choose the parts       in the order of the batches
+ *     query      send the query to the service, whole or in parts      in the order of the batches
+ *     write      outcome of each record (tamis__item_finish)           in the order of the batches
+ *
+ * An error does not end the run where it is found: it is stored in the item. The stages behind it do nothing
+ * for this item, and the write stage reports it when all batches before it are written. So the outputs are the
+ * same for any number of threads.
+ *
+ * Parts. A service that can divide its filter (tamis_stream_service.parts) queries one batch by several
+ * threads. A part is a share of the filter, not of the batch: each part reads all hashes of the batch, and
+ * answers those that belong to its share.
+ *
+ *     keys          k0  k1  k2  k3  k4  k5
+ *     part 0        x       x           x      done 6
+ *     part 1            x       f              done 3, failed at k3
+ *     answered      k0  k1  k2                 the batch is answered up to the first unanswered key
+ *
+ * A part reports `done`: all of its keys with a smaller index are answered. The part with the smallest `done`
+ * decides for the batch, and its error is the one that a whole query would have found first. The others may
+ * have added keys behind that: finish_parts tells the service how many answers count.
+ *
+ * Invariants:
+ * 1. `answered` never exceeds the keys of the query, whatever the service reports (check_done), and all
+ *    answers before it are valid (check_answers). A service is foreign code.
+ * 2. An item belongs to one stage at a time. Parts are the exception: each writes only item->part[i], and the
+ *    answers of its own keys.
+ * 3. The first item uses the caller's extractor, others have copies, so no two threads share one.
+ */
 #include "stream/run/item.h"
 
 #include <inttypes.h>

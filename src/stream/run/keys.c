@@ -1,4 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * From records to keys and back. A service is asked for keys alone, densely packed. The outputs need an outcome
+ * for each record, also for those that have no key:
+ *
+ *     records        r0      r1        r2       r3         r4            all records of the batch
+ *     found          key     no key    key      malformed  key           tamis_extractor_extract
+ *     keys           k0      k1        k2                                the keys found, without gaps: the query
+ *     record_index   0       2         4                                 record of each key
+ *     answers        a0      a1        a2                                the service's answers
+ *     outcomes       ABSENT  MISSING   PRESENT  MALFORMED  ABSENT        outcome of each record
+ *
+ * Without an extractor every record is its own key. Then only `outcomes` exists, and the service writes its
+ * answers there: nothing is copied.
+ *
+ * A record that ends the run (a policy that fails, for its malformed or missing key) cuts the query: the query
+ * covers the records before it, and its error is kept in `end_error` until they are answered and written. A
+ * user who repairs the input finds all records before the bad one in the outputs.
+ *
+ * With positions, records that were delivered before are taken out of the query in place, after keys and
+ * hashes are made. Extraction may run ahead in any order, but whether a record came before is known only in
+ * the order of the batches. `kept` is the number of keys that stay; they move to the front of their arrays:
+ *
+ *     keys           k0   k1   k2   k3            k1 was delivered before
+ *     after          k0   k2   k3                 found[] of its record: REDELIVERED
+ *
+ * Invariants:
+ * 1. keys, record_index, times, hashes and answers have the same index, and the order of the records.
+ * 2. A record has its outcome only once all keys before it are answered. So a failed query leaves a prefix of
+ *    the batch with outcomes, and the rest is as if it had not been read.
+ */
 #include "stream/run/keys.h"
 
 #include <inttypes.h>

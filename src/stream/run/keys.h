@@ -12,19 +12,7 @@
 #include "service/dedup/source_positions.h"
 #include "stream/io/reader.h"
 
-/*
- * The records of a batch, their keys, and the outcome of each record:
- *
- *     records        r0      r1        r2       r3            all records of the batch
- *     found          key     no key    key      malformed
- *     keys           k0                k1                     dense array: the query that the service gets
- *     record_index   0                 2                      record index of each key
- *     answers        a0                a1                     dense array: the service's answers
- *     outcomes       ABSENT  MISSING   PRESENT  MALFORMED     outcome of each record
- *
- * Without an extractor every record is its own key. Then only `outcomes` exists, and the service writes its
- * answers there.
- */
+/* The keys of a batch of records, and the outcome of each record. keys.c explains the arrays. */
 
 /* Outcome of a record: a tamis_answer, or one of these for a record without a query. */
 enum { TAMIS__OUTCOME_MISSING = TAMIS_REDELIVERED + 1, TAMIS__OUTCOME_MALFORMED, TAMIS__OUTCOMES };

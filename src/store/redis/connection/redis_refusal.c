@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Error replies of servers: which are transient, and the status and remedy of the others. */
+/*
+ * Error replies of servers. The first words of a reply decide what happens:
+ *
+ *     transient    LOADING, TRYAGAIN, ...      sent again after a while; reported if the time for that is over
+ *     unsure       of a Codis proxy            transient; but the command may have been carried out
+ *     denied       OOM, NOPERM, MISCONF        no write; a lookup may be tried with another command
+ *     any other                                an error at once
+ *
+ * All that are reported in the end get a status and a remedy from one table. Some are in the table and also
+ * transient: they are reported when waiting did not help. Servers of other makes have other texts, so an
+ * unknown error is reported with its own text, and not sent again.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

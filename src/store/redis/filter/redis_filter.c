@@ -1,4 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A filter on a Redis server, as a tamis_filter. The handle has three parts, so that the general code, the
+ * code for all layouts, and each layout know only their own:
+ *
+ *     tamis_filter                 plan, hasher, metadata; `remote`: five operations (below)
+ *       `-- body: tamis__redis_filter      server, URI, name, expiry, unconfirmed adds, limit
+ *             |-- layout                   a table of functions: where the bits of a key are, which checks
+ *             |                            follow a batch, how to estimate and to clear
+ *             `-- state                    what this layout alone knows; opaque here
+ *
+ *     tamis_filter_add_many --> remote.add --+--> tamis__redis_add          the batch (redis_batch.c)
+ *                                            `--> tamis__redis_add_within   the same within a capacity
+ *                                                                           (redis_capacity.c)
+ *
+ * Opening a filter: make_handle, then find_server (the caller's, or one of the handle's own), then read_name
+ * (name, layout and expiry from the URI), then the layout's `open`, which reads the parameters from URI and
+ * server and calls tamis__redis_set_up for the hasher. Until then the plan is empty. tamis__redis_name stops
+ * before the layout's `open`: for families, and for callers whose filter may not exist yet.
+ *
+ * Invariants:
+ * 1. The layout is chosen once and never changes. `state` has the size that the layout asks for, and only the
+ *    layout's files read it.
+ * 2. A handle owns its server only if the caller gave none (owns_redis). Then `uri` is the server's URI, else
+ *    it is `named`.
+ * 3. A handle is used by one thread at a time; a server may be shared by the handles of several threads.
+ * 4. A second handle (tamis__redis_name_beside) borrows URI and server of the first, which outlives it.
+ */
 #include "store/redis/filter/redis_filter.h"
 
 #include <math.h>

@@ -1,4 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Unconfirmed adds. An add that was sent and not answered may have set its bits:
+ *
+ *     client                       server
+ *       add k               -->    sets the bits of k
+ *       connection lost     -x-    answer: absent
+ *       TAMIS_E_IO
+ *       add k again         -->    the bits are set: by an earlier key, or by the lost add?
+ *
+ * To answer TAMIS_PRESENT would lose the first occurrence of k. So the handle remembers the keys of failed
+ * calls, and answers TAMIS_UNKNOWN for one that is added again and found present. The next answer for it is
+ * certain, so it is removed then.
+ *
+ * The set is a hash table of 64-bit fingerprints with open addressing, at most half full. A removal moves later
+ * entries up, so that no markers of deleted entries are needed. Two keys with one fingerprint make an answer
+ * TAMIS_UNKNOWN in place of TAMIS_PRESENT, which is never wrong.
+ *
+ * Invariant: no unconfirmed key is forgotten. If the set has TAMIS__UNCONFIRMED_ADDS_MAX fingerprints, or
+ * memory runs out, every key counts as unconfirmed from then on (`every`).
+ */
 #include "store/redis/filter/redis_unconfirmed.h"
 
 #include "base/memory.h"

@@ -4,14 +4,8 @@
 
 #include "filter/filter_int.h"
 
-/*
- * Unconfirmed adds: keys whose add was sent, but not answered before the call failed. Their bits may be
- * set by that add alone. If the caller adds such a key again and finds its bits set, the answer is
- * TAMIS_UNKNOWN, not TAMIS_PRESENT.
- *
- * The set holds 64-bit fingerprints of keys, at most TAMIS__UNCONFIRMED_ADDS_MAX. If that is not enough,
- * or memory runs out, every key counts as unconfirmed from then on.
- */
+/* The set of unconfirmed adds: keys whose add was sent, but not answered before the call failed.
+ * redis_unconfirmed.c explains it. */
 enum { TAMIS__UNCONFIRMED_ADDS_MAX = 1 << 17 };
 
 typedef struct tamis__unconfirmed_adds {
