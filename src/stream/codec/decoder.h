@@ -17,7 +17,7 @@ typedef enum tamis__decode_result {
     TAMIS__DECODE_MORE,        /* consumed all input, or filled all output space */
     TAMIS__DECODE_MEMBER_END,  /* reached the end of the member; the rest of the input follows it */
     TAMIS__DECODE_DAMAGED,     /* damaged; `why` has the reason */
-    TAMIS__DECODE_UNSUPPORTED, /* needs more memory than allowed, or a missing feature; `why` has the reason */
+    TAMIS__DECODE_UNSUPPORTED, /* needs too much memory, or a missing feature; `why` has the reason */
     TAMIS__DECODE_NOMEM        /* out of memory: memory.refused bytes, if not 0 */
 } tamis__decode_result;
 

@@ -15,7 +15,9 @@
 
 enum { TAMIS__DECOMPRESSOR_READ_SIZE = 64 << 10 /* largest read, in bytes */ };
 
-/* Like tamis_compression_of_bytes. *undecided: none so far, but more bytes are needed to be sure. No such beginning contains a line feed, or a zero byte before its end. */
+/* As tamis_compression_of_bytes. *undecided: the bytes are the beginning of a magic, so more are needed. A
+ * proper beginning of a magic has neither a line feed nor a zero byte, so text is decided by its first
+ * line. */
 tamis_compression tamis__compression_detect(const uint8_t *magic, size_t size, bool *undecided);
 
 typedef struct tamis__decompressor tamis__decompressor;

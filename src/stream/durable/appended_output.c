@@ -109,7 +109,7 @@ static tamis_status fail_length(const tamis__appended_output *o, bool shorter, u
                                : "move what was added to another file, or give another output");
 }
 
-/* For a file that got longer while the run had it open. `from`: length that has only bytes of runs. */
+/* For a file that got longer while the run had it open. Only runs have written the bytes before `from`. */
 static tamis_status fail_appended(const tamis__appended_output *o, uint64_t from, uint64_t size,
                                   tamis_error *err) {
     const tamis__shown name = tamis__show(o->target->name);
@@ -211,10 +211,10 @@ static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64
     return TAMIS_OK;
 }
 
-/* B4: copies the bytes behind the last commit before they are cut off, unless an earlier process has
- * copied them. That copy may have one of two names: the one in the checkpoint, or, if the process was
- * killed before its own first commit, that of the last commit's length. In the second case the copy in the
- * checkpoint may be gone. */
+/* B4: copies the bytes behind the last commit before they are cut off, unless an earlier process has copied
+ * them. That copy may have one of two names: the one in the checkpoint; or, if the process was killed before
+ * its first commit, the one with the length of the last commit. Then the copy that the checkpoint names may
+ * be gone. */
 static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_output *known,
                               unsigned char terminator, tamis_error *err) {
     const uint64_t committed_size = known->fingerprint.length, size = (uint64_t)o->target->st.st_size;

@@ -44,8 +44,9 @@ tamis_status tamis__appended_output_open(tamis__appended_output *output, tamis__
                                          bool finished, const tamis__known_output *known,
                                          const char **unlocked, tamis_error *err);
 
-/* Fingerprints a regular file (K3), whose length must be out->fingerprint.length, and decides about its
- * tail. `ended`: the run writes no more. TAMIS_E_CHANGED: the file is not what was written. */
+/* Fingerprints a regular file (K3), which must have out->fingerprint.length bytes, and decides about its
+ * tail. `ended`: the run writes no more. TAMIS_E_CHANGED: the file does not have the bytes that were
+ * written. */
 tamis_status tamis__appended_output_checksum(tamis__appended_output *output, tamis__checkpoint_output *out,
                                              bool ended, tamis_error *err);
 

@@ -424,7 +424,7 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
         checkpoint->run_key = read_number(&e);
     for (size_t n = 0; is_complete && flags & HAS_INPUT_COUNTS && n < checkpoint->input_count; n++) {
         read_counts(&e, &checkpoint->inputs[n].stats);
-        /* Where there are no positions, as in a note, the sum is that of the inputs that it keeps. */
+        /* A note has no positions: the sum is that of the inputs that it keeps. */
         checkpoint->stats.redelivered += checkpoint->inputs[n].stats.redelivered;
     }
     if (is_complete && flags & HAS_POSITIONS) {

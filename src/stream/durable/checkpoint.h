@@ -30,20 +30,21 @@ typedef struct tamis__checkpoint_input {
         uint64_t records, lines; /* records and line ends in them, see tamis__reader_start */
         bool unterminated;       /* true if the last record had no terminator */
     } position;
-    /* Fingerprint of the bytes read; of the head, if none was read; of all of a compressed file. */
+    /* Fingerprint of the bytes read; of the head, if none was read; of the whole file, if it is
+     * compressed. */
     tamis__file_fingerprint fingerprint;
     /* Fields of the current run, which are not encoded. */
     struct tamis__input_position prefix;    /* position after byte order mark and header */
     struct tamis__input_position committed; /* position at the last commit */
-    int fd;                           /* of a followed file, once the reader has opened it, which owns it */
-    bool from_start;                  /* it was truncated: no checkpoint has this file */
-    uint64_t device, inode;           /* file that the reader has opened; 0: not opened yet */
-    off_t base;                       /* start of the input in a borrowed descriptor */
-    bool based;                       /* true once `base` is known */
-    bool match_by_inode;              /* true if no file with another inode is this one */
-    bool skipped;                     /* true if the run need not read the input */
-    bool left_out;                    /* true if the encoding leaves it out; needs run_key */
-    tamis_stream_stats stats;         /* of its records alone: only the counts */
+    int fd;                   /* descriptor of a followed file; the reader has opened it and owns it */
+    bool from_start;          /* it was truncated: no checkpoint has this file */
+    uint64_t device, inode;   /* file that the reader has opened; 0: not opened yet */
+    off_t base;               /* start of the input in a borrowed descriptor */
+    bool based;               /* true once `base` is known */
+    bool match_by_inode;      /* true if no file with another inode is this one */
+    bool skipped;             /* true if the run need not read the input */
+    bool left_out;            /* true if the encoding leaves it out; needs run_key */
+    tamis_stream_stats stats; /* statistics of this input; only counts */
     tamis__file_fingerprint observed; /* bytes known to have been in the file, maybe beyond `position` */
 } tamis__checkpoint_input;
 
@@ -59,13 +60,14 @@ typedef struct tamis__checkpoint_output {
     tamis__file_fingerprint fingerprint; /* FILE: fingerprint of the committed bytes, with their length */
     bool owes_terminator;                /* true if the last record has no terminator yet */
     bool header_done; /* nothing has to be written before the next record: no header, or it is written */
-    bool is_copy;     /* FILE: a copy, of which earlier runs have another path */
+    bool is_copy;     /* FILE: a copy; earlier runs know the original by another path */
     uint64_t header;  /* FNV-1 of the header; 0: none */
     int compression;  /* TAMIS_COMPRESSION_* */
     uint64_t tail_offset, tail_size; /* FILE: bytes still to be compared, see tail.h; size 0: none */
 } tamis__checkpoint_output;
 
-/* Options that say what a record is and how it is written. A run is continued with the same ones. */
+/* Options that define what a record is and how it is written. A run can be continued only with the same
+ * ones. */
 enum {
     TAMIS__FORM_TERMINATOR,
     TAMIS__FORM_HEADER,
@@ -82,8 +84,8 @@ typedef struct tamis__checkpoint {
     tamis_stream_stats stats;
     uint64_t form[TAMIS__FORMS];
     uint64_t input; /* index of the input being read */
-    /* Of an ended run of followed files, as a note: without the inputs that a later run reads on. Key of
-     * the run with all of them; 0: none is left out. */
+    /* For a note of a run of followed files: it lacks the inputs that a later run reads on. This is the key
+     * of the run with all its inputs; 0: none is left out. */
     uint64_t run_key;
     tamis__checkpoint_input *inputs;
     size_t input_count;

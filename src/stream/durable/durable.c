@@ -57,7 +57,7 @@ tamis_status tamis__durable_check_named(const tamis__durable *d, tamis_error *er
     return TAMIS_OK;
 }
 
-/* Says what was kept or cut off of the outputs, once. */
+/* Reports, once, which bytes of the outputs were kept or cut off. */
 static void report_kept(tamis__durable *d) {
     for (int i = 0; i < OUTPUTS; i++) {
         tamis__durable_remark(d, d->outputs[i].remark_text, true);
@@ -87,7 +87,7 @@ tamis_status tamis__durable_expect(tamis__durable *d, uint64_t more, tamis_error
     return d->continued ? TAMIS_OK : tamis_state_expect(tamis__dedup_state(d->session), more, err);
 }
 
-/* Fails unless the open file still has the bytes that are known of input `i`. */
+/* Fails unless the open file still has the known bytes of input `i`. */
 static tamis_status check_content(const tamis__durable *d, size_t i, const tamis__open_file *file,
                                   const struct stat *st, tamis_error *err) {
     const tamis__checkpoint_input *in = &d->live.inputs[i];
@@ -105,8 +105,8 @@ static tamis_status check_content(const tamis__durable *d, size_t i, const tamis
                        tamis__show(file->name).text);
 }
 
-/* Reports that the open file has the name of input `i`, but is not the file that the run found when it began,
- * and that was not read. */
+/* Reports it if the open file is not the one that the run found under the name of input `i` when it began.
+ * That file was not read. */
 static tamis_status report_replaced(const tamis__durable *d, size_t i, const tamis__open_file *file,
                                     tamis_error *err) {
     const tamis__checkpoint_input *in = &d->live.inputs[i];
@@ -134,7 +134,7 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
         return TAMIS_OK;
     if (d->followed && !tamis__followed_check(d->followed, i, st->st_dev, st->st_ino))
         return fail_replaced(name, err);
-    in->fd = fd; /* for a followed file: its name may be that of another one by the next commit */
+    in->fd = fd; /* a followed file may have lost its name by the next commit */
     if (!S_ISREG(st->st_mode))
         return fail_replaced(name, err);
     if (in->observed.length > 0)
@@ -149,8 +149,8 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
         err);
 }
 
-/* Fingerprints what was read of an input, open as `fd`, for the next commit. Fails if the file was
- * replaced or changed. */
+/* Fingerprints the read bytes of an input, open as `fd`, for the next commit. Fails if the file was replaced
+ * or changed. */
 static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     const char *name = tamis__input_name(d->names[i]);
@@ -160,7 +160,7 @@ static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis
     if (fd < 0 || tamis__sys.fstat(fd, &st) < 0 ||
         (d->followed && !tamis__followed_check(d->followed, i, st.st_dev, st.st_ino)))
         return fail_replaced(name, err);
-    /* It must be the file that the reader has opened, if it has. */
+    /* It must be the file that the reader has opened, if it has opened one. */
     if (in->inode != 0 && ((uint64_t)st.st_ino != in->inode || (uint64_t)st.st_dev != in->device))
         return fail_replaced(name, err);
     tamis_status status = tamis__file_fingerprint_compute(
@@ -176,7 +176,7 @@ static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis
     return TAMIS_OK;
 }
 
-/* Fingerprints the followed inputs of which more was read. */
+/* Fingerprints the followed inputs that were read since the last commit. */
 static tamis_status fingerprint_followed(tamis__durable *d, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < d->live.input_count && status == TAMIS_OK; i++) {

@@ -20,11 +20,9 @@ typedef struct tamis__durable {
     tamis_stream_result result;
     tamis_dedup *session;
     tamis_allocator memory;
-    tamis__checkpoint
-        live; /* positions and statistics of what is written by now: the next commit's content */
+    tamis__checkpoint live; /* positions and statistics of the written records: the next commit's content */
     const char *const *names;
-    tamis__followed_names
-        *followed; /* of the inputs; NULL: they are not followed. Set before the run begins */
+    tamis__followed_names *followed; /* names of the inputs, set before the run begins; NULL: not followed */
     tamis__appended_output outputs[2];
     bool finished;      /* there is nothing to do */
     bool continued;     /* continues an earlier run, with that run's size hint */
@@ -59,7 +57,7 @@ tamis_status tamis__durable_expect(tamis__durable *durable, uint64_t more, tamis
 tamis_status tamis__durable_opened(tamis__durable *durable, size_t i, int fd, const struct stat *st,
                                    tamis_error *err);
 
-/* Passes committed positions to the caller that it does not know yet (Q5, Q6). Errors of the caller. */
+/* Passes committed positions to the caller, unless they were passed before (Q5, Q6). Errors of the caller. */
 tamis_status tamis__durable_report_positions(tamis__durable *durable, tamis_error *err);
 
 /* Commits `live` (K3, K4). The outputs must be written and synced up to the lengths in it. */

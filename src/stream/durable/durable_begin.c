@@ -49,8 +49,8 @@ static tamis_status detect_compression(const tamis__open_file *file, bool *compr
     return status;
 }
 
-/* Fingerprints an input of a new run: its head, by which a file is known that was renamed before it was read.
- * A compressed input is fingerprinted whole: a position in the decompressed stream has no position in the
+/* Fingerprints the head of an input of a new run: it identifies a file that is renamed before it is read. A
+ * compressed input is fingerprinted whole: a position in the decompressed stream has no position in the
  * file. */
 static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
@@ -144,8 +144,7 @@ static tamis_status check_session(const tamis__durable *d, tamis_error *err) {
     if (!d->session || !tamis__dedup_state(d->session))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: commits without a session over a state; give that in commits.session");
-    if (tamis__dedup_is_concurrent(
-            d->session)) /* its log has no batches, but a run commits by written batches */
+    if (tamis__dedup_is_concurrent(d->session)) /* its log has no batches, but a run commits batch by batch */
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "stream: the filter of its session is concurrent, and a run that commits has "
                            "threads of its own; open the state without that option");
@@ -197,7 +196,7 @@ static tamis_status fail_unterminated(tamis__durable *d, size_t i, tamis_error *
         tamis__show(tamis__input_name(d->names[i])).text);
 }
 
-/* For a followed input: what comes next may be the terminator, or more of the record. */
+/* For a followed input: the next bytes may be the terminator, or more of the record. */
 static tamis_status fail_without_end(tamis__durable *d, size_t i, tamis_error *err) {
     const char *name = tamis__input_name(d->names[i]);
     d->result.was_read = true;
@@ -208,8 +207,8 @@ static tamis_status fail_without_end(tamis__durable *d, size_t i, tamis_error *e
                        tamis__show(name).text);
 }
 
-/* Skips the terminator of a record that had none when it was read. Fails if the record has got longer
- * instead. */
+/* Skips the terminator that a record has got after it was read without one. Fails if the record has got
+ * longer instead. */
 static tamis_status skip_terminator(tamis__durable *d, size_t i, unsigned char terminator, tamis_error *err) {
     struct tamis__input_position *position = &d->live.inputs[i].position;
     unsigned char next = (unsigned char)~terminator;
@@ -361,8 +360,8 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
     return status;
 }
 
-/* Gives the caller the unfinished run because of which this one failed. Without memory for it, the message
- * must suffice. */
+/* Gives the caller the unfinished run that made this one fail. Without memory for it, the message must
+ * suffice. */
 static void give_unfinished(tamis_stream_result *result, tamis__history *h, const tamis_error *err) {
     if (h->blocking.inputs)
         (void)tamis__checkpoint_move(&result->unfinished, &h->blocking, NULL);
@@ -420,9 +419,9 @@ static bool has_same_outputs(const tamis__durable *d, const tamis__checkpoint *c
     return true;
 }
 
-/* A run of followed files ends when one of them is rotated, and the next run reads the others on. Its
- * checkpoints have their positions. So the note of the ended run has the rotated file alone: notes are kept
- * for good, and there may be thousands of logs. */
+/* A run of followed files ends when one of them is rotated, and the next run reads the others on. The
+ * checkpoints of that run have their positions. So the note of the ended run has the rotated file alone:
+ * notes are kept for good, and there may be thousands of logs. */
 static void leave_out_inputs(const tamis__durable *d, tamis__checkpoint *ended) {
     const uint64_t key = tamis__checkpoint_run_key(ended);
     size_t left_out = 0;
@@ -436,8 +435,8 @@ static void leave_out_inputs(const tamis__durable *d, tamis__checkpoint *ended) 
     ended->run_key = left_out > 0 ? key : ended->run_key;
 }
 
-/* Makes a checkpoint a note, without what the checkpoints of this run have: the positions of the state, and
- * the inputs that it reads on. */
+/* Makes a checkpoint a note. The note lacks what the checkpoints of this run repeat: the positions of the
+ * state, and the inputs that this run reads on. */
 static tamis_status add_note(const tamis__durable *d, const void *bytes, size_t size, tamis_error *err) {
     tamis_state *state = tamis__dedup_state(d->session);
     tamis__checkpoint checkpoint = {.inputs = NULL};
@@ -476,12 +475,12 @@ static tamis_status note_other_runs(const tamis__durable *d, const tamis__histor
     return add_note(d, checkpoint, size, err);
 }
 
-static void send_rotation(const tamis__durable *d, const tamis__rotation *rotation) {
+static void report_unread(const tamis__durable *d, const tamis__unread_report *unread) {
     char message[600], others[60] = "";
-    if (rotation->others > 0)
-        snprintf(others, sizeof others, "; the same holds for %zu more input%s", rotation->others,
-                 rotation->others > 1 ? "s" : "");
-    snprintf(message, sizeof message, "%s%s", rotation->text, others);
+    if (unread->others > 0)
+        snprintf(others, sizeof others, "; the same holds for %zu more input%s", unread->others,
+                 unread->others > 1 ? "s" : "");
+    snprintf(message, sizeof message, "%s%s", unread->text, others);
     tamis__durable_remark(d, message, true);
 }
 
@@ -505,7 +504,7 @@ static void report_start(const tamis__durable *d, const tamis__history *h) {
     tamis__durable_remark(d, h->handed_over, false);
     tamis__durable_remark(d, h->beside, false);
     if (!knows_names(d)) /* tamis__followed_find reports rotated files */
-        send_rotation(d, h->found ? &h->unread : &h->rotated);
+        report_unread(d, h->found ? &h->unread : &h->rotated);
     for (const tamis__closed_run *left = h->closed_runs; left; left = left->next)
         tamis__durable_remark(d, left->remark_text, true);
     if (d->skipped == 0 || d->finished)

@@ -4,7 +4,7 @@
 
 #include "stream/durable/durable.h"
 
-/* Functions of durable.c that durable_begin.c calls. */
+/* Functions that durable.c and durable_begin.c share. */
 
 enum { TAMIS__DURABLE_OUTPUTS = 2 };
 

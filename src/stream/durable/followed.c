@@ -7,9 +7,9 @@
  *     runs        | run 1  | run 2  | run 3 ...        one run for each file
  *     state         note 1   note 2   last commit      the checkpoint of each run
  *
- * A run reads one file of each name, and ends when another file has one of the names. So a followed file is an
- * ordinary input with a checkpoint of its own. The checkpoints and the directory alone decide which file is
- * next. A process that starts after a crash thus decides as the one before it would have done, and nothing
+ * A run reads one file of each name, and ends when another file has one of the names. So a followed file is
+ * an ordinary input with a checkpoint of its own. The checkpoints and the directory alone decide which file
+ * is next. A process that starts after a crash thus decides as the one before it would have done, and nothing
  * else needs to be stored.
  *
  *     the newest checkpoint of a file that had the name       the next file
@@ -22,12 +22,13 @@
  *                                                             its last record had no terminator
  *     read to its end                                         the oldest one rotated away since (rotation.c),
  *                                                             else the one under the name
- *     read to its end; no file has the name, or an empty one  the same file: its writer may still append to it
+ *     read to its end; the name has no file, or an empty one  the same file: it may still get records
  *
  * Invariants:
  * 1. No file is skipped: a file that was left is read to its end first, under whatever name it has now.
- * 2. No file is read twice, unless it was truncated: a file is identified by the inode in its checkpoint. With several names inodes
- *    decide alone (match_by_inode), since files of different names may begin with the same bytes.
+ * 2. No file is read twice, unless it was truncated: a file is identified by the inode in its checkpoint.
+ *    With several names inodes decide alone (match_by_inode), since files of different names may begin with
+ *    the same bytes.
  * 3. Names may change between this decision and the opening. The run therefore opens what it gets, compares
  *    device and inode (tamis__followed_check), and reads nothing if they differ. Then the decision is made
  *    again.
@@ -49,7 +50,7 @@
 #include "store/file/target.h"
 #include "stream/durable/history_int.h"
 
-/* *same: both are one directory, perhaps in other words. A directory that does not exist is another one. */
+/* *same: both paths name one directory. A path without a directory names another one. */
 static tamis_status compare_directories(const char *known, const char *directory, bool *same,
                                         tamis_error *err) {
     struct stat known_st, st;
@@ -65,7 +66,7 @@ static tamis_status compare_directories(const char *known, const char *directory
     return TAMIS_OK;
 }
 
-/* *found: the checkpoint's last input that had the name, or has one that log rotation made of it; NULL: none.
+/* *found is the checkpoint's last input with the name, or with one that log rotation made of it; NULL: none.
  * *ended: it was read to its end. */
 static tamis_status input_of_name(const tamis__checkpoint *checkpoint, const char *name,
                                   const tamis__checkpoint_input **found, bool *ended, tamis_error *err) {
@@ -155,8 +156,8 @@ static void set_file(tamis__followed *f, const char *path, const struct stat *st
     f->inode = st->st_ino;
 }
 
-/* Goes from the file `last`, which was read to its end, to the next one that was rotated away, if *found.
- * *is_late: ask again. */
+/* `last` was read to its end: makes the next file that was rotated away the one to read. *found: there is
+ * one. *is_late: names have changed meanwhile; find again. */
 static tamis_status set_rotated(tamis__followed *f, const struct stat *last, const struct stat *current,
                                 bool *found, bool *is_late, tamis_error *err) {
     tamis__rotation_step next;
@@ -199,7 +200,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
     const bool is_shorter =
         started && is_named && !known->truncated && current.st_ino == known->fingerprint.inode &&
         current.st_dev == known->fingerprint.device && (uint64_t)current.st_size < known->position.offset;
-    if (is_shorter) { /* since this process has read it: what was read stays in the outputs */
+    if (is_shorter) { /* this process has read it: these records stay in the outputs */
         snprintf(f->remark, sizeof f->remark,
                  "%.200s: became shorter after %llu bytes were read, and is read again from its start; bytes "
                  "written before that may be lost",
@@ -207,7 +208,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         f->truncated = true;
         return TAMIS_OK;
     }
-    /* A new file may begin as the one that was left, whose name does not matter. */
+    /* A new file may begin with the bytes of the one that was left, so the inode decides. */
     const bool known_is_previous = previous_is_open && (uint64_t)last.st_ino == known->fingerprint.inode &&
                                    (uint64_t)last.st_dev == known->fingerprint.device;
     if (!present.found && !known_is_previous)
@@ -222,7 +223,7 @@ static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input 
         const bool has_grown = present.size > known->position.offset;
         const bool is_cut = ended && !has_name && has_grown && known->position.unterminated;
         const bool is_unread = !ended || (has_grown && !is_cut);
-        if (is_cut) /* the rest of a record that was taken as it was when the file was left */
+        if (is_cut) /* the rest of a record that was answered when the file was left */
             snprintf(
                 f->remark, sizeof f->remark,
                 "%.200s: grew after it was rotated, behind a last record without its end; that is not read",
@@ -271,7 +272,7 @@ static bool note_unread(void *context, const char *name) {
     return false;
 }
 
-/* A name that came while nobody looked may have been rotated before it was seen. */
+/* A file that came while no process ran may have been rotated before it was seen. */
 static tamis_status look_for_rotated(tamis__followed *f, tamis_error *err) {
     char directory[PATH_MAX];
     rotated_search s = {.followed = f, .base = tamis__path_split(f->name, directory)};
@@ -279,7 +280,7 @@ static tamis_status look_for_rotated(tamis__followed *f, tamis_error *err) {
                                                             : TAMIS_OK;
 }
 
-/* Nothing was found yet: any file under the name. */
+/* Sets the result to any file under the name. */
 static void reset(tamis__followed *f) {
     snprintf(f->path, sizeof f->path, "%s", f->name);
     f->inode = 0;

@@ -32,14 +32,13 @@ typedef struct tamis__followed {
 typedef struct tamis__followed_names {
     tamis__followed *names;
     size_t count;
-    tamis__input_pattern
-        *pattern;             /* NULL, or the names are its paths, and the run ends when there are more */
-    tamis__checkpoint newest; /* of the last commit, while files are looked for; inputs NULL: none */
+    tamis__input_pattern *pattern; /* NULL, or the names are its paths, and new paths end the run */
+    tamis__checkpoint newest;      /* of the last commit, while files are searched; inputs NULL: none */
     /* Set by the run. */
     bool is_other;             /* another file was found at a path, and nothing was read */
     bool truncated;            /* a file lost bytes that were read; what was written is committed */
     bool goes_on;              /* the run has ended because a file lost its name, or there are more names */
-    bool started;              /* a run has told the caller how it starts */
+    bool started;              /* a run has reported to the caller how it starts */
     tamis_stream_stats before; /* statistics of the run's last commit when it started */
 } tamis__followed_names;
 
@@ -63,7 +62,7 @@ tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, con
 /* Fails with TAMIS_E_INVALID if log rotation might give the followed file the name `output`. */
 tamis_status tamis__followed_check_output(const char *name, const char *output, tamis_error *err);
 
-/* True if that is the expected file of name i. Otherwise sets is_other. */
+/* True if device and inode are those of the expected file of name i. Otherwise sets is_other. */
 bool tamis__followed_check(tamis__followed_names *followed, size_t i, dev_t device, ino_t inode);
 
 #endif

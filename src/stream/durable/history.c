@@ -142,8 +142,8 @@ static tamis_status compare_all_inputs(tamis__search *s, const tamis__checkpoint
     return status;
 }
 
-/* True if none of the checkpoint's inputs that no run has begun to read was renamed. The run's input of that
- * name is another file then. */
+/* False if an input that no run has begun to read was renamed: the run's input of that name is another file
+ * then. */
 static bool unread_inputs_are_there(const tamis__search *s, const tamis__checkpoint *checkpoint) {
     for (size_t i = 0; i < checkpoint->input_count; i++) {
         const tamis__checkpoint_input *known = &checkpoint->inputs[i];
@@ -157,8 +157,8 @@ static bool unread_inputs_are_there(const tamis__search *s, const tamis__checkpo
     return true;
 }
 
-/* For a run that is continued: says which inputs were replaced before it has read a byte of them. A run that
- * has ended commits nothing until there are bytes, so it says nothing of an empty file for an empty one. */
+/* For a run that is continued: reports inputs that were replaced before it began to read them. A finished run
+ * commits nothing until there are bytes, so it does not report an empty file that replaced an empty one. */
 static void note_unread(tamis__search *s, const tamis__checkpoint *checkpoint) {
     for (size_t i = 0; i < checkpoint->input_count; i++) {
         const tamis__checkpoint_input *known = &checkpoint->inputs[i];
@@ -171,12 +171,12 @@ static void note_unread(tamis__search *s, const tamis__checkpoint *checkpoint) {
 
 bool tamis__history_hands_over(const tamis__search *s, const tamis__checkpoint *checkpoint) {
     if (!s->options->follow || checkpoint->form[TAMIS__FORM_HEADER])
-        return false; /* another output would need the header, which is not read again */
+        return false; /* another output would lack the header, which is not read again */
     for (int i = 0; i < 2; i++) {
         const tamis__checkpoint_output *out = &checkpoint->outputs[i];
         struct stat st;
         if (out->form == TAMIS__OUTPUT_STREAM)
-            return false; /* nobody knows what it has got */
+            return false; /* it is not known what a pipe or device has received */
         if (out->form == TAMIS__OUTPUT_FILE &&
             (tamis__sys.stat(out->path, &st) != 0 || (uint64_t)st.st_size != out->fingerprint.length))
             return false;
@@ -184,8 +184,8 @@ bool tamis__history_hands_over(const tamis__search *s, const tamis__checkpoint *
     return true;
 }
 
-/* Notes how much the checkpoint has read of its input `n`, which is the run's input `i`. Fails if the
- * input has unread bytes and the outputs are not the same, unless that run hands its rest over. */
+/* Notes how far the run of the checkpoint has read its input `n`, which is input `i` of this run. Fails if
+ * the input has unread bytes and the outputs differ, unless that run hands its rest over. */
 static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkpoint, size_t n, size_t i,
                                bool to_same, tamis_error *err) {
     const tamis__checkpoint_input *in = &checkpoint->inputs[n];
@@ -249,14 +249,14 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
 
 /* A checkpoint, compared with the run. */
 typedef struct comparison {
-    bool is_run, to_same; /* it is of this run; it has the same outputs */
+    bool is_run, to_same; /* it belongs to this run; it has the same outputs */
     size_t changed;       /* the first input that has changed; SIZE_MAX: none */
 } comparison;
 
 static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *checkpoint, comparison *c,
                                 tamis_error *err) {
     const bool to_same = tamis__outputs_match_both(s, checkpoint);
-    /* A note without some inputs is of another run, whatever the others are. */
+    /* A note that lacks inputs is of another run, even if the other inputs are equal. */
     const bool has_all = checkpoint->run_key == 0;
     *c =
         (comparison){to_same && has_all && s->run->input_count == checkpoint->input_count, to_same, SIZE_MAX};

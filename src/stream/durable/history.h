@@ -13,7 +13,7 @@
  * each earlier run as a note. history.c explains the search.
  */
 
-/* The newest knowledge of an output. */
+/* What the newest checkpoint with an output says of it. */
 typedef struct tamis__known_output {
     bool found;
     bool swapped;    /* true if it was the other output of that run: first occurrences or duplicates */
@@ -25,7 +25,7 @@ typedef struct tamis__known_output {
     uint64_t tail_offset, tail_size;
     uint64_t form[TAMIS__FORMS]; /* options of the run that wrote it */
     bool copied;                 /* true if known only by content, as a copy of that run's file */
-    bool is_copy;                /* the same, or that run knew already that its file is a copy */
+    bool is_copy;                /* `copied`, or that run knew already that its file was a copy */
 } tamis__known_output;
 
 /* How far an earlier run has read an input of this one. */
@@ -47,24 +47,24 @@ typedef struct tamis__closed_run {
     char remark_text[500]; /* remark about what is given up; "": none */
 } tamis__closed_run;
 
-/* Message about inputs that were rotated away or replaced, with bytes that no run has read. */
-typedef struct tamis__rotation {
+/* Message about inputs that were rotated away or replaced before all their bytes were read. */
+typedef struct tamis__unread_report {
     char text[500]; /* about the first of them; "": none */
     size_t others;  /* number of the others */
-} tamis__rotation;
+} tamis__unread_report;
 
 /* What a search has found. */
 typedef struct tamis__history {
-    bool found, last;               /* a checkpoint of this run was found; it is that of the last commit */
+    bool found, last;               /* a checkpoint of this run was found; it belongs to the last commit */
     tamis__checkpoint before;       /* the checkpoint found */
-    tamis__known_output outputs[2]; /* newest knowledge of each output */
+    tamis__known_output outputs[2]; /* what the newest checkpoint says of each output */
     tamis__earlier_read *inputs;    /* what newer runs have read of each input */
     size_t input_count;             /* size of `inputs` */
     bool any_before;                /* true if one of `inputs` was read before */
     tamis_error read_by;            /* error naming the first run found that wrote to other outputs */
     tamis__closed_run *closed_runs; /* unfinished runs that end when this one begins */
-    tamis__rotation rotated;        /* inputs of other runs, if no checkpoint of this run was found */
-    tamis__rotation unread;         /* inputs of which the run had not read a byte, if it was found */
+    tamis__unread_report rotated;   /* inputs of other runs, if no checkpoint of this run was found */
+    tamis__unread_report unread;    /* inputs of this run that it had not begun to read, if it was found */
     char handed_over[600]; /* message: a followed input is read on for other outputs; "": it is not */
     char beside[500];      /* message: another run is unfinished, but not in conflict; "": none */
     /* If the run is refused. */
@@ -80,8 +80,8 @@ typedef struct tamis__history {
  * - TAMIS_E_CHANGED, with was_read set, unless commits.reread: an input changed where it was read.
  * - TAMIS_E_INVALID, with was_read set, unless commits.reread: a run with other outputs has read an input in
  *   part.
- * - TAMIS_E_INVALID, with `blocking` set: an unfinished run could not be finished any more. was_read is set
- *   if commits.reread would read its rest. */
+ * - TAMIS_E_INVALID, with `blocking` set: this run would make an unfinished run impossible to finish.
+ *   was_read is set if commits.reread would read its rest. */
 tamis_status tamis__history_search(tamis__history *history, const tamis__checkpoint *run,
                                    const tamis_stream_options *options, const tamis_state *state,
                                    tamis_error *err);

@@ -172,7 +172,7 @@ tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__
     return status;
 }
 
-/* Index of the first clue of that sum, or of the next larger one. */
+/* Returns the index of the first clue with that sum, or with the next larger one. */
 static size_t find_clue(const tamis__candidates *candidates, uint64_t sum) {
     size_t from = 0, to = CLUES * candidates->count;
     while (from < to) {
@@ -185,7 +185,7 @@ static size_t find_clue(const tamis__candidates *candidates, uint64_t sum) {
     return from;
 }
 
-/* Compares by reading the file. For pairs about which the head does not decide. */
+/* Compares by reading the file, if the head does not decide. */
 static tamis_status read_and_compare(const char *name, const tamis__checkpoint_input *known, bool named,
                                      tamis__file_match *match, tamis_error *err) {
     tamis__open_input input;
@@ -258,8 +258,8 @@ bool tamis__candidates_has_inode(const tamis__search *s, size_t i, const tamis__
     return head->inode == known->fingerprint.inode && head->device == known->fingerprint.device;
 }
 
-/* Compares the file `path` with an input of a checkpoint. *file has its status and size afterwards, and is
- * closed. */
+/* Compares the file `path` with an input of a checkpoint. *file has its metadata and size afterwards, and
+ * is closed. */
 static tamis_status compare_file(const tamis__checkpoint_input *known, const char *path, bool named,
                                  tamis__open_input *file, bool *same, tamis_error *err) {
     tamis__file_match match = TAMIS__FILE_OTHER;
@@ -327,7 +327,7 @@ tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis
     const char *base = tamis__path_split(known->name, directory);
     directory_search r = {known, (int)(base - known->name), present, TAMIS_OK, err};
     present->found = false;
-    /* Most files still have their names, and a directory may have thousands. */
+    /* The old name comes first: most files still have it, and a directory may have thousands. */
     if (check_name(&r, base) && tamis__sys.list(directory, check_name, &r) != 0 && r.status == TAMIS_OK)
         return tamis__fail_file(err, directory, errno);
     return r.status;
@@ -388,7 +388,7 @@ static bool run_has_unread(const tamis__search *s, const tamis__checkpoint_input
 }
 
 void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_input *known, bool there,
-                                     tamis__rotation *rotation) {
+                                     tamis__unread_report *report) {
     tamis__candidates *candidates = &s->candidates;
     const uint64_t sum = tamis__fnv1_64(known->name, strlen(known->name));
     size_t clue = find_clue(candidates, sum);
@@ -408,10 +408,10 @@ void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_i
     if (present.found && (present.size <= known->position.offset ||
                           (tamis__input_is_unread(known) && strcmp(present.name, known->name) == 0)))
         return;
-    if (rotation->text[0] != '\0')
-        rotation->others++;
+    if (report->text[0] != '\0')
+        report->others++;
     else
-        describe_rotation(rotation->text, known, &present);
+        describe_rotation(report->text, known, &present);
 }
 
 /* ---- outputs ---- */
@@ -425,7 +425,7 @@ static bool has_content(const tamis__candidate *file, const char *path,
         !tamis__file_head_matches(known, &file->head))
         return false;
     if (known->length <= TAMIS__FILE_FINGERPRINT_BYTES)
-        return true; /* the head was all of it */
+        return true; /* the head is the whole output */
     const int fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
@@ -471,7 +471,7 @@ bool tamis__outputs_match_both(tamis__search *s, const tamis__checkpoint *checkp
     return true;
 }
 
-/* Input names are as the user gave them, maybe in another working directory. So the new name is absolute. */
+/* Input names are as the user gave them, maybe relative to another directory. So the new name is absolute. */
 static void rename_input(const tamis__checkpoint *checkpoint, tamis__checkpoint_input *in, const char *now) {
     char *real = strcmp(in->name, now) == 0 ? NULL : realpath(now, NULL);
     if (real)

@@ -84,16 +84,16 @@ void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_inpu
 tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis__present_input *present,
                                      tamis_error *err);
 
-/* True for an input that is not compressed and of which no byte was read. */
+/* True for an uncompressed input that no run has begun to read. */
 bool tamis__input_is_unread(const tamis__checkpoint_input *known);
 /* True if the run's input `i` has the inode of the input of a checkpoint. */
 bool tamis__candidates_has_inode(const tamis__search *search, size_t i, const tamis__checkpoint_input *known);
 
-/* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among
- * its inputs, unchanged, or another message is about it. If the run has only its name, the file was rotated
- * away or rewritten, and *rotation says how much of it was not read. */
+/* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among its
+ * inputs, unchanged, or another message is about it. If the run has only the name, the file was rotated away
+ * or rewritten, and *report says how much of it was not read. */
 void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpoint_input *known, bool there,
-                                     tamis__rotation *rotation);
+                                     tamis__unread_report *report);
 
 /* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the
  * old path is gone; or by its content, if it is a copy (`by_content`). `ended`: the run that wrote it last

@@ -60,8 +60,8 @@ static rest input_rest(const tamis__checkpoint_input *in) {
 typedef struct total_rest {
     const tamis__checkpoint_input *first; /* the first input with a rest; NULL: nothing is unread */
     rest of_first;
-    size_t others; /* more inputs with a rest */
-    size_t pipes;  /* how many of all these are not regular files */
+    size_t others; /* number of further inputs with a rest */
+    size_t pipes;  /* those of all these inputs that are not regular files */
 } total_rest;
 
 static total_rest total_rest_of_run(const tamis__checkpoint *checkpoint) {
@@ -99,7 +99,7 @@ static void describe_rest(char *to, size_t capacity, const total_rest *total) {
                  first->compressed ? " of its decompressed data" : "", others);
 }
 
-/* Says what is unread of the first pipe of an unfinished run, when another run begins. "": nothing. */
+/* Describes the loss if another run begins before an unfinished run has read a pipe to its end. "": none. */
 static void describe_pipe(const tamis__search *s, const tamis__checkpoint *checkpoint,
                           char remark_text[500]) {
     const tamis__shown output = tamis__show(tamis__checkpoint_output_name(checkpoint));
@@ -130,7 +130,7 @@ static void describe_pipe(const tamis__search *s, const tamis__checkpoint *check
  * cannot be read, or if the file is not found. */
 static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpoint, size_t i,
                         uint64_t *records) {
-    enum { KEYS = 1024, READ_SIZE = 256 << 10 };
+    enum { RECORDS = 1024, READ_SIZE = 256 << 10 };
     const tamis_stream_options *o = s->options;
     const tamis_extractor *x = o->extractor;
     const tamis__checkpoint_input *in = &checkpoint->inputs[i];
@@ -145,15 +145,15 @@ static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpo
                                        .input_count = 1,
                                        .max_record = o->max_record,
                                        .read_size = READ_SIZE,
-                                       .batch_size = KEYS,
+                                       .batch_size = RECORDS,
                                        .batches = 1,
                                        .terminator = (unsigned char)checkpoint->form[TAMIS__FORM_TERMINATOR],
                                        .csv = x && tamis_extractor_is_csv(x),
                                        .delimiter = x ? tamis__extractor_delimiter(x) : 0,
                                        .from = &from};
     tamis__poll_loop loop = {.stop_fd = o->stop_fd};
-    tamis_key keys[KEYS];
-    tamis__record_batch batch = {.keys = keys};
+    tamis_key views[RECORDS];
+    tamis__record_batch batch = {.records = views};
     tamis__reader_event event = TAMIS__READER_RECORDS;
     tamis__reader reader;
     if (!left.file.found || tamis__descriptor_named(name, 0) >= 0)
@@ -161,7 +161,7 @@ static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpo
     tamis_status status = tamis__reader_init(&reader, &setup, &loop, &s->run->memory, NULL);
     uint64_t count = 0;
     while (status == TAMIS_OK && event == TAMIS__READER_RECORDS) {
-        status = tamis__reader_next(&reader, keys, &batch, &event, NULL);
+        status = tamis__reader_next(&reader, views, &batch, &event, NULL);
         if (status != TAMIS_OK || event != TAMIS__READER_RECORDS)
             break;
         count += batch.count;
@@ -251,7 +251,7 @@ static tamis_status covers_rest(tamis__search *s, const tamis__checkpoint *check
     for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count && *covered && status == TAMIS_OK;
          i++) {
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
-        if (!in->regular || in->ended) /* no run reads it on */
+        if (!in->regular || in->ended) /* no later run reads its rest */
             continue;
         const rest left = input_rest(in);
         if (!left.known || left.bytes > 0)

@@ -43,7 +43,8 @@ void tamis__tail_finish(tamis__tail *tail, bool ended, char *kept);
 /* Closes the copy. The file stays if it still waits. */
 void tamis__tail_close(tamis__tail *tail);
 
-/* Syncs the directory of a file, so that its name lasts after a loss of power. Returns 0, or -1 with errno. */
+/* Syncs the directory of a file, so that its name lasts after a loss of power. Returns 0, or -1 with
+ * errno. */
 int tamis__sync_name(const char *path);
 
 #endif

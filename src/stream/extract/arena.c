@@ -5,10 +5,10 @@
  *
  *     blocks --> | used       | free   | --> | full  | --> | full |        newest first
  *
- * Allocations of a batch go to the newest block; one that does not fit starts a new block, and the rest of the
- * old one is lost. So memory that was handed out never moves, and keys may point to it. A reset keeps the
- * largest block for the next batch. After a few batches one block holds a whole batch, and the allocator of the
- * system is not called any more. A block for one huge value (more than KEPT_MAX) is not kept.
+ * Allocations of a batch go to the newest block; one that does not fit starts a new block, and the rest of
+ * the old one is lost. So memory that was handed out never moves, and keys may point to it. A reset keeps the
+ * largest block for the next batch. After a few batches one block holds a whole batch, and the allocator of
+ * the system is not called any more. A block for one huge value (more than KEPT_MAX) is not kept.
  */
 #include "stream/extract/arena.h"
 
@@ -17,7 +17,7 @@
 
 enum {
     FIRST_SIZE = 64 << 10, /* first block; each further one is twice as large */
-    KEPT_MAX = 16 << 20,   /* largest block, but for larger single allocations, which are not kept */
+    KEPT_MAX = 16 << 20,   /* largest block; larger ones hold single allocations, and are not kept */
 };
 
 struct tamis__arena_block {

@@ -79,7 +79,7 @@ struct tamis_extractor {
     unsigned char field_delimiter;
     bool trim, ignore_case;
     bool wants_header, has_header;
-    tamis__wanted_part *parts;    /* those of the key, then the others in the order of their roles */
+    tamis__wanted_part *parts;    /* parts of the key, then the others in the order of their roles */
     size_t part_of[TAMIS__ROLES]; /* index of the part with a role; 0: none (of the key: always 0) */
     size_t part_count, key_part_count;
     char *texts; /* texts and names of the parts */

@@ -109,7 +109,7 @@ static tamis_status find_other_parts(tamis_extractor *x, tamis_key record, tamis
     return TAMIS_OK;
 }
 
-/* True if each part has a value. Of a regular expression one group is enough. */
+/* True if each part has a value. For a regular expression one group with a value is enough. */
 static bool has_key(const tamis_extractor *x) {
     for (const tamis__wanted_part *p = x->parts; p < x->parts + x->key_part_count; p++) {
         size_t i = 0;
@@ -159,7 +159,7 @@ static tamis_key value_of(const tamis_extractor *x, tamis__key_part_role role) {
     return x->values[x->parts[x->part_of[role]].first];
 }
 
-/* Makes the record malformed, because of a value that is not what it should be. */
+/* Makes the record malformed, because a value is not valid. */
 static void refuse_value(tamis_extraction *found, tamis_key record, tamis_key value, const char *why) {
     const unsigned char *begin = record.data, *data = value.data;
     const bool is_within = data && data >= begin && data < begin + record.size;
@@ -178,7 +178,7 @@ static void find_time(const tamis_extractor *x, tamis_key record, tamis_extracti
 
 /* Digits alone, up to 2^63 - 1. */
 static bool read_position(tamis_key text, uint64_t *position) {
-    enum { DIGITS_MAX = 19 }; /* of 2^63 - 1; numbers of so many digits are below 2^64 */
+    enum { DIGITS_MAX = 19 }; /* digits of 2^63 - 1; any number with 19 digits is below 2^64 */
     const unsigned char *bytes = text.data;
     uint64_t value = 0;
     size_t i = 0;
@@ -307,7 +307,7 @@ static tamis_status extract_json_values(tamis_extractor *x, const tamis_key *rec
     return TAMIS_OK;
 }
 
-/* Begins a call, which ends the life of the values before it. */
+/* Begins a call. The values of the call before it become invalid. */
 static tamis_status begin_batch(tamis_extractor *x, tamis_error *err) {
     tamis__arena_reset(&x->arena);
     if (x->json)

@@ -334,7 +334,7 @@ void tamis__json_expect(tamis__json *json, tamis_key record) {
     scanned->size = record.size;
 }
 
-/* Returns what was seen of the record ahead, and marks it as used. NULL: nothing. */
+/* Returns the result of examining the record ahead, and marks it as used. NULL: it was not examined. */
 static tamis__json_scanned *next_scanned(tamis__json *json, tamis_key record) {
     for (tamis__json_scanned *scanned = json->scanned; scanned < json->scanned + 2; scanned++) {
         if (scanned->start == record.data && scanned->size == record.size) {

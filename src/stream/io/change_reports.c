@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Waiting for changes of followed files. The system reports changes of files in a directory (inotify on Linux),
- * so a follower sleeps until a file grows. But some file systems never report: on a network file system
- * another machine writes. A follower that trusted such reports would sleep for ever. Therefore:
+ * Waiting for changes of followed files. The system reports changes of files in a directory (inotify on
+ * Linux), so a follower sleeps until a file grows. But some file systems never report: on a network file
+ * system another machine writes. A follower that trusted such reports would sleep for ever. Therefore:
  *
  *     reports     a wait ends after at most     a change without a report
  *     ---------   ---------------------------   ----------------------------------------------------------
@@ -11,12 +11,12 @@
  *                                               report: not trusted from now on
  *     none        20 ms                         the caller looks at the files after each wait
  *
- * The step from trusted to none is taken once and for good, for all files. A report that is late is no reason:
- * tamis__change_reports_check looks whether one has come since the wait.
+ * The step from trusted to none is taken once and for good, for all files. A report that is late is no
+ * reason: tamis__change_reports_check looks whether one has come since the wait.
  *
  * Invariants:
- * 1. The caller looks at the files after each wait, whatever ended it. A report only ends the wait earlier, so
- *    a missing one costs time and loses nothing.
+ * 1. The caller looks at the files after each wait, whatever ended it. A report only ends the wait earlier,
+ *    so a missing one costs time and loses nothing.
  * 2. After a directory was added, the next wait ends at once: its files may have changed before.
  */
 #include "stream/io/change_reports.h"
@@ -73,7 +73,7 @@ tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__p
         reports->is_extended = false;
         return TAMIS_OK;
     }
-    /* Progress that is due is reported without a look at the files. */
+    /* A progress report that is due does not end the wait. */
     while (status == TAMIS_OK && !ready && now < deadline && (loop->wake_at == 0 || now < loop->wake_at)) {
         const int left = (int)((deadline - now) / 1000000) + 1;
         status = tamis__poll_loop_pause_for(loop, reports->fd, left, &ready, name, err);

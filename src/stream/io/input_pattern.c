@@ -13,13 +13,13 @@
  *     paths              [0]       [1]
  *
  * Log rotation makes app.log.1 of app.log (rotation.h). The reader of app.log reads that file to its end when
- * it loses its name. As an input of its own, all its records would come twice. A symbolic link to another name
- * that matches would be a second name of one file, and is left out too.
+ * it loses its name. As an input of its own, all its records would come twice. A symbolic link to another
+ * name that matches would be a second name of one file, and is left out too.
  *
  * Invariants:
  * 1. Only the last part of a pattern has wildcards. So there is one directory to list and to watch.
- * 2. Paths are appended, and path i is input i until a path is forgotten. New paths are sorted by name, so that
- *    a directory gives the same order in each process.
+ * 2. Paths are appended, and path i is input i until a path is forgotten. New paths are sorted by name, so
+ *    that a directory gives the same order in each process.
  * 3. A file that is renamed while the directory is listed may be missed, or may be gone when it is examined.
  *    Neither is an error: the rename changes the directory, and the caller lists it again.
  *
@@ -119,7 +119,7 @@ static bool visit_name(void *context, const char *name) {
         return true;
     if (tamis__sys.stat(path, &st) != 0)
         s->status =
-            errno == ENOENT ? TAMIS_OK : tamis__fail_file(s->err, path, errno); /* or it was renamed */
+            errno == ENOENT ? TAMIS_OK : tamis__fail_file(s->err, path, errno); /* ENOENT: it was renamed */
     else if (S_ISREG(st.st_mode))
         s->status = add_path(p, path, s->err);
     return s->status == TAMIS_OK;
@@ -134,7 +134,7 @@ void tamis__input_pattern_sort(tamis__input_pattern *p) {
         qsort(p->paths, p->count, sizeof *p->paths, compare_paths);
 }
 
-/* True if log rotation makes that path of another one. */
+/* True if log rotation made the path from another of the paths. */
 static bool is_rotated(const tamis__input_pattern *p, const char *path) {
     const size_t directory = tamis__path_directory_size(p->pattern);
     for (size_t i = 0; i < p->count; i++)

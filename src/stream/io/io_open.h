@@ -26,10 +26,10 @@ tamis_status tamis__input_check(const char *path, const tamis__target *outputs, 
 tamis_status tamis__input_open(const char *path, const tamis__poll_loop *loop, int *fd, struct stat *st,
                                tamis_error *err);
 
-/* During a log rotation a name may have no file for a moment, and a new file may get its owner and mode a moment
- * later. So opening it is tried so many times, so many milliseconds apart. */
+/* During a log rotation a name may have no file for a moment, and a new file may get its owner and mode a
+ * moment later. So there are TAMIS__RENAME_TRIES attempts to open it, one every TAMIS__RENAME_MS. */
 enum { TAMIS__RENAME_TRIES = 50, TAMIS__RENAME_MS = 20 };
-/* True if the error of opening a file may be of that kind. */
+/* True if opening a file may have failed because of a rotation. */
 bool tamis__is_rename_error(const tamis_error *err);
 
 /* Opens a SPECIAL file for writing, non-blocking. Waits until a FIFO has a reader. */

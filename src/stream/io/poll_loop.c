@@ -8,7 +8,7 @@
 #include "base/system.h"
 #include "store/file/file_error.h"
 
-static const uint64_t NS_PER_MS = 1000000; /* nanoseconds */
+static const uint64_t NS_PER_MS = 1000000;
 
 /* Time of the next report. */
 static uint64_t next_report(const tamis__poll_loop *loop) {

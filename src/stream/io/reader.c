@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The reader: files and pipes to batches of records. reader_buffers.c has its buffers, reader_follow.c reads a
- * file on as it grows.
+ * The reader: files and pipes to batches of records. reader_buffers.c has its buffers, reader_follow.c reads
+ * a file on as it grows.
  *
  * Invariants and rules:
  * R1  A record never spans two inputs. The rest at the end of an input is its last record.
@@ -66,9 +66,9 @@ static size_t input_total(const tamis__reader *reader) {
 
 void tamis__reader_begin_file(tamis__reader *reader) {
     reader->undecided = true;
-    reader->marked = false;
+    reader->has_bom = false;
     reader->unverified = false;
-    reader->tail_size = 0;
+    reader->last_size = 0;
     reader->file_offset = 0;
     reader->file_records = 0;
     reader->file_counted = 0;
@@ -125,10 +125,10 @@ tamis_status tamis__reader_open(tamis__reader *reader, tamis_error *err) {
 }
 
 /* Returns an empty batch at the present position. */
-static tamis__record_batch empty_batch(const tamis__reader *reader, tamis_key *keys) {
+static tamis__record_batch empty_batch(const tamis__reader *reader, tamis_key *records) {
     const unsigned char *start = reader->into->bytes + reader->start;
     return (tamis__record_batch){.buffer = reader->into,
-                                 .keys = keys,
+                                 .records = records,
                                  .input = reader->name,
                                  .first = reader->file_records + 1,
                                  .line = (reader->setup.csv ? reader->file_lines : reader->file_records) + 1,
@@ -136,7 +136,7 @@ static tamis__record_batch empty_batch(const tamis__reader *reader, tamis_key *k
                                  .begin = start,
                                  .end = start,
                                  .shortened = reader->shortened,
-                                 .marked = reader->marked && reader->file_records == 0};
+                                 .has_bom = reader->has_bom && reader->file_records == 0};
 }
 
 /* Skips a byte order mark at the start of an input. False if more bytes are needed to decide. */
@@ -147,13 +147,13 @@ static bool skip_bom(tamis__reader *reader) {
         !tamis__bom_begins(head, size))
         return true;
     const size_t passed = tamis__bom_size(head, size);
-    reader->marked = passed > 0;
+    reader->has_bom = passed > 0;
     reader->start += passed;
     reader->scan += passed;
     reader->file_offset += passed;
-    if (reader->marked && reader->setup.marked)
-        reader->setup.marked(reader->setup.context, tamis__reader_input(reader), passed);
-    return reader->marked;
+    if (reader->has_bom && reader->setup.bom_skipped)
+        reader->setup.bom_skipped(reader->setup.context, tamis__reader_input(reader), passed);
+    return reader->has_bom;
 }
 
 static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err) {
@@ -168,11 +168,11 @@ static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err)
 }
 
 /* Cuts whole records from the buffer. batch->count is 0 if there are none. */
-static tamis_status split_records(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
+static tamis_status split_records(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
                                   tamis_error *err) {
     if (!skip_bom(reader))
         return TAMIS_OK;
-    *batch = empty_batch(reader, keys);
+    *batch = empty_batch(reader, records);
     const unsigned char *buffer = reader->into->bytes;
     const tamis__reader_setup *setup = &reader->setup;
     tamis__split_span span = {.start = buffer + reader->start,
@@ -182,8 +182,8 @@ static tamis_status split_records(tamis__reader *reader, tamis_key *keys, tamis_
                               .terminator = setup->terminator};
     const uint64_t begun = tamis__clock_begin(setup->split_time);
     batch->count =
-        setup->csv ? tamis__split_csv(&span, setup->delimiter, &reader->csv_state, keys, setup->batch_size)
-                   : tamis__split(&span, keys, setup->batch_size);
+        setup->csv ? tamis__split_csv(&span, setup->delimiter, &reader->csv_state, records, setup->batch_size)
+                   : tamis__split(&span, records, setup->batch_size);
     tamis__clock_end(setup->split_time, begun);
     batch->end = span.start;
     size_t start = (size_t)(span.start - buffer);
@@ -194,7 +194,7 @@ static tamis_status split_records(tamis__reader *reader, tamis_key *keys, tamis_
         reader->file_lines += tamis__count_byte(batch->begin, batch->end, '\n');
     reader->start = start;
     reader->scan = (size_t)(span.scan - buffer);
-    /* More bytes than the longest record may have, with or without a terminator among them. */
+    /* The first record is too long, whether its terminator was read or not. */
     if (batch->count == 0 && reader->end - reader->start > reader->setup.max_record)
         return fail_too_long(reader, err);
     return TAMIS_OK;
@@ -215,7 +215,7 @@ static void defer_partial(tamis__reader *reader, size_t size) {
         setup->deferred(setup->context, tamis__reader_input(reader));
 }
 
-bool tamis__reader_split_last(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch) {
+bool tamis__reader_split_last(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch) {
     size_t size = reader->end - reader->start;
     if (size > 0 && defers_unterminated(reader)) {
         defer_partial(reader, size);
@@ -223,8 +223,8 @@ bool tamis__reader_split_last(tamis__reader *reader, tamis_key *keys, tamis__rec
     }
     if (size == 0)
         return false;
-    *batch = empty_batch(reader, keys);
-    batch->keys[0] = (tamis_key){batch->begin, size};
+    *batch = empty_batch(reader, records);
+    batch->records[0] = (tamis_key){batch->begin, size};
     batch->count = 1;
     batch->end = batch->begin + size;
     batch->unterminated = true;
@@ -352,7 +352,7 @@ static tamis_status seek_to_start(tamis__reader *reader, tamis_error *err) {
     if (tamis__sys.seek(reader->fd, reader->base + (off_t)offset, SEEK_SET) < 0)
         return tamis__fail_file(err, reader->name, errno);
     reader->start = reader->end;
-    reader->tail_size = 0; /* the bytes in front of the start position were not read */
+    reader->last_size = 0; /* the bytes in front of the start position were not read */
     return TAMIS_OK;
 }
 
@@ -376,7 +376,7 @@ static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
 }
 
 /* Makes one step towards the next event. *known is false if there is none yet. */
-static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
+static tamis_status run_step(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
                              tamis__reader_event *event, bool *known, tamis_error *err) {
     *known = true;
     if (reader->fd < 0) {
@@ -392,11 +392,11 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     if (reader->skipping && !reader->undecided)
         status = skip_to_start(reader, err);
     if (status == TAMIS_OK && !reader->skipping && !reader->undecided && reader->into->bytes)
-        status = split_records(reader, keys, batch, err);
+        status = split_records(reader, records, batch, err);
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__poll_loop_report(reader->loop);
-    status = tamis__reader_leave_overwritten(reader, keys, batch, &left, known, err);
+    status = tamis__reader_leave_overwritten(reader, records, batch, &left, known, err);
     if (status != TAMIS_OK || left)
         return status;
     read_result result = READ_NOT_NOW; /* some compilers do not see that it is always set */
@@ -409,11 +409,11 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     if (result == READ_END && reader->skipping && (!reader->undecided || reader->end == reader->start))
         return fail_short(reader, err);
     if (result == READ_END && tamis__reader_is_followed(reader))
-        return tamis__reader_follow_file(reader, keys, batch, event, known, err);
+        return tamis__reader_follow_file(reader, records, batch, event, known, err);
     if (result == READ_END && reader->undecided && reader->end > reader->start) {
         reader->undecided = false; /* too short to be compressed */
     } else if (result == READ_END) {
-        *known = tamis__reader_split_last(reader, keys, batch);
+        *known = tamis__reader_split_last(reader, records, batch);
         tamis__reader_close_input(reader);
     } else if (result == READ_NOT_NOW && reader->may_block) {
         *event = TAMIS__READER_IDLE;
@@ -422,12 +422,12 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__reco
     return TAMIS_OK;
 }
 
-tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
+tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
                                 tamis__reader_event *event, tamis_error *err) {
     bool known = false;
     tamis_status status = TAMIS_OK;
     while (status == TAMIS_OK && !known)
-        status = run_step(reader, keys, batch, event, &known, err);
+        status = run_step(reader, records, batch, event, &known, err);
     if (status == TAMIS_OK && *event == TAMIS__READER_RECORDS)
         batch->buffer->batches++;
     return status;

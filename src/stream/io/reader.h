@@ -32,17 +32,18 @@ typedef struct tamis__reader_setup {
     unsigned char terminator;
     bool follow;                    /* follow the last one of `inputs` */
     tamis__change_reports *reports; /* for `follow`; borrowed */
-    bool
-        reads_compressed; /* a compressed input is not followed, but read to its end; false: it is an error */
-    bool stops_when_removed;  /* a followed file that was removed, and has no successor, ends after a while */
-    bool stops_when_left;     /* a followed file that has lost its name ends the reading; one that was made
-                                 shorter is TAMIS_E_CHANGED, for another reader to begin again */
-    bool header;              /* the first record of an input does not count in messages */
+    /* A compressed input is not followed, but read to its end. False: it is an error. */
+    bool reads_compressed;
+    bool stops_when_removed; /* a followed file that was removed, and has no successor, ends after a while */
+    /* A followed file that has lost its name ends the reading, and one that was truncated fails with
+     * TAMIS_E_CHANGED. The caller goes on with another reader. */
+    bool stops_when_left;
+    bool header;              /* the first record of an input is a header, which messages do not count */
     bool skips_bom;           /* skip a byte order mark at the start of an input */
     bool csv;                 /* terminators within quotes do not end a record */
     unsigned char delimiter;  /* CSV delimiter */
     bool defers_unterminated; /* leave a last record without terminator, in regular uncompressed files */
-    bool defers_cut;          /* the same in pipes: their writer may have been killed within a record */
+    bool defers_cut; /* leave such a record in pipes too: their writer may have been killed within it */
     /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
     const struct tamis__reader_start {
         bool skipped;    /* finished earlier: do not open this input */
@@ -52,7 +53,7 @@ typedef struct tamis__reader_setup {
     /* Called for each opened input before it is read. An error ends the reading. May be NULL. */
     tamis_status (*opened)(void *context, size_t input, int fd, const struct stat *st, tamis_error *err);
     /* Called when a byte order mark of `bytes` bytes was skipped. May be NULL. */
-    void (*marked)(void *context, size_t input, uint64_t bytes);
+    void (*bom_skipped)(void *context, size_t input, uint64_t bytes);
     /* Called when the last record of an input was left, because it has no terminator. May be NULL. */
     void (*deferred)(void *context, size_t input);
     /* Called with messages for people about the followed input. May be NULL. */
@@ -73,7 +74,7 @@ typedef struct tamis__previous_file {
     struct timespec written_at; /* its position in the order of rotation; 0: not known */
 } tamis__previous_file;
 
-enum { TAMIS__TAIL = 64 /* bytes by which a file that was overwritten is recognised */ };
+enum { TAMIS__LAST_BYTES = 64 /* bytes kept to notice that a file was overwritten */ };
 
 /* A buffer that batches are views into. */
 typedef struct tamis__read_buffer {
@@ -87,21 +88,21 @@ typedef struct tamis__read_buffer {
  *
  *     begin                                                   end
  *     | record 0 | term. | record 1 | term. | record 2 | term. |
- *     keys[0]            keys[1]            keys[2]
+ *     records[0]         records[1]         records[2]
  *
  * Valid until tamis__reader_give_back.
  */
 typedef struct tamis__record_batch {
     tamis__read_buffer *buffer;
-    tamis_key *keys;
+    tamis_key *records;
     size_t count;
-    struct tamis__reader *reader; /* whose buffer that is; set by tamis__reader_set_next */
+    struct tamis__reader *reader; /* owner of the buffer; set by tamis__reader_set_next */
     const char *input;            /* name of the input, for messages */
     uint64_t first;               /* number of the first record in its input, from 1 */
     uint64_t line;                /* number of its first line, if records are lines */
     uint64_t offset;              /* offset of `begin` in the decompressed input */
     const unsigned char *begin, *end;
-    bool marked;       /* first batch of an input that began with a byte order mark */
+    bool has_bom;      /* first batch of an input that began with a byte order mark */
     bool shortened;    /* the followed file was shortened and is read again from its start */
     bool unterminated; /* the last record has no terminator */
 } tamis__record_batch;
@@ -117,40 +118,40 @@ typedef struct tamis__reader {
     tamis__reader_setup setup;
     tamis__poll_loop *loop;
     tamis_allocator memory;
-    tamis__read_buffer *buffers;       /* setup.batches + 1 of them */
-    tamis__read_buffer *into;          /* buffer that is read into */
-    size_t limit;                      /* bytes of it in use; its capacity may be larger */
-    size_t start;                      /* offset of the first record not handed out */
-    size_t scan;                       /* no terminator between `start` and here */
-    size_t end;                        /* end of the bytes read */
-    size_t next_input;                 /* index of the input to open next */
-    int fd;                            /* open input; -1: none */
-    tamis__decompressor *decompressor; /* its decompressor; NULL: not compressed */
-    bool marked;                       /* a byte order mark was skipped in it */
-    bool undecided;                    /* too few bytes read to know whether it is compressed */
-    bool borrowed;                     /* fd was open before us and stays open */
-    bool may_block;                    /* not a regular file */
-    bool waiting;                      /* at the end of the followed file */
-    bool has_reports;                  /* the directory of the followed name is in setup.reports */
-    bool resting;                      /* unused buffers are freed until the next read */
-    bool following;                    /* an earlier file of the followed name was read */
-    struct stat last;                  /* that file */
-    tamis__rotation_step rotation;     /* of the open file; path "": it was not rotated away */
-    bool shortened;                    /* the followed file was shortened or overwritten */
-    bool unverified;                   /* it may have been overwritten since the last read */
-    unsigned char tail[TAMIS__TAIL];   /* followed file: the last bytes read */
-    size_t tail_size;
+    tamis__read_buffer *buffers;                 /* setup.batches + 1 of them */
+    tamis__read_buffer *into;                    /* buffer that is read into */
+    size_t limit;                                /* bytes of it in use; its capacity may be larger */
+    size_t start;                                /* offset of the first record not handed out */
+    size_t scan;                                 /* no terminator between `start` and here */
+    size_t end;                                  /* end of the bytes read */
+    size_t next_input;                           /* index of the input to open next */
+    int fd;                                      /* open input; -1: none */
+    tamis__decompressor *decompressor;           /* its decompressor; NULL: not compressed */
+    bool has_bom;                                /* a byte order mark was skipped in it */
+    bool undecided;                              /* too few bytes read to know whether it is compressed */
+    bool borrowed;                               /* fd was open before us and stays open */
+    bool may_block;                              /* not a regular file */
+    bool waiting;                                /* at the end of the followed file */
+    bool has_reports;                            /* the directory of the followed name is in setup.reports */
+    bool resting;                                /* unused buffers are freed until the next read */
+    bool following;                              /* an earlier file of the followed name was read */
+    struct stat last;                            /* that file */
+    tamis__rotation_step rotation;               /* of the open file; path "": it was not rotated away */
+    bool shortened;                              /* the followed file was shortened or overwritten */
+    bool unverified;                             /* it may have been overwritten since the last read */
+    unsigned char last_bytes[TAMIS__LAST_BYTES]; /* followed file: the last bytes read */
+    size_t last_size;
     const char *followed_name;     /* name that the followed file has or had; NULL: that of the input */
     tamis__previous_file previous; /* the followed file before this one, until it grows */
-    uint64_t nameless_since; /* time since which the followed name has no file (tamis__now_ns); 0: it has */
+    uint64_t nameless_since;       /* time at which the name lost its file (tamis__now_ns); 0: it has one */
     bool nameless_reported;
     bool removed;               /* the followed file was removed, and its reading has ended */
     bool truncated;             /* bytes of the followed file that were read are gone */
     bool replaced;              /* another file comes next; switch to it after this one's end */
     uint64_t replaced_at;       /* time at which another file was first seen under its name; 0: not yet */
-    struct timespec written_at; /* last write to it before that: its position in the order of rotation */
+    struct timespec written_at; /* last write before replaced_at: its position in the order of rotation */
     uint64_t read_at;           /* time at which bytes of a followed file were last read */
-    bool has_local_writers;     /* bytes of one were read after a report: its writers are on this machine */
+    bool has_local_writers;     /* bytes were read after a report: their writers are on this machine */
     dev_t device;               /* identifies the open file */
     ino_t inode;
     bool skipping;         /* still skipping to setup.from */
@@ -168,18 +169,18 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
                                 tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err);
 void tamis__reader_release(tamis__reader *reader);
 
-/* Opens the first input, which otherwise the first read does, unless it is open. */
+/* Opens the first input, unless it is open. Else the first tamis__reader_next does. */
 tamis_status tamis__reader_open(tamis__reader *reader, tamis_error *err);
 
 /*
- * Returns the next event. For RECORDS, *batch is set, and its views are stored in `keys`, of capacity
+ * Returns the next event. For RECORDS, *batch is set, and its views are stored in `records`, of capacity
  * batch_size. At most setup.batches batches may be in use at once.
  *
  * TAMIS_E_INTERRUPTED between two reads if the run is to stop. TAMIS_E_TOO_LONG, TAMIS_E_IO, TAMIS_E_NOMEM,
  * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED (for compressed inputs) with the input and the position in the
- * message. Before an error, all whole records in front of it were returned, and no part of another.
+ * message. All whole records before the error were returned, and no part of another one.
  */
-tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
+tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
                                 tamis__reader_event *event, tamis_error *err);
 
 /* Releases a batch. Its views become invalid. */
@@ -191,7 +192,7 @@ bool tamis__reader_is_full(const tamis__reader *reader, const tamis__read_buffer
 /* Bytes counted as read that are in no batch yet; 0 for compressed inputs. */
 size_t tamis__reader_ahead(const tamis__reader *reader);
 
-/* Index, among those of the run, of the input that the last event belongs to; at the end, of the last one. */
+/* Index of the input of the last event, among the inputs of the run; after END that of the last input. */
 size_t tamis__reader_input(const tamis__reader *reader);
 
 /* Returns the bytes of the open file that were not read yet, compressed if they are. UINT64_MAX: it is not a

@@ -14,8 +14,8 @@
  *     for each record. If the record fills the whole buffer, the size doubles. `limit` is the same whichever
  *     buffer is used, so that reads and batches do not depend on which are free.
  *
- * A buffer that grew for a long record is freed when it is empty; so are all that nobody uses while the reader
- * rests.
+ * A buffer that grew for a long record is freed when it is empty; so are all that nobody uses while the
+ * reader rests.
  */
 #include "stream/io/reader_int.h"
 
@@ -25,8 +25,8 @@
 
 #include "store/file/file_error.h"
 
-/* Largest buffer that is kept when it is empty; largest total size of enlarged buffers in use. */
-static const size_t KEPT_MAX = (size_t)16 << 20, OUT_MAX = (size_t)64 << 20;
+static const size_t KEPT_MAX = (size_t)16 << 20; /* largest buffer that is kept when it is empty */
+static const size_t OUT_MAX = (size_t)64 << 20;  /* largest total size of enlarged buffers with views */
 
 /* Gives the buffer a new block of `capacity` bytes (0: none). Its content is lost. */
 static bool set_buffer(tamis__reader *reader, tamis__read_buffer *buffer, size_t capacity) {
@@ -132,7 +132,8 @@ static bool is_outsized(const tamis__reader *reader, size_t left) {
     return reader->into->capacity > KEPT_MAX && reader->setup.batches > 1 && left < reader->setup.read_size;
 }
 
-/* Moves the rest to the front of the buffer, or of another one if batches have views into this one (R2). */
+/* Moves the unread bytes to the front of the buffer, or of another one if batches have views into this one
+ * (R2). */
 static tamis_status move_unread(tamis__reader *reader, tamis_error *err) {
     tamis__read_buffer *from = reader->into, *to = from;
     const size_t left = reader->end - reader->start;

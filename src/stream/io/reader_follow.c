@@ -18,7 +18,7 @@
  *     setup.stops_when_left the reading ends there: the caller decides which file comes next.
  *
  * A file that was overwritten with as many bytes or more is recognised by the last bytes that were read
- * (tamis__reader.tail). They are compared after each wait.
+ * (tamis__reader.last_bytes). They are compared after each wait.
  */
 #include "stream/io/reader_int.h"
 
@@ -33,11 +33,13 @@
 #include "store/file/target.h"
 #include "stream/io/io_open.h"
 
-/* Milliseconds without a file under the followed name until that is reported. */
-enum { NAMELESS_MS = 5000 };
-/* Milliseconds without a write to a rotated file until it is left. */
-enum { QUIET_MS = 500, QUIET_LIMIT_MS = 30000 }; /* and how long that is waited for */
-enum { CLOSING_MS = 10 };                        /* between two looks whether its writers have closed it */
+/* Milliseconds. */
+enum {
+    NAMELESS_MS = 5000,     /* without a file under the followed name, until that is reported */
+    QUIET_MS = 500,         /* without a write to a rotated file, until it is left */
+    QUIET_LIMIT_MS = 30000, /* from the rotation until the file is left, whoever writes to it */
+    CLOSING_MS = 10         /* between two checks whether its writers have closed it */
+};
 static const uint64_t NS_PER_MS = 1000000;
 
 static const char *followed_name(const tamis__reader *reader) {
@@ -112,8 +114,8 @@ static void report_compressed(const tamis__reader *reader) {
     reader->setup.remark(reader->setup.context, message);
 }
 
-/* Opens the file under the name; if the followed file was renamed, a file that had the name in between. That
- * file may be renamed before it is opened: then it is searched again. */
+/* Opens the file under the name. If the followed file was renamed, a file that had the name in between comes
+ * first. That file may be renamed again before it is opened: then the search is repeated. */
 static tamis_status open_present_file(tamis__reader *reader, const char *path, bool renamed, struct stat *st,
                                       tamis_error *err) {
     tamis__rotation_step *next = &reader->rotation;
@@ -154,17 +156,18 @@ tamis_status tamis__reader_open_file(tamis__reader *reader, const char *path, st
 
 /* ---- a file that was shortened or overwritten ---- */
 
-/* Adds bytes just read to the tail. */
-static void remember_tail(tamis__reader *reader, const unsigned char *bytes, size_t size) {
-    const size_t added = size < TAMIS__TAIL ? size : TAMIS__TAIL;
-    const size_t kept = reader->tail_size < TAMIS__TAIL - added ? reader->tail_size : TAMIS__TAIL - added;
-    memmove(reader->tail, reader->tail + reader->tail_size - kept, kept);
-    memcpy(reader->tail + kept, bytes + size - added, added);
-    reader->tail_size = kept + added;
+/* Keeps the last of the bytes that were just read. */
+static void remember_last_bytes(tamis__reader *reader, const unsigned char *bytes, size_t size) {
+    const size_t added = size < TAMIS__LAST_BYTES ? size : TAMIS__LAST_BYTES;
+    const size_t kept =
+        reader->last_size < TAMIS__LAST_BYTES - added ? reader->last_size : TAMIS__LAST_BYTES - added;
+    memmove(reader->last_bytes, reader->last_bytes + reader->last_size - kept, kept);
+    memcpy(reader->last_bytes + kept, bytes + size - added, added);
+    reader->last_size = kept + added;
 }
 
 void tamis__reader_note_followed(tamis__reader *reader, const unsigned char *bytes, size_t size) {
-    remember_tail(reader, bytes, size);
+    remember_last_bytes(reader, bytes, size);
     reader->read_at = tamis__now_ns();
     reader->has_local_writers = reader->has_local_writers || reader->setup.reports->has_reported;
     tamis__change_reports_check(reader->setup.reports);
@@ -172,16 +175,16 @@ void tamis__reader_note_followed(tamis__reader *reader, const unsigned char *byt
 
 /* True if the bytes before the position of the followed file are not those that were read. */
 static bool is_overwritten(const tamis__reader *reader) {
-    unsigned char now[TAMIS__TAIL];
+    unsigned char now[TAMIS__LAST_BYTES];
     const off_t position = tamis__sys.seek(reader->fd, 0, SEEK_CUR);
-    if (reader->tail_size == 0 || position < (off_t)reader->tail_size)
+    if (reader->last_size == 0 || position < (off_t)reader->last_size)
         return false;
     const ssize_t got =
-        tamis__sys.pread(reader->fd, now, reader->tail_size, position - (off_t)reader->tail_size);
-    return got == (ssize_t)reader->tail_size && memcmp(now, reader->tail, reader->tail_size) != 0;
+        tamis__sys.pread(reader->fd, now, reader->last_size, position - (off_t)reader->last_size);
+    return got == (ssize_t)reader->last_size && memcmp(now, reader->last_bytes, reader->last_size) != 0;
 }
 
-/* Reports that the followed file was truncated. Fails if another reader is to read it again. */
+/* Reports that the followed file was truncated. Fails if the next run, not this reader, reads it again. */
 static tamis_status report_truncated(tamis__reader *reader, bool shorter, uint64_t position,
                                      tamis_error *err) {
     char message[400];
@@ -231,17 +234,18 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Takes the rest of the followed file as its last record, and starts the file again or ends the reading. */
-static tamis_status leave_file(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
+/* Hands out the rest of the followed file as its last record. Then starts the file again, or ends the
+ * reading. */
+static tamis_status leave_file(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
                                bool *known, tamis_error *err) {
-    *known = tamis__reader_split_last(reader, keys, batch);
+    *known = tamis__reader_split_last(reader, records, batch);
     if (!reader->setup.stops_when_left)
         return restart_file(reader, err);
     keep_previous(reader);
     return TAMIS_OK;
 }
 
-tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis_key *keys,
+tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis_key *records,
                                              tamis__record_batch *batch, bool *left, bool *known,
                                              tamis_error *err) {
     *left = reader->unverified && !reader->borrowed && is_overwritten(reader);
@@ -251,10 +255,11 @@ tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis_key *k
     reader->shortened = true;
     const tamis_status status =
         report_truncated(reader, false, reader->file_offset + (reader->end - reader->start), err);
-    return status != TAMIS_OK ? status : leave_file(reader, keys, batch, known, err);
+    return status != TAMIS_OK ? status : leave_file(reader, records, batch, known, err);
 }
 
-/* True if nobody can give the followed file, whose status is `own`, a name again, and it is to end then. */
+/* True if the followed file, with metadata `own`, has lost its last name, and such a file is followed no
+ * longer. */
 static bool stops_removed(const tamis__reader *reader, const struct stat *own) {
     return reader->setup.stops_when_removed && own->st_nlink == 0 && !reader->borrowed;
 }
@@ -278,7 +283,7 @@ static void note_name(tamis__reader *reader, bool named, const struct stat *own)
 }
 
 /*
- * True if the replaced file, whose status is `own`, may be left:
+ * True if the replaced file, with metadata `own`, may be left:
  *
  * - no process can write to it; or
  * - nobody has written to it for QUIET_MS; or
@@ -309,7 +314,7 @@ static bool is_quiet(tamis__reader *reader, const struct stat *own) {
            now - reader->replaced_at >= QUIET_LIMIT_MS * NS_PER_MS;
 }
 
-/* True if another file comes after the open one, whose status is `own`, and that may be left at its end.
+/* True if another file follows the open one, with metadata `own`, and the open one may be left at its end.
  * While a new file is empty, the writer may still append to the old one. */
 static bool has_successor(tamis__reader *reader, const struct stat *own) {
     struct stat last = *own;
@@ -330,7 +335,7 @@ static bool has_successor(tamis__reader *reader, const struct stat *own) {
            next.path[0] != '\0';
 }
 
-tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
+tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
                                        tamis__reader_event *event, bool *known, tamis_error *err) {
     struct stat st;
     uint64_t position = reader->file_offset + (reader->end - reader->start);
@@ -342,11 +347,11 @@ tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *keys, t
         reader->replaced = !reader->borrowed && has_successor(reader, &st);
         if (!was_noticed && (reader->replaced || reader->replaced_at != 0))
             tamis__change_reports_check(reader->setup.reports);
-        else if (reader->replaced) /* the next file came a while ago, and was reported then */
+        else if (reader->replaced) /* the next file was reported when it came */
             reader->setup.reports->silent = false;
         if (!reader->replaced && reader->nameless_reported && stops_removed(reader, &st)) {
             reader->removed = true;
-            *known = tamis__reader_split_last(reader, keys, batch);
+            *known = tamis__reader_split_last(reader, records, batch);
             *event = TAMIS__READER_RECORDS;
             if (reader->setup.stops_when_left)
                 keep_previous(reader);
@@ -363,7 +368,7 @@ tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *keys, t
     tamis_status status = shorter ? check_size_known(reader, &st, err) : TAMIS_OK;
     if (status == TAMIS_OK && shorter)
         status = report_truncated(reader, true, position, err);
-    return status != TAMIS_OK ? status : leave_file(reader, keys, batch, known, err);
+    return status != TAMIS_OK ? status : leave_file(reader, records, batch, known, err);
 }
 
 /* ---- for the caller ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The readers of a run. Inputs that are not followed have an end, so one reader reads them one after the other.
- * Followed inputs have none, so each gets a reader of its own, and the readers take turns:
+ * The readers of a run. Inputs that are not followed have an end, so one reader reads them one after the
+ * other. Followed inputs have none, so each gets a reader of its own, and the readers take turns:
  *
  *     a.log  |=======|          |==|           A turn lasts up to the end that the file has when the turn
  *     b.log          |=|                       begins. A busy file cannot keep the others waiting, and a
@@ -11,25 +11,26 @@
  *
  * A pipe among the inputs is read to its end before the inputs behind it: nobody knows how much it has.
  *
- * Merging by time (setup.time_of). Turns would read the whole backlog of one file first. A window filter moves
- * on with the newest time, and the records of the other files would be late. So each reader keeps a batch that
- * waits (`next`), and the reader with the earliest next record hands out records:
+ * Merging by time (setup.time_of). Turns would read the whole backlog of one file first. A window filter
+ * moves on with the newest time, and the records of the other files would be late. So each reader keeps a
+ * batch that waits (`next`), and the reader with the earliest next record hands out records:
  *
  *     a.log   waiting:  10:00  10:01  10:07       the earliest is 10:00, so a.log hands out records
  *     b.log   waiting:  10:02  10:05              limit: 10:02 + merge_within (1 minute) = 10:03
  *                                                 a.log hands out 10:00 and 10:01; b.log is next
  *
- * A larger merge_within makes larger batches, and records later by that time at most. A record without a time has that of the record before it. A
- * reader without a record does not hold up the others for ever: readers are tried again in rounds of 10 ms.
+ * A larger merge_within makes larger batches, and records later by that time at most. A record without a time
+ * has that of the record before it. A reader without a record does not hold up the others for ever: readers
+ * are tried again in rounds of 10 ms.
  *
- * A pattern. Files come and go: find_files adds a reader for each new path, so path i is the input of reader i.
- * A file that was removed and read to its end loses its reader (remove_ended). Two paths may be one file, as
- * hard links are: the second reader is an alias, and does not read.
+ * A pattern. Files come and go: find_files adds a reader for each new path, so path i is the input of reader
+ * i. A file that was removed and read to its end loses its reader (remove_ended). Two paths may be one file,
+ * as hard links are: the second reader is an alias, and does not read.
  *
  * Invariants:
  * 1. Records of one input keep their order.
- * 2. A batch has the records of one input, and `reader` says whose. The buffer of a batch that is handed out in
- *    pieces has a reference for each piece, and one for what still waits.
+ * 2. A batch has the records of one input, and `reader` says whose. The buffer of a batch that is handed out
+ *    in pieces has a reference for each piece, and one for what still waits.
  * 3. END: no reader will have a record. With stops_when_left, END also comes when a followed file was left:
  *    records that wait then are read again by the next run, unless they belong before that file's successor.
  * 4. IDLE: no reader has a whole record now. The caller flushes, and then waits for all files at once.
@@ -49,7 +50,7 @@ static void remove_reader(tamis__reader_set *set, size_t i) {
     set->count--;
     memmove(set->readers + i, set->readers + i + 1, (set->count - i) * sizeof *set->readers);
     tamis__reader_release(&removed->reader);
-    tamis__free(&set->memory, removed->next_keys, TAMIS__MERGED * sizeof *removed->next_keys);
+    tamis__free(&set->memory, removed->next_records, TAMIS__MERGED * sizeof *removed->next_records);
     tamis__free(&set->memory, removed, sizeof *removed);
 }
 
@@ -84,9 +85,10 @@ static tamis_status add_reader(tamis__reader_set *set, const char *input, size_t
     tamis_status status = tamis__reader_init(&added->reader, &setup, set->loop, &set->memory, err);
     if (status == TAMIS_OK && is_merged) {
         added->last_time = INT64_MIN;
-        added->next_keys = tamis__alloc(&set->memory, TAMIS__MERGED * sizeof *added->next_keys, TAMIS__LINE);
-        if (!added->next_keys)
-            status = tamis__fail_nomem(err, "readers", TAMIS__MERGED * sizeof *added->next_keys);
+        added->next_records =
+            tamis__alloc(&set->memory, TAMIS__MERGED * sizeof *added->next_records, TAMIS__LINE);
+        if (!added->next_records)
+            status = tamis__fail_nomem(err, "readers", TAMIS__MERGED * sizeof *added->next_records);
     }
     if (status != TAMIS_OK)
         remove_reader(set, set->count - 1);
@@ -255,7 +257,7 @@ static uint64_t find_turn_end(const tamis__reader_set *set, const tamis__reader 
 static tamis_status fill_next(tamis__set_reader *r, tamis_error *err) {
     if (r->is_alias || r->next.count > 0 || r->is_drained)
         return TAMIS_OK;
-    const tamis_status status = tamis__reader_next(&r->reader, r->next_keys, &r->next, &r->event, err);
+    const tamis_status status = tamis__reader_next(&r->reader, r->next_records, &r->next, &r->event, err);
     if (status != TAMIS_OK || r->event != TAMIS__READER_RECORDS) {
         r->next.count = 0;
         r->is_drained = true;
@@ -271,7 +273,7 @@ static tamis_status fill_next(tamis__set_reader *r, tamis_error *err) {
 static int64_t time_up_to(const tamis__reader_set *set, const tamis__set_reader *r, size_t i) {
     int64_t time = INT64_MIN;
     while (i > 0 && time == INT64_MIN)
-        time = set->setup.time_of(set->setup.time_context, r->next_keys[i--]);
+        time = set->setup.time_of(set->setup.time_context, r->next_records[i--]);
     return time == INT64_MIN ? r->next_time : time;
 }
 
@@ -294,19 +296,19 @@ static size_t count_until(const tamis__reader_set *set, const tamis__set_reader 
     return from;
 }
 
-/* Moves the first `count` records that wait in `r` to *batch. The last reference to the buffer is that of the
- * records after them. */
-static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t count, tamis_key *keys,
+/* Moves the first `count` records that wait in `r` to *batch. The records after them keep a reference to the
+ * buffer. */
+static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t count, tamis_key *records,
                      tamis__record_batch *batch) {
     const int64_t time = time_up_to(set, r, count - 1);
     r->last_time = time > r->last_time ? time : r->last_time;
     *batch = r->next;
-    batch->keys = memcpy(keys, r->next_keys, count * sizeof *keys);
+    batch->records = memcpy(records, r->next_records, count * sizeof *records);
     batch->count = count;
     r->next.count -= count;
     if (r->next.count == 0)
         return;
-    const unsigned char *rest = r->next_keys[count].data;
+    const unsigned char *rest = r->next_records[count].data;
     batch->unterminated = false;
     batch->end = rest;
     batch->buffer->batches++;
@@ -314,8 +316,8 @@ static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t 
     r->next.first += count;
     r->next.line += r->reader.setup.csv ? tamis__count_byte(batch->begin, rest, '\n') : count;
     r->next.offset += (uint64_t)(rest - batch->begin);
-    r->next.marked = r->next.shortened = false;
-    memmove(r->next_keys, r->next_keys + count, r->next.count * sizeof *r->next_keys);
+    r->next.has_bom = r->next.shortened = false;
+    memmove(r->next_records, r->next_records + count, r->next.count * sizeof *r->next_records);
     r->has_next_time = false;
 }
 
@@ -327,13 +329,13 @@ static void begin_round(tamis__reader_set *set) {
     set->round_end = tamis__now_ns() + ROUND_MS * UINT64_C(1000000);
 }
 
-/* a + merge_within, if that is a time. */
+/* Returns time + merge_within; INT64_MAX if that is no time. */
 static int64_t add_slack(const tamis__reader_set *set, int64_t time) {
     return time < INT64_MAX - set->setup.merge_within ? time + set->setup.merge_within : INT64_MAX;
 }
 
-/* Fills all readers. *first: the one whose next record is the earliest; NULL: none has one. *limit: the
- * time up to which its records may be handed out. */
+/* Reads the next batch of each reader that has none. *first is the reader with the earliest next record;
+ * NULL: no reader has a record. *limit is the time up to which its records may be handed out. */
 static tamis_status find_first(tamis__reader_set *set, tamis__set_reader **first, int64_t *limit,
                                tamis_error *err) {
     *first = NULL;
@@ -348,7 +350,7 @@ static tamis_status find_first(tamis__reader_set *set, tamis__set_reader **first
         if (r->next.count == 0)
             continue;
         if (!r->has_next_time)
-            r->next_time = set->setup.time_of(set->setup.time_context, r->next_keys[0]);
+            r->next_time = set->setup.time_of(set->setup.time_context, r->next_records[0]);
         r->has_next_time = true;
         const bool is_earlier = !*first || r->next_time < (*first)->next_time;
         const tamis__set_reader *other = is_earlier ? *first : r;
@@ -363,8 +365,8 @@ static tamis_status find_first(tamis__reader_set *set, tamis__set_reader **first
     return TAMIS_OK;
 }
 
-/* True if a followed file was left, so that another one comes in its place. *until: the time up to which the
- * records of the others come before that, or before the next file of one that is about to be left. */
+/* True if a followed file was left, so that the next run reads its successor. *until is the time up to which
+ * records of other files come before that successor, or before the successor of a file that is being left. */
 static bool has_left_file(const tamis__reader_set *set, int64_t *until) {
     bool has_left = set->has_grown;
     *until = INT64_MAX;
@@ -388,7 +390,7 @@ static bool has_ended(const tamis__reader_set *set) {
     return ended;
 }
 
-static tamis_status next_by_time(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
+static tamis_status next_by_time(tamis__reader_set *set, tamis_key *records, tamis__record_batch *batch,
                                  tamis__reader_event *event, tamis_error *err) {
     tamis__set_reader *first;
     int64_t limit, until;
@@ -400,7 +402,7 @@ static tamis_status next_by_time(tamis__reader_set *set, tamis_key *keys, tamis_
     const bool has_left = has_left_file(set, &until);
     if (first && first->next_time <= until) {
         *event = TAMIS__READER_RECORDS;
-        hand_out(set, first, count_until(set, first, limit < until ? limit : until), keys, batch);
+        hand_out(set, first, count_until(set, first, limit < until ? limit : until), records, batch);
         return TAMIS_OK;
     }
     /* After a file was left, records that wait are read again by the next run. */
@@ -411,10 +413,10 @@ static tamis_status next_by_time(tamis__reader_set *set, tamis_key *keys, tamis_
 
 /* ---- all readers, by turns ---- */
 
-tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
+tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *records, tamis__record_batch *batch,
                                     tamis__reader_event *event, tamis_error *err) {
     if (set->setup.time_of && (set->count > 1 || set->pattern.pattern))
-        return next_by_time(set, keys, batch, event, err);
+        return next_by_time(set, records, batch, event, err);
     const bool stops = set->setup.reader.stops_when_left;
     bool is_end = set->pattern.pattern == NULL, has_left = set->has_grown;
     if (set->count > 0 && set->turn_end != 0 && tamis__reader_set_current(set)->file_offset >= set->turn_end)
@@ -425,7 +427,7 @@ tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tam
             begin_next_turn(set);
             continue;
         }
-        const tamis_status status = tamis__reader_next(reader, keys, batch, event, err);
+        const tamis_status status = tamis__reader_next(reader, records, batch, event, err);
         batch->reader = reader;
         if (*event == TAMIS__READER_RECORDS && set->turn_end == 0)
             set->turn_end = find_turn_end(set, reader);

@@ -6,14 +6,14 @@
 #include "stream/io/input_pattern.h"
 #include "stream/io/reader.h"
 
-/* The readers of a run: one for all inputs, or, if several inputs are followed, one for each, which take turns
- * or are merged by time. reader_set.c explains both. The functions are those of the reader, for all readers
- * together. */
+/* The readers of a run: one for all inputs, or, if several inputs are followed, one for each, which take
+ * turns or are merged by time. reader_set.c explains both. The functions are those of the reader, for all
+ * readers together. */
 typedef struct tamis__reader_set_setup {
     tamis__reader_setup reader; /* of each reader, with all inputs; `reports` is ignored */
     const char *pattern;        /* NULL, or the inputs are the files that match it; needs `follow` */
-    /* NULL, or the pattern of which the inputs are the paths; with stops_when_left. The reading ends when
-     * there are more; they are added. Borrowed. */
+    /* NULL, or a pattern whose paths are the inputs; with stops_when_left. Paths of new files are added to
+     * it, and end the reading. Borrowed. */
     tamis__input_pattern *watched;
     const tamis__target *outputs; /* files that match must not be one of them; borrowed */
     size_t output_count;
@@ -30,13 +30,13 @@ typedef struct tamis__set_reader {
     tamis__reader reader;
     const char *input;
     tamis__reader_event event; /* its last one, for readers that are merged by time */
-    bool is_drained;           /* in this round; it had no record */
+    bool is_drained;           /* it had no record in this round */
     tamis__record_batch next;  /* records read and not handed out; count 0: none */
-    tamis_key *next_keys;      /* their keys; NULL: readers are not merged */
-    bool has_next_time;        /* it was found; a header may have to be read before */
+    tamis_key *next_records;   /* views of these records; NULL: readers are not merged */
+    bool has_next_time;        /* next_time was found; a header may have to be read first */
     int64_t next_time;         /* time of the first one; INT64_MIN: it has none */
     int64_t last_time;         /* latest time of a record that was handed out; INT64_MIN: none */
-    bool is_alias; /* another reader had that file when this one was made: this one does not read */
+    bool is_alias; /* another reader has the same file under another name: this one does not read */
 } tamis__set_reader;
 
 typedef struct tamis__reader_set {
@@ -69,12 +69,12 @@ tamis_status tamis__reader_set_open(tamis__reader_set *set, tamis_error *err);
  * whole record, and a followed file has lost its name or setup.watched has more paths. Errors:
  * tamis__reader_next.
  */
-tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *keys, tamis__record_batch *batch,
+tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *records, tamis__record_batch *batch,
                                     tamis__reader_event *event, tamis_error *err);
 void tamis__reader_set_give_back(const tamis__record_batch *batch);
 bool tamis__reader_set_is_full(const tamis__reader_set *set);
 size_t tamis__reader_set_ahead(const tamis__reader_set *set);
-/* UINT64_MAX: not known of one of them. */
+/* UINT64_MAX: for one of them it is not known. */
 uint64_t tamis__reader_set_bytes_left(const tamis__reader_set *set);
 /* Waits after IDLE. No batch may be in use. Begins to read files that match the pattern now. */
 tamis_status tamis__reader_set_wait(tamis__reader_set *set, tamis_error *err);

@@ -117,7 +117,7 @@ static bool visit_name(void *context, const char *name) {
     const bool compressed = tamis_compression_of_path(name) != TAMIS_COMPRESSION_NONE;
     file.st = st;
     snprintf(file.name, sizeof file.name, "%s", name);
-    if (compressed) /* it has the place of the file that it was made of */
+    if (compressed) /* it has the position of the file that it was made from */
         *strrchr(file.name, '.') = '\0';
     if (is_same(&st, s->last)) {
         if (s->fixing)
@@ -148,7 +148,7 @@ static tamis_status list_files(search *s, const char *directory, tamis_error *er
     return s->status;
 }
 
-/* *keeps_name: `last` had one name, or none, all the time. */
+/* *keeps_name: during the search `last` kept its name, or had none. */
 static tamis_status search_once(const char *name, const struct stat *last, const struct stat *current,
                                 tamis__rotation_step *rotation, bool *keeps_name, tamis_error *err) {
     char directory[PATH_MAX];
@@ -181,7 +181,7 @@ static tamis_status search_once(const char *name, const struct stat *last, const
     return TAMIS_OK;
 }
 
-/* True if the name has that file; NULL: none. */
+/* True if the name stands for `file`; for NULL, if it has no file. */
 static bool has_name(const char *name, const struct stat *file) {
     struct stat st;
     if (tamis__sys.stat(name, &st) != 0)

@@ -11,8 +11,8 @@
 typedef struct tamis__rotation_step {
     char path[PATH_MAX]; /* the next file; "": the one under the name */
     struct stat st;      /* of the next file when it had that name; it may be renamed again */
-    bool is_late;        /* the name has another file than `current` now: files may be missing. Ask again */
-    /* a compressed file that was written to after the last one; "": there is none. It may be a file that was
+    bool is_late; /* the name has got another file meanwhile, so the answer may lack files: ask again */
+    /* A compressed file whose last write is after that of `last`; "": none. It may be a log that was
      * compressed before it was read. */
     char compressed[PATH_MAX];
 } tamis__rotation_step;

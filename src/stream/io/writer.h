@@ -17,13 +17,13 @@
 /* An ordered, buffered output, compressed if requested. All calls on a writer without a target do nothing. */
 typedef struct tamis__writer {
     tamis__poll_loop *loop;
-    const tamis__target *target; /* target; borrowed; NULL: not open */
+    const tamis__target *target; /* borrowed; NULL: not open */
     tamis_allocator memory;
-    tamis__temp_file temp_file; /* temporary file, if the target is REPLACE or NEW */
+    tamis__temp_file temp_file; /* used if the target is REPLACE or NEW */
     int fd;
-    tamis__compressor_options codec_options; /* compression; NONE: none */
-    tamis__compressor *compressor;           /* the compressor, or NULL */
-    unsigned char *buffer;                   /* bytes put but not yet compressed or written */
+    tamis__compressor_options codec_options;
+    tamis__compressor *compressor; /* NULL: not compressed */
+    unsigned char *buffer;         /* bytes put but not yet compressed or written */
     size_t capacity;
     size_t used;
     uint64_t written;           /* bytes written to the file, after compression */
@@ -40,7 +40,7 @@ typedef struct tamis__writer {
     bool in_frame;        /* compressed: bytes were put since the last commit */
     bool owes_terminator; /* the last record has no terminator; the next record is preceded by one */
     bool header_done;     /* an earlier run has written the header */
-    bool stopping;        /* the run is to stop: pending bytes are written, but not for ever */
+    bool stopping;        /* the run is to stop: pending bytes are written within TAMIS__STOP_GRACE_MS */
     bool failed;          /* an error occurred; nothing more is written */
     bool ended;           /* tamis__writer_end was called; nothing more is put */
 } tamis__writer;
@@ -56,8 +56,9 @@ tamis_status tamis__writer_set_compression(tamis__writer *writer, int compressio
 /*
  * Opens the target, or creates its temporary file, with a buffer of `capacity` bytes, at least 1. The writer
  * must be zeroed except for `memory`, `time`, `prefix`, `terminator`, `durable` and `codec_options`; to
- * continue a file, also `written`, `sent`, `tail`, `header_done` and `owes_terminator`. It borrows the target,
- * the prefix, the tail and the loop. After an error, tamis__writer_abandon is allowed and does nothing.
+ * continue a file, also `written`, `sent`, `tail`, `header_done` and `owes_terminator`. It borrows the
+ * target, the prefix, the tail and the loop. After an error, tamis__writer_abandon is allowed and does
+ * nothing.
  */
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__target *target, size_t capacity,
                                 tamis__poll_loop *loop, tamis_error *err);

@@ -50,11 +50,11 @@ typedef struct follow {
     tamis_allocator memory;
     tamis_stream_result result; /* of the last run */
     bool is_first;              /* the present run is the first one */
-    tamis_stream_stats total;   /* of the files before, with what the first run had committed earlier */
+    tamis_stream_stats total;   /* of the runs before, with the commits of earlier processes */
 } follow;
 
-/* Returns the statistics of all files, if those of the present run are *now. bytes_out and printed are those
- * of the process alone. */
+/* Returns the statistics of all files; *now are those of the present run. bytes_out and printed count this
+ * process alone. */
 static tamis_stream_stats add_run(const follow *f, const tamis_stream_stats *now) {
     tamis_stream_stats total = f->is_first ? f->followed.before : f->total, done = *now;
     if (f->is_first)
@@ -97,7 +97,7 @@ static void send_remark(const follow *f, const char *message) {
 
 /* ---- the names ---- */
 
-/* Closes the files that were left. */
+/* Closes the file that was left last. */
 static void close_previous(follow *f, size_t i) {
     tamis__previous_file *previous = &f->followed.names[i].previous;
     if (previous->open)
@@ -130,7 +130,7 @@ static tamis_status add_name(follow *f, const char *name, tamis_error *err) {
     return status;
 }
 
-/* Adds the followed name of an input. Log rotation may have made its path of that name. */
+/* Adds the followed name of an input. If log rotation made its path, that is the name before the rotation. */
 static tamis_status add_last_name(follow *f, const tamis__checkpoint_input *in, tamis_error *err) {
     const char *base = in->name + tamis__path_directory_size(in->name);
     char name[PATH_MAX];
@@ -161,7 +161,7 @@ static tamis_status add_last_names(follow *f, tamis_error *err) {
     return status == TAMIS_E_FORMAT ? TAMIS_OK : status; /* another program may have made the commit */
 }
 
-/* Makes the list of names that of the pattern. Names that stay keep their files. */
+/* Adds the names of new files that match the pattern. */
 static tamis_status update_names(follow *f, tamis_error *err) {
     tamis_status status = f->followed.started ? TAMIS_OK : add_last_names(f, err);
     if (status == TAMIS_OK)
@@ -201,7 +201,7 @@ static bool is_another_name(const follow *f, size_t i) {
     return false;
 }
 
-/* Makes `paths` those of the names. */
+/* Sets `paths` to the paths of the names. */
 static tamis_status list_paths(follow *f, tamis_error *err) {
     const size_t count = f->followed.count;
     const char **paths = tamis__array_reserve(&f->memory, f->paths, sizeof *paths, count, &f->path_capacity);
@@ -213,7 +213,7 @@ static tamis_status list_paths(follow *f, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Finds the file of each name. Names without a file are removed if they are of a pattern. */
+/* Finds the file of each name. Names of a pattern are removed if they have no file. */
 static tamis_status find_files(follow *f, tamis_error *err) {
     tamis_status status = f->pattern.pattern ? update_names(f, err) : TAMIS_OK;
     if (status == TAMIS_OK)
@@ -240,7 +240,7 @@ static tamis_status find_files(follow *f, tamis_error *err) {
 
 /* ---- the runs ---- */
 
-/* Names in results are those of the caller. */
+/* Returns the name that the caller has given for a path: results name inputs by it. */
 static const char *given_name(const follow *f, const char *name) {
     for (size_t i = 0; i < f->followed.count; i++)
         if (name == tamis__input_name(f->paths[i]))
@@ -269,7 +269,8 @@ static tamis_status run_files(follow *f, tamis_error *err) {
     return status;
 }
 
-/* A file was truncated, so it is read again from its start. Standard input is the only input if it is one. */
+/* A file was truncated, so it is read again from its start. If standard input is followed, it is the only
+ * input. */
 static void restart_file(follow *f, const tamis_error *err) {
     const int borrowed = tamis__descriptor_named(f->followed.names[0].name, STDIN_FILENO);
     send_remark(f, err->text);

@@ -9,8 +9,8 @@
  *
  * Later inputs must have the same header, byte by byte, except for a CR at its end: with other columns their
  * records would not fit under the header of the output. A message shows both headers around the first
- * difference. Two exceptions: a followed file that was shortened may go on without a header, and an output that
- * is appended to has one already (route.c).
+ * difference. Two exceptions: a followed file that was shortened may go on without a header, and an output
+ * that is appended to has one already (route.c).
  */
 #include "stream/run/header.h"
 
@@ -85,7 +85,7 @@ static tamis_status fail_mismatch(const tamis__header *header, tamis_key record,
                        tamis__show(expected).text, where);
 }
 
-/* Gives the names to the extractor. Its error is reported with the position. */
+/* Gives the names to the extractor. An error of the extractor is reported with its position. */
 static tamis_status read_names(const tamis__header *header, const tamis__record_batch *batch,
                                tamis_key record, tamis_error *err) {
     tamis_error wrong = TAMIS_ERROR_INIT;
@@ -104,12 +104,12 @@ static bool is_same_header(const tamis__header *header, tamis_key record) {
 
 /* Removes record 0 from the batch. */
 static void drop_first(tamis__record_batch *batch) {
-    const unsigned char *next = batch->count > 1 ? batch->keys[1].data : batch->end;
+    const unsigned char *next = batch->count > 1 ? batch->records[1].data : batch->end;
     batch->line += tamis__count_byte(batch->begin, next, '\n');
     batch->offset += (uint64_t)(next - batch->begin);
     batch->begin = next;
     batch->first++;
-    batch->keys++;
+    batch->records++;
     batch->count--;
 }
 
@@ -117,7 +117,7 @@ tamis_status tamis__header_read(tamis__header *header, tamis__record_batch *batc
                                 tamis_error *err) {
     const unsigned char *begin = batch->begin;
     const bool unterminated = batch->unterminated && batch->count == 1;
-    tamis_key record = batch->keys[0];
+    tamis_key record = batch->records[0];
     if (record.size > 0 && ((const unsigned char *)record.data)[record.size - 1] == '\r')
         record.size--;
     if (header->bytes) {

@@ -9,8 +9,8 @@
  *     write      outcome of each record (tamis__item_finish)           in the order of the batches
  *
  * An error does not end the run where it is found: it is stored in the item. The stages behind it do nothing
- * for this item, and the write stage reports it when all batches before it are written. So the outputs are the
- * same for any number of threads.
+ * for this item, and the write stage reports it when all batches before it are written. So the outputs are
+ * the same for any number of threads.
  *
  * Parts. A service that can divide its filter (tamis_stream_service.parts) queries one batch by several
  * threads. A part is a share of the filter, not of the batch: each part reads all hashes of the batch, and
@@ -170,14 +170,14 @@ static tamis_status check_done(tamis_status status, size_t *done, size_t count, 
 }
 
 static void report_source(const tamis__item *item, const tamis_stream_service *service) {
-    const tamis_stream_source source = {sizeof source, item->batch.input, item->batch.first, item->batch.keys,
-                                        item->query.record_index};
+    const tamis_stream_source source = {sizeof source, item->batch.input, item->batch.first,
+                                        item->batch.records, item->query.record_index};
     if (service->set_source)
         service->set_source(service->context, &source);
 }
 
-/* Sends keys to a service that needs times. It continues behind keys that the service refuses, unless they end the
- * run: then the query ends before such a key. */
+/* Sends keys to a service that needs times. If the service refuses a key, the query continues behind it,
+ * unless such a key ends the run. */
 static tamis_status query_timed(tamis__item *item, const tamis_stream_service *service) {
     tamis__query *q = &item->query;
     for (size_t pos = 0; pos < q->count;) {

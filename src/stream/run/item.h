@@ -77,7 +77,7 @@ void tamis__item_leave_out_redelivered(tamis__item *item, tamis__source_position
 size_t tamis__item_divide(tamis__item *item, const tamis_stream_service *service);
 void tamis__item_query_part(tamis__item *item, const tamis_stream_service *service, size_t part);
 
-/* Sends the query to the service, or completes one that was divided. False: no later item may be queried. */
+/* Sends the query to the service, or completes a divided query. False: no later item may be queried. */
 bool tamis__item_query(tamis__item *item, const tamis_stream_service *service);
 
 /* Nanoseconds spent on all batches of an item, if it is timed. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * From records to keys and back. A service is asked for keys alone, densely packed. The outputs need an outcome
- * for each record, also for those that have no key:
+ * From records to keys and back. A service is asked for keys alone, densely packed. The outputs need an
+ * outcome for each record, also for those that have no key:
  *
  *     records        r0      r1        r2       r3         r4            all records of the batch
  *     found          key     no key    key      malformed  key           tamis_extractor_extract
- *     keys           k0      k1        k2                                the keys found, without gaps: the query
+ *     keys           k0      k1        k2                                the keys found, without gaps
  *     record_index   0       2         4                                 record of each key
  *     answers        a0      a1        a2                                the service's answers
  *     outcomes       ABSENT  MISSING   PRESENT  MALFORMED  ABSENT        outcome of each record
@@ -14,9 +14,9 @@
  * Without an extractor every record is its own key. Then only `outcomes` exists, and the service writes its
  * answers there: nothing is copied.
  *
- * A record that ends the run (a policy that fails, for its malformed or missing key) cuts the query: the query
- * covers the records before it, and its error is kept in `end_error` until they are answered and written. A
- * user who repairs the input finds all records before the bad one in the outputs.
+ * A record that ends the run (a policy that fails, for its malformed or missing key) cuts the query: the
+ * query covers the records before it, and its error is kept in `end_error` until they are answered and
+ * written. A user who repairs the input finds all records before the bad one in the outputs.
  *
  * With positions, records that were delivered before are taken out of the query in place, after keys and
  * hashes are made. Extraction may run ahead in any order, but whether a record came before is known only in
@@ -96,7 +96,7 @@ static const char *describe_open_quote(const tamis__keys *keys, tamis_key record
  * record number. */
 static tamis_status fail_record(const tamis__keys *keys, const tamis__record_batch *batch, size_t i,
                                 tamis_status status, tamis__fault fault, tamis_error *err) {
-    const unsigned char *record = batch->keys[i].data;
+    const unsigned char *record = batch->records[i].data;
     const uint64_t byte = batch->offset + (uint64_t)(record - batch->begin) + fault.pos;
     const bool lines = keys->terminator == '\n';
     const uint64_t number =
@@ -104,7 +104,7 @@ static tamis_status fail_record(const tamis__keys *keys, const tamis__record_bat
     char open[OPEN_NOTE_SIZE];
     return tamis__fail(err, status, 0, "%s: %s %" PRIu64 ", at byte %" PRIu64 ": %s%s",
                        tamis__show(batch->input).text, lines ? "line" : "record", number, byte, fault.why,
-                       describe_open_quote(keys, batch->keys[i], fault.why, open));
+                       describe_open_quote(keys, batch->records[i], fault.why, open));
 }
 
 /* Returns an error if record i, which has no key, ends the run; else TAMIS_OK. */
@@ -129,7 +129,7 @@ static bool is_object(tamis_key record) {
 /* Marks records as malformed that are not objects: a member with the answer cannot be added to them. */
 static void refuse_non_objects(tamis__keys *keys, const tamis__record_batch *batch) {
     for (size_t i = 0; i < batch->count; i++)
-        if (keys->found[i].outcome == TAMIS_KEY_FOUND && !is_object(batch->keys[i]))
+        if (keys->found[i].outcome == TAMIS_KEY_FOUND && !is_object(batch->records[i]))
             keys->found[i] = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED,
                                                 .why = "it is not an object, and cannot have a mark"};
 }
@@ -137,7 +137,7 @@ static void refuse_non_objects(tamis__keys *keys, const tamis__record_batch *bat
 tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
                                  tamis_error *err) {
     *query = (tamis__query){.batch = batch,
-                            .keys = batch->keys,
+                            .keys = batch->records,
                             .count = batch->count,
                             .records = batch->count,
                             .answers = keys->outcomes,
@@ -146,7 +146,7 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
     if (!keys->extractor)
         return TAMIS_OK;
     tamis_status status =
-        tamis_extractor_extract(keys->extractor, batch->keys, batch->count, keys->found, err);
+        tamis_extractor_extract(keys->extractor, batch->records, batch->count, keys->found, err);
     if (status != TAMIS_OK)
         return status;
     if (keys->objects)
@@ -212,9 +212,9 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, tamis__query *
         const bool has_key = found->outcome == TAMIS_KEY_FOUND;
         const size_t key = next;
         next += has_key;
-        const tamis__known_position record = {found->position,
-                                              hash_for_position(has_key ? found->key : query->batch->keys[i],
-                                                                has_key && hashes ? &hashes[key] : NULL)};
+        const tamis__known_position record = {
+            found->position, hash_for_position(has_key ? found->key : query->batch->records[i],
+                                               has_key && hashes ? &hashes[key] : NULL)};
         uint32_t source;
         bool redelivered;
         tamis_status status = tamis__source_positions_find(positions, found->source, &source, &refused);

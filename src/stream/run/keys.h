@@ -24,8 +24,8 @@ typedef struct tamis__first_malformed {
 } tamis__first_malformed;
 
 typedef struct tamis__keys {
-    tamis_extractor
-        *extractor; /* borrowed; NULL: a record is its own key, and `outcomes` is the only array */
+    /* Borrowed; NULL: a record is its own key, and `outcomes` is the only array. */
+    tamis_extractor *extractor;
     tamis_stream_policy missing, malformed;
     tamis__first_malformed *first; /* shared by the run */
     uint8_t terminator;            /* '\n': messages count lines, else records */
@@ -41,11 +41,10 @@ typedef struct tamis__keys {
     bool has_found;  /* it found all that it looks for in a record of the batch; set with the outcomes */
     int64_t *times;  /* time of each key, if `timed` */
     bool positioned; /* the extractor finds positions */
-    /* The new records, if `positioned`: for records of one source that come one after another, the last
-     * one. */
+    /* If `positioned`: the runs of consecutive new records with one source. */
     struct tamis__source_span {
-        tamis__known_position last;
-        uint32_t source; /* index in the source positions */
+        tamis__known_position last; /* of the last record of the run */
+        uint32_t source;            /* index in the source positions */
     } * spans;
     size_t span_count;
 } tamis__keys;
@@ -59,7 +58,8 @@ typedef struct tamis__query {
     size_t records; /* records of the batch that the query covers, including those without a key */
     tamis_answer *answers;
     const int64_t *times; /* NULL: the extractor finds none */
-    /* Error of the record after those of the query. It ends the run once they are answered. TAMIS_OK: none. */
+    /* Error of the record after those of the query. It ends the run once they are answered. TAMIS_OK:
+     * none. */
     tamis_status end_status;
     tamis_error end_error; /* its message */
 } tamis__query;
@@ -79,7 +79,7 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
 
 /*
  * Leaves the records out of the query that were delivered before (service/dedup/source_positions.h).
- * `hashes` are those of the query's keys, and NULL if it has none. A record that shows that its source was
+ * `hashes` are the hashes of the query's keys; NULL: there are none. A record that shows that its source was
  * created again ends the run as a malformed record does. Called in the order of the batches. TAMIS_E_NOMEM.
  */
 tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, tamis__query *query,
@@ -88,9 +88,9 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, tamis__query *
 /* Q3: sets the written position of each source to its last record in the batch. */
 void tamis__keys_note_written(const tamis__keys *keys, tamis__source_positions *positions);
 
-/* Handles key `i` of the query, which the service refused with the message `refused`. If malformed records end
- * the run, sets *why to the error and returns TAMIS_E_RANGE. Else marks the record as malformed and returns
- * TAMIS_OK. */
+/* Handles key `i` of the query, which the service refused with the message `refused`. If malformed records
+ * end the run, sets *why to the error and returns TAMIS_E_RANGE. Else marks the record as malformed and
+ * returns TAMIS_OK. */
 tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__query *query, size_t i, const char *refused,
                                 tamis_error *why);
 

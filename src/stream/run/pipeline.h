@@ -34,15 +34,15 @@ typedef struct tamis__pipeline_stages {
      * `query`. Called in order. NULL: always 1. */
     size_t (*divide)(void *context, size_t item);
     void (*query_part)(void *context, size_t item, size_t part);
-    /* False: no later item is to be queried. */
+    /* False: no later item may be queried. */
     bool (*query)(void *context, size_t item);
-    /* False: no later item is to be written. */
+    /* False: no later item may be written. */
     bool (*write)(void *context, size_t item);
 } tamis__pipeline_stages;
 
 typedef struct tamis__pipeline tamis__pipeline;
 
-/* Number of items of a pipeline with so many threads. */
+/* Number of items of a pipeline with `threads` threads. */
 size_t tamis__pipeline_item_count(size_t threads);
 
 /* Nanoseconds spent waiting, by the caller's thread and by all other threads together. */

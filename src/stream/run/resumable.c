@@ -124,7 +124,7 @@ static tamis_status commit_written(resumable *c, tamis_error *err) {
         status = tamis__writer_commit(&c->run->writers[i], &all_read, err); /* K1, K2 */
     if (status == TAMIS_OK && all_read)
         return write_commit(c, err);
-    /* What the reader has not read may be lost with it. Try again later. */
+    /* Bytes that the reader of the pipe has not read may be lost with it. Try again later. */
     c->commit_at = tamis__now_ns() + DEFAULT_MS * UINT64_C(1000000);
     return status;
 }
@@ -138,16 +138,16 @@ static tamis_status commit_stopped(resumable *c, tamis_error *err) {
     return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
 }
 
-/* True if the followed file is shorter than what was read of it. It may have been truncated together with
- * another. */
+/* True if the followed file has fewer bytes than were read: it may have been truncated together with another
+ * one. */
 static bool is_shorter(const tamis__reader *reader, const tamis__checkpoint_input *in) {
     struct stat st;
     return reader->fd >= 0 && in->regular && tamis__sys.fstat(reader->fd, &st) == 0 &&
            (uint64_t)st.st_size < in->position.offset;
 }
 
-/* Marks the followed inputs that were truncated, and returns their number. What was read of them since the
- * last commit has no fingerprint, so their positions are those of that commit. */
+/* Marks the followed inputs that were truncated, and returns their number. The bytes that were read since the
+ * last commit cannot be fingerprinted any more, so their positions go back to that commit. */
 static size_t mark_truncated(resumable *c) {
     const tamis__reader_set *set = &c->run->readers;
     size_t count = 0;
@@ -179,9 +179,9 @@ static void report_truncated(const resumable *c) {
     }
 }
 
-/* Followed files were truncated. Commits what is written, so that it stays in the outputs, and closes the
- * run: the rest of these files is gone, and a new run reads that of the others. *err keeps the message of the
- * reader that has noticed it, if one has, unless the commit fails. */
+/* Followed files were truncated. Commits the written records, so that they stay in the outputs, and closes
+ * the run: the rest of these files is gone, and a new run reads the rest of the others. *err keeps the
+ * message of the reader that has noticed it, unless the commit fails. */
 static tamis_status commit_truncated(resumable *c, tamis_error *err) {
     const tamis__reader *reader = tamis__reader_set_current(&c->run->readers);
     tamis_error failed = TAMIS_ERROR_INIT;
@@ -237,14 +237,14 @@ static void on_first_query(void *context, const tamis__item *item, uint64_t coun
     resumable *c = context;
     const tamis__record_batch *batch = &item->batch;
     const double each = (double)batch->count / (double)(batch->end - batch->begin + 1);
-    /* Announced once, so the exact size of the first records is better than the estimate. Compressed inputs
-     * keep the estimate: their decompressed size is unknown. */
+    /* Announced once, so it is computed from the exact size of the first records. Compressed inputs keep the
+     * estimate: their decompressed size is unknown. */
     if (!c->durable.live.inputs[item->input].compressed)
         count = (uint64_t)(each * (double)c->run->stats.bytes_total);
     (void)tamis__durable_expect(&c->durable, count, NULL); /* a failed state reports the error again */
 }
 
-/* Marks inputs up to this one that had no records as read to their end. */
+/* Marks the inputs up to `to` that had no records as read to their end. */
 static void finish_empty_inputs(tamis__checkpoint *live, size_t to) {
     for (size_t i = (size_t)live->input; i <= to && i < live->input_count; i++)
         if (live->inputs[i].position.offset < live->inputs[i].prefix.offset)
@@ -322,8 +322,8 @@ static void on_remark(void *context, const char *message) {
 /* Reads the header of an input again, which an earlier run has already written to the outputs. */
 static tamis_status read_header_of(resumable *c, size_t input, tamis_error *err) {
     run *r = c->run;
-    tamis_key key;
-    tamis__record_batch batch = {.keys = &key};
+    tamis_key record;
+    tamis__record_batch batch = {.records = &record};
     tamis__reader_event event;
     tamis__reader reader;
     tamis__reader_setup setup = tamis__run_reader_setup(r);
@@ -333,7 +333,7 @@ static tamis_status read_header_of(resumable *c, size_t input, tamis_error *err)
     setup.follow = false;
     tamis_status status = tamis__reader_init(&reader, &setup, &r->loop, &r->memory, err);
     if (status == TAMIS_OK)
-        status = tamis__reader_next(&reader, &key, &batch, &event, err);
+        status = tamis__reader_next(&reader, &record, &batch, &event, err);
     if (status == TAMIS_OK && event == TAMIS__READER_RECORDS)
         status = tamis__header_read(&r->header, &batch, NULL, err);
     if (reader.borrowed && reader.fd >= 0 &&
@@ -414,7 +414,7 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
     setup.defers_unterminated = c->commits.defer_unterminated;
     setup.defers_cut = live->positioned; /* Q1: the whole record comes again, for it is not acknowledged */
     setup.opened = on_input_opened;
-    setup.marked = on_bom_skipped;
+    setup.bom_skipped = on_bom_skipped;
     setup.deferred = on_unterminated_left;
     setup.remark = r->options.remark ? on_remark : NULL;
     setup.context = c;
@@ -435,7 +435,7 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
 
 /* ---- the end ---- */
 
-/* TAMIS_E_PIPE if the reader of an output has gone: what it left unread is lost and must not be committed. */
+/* TAMIS_E_PIPE if the reader of an output has gone: its unread bytes are lost and must not be committed. */
 static tamis_status check_readers(const run *r, tamis_error *err) {
     for (int i = 0; i < OUTPUTS; i++) {
         struct pollfd output = {.fd = r->writers[i].target ? r->writers[i].fd : -1};
@@ -445,7 +445,8 @@ static tamis_status check_readers(const run *r, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* A reader may take any time. The run waits until it has read everything, has gone, or the run is stopped. */
+/* Waits, as long as it takes, until the reader of a pipe has read everything, has gone, or the run is
+ * stopped. */
 static tamis_status drain_pipes(resumable *c, tamis_error *err) {
     enum { STEP_MS = 20 };
     if (!c->durable.result.inexact)
@@ -477,7 +478,7 @@ static tamis_status finish_run(resumable *c, tamis_error *err) {
     return write_commit(c, err);
 }
 
-/* After a run of followed files: says whether another run comes, and gives it the files that were left. */
+/* After a run of followed files: decides whether another run comes, and gives it the files that were left. */
 static void hand_over(const resumable *c, tamis_status status) {
     tamis__followed_names *followed = c->run->followed;
     const tamis__reader_set *set = &c->run->readers;
@@ -497,7 +498,8 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
     tamis_status status = open_run(c, err);
     if (status == TAMIS_OK)
         status = tamis__run_pump(c->run, err);
-    const bool is_other = c->run->followed && c->run->followed->is_other; /* an open file is not the input */
+    const bool is_other =
+        c->run->followed && c->run->followed->is_other; /* a file that was opened is not the expected one */
     if (status == TAMIS_E_CHANGED && !is_other && mark_truncated(c) > 0)
         return commit_truncated(c, err);
     if (status == TAMIS_E_INTERRUPTED)
@@ -545,7 +547,7 @@ tamis_status tamis__run_resumable(run *r, tamis_stream_result *result, tamis_err
     if (status == TAMIS_OK)
         status = begin_run(&c, err);
     has_begun = status == TAMIS_OK;
-    /* Earlier runs of this process have reported what it has counted in these files. */
+    /* Earlier runs of this process have reported their counts of these files. */
     for (size_t i = 0; has_begun && continues && i < r->followed->count; i++)
         tamis__stats_subtract(&r->followed->names[i].stats, &c.durable.live.inputs[i].stats);
     if (status == TAMIS_OK && !c.durable.finished)

@@ -194,7 +194,7 @@ tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batc
         /* Consecutive records with the same output are written together. */
         while (!singly && to < count && choose_writer(router, outcomes[to]) == writer)
             to++;
-        const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
+        const unsigned char *end = to < batch->count ? batch->records[to].data : batch->end;
         const record rec = {.data = data,
                             .size = (size_t)(end - data),
                             .unterminated = batch->unterminated && to == batch->count,

@@ -15,7 +15,7 @@
 #include "stream/run/runner.h"
 #include "stream/run/stats.h"
 
-/* What a resumable run does between the steps of a run. A plain run has no hooks. */
+/* Calls of a resumable run between the steps of a run. A plain run has no hooks. */
 typedef struct tamis__run_hooks {
     void *context; /* argument of each function */
     /* After the header, if there is one, was removed from the first batch of an input. The batch may be
@@ -29,7 +29,8 @@ typedef struct tamis__run_hooks {
     tamis_status (*idle)(void *context, tamis_error *err);
 } tamis__run_hooks;
 
-/* What a run is made from: the caller's arguments, checked, with defaults for fields that the caller lacks. */
+/* What a run is made from: the caller's arguments, checked, with defaults for fields that the caller
+ * lacks. */
 typedef struct tamis__run_arguments {
     tamis_stream_service service;
     tamis_stream_options options;
@@ -47,8 +48,8 @@ typedef struct tamis__run {
     tamis__target targets[TAMIS__OUTPUTS];
     tamis__writer writers[TAMIS__OUTPUTS];
     tamis__run_hooks hooks;
-    tamis__followed_names *followed; /* of the inputs, for a run with commits; NULL: they are not followed */
-    tamis__source_positions *positions; /* of the records that were answered; NULL: the run has none */
+    tamis__followed_names *followed;    /* names of the inputs, for a run with commits; NULL: not followed */
+    tamis__source_positions *positions; /* positions of the answered records; NULL: they have none */
     size_t threads;
     tamis__pipeline *pipeline;
     tamis__item *items; /* items of the pipeline */
@@ -121,8 +122,8 @@ tamis_status tamis__run_check_keys(const tamis__run *r, tamis_error *err);
 /* resumable.c: the driver. */
 tamis_status tamis__run_resumable(tamis__run *r, tamis_stream_result *result, tamis_error *err);
 
-/* follow.c, with options.follow too: follows the names of the inputs, by one run for the files that have them,
- * until an error or a stop. */
+/* follow.c, with options.follow too: follows the names of the inputs, by one run for the files that have
+ * them, until an error or a stop. */
 tamis_status tamis__run_follow(const tamis__run_arguments *arguments, tamis_stream_stats *stats,
                                tamis_stream_result *result, tamis_error *err);
 

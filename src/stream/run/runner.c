@@ -37,7 +37,8 @@ enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUT
 
 enum { PARTS_PER_THREAD = 2 };
 
-/* Nanoseconds between two calls of options.observe, and the least ratio of this time to that of a call. */
+/* The pause between two calls of options.observe: at least OBSERVE_NS, and OBSERVE_RATIO times as long as the
+ * last call took. */
 static const uint64_t OBSERVE_NS = 1000000000, OBSERVE_RATIO = 50;
 
 typedef tamis__run run;
@@ -170,7 +171,7 @@ static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
 /* Counts the first `done` records of the item. */
 static void count_item(run *r, const tamis__item *item, size_t done) {
     const tamis__record_batch *batch = &item->batch;
-    const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
+    const unsigned char *end = done < batch->count ? batch->records[done].data : batch->end;
     const uint8_t *outcomes = item->keys.outcomes;
     uint64_t by_outcome[TAMIS__OUTCOMES] = {0};
     for (uint8_t outcome = 0; outcome < TAMIS__OUTCOMES; outcome++)
@@ -192,9 +193,9 @@ static void count_written(run *r) {
     r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written - r->bytes_before;
 }
 
-/* Handles what is before the records of an input, at its first batch: byte order mark and header. */
+/* At the first batch of an input: writes the byte order mark and removes the header. */
 static tamis_status begin_input(run *r, tamis__record_batch *batch, tamis_error *err) {
-    tamis_status status = batch->marked && !r->has_data ? tamis__route_bom(&r->router, err) : TAMIS_OK;
+    tamis_status status = batch->has_bom && !r->has_data ? tamis__route_bom(&r->router, err) : TAMIS_OK;
     r->has_data = true;
     if (status == TAMIS_OK && r->header.wanted)
         status = tamis__header_read(&r->header, batch, &r->router, err);
@@ -225,7 +226,7 @@ static void add_to_input(run *r, size_t input, const tamis_stream_stats *before)
     tamis__stats_add(&r->input_stats[input], &more);
 }
 
-/* The last input opened may still be followed under its name, or none may have been opened. */
+/* Ends all inputs that were opened. The last one may still be followed. */
 static void end_last_input(run *r) {
     if (r->readers.count > 1)
         report_inputs(r, r->options.input_count);
@@ -322,7 +323,7 @@ static bool write_item(void *context, size_t which) {
     run *r = context;
     tamis__item *item = &r->items[which];
     end_inputs(r, item->input);
-    const bool fails = item->status != TAMIS_OK; /* its error is reported then */
+    const bool fails = item->status != TAMIS_OK; /* the error of the item is reported, not one of the write */
     const tamis_stream_stats before = r->stats;
     tamis_status status = route_item(r, item, fails ? NULL : &r->err);
     add_to_input(r, item->input, &before);
@@ -376,7 +377,7 @@ static tamis_status make_stages(run *r, tamis_error *err) {
 
 /* ---- set-up ---- */
 
-/* True if a byte order mark is not part of such records. */
+/* True if records have a syntax, in which a byte order mark is not a part of the first record. */
 static bool has_syntax(const tamis_extractor *extractor) {
     return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
 }
@@ -626,7 +627,7 @@ void tamis__run_close(run *r, tamis_status status, tamis_error *err) {
     tamis__items_free(r->items, r->item_count, &r->memory);
 }
 
-/* A follower that is stopped while it waits: says that the ends of records had not come. */
+/* A follower was stopped while it waited: reports inputs whose last record has no end yet. */
 static void report_unterminated(run *r) {
     char message[400];
     if (!r->options.follow || !r->options.remark || !r->caught_up)

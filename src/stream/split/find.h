@@ -81,8 +81,9 @@ tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
 
 typedef struct tamis__regex tamis__regex;
 
-/* Compiles a pattern. On TAMIS_E_INVALID, `text` has PCRE2's message and *pos the offset in the pattern. On
- * TAMIS_E_NOMEM, *pos is the size of the failed allocation. */
+/* Compiles a pattern.
+ * - TAMIS_E_INVALID: `text` has the message of PCRE2, and *pos is the offset of the error in the pattern.
+ * - TAMIS_E_NOMEM: *pos is the size of the allocation that failed. */
 enum { TAMIS__REGEX_WHY = 160 };
 tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
                                  char text[TAMIS__REGEX_WHY], size_t *pos);

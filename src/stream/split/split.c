@@ -27,26 +27,29 @@ bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t
         count = c->capacity - c->count;
     if (count == 0)
         return true;
-    tamis_key *keys = c->keys + c->count;
+    tamis_key *records = c->records + c->count;
     if ((uint64_t)(from + ends[count - 1] - c->start) > c->max_record) { /* or an earlier one */
         bool goes_on = true;
         for (size_t i = 0; goes_on && i < count; i++)
             goes_on = tamis__cut(c, from + ends[i]);
         return goes_on;
     }
-    keys[0] = (tamis_key){c->start, (size_t)(from + ends[0] - c->start)};
+    records[0] = (tamis_key){c->start, (size_t)(from + ends[0] - c->start)};
     for (size_t i = 1; i < count; i++)
-        keys[i] = (tamis_key){from + ends[i - 1] + 1, ends[i] - ends[i - 1] - 1};
+        records[i] = (tamis_key){from + ends[i - 1] + 1, ends[i] - ends[i - 1] - 1};
     c->start = from + ends[count - 1] + 1;
     c->count += count;
     return c->count < c->capacity;
 }
 
-size_t tamis__split(tamis__split_span *span, tamis_key *keys, size_t capacity) {
+size_t tamis__split(tamis__split_span *span, tamis_key *records, size_t capacity) {
     const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
     const unsigned char *scan = span->scan, *end = span->end;
-    tamis__cutting c = {
-        .start = span->start, .keys = keys, .count = 0, .capacity = capacity, .max_record = span->max_record};
+    tamis__cutting c = {.start = span->start,
+                        .records = records,
+                        .count = 0,
+                        .capacity = capacity,
+                        .max_record = span->max_record};
     uint32_t ends[ENDS_AT_ONCE + TAMIS__FIND_SLACK];
     bool goes_on = capacity > 0;
     while (goes_on && scan < end) {

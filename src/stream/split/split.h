@@ -19,11 +19,11 @@ typedef struct tamis__split_span {
 
 /*
  * Cuts complete records from the front of the span, at most `capacity`, and returns their number. A record is
- * complete if its terminator is in the span. keys[i] is a view of record i without its terminator. `start`
+ * complete if its terminator is in the span. records[i] is a view of record i without its terminator. `start`
  * moves past the records, `scan` to where the next call begins. If the result is 0 and scan < end, the first
  * record is too long.
  */
-size_t tamis__split(tamis__split_span *span, tamis_key *keys, size_t capacity);
+size_t tamis__split(tamis__split_span *span, tamis_key *records, size_t capacity);
 
 /*
  * The same for CSV. A terminator within a quoted field does not end the record; a field is quoted if its
@@ -31,7 +31,7 @@ size_t tamis__split(tamis__split_span *span, tamis_key *keys, size_t capacity);
  * terminator. *state is the parser's state at span->scan: 0 at the beginning of an input, then as the last
  * call left it. The delimiter is neither a quote nor the terminator.
  */
-size_t tamis__split_csv(tamis__split_span *span, unsigned char delimiter, uint8_t *state, tamis_key *keys,
+size_t tamis__split_csv(tamis__split_span *span, unsigned char delimiter, uint8_t *state, tamis_key *records,
                         size_t capacity);
 
 /* True if the parser's state is within quotes. */

@@ -156,12 +156,15 @@ static bool cut_blocks(tamis__cutting *c, const struct tamis__stream_kernels *ke
     return cut_ends(c, kernels, m->bytes + done * TAMIS__BYTE_MASK_SIZE, ends + done, m->count - done);
 }
 
-size_t tamis__split_csv(tamis__split_span *span, unsigned char delimiter, uint8_t *state, tamis_key *keys,
+size_t tamis__split_csv(tamis__split_span *span, unsigned char delimiter, uint8_t *state, tamis_key *records,
                         size_t capacity) {
     const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
     const unsigned char *scan = span->scan, *end = span->end;
-    tamis__cutting c = {
-        .start = span->start, .keys = keys, .count = 0, .capacity = capacity, .max_record = span->max_record};
+    tamis__cutting c = {.start = span->start,
+                        .records = records,
+                        .count = 0,
+                        .capacity = capacity,
+                        .max_record = span->max_record};
     block_masks m;
     bool cuts = capacity > 0;
     while (cuts && scan < end) {

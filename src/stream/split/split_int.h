@@ -6,17 +6,18 @@
 
 typedef struct tamis__cutting {
     const unsigned char *start; /* start of the current record */
-    tamis_key *keys;
+    tamis_key *records;
     size_t count, capacity;
     uint64_t max_record;
 } tamis__cutting;
 
-/* Adds the record that ends at `hit`. False if cutting stops: the record is too long, or `keys` is full. */
+/* Adds the record that ends at `hit`. False if cutting stops: the record is too long, or `records` is
+ * full. */
 static inline bool tamis__cut(tamis__cutting *c, const unsigned char *hit) {
     size_t size = (size_t)(hit - c->start);
     if (size > c->max_record)
         return false;
-    c->keys[c->count++] = (tamis_key){c->start, size};
+    c->records[c->count++] = (tamis_key){c->start, size};
     c->start = hit + 1;
     return c->count < c->capacity;
 }
