@@ -147,7 +147,7 @@ static tamis_status lock_open_file(tamis_lock *lock, const tamis__target *target
         return fail_lock(err, target, errno);
     lock->device = st.st_dev;
     lock->inode = st.st_ino;
-    /* A link that somebody put there would make us write the note into another file. */
+    /* A link under this name would make us write the note into another file. */
     if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
         return tamis__fail(err, TAMIS_E_IO, 0, "%s: its lock %s is not a file of its own; remove that",
                            tamis__show(target->name).text, tamis__show(lock->path).text);
@@ -158,7 +158,7 @@ static tamis_status lock_open_file(tamis_lock *lock, const tamis__target *target
     int sys_errno = errno;
     bool never = sys_errno == EOPNOTSUPP || sys_errno == ENOSYS || sys_errno == EINVAL;
     if (never)
-        (void)tamis__sys.unlink(lock->path); /* nobody can lock it */
+        (void)tamis__sys.unlink(lock->path); /* no process can lock it */
     if (never || sys_errno == ENOLCK)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, sys_errno,
                            "%s: its file system has no locks: %s; keep it on another",

@@ -323,7 +323,7 @@ static bool same_hasher(const tamis_hasher *a, const tamis_hasher *b) {
 }
 
 /* Replaces the filter's content by that of `with`, which it frees. Callers may use the old hasher at any
- * time, so that one is kept, in `old_hasher` if the new file needs another. */
+ * time, so it is kept: in `old_hasher`, if the new file needs another one. */
 static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *file, tamis_error *err) {
     if (same_hasher(filter->hasher, with->hasher)) {
         tamis_hasher *hasher = with->hasher;

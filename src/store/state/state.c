@@ -160,7 +160,7 @@ static tamis_status check_empty(const tamis_state *state, size_t size, tamis_err
     return tamis__state_check_metadata_size(size, err);
 }
 
-/* The description is in the manifest, which R replaces as a whole. */
+/* The description is in the manifest, which the steps R1 to R6 replace as a whole. */
 tamis_status tamis_state_set_metadata(tamis_state *state, const char *text, tamis_error *err) {
     TAMIS__NEED(state, err);
     tamis_error why = TAMIS_ERROR_INIT;
@@ -222,7 +222,7 @@ tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *
     return record_failure(state, status, &why, err);
 }
 
-/* Checks keys that are to be logged. */
+/* Checks keys before they are logged. */
 static tamis_status check_keys(const tamis_state *state, const tamis_hash *hashes, size_t count,
                                tamis_error *err) {
     tamis_status status = check(state, err);
@@ -359,7 +359,7 @@ static tamis_status check_commit(const tamis_state *state, uint64_t (*count)(con
 tamis_status tamis_state_commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
     TAMIS__NEED(state, err);
     TAMIS__NEED_IF(size, checkpoint, err);
-    /* Keys added without an open session's knowledge are missing in its statistics. */
+    /* Keys that were not added by the open session are missing in its statistics. */
     const tamis_status status = check_commit(state, count_added, err);
     return status == TAMIS_OK ? tamis__state_commit(state, checkpoint, size, err) : status;
 }

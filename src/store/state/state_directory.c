@@ -128,7 +128,7 @@ tamis_status tamis__state_directory_sync(const state_directory *directory, tamis
                                                     : TAMIS_OK;
 }
 
-/* Step M2. If somebody else made the directory, its parent is synced only if it is readable. */
+/* Step M2. If another process made the directory, its parent is synced only if it is readable. */
 static tamis_status sync_parent(const state_directory *directory, bool created, tamis_error *err) {
     char parent[PATH_MAX];
     const char *slash = strrchr(directory->path, '/');

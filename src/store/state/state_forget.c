@@ -65,7 +65,7 @@ static tamis_status next_manifest(tamis_state *state, const state_commit *last, 
     return TAMIS_OK;
 }
 
-/* The snapshot can be read, and has the keys that are left. */
+/* Checks that the snapshot can be read, and has the keys that are left. */
 static tamis_status check_snapshot(const tamis_state *state, const state_manifest *next,
                                    const state_commit *last, tamis_error *err) {
     const state_rebuild source = {.directory = &state->directory,

@@ -361,7 +361,7 @@ struct tamis_state {
 tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err);
 /* Step S5: builds the filter of that commit. */
 tamis_status tamis__state_load(tamis_state *state, tamis_error *err);
-/* TAMIS_E_RANGE: the state has not so many file numbers left. */
+/* TAMIS_E_RANGE: the state has fewer than `count` file numbers left. */
 tamis_status tamis__state_check_numbers(const tamis_state *state, uint64_t count, tamis_error *err);
 /* Steps R1 to R6: continues the log in a new segment after the last commit. After an error with *fatal, the
  * content of the disk is unknown. */
@@ -373,7 +373,7 @@ tamis_status tamis__state_seal(tamis_state *state, tamis_error *err);
 tamis_status tamis__state_sweep(const tamis_state *state, tamis_error *err);
 /* True if nothing was logged since the last commit. */
 bool tamis__state_is_clean(const tamis_state *state);
-/* TAMIS_E_RANGE: a description of so many bytes is too long. */
+/* TAMIS_E_RANGE: a description of `size` bytes is too long. */
 tamis_status tamis__state_check_metadata_size(size_t size, tamis_error *err);
 /* Sets the logged hint to that of the last commit. */
 void tamis__state_set_hint(tamis_state *state);
@@ -394,8 +394,7 @@ bool tamis__state_snapshot_is_due(const tamis_state *state);
 /* Steps P4, P5: completes a snapshot that has ended; with `wait`, waits for it. Fails the state on a fatal
  * error. */
 tamis_status tamis__state_snapshot_finish(tamis_state *state, bool wait, tamis_error *err);
-/* For closing: gives the snapshot up unless it is complete, and then does P4 and P5. That it was given up is
- * recorded in `late`, which nobody reads any more. */
+/* For closing: does P4 and P5 if the snapshot is complete, else gives it up. */
 void tamis__state_snapshot_abandon(tamis_state *state);
 
 #endif

@@ -120,7 +120,7 @@ typedef struct sweep {
     tamis_error err;
 } sweep;
 
-/* After an error the others are unlinked all the same. */
+/* An error does not stop the sweep: the other files are unlinked too. */
 static tamis_status sweep_file(void *context, const state_found *found, tamis_error *err) {
     sweep *s = context;
     const tamis_state *state = s->state;
