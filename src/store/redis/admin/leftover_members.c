@@ -6,7 +6,7 @@
  * name of a member does not tell its family, only the generation. So all hashes and copies of the server
  * are read:
  *
- *     1 read     generations in plan, next, pushing and before of each tamis:{NAME}, and in each tamis:{NAME}:plan
+ *     1 read     generations in each tamis:{NAME} (plan, next, pushing, before) and tamis:{NAME}:plan
  *     2 SCAN     members tamis:{MEMBER:G}:bits; the generations G that step 1 did not find
  *     3 read     as step 1, again; generations that are named now are left out
  *     4 count    members of each generation; those that expire need nobody
@@ -227,7 +227,8 @@ static tamis_status report_generation(const member_search *ctx, uint64_t generat
 
 /* ---- the server ---- */
 
-/* Copies the value of a line of INFO to `to`. *is_known: the reply has that line. One server has all slots. */
+/* Copies the value of a line of INFO to `to`. *is_known: the reply has that line. One server has all
+ * slots. */
 static tamis_status read_info(const tamis__redis_filter *rf, const char *section, const char *line,
                               char to[VALUE_SIZE], bool *is_known, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("INFO"), tamis__redis_word(section)};
@@ -280,8 +281,8 @@ static tamis_status check_restart(const tamis__redis_filter *rf, const char *run
                        rf->redis->endpoint.shown);
 }
 
-/* Lists the generations that have members and no record. If the user may not read some record, nobody can
- * tell. */
+/* Lists the generations that have members and no record. Lists none if the user may not read one of the
+ * records. */
 static tamis_status find_unnamed(member_search *ctx, const char *run_id, tamis_error *err) {
     bool is_denied = false;
     tamis_error why = TAMIS_ERROR_INIT;

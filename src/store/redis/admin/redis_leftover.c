@@ -7,10 +7,10 @@
  * name and generation, and compared with the hash of their name:
  *
  *     SCAN    tamis:{seen:00c0ffee:0}:bits, tamis:{seen:00c0ffee:1}:bits, tamis:{seen:00beef00:0}:bits, ...
- *     HMGET   tamis:{seen}   plan -> ...generation=00beef00   pushing -> ...generation=00c0ffee   a push was killed
+ *     HMGET   tamis:{seen}   plan -> ...generation=00beef00   pushing -> ...generation=00c0ffee
  *
- * If the lock of a name is held, a writer is changing the filter: its partitions are not leftovers yet. Nobody can
- * tell it from a writer that was killed less than a minute ago, so the caller gets a warning.
+ * If the lock of a name is held, a writer is changing the filter: its partitions are not leftovers yet.
+ * Such a writer looks like one that was killed less than a minute ago, so the caller gets a warning.
  *
  * Resize. The partitions of field next belong to a resize, which holds no lock while its caller collects
  * keys. Nobody can tell whether it continues. So it is listed, and a caller that removes leftovers ends
@@ -63,7 +63,7 @@ typedef struct leftover_search {
     void *context;
     bool removes; /* remove leftovers; else only list them */
     bool is_next; /* a resize fills the current generation */
-    /* these fields of the hash, as last read */
+    /* fields of the hash with these names, as last read */
     char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN], pushing[TAMIS__REDIS_PLAN],
         before[TAMIS__REDIS_PLAN];
     size_t first;   /* first partition of the current generation */
@@ -76,7 +76,7 @@ typedef struct leftover_search {
     uint64_t max_lock_ms;        /* the longest of these times; 0: no such name */
     char locked[100];            /* the first of these names, as messages show it */
     bool has_more_locked;        /* there are others */
-    char pattern_shown[100 + 4]; /* what messages show between two names */
+    char pattern_shown[100 + 4]; /* the pattern, which messages show while no name is current */
 } leftover_search;
 
 enum { PREFIX = sizeof "tamis:{" - 1 };
@@ -391,7 +391,7 @@ static tamis_status skip_denied(leftover_search *ctx, size_t count, const tamis_
     return why->status;
 }
 
-/* Partitions of one generation. Those that expire need nobody, unless the hash is_recorded. */
+/* Reports the partitions of one generation. Those that expire are no leftovers, unless is_recorded. */
 static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
     const found_key *first = &ctx->partitions.keys[ctx->first];
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
@@ -437,8 +437,8 @@ static tamis_status count_members(leftover_search *ctx, const char *text, tamis_
     return status;
 }
 
-/* A plan in a field of a hash: of a family, or of a filter whose partitions are gone. `expected` is the
- * kind of leftover that this field records. */
+/* Reports the plan in a field of a hash: of a family, or of a filter whose partitions are gone. `expected` is
+ * the kind of leftover that this field records. */
 static tamis_status report_field(leftover_search *ctx, const found_key *hash, const char *text,
                                  tamis_redis_leftover_kind expected, tamis_error *err) {
     static const char field[] = "generation=";
@@ -461,7 +461,7 @@ static tamis_status report_field(leftover_search *ctx, const found_key *hash, co
     return pass(ctx, generation, 0, kind, err);
 }
 
-/* The hash of a name: plans in fields `pushing` and `before`. */
+/* Reports the plans in fields `pushing` and `before` of the hash of a name. */
 static tamis_status report_hash(leftover_search *ctx, const found_key *hash, tamis_error *err) {
     tamis__config config;
     tamis_error why = TAMIS_ERROR_INIT;
@@ -477,7 +477,7 @@ static tamis_status report_hash(leftover_search *ctx, const found_key *hash, tam
 
 /* ---- all generations ---- */
 
-/* Says what was left out, as a warning. */
+/* Warns of names and keys that were left out. */
 static void warn_left_out(const leftover_search *ctx, tamis_error *err) {
     char denied[140] = "", locked[260] = "";
     if (ctx->denied == 0 && ctx->max_lock_ms == 0)

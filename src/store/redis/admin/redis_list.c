@@ -3,7 +3,7 @@
 /*
  * Lists the filters of a server or cluster:
  *
- *     1 SCAN     every server, for the Redis keys of which a layout has one per filter:
+ *     1 SCAN     every server, for Redis keys that each filter of a layout has once:
  *
  *                  tamis:{NAME}                     hash      layout tamis, or an alias
  *                  tamis:{NAME}:plan                string    its copy: a filter whose hash was lost
@@ -103,8 +103,8 @@ static tamis_status accept_key(void *context, const char *key, size_t size, tami
         return TAMIS_OK;
     const char *name = key + before;
     size -= around;
-    /* Redisson uses {NAME}:config for NAME and for {NAME}: that is listed as NAME. Any other name with a brace
-     * inside is N:config. */
+    /* Redisson uses {NAME}:config for NAME and for {NAME}: that is listed as NAME. Any other name with a
+     * brace inside is N:config. */
     const bool has_brace = memchr(name, '{', size) != NULL;
     const bool is_tag = *name == '{' && name[size - 1] == '}' && !memchr(name + 1, '{', size - 1);
     if (form->layout == &tamis__layout_redisson && (before > 0 ? has_brace : !has_brace || is_tag))
@@ -150,7 +150,7 @@ static int compare_names(const found *a, const found *b, const char *text) {
     return strcmp(a->entry.layout, b->entry.layout);
 }
 
-/* By name. A hash comes before its copy. */
+/* Orders by name; a hash comes before its copy. */
 static int compare(const void *left, const void *right, void *context) {
     const found *a = left, *b = right;
     const int order = compare_names(a, b, context);

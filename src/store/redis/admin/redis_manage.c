@@ -72,8 +72,8 @@ static tamis_status lock_or_full(const tamis__redis_filter *rf, tamis_error *err
     return unless_full(tamis__lock_acquire(rf, &why), &why, err);
 }
 
-/* Releases the lock. A lock that stays is no failure of what was done: *err is a warning then, with status
- * TAMIS_OK. After a failure the message says so if the command did nothing. */
+/* Releases the lock. If the command succeeded and its lock cannot be released, *err is a warning, with status
+ * TAMIS_OK. If the command failed and did nothing, the message says so. */
 static tamis_status unlock(const tamis__redis_filter *rf, tamis_status status, bool did_nothing,
                            tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -240,7 +240,7 @@ static tamis_status remove_members(const tamis__redis_filter *rf, const tamis__c
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* Hides the filter. If the server is full, field before is not written. */
+/* Removes the plan, which hides the filter. If the server is full, field before is not written. */
 static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__config *config, bool is_full,
                                 tamis__outcome *outcome, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY];
@@ -323,8 +323,8 @@ static tamis_status remove_dropped(const tamis__redis_filter *rf, const tamis__c
         why.text);
 }
 
-/* No plan will ever name the partitions of the dropped filter again, so they are removed even if the lock is
- * lost. */
+/* Removes the partitions of the dropped filter, even if the lock is lost: no plan will ever name them
+ * again. */
 static tamis_status finish_drop(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
                                 const tamis__config *now, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -350,9 +350,10 @@ static tamis_status fail_unknown(const tamis__redis_filter *rf, const tamis_erro
 
 /*
  * Steps 3 and 4 failed. Finds out whether the drop took effect:
- * - The step was answered, or the plan is gone: it did, and the rest is done if the server can be reached. If too few
- *   replicas confirmed it, the partitions stay: a failover may bring the plan back.
- * - The plan is still there when the lock has been released: it did not, since no late step does anything now.
+ * - The step was answered, or the plan is gone: it did, and the rest is done if the server can be reached. If
+ *   too few replicas confirmed it, the partitions stay: a failover may bring the plan back.
+ * - The plan is still there when the lock has been released: it did not, since no late step does anything
+ *   now.
  */
 static tamis_status recover_drop(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
                                  tamis__outcome outcome, const tamis_error *why, tamis_error *err) {
@@ -379,7 +380,7 @@ static tamis_status recover_drop(const tamis__redis_filter *rf, const tamis__con
                    : fail_unknown(rf, why, err);
 }
 
-/* *outcome: what became of the step that removes the plan. */
+/* *outcome is that of the step that removes the plan. */
 static tamis_status remove_tamis(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
                                  tamis__outcome *outcome, tamis_error *err) {
     tamis__config now;

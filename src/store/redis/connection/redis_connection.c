@@ -20,8 +20,8 @@
  *
  * Invariants:
  * 1. The socket never blocks. Only the lookup and tamis__poll_until wait, both until a deadline.
- * 2. A word that finds no memory is dropped. `out_of_memory` stays set from then on, so a command without all of its
- *    words is never sent.
+ * 2. A word that finds no memory is dropped. `out_of_memory` stays set from then on, so a command without all
+ *    of its words is never sent.
  */
 #include "store/redis/connection/redis_connection.h"
 

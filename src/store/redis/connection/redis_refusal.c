@@ -3,7 +3,7 @@
 /*
  * Error replies of servers. The first words of a reply decide what happens:
  *
- *     transient    LOADING, TRYAGAIN, ...      sent again after a while; reported if the time for that is over
+ *     transient    LOADING, TRYAGAIN, ...      sent again after a while, as long as patience lasts
  *     unsure       of a Codis proxy            transient; but the command may have been carried out
  *     denied       OOM, NOPERM, MISCONF        no write; a lookup may be tried with another command
  *     any other                                an error at once

@@ -10,15 +10,16 @@
  *     1. the scheme gives the kind, and whether there is TLS
  *     2. the first ? begins the query; before it, the first / begins the path
  *     3. an @ in path or query is refused
- *     4. authority: the user ends at the last @; the rest is a list of addresses, or the path of a Unix socket
+ *     4. authority: a user ends at the last @; the rest is a list of addresses, or a path of a Unix socket
  *     5. path: the master of sentinels or the product of a Codis first, then db/NAME
  *     6. query: parameters; their readers check the values, and check_used refuses the ones that nothing read
  *
  * Splitting comes before decoding, so a decoded part may hold any of the separators.
  *
  * Invariants:
- * 1. No message shows a password: messages have `shown` or `shown_name`, and values of other parameters. A password with
- *    a raw / or ? would be split in the wrong place and shown, so step 3 refuses the @ behind it.
+ * 1. No message shows a password: messages have `shown` or `shown_name`, and values of other parameters. A
+ *    password with a raw / or ? would be split in the wrong place and shown, so step 3 refuses the @ behind
+ *    it.
  * 2. All strings of the URI lie in `block`.
  */
 #include "store/redis/connection/redis_uri.h"

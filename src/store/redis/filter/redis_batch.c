@@ -28,8 +28,8 @@
  * Invariants:
  * 1. If the layout has checks, no answer is returned before they have passed.
  * 2. A failed batch returns at most the answers before its first missing one: see is_discarded.
- * 3. An add that may have been carried out and is not answered is remembered (redis_unconfirmed.h): its own bits do not make
- *    a later add of the same key TAMIS_PRESENT.
+ * 3. An add that may have been carried out and is not answered is remembered (redis_unconfirmed.h): its own
+ *    bits do not make a later add of the same key TAMIS_PRESENT.
  */
 #include <string.h>
 

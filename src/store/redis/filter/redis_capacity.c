@@ -43,7 +43,8 @@ static tamis_status init_limit(tamis_filter *filter, tamis_error *err) {
     rf->limit.is_enforced = true;
     rf->limit.capacity = info.capacity;
     rf->limit.cardinality = info.cardinality;
-    /* The estimate may have followed a replacement, so only its own capacity counts. NaN: no slot. */
+    /* The estimate may be that of a filter that replaced this one, so its own capacity counts. NaN: no
+     * slot. */
     rf->limit.free_slots = held < (double)info.capacity ? info.capacity - (uint64_t)fmax(0, held) : 0;
     if (rf->limit.free_slots > 0) {
         filter->saturated = false;

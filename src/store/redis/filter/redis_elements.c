@@ -7,17 +7,17 @@
  * element has one group; in layout php3 it may have several. Each group is one command:
  *
  *     probes of an element    p0 -> key 4    p1 -> key 2    p2 -> key 4    p3 -> key 4
- *     group 0, key 4          BITFIELD key4 SET u1 p0 1 SET u1 p2 1 SET u1 p3 1      most bits: this group decides
+ *     group 0, key 4          BITFIELD key4 SET u1 p0 1 SET u1 p2 1 SET u1 p3 1      most bits: it decides
  *     group 1, key 2          BITFIELD key2 SET u1 p1 1
  *
  * The answer to an add of several groups. Each command is atomic, but not all of them together. Therefore
  * the group with most bits decides; of equal groups, the one with the earliest probe:
  *
  *     deciding group     other groups        answer
- *     not all set        any                 TAMIS_ABSENT     one of several concurrent adders gets it, and only one
+ *     not all set        any                 TAMIS_ABSENT     exactly one of several concurrent adders gets it
  *     all set            all set             TAMIS_PRESENT
- *     all set            not all set         TAMIS_UNKNOWN    the deciding group is a false positive, or another adder
- *                                                             of the same element is between its commands
+ *     all set            not all set         TAMIS_UNKNOWN    the deciding group is a false positive, or another
+ *                                                             adder of the element is between its commands
  *
  * An add that was sent twice and finds all bits set is TAMIS_UNKNOWN as well: its first sending may have
  * set them.
@@ -329,7 +329,7 @@ tamis_status tamis__redis_batch_accept_reply(void *context, size_t i, const tami
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
 }
 
-/* Of an element of several parts, another part may have been carried out. */
+/* If the element has several parts, another part may have been carried out. */
 void tamis__redis_batch_note_refusal(void *context, size_t i) {
     tamis__redis_batch *batch = context;
     i += batch->first;

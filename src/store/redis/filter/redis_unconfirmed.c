@@ -13,9 +13,9 @@
  * calls, and answers TAMIS_UNKNOWN for one that is added again and found present. The next answer for it is
  * certain, so it is removed then.
  *
- * The set is a hash table of 64-bit fingerprints with open addressing, at most half full. A removal moves later
- * entries up, so that no markers of deleted entries are needed. Two keys with one fingerprint make an answer
- * TAMIS_UNKNOWN in place of TAMIS_PRESENT, which is never wrong.
+ * The set is a hash table of 64-bit fingerprints with open addressing, at most half full. A removal moves
+ * later entries up, so that no markers of deleted entries are needed. Two keys with one fingerprint make an
+ * answer TAMIS_UNKNOWN in place of TAMIS_PRESENT, which is never wrong.
  *
  * Invariant: no unconfirmed key is forgotten. If the set has TAMIS__UNCONFIRMED_ADDS_MAX fingerprints, or
  * memory runs out, every key counts as unconfirmed from then on (`every`).

@@ -19,7 +19,7 @@
  *       GETRANGE footer of each partition used    footer missing            TAMIS_E_DAMAGED
  *       HMGET hash plan alias next                another plan, or alias    switch, send the batch again
  *                                                 no plan                   TAMIS_E_NOT_FOUND
- *                                                 a next, after adds        add to that generation too (mirror)
+ *                                                 a next, after adds        add there too (mirror)
  *       HGET alias, if opened by an alias         another target            switch, send the batch again
  *       renewal of the expiry, if adds renew it
  *
@@ -293,8 +293,8 @@ static tamis_status apply_checks(const tamis_filter *filter, const tamis__touche
         state->checked_ns = tamis__now_ns();
         return renew_expiry(rf, batch, err);
     }
-    /* The adds may have recreated partitions that had expired, or renewed the expiry of others: these get a short
-     * one. (Members of a dropped family stay, also those that this batch created.) */
+    /* The adds may have recreated partitions that had expired, or renewed the expiry of others: these get a
+     * short one. (Members of a dropped family stay, also those that this batch created.) */
     if (retired && batch->adds && !rf->is_family)
         status = rf->ttl_ms > 0 ? tamis__partitions_expire(&state->partitions, NULL, TAMIS__GRACE_MS, err)
                                 : tamis__partitions_expire_unsealed(&state->partitions, batch->touched,

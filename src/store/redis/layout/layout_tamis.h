@@ -19,7 +19,7 @@
  *
  *     generation    a random number, new for each filter that is made; part of the names of its partitions
  *     mark          64 bytes behind the blocks of a partition, while a writer fills it
- *     footer        64 bytes that replace the mark when the partition is complete; clients use no partition without it
+ *     footer        64 bytes that replace the mark of a complete partition; clients use no partition without it
  *     staging       a string beside a partition, with the bits that a union adds to it (unite-R)
  *     fills         the numbers R in the marks of the partitions that a writer fills
  *     mirror        adding a batch to the generation in field next too, during a resize
@@ -137,7 +137,7 @@ uint32_t tamis__config_slot(const tamis__redis_filter *rf);
 size_t tamis__copy_name(const tamis__redis_filter *rf, char *to);
 /* Reads the copy; `plan` is empty if there is none. */
 tamis_status tamis__copy_read(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN], tamis_error *err);
-/* The same, of the filter whose hash was read to `config` by the name of rf. */
+/* As tamis__copy_read, for the filter whose hash was read into `config` by the name of rf. */
 tamis_status tamis__copy_read_of(const tamis__redis_filter *rf, const tamis__config *config,
                                  char plan[TAMIS__REDIS_PLAN], tamis_error *err);
 /* Reads the plan after a change (empty: none). Waits for the replicas that the URI asks for. */
@@ -173,11 +173,11 @@ size_t tamis__alias_name(const tamis__redis_filter *rf, char *to);
  * then read the values back. */
 tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err);
-/* What became of a step. */
+/* The outcome of a step. */
 typedef enum tamis__outcome {
     TAMIS__NOT_DONE, /* not sent; or sent once, and answered 0 or an error: it will never be carried out */
-    TAMIS__UNKNOWN, /* no answer, or 0 or an error after it was sent twice: the first sending may have done it */
-    TAMIS__DONE     /* the server answered that it carried out the step */
+    TAMIS__UNKNOWN,  /* no answer; or 0 or an error after a second sending: the first may have done it */
+    TAMIS__DONE      /* the server answered that it carried out the step */
 } tamis__outcome;
 /* Sends a step in the same way. *outcome is set after a failure too. */
 tamis_status tamis__step_run_outcome(const tamis__redis_filter *rf, const tamis__step *step,
@@ -295,8 +295,8 @@ void tamis__partition_put_renewal(const tamis__partitions *partitions, uint32_t 
  * Only for generations that no plan names or will ever name again. */
 tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const bool *selected, int64_t ms,
                                       tamis_error *err);
-/* The same for the selected partitions that have no footer: strings that a late add created. A whole partition
- * stays, since it may be all that is left of a filter that was lost: see tamis_lost.c. */
+/* The same for the selected partitions that have no footer: strings that a late add created. A whole
+ * partition stays, since it may be all that is left of a filter that was lost: see tamis_lost.c. */
 tamis_status tamis__partitions_expire_unsealed(const tamis__partitions *partitions, const bool *selected,
                                                int64_t ms, tamis_error *err);
 /* As tamis__partitions_expire, for all partitions of the plan `text`. Does nothing if the text is not a valid
@@ -352,13 +352,14 @@ tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tami
 /* Adds to a step the lock's Redis key, written to `name`, and a condition: the token holds the lock or, if
  * the token is empty, nobody does. */
 void tamis__lock_add_condition(const tamis__redis_filter *rf, tamis__step *step, char name[TAMIS__REDIS_KEY]);
-/* Releases it. TAMIS_OK: no step with the token as its condition, however late, does anything from now on. */
+/* Releases the lock. TAMIS_OK: no step with the token as its condition, however late, does anything from now
+ * on. */
 tamis_status tamis__lock_release(const tamis__redis_filter *rf, tamis_error *err);
 /* Fails with TAMIS_E_BUSY: another writer holds the lock. */
 tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err);
 /* Waits TAMIS__LOCK_POLL_MS, before the caller tries again to take a lock that another writer holds. */
 tamis_status tamis__lock_pause(tamis_error *err);
-/* Parts of messages about another writer: what became of the command, and what to do. */
+/* Parts of messages about another writer: the outcome of the command, and the remedy. */
 #define TAMIS__NO_EFFECT  "nothing of this command took effect"
 #define TAMIS__LOOK_FIRST "look with tamis info and tamis redis ls before you repeat it"
 /* Fails with TAMIS_E_BUSY: a step found another holder of the lock, or another plan than expected. The
@@ -366,8 +367,8 @@ tamis_status tamis__lock_pause(tamis_error *err);
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err);
 /* The same, with another text for what took effect. */
 tamis_status tamis__lock_lost_after(const tamis__redis_filter *rf, const char *effect, tamis_error *err);
-/* Fails with the error `why` of a command that did nothing and could not release its lock. Says both, unless the
- * error does. */
+/* Fails with the error `why` of a command that did nothing and could not release its lock. Says both, unless
+ * the error does. */
 tamis_status tamis__lock_left(const tamis_error *why, tamis_error *err);
 
 /* Validates the parameters of rf's URI for operations that do not use them: the same URI must be accepted

@@ -111,7 +111,7 @@ tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err
     char *token = tamis__tamis_of(rf)->token;
     lock_attempt lock = {.rf = rf};
     tamis_error why = TAMIS_ERROR_INIT;
-    bool is_free = true; /* it was, when the other's lock ended between SET and GET: take it again */
+    bool is_free = true; /* true: the other's lock ended between SET and GET, so SET is sent again */
     uint64_t random;
     const tamis__requests requests = {.count = 1,
                                       .context = &lock,

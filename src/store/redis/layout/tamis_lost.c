@@ -10,10 +10,10 @@
  *
  * A filter must not be made again in the first two cases: in an empty filter every key is absent.
  *
- * A partition is evidence if it has its footer and no expiry, and if no record names its generation. Without the
- * footer it may be a string that a late add created after a drop. With an expiry it may be a replaced partition, or
- * one of a filter that has expired: partitions outlive their hash by a moment. So a filter with an expiry, whose hash
- * and copy were both lost, is not noticed.
+ * A partition is evidence if it has its footer and no expiry, and if no record names its generation. Without
+ * the footer it may be a string that a late add created after a drop. With an expiry it may be a replaced
+ * partition, or one of a filter that has expired: partitions outlive their hash by a moment. So a filter with
+ * an expiry, whose hash and copy were both lost, is not noticed.
  *
  * Order: find the partitions by SCAN, then read the records, then read the partitions. A drop removes its
  * record last. So a partition that is still there after the records were read is not being dropped.
@@ -43,8 +43,8 @@ static tamis_status fail_hash_lost(const tamis__redis_filter *rf, const tamis__c
         rf->redis->endpoint.shown, rf->uri->shown_name, name, name);
 }
 
-/* A generation is used once. So if the copy is the same before and after the hash was read without a plan, it was
- * there in between, and no program was making or dropping the filter. */
+/* A generation is used once. So if the copy is the same before and after the hash was read without a plan, it
+ * was there in between, and no program was making or dropping the filter. */
 tamis_status tamis__config_seek(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err) {
     char copy[TAMIS__REDIS_PLAN], before[TAMIS__REDIS_PLAN] = "";
     for (;;) {
@@ -223,7 +223,7 @@ tamis_status tamis__lost_check(const tamis__redis_filter *rf, tamis_error *err) 
     lost_search search = {.rf = rf};
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = find_candidates(&search, &why);
-    if (status == TAMIS_E_REFUSED) /* no SCAN: nobody can tell */
+    if (status == TAMIS_E_REFUSED) /* without SCAN it stays unknown */
         status = TAMIS_OK;
     else if (status == TAMIS_OK && search.count > 0)
         status = skip_recorded(&search, &why);

@@ -48,8 +48,8 @@ typedef struct tamis__requests {
      * writes (redis_wait.c). Set to true if a connection ended before that: a failover may lose the
      * writes, so run it again. The caller sets it to false first. */
     bool *unconfirmed;
-    /* If not NULL, called for an error reply to a command that was sent once: it was not carried out. An error reply
-     * that ends the run then does so when all commands under way are answered. */
+    /* If not NULL, called for an error reply to a command that was sent once: it was not carried out. An
+     * error reply that ends the run then does so when all commands under way are answered. */
     void (*note_refusal)(void *context, size_t i);
     /* If not NULL, set when an error reply ends the run: true if tamis__redis_is_denied holds for that
      * reply. */
@@ -58,8 +58,9 @@ typedef struct tamis__requests {
     bool is_steps;
 } tamis__requests;
 
-/* Sends all commands and takes all replies. *any_retried (may be NULL), if tamis__redis_keeps_order: a
- * command was sent again, so commands behind a barrier may have been carried out before one ahead of it. */
+/* Sends all commands and processes all replies. *any_retried (may be NULL) matters if
+ * tamis__redis_keeps_order: a command was sent again, so commands behind a barrier may have been carried out
+ * before one ahead of it. */
 tamis_status tamis__requests_run(tamis_redis *redis, const tamis__requests *requests, bool *any_retried,
                                  tamis_error *err);
 
@@ -151,12 +152,12 @@ void tamis__step_put(const tamis__step *step, tamis__connection *conn);
 
 /* ---- scans ---- */
 
-/* A selection of Redis keys, and the function that takes them. */
+/* A selection of Redis keys, and the function that gets them. */
 typedef struct tamis__scan {
     const char *pattern; /* glob pattern of SCAN MATCH */
     size_t pattern_size;
     const char *type; /* type of SCAN TYPE, such as "hash" */
-    /* Takes a key. May be called more than once with the same key. */
+    /* Gets a key. May be called more than once with the same key. */
     tamis_status (*add_key)(void *context, const char *key, size_t size, tamis_error *err);
     void *context;
     size_t slot_suffix; /* size of the end of a key's name that does not count for its slot */

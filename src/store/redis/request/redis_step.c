@@ -5,7 +5,7 @@
  *
  *     EVAL script number KEYS...                        the Redis keys
  *          keeps_expiry, number of conditions           0 or 1; a count
- *          { 3 HGET key plan, expected } ...            conditions: number of words, the words, the expected reply
+ *          { 3 HGET key plan, expected } ...            conditions: number of words, the words, expected reply
  *          { 4 HSET key plan text } ...                 writes: number of words, the words
  *
  *     reply  1   all conditions held, and the writes were carried out
@@ -16,10 +16,12 @@
  * late. A plain write would still be carried out; a step compares first.
  *
  * Invariants:
- * 1. Compared values (a lock's token, a generation, a mark in a partition) never return once they have changed. So a step
- *    is carried out at most once. Two states do return, and docs/REDIS-LAYOUT.md (Steps) shows why they do no harm.
- * 2. Writes that need memory come first. A script is not rolled back, and the one error between two writes is a full memory
- *    (OOM). A server decides on that once for a whole script. So either the first write fails, or none does.
+ * 1. Compared values (a lock's token, a generation, a mark in a partition) never return once they have
+ *    changed. So a step is carried out at most once. Two states do return, and docs/REDIS-LAYOUT.md (Steps)
+ *    shows why they do no harm.
+ * 2. Writes that need memory come first. A script is not rolled back, and the one error between two writes is
+ *    a full memory (OOM). A server decides on that once for a whole script. So either the first write fails,
+ *    or none does.
  */
 #include <assert.h>
 #include <stdio.h>

@@ -51,7 +51,7 @@ void tamis__proxy_watcher_stop(tamis__proxy_watcher *watcher); /* NULL is fine *
 tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t deadline, uint64_t *edition,
                                        tamis__proxy **list, size_t *count, tamis_error *err);
 
-/* Returns TAMIS_E_IO with the message for an empty list: what is in the directories instead. */
+/* Returns TAMIS_E_IO with the message for an empty list. It says what the directories have instead. */
 tamis_status tamis__proxy_watcher_fail_empty(tamis__proxy_watcher *watcher, tamis_error *err);
 
 /* Returns the version of ZooKeeper's client library, or NULL in a build without it. */

@@ -7,7 +7,7 @@
  *     ------                          --------                    -------
  *     GET-MASTER-ADDR-BY-NAME    ->   host, port                  A
  *     batch of adds              ------------------------------>  A: replies
- *                                     failover                    A is replaced by B, and does not know it yet
+ *                                     failover                    B replaces A, which does not know it yet
  *     SENTINEL MASTER, then
  *     GET-MASTER-ADDR-BY-NAME    ->   B: the batch is sent again  B
  *

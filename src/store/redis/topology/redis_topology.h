@@ -17,7 +17,7 @@ typedef struct tamis__waiter {
     pthread_cond_t may_enter; /* signalled when this thread is first and a permit is free */
 } tamis__waiter;
 
-/* An idle connection, and the time since when (tamis__now_ns). */
+/* An idle connection, and the time at which it became idle (tamis__now_ns). */
 typedef struct tamis__idle {
     tamis__connection *conn;
     uint64_t since;
@@ -107,7 +107,7 @@ void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node);
  * over, and the connection is refused, the host is unknown, or the other program is not a Redis. If `node` is
  * NULL or the map is learned, a reply from any node is enough to go on. */
 bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status);
-/* Returns the delay before the next attempt after so many tries, in ns. */
+/* Returns the delay before the next attempt, after `tries` attempts, in ns. */
 uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries);
 /* Takes one of the `connections` permits of a node, for tamis__redis_release_permit. Waits for it in a
  * queue until the deadline; a deadline in the past means no wait. Returns false without a permit. To rule
@@ -197,7 +197,7 @@ tamis_status tamis__redis_require_command(const tamis_redis *redis, const char *
                                           const char *remedy, tamis_error *err);
 /* Names of commands that exist since Redis 4. For a Codis, whose servers are of Redis 3.2, older commands. */
 const char *tamis__redis_unlink(const tamis_redis *redis);
-const char *tamis__redis_hset(const tamis_redis *redis); /* for several fields */
+const char *tamis__redis_hset(const tamis_redis *redis); /* sets several fields */
 /* True if all commands are carried out in the order of one pipeline: one slot and no Codis, whose proxies
  * spread a pipeline over servers. */
 bool tamis__redis_keeps_order(const tamis_redis *redis);

@@ -255,7 +255,7 @@ tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err) {
     return tamis__plan_text_expire(p->rf, p->config.plan, TAMIS__GRACE_MS, err);
 }
 
-/* The old partitions were not retired, or nobody knows. */
+/* The old partitions were not retired, or it is unknown whether they were. */
 static tamis_status fail_retire(const tamis_error *why, tamis_error *err) {
     return tamis__fail(
         err, why->status, why->sys_errno,
@@ -264,7 +264,7 @@ static tamis_status fail_retire(const tamis_error *why, tamis_error *err) {
         why->text);
 }
 
-/* The switch took place. `now` is the hash afterwards, with another plan or none. */
+/* Fails although the switch took place. `now` is the hash afterwards, with another plan or none. */
 static tamis_status fail_replaced_since(const tamis__push *p, const tamis__config *now, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_BUSY, ESTALE,
                        "redis %s: %s: this command took effect, and %s; look at the filter with tamis info",
@@ -315,11 +315,11 @@ static bool is_same(const char *a, const char *b) {
  * - p->plan is in field plan, or in field before (another writer has replaced it since): the switch took
  *   place.
  * - The old plan is still there; it never returns after a switch: the switch did not take place.
- * - Neither: another writer was here. Whether the switch took place before is known if it was answered. It is a
- *   success then, as for a drop, if there is a filter.
- * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is in the
- * hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the next holder of
- * the lock removes them.
+ * - Neither: another writer was here. Whether the switch took place before is known if it was answered. It is
+ *   a success then, as for a drop, if there is a filter.
+ * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is
+ * in the hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the
+ * next holder of the lock removes them.
  */
 static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -439,7 +439,7 @@ static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) 
     *is_there = status == TAMIS_E_BUSY;
     if (status != TAMIS_OK)
         return status;
-    if (*p->copy) /* fails, unless this process was stopped between the reads, and another has made the filter */
+    if (*p->copy) /* fails, unless another process has made the filter between the reads */
         status = tamis__config_seek(p->rf, &p->config, err);
     *is_there = status == TAMIS_OK && *p->config.plan;
     if (status == TAMIS_OK && !*is_there && !p->rf->is_family)

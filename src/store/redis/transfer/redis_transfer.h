@@ -4,7 +4,7 @@
 
 #include "store/redis/layout/layout_tamis.h"
 
-/* Whole filters: what push, pull, union, resize and replace share. */
+/* Whole filters: functions that push, pull, union, resize and replace share. */
 
 /* ---- chunks: see redis_chunks.c ---- */
 
@@ -28,7 +28,7 @@ tamis__chunk tamis__chunk_of(const tamis_filter *there, uint64_t i);
  * filter, a multiple of 8. Sets the bytes of the last word that are not given to 0. */
 void tamis__chunk_to_words(uint64_t *words, uint64_t filter_offset, const uint8_t *bytes, uint64_t size);
 
-/* An upload of bits from memory into Redis keys of zeros, of which no client knows yet. After SETRANGE of
+/* An upload of bits from memory into Redis keys of zeros that no client knows yet. After SETRANGE of
  * all chunks, each chunk is checked: a failover may have lost the last ones. */
 typedef struct tamis__upload {
     const tamis_filter *there; /* filter on the server, whose Redis keys have the sizes of the new ones */
@@ -78,7 +78,7 @@ typedef struct tamis__push {
     uint32_t *fills;              /* numbers in the marks of `partitions` */
     bool is_resize;               /* the switch requires p->plan in field next */
     char sending[TAMIS__SENDING]; /* number of the command that set field next; empty: no resize has begun */
-    tamis__outcome switched;      /* what became of the switch */
+    tamis__outcome switched;      /* outcome of the switch */
     bool is_sealed;               /* the partitions no longer expire by themselves */
 } tamis__push;
 

@@ -29,7 +29,7 @@ enum { LIFETIME_MS = 3600000 };
 
 typedef struct union_state {
     const tamis__partitions *partitions, *staging;
-    size_t lost; /* 1 + number of a partition that was lost, or whose staging string was; 0: none */
+    size_t lost; /* 1 + number of a partition that was lost, itself or its staging string; 0: none */
 } union_state;
 
 static uint32_t slot_of_or(void *context, size_t i) {
