@@ -9,20 +9,20 @@
 /*
  * A model of power loss in a tree of directories.
  *
- * Every change below the root is recorded in order. Then, for the moment after a change, the model builds
- * every state of the disk that a loss of power may leave. An item that no sync covers may be missing, each
- * item independently:
+ * The model records every change below the root, in order. A test chooses a change after which the power is
+ * lost, and the model builds every state that the disk may have then. Each item that no sync covers is there or
+ * missing, independently of the others. An item is
  * - a name that was created, changed or removed;
  * - a directory with everything in it;
- * - a cut;
- * - the bytes of a write. Instead of them there is the end of the file, zeros, the first half of the
- *   bytes, or the bytes of an older file at the same offset.
+ * - a truncation;
+ * - the bytes of a write. If they are missing, the file ends before them, or has in their place zeros, their
+ *   first half, or the bytes of an older file at the same offset.
  *
  *     calls     create  write  write  sync  write  rename   | power is lost
  *     items     name    -------synced-----  bytes  name     | any of the unsynced items may be missing
  *
- * A sync that is made to fail covers nothing. Later syncs of that file do not cover those bytes either: the
- * system has dropped them (A3 of docs/DURABILITY.md).
+ * A test may let a sync fail. It covers nothing then, and later syncs of the file do not cover these bytes
+ * either: the system has dropped them (A3 of docs/DURABILITY.md).
  *
  * One thread at a time.
  */

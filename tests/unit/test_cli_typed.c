@@ -108,7 +108,7 @@ static const char *key_of(cli_key_form form, const char *text, tamis_error *err)
     return log;
 }
 
-/* What the library says about a text gets a subject and a remedy in the words of the command. */
+/* The command adds a subject and a remedy to the library's error about a text. */
 static void errors_name_the_options(void **state) {
     static const struct {
         cli_key_form form;
