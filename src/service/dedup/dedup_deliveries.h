@@ -10,7 +10,7 @@
  * Positions of a session: tamis_dedup_add_delivered. They are part of its commits:
  *
  *     without positions    checkpoint of the caller
- *     with positions       MAGIC | size of the checkpoint | checkpoint | positions (source_positions.h)
+ *     with positions       MAGIC | size of the checkpoint | checkpoint | positions (source_positions.c)
  */
 
 /* Returns the caller's part of a committed checkpoint, and sets *size to its size. *encoded (may be NULL) receives

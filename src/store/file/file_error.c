@@ -8,7 +8,7 @@
 
 tamis__shown tamis__show(const char *name) {
     tamis__shown shown;
-    size_t size = strlen(name);
+    const size_t size = strlen(name);
     char *to = shown.text;
     if (size > TAMIS__NAME_SHOWN) {
         memcpy(to, "...", 3);

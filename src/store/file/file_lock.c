@@ -59,9 +59,9 @@ static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
 static tamis_lock *held;
 
 static bool name_lock(tamis_lock *lock, const tamis__target *target) {
-    size_t directory = tamis__target_directory_length(target);
-    int size = snprintf(lock->path, sizeof lock->path, "%.*s.%.*s.tamis-lock", (int)directory, target->path,
-                        (int)BASE_SHOWN, target->path + directory);
+    const size_t directory = tamis__target_directory_length(target);
+    const int size = snprintf(lock->path, sizeof lock->path, "%.*s.%.*s.tamis-lock", (int)directory,
+                              target->path, (int)BASE_SHOWN, target->path + directory);
     return size > 0 && (size_t)size < sizeof lock->path;
 }
 
@@ -88,7 +88,7 @@ static int open_lock(const char *path) {
 
 /* Reads the note, NUL-terminated. *temp points to its second line. */
 static void read_note(int fd, char note[NOTE + 1], const char **temp) {
-    ssize_t size = tamis__sys.pread(fd, note, NOTE, 0);
+    const ssize_t size = tamis__sys.pread(fd, note, NOTE, 0);
     note[size > 0 ? size : 0] = '\0';
     char *end = strchr(note, '\n');
     *temp = "";
@@ -122,7 +122,7 @@ void tamis__lock_note(const tamis_lock *lock, const tamis__temp_file *temp) {
     if (!lock)
         return;
     const char *name = temp ? temp->path + tamis__target_directory_length(temp->target) : "";
-    int size = snprintf(note, sizeof note, "%s\n%s\n", tamis__holder_now().text, name);
+    const int size = snprintf(note, sizeof note, "%s\n%s\n", tamis__holder_now().text, name);
     if (size > 0 && (size_t)size < sizeof note)
         (void)tamis__sys.pwrite(lock->fd, note, (size_t)size, 0); /* on a full disk the note is missing */
 }
@@ -134,8 +134,8 @@ static void remove_leftover(const tamis_lock *lock, const tamis__target *target)
     read_note(lock->fd, note, &temp);
     if (!tamis__temp_file_is_for(target, temp))
         return;
-    int size = snprintf(path, sizeof path, "%.*s%s", (int)tamis__target_directory_length(target),
-                        target->path, temp);
+    const int size = snprintf(path, sizeof path, "%.*s%s", (int)tamis__target_directory_length(target),
+                              target->path, temp);
     if (size > 0 && (size_t)size < sizeof path)
         (void)tamis__sys.unlink(path);
 }
@@ -155,8 +155,8 @@ static tamis_status lock_open_file(tamis_lock *lock, const tamis__target *target
         return TAMIS_OK;
     if (errno == EWOULDBLOCK)
         return fail_busy(err, target, lock->fd);
-    int sys_errno = errno;
-    bool never = sys_errno == EOPNOTSUPP || sys_errno == ENOSYS || sys_errno == EINVAL;
+    const int sys_errno = errno;
+    const bool never = sys_errno == EOPNOTSUPP || sys_errno == ENOSYS || sys_errno == EINVAL;
     if (never)
         (void)tamis__sys.unlink(lock->path); /* no process can lock it */
     if (never || sys_errno == ENOLCK)
@@ -179,7 +179,7 @@ static tamis_status lock_named_file(tamis_lock *lock, const tamis__target *targe
         lock->fd = open_lock(lock->path);
         if (lock->fd < 0)
             return fail_lock(err, target, errno);
-        tamis_status status = lock_open_file(lock, target, err);
+        const tamis_status status = lock_open_file(lock, target, err);
         if (status == TAMIS_OK && is_named(lock))
             return TAMIS_OK;
         tamis__sys.close(lock->fd);
@@ -209,7 +209,7 @@ static tamis_status lock_target(tamis_lock **locked, const tamis__target *target
         return tamis__fail_nomem(err, "lock", sizeof *lock);
     tamis_lock *ours = NULL;
     pthread_mutex_lock(&held_mutex);
-    tamis_status status = lock_named_file(lock, target, err);
+    const tamis_status status = lock_named_file(lock, target, err);
     if (status == TAMIS_OK) {
         remove_leftover(lock, target);
         tamis__lock_note(lock, NULL);
@@ -231,7 +231,7 @@ static tamis_status lock_target(tamis_lock **locked, const tamis__target *target
 
 tamis_status tamis__lock_borrow(tamis_lock **lock, const tamis__target *target, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
-    tamis_status status = lock_target(lock, target, true, &refused);
+    const tamis_status status = lock_target(lock, target, true, &refused);
     if (status == TAMIS_OK)
         return TAMIS_OK;
     if (status == TAMIS_E_UNSUPPORTED) {
@@ -245,7 +245,7 @@ void tamis__lock_return(tamis_lock *lock) {
     if (!lock)
         return;
     pthread_mutex_lock(&held_mutex);
-    bool last = --lock->users == 0;
+    const bool last = --lock->users == 0;
     if (last) {
         tamis_lock **link = &held;
         while (*link != lock)
@@ -288,7 +288,7 @@ tamis_status tamis_file_lock(tamis_lock **lock, const char *path, tamis_error *e
     TAMIS__NEED(lock, err);
     TAMIS__NEED(path, err);
     tamis__target target;
-    tamis_status status = tamis__target_find(&target, path, err);
+    const tamis_status status = tamis__target_find(&target, path, err);
     return status == TAMIS_OK ? lock_target(lock, &target, false, err) : status;
 }
 

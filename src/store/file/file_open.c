@@ -97,8 +97,8 @@ tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_
 tamis_status tamis__file_read(int fd, const char *path, uint8_t *into, size_t size, size_t *got,
                               tamis_error *err) {
     for (*got = 0; *got < size;) {
-        size_t chunk = size - *got < READ_MAX ? size - *got : READ_MAX;
-        ssize_t done = tamis__sys.pread(fd, into + *got, chunk, (off_t)*got);
+        const size_t chunk = size - *got < READ_MAX ? size - *got : READ_MAX;
+        const ssize_t done = tamis__sys.pread(fd, into + *got, chunk, (off_t)*got);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
@@ -113,7 +113,7 @@ tamis_status tamis__file_read(int fd, const char *path, uint8_t *into, size_t si
 static tamis_status hash_head(int fd, const char *path, uint64_t *hash, tamis_error *err) {
     uint8_t head[HEAD];
     size_t size;
-    tamis_status status = tamis__file_read(fd, path, head, sizeof head, &size, err);
+    const tamis_status status = tamis__file_read(fd, path, head, sizeof head, &size, err);
     if (status == TAMIS_OK)
         *hash = XXH3_64bits(head, size);
     return status;
@@ -234,7 +234,7 @@ static void release(tamis__opened *opened) {
     pthread_rwlock_destroy(&file->head.batch_lock);
     pthread_rwlock_destroy(&file->head.slow_lock);
     pthread_mutex_destroy(&file->reloading);
-    size_t size = opened_size(file);
+    const size_t size = opened_size(file);
     sodium_memzero(file, size);
     tamis__free(&memory, file, size);
 }
@@ -252,7 +252,7 @@ static int init_locks(tamis__opened *opened) {
 static tamis_status remember(tamis_filter *filter, const char *path, const tamis_open_options *options,
                              uint64_t head, tamis_error *err) {
     size_t path_size = strlen(path) + 1, secret_size = options->secret ? options->secret_size : 0;
-    size_t size = sizeof(opened_file) + path_size + secret_size;
+    const size_t size = sizeof(opened_file) + path_size + secret_size;
     opened_file *file = tamis__alloc(options->allocator, size, _Alignof(opened_file));
     if (!file)
         return tamis__fail_nomem(err, "filter", size);
@@ -378,7 +378,7 @@ tamis_status tamis_filter_reload(tamis_filter *filter, bool *changed, tamis_erro
             "reload: the filter was not opened from a file, or it is writable and would lose its added "
             "keys; open the file again");
     pthread_mutex_lock(&file->reloading);
-    tamis_status status = reload(filter, file, &is_new, err);
+    const tamis_status status = reload(filter, file, &is_new, err);
     pthread_mutex_unlock(&file->reloading);
     if (status == TAMIS_OK && changed)
         *changed = is_new;

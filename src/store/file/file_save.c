@@ -69,7 +69,7 @@ static tamis_status check_stop(const tamis__save_stop *stop, const char *name, t
 
 static tamis_status write_all(const sink *out, const unsigned char *bytes, size_t size, tamis_error *err) {
     while (size > 0) {
-        tamis_status status = check_stop(out->stop, out->name, err);
+        const tamis_status status = check_stop(out->stop, out->name, err);
         if (status != TAMIS_OK)
             return status;
         ssize_t wrote =
@@ -85,14 +85,14 @@ static tamis_status write_all(const sink *out, const unsigned char *bytes, size_
 }
 
 static tamis_status flush(sink *out, tamis_error *err) {
-    size_t used = out->used;
+    const size_t used = out->used;
     out->used = 0;
     return write_all(out, out->buffer, used, err);
 }
 
 static tamis_status emit(void *context, const void *bytes, size_t size, tamis_error *err) {
     sink *out = context;
-    tamis_status status = size > BUFFER - out->used ? flush(out, err) : TAMIS_OK;
+    const tamis_status status = size > BUFFER - out->used ? flush(out, err) : TAMIS_OK;
     if (status != TAMIS_OK)
         return status;
     out->total += size;
@@ -202,7 +202,7 @@ static tamis_status save_locked(saving *s, tamis_error *err) {
 static tamis_status save_file(saving *s, tamis_error *err) {
     uint64_t size;
     tamis_metadata *metadata = &s->filter->metadata.fields;
-    int64_t created = metadata->created;
+    const int64_t created = metadata->created;
     if (created == 0)
         metadata->created = tamis__now_unix();
     /* Checks that the format can hold the filter, before anything is created. */

@@ -45,7 +45,7 @@ tamis_status tamis__source_file_check(const tamis_filter *filter, const tamis__t
         return errno == ENOENT ? TAMIS_OK : tamis__fail_file(err, target->name, errno);
     if (tamis__source_file_matches(filter->source_file, &now))
         return TAMIS_OK;
-    bool same = filter->source_file->device == now.st_dev && filter->source_file->inode == now.st_ino;
+    const bool same = filter->source_file->device == now.st_dev && filter->source_file->inode == now.st_ino;
     return tamis__fail(
         err, TAMIS_E_CHANGED, 0,
         "%s: was %s since it was opened, and what is there now would be lost; open it again and "

@@ -87,7 +87,7 @@ size_t tamis__target_directory_length(const tamis__target *target) {
 
 /* Replaces target->path, a symbolic link, by its target. */
 static tamis_status follow(tamis__target *target, const char *to, size_t size, tamis_error *err) {
-    size_t directory = *to == '/' ? 0 : tamis__target_directory_length(target);
+    const size_t directory = *to == '/' ? 0 : tamis__target_directory_length(target);
     if (directory + size >= sizeof target->path)
         return tamis__fail_file(err, target->name, ENAMETOOLONG);
     memcpy(target->path + directory, to, size);
@@ -110,12 +110,12 @@ static tamis_status resolve(tamis__target *target, tamis_error *err) {
         }
         if (starts_with(target->path, "/proc/"))
             return TAMIS_OK;
-        ssize_t size = tamis__sys.readlink(target->path, to, sizeof to);
+        const ssize_t size = tamis__sys.readlink(target->path, to, sizeof to);
         if (size < 0 && (errno == EINVAL || errno == ENOENT))
             return TAMIS_OK; /* not a link, or no such file */
         if (size < 0)
             return tamis__fail_file(err, target->name, errno);
-        tamis_status status = follow(target, to, (size_t)size, err);
+        const tamis_status status = follow(target, to, (size_t)size, err);
         if (status != TAMIS_OK)
             return status;
     }
@@ -137,7 +137,7 @@ static tamis_status check_writable(const tamis__target *target, tamis_error *err
 
 static tamis_status find_new(tamis__target *target, tamis_error *err) {
     char directory[PATH_MAX] = ".";
-    size_t size = tamis__target_directory_length(target);
+    const size_t size = tamis__target_directory_length(target);
     if (target->path[size] == '\0')
         return tamis__fail_file(err, target->name, ENOENT);
     if (size > 0) {

@@ -46,19 +46,19 @@ enum {
 /* "DIRECTORY/.NAME.tamis-PID-RANDOM". False if that is too long. */
 static bool make_name(tamis__temp_file *temp, unsigned attempt) {
     const tamis__target *target = temp->target;
-    size_t directory = tamis__target_directory_length(target);
+    const size_t directory = tamis__target_directory_length(target);
     /* O_EXCL makes the name unique; the number only has to differ between attempts and between runs. */
-    uint64_t number = (tamis__now_ns() + attempt) * UINT64_C(0x9e3779b97f4a7c15);
-    int size = snprintf(temp->path, sizeof temp->path, "%.*s.%.*s.tamis-%ld-%08" PRIx32, (int)directory,
-                        target->path, (int)BASE_SHOWN, target->path + directory, (long)getpid(),
-                        (uint32_t)(number >> 32));
+    const uint64_t number = (tamis__now_ns() + attempt) * UINT64_C(0x9e3779b97f4a7c15);
+    const int size = snprintf(temp->path, sizeof temp->path, "%.*s.%.*s.tamis-%ld-%08" PRIx32, (int)directory,
+                              target->path, (int)BASE_SHOWN, target->path + directory, (long)getpid(),
+                              (uint32_t)(number >> 32));
     return size > 0 && (size_t)size < sizeof temp->path;
 }
 
 bool tamis__temp_file_is_for(const tamis__target *target, const char *name) {
     char prefix[NAME_MAX + 1];
-    int size = snprintf(prefix, sizeof prefix, ".%.*s.tamis-", (int)BASE_SHOWN,
-                        target->path + tamis__target_directory_length(target));
+    const int size = snprintf(prefix, sizeof prefix, ".%.*s.tamis-", (int)BASE_SHOWN,
+                              target->path + tamis__target_directory_length(target));
     return size > 0 && strncmp(name, prefix, (size_t)size) == 0 && name[size] >= '0' && name[size] <= '9' &&
            !strchr(name, '/');
 }
@@ -87,7 +87,7 @@ static int inherit(int fd, const struct stat *old) {
         return 0;
     /* Some file systems have one fixed mode and refuse chmod. That is not an error if the mode is already
      * right. */
-    int sys_errno = errno;
+    const int sys_errno = errno;
     if (tamis__sys.fstat(fd, &now) == 0 && (now.st_mode & 07777) == mode)
         return 0;
     errno = sys_errno;
@@ -97,7 +97,7 @@ static int inherit(int fd, const struct stat *old) {
 static tamis_status open_directory(tamis__temp_file *temp, tamis_error *err) {
     char directory[PATH_MAX] = ".";
     const tamis__target *target = temp->target;
-    size_t size = tamis__target_directory_length(target);
+    const size_t size = tamis__target_directory_length(target);
     if (size > 0) {
         memcpy(directory, target->path, size);
         directory[size] = '\0';
@@ -120,7 +120,7 @@ static void close_directory(tamis__temp_file *temp) {
 
 static tamis_status create(tamis__temp_file *temp, int *fd, tamis_error *err) {
     const tamis__target *target = temp->target;
-    bool replaces = target->form == TAMIS__TARGET_REPLACE;
+    const bool replaces = target->form == TAMIS__TARGET_REPLACE;
     int created = -1;
     for (unsigned attempt = 0; created < 0 && attempt < TRIES; attempt++) {
         if (!make_name(temp, attempt))
@@ -209,14 +209,14 @@ void tamis__temp_file_revert(tamis__temp_file *temp) {
 static int sync_directory(tamis__temp_file *temp) {
     if (!temp->durable)
         return 0;
-    int failed = tamis__sync_directory(temp->directory) < 0 ? errno : 0;
+    const int failed = tamis__sync_directory(temp->directory) < 0 ? errno : 0;
     close_directory(temp);
     return failed;
 }
 
 tamis_status tamis__temp_file_finish(tamis__temp_file *temp, tamis_error *err) {
-    int failed = sync_directory(temp);
-    bool swapped = temp->state == TAMIS__TEMP_FILE_SWAPPED;
+    const int failed = sync_directory(temp);
+    const bool swapped = temp->state == TAMIS__TEMP_FILE_SWAPPED;
     temp->state = TAMIS__TEMP_FILE_NONE;
     if (swapped && tamis__sys.unlink(temp->path) < 0)
         return tamis__fail(
@@ -232,7 +232,7 @@ tamis_status tamis__temp_file_finish(tamis__temp_file *temp, tamis_error *err) {
 
 tamis_status tamis__temp_file_commit_both(tamis__temp_file *first, tamis__temp_file *second,
                                           tamis_error *err) {
-    bool two = first->state == TAMIS__TEMP_FILE_STAGED && second->state == TAMIS__TEMP_FILE_STAGED;
+    const bool two = first->state == TAMIS__TEMP_FILE_STAGED && second->state == TAMIS__TEMP_FILE_STAGED;
     tamis_status status = tamis__temp_file_commit(first, two, err);
     if (status != TAMIS_OK)
         return status;
@@ -242,7 +242,7 @@ tamis_status tamis__temp_file_commit_both(tamis__temp_file *first, tamis__temp_f
         return status;
     }
     status = tamis__temp_file_finish(first, err);
-    tamis_status finished = tamis__temp_file_finish(second, status == TAMIS_OK ? err : NULL);
+    const tamis_status finished = tamis__temp_file_finish(second, status == TAMIS_OK ? err : NULL);
     return status == TAMIS_OK ? finished : status;
 }
 
@@ -253,7 +253,7 @@ void tamis__temp_file_remove(tamis__temp_file *temp, tamis_error *err) {
     temp->state = TAMIS__TEMP_FILE_NONE;
     if (tamis__sys.unlink(temp->path) == 0 || !err)
         return;
-    size_t used = strlen(err->text);
+    const size_t used = strlen(err->text);
     if (used > 0)
         snprintf(err->text + used, sizeof err->text - used, "; remove %s, which could not be: %s",
                  tamis__show(temp->path).text, tamis__errno_text(errno));

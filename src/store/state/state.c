@@ -331,7 +331,7 @@ static tamis_status commit(tamis_state *state, const void *checkpoint, size_t si
     /* Allocation first: its failure changes nothing. */
     if (!tamis__state_bytes_add(&state->memory, &new_checkpoint, checkpoint, size))
         return tamis__fail_nomem(err, "checkpoint", size);
-    tamis_status status = tamis__state_log_commit(&state->log, &next_commit, checkpoint, size, err);
+    const tamis_status status = tamis__state_log_commit(&state->log, &next_commit, checkpoint, size, err);
     if (status != TAMIS_OK) {
         tamis__state_bytes_free(&state->memory, &new_checkpoint);
         return status;

@@ -78,7 +78,7 @@ state_path tamis__state_snapshot_path(const state_directory *directory, uint64_t
 
 /* Parses the number in "BEGIN-NNNNNNNNNNEND"; 0 if the name has another form. */
 static uint64_t number_of(const char *name, const char *prefix, const char *suffix) {
-    size_t size = strlen(prefix);
+    const size_t size = strlen(prefix);
     uint64_t number = 0;
     if (strncmp(name, prefix, size) != 0)
         return 0;
@@ -116,7 +116,7 @@ static tamis_status set_path(state_directory *directory, const char *path, tamis
 }
 
 tamis_status tamis__state_directory_open(state_directory *directory, const char *path, tamis_error *err) {
-    tamis_status status = set_path(directory, path, err);
+    const tamis_status status = set_path(directory, path, err);
     if (status != TAMIS_OK)
         return status;
     directory->fd = open_directory(directory->path);
@@ -132,12 +132,12 @@ tamis_status tamis__state_directory_sync(const state_directory *directory, tamis
 static tamis_status sync_parent(const state_directory *directory, bool created, tamis_error *err) {
     char parent[PATH_MAX];
     const char *slash = strrchr(directory->path, '/');
-    int size = slash ? (int)(slash - directory->path) + (slash == directory->path) : 1;
+    const int size = slash ? (int)(slash - directory->path) + (slash == directory->path) : 1;
     snprintf(parent, sizeof parent, "%.*s", size, slash ? directory->path : ".");
-    int fd = open_directory(parent);
+    const int fd = open_directory(parent);
     if (fd < 0)
         return created ? tamis__fail_file(err, parent, errno) : TAMIS_OK;
-    int failed = tamis__sync_directory(fd) < 0 ? errno : 0;
+    const int failed = tamis__sync_directory(fd) < 0 ? errno : 0;
     tamis__sys.close(fd);
     return failed ? tamis__fail_file(err, parent, failed) : TAMIS_OK;
 }
@@ -146,7 +146,7 @@ tamis_status tamis__state_directory_create(state_directory *directory, const cha
     tamis_status status = set_path(directory, path, err);
     if (status != TAMIS_OK)
         return status;
-    bool created = tamis__sys.mkdir(directory->path, 0777) == 0; /* M1 */
+    const bool created = tamis__sys.mkdir(directory->path, 0777) == 0; /* M1 */
     if (!created && errno != EEXIST)
         return tamis__fail_file(err, directory->path, errno);
     status = tamis__state_directory_open(directory, path, err);
@@ -195,7 +195,7 @@ tamis_status tamis__state_directory_list(const state_directory *directory,
 
 static tamis_status fail_busy(const state_directory *directory, tamis_error *err) {
     tamis__holder holder;
-    ssize_t size = tamis__sys.pread(directory->lock_fd, holder.text, sizeof holder.text - 1, 0);
+    const ssize_t size = tamis__sys.pread(directory->lock_fd, holder.text, sizeof holder.text - 1, 0);
     holder.text[size > 0 ? size : 0] = '\0';
     char *suffix = strchr(holder.text, '\n');
     if (!suffix)
@@ -212,7 +212,7 @@ static tamis_status fail_busy(const state_directory *directory, tamis_error *err
 /* Writes the holder's line. The rest of a longer old line may follow its newline. */
 static void note_holder(const state_directory *directory) {
     char line[sizeof(tamis__holder) + 1];
-    int size = snprintf(line, sizeof line, "%s\n", tamis__holder_now().text);
+    const int size = snprintf(line, sizeof line, "%s\n", tamis__holder_now().text);
     (void)tamis__sys.pwrite(directory->lock_fd, line, (size_t)size,
                             0); /* on a full disk the line is missing */
 }
@@ -255,7 +255,7 @@ tamis_status tamis__state_write_file(int fd, const char *path, const void *bytes
                                      tamis_error *err) {
     const uint8_t *next = bytes;
     while (size > 0) {
-        ssize_t wrote = tamis__sys.write(fd, next, size);
+        const ssize_t wrote = tamis__sys.write(fd, next, size);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)

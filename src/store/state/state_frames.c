@@ -48,10 +48,10 @@ static tamis_status fill_buffer(state_frames *frames, tamis_error *err) {
         frames->from = 0;
     }
     while (buffer->size < BUFFER && frames->offset + buffer->size < frames->end) {
-        uint64_t left = frames->end - frames->offset - buffer->size;
-        size_t chunk = left < BUFFER - buffer->size ? (size_t)left : BUFFER - buffer->size;
-        ssize_t got = tamis__sys.pread(frames->fd, buffer->data + buffer->size, chunk,
-                                       (off_t)(frames->offset + buffer->size));
+        const uint64_t left = frames->end - frames->offset - buffer->size;
+        const size_t chunk = left < BUFFER - buffer->size ? (size_t)left : BUFFER - buffer->size;
+        const ssize_t got = tamis__sys.pread(frames->fd, buffer->data + buffer->size, chunk,
+                                             (off_t)(frames->offset + buffer->size));
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -138,7 +138,7 @@ static bool is_valid_size(uint32_t type, size_t size) {
 static size_t frame_size(const uint8_t *bytes, size_t available) {
     if (available < STATE_FRAME_HEADER)
         return 0;
-    size_t size = tamis__load32le(bytes + 4);
+    const size_t size = tamis__load32le(bytes + 4);
     if (!is_valid_size(tamis__load32le(bytes), size) || size > available - STATE_FRAME_HEADER)
         return 0;
     return STATE_FRAME_HEADER + size;
@@ -146,13 +146,13 @@ static size_t frame_size(const uint8_t *bytes, size_t available) {
 
 tamis_status tamis__state_frames_next(state_frames *frames, state_frame *frame, tamis_error *err) {
     if (waiting(frames) < STATE_FRAME_MAX) {
-        tamis_status status = fill_buffer(frames, err);
+        const tamis_status status = fill_buffer(frames, err);
         if (status != TAMIS_OK)
             return status;
     }
     const uint8_t *bytes = frames->buffer.data + frames->from;
-    size_t size = frame_size(bytes, waiting(frames));
-    uint64_t check = size ? tamis__state_frame_check(bytes, size, frames->check) : 0;
+    const size_t size = frame_size(bytes, waiting(frames));
+    const uint64_t check = size ? tamis__state_frame_check(bytes, size, frames->check) : 0;
     *frame = (state_frame){.offset = frames->offset, .before = frames->check, .broken = waiting(frames) > 0};
     if (size == 0 || check != tamis__load64le(bytes + 8))
         return TAMIS_OK;
@@ -179,7 +179,7 @@ void tamis__state_commit_read(const state_frame *frame, state_commit *commit) {
 /* ---- after the break ---- */
 
 static bool is_commit(const state_frames *frames, const uint8_t *bytes, size_t available, uint64_t offset) {
-    size_t size = frame_size(bytes, available);
+    const size_t size = frame_size(bytes, available);
     if (size == 0 || tamis__load32le(bytes) != STATE_COMMIT)
         return false;
     const uint8_t *payload = bytes + STATE_FRAME_HEADER;
@@ -190,7 +190,7 @@ static bool is_commit(const state_frames *frames, const uint8_t *bytes, size_t a
 tamis_status tamis__state_frames_check_end(state_frames *frames, tamis_error *err) {
     const uint64_t broken = frames->offset;
     for (;;) {
-        tamis_status status = fill_buffer(frames, err);
+        const tamis_status status = fill_buffer(frames, err);
         if (status != TAMIS_OK)
             return status;
         const bool last = frames->offset + frames->buffer.size == frames->end;

@@ -35,7 +35,7 @@
 
 static tamis_status set_hasher(tamis_filter *filter, const tamis_hasher *hasher, tamis_error *err) {
     tamis_hasher *copy = NULL;
-    tamis_status status = tamis__hasher_copy(&copy, hasher, err);
+    const tamis_status status = tamis__hasher_copy(&copy, hasher, err);
     if (status != TAMIS_OK)
         return status;
     tamis_hasher_free(filter->hasher);
@@ -96,7 +96,7 @@ static tamis_status set_false_present(tamis_filter *filter, const state_bytes *f
         uint64_t bits = tamis__load64le(false_present->data + 8 * i);
         memcpy(&reals[i], &bits, 8);
     }
-    bool set = tamis__filter_false_present_set(filter, reals, count);
+    const bool set = tamis__filter_false_present_set(filter, reals, count);
     tamis__free(memory, reals, false_present->size + 8);
     return set ? TAMIS_OK : fail_other_filter(path, err);
 }
@@ -192,7 +192,7 @@ static tamis_status add_waiting(replay *r, const state_frames *frames, tamis_err
     size_t absent, frame = 0;
     if (count == 0)
         return TAMIS_OK;
-    tamis_status status = tamis__state_batch_add(batch, &absent, err);
+    const tamis_status status = tamis__state_batch_add(batch, &absent, err);
     batch->count = r->frame_count = 0;
     if (status != TAMIS_OK || absent == count)
         return status;
@@ -207,7 +207,7 @@ static tamis_status queue_keys(replay *r, const state_frames *frames, const stat
     const size_t count = frame->size / STATE_KEY;
     const uint64_t hasher_id = r->source->hasher->hasher_id;
     state_batch *batch = &r->batch;
-    tamis_status status = count > STATE_BATCH - batch->count ? add_waiting(r, frames, err) : TAMIS_OK;
+    const tamis_status status = count > STATE_BATCH - batch->count ? add_waiting(r, frames, err) : TAMIS_OK;
     if (status != TAMIS_OK)
         return status;
     for (size_t i = 0; i < count; i++) {

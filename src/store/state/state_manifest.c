@@ -383,7 +383,7 @@ static tamis_status decode(const char *path, const tamis_allocator *memory, cons
     coder c = {.memory = memory, .cursor = bytes->data + HEADER_SIZE, .end = bytes->data + bytes->size};
     manifest->plan = (tamis_plan)TAMIS_PLAN_INIT;
     code_fields(&c, manifest);
-    tamis_status status = get_notes(&c, notes, err);
+    const tamis_status status = get_notes(&c, notes, err);
     if (status != TAMIS_OK)
         return status;
     if (c.no_memory)

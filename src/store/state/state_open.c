@@ -297,7 +297,7 @@ static tamis_status make_hasher(tamis_state *state, const tamis_state_options *o
     if (!keyed && how.secret_size)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made without a secret; leave the secret out",
                            tamis__show(name).text);
-    tamis_status status = tamis_hasher_create(&state->hasher, &how, err);
+    const tamis_status status = tamis_hasher_create(&state->hasher, &how, err);
     if (status == TAMIS_OK && state->hasher->secret_print != manifest->secret_print)
         return tamis__fail(err, TAMIS_E_SECRET, 0, "%s: was made with another secret; give that one",
                            tamis__show(name).text);
@@ -449,7 +449,7 @@ tamis_status tamis_state_open(tamis_state **state, const char *directory, const 
 tamis_status tamis_state_verify(const char *directory, const tamis_state_options *options, tamis_error *err) {
     TAMIS__NEED(directory, err);
     tamis_state *state;
-    tamis_status status = open_state(&state, directory, options, TO_VERIFY, err);
+    const tamis_status status = open_state(&state, directory, options, TO_VERIFY, err);
     if (status == TAMIS_OK)
         tamis_state_close(state);
     return status;

@@ -28,7 +28,7 @@
  * left out, since the new segment repeats its commit. *left_out is its number, or 0. */
 static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint64_t seed,
                                   state_manifest *next, uint64_t *left_out, tamis_error *err) {
-    tamis_status status = tamis__state_manifest_copy(&state->memory, next, &state->manifest, 0, err);
+    const tamis_status status = tamis__state_manifest_copy(&state->memory, next, &state->manifest, 0, err);
     if (status != TAMIS_OK)
         return status;
     size_t count = next->segment_count;

@@ -85,7 +85,7 @@ static tamis_status write_frame(state_log *log, uint8_t *frame, uint32_t type, s
 }
 
 static tamis_status write_keys(state_log *log, tamis_error *err) {
-    size_t keys = log->keys;
+    const size_t keys = log->keys;
     log->keys = 0;
     if (keys == 0)
         return TAMIS_OK;
@@ -98,7 +98,7 @@ tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, con
     const size_t key_size = tamis__state_key_size(log->keys_type);
     tamis_status status = TAMIS_OK;
     while (count > 0 && status == TAMIS_OK) {
-        size_t chunk = STATE_KEYS_FRAME - log->keys < count ? STATE_KEYS_FRAME - log->keys : count;
+        const size_t chunk = STATE_KEYS_FRAME - log->keys < count ? STATE_KEYS_FRAME - log->keys : count;
         uint8_t *to = log->frame.data + STATE_FRAME_HEADER + log->keys * key_size;
         for (size_t i = 0; i < chunk; i++, to += key_size) {
             tamis__store64le(to, hashes[i].word[0]);
@@ -147,7 +147,7 @@ static tamis_status write_commit(state_log *log, uint32_t type, const state_comm
     if (size > 0)
         memcpy(to + STATE_COMMIT_FIXED, checkpoint, size);
     tamis__store64le(to, tamis__state_commit_check(to, payload_size, log->segment.seed, log->segment.bytes));
-    tamis_status status = tamis__state_log_frame(log, type, to, payload_size, err);
+    const tamis_status status = tamis__state_log_frame(log, type, to, payload_size, err);
     tamis__state_bytes_free(log->memory, &payload);
     return status;
 }

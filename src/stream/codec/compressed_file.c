@@ -212,6 +212,6 @@ tamis_status tamis_compressed_save_until(tamis_filter *filter, const char *path,
     const tamis__save_stop stop = {.fd = stop_fd};
     if (compression == TAMIS_COMPRESSION_NONE)
         return tamis__file_save(filter, path, format, NULL, &stop, err);
-    tamis_status status = tamis__compressor_check(&codec_options, err);
+    const tamis_status status = tamis__compressor_check(&codec_options, err);
     return status == TAMIS_OK ? tamis__file_save(filter, path, format, &wrap, &stop, err) : status;
 }

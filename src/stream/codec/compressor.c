@@ -110,7 +110,7 @@ void tamis__compressor_free(tamis__compressor *compressor) {
 /* ---- compression ---- */
 
 static tamis_status emit_buffer(tamis__compressor *p, tamis_error *err) {
-    size_t used = p->used;
+    const size_t used = p->used;
     p->used = 0;
     return used ? p->out.emit(p->out.context, p->buffer, used, err) : TAMIS_OK;
 }
@@ -144,11 +144,11 @@ tamis_status tamis__compressor_flush(tamis__compressor *compressor, tamis_error 
     if (!compressor->unflushed)
         return TAMIS_OK;
     compressor->unflushed = false;
-    tamis_status status = run_encoder(compressor, TAMIS__ENCODE_FLUSH, "", 0, err);
+    const tamis_status status = run_encoder(compressor, TAMIS__ENCODE_FLUSH, "", 0, err);
     return status == TAMIS_OK ? emit_buffer(compressor, err) : status;
 }
 
 tamis_status tamis__compressor_finish(tamis__compressor *compressor, tamis_error *err) {
-    tamis_status status = run_encoder(compressor, TAMIS__ENCODE_END, "", 0, err);
+    const tamis_status status = run_encoder(compressor, TAMIS__ENCODE_END, "", 0, err);
     return status == TAMIS_OK ? emit_buffer(compressor, err) : status;
 }

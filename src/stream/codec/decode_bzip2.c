@@ -38,7 +38,7 @@ static tamis__decode_result decode_bzip2(tamis__decoder *decoder, tamis__codec_b
     stream->avail_in = input_size;
     stream->next_out = (char *)io->out;
     stream->avail_out = output_size;
-    int result = BZ2_bzDecompress(stream);
+    const int result = BZ2_bzDecompress(stream);
     tamis__codec_buffer_advance(io, input_size - stream->avail_in, output_size - stream->avail_out);
     switch (result) {
     case BZ_OK:

@@ -36,7 +36,7 @@ static tamis__decode_result decode_gzip(tamis__decoder *decoder, tamis__codec_bu
     stream->avail_in = tamis__codec_size(io->in_size);
     stream->next_out = io->out;
     stream->avail_out = tamis__codec_size(io->out_size);
-    int result = inflate(stream, Z_NO_FLUSH);
+    const int result = inflate(stream, Z_NO_FLUSH);
     tamis__codec_buffer_advance(io, (size_t)(stream->next_in - io->in), (size_t)(stream->next_out - io->out));
     switch (result) {
     case Z_OK:

@@ -134,8 +134,8 @@ static const char *inflate(state *own) {
 static tamis__decode_result give_rest(tamis__decoder *decoder, tamis__codec_buffer *io) {
     state *own = decoder->state;
     struct inflate_state *inflate = &own->inflate;
-    size_t rest = (size_t)(inflate->tmp_out_valid - inflate->tmp_out_processed);
-    size_t piece = rest < io->out_size ? rest : io->out_size;
+    const size_t rest = (size_t)(inflate->tmp_out_valid - inflate->tmp_out_processed);
+    const size_t piece = rest < io->out_size ? rest : io->out_size;
     memcpy(io->out, inflate->tmp_out_buffer + inflate->tmp_out_processed, piece);
     inflate->tmp_out_processed += (int32_t)piece;
     tamis__codec_buffer_advance(io, 0, piece);

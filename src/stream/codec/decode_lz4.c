@@ -33,13 +33,13 @@ static tamis__decode_result fail(tamis__decoder *decoder, size_t result) {
     static const char prefix[] = "ERROR_";
     const char *name = LZ4F_getErrorName(result);
     decoder->why = strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
-    bool memory = strcmp(decoder->why, "allocation_failed") == 0;
+    const bool memory = strcmp(decoder->why, "allocation_failed") == 0;
     return memory ? TAMIS__DECODE_NOMEM : TAMIS__DECODE_DAMAGED;
 }
 
 static tamis__decode_result decode_lz4(tamis__decoder *decoder, tamis__codec_buffer *io) {
     size_t consumed = io->in_size < decoder->wanted ? io->in_size : decoder->wanted, produced = io->out_size;
-    size_t result = LZ4F_decompress(decoder->state, io->out, &produced, io->in, &consumed, NULL);
+    const size_t result = LZ4F_decompress(decoder->state, io->out, &produced, io->in, &consumed, NULL);
     if (LZ4F_isError(result))
         return fail(decoder, result);
     decoder->wanted = result > BLOCK_END ? result - BLOCK_END : result > WORD ? WORD : result;

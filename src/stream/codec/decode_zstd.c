@@ -29,7 +29,7 @@ static tamis__decode_result reset_zstd(tamis__decoder *decoder) {
 static tamis__decode_result decode_zstd(tamis__decoder *decoder, tamis__codec_buffer *io) {
     ZSTD_inBuffer in = {io->in, io->in_size < decoder->wanted ? io->in_size : decoder->wanted, 0};
     ZSTD_outBuffer out = {io->out, io->out_size, 0};
-    size_t result = ZSTD_decompressStream(decoder->state, &out, &in);
+    const size_t result = ZSTD_decompressStream(decoder->state, &out, &in);
     tamis__codec_buffer_advance(io, in.pos, out.pos);
     if (!ZSTD_isError(result)) {
         decoder->wanted = result > BLOCK_HEAD ? result - BLOCK_HEAD : result;

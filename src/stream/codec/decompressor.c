@@ -86,7 +86,7 @@ static const struct magic {
 static size_t common_prefix(const struct magic *magic, const uint8_t *bytes, size_t size) {
     size_t matched = 0;
     while (matched < size && matched < magic->size) {
-        uint8_t above = (uint8_t)(bytes[matched] - (uint8_t)magic->bytes[matched]);
+        const uint8_t above = (uint8_t)(bytes[matched] - (uint8_t)magic->bytes[matched]);
         if (above > (matched == magic->range_index ? magic->range_size : 0))
             break;
         matched++;
@@ -98,7 +98,7 @@ static size_t common_prefix(const struct magic *magic, const uint8_t *bytes, siz
 static const struct magic *find_magic(const uint8_t *bytes, size_t size, bool *undecided) {
     *undecided = false;
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
-        size_t same = common_prefix(&magics[i], bytes, size);
+        const size_t same = common_prefix(&magics[i], bytes, size);
         if (same == magics[i].size)
             return &magics[i];
         *undecided = *undecided || same == size;
@@ -234,7 +234,7 @@ static tamis_status read_magic(tamis__decompressor *u, bool *stuck, tamis_error 
         return undecided ? TAMIS_OK : fail_tail(u, err);
     }
     if (magic->compression != SKIPPABLE) {
-        bool another = u->compression && magic->compression != u->compression;
+        const bool another = u->compression && magic->compression != u->compression;
         return another ? fail_tail(u, err) : begin_member(u, (tamis_compression)magic->compression, err);
     }
     if (!allows_skippable(u))
@@ -249,7 +249,7 @@ static tamis_status read_magic(tamis__decompressor *u, bool *stuck, tamis_error 
 }
 
 static void skip_frame(tamis__decompressor *u) {
-    size_t skipped = u->left < u->skip ? u->left : (size_t)u->skip;
+    const size_t skipped = u->left < u->skip ? u->left : (size_t)u->skip;
     consume(u, skipped);
     u->skip -= skipped;
     if (u->skip == 0)
@@ -271,7 +271,7 @@ static tamis_status skip_padding(tamis__decompressor *u, tamis_error *err) {
 static tamis_status check_end(const tamis__decompressor *u, tamis_error *err) {
     if (u->phase == PADDING && u->ops->padding == TAMIS__PADDING_ZERO_WORDS && u->zeros % 4 != 0)
         return fail_tail(u, err);
-    bool whole = u->phase == PADDING || (u->phase == MAGIC && u->left == 0);
+    const bool whole = u->phase == PADDING || (u->phase == MAGIC && u->left == 0);
     return whole ? TAMIS_OK : fail_cut(u, err);
 }
 
@@ -324,7 +324,7 @@ static tamis_status decode_available(tamis__decompressor *u, tamis__codec_buffer
 static tamis_status read_more(tamis__decompressor *u, tamis_error *err) {
     memmove(u->buffer, u->in, u->left);
     u->in = u->buffer;
-    ssize_t got = tamis__sys.read(u->fd, u->buffer + u->left, TAMIS__DECOMPRESSOR_READ_SIZE - u->left);
+    const ssize_t got = tamis__sys.read(u->fd, u->buffer + u->left, TAMIS__DECOMPRESSOR_READ_SIZE - u->left);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return TAMIS_OK;
     if (got < 0)

@@ -57,14 +57,14 @@ static tamis_status encode_bzip2(void *state, tamis__encode_op op, tamis__codec_
     *done = !b->is_open && op != TAMIS__ENCODE_CONTINUE;
     if (*done)
         return TAMIS_OK;
-    tamis_status status = b->is_open ? TAMIS_OK : open_stream(b, err);
+    const tamis_status status = b->is_open ? TAMIS_OK : open_stream(b, err);
     if (status != TAMIS_OK)
         return status;
     stream->next_in = (char *)(uintptr_t)io->in; /* the library only reads it */
     stream->avail_in = input_size;
     stream->next_out = (char *)io->out;
     stream->avail_out = output_size;
-    int result = BZ2_bzCompress(stream, op == TAMIS__ENCODE_CONTINUE ? BZ_RUN : BZ_FINISH);
+    const int result = BZ2_bzCompress(stream, op == TAMIS__ENCODE_CONTINUE ? BZ_RUN : BZ_FINISH);
     tamis__codec_buffer_advance(io, input_size - stream->avail_in, output_size - stream->avail_out);
     *done = op == TAMIS__ENCODE_CONTINUE ? io->in_size == 0 : result == BZ_STREAM_END;
     if (op != TAMIS__ENCODE_CONTINUE && *done)

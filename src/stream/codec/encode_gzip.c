@@ -55,7 +55,7 @@ static tamis_status encode_gzip(void *state, tamis__encode_op op, tamis__codec_b
     stream->avail_in = input_size;
     stream->next_out = io->out;
     stream->avail_out = output_size;
-    int result = deflate(stream, flushes[op]); /* fails only if there is nothing to do */
+    const int result = deflate(stream, flushes[op]); /* fails only if there is nothing to do */
     tamis__codec_buffer_advance(io, input_size - stream->avail_in, output_size - stream->avail_out);
     *done = op == TAMIS__ENCODE_CONTINUE ? io->in_size == 0
             : op == TAMIS__ENCODE_FLUSH  ? stream->avail_out > 0

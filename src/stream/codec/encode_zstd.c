@@ -42,7 +42,7 @@ static tamis_status begin_zstd(void *state, const tamis__compressor_options *opt
         return tamis__encoder_fail_memory(memory, err);
     ZSTD_CCtx_setParameter(z->context, ZSTD_c_compressionLevel, options->level);
     ZSTD_CCtx_setParameter(z->context, ZSTD_c_checksumFlag, 1);
-    tamis_status status = call(z, &io, ZSTD_e_continue, &left, err); /* allocates the memory */
+    const tamis_status status = call(z, &io, ZSTD_e_continue, &left, err); /* allocates the memory */
     if (status != TAMIS_OK)
         end_zstd(z);
     return status;
@@ -52,7 +52,7 @@ static tamis_status encode_zstd(void *state, tamis__encode_op op, tamis__codec_b
                                 tamis_error *err) {
     static const ZSTD_EndDirective directives[] = {ZSTD_e_continue, ZSTD_e_flush, ZSTD_e_end};
     size_t left;
-    tamis_status status = call(state, io, directives[op], &left, err);
+    const tamis_status status = call(state, io, directives[op], &left, err);
     if (status == TAMIS_OK)
         *done = op == TAMIS__ENCODE_CONTINUE ? io->in_size == 0 : left == 0;
     return status;

@@ -408,7 +408,7 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
     const uint64_t input = read_number(&e), inputs = read_number(&e);
     if (!e.is_valid || inputs > e.left / MIN_INPUT_SIZE || input >= inputs)
         return fail_format(err);
-    tamis_status status = tamis__checkpoint_init(checkpoint, (size_t)inputs, memory, err);
+    const tamis_status status = tamis__checkpoint_init(checkpoint, (size_t)inputs, memory, err);
     if (status != TAMIS_OK)
         return status;
     checkpoint->finished = flags & FINISHED;
@@ -464,7 +464,7 @@ tamis_status tamis_stream_checkpoint_decode(tamis_stream_checkpoint **checkpoint
     tamis_stream_checkpoint *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_stream_checkpoint));
     if (!made)
         return tamis__fail_nomem(err, "checkpoint of a run", sizeof *made);
-    tamis_status status = tamis__checkpoint_decode(&made->checkpoint, bytes, size, &memory, err);
+    const tamis_status status = tamis__checkpoint_decode(&made->checkpoint, bytes, size, &memory, err);
     if (status == TAMIS_OK)
         *checkpoint = made;
     else

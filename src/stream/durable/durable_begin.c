@@ -301,7 +301,7 @@ static tamis_status skip_input(tamis__durable *d, const tamis__earlier_read *bef
     bool more = false;
     in->position = before->position;
     in->fingerprint = in->observed = before->fingerprint;
-    tamis_status status = examine_read_input(d, i, terminator, &more, err);
+    const tamis_status status = examine_read_input(d, i, terminator, &more, err);
     in->skipped = in->compressed ? before->whole : !more;
     d->live.has_data = d->live.has_data || before->to_same;
     d->skipped_bytes += in->compressed ? 0 : in->position.offset;

@@ -14,7 +14,7 @@
  *
  * A binary search for the three clues of a known input gives the candidates. `lookup` is the number of
  * this search, so that an input with several equal clues is compared once. Files shorter than a head have no
- * clue of content: they count as the same only if name or inode agrees too (file_fingerprint.h).
+ * clue of content: they count as the same only if name or inode agrees too (file_fingerprint.c).
  *
  * Outputs are compared by path; by inode, if the old path is gone; and by content, for a copy. A file that
  * begins with the known bytes may be longer only if the run that wrote it had not finished, since that run

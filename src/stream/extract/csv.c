@@ -50,7 +50,7 @@ static tamis_status decode_field(const unsigned char *from, const unsigned char 
     value->data = into;
     while (from < to) {
         const unsigned char *quote = memchr(from, '"', (size_t)(to - from));
-        size_t size = (size_t)((quote ? quote + 1 : to) - from);
+        const size_t size = (size_t)((quote ? quote + 1 : to) - from);
         memcpy(into, from, size);
         into += size;
         from += size + (quote != NULL);
@@ -94,7 +94,7 @@ static tamis_status find_field_end(const text *t, const unsigned char *from, con
                                    const unsigned char **next, tamis__fault *fault) {
     const unsigned char *pos = from;
     if (pos < t->end && *pos == '"') {
-        tamis_status status = find_quoted_end(t, from, &pos, fault);
+        const tamis_status status = find_quoted_end(t, from, &pos, fault);
         if (status != TAMIS_OK)
             return status;
     }
@@ -149,7 +149,7 @@ static inline void note_field(const selection *s, size_t column, const unsigned 
 static tamis_status note_by_fields(const text *t, const selection *s, tamis__fault *fault) {
     const unsigned char *start = t->start, *end, *next;
     for (size_t column = 1; start; start = next, column++) {
-        tamis_status status = find_field_end(t, start, &end, &next, fault);
+        const tamis_status status = find_field_end(t, start, &end, &next, fault);
         if (status != TAMIS_OK)
             return status;
         if (column <= s->last)
@@ -165,9 +165,9 @@ static bool note_by_blocks(const text *t, const selection *s) {
     tamis__csv_edge edge = {.opens = 1};
     size_t column = 1;
     for (const unsigned char *pos = t->start; pos < end; pos += TAMIS__BYTE_MASK_SIZE) {
-        size_t size = end - pos < TAMIS__BYTE_MASK_SIZE ? (size_t)(end - pos) : TAMIS__BYTE_MASK_SIZE;
+        const size_t size = end - pos < TAMIS__BYTE_MASK_SIZE ? (size_t)(end - pos) : TAMIS__BYTE_MASK_SIZE;
         uint64_t delimiters = tamis__byte_mask(pos, size, t->delimiter);
-        uint64_t returns = tamis__byte_mask(pos, size, '\r');
+        const uint64_t returns = tamis__byte_mask(pos, size, '\r');
         tamis__csv_block block = tamis__csv_scan(tamis__byte_mask(pos, size, '"'), delimiters, size, &edge);
         if (block.odd | block.after_quote | (returns & ~block.within))
             return false;

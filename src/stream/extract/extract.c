@@ -66,7 +66,7 @@ static tamis_status parse_parts(tamis_extractor *x, const char *const *texts,
         const char *text = text_of_part(x, texts, others, i, &role);
         const size_t size = strlen(text) + 1;
         memcpy(buffer, text, size);
-        tamis_status status = tamis__key_part_parse(&p->spec, buffer, role, buffer + size, err);
+        const tamis_status status = tamis__key_part_parse(&p->spec, buffer, role, buffer + size, err);
         if (status != TAMIS_OK)
             return status;
         buffer += 2 * size;
@@ -115,7 +115,7 @@ static tamis_status make_json(tamis_extractor *x, tamis_error *err) {
 static tamis_status make_regex(tamis_extractor *x, tamis__wanted_part *p, tamis_error *err) {
     char why[TAMIS__REGEX_WHY];
     size_t pos = 0;
-    tamis_status status = tamis__regex_create(&p->regex, p->spec.rest, &x->memory, why, &pos);
+    const tamis_status status = tamis__regex_create(&p->regex, p->spec.rest, &x->memory, why, &pos);
     if (status == TAMIS_OK)
         return TAMIS_OK;
     if (status == TAMIS_E_NOMEM)
@@ -135,7 +135,7 @@ static void add_field(tamis_extractor *x, size_t number, size_t value) {
 static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
     size_t together = 0, next = x->pointer_count + x->csv.count;
     for (tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
-        tamis_status status = p->spec.kind == TAMIS__KEY_PART_REGEX ? make_regex(x, p, err) : TAMIS_OK;
+        const tamis_status status = p->spec.kind == TAMIS__KEY_PART_REGEX ? make_regex(x, p, err) : TAMIS_OK;
         if (status != TAMIS_OK)
             return status;
         p->count = p->regex ? tamis__regex_values(p->regex) : 1;
@@ -253,7 +253,7 @@ tamis_status tamis__extractor_copy(tamis_extractor **copy, const tamis_extractor
     made->parts = NULL;
     made->values = NULL;
     made->json = NULL;
-    tamis_status status = fill_copy(made, original, err);
+    const tamis_status status = fill_copy(made, original, err);
     if (status == TAMIS_OK)
         *copy = made;
     else
@@ -403,7 +403,7 @@ static tamis_status fail_no_column(tamis_extractor *x, const tamis__key_part *pa
 
 static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t offset, tamis_error *err) {
     tamis__fault fault = {NULL, 0};
-    tamis_status status = tamis__csv_each(x->csv.delimiter, record, note_column, x, &x->arena, &fault);
+    const tamis_status status = tamis__csv_each(x->csv.delimiter, record, note_column, x, &x->arena, &fault);
     if (status == TAMIS_E_DAMAGED)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "header: %s, at byte %" PRIu64 "; correct it, or ask for columns by number",
@@ -426,7 +426,7 @@ tamis_status tamis__extractor_header(tamis_extractor *x, tamis_key record, uint6
         return TAMIS_OK;
     tamis__arena_reset(&x->arena);
     forget_names(x);
-    tamis_status status = read_names(x, record, offset, err);
+    const tamis_status status = read_names(x, record, offset, err);
     if (status == TAMIS_OK)
         x->has_header = true;
     else

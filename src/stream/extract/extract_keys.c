@@ -60,7 +60,7 @@ static inline tamis_key find_piece(const tamis_extractor *x, const tamis__key_pa
 static tamis_status find_match(tamis_extractor *x, const tamis__wanted_part *p, tamis_key record,
                                tamis__fault *fault) {
     bool matched;
-    tamis_status status = tamis__regex_find(p->regex, record, x->values + p->first, &matched, fault);
+    const tamis_status status = tamis__regex_find(p->regex, record, x->values + p->first, &matched, fault);
     for (size_t i = 0; status == TAMIS_OK && !matched && i < p->count; i++)
         x->values[p->first + i] = no_value;
     return status;
@@ -102,7 +102,7 @@ static tamis_status find_other_parts(tamis_extractor *x, tamis_key record, tamis
             x->values[p->first] = find_piece(x, &p->spec, record);
             continue;
         }
-        tamis_status status = find_match(x, p, record, fault);
+        const tamis_status status = find_match(x, p, record, fault);
         if (status != TAMIS_OK)
             return status;
     }
@@ -224,7 +224,7 @@ static tamis_status finish_values(tamis_extractor *x) {
     for (tamis_key *value = x->values; value < x->values + x->value_count; value++) {
         if (x->trim && value->data)
             trim_blanks(value);
-        tamis_status status = x->ignore_case ? tamis__fold_case(value, &x->arena) : TAMIS_OK;
+        const tamis_status status = x->ignore_case ? tamis__fold_case(value, &x->arena) : TAMIS_OK;
         if (status != TAMIS_OK)
             return status;
     }
@@ -261,7 +261,7 @@ static tamis_status find_values(tamis_extractor *x, tamis_key record, tamis_extr
 
 static tamis_status extract_record(tamis_extractor *x, tamis_key record, tamis_extraction *found,
                                    tamis_error *err) {
-    tamis_status status = find_values(x, record, found, err);
+    const tamis_status status = find_values(x, record, found, err);
     if (status != TAMIS_OK || found->outcome != TAMIS_KEY_FOUND)
         return status;
     if (x->key_value_count == 1)

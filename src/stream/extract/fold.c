@@ -39,7 +39,7 @@ static bool is_capital(unsigned char byte) {
 static size_t count_plain(const unsigned char *bytes, size_t size) {
     size_t i = 0;
     for (; size - i >= WORD; i += WORD) {
-        uint64_t word = tamis__load64le(bytes + i);
+        const uint64_t word = tamis__load64le(bytes + i);
         if (word & EVERY_BYTE(0x80u) || capitals_of(word))
             break;
     }
@@ -67,7 +67,7 @@ static size_t fold_character(const unsigned char *from, size_t size, unsigned ch
 /* Folds all bytes. Returns the end of the output. */
 static unsigned char *fold(const unsigned char *from, const unsigned char *end, unsigned char *to) {
     while (from < end) {
-        uint64_t word = end - from >= WORD ? tamis__load64le(from) : EVERY_BYTE(0x80u);
+        const uint64_t word = end - from >= WORD ? tamis__load64le(from) : EVERY_BYTE(0x80u);
         if (!(word & EVERY_BYTE(0x80u))) {
             tamis__store64le(to, word | capitals_of(word) >> 2); /* bit 7 becomes 0x20 */
             from += WORD;

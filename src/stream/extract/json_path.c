@@ -91,7 +91,7 @@ static unsigned char *add_pointer(tamis__json *json, tamis__json_query *queries,
     size_t depth = 0;
     for (const char *pos = queries->pointer; *pos; depth++) {
         pos++;
-        const tamis_key name = read_token(&pos, bytes);
+        tamis_key name = read_token(&pos, bytes);
         if (depth < *open && tamis__is_same(path[depth + 1].node->name, name))
             continue;
         tamis__json_node *node = json->nodes + json->node_count++;

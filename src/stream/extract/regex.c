@@ -125,7 +125,7 @@ tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, cons
         return TAMIS_E_NOMEM;
     }
     made->memory.from = *memory;
-    tamis_status status = init_regex(made, pattern, text, pos);
+    const tamis_status status = init_regex(made, pattern, text, pos);
     if (status == TAMIS_E_NOMEM)
         *pos = made->memory.refused;
     if (status == TAMIS_OK)
@@ -182,7 +182,7 @@ static tamis_key value_of(const unsigned char *bytes, const PCRE2_SIZE *pair) {
 tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key *values, bool *matched,
                                tamis__fault *fault) {
     const unsigned char *bytes = record.data;
-    int result = pcre2_match(regex->code, bytes, record.size, 0, 0, regex->match, regex->limits);
+    const int result = pcre2_match(regex->code, bytes, record.size, 0, 0, regex->match, regex->limits);
     *matched = result > 0;
     if (result == PCRE2_ERROR_NOMATCH)
         return TAMIS_OK;

@@ -12,7 +12,7 @@
  *     not a rotation     yes       yes        no: of app.log
  *     paths              [0]       [1]
  *
- * Log rotation makes app.log.1 of app.log (rotation.h). The reader of app.log reads that file to its end when
+ * Log rotation makes app.log.1 of app.log (rotation.c). The reader of app.log reads that file to its end when
  * it loses its name. As an input of its own, all its records would come twice. A symbolic link to another
  * name that matches would be a second name of one file, and is left out too.
  *

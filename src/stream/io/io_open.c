@@ -11,7 +11,7 @@
 
 /* True if bytes written to one can be read from the other. */
 static bool is_same_file(const struct stat *a, const struct stat *b) {
-    bool keeps = S_ISREG(a->st_mode) || S_ISFIFO(a->st_mode) || S_ISBLK(a->st_mode);
+    const bool keeps = S_ISREG(a->st_mode) || S_ISFIFO(a->st_mode) || S_ISBLK(a->st_mode);
     return keeps && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
@@ -39,7 +39,7 @@ tamis_status tamis__outputs_check_distinct(const tamis__target *a, const tamis__
 }
 
 static tamis_status check_readable(const char *path, tamis_error *err) {
-    int fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    const int fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return tamis__fail_file(err, path, errno);
     tamis__sys.close(fd);
@@ -50,7 +50,7 @@ tamis_status tamis__input_check(const char *path, const tamis__target *outputs, 
                                 tamis_error *err) {
     struct stat st;
     const char *name = tamis__input_name(path);
-    int fd = tamis__descriptor_named(path, STDIN_FILENO);
+    const int fd = tamis__descriptor_named(path, STDIN_FILENO);
     if ((fd >= 0 ? tamis__sys.fstat(fd, &st) : tamis__sys.stat(path, &st)) < 0)
         return tamis__fail_file(err, name, errno);
     if (S_ISDIR(st.st_mode))
@@ -77,7 +77,7 @@ static tamis_status open_retrying(const char *path, int flags, const tamis__poll
         *fd = tamis__sys.open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
         if (*fd >= 0 || errno != EINTR)
             return TAMIS_OK;
-        tamis_status status = tamis__poll_loop_check(loop, -1, 0, &ready, path, err);
+        const tamis_status status = tamis__poll_loop_check(loop, -1, 0, &ready, path, err);
         if (status != TAMIS_OK)
             return status;
     }
@@ -87,8 +87,8 @@ tamis_status tamis__input_open(const char *path, const tamis__poll_loop *loop, i
                                tamis_error *err) {
     const char *name = tamis__input_name(path);
     int opened = tamis__descriptor_named(path, STDIN_FILENO);
-    bool borrowed = opened >= 0;
-    tamis_status status = borrowed ? TAMIS_OK : open_retrying(path, O_RDONLY, loop, &opened, err);
+    const bool borrowed = opened >= 0;
+    const tamis_status status = borrowed ? TAMIS_OK : open_retrying(path, O_RDONLY, loop, &opened, err);
     if (status != TAMIS_OK)
         return status;
     int sys_errno = 0;

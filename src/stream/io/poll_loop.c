@@ -19,7 +19,7 @@ static uint64_t next_report(const tamis__poll_loop *loop) {
 void tamis__poll_loop_report(tamis__poll_loop *loop) {
     if (!loop->progress)
         return;
-    uint64_t now = tamis__now_ns();
+    const uint64_t now = tamis__now_ns();
     if (now < next_report(loop))
         return;
     loop->reported_at = now;
@@ -72,7 +72,7 @@ tamis_status tamis__poll_loop_wait(tamis__poll_loop *loop, int fd, short events,
     struct pollfd input = {.fd = fd, .events = events};
     for (;;) {
         bool ready;
-        tamis_status status = poll_once(loop, input, ms_until_due(loop), &ready, name, err);
+        const tamis_status status = poll_once(loop, input, ms_until_due(loop), &ready, name, err);
         if (status != TAMIS_OK || ready || (loop->wake_at && tamis__now_ns() >= loop->wake_at))
             return status;
         tamis__poll_loop_report(loop);
@@ -83,7 +83,7 @@ tamis_status tamis__poll_loop_pause(tamis__poll_loop *loop, int milliseconds, co
                                     tamis_error *err) {
     struct pollfd no_input = {.fd = -1};
     bool ready;
-    tamis_status status = poll_once(loop, no_input, milliseconds, &ready, name, err);
+    const tamis_status status = poll_once(loop, no_input, milliseconds, &ready, name, err);
     if (status == TAMIS_OK)
         tamis__poll_loop_report(loop);
     return status;

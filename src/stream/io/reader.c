@@ -103,7 +103,7 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
                            tamis__show(tamis__input_name(path)).text);
     reader->replaced = false;
     reader->replaced_at = 0;
-    reader->shortened = reader->shortened && st.st_dev == reader->device && st.st_ino == reader->inode;
+    reader->restarted = reader->restarted && st.st_dev == reader->device && st.st_ino == reader->inode;
     reader->device = st.st_dev;
     reader->inode = st.st_ino;
     reader->name = tamis__input_name(path);
@@ -135,7 +135,7 @@ static tamis__record_batch empty_batch(const tamis__reader *reader, tamis_key *r
                                  .offset = reader->file_offset,
                                  .begin = start,
                                  .end = start,
-                                 .shortened = reader->shortened,
+                                 .restarted = reader->restarted,
                                  .has_bom = reader->has_bom && reader->file_records == 0};
 }
 
@@ -186,7 +186,7 @@ static tamis_status split_records(tamis__reader *reader, tamis_key *records, tam
                    : tamis__split(&span, records, setup->batch_size);
     tamis__clock_end(setup->split_time, begun);
     batch->end = span.start;
-    size_t start = (size_t)(span.start - buffer);
+    const size_t start = (size_t)(span.start - buffer);
     reader->file_offset += start - reader->start;
     reader->file_records += batch->count;
     reader->file_counted = reader->file_records - (reader->setup.header && reader->file_records > 0);
@@ -216,7 +216,7 @@ static void defer_partial(tamis__reader *reader, size_t size) {
 }
 
 bool tamis__reader_split_last(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch) {
-    size_t size = reader->end - reader->start;
+    const size_t size = reader->end - reader->start;
     if (size > 0 && defers_unterminated(reader)) {
         defer_partial(reader, size);
         return false;
@@ -247,7 +247,7 @@ static void count_read(const tamis__reader *reader, uint64_t size) {
 static tamis_status detect_compression(tamis__reader *reader, tamis_error *err) {
     const unsigned char *begun = reader->into->bytes + reader->start;
     const size_t size = reader->end - reader->start;
-    tamis_compression compression = tamis__compression_detect(begun, size, &reader->undecided);
+    const tamis_compression compression = tamis__compression_detect(begun, size, &reader->undecided);
     if (compression == TAMIS_COMPRESSION_NONE)
         return TAMIS_OK;
     if (tamis__reader_is_followed(reader) && !reader->setup.reads_compressed)
@@ -289,7 +289,7 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
         limit > TAMIS__DECOMPRESSOR_READ_SIZE -
                     TAMIS_COMPRESSION_MAGIC_MAX) /* the decompressor must be able to take them over */
         limit = TAMIS__DECOMPRESSOR_READ_SIZE - TAMIS_COMPRESSION_MAGIC_MAX;
-    ssize_t size = tamis__sys.read(reader->fd, reader->into->bytes + reader->end, limit);
+    const ssize_t size = tamis__sys.read(reader->fd, reader->into->bytes + reader->end, limit);
     if (size < 0 && (errno == EINTR || errno == EAGAIN))
         return TAMIS_OK;
     if (size < 0)

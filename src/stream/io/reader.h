@@ -103,7 +103,7 @@ typedef struct tamis__record_batch {
     uint64_t offset;              /* offset of `begin` in the decompressed input */
     const unsigned char *begin, *end;
     bool has_bom;      /* first batch of an input that began with a byte order mark */
-    bool shortened;    /* the followed file was shortened and is read again from its start */
+    bool restarted;    /* the followed file was truncated and is read again from its start */
     bool unterminated; /* the last record has no terminator */
 } tamis__record_batch;
 
@@ -118,27 +118,27 @@ typedef struct tamis__reader {
     tamis__reader_setup setup;
     tamis__poll_loop *loop;
     tamis_allocator memory;
-    tamis__read_buffer *buffers;                 /* setup.batches + 1 of them */
-    tamis__read_buffer *into;                    /* buffer that is read into */
-    size_t limit;                                /* bytes of it in use; its capacity may be larger */
-    size_t start;                                /* offset of the first record not handed out */
-    size_t scan;                                 /* no terminator between `start` and here */
-    size_t end;                                  /* end of the bytes read */
-    size_t next_input;                           /* index of the input to open next */
-    int fd;                                      /* open input; -1: none */
-    tamis__decompressor *decompressor;           /* its decompressor; NULL: not compressed */
-    bool has_bom;                                /* a byte order mark was skipped in it */
-    bool undecided;                              /* too few bytes read to know whether it is compressed */
-    bool borrowed;                               /* fd was open before us and stays open */
-    bool may_block;                              /* not a regular file */
-    bool waiting;                                /* at the end of the followed file */
-    bool has_reports;                            /* the directory of the followed name is in setup.reports */
-    bool resting;                                /* unused buffers are freed until the next read */
-    bool following;                              /* an earlier file of the followed name was read */
-    struct stat last;                            /* that file */
-    tamis__rotation_step rotation;               /* of the open file; path "": it was not rotated away */
-    bool shortened;                              /* the followed file was shortened or overwritten */
-    bool unverified;                             /* it may have been overwritten since the last read */
+    tamis__read_buffer *buffers;       /* setup.batches + 1 of them */
+    tamis__read_buffer *into;          /* buffer that is read into */
+    size_t limit;                      /* bytes of it in use; its capacity may be larger */
+    size_t start;                      /* offset of the first record not handed out */
+    size_t scan;                       /* no terminator between `start` and here */
+    size_t end;                        /* end of the bytes read */
+    size_t next_input;                 /* index of the input to open next */
+    int fd;                            /* open input; -1: none */
+    tamis__decompressor *decompressor; /* its decompressor; NULL: not compressed */
+    bool has_bom;                      /* a byte order mark was skipped in it */
+    bool undecided;                    /* too few bytes read to know whether it is compressed */
+    bool borrowed;                     /* fd was open before us and stays open */
+    bool may_block;                    /* not a regular file */
+    bool waiting;                      /* at the end of the followed file */
+    bool has_reports;                  /* the directory of the followed name is in setup.reports */
+    bool resting;                      /* unused buffers are freed until the next read */
+    bool following;                    /* an earlier file of the followed name was read */
+    struct stat last;                  /* that file */
+    tamis__rotation_step rotation;     /* of the open file; path "": it was not rotated away */
+    bool restarted;                    /* the followed file was truncated or overwritten, and is read again */
+    bool unverified;                   /* it may have been overwritten since the last read */
     unsigned char last_bytes[TAMIS__LAST_BYTES]; /* followed file: the last bytes read */
     size_t last_size;
     const char *followed_name;     /* name that the followed file has or had; NULL: that of the input */
@@ -146,7 +146,7 @@ typedef struct tamis__reader {
     uint64_t nameless_since;       /* time at which the name lost its file (tamis__now_ns); 0: it has one */
     bool nameless_reported;
     bool removed;               /* the followed file was removed, and its reading has ended */
-    bool truncated;             /* bytes of the followed file that were read are gone */
+    bool truncated;             /* bytes that were read are gone: the run must be closed */
     bool replaced;              /* another file comes next; switch to it after this one's end */
     uint64_t replaced_at;       /* time at which another file was first seen under its name; 0: not yet */
     struct timespec written_at; /* last write before replaced_at: its position in the order of rotation */

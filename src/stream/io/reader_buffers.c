@@ -103,8 +103,8 @@ static tamis_status grow_buffer(tamis__reader *reader, tamis_error *err) {
     tamis__read_buffer *into = reader->into;
     size_t limit = reader->limit > SIZE_MAX / 2 ? SIZE_MAX : reader->limit * 2;
     /* One byte more than the longest record: enough to see its terminator, or that it is too long. */
-    uint64_t max = reader->setup.max_record < TAMIS_COMPRESSION_MAGIC_MAX ? TAMIS_COMPRESSION_MAGIC_MAX
-                                                                          : reader->setup.max_record;
+    const uint64_t max = reader->setup.max_record < TAMIS_COMPRESSION_MAGIC_MAX ? TAMIS_COMPRESSION_MAGIC_MAX
+                                                                                : reader->setup.max_record;
     if (max < SIZE_MAX && limit > max + 1)
         limit = (size_t)max + 1;
     if (limit > into->capacity) {

@@ -10,7 +10,7 @@
  *
  * R5  A followed file is left after two observations in this order: another, non-empty file has its name, or
  *     had it since; a read finds its end. Thus nothing appended before the replacement is missed. Files that
- *     had the name in between come before the one that has it now (rotation.h).
+ *     had the name in between come before the one that has it now (rotation.c).
  *     Some writers may have the file open still, when others write to the new one. So, if the new one is
  *     under the name, the file is left only when nobody can write to it any more. The system does not always
  *     know; then it is left when nobody has written to it for QUIET_MS.
@@ -142,7 +142,7 @@ static tamis_status open_present_file(tamis__reader *reader, const char *path, b
 
 tamis_status tamis__reader_open_file(tamis__reader *reader, const char *path, struct stat *st,
                                      tamis_error *err) {
-    const bool renamed = reader->following && !reader->shortened;
+    const bool renamed = reader->following && !reader->restarted;
     tamis_status status = open_present_file(reader, path, renamed, st, err);
     for (int i = 0;
          i < TAMIS__RENAME_TRIES && renamed && status != TAMIS_OK && err && tamis__is_rename_error(err);
@@ -154,7 +154,7 @@ tamis_status tamis__reader_open_file(tamis__reader *reader, const char *path, st
     return status;
 }
 
-/* ---- a file that was shortened or overwritten ---- */
+/* ---- a file that was truncated or overwritten ---- */
 
 /* Keeps the last of the bytes that were just read. */
 static void remember_last_bytes(tamis__reader *reader, const unsigned char *bytes, size_t size) {
@@ -222,7 +222,7 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
             return tamis__fail_file(err, reader->name, errno);
         set_order(reader, &reader->last);
         reader->following = true;
-        if (!reader->shortened)
+        if (!reader->restarted)
             keep_previous(reader);
         tamis__reader_close_input(reader);
         reader->next_input--; /* open_input increments it again */
@@ -252,7 +252,7 @@ tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis_key *r
     reader->unverified = false;
     if (!*left)
         return TAMIS_OK;
-    reader->shortened = true;
+    reader->restarted = true;
     const tamis_status status =
         report_truncated(reader, false, reader->file_offset + (reader->end - reader->start), err);
     return status != TAMIS_OK ? status : leave_file(reader, records, batch, known, err);
@@ -338,10 +338,10 @@ static bool has_successor(tamis__reader *reader, const struct stat *own) {
 tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
                                        tamis__reader_event *event, bool *known, tamis_error *err) {
     struct stat st;
-    uint64_t position = reader->file_offset + (reader->end - reader->start);
+    const uint64_t position = reader->file_offset + (reader->end - reader->start);
     if (tamis__sys.fstat(reader->fd, &st) < 0)
         return tamis__fail_file(err, reader->name, errno);
-    bool shorter = (uint64_t)st.st_size < position;
+    const bool shorter = (uint64_t)st.st_size < position;
     if (!shorter && !reader->replaced) {
         const bool was_noticed = reader->replaced_at != 0;
         reader->replaced = !reader->borrowed && has_successor(reader, &st);
@@ -364,7 +364,7 @@ tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *records
         *known = reader->waiting;
         return TAMIS_OK;
     }
-    reader->shortened = shorter;
+    reader->restarted = shorter;
     tamis_status status = shorter ? check_size_known(reader, &st, err) : TAMIS_OK;
     if (status == TAMIS_OK && shorter)
         status = report_truncated(reader, true, position, err);

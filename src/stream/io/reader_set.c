@@ -9,7 +9,7 @@
  *     c.log            |========|              backlog is read in one go.
  *            -----------------------> time
  *
- * A pipe among the inputs is read to its end before the inputs behind it: nobody knows how much it has.
+ * A pipe among the inputs is read to its end before the inputs behind it: its size is not known.
  *
  * Merging by time (setup.time_of). Turns would read the whole backlog of one file first. A window filter
  * moves on with the newest time, and the records of the other files would be late. So each reader keeps a
@@ -316,7 +316,7 @@ static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t 
     r->next.first += count;
     r->next.line += r->reader.setup.csv ? tamis__count_byte(batch->begin, rest, '\n') : count;
     r->next.offset += (uint64_t)(rest - batch->begin);
-    r->next.has_bom = r->next.shortened = false;
+    r->next.has_bom = r->next.restarted = false;
     memmove(r->next_records, r->next_records + count, r->next.count * sizeof *r->next_records);
     r->has_next_time = false;
 }

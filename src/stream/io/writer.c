@@ -171,8 +171,8 @@ static tamis_status write_all(tamis__writer *writer, const unsigned char *data, 
         }
         if (status != TAMIS_OK)
             break;
-        ssize_t wrote = tamis__sys.write(writer->fd, data, piece);
-        int sys_errno = wrote < 0 ? errno : wrote == 0 ? EIO : 0;
+        const ssize_t wrote = tamis__sys.write(writer->fd, data, piece);
+        const int sys_errno = wrote < 0 ? errno : wrote == 0 ? EIO : 0;
         if (wrote > 0 && writer->prefix)
             tamis__file_prefix_add(writer->prefix, data, (size_t)wrote);
         if (wrote > 0 && writer->tail)
@@ -198,8 +198,9 @@ static tamis_status write_compressed(void *writer, const void *bytes, size_t siz
 
 static tamis_status pass_on(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
     const uint64_t begun = tamis__clock_begin(writer->time);
-    tamis_status status = writer->compressor ? tamis__compressor_put(writer->compressor, data, size, err)
-                                             : write_all(writer, data, size, err);
+    const tamis_status status = writer->compressor
+                                    ? tamis__compressor_put(writer->compressor, data, size, err)
+                                    : write_all(writer, data, size, err);
     writer->failed = status != TAMIS_OK; /* the compressor may have failed */
     writer->in_frame = true;
     tamis__clock_end(writer->time, begun);
@@ -207,7 +208,7 @@ static tamis_status pass_on(tamis__writer *writer, const void *data, size_t size
 }
 
 static tamis_status empty_buffer(tamis__writer *writer, tamis_error *err) {
-    size_t used = writer->used;
+    const size_t used = writer->used;
     writer->used = 0;
     return used ? pass_on(writer, writer->buffer, used, err) : TAMIS_OK;
 }
@@ -229,14 +230,14 @@ tamis_status tamis__writer_flush(tamis__writer *writer, tamis_error *err) {
     if (!is_open(writer) || writer->failed || writer->ended)
         return TAMIS_OK;
     writer->flushed_at = tamis__now_ns();
-    tamis_status status = empty_buffer(writer, err);
+    const tamis_status status = empty_buffer(writer, err);
     if (status != TAMIS_OK || !writer->compressor)
         return status;
     return run_compressor(writer, tamis__compressor_flush, err);
 }
 
 tamis_status tamis__writer_flush_due(tamis__writer *writer, tamis_error *err) {
-    uint64_t hold = writer->compressor ? HOLD_COMPRESSED_NS : HOLD_NS;
+    const uint64_t hold = writer->compressor ? HOLD_COMPRESSED_NS : HOLD_NS;
     return tamis__now_ns() - writer->flushed_at >= hold ? tamis__writer_flush(writer, err) : TAMIS_OK;
 }
 
@@ -244,7 +245,7 @@ tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err) {
     if (!is_open(writer) || writer->failed || writer->ended)
         return TAMIS_OK;
     writer->ended = true;
-    tamis_status status = empty_buffer(writer, err);
+    const tamis_status status = empty_buffer(writer, err);
     /* An empty output becomes an empty compressed file, but nothing is appended after a commit. */
     if (status != TAMIS_OK || !writer->compressor || (writer->written > 0 && !writer->in_frame))
         return status;
@@ -253,7 +254,7 @@ tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err) {
 
 static tamis_status put_bytes(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
     if (size > writer->capacity - writer->used) {
-        tamis_status status = empty_buffer(writer, err);
+        const tamis_status status = empty_buffer(writer, err);
         if (status != TAMIS_OK) {
             count_lost_records(writer, data, size);
             return status;
@@ -278,7 +279,7 @@ tamis_status tamis__writer_put(tamis__writer *writer, const void *data, size_t s
 }
 
 static tamis_status sync_output(const tamis__writer *writer, tamis_error *err) {
-    bool on_disk = is_staged(writer) || S_ISREG(writer->target->st.st_mode);
+    const bool on_disk = is_staged(writer) || S_ISREG(writer->target->st.st_mode);
     if (!writer->durable || !on_disk)
         return TAMIS_OK;
     const uint64_t begun = tamis__clock_begin(writer->time);
@@ -291,8 +292,8 @@ static tamis_status sync_output(const tamis__writer *writer, tamis_error *err) {
  * reader, and bytes between the two are lost then. The reader gets as much time as for a write. */
 static bool reader_consumed_all(const tamis__writer *writer) {
     enum { STEP_MS = 2 };
-    mode_t mode = writer->target->st.st_mode;
-    uint64_t end = tamis__now_ns() + TAMIS__STOP_GRACE_MS * UINT64_C(1000000);
+    const mode_t mode = writer->target->st.st_mode;
+    const uint64_t end = tamis__now_ns() + TAMIS__STOP_GRACE_MS * UINT64_C(1000000);
     if (!S_ISFIFO(mode) && !S_ISSOCK(mode))
         return true;
     for (int wait = 0;; wait = STEP_MS) {
@@ -348,7 +349,7 @@ bool tamis__writer_is_complete(tamis__writer *writer, tamis_error *err) {
 /* Closes the output unless it is a descriptor of the caller. An error of close may stem from an earlier
  * write. */
 static int close_output(tamis__writer *writer) {
-    int fd = writer->fd;
+    const int fd = writer->fd;
     writer->fd = -1;
     if (fd < 0 || writer->target->form == TAMIS__TARGET_DESCRIPTOR)
         return 0;

@@ -9,7 +9,7 @@
  *
  * Later inputs must have the same header, byte by byte, except for a CR at its end: with other columns their
  * records would not fit under the header of the output. A message shows both headers around the first
- * difference. Two exceptions: a followed file that was shortened may go on without a header, and an output
+ * difference. Two exceptions: a followed file that was truncated may go on without a header, and an output
  * that is appended to has one already (route.c).
  */
 #include "stream/run/header.h"
@@ -91,7 +91,7 @@ static tamis_status read_names(const tamis__header *header, const tamis__record_
     tamis_error wrong = TAMIS_ERROR_INIT;
     if (!header->extractor)
         return TAMIS_OK;
-    tamis_status status = tamis__extractor_header(header->extractor, record, batch->offset, &wrong);
+    const tamis_status status = tamis__extractor_header(header->extractor, record, batch->offset, &wrong);
     if (status == TAMIS_OK)
         return TAMIS_OK;
     return tamis__fail(err, status, wrong.sys_errno, "%s: %s 1: %s", tamis__show(batch->input).text,
@@ -124,7 +124,7 @@ tamis_status tamis__header_read(tamis__header *header, tamis__record_batch *batc
         const bool same = is_same_header(header, record);
         if (same)
             drop_first(batch);
-        return same || batch->shortened ? TAMIS_OK : fail_mismatch(header, record, batch->input, err);
+        return same || batch->restarted ? TAMIS_OK : fail_mismatch(header, record, batch->input, err);
     }
     tamis_status status = read_names(header, batch, record, err);
     if (status == TAMIS_OK)

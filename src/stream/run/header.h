@@ -23,7 +23,7 @@ typedef struct tamis__header {
  * Removes the header from the front of an input's first batch, which may be empty afterwards.
  * - TAMIS_E_INVALID if it differs from the header of earlier inputs, or lacks a column that the extractor
  *   needs.
- * - A followed file that was shortened may continue without a header.
+ * - A followed file that was truncated may continue without a header.
  * - The header is written through `router`. NULL: an earlier run has already written it.
  */
 tamis_status tamis__header_read(tamis__header *header, tamis__record_batch *batch, tamis__router *router,

@@ -70,12 +70,12 @@ static tamis_status init_item(tamis__item *item, const tamis__item_setup *setup,
     item->parts = 1;
     if (copies && setup->keys.extractor) {
         item->keys.extractor = NULL;
-        tamis_status status = tamis__extractor_copy(&item->keys.extractor, setup->keys.extractor, err);
+        const tamis_status status = tamis__extractor_copy(&item->keys.extractor, setup->keys.extractor, err);
         if (status != TAMIS_OK)
             return status;
         item->copied = true;
     }
-    tamis_status status = alloc_arrays(item, setup, err);
+    const tamis_status status = alloc_arrays(item, setup, err);
     return status == TAMIS_OK ? tamis__keys_init(&item->keys, setup->capacity, err) : status;
 }
 
@@ -98,7 +98,7 @@ tamis_status tamis__items_create(tamis__item **items, size_t count, const tamis_
     if (!row)
         return tamis__fail_nomem(err, "batches", count * sizeof *row);
     *items = row;
-    tamis_status status = init_item(&row[0], setup, false, err);
+    const tamis_status status = init_item(&row[0], setup, false, err);
     for (*made = 1; *made < count && status == TAMIS_OK; ++*made)
         if (init_item(&row[*made], setup, true, NULL) != TAMIS_OK)
             break;
@@ -293,8 +293,8 @@ bool tamis__item_query(tamis__item *item, const tamis_stream_service *service) {
         item->status = item->parts > 1 ? join_parts(item, service) : query_whole(item, service);
         /* An error of the query is reported before one of the check. */
         const tamis_answer max = service->query_times ? TAMIS__OUTCOME_MALFORMED : TAMIS_UNKNOWN;
-        tamis_status checked = check_answers(item->query.answers, &item->answered, max,
-                                             item->status == TAMIS_OK ? &item->err : NULL);
+        const tamis_status checked = check_answers(item->query.answers, &item->answered, max,
+                                                   item->status == TAMIS_OK ? &item->err : NULL);
         item->status = item->status == TAMIS_OK ? checked : item->status;
         item->enough = service->enough && service->enough(service->context);
     }

@@ -78,7 +78,7 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
                                  tamis_error *err);
 
 /*
- * Leaves the records out of the query that were delivered before (service/dedup/source_positions.h).
+ * Leaves the records out of the query that were delivered before (service/dedup/source_positions.c).
  * `hashes` are the hashes of the query's keys; NULL: there are none. A record that shows that its source was
  * created again ends the run as a malformed record does. Called in the order of the batches. TAMIS_E_NOMEM.
  */

@@ -53,10 +53,9 @@
 tamis_status tamis__router_init(tamis__router *router, tamis_error *err) {
     const char *name = router->name;
     const size_t buffer_size = 6 * strlen(name) + sizeof "\"\":";
-    char *to;
     if (router->marking != TAMIS_STREAM_MEMBER)
         return TAMIS_OK;
-    to = router->member = tamis__alloc(&router->memory, buffer_size, 1);
+    char *to = router->member = tamis__alloc(&router->memory, buffer_size, 1);
     if (!to)
         return tamis__fail_nomem(err, "mark", buffer_size);
     router->member_size = buffer_size;
@@ -128,7 +127,7 @@ static tamis_status put_marked_object(const tamis__router *router, tamis__writer
 
 static tamis_status put_marked_column(tamis__writer *writer, const record *rec, tamis_error *err) {
     const char *column = rec->outcome == TAMIS_ABSENT ? "1\t" : rec->outcome == TAMIS_PRESENT ? "0\t" : "-\t";
-    tamis_status status = put_bytes(writer, column, 2, err);
+    const tamis_status status = put_bytes(writer, column, 2, err);
     return status == TAMIS_OK ? tamis__writer_put(writer, rec->data, rec->size, rec->unterminated, err)
                               : status;
 }

@@ -410,7 +410,7 @@ static tamis_status create_items(run *r, tamis_error *err) {
                                      .max_parts = choose_parts(r)};
     size_t made = 0;
     r->item_count = tamis__pipeline_item_count(r->threads);
-    tamis_status status = tamis__items_create(&r->items, r->item_count, &setup, &made, err);
+    const tamis_status status = tamis__items_create(&r->items, r->item_count, &setup, &made, err);
     if (made == 1)
         r->threads = 1;
     return status;
@@ -589,7 +589,7 @@ tamis_status tamis__run_check_keys(const run *r, tamis_error *err) {
 
 /* After an error: writes what was answered to outputs that are written directly. */
 static void flush_rest(run *r, tamis_status status, tamis_error *err) {
-    bool stopped = status == TAMIS_E_INTERRUPTED;
+    const bool stopped = status == TAMIS_E_INTERRUPTED;
     for (int i = 0; i < OUTPUTS; i++) {
         if (stopped)
             r->writers[i].stopping = true;

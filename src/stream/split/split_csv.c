@@ -73,7 +73,7 @@ static bool walk_block(const block *b, uint8_t *state, tamis__cutting *c) {
         b->masks.quotes & ((b->masks.ends | b->masks.delimiters) << 1 | (*state == FIELD_START));
     size_t pos = 0;
     while (pos < b->size) {
-        unsigned char byte = b->bytes[pos];
+        const unsigned char byte = b->bytes[pos];
         switch (*state) {
         case QUOTED:
             pos = next_bit(b->masks.quotes, pos, b->size) + 1;

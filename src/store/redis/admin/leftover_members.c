@@ -264,7 +264,7 @@ static tamis_status check_server(const tamis__redis_filter *rf, bool *has_all, c
     *has_all = false;
     if (rf->redis->slot_count > 1 || rf->redis->codis)
         return TAMIS_OK;
-    tamis_status status = read_info(rf, "cluster", "cluster_enabled:", is_cluster, has_all, err);
+    const tamis_status status = read_info(rf, "cluster", "cluster_enabled:", is_cluster, has_all, err);
     *has_all = *has_all && strcmp(is_cluster, "0") == 0;
     return status == TAMIS_OK && *has_all ? read_info(rf, "server", "run_id:", run_id, has_all, err) : status;
 }
@@ -273,7 +273,7 @@ static tamis_status check_server(const tamis__redis_filter *rf, bool *has_all, c
 static tamis_status check_restart(const tamis__redis_filter *rf, const char *run_id, tamis_error *err) {
     char now[VALUE_SIZE];
     bool has_all;
-    tamis_status status = check_server(rf, &has_all, now, err);
+    const tamis_status status = check_server(rf, &has_all, now, err);
     if (status != TAMIS_OK || (has_all && strcmp(now, run_id) == 0))
         return status;
     return tamis__fail(err, TAMIS_E_IO, 0,

@@ -257,7 +257,7 @@ static tamis_status accept_size(listing *list, found *item, const tamis__reply *
 
 static tamis_status accept_config(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
     tamis_plan plan = TAMIS_PLAN_INIT;
-    tamis_status status = tamis__redisson_read_plan(&list->rf, reply, &plan, &item->is_there, err);
+    const tamis_status status = tamis__redisson_read_plan(&list->rf, reply, &plan, &item->is_there, err);
     item->entry.state = status == TAMIS_OK ? TAMIS_REDIS_READY : TAMIS_REDIS_DAMAGED;
     item->entry.keys = 1;
     if (status != TAMIS_OK || !item->is_there)

@@ -107,7 +107,7 @@ static tamis_status check_target(const tamis__redis_filter *rf, const tamis__red
         memcmp(rf->uri->name, alias->uri->name, rf->uri->name_size) == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: cannot be an alias of itself; name another filter",
                            rf->uri->shown);
-    tamis_status status = tamis__config_seek(rf, &config, err);
+    const tamis_status status = tamis__config_seek(rf, &config, err);
     if (status == TAMIS_OK && config.target_size > 0)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: is an alias itself; use the filter's own name as the target",
@@ -258,7 +258,7 @@ static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__conf
     tamis__step_write(
         &step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* the drop removes the rest of the hash */
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));
-    tamis_status status = tamis__step_run_outcome(rf, &step, outcome, err);
+    const tamis_status status = tamis__step_run_outcome(rf, &step, outcome, err);
     return status == TAMIS_OK && *outcome == TAMIS__NOT_DONE ? tamis__lock_lost(rf, err) : status;
 }
 
@@ -486,7 +486,7 @@ static tamis_status expire_hash(const tamis__redis_filter *rf, const tamis__conf
     const tamis_key copy_words[] = {command, copy, time}, hash_words[] = {command, hash, time};
     tamis__step_write(&step, copy_words, ms > 0 ? 3 : 2);
     tamis__step_write(&step, hash_words, ms > 0 ? 3 : 2);
-    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    const tamis_status status = tamis__step_run(rf, &step, &is_done, err);
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 

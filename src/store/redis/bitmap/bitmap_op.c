@@ -39,7 +39,7 @@ static tamis_status run_command(const tamis_redis_bitmap *target, const tamis_ke
                               .slot = tamis__bitmap_slot(target),
                               .words = words,
                               .count = count};
-    tamis_status status = tamis__command_run(&command, err);
+    const tamis_status status = tamis__command_run(&command, err);
     *integer = command.integer;
     return status;
 }
@@ -102,7 +102,7 @@ static tamis_status run_bitop(const combining *ctx, uint64_t *size, tamis_error 
     for (size_t i = 0; i < ctx->count; i++)
         words[3 + i] = key_of(ctx->sources[i]);
     int64_t length;
-    tamis_status status = run_command(ctx->target, words, count, &length, err);
+    const tamis_status status = run_command(ctx->target, words, count, &length, err);
     tamis__free(allocator, words, buffer_size);
     if (status == TAMIS_OK && length < 0)
         return tamis__bitmap_bad_reply(ctx->target, err);
@@ -182,7 +182,7 @@ static tamis_status combine_by_pieces(const combining *ctx, uint64_t *size, tami
     uint64_t longest = 0;
     for (size_t i = 0; i < ctx->count; i++) {
         tamis__bitmap_query length = {.command = "STRLEN"};
-        tamis_status status = tamis__bitmap_run_queries(ctx->sources[i], &length, 1, err);
+        const tamis_status status = tamis__bitmap_run_queries(ctx->sources[i], &length, 1, err);
         if (status != TAMIS_OK)
             return status;
         if (length.integer > 0 && (uint64_t)length.integer > longest)

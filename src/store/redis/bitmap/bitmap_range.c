@@ -47,7 +47,7 @@ static tamis_status resolve_range(const tamis_redis_bitmap *bitmap, tamis_redis_
         range->to = INT64_MAX;
     if (range->from >= 0 && range->to >= 0)
         return TAMIS_OK;
-    tamis_status status = tamis__bitmap_run_queries(bitmap, &length, 1, err);
+    const tamis_status status = tamis__bitmap_run_queries(bitmap, &length, 1, err);
     if (status != TAMIS_OK)
         return status;
     if (length.integer < 0 || length.integer > INT64_MAX / 8)
@@ -85,7 +85,7 @@ static uint64_t count_in(const uint8_t *bytes, size_t size, int64_t from, int64_
 static tamis_status count_bytes(const tamis_redis_bitmap *bitmap, int64_t from, int64_t to, uint64_t *count,
                                 tamis_error *err) {
     tamis__bitmap_query query = {.command = "BITCOUNT", .numbers = {from, to}, .count = 2};
-    tamis_status status = tamis__bitmap_run_queries(bitmap, &query, 1, err);
+    const tamis_status status = tamis__bitmap_run_queries(bitmap, &query, 1, err);
     if (status == TAMIS_OK)
         *count = (uint64_t)query.integer;
     return status;
@@ -109,7 +109,7 @@ static tamis_status count_bits(const tamis_redis_bitmap *bitmap, int64_t from, i
                                       .count = 2,
                                       .bytes = end,
                                       .buffer_size = sizeof end}};
-    tamis_status status = tamis__bitmap_run_queries(bitmap, queries, is_short ? 1 : 3, err);
+    const tamis_status status = tamis__bitmap_run_queries(bitmap, queries, is_short ? 1 : 3, err);
     if (status != TAMIS_OK)
         return status;
     *count = count_in(bytes, queries[0].size, from, to);
@@ -170,7 +170,7 @@ static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
                                       .bytes = bytes,
                                       .buffer_size = sizeof bytes},
                                      search(bit, behind, last, range->is_open)};
-    tamis_status status = tamis__bitmap_run_queries(bitmap, queries, count, err);
+    const tamis_status status = tamis__bitmap_run_queries(bitmap, queries, count, err);
     if (status != TAMIS_OK)
         return status;
     int64_t found = queries[0].integer;

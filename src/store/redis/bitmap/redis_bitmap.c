@@ -28,7 +28,8 @@ enum { BITS_PER_COMMAND = 256, COMMANDS_MAX = 256 /* commands of a pipeline */ }
 /* ---- opening ---- */
 
 static tamis_status find_server(tamis_redis_bitmap *bitmap, const char *key, tamis_error *err) {
-    tamis_status status = tamis__redis_find(&bitmap->redis, &bitmap->named, key, &bitmap->allocator, err);
+    const tamis_status status =
+        tamis__redis_find(&bitmap->redis, &bitmap->named, key, &bitmap->allocator, err);
     if (status != TAMIS_OK)
         return status;
     tamis__redis_uri *uri = bitmap->owns_redis ? &bitmap->redis->uri : &bitmap->named;
@@ -50,7 +51,7 @@ tamis_status tamis_redis_bitmap_open(tamis_redis_bitmap **bitmap, tamis_redis *r
     made->allocator = allocator;
     made->redis = redis;
     made->owns_redis = !redis;
-    tamis_status status = find_server(made, key, err);
+    const tamis_status status = find_server(made, key, err);
     if (status != TAMIS_OK) {
         tamis_redis_bitmap_close(made);
         return status;
@@ -145,7 +146,7 @@ static tamis_status touch_chunk(touching *ctx, size_t *done, tamis_error *err) {
                                       .slot = slot};
     size_t answered = 0;
     memset(ctx->answered, 0, sizeof ctx->answered);
-    tamis_status status = tamis__requests_run(ctx->bitmap->redis, &requests, NULL, err);
+    const tamis_status status = tamis__requests_run(ctx->bitmap->redis, &requests, NULL, err);
     while (answered < requests.count && ctx->answered[answered])
         answered++;
     *done = answered < requests.count ? first_of(answered) : ctx->count;
@@ -216,6 +217,6 @@ tamis_status tamis_redis_bitmap_get(const tamis_redis_bitmap *bitmap, const uint
     TAMIS__NEED_IF(count, offsets, err);
     TAMIS__NEED_IF(count, bits, err);
     const touching ctx = {.bitmap = bitmap, .offsets = offsets, .count = count};
-    tamis_status status = check_offsets(bitmap, offsets, count, done, err);
+    const tamis_status status = check_offsets(bitmap, offsets, count, done, err);
     return status == TAMIS_OK ? touch_bits(&ctx, bits, done, err) : status;
 }

@@ -114,7 +114,7 @@ void tamis__connection_put(tamis__connection *conn, const void *bytes, size_t si
     char *to = reserve_output(conn, WORD_HEAD + size + 2);
     if (!to)
         return;
-    size_t head = put_header(to, '$', size);
+    const size_t head = put_header(to, '$', size);
     if (size > 0)
         memcpy(to + head, bytes, size);
     memcpy(to + head + size, "\r\n", 2);
@@ -214,8 +214,8 @@ tamis_status tamis__connection_send(tamis__connection *conn, tamis_error *err) {
 }
 
 tamis_status tamis__connection_receive(tamis__connection *conn, bool *received, tamis_error *err) {
-    ssize_t size = conn->tls ? tamis__tls_receive(conn->tls, conn->in, sizeof conn->in)
-                             : tamis__sys.receive(conn->fd, conn->in, sizeof conn->in);
+    const ssize_t size = conn->tls ? tamis__tls_receive(conn->tls, conn->in, sizeof conn->in)
+                                   : tamis__sys.receive(conn->fd, conn->in, sizeof conn->in);
     *received = size > 0;
     if (size < 0 && would_block(errno))
         return TAMIS_OK;
@@ -233,8 +233,8 @@ tamis_status tamis__connection_next_reply(tamis__connection *conn, const tamis__
 tamis_status tamis__poll_until(struct pollfd *fds, size_t count, uint64_t deadline, int *ready,
                                tamis_error *err) {
     for (;;) {
-        uint64_t now = tamis__now_ns();
-        uint64_t left = now < deadline ? (deadline - now + 999999) / 1000000 : 0;
+        const uint64_t now = tamis__now_ns();
+        const uint64_t left = now < deadline ? (deadline - now + 999999) / 1000000 : 0;
         *ready = tamis__sys.poll(fds, (nfds_t)count, left > 60000 ? 60000 : (int)left);
         if (*ready > 0 || (*ready == 0 && left <= 60000))
             return TAMIS_OK;
@@ -287,7 +287,7 @@ static tamis_status connect_to(tamis__connection *conn, const struct sockaddr *a
         return fail_lost(conn, errno, err);
     struct pollfd fd = {conn->fd, POLLOUT, 0};
     int ready;
-    tamis_status status = tamis__poll_until(&fd, 1, deadline, &ready, err);
+    const tamis_status status = tamis__poll_until(&fd, 1, deadline, &ready, err);
     if (status == TAMIS_OK && ready == 0)
         return fail_timeout(conn, "was not reached", err);
     if (status == TAMIS_OK && tamis__sys.connected(conn->fd) < 0)
@@ -329,7 +329,7 @@ static tamis_status connect_host(tamis__connection *conn, uint64_t deadline, tam
     status = TAMIS_E_IO;
     for (const struct addrinfo *candidate = found; candidate && status != TAMIS_OK;
          candidate = candidate->ai_next, left--) {
-        uint64_t now = tamis__now_ns();
+        const uint64_t now = tamis__now_ns();
         close_socket(conn);
         status = connect_to(conn, candidate->ai_addr, candidate->ai_addrlen,
                             now < deadline ? now + (deadline - now) / left : now, err);
@@ -364,7 +364,7 @@ static tamis_status start_tls(tamis__connection *conn, uint64_t deadline, tamis_
         if (!would_block(errno))
             return fail_lost(conn, errno, err);
         struct pollfd fd = {conn->fd, events, 0};
-        tamis_status status = tamis__poll_until(&fd, 1, deadline, &ready, err);
+        const tamis_status status = tamis__poll_until(&fd, 1, deadline, &ready, err);
         if (status == TAMIS_OK && ready == 0)
             return fail_no_tls(conn, err);
         if (status != TAMIS_OK)

@@ -20,7 +20,7 @@
 #include "store/redis/connection/redis_connection.h"
 
 bool tamis__reply_begins(const tamis__reply *reply, const char *word) {
-    size_t size = strlen(word);
+    const size_t size = strlen(word);
     return reply->size > size && memcmp(reply->text, word, size) == 0 && reply->text[size] == ' ';
 }
 

@@ -44,7 +44,7 @@ static void *alloc_memory(tamis__replies *replies, size_t size) {
         replies->current->used = 0;
     }
     if (!replies->current || replies->current->capacity - replies->current->used < size) {
-        size_t capacity = size > CHUNK ? size : CHUNK;
+        const size_t capacity = size > CHUNK ? size : CHUNK;
         if (capacity >
             2 * (size_t)REPLY_MAX - replies->held) /* one reply, and small chunks kept from earlier ones */
             return NULL;

@@ -49,12 +49,12 @@ static void free_lookup(lookup *task) {
 static void *run_lookup(void *context) {
     lookup *task = context;
     struct addrinfo *found = NULL;
-    int failed = look_up(task->host, task->port, 0, &found);
+    const int failed = look_up(task->host, task->port, 0, &found);
     pthread_mutex_lock(&task->mutex);
     task->found = failed ? NULL : found;
     task->failed = failed;
     task->done = true;
-    bool is_abandoned = task->is_abandoned;
+    const bool is_abandoned = task->is_abandoned;
     pthread_cond_signal(&task->is_done);
     pthread_mutex_unlock(&task->mutex);
     if (is_abandoned)
@@ -78,7 +78,7 @@ static bool wait_for(lookup *task, uint64_t deadline) {
     pthread_mutex_lock(&task->mutex);
     while (!task->done && tamis__cond_wait(&task->is_done, &task->mutex, deadline))
         ;
-    bool done = task->done;
+    const bool done = task->done;
     task->is_abandoned = !done;
     pthread_mutex_unlock(&task->mutex);
     return done;
@@ -113,7 +113,7 @@ tamis_status tamis__resolve(struct addrinfo **found, const tamis__redis_address 
             "redis %s: its name was not found out in time; check the name servers, or give more "
             "time (timeout=)",
             shown);
-    tamis_status status = task->failed ? no_address(shown, task->failed, err) : TAMIS_OK;
+    const tamis_status status = task->failed ? no_address(shown, task->failed, err) : TAMIS_OK;
     if (status == TAMIS_OK) {
         *found = task->found;
         task->found = NULL;

@@ -40,7 +40,7 @@ struct tamis__tls {
 
 static int write_bytes(BIO *bio, const char *bytes, int size) {
     const tamis__tls *tls = BIO_get_data(bio);
-    ssize_t transferred = tamis__sys.send(tls->fd, bytes, (size_t)size);
+    const ssize_t transferred = tamis__sys.send(tls->fd, bytes, (size_t)size);
     BIO_clear_retry_flags(bio);
     if (transferred < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         BIO_set_retry_write(bio);
@@ -49,7 +49,7 @@ static int write_bytes(BIO *bio, const char *bytes, int size) {
 
 static int read_bytes(BIO *bio, char *to, int size) {
     const tamis__tls *tls = BIO_get_data(bio);
-    ssize_t transferred = tamis__sys.receive(tls->fd, to, (size_t)size);
+    const ssize_t transferred = tamis__sys.receive(tls->fd, to, (size_t)size);
     BIO_clear_retry_flags(bio);
     if (transferred < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         BIO_set_retry_read(bio);
@@ -118,7 +118,7 @@ static tamis_status set_verify(SSL_CTX *ssl, tamis__redis_uri *uri, tamis_error 
     if (verify && strcmp(verify, "no") != 0 && strcmp(verify, "yes") != 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter verify is '%.40s'; give yes or no",
                            uri->shown, tamis__show(verify).text);
-    bool trusts_all = verify && strcmp(verify, "no") == 0;
+    const bool trusts_all = verify && strcmp(verify, "no") == 0;
     SSL_CTX_set_verify(ssl, trusts_all ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     return TAMIS_OK;
 }
@@ -252,7 +252,7 @@ static void clear_errors(void) {
 
 int tamis__tls_handshake(tamis__tls *tls, short *events) {
     clear_errors();
-    int result = SSL_do_handshake(tls->ssl);
+    const int result = SSL_do_handshake(tls->ssl);
     if (result == 1)
         return 0;
     if (check_result(tls, result, errno, events) < 0)
@@ -269,7 +269,7 @@ static void find_reason(tamis__tls *tls) {
     short events;
     const int failed = errno;
     clear_errors();
-    int result = SSL_read_ex(tls->ssl, &byte, 1, &transferred);
+    const int result = SSL_read_ex(tls->ssl, &byte, 1, &transferred);
     if (result == 1 || check_result(tls, result, errno, &events) == 0 || errno != EPROTO)
         errno = failed;
 }
@@ -278,7 +278,7 @@ ssize_t tamis__tls_send(tamis__tls *tls, const void *bytes, size_t size) {
     size_t transferred;
     short events;
     clear_errors();
-    int result = SSL_write_ex(tls->ssl, bytes, size, &transferred);
+    const int result = SSL_write_ex(tls->ssl, bytes, size, &transferred);
     if (result == 1)
         return (ssize_t)transferred;
     if (check_result(tls, result, errno, &events) == 0)
@@ -292,7 +292,7 @@ ssize_t tamis__tls_receive(tamis__tls *tls, void *to, size_t size) {
     size_t transferred;
     short events;
     clear_errors();
-    int result = SSL_read_ex(tls->ssl, to, size, &transferred);
+    const int result = SSL_read_ex(tls->ssl, to, size, &transferred);
     return result == 1 ? (ssize_t)transferred : check_result(tls, result, errno, &events);
 }
 

@@ -127,7 +127,7 @@ static tamis_status decode(const tamis__redis_uri *uri, char *text, size_t *size
 /* Decodes a part that must have no zero byte. */
 static tamis_status decode_text(const tamis__redis_uri *uri, char *text, tamis_error *err) {
     size_t size;
-    tamis_status status = decode(uri, text, &size, err);
+    const tamis_status status = decode(uri, text, &size, err);
     if (status == TAMIS_OK && strlen(text) != size)
         return refuse(uri, "has a zero byte (%00) outside the filter's name", "leave it out", err);
     return status;
@@ -142,19 +142,18 @@ static char *split_at(char *text, char mark) {
 }
 
 static tamis_status parse_user(tamis__redis_uri *uri, char **authority, tamis_error *err) {
-    char *at_sign = strrchr(*authority, '@'), *colon;
-    tamis_status status;
+    char *at_sign = strrchr(*authority, '@');
     if (!at_sign)
         return TAMIS_OK;
     *at_sign = '\0';
-    colon = strchr(*authority, ':');
+    char *colon = strchr(*authority, ':');
     if (!colon)
         return refuse(uri, "has a user without a password",
                       "write redis://user:password@host, or :password@host", err);
     *colon = '\0';
     uri->user = **authority ? *authority : NULL;
     uri->password = colon + 1;
-    status = decode_text(uri, *authority, err);
+    tamis_status status = decode_text(uri, *authority, err);
     if (status == TAMIS_OK)
         status = decode_text(uri, colon + 1, err);
     *authority = at_sign + 1;
@@ -312,7 +311,7 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
     if (status != TAMIS_OK)
         return status;
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-        size_t size = strlen(schemes[i].scheme);
+        const size_t size = strlen(schemes[i].scheme);
         if (strncmp(text, schemes[i].scheme, size) == 0) {
             authority = uri->block + size;
             uri->kind = schemes[i].kind;
@@ -424,7 +423,7 @@ static bool read_scaled(const char *text, uint64_t max, uint64_t *out) {
                  {"MiB", 1u << 20}, {"GiB", 1u << 30}};
     char digits[24];
     uint64_t number, zeros = 0;
-    size_t size = strspn(text, "0123456789");
+    const size_t size = strspn(text, "0123456789");
     if (size == 0 || size >= sizeof digits)
         return false;
     memcpy(digits, text, size);
@@ -490,7 +489,7 @@ tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint
     if (!value)
         return TAMIS_OK;
     char digits[20];
-    size_t size = strspn(value, "0123456789");
+    const size_t size = strspn(value, "0123456789");
     uint64_t number;
     if (size > 0 && size < sizeof digits) {
         memcpy(digits, value, size);

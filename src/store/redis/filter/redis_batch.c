@@ -28,7 +28,7 @@
  * Invariants:
  * 1. If the layout has checks, no answer is returned before they have passed.
  * 2. A failed batch returns at most the answers before its first missing one: see is_discarded.
- * 3. An add that may have been carried out and is not answered is remembered (redis_unconfirmed.h): its own
+ * 3. An add that may have been carried out and is not answered is remembered (redis_unconfirmed.c): its own
  *    bits do not make a later add of the same key TAMIS_PRESENT.
  */
 #include <string.h>
@@ -119,7 +119,7 @@ static tamis_status mirror(tamis__redis_batch *batch, tamis_error *err) {
     const tamis__layout *layout = batch->rf->layout;
     if (!batch->adds || batch->key_batch.count == 0 || !layout->mirror)
         return TAMIS_OK;
-    tamis_status status = layout->mirror(batch->filter, &batch->key_batch, &batch->again, err);
+    const tamis_status status = layout->mirror(batch->filter, &batch->key_batch, &batch->again, err);
     batch->lacks_mirror = status != TAMIS_OK;
     return status;
 }
@@ -191,7 +191,7 @@ static bool is_discarded(tamis__redis_batch *batch, tamis_status status) {
            mirror(batch, NULL) != TAMIS_OK || batch->again;
 }
 
-/* ---- unconfirmed adds, see redis_unconfirmed.h ---- */
+/* ---- unconfirmed adds, see redis_unconfirmed.c ---- */
 
 static uint64_t fingerprint_of(const tamis__redis_batch *batch, size_t element) {
     const uint64_t fingerprint =
@@ -285,7 +285,7 @@ static tamis_status run_with_fallback(tamis__redis_batch *batch, tamis_answer *a
                                       uint64_t *absent_count, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(batch->filter);
     const tamis__redis_batch first = *batch;
-    tamis_status status = run_chunk(batch, answers, done, absent_count, err);
+    const tamis_status status = run_chunk(batch, answers, done, absent_count, err);
     const size_t before = *done;
     if (can_fall_back(batch)) {
         *batch = first;

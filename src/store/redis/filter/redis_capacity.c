@@ -36,7 +36,7 @@ static tamis_status init_limit(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     info.capacity = filter->plan.capacity;
-    tamis_status status = rf->layout->estimate(filter, &info, err);
+    const tamis_status status = rf->layout->estimate(filter, &info, err);
     if (status != TAMIS_OK)
         return status;
     const double held = info.cardinality - 2 * sqrt(info.cardinality / filter->plan.probes);
@@ -72,7 +72,7 @@ static tamis_status look_up_untraced(const tamis_filter *filter, const tamis__ke
     const tamis_redis_tracer tracer = rf->tracer;
     size_t done;
     rf->tracer = NULL;
-    tamis_status status = tamis__redis_contains(filter, batch, answers, &done, err);
+    const tamis_status status = tamis__redis_contains(filter, batch, answers, &done, err);
     rf->tracer = tracer;
     return status;
 }

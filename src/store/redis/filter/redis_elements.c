@@ -161,7 +161,7 @@ uint32_t tamis__redis_batch_slot(void *context, size_t i) {
 static void put_key(const tamis__redis_batch *batch, size_t number, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY];
     const uint32_t key = (uint32_t)(ordered_element(batch, number) % batch->rf->keys);
-    size_t size = batch->rf->layout->key_name(batch->rf, key, name);
+    const size_t size = batch->rf->layout->key_name(batch->rf, key, name);
     tamis__connection_put(conn, name, size);
 }
 
@@ -283,9 +283,9 @@ static tamis_status accept_element(tamis__redis_batch *batch, size_t element, ui
                                    const tamis__reply *reply, bool resent, tamis_error *err) {
     tamis_answer *answer = &batch->answers[element];
     bool all_set = false;
-    tamis_status status = batch->rf->layout->has_blocks && !batch->adds
-                              ? has_in_block(batch, element, reply, &all_set, err)
-                              : has_bits(batch, element, number, reply, &all_set, err);
+    const tamis_status status = batch->rf->layout->has_blocks && !batch->adds
+                                    ? has_in_block(batch, element, reply, &all_set, err)
+                                    : has_bits(batch, element, number, reply, &all_set, err);
     if (status != TAMIS_OK)
         return status;
     if (batch->trace)

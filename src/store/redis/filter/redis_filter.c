@@ -52,7 +52,7 @@ tamis_status tamis__redis_check_moves(const tamis__redis_filter *rf, tamis_error
 
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
-    tamis_status status = rf->layout->estimate(filter, info, err);
+    const tamis_status status = rf->layout->estimate(filter, info, err);
     const double n = info->cardinality;
     /* The margin covers the error of the estimate: about three standard deviations. */
     if (status == TAMIS_OK && rf->layout->has_capacity)
@@ -70,7 +70,7 @@ static tamis_status add(tamis_filter *filter, const tamis__key_batch *batch, tam
 
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
-    tamis_status status = rf->layout->clear(filter, err);
+    const tamis_status status = rf->layout->clear(filter, err);
     if (status == TAMIS_OK && rf->limit.is_enforced) {
         rf->limit.free_slots = rf->limit.capacity = filter->plan.capacity;
         filter->saturated = false;
@@ -116,7 +116,7 @@ static tamis_status choose_layout(tamis__redis_filter *rf, tamis_error *err) {
 }
 
 static tamis_status read_expiry(tamis__redis_filter *rf, tamis_error *err) {
-    tamis_status status = tamis__redis_uri_time(rf->uri, "ttl", &rf->ttl_ms, err);
+    const tamis_status status = tamis__redis_uri_time(rf->uri, "ttl", &rf->ttl_ms, err);
     const bool never = status == TAMIS_OK && rf->ttl_ms == 0 && tamis__redis_uri_get(rf->uri, "ttl");
     const char *renew = tamis__redis_uri_get(rf->uri, "renew");
     if (never)
@@ -133,7 +133,7 @@ static tamis_status read_expiry(tamis__redis_filter *rf, tamis_error *err) {
 tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
                                  uint64_t seed, tamis_error *err) {
     tamis_hasher_options hashing = TAMIS_HASHER_OPTIONS_INIT;
-    tamis_status status = tamis__redis_uri_check_used(tamis__redis_of(filter)->uri, err);
+    const tamis_status status = tamis__redis_uri_check_used(tamis__redis_of(filter)->uri, err);
     if (status != TAMIS_OK)
         return status;
     hashing.scheme = filter->plan.scheme;
@@ -184,7 +184,7 @@ static tamis_status find_server(tamis__redis_filter *rf, tamis_redis *redis, con
                                 const tamis_allocator *allocator, tamis_error *err) {
     rf->redis = redis;
     rf->servers = rf->probe_groups = 1;
-    tamis_status status = tamis__redis_find(&rf->redis, &rf->named, name, allocator, err);
+    const tamis_status status = tamis__redis_find(&rf->redis, &rf->named, name, allocator, err);
     rf->owns_redis = !redis && rf->redis;
     rf->uri = rf->owns_redis ? &rf->redis->uri : &rf->named;
     return status;
@@ -193,7 +193,7 @@ static tamis_status find_server(tamis__redis_filter *rf, tamis_redis *redis, con
 /* Makes a handle without server, name and layout. */
 static tamis_status make_handle(tamis_filter **filter, const tamis_allocator *allocator, tamis_error *err) {
     tamis_filter *made;
-    tamis_status status = tamis__filter_create_remote(&made, &remote, allocator, err);
+    const tamis_status status = tamis__filter_create_remote(&made, &remote, allocator, err);
     if (status != TAMIS_OK)
         return status;
     made->body = tamis__alloc(&made->allocator, sizeof(tamis__redis_filter), _Alignof(tamis__redis_filter));

@@ -47,7 +47,7 @@ tamis_status tamis__redis_expire(const tamis__redis_filter *rf, tamis_key key, u
 tamis_status tamis__redis_ttl(const tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("PTTL"), key};
     int64_t left = 0;
-    tamis_status status = tamis__redis_command(rf, words, 2, &left, err);
+    const tamis_status status = tamis__redis_command(rf, words, 2, &left, err);
     *ms = left > 0 ? (uint64_t)left : 0;
     return status;
 }
@@ -77,7 +77,7 @@ static uint32_t slot_of_key(void *context, size_t i) {
 static bool put_key(void *context, size_t i, tamis__connection *conn) {
     const every_key *ctx = context;
     char name[TAMIS__REDIS_KEY];
-    size_t size = ctx->rf->layout->key_name(ctx->rf, (uint32_t)(i % ctx->rf->keys), name);
+    const size_t size = ctx->rf->layout->key_name(ctx->rf, (uint32_t)(i % ctx->rf->keys), name);
     if (!ctx->command) {
         tamis__connection_put_expire(conn, name, size, ctx->ms);
         return true;
@@ -116,7 +116,7 @@ tamis_status tamis__redis_expire_all(const tamis__redis_filter *rf, uint64_t ms,
 tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *name, uint64_t *sum,
                                     tamis_error *err) {
     every_key ctx = {.rf = rf, .command = name};
-    tamis_status status = run_every_key(&ctx, err);
+    const tamis_status status = run_every_key(&ctx, err);
     *sum = ctx.sum;
     return status;
 }
@@ -181,7 +181,7 @@ tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tami
                                       .accept_reply = accept_range,
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_range};
-    tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);
+    const tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);
     *ones = ctx.ones;
     return status;
 }

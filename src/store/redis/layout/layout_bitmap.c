@@ -88,7 +88,7 @@ tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *
     if (state->is_measured || rf->is_family) /* each member of a family has its own Redis key */
         return TAMIS_OK;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, &why);
+    const tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, &why);
     state->is_measured = status == TAMIS_OK || denied; /* users who may not send STRLEN skip the check */
     if (state->is_measured)
         return TAMIS_OK;

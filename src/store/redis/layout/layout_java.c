@@ -27,7 +27,7 @@ static tamis_status make_plan(tamis__redis_filter *rf, tamis_plan *plan, tamis_e
             "%s: layout java keeps no parameters in the Redis; give expect=N and fpr=RATE, the same "
             "as every other program that uses the filter",
             rf->uri->shown);
-    double n = (double)plan->capacity;
+    const double n = (double)plan->capacity;
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = TAMIS_SCHEME_GUAVA64;
     plan->fpr = fpr;
@@ -59,7 +59,7 @@ static tamis_status make_plan(tamis__redis_filter *rf, tamis_plan *plan, tamis_e
 
 static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
-    tamis_status status = make_plan(rf, &filter->plan, err);
+    const tamis_status status = make_plan(rf, &filter->plan, err);
     rf->keys = 1;
     return status == TAMIS_OK ? tamis__redis_set_up(filter, options, 0, err) : status;
 }

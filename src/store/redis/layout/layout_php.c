@@ -89,7 +89,7 @@ static tamis_status open_php1(tamis_filter *filter, const tamis_redis_filter_opt
 static tamis_status open_php2(tamis_filter *filter, const tamis_redis_filter_options *options,
                               tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
-    tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR31, BITS_MAX, err);
+    const tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR31, BITS_MAX, err);
     if (status != TAMIS_OK)
         return status;
     rf->keys = 1;
@@ -102,7 +102,7 @@ static tamis_status open_php2(tamis_filter *filter, const tamis_redis_filter_opt
 static tamis_status open_php3(tamis_filter *filter, const tamis_redis_filter_options *options,
                               tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
-    tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR63, BITS_MAX, err);
+    const tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR63, BITS_MAX, err);
     if (status != TAMIS_OK)
         return status;
     tamis__php3_state *php3 = tamis__php3_of(rf);

@@ -67,7 +67,7 @@ void tamis__redisson_put_query(tamis__connection *conn, const char *name, size_t
 static bool put_config_query(void *context, size_t i, tamis__connection *conn) {
     const config *stored = context;
     char name[TAMIS__REDIS_KEY];
-    size_t size = config_name(stored->rf, name);
+    const size_t size = config_name(stored->rf, name);
     (void)i;
     tamis__redisson_put_query(conn, name, size);
     return true;
@@ -268,7 +268,7 @@ static tamis_status read_plan(const tamis__redis_filter *rf, const config *store
 tamis_status tamis__redisson_read_plan(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_plan *plan, bool *is_here, tamis_error *err) {
     config stored = {.rf = rf};
-    tamis_status status = accept_config(&stored, 0, reply, false, err);
+    const tamis_status status = accept_config(&stored, 0, reply, false, err);
     *is_here = is_there(&stored);
     return status == TAMIS_OK && *is_here ? read_plan(rf, &stored, plan, err) : status;
 }
@@ -367,7 +367,7 @@ static tamis_status accept_check_reply(const tamis_filter *filter, size_t i, con
     uint64_t size, probes;
     if (i > 0)
         return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(rf, err);
-    tamis_status status = accept_config(&stored, 0, reply, false, err);
+    const tamis_status status = accept_config(&stored, 0, reply, false, err);
     if (status != TAMIS_OK)
         return status;
     if (!is_there(&stored))
@@ -389,7 +389,7 @@ static tamis_status accept_check_reply(const tamis_filter *filter, size_t i, con
 /* Adds to the rate that probes of an element may repeat a position. */
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const double m = (double)filter->plan.bits;
-    tamis_status status = tamis__redis_estimate(filter, 1, m, filter->plan.bits, info, err);
+    const tamis_status status = tamis__redis_estimate(filter, 1, m, filter->plan.bits, info, err);
     if (status == TAMIS_OK)
         info->fpr_live =
             fmin(info->fpr_live + tamis__scheme_repeats(filter->plan.scheme, (double)info->ones / m, m,

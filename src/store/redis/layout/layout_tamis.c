@@ -73,7 +73,7 @@ static tamis_status follow_plan(const tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__config config;
-    tamis_status status = tamis__config_seek(rf, &config, err);
+    const tamis_status status = tamis__config_seek(rf, &config, err);
     if (status != TAMIS_OK)
         return status;
     if (!*config.plan && config.target_size > 0)
@@ -109,7 +109,7 @@ static bool is_retired_by(const tamis__redis_filter *rf, const char *plan) {
 static tamis_status reread_config(const tamis__redis_filter *rf, tamis_error *err) {
     tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__config config;
-    tamis_status status = tamis__config_find(rf, &config, err);
+    const tamis_status status = tamis__config_find(rf, &config, err);
     if (status != TAMIS_OK || is_same(state, &config))
         return status;
     state->replaced = true;
@@ -128,7 +128,7 @@ static void locate(const tamis_filter *filter, const tamis__key_batch *key_batch
     else
         tamis_hash_many(filter->hasher, &key_batch->keys[i], 1, &hash,
                         NULL); /* all schemes of the layout have digests */
-    uint64_t block = tamis__mulhi(hash.word[1], partitions->blocks);
+    const uint64_t block = tamis__mulhi(hash.word[1], partitions->blocks);
     positions->server = 0;
     positions->key = (uint32_t)(block / partitions->each);
     positions->block = block % partitions->each * TAMIS__REDIS_BLOCK;
@@ -203,7 +203,7 @@ static bool check_query(const tamis_filter *filter, const tamis__touched *batch,
     if ((i == CHECK_ALIAS && state->target_size == 0) ||
         (i == CHECK_EXPIRY && (rf->redis->forbids_scripts || !renews(rf, batch))))
         return false;
-    size_t size = i == CHECK_ALIAS ? tamis__alias_name(rf, name) : tamis__config_name(rf, name);
+    const size_t size = i == CHECK_ALIAS ? tamis__alias_name(rf, name) : tamis__config_name(rf, name);
     if (i == CHECK_EXPIRY) {
         renewal renewal_step;
         write_renewal(rf, &renewal_step);
@@ -427,7 +427,7 @@ static tamis_status count_ones(const tamis_filter *filter, uint64_t *ones, tamis
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
-    tamis_status status = count_ones(filter, &info->ones, err);
+    const tamis_status status = count_ones(filter, &info->ones, err);
     if (status != TAMIS_OK)
         return status;
     info->capacity = plan->capacity;
@@ -441,7 +441,7 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
 /* Switches to an empty new generation. A batch of another client goes completely to the old one or to the new
  * one. */
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
-    tamis_status status = follow_plan(filter, err);
+    const tamis_status status = follow_plan(filter, err);
     return status == TAMIS_OK ? tamis__push_empty(filter, err) : status;
 }
 

@@ -66,7 +66,7 @@ static tamis_status run(running *ctx, tamis_error *err) {
 tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err) {
     running ctx = {.rf = rf, .step = step};
-    tamis_status status = run(&ctx, err);
+    const tamis_status status = run(&ctx, err);
     if (status == TAMIS_OK)
         *is_done = ctx.is_done;
     return status;
@@ -75,7 +75,7 @@ tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *s
 tamis_status tamis__step_run_outcome(const tamis__redis_filter *rf, const tamis__step *step,
                                      tamis__outcome *outcome, tamis_error *err) {
     running ctx = {.rf = rf, .step = step};
-    tamis_status status = run(&ctx, err);
+    const tamis_status status = run(&ctx, err);
     *outcome = ctx.is_done                                                ? TAMIS__DONE
                : ctx.is_refused || (status == TAMIS_OK && !ctx.is_resent) ? TAMIS__NOT_DONE
                                                                           : TAMIS__UNKNOWN;
@@ -91,7 +91,7 @@ tamis_status tamis__change_confirm(const tamis__redis_filter *rf, const char *pl
     tamis__lock_add_condition(rf, &step, lock);
     (void)tamis__plan_add_condition(rf, &step, plan, name);
     tamis__step_expire(&step, step.keys[0], TAMIS__LOCK_MS, ms);
-    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    const tamis_status status = tamis__step_run(rf, &step, &is_done, err);
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 
@@ -103,7 +103,7 @@ tamis_status tamis__change_begin(const tamis__redis_filter *rf, const char *plan
     const tamis_key hash = tamis__plan_add_condition(rf, &step, plan, name);
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("next"),
                                           tamis__redis_word("sending")));
-    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    const tamis_status status = tamis__step_run(rf, &step, &is_done, err);
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 

@@ -97,7 +97,7 @@ bool tamis__partition_name_read(const char *key, size_t size, size_t *name_end, 
 }
 
 size_t tamis__member_name(const tamis__redis_filter *rf, char *to) {
-    size_t used = hash_name(rf->name.data, rf->name.size, to) - 1;
+    const size_t used = hash_name(rf->name.data, rf->name.size, to) - 1;
     return used + (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, ":%016" PRIx64 "}:bits",
                                    tamis__tamis_of(rf)->partitions.generation);
 }
@@ -149,7 +149,7 @@ static tamis_status accept_fields(void *context, size_t i, const tamis__reply *r
     to->target_size = 0;
     for (size_t j = 0; j < reply->size; j++) {
         const tamis__reply *field = &reply->items[j];
-        bool is_name = texts[j] == to->target;
+        const bool is_name = texts[j] == to->target;
         *texts[j] = '\0';
         if (field->type == TAMIS__REPLY_NIL)
             continue;
@@ -196,7 +196,7 @@ tamis_status tamis__config_locked(const tamis__redis_filter *rf, tamis__config *
 tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err) {
     char target[TAMIS__REDIS_NAME];
     tamis_status status = tamis__config_own(rf, config, err);
-    size_t size = config->target_size;
+    const size_t size = config->target_size;
     if (status != TAMIS_OK || size == 0)
         return status;
     memcpy(target, config->target, size);
@@ -255,7 +255,7 @@ tamis_status tamis__plan_read_back(const tamis__redis_filter *rf, char plan[TAMI
                               .to = plan,
                               .buffer_size = TAMIS__REDIS_PLAN - 1,
                               .waits_for_replicas = true};
-    tamis_status status = tamis__command_run(&command, err);
+    const tamis_status status = tamis__command_run(&command, err);
     plan[status == TAMIS_OK ? command.size : 0] = '\0';
     return status;
 }

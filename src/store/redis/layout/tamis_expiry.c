@@ -302,6 +302,6 @@ tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *
     if (!tamis__plan_text_parse(text, &plan) || plan.is_family)
         return TAMIS_OK;
     const tamis__partitions old = tamis__partitions_of(rf, plan.generation, plan.bits, plan.partition);
-    tamis_status status = ms > 0 && has_stamps(&old) ? retire_stamps(&old, err) : TAMIS_OK;
+    const tamis_status status = ms > 0 && has_stamps(&old) ? retire_stamps(&old, err) : TAMIS_OK;
     return status == TAMIS_OK ? tamis__partitions_expire(&old, NULL, ms, err) : status;
 }

@@ -207,7 +207,7 @@ tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err) 
     if (!*tamis__tamis_of(rf)->token)
         return TAMIS_OK;
     write_renewal(rf, &step, name, ms);
-    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    const tamis_status status = tamis__step_run(rf, &step, &is_done, err);
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 
@@ -217,7 +217,7 @@ tamis_status tamis__lock_release(const tamis__redis_filter *rf, tamis_error *err
     bool is_done;
     tamis__lock_add_condition(rf, &step, name);
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), step.keys[0]));
-    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    const tamis_status status = tamis__step_run(rf, &step, &is_done, err);
     if (status == TAMIS_OK)
         *tamis__tamis_of(rf)->token = '\0';
     return status;

@@ -198,7 +198,7 @@ static tamis_status make_hasher(tamis_filter *filter, const tamis__parsed_plan *
                                 const tamis_redis_filter_options *options, tamis_error *err) {
     if (!stored->has_secret || stored->secret == 0 || options->secret_size > 0)
         return tamis__redis_set_up(filter, options, stored->seed, err);
-    tamis_status status = tamis__redis_uri_check_used(tamis__redis_of(filter)->uri, err);
+    const tamis_status status = tamis__redis_uri_check_used(tamis__redis_of(filter)->uri, err);
     if (status != TAMIS_OK)
         return status;
     return tamis__hasher_create_locked(&filter->hasher, stored->secret, &filter->allocator, err);
@@ -392,14 +392,14 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
 
 tamis_status tamis__uri_options_check(tamis__redis_filter *rf, tamis_error *err) {
     uri_options wanted;
-    tamis_status status = read_uri_options(rf, &wanted, err);
+    const tamis_status status = read_uri_options(rf, &wanted, err);
     return status == TAMIS_OK ? tamis__redis_uri_check_used(rf->uri, err) : status;
 }
 
 tamis_status tamis__handle_set_config(tamis_filter *filter, const tamis__config *config, tamis_error *err) {
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     uri_options wanted;
-    tamis_status status = read_uri_options(tamis__redis_of(filter), &wanted, err);
+    const tamis_status status = read_uri_options(tamis__redis_of(filter), &wanted, err);
     return status == TAMIS_OK ? apply_config(filter, config, &wanted, &options, err) : status;
 }
 

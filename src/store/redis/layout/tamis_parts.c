@@ -89,7 +89,7 @@ static void write_end(const tamis__partitions *partitions, uint32_t key, char to
 void tamis__footer_put_query(const tamis__partitions *partitions, uint32_t key, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY];
     const int64_t end = (int64_t)footer_offset(partitions, key);
-    size_t size = tamis__partition_name(partitions, key, name);
+    const size_t size = tamis__partition_name(partitions, key, name);
     tamis__connection_put_command(conn, 4);
     tamis__connection_put_text(conn, "GETRANGE");
     tamis__connection_put(conn, name, size);
@@ -247,7 +247,8 @@ tamis_status tamis__partitions_make(const tamis__partitions *partitions, uint64_
     const tamis__redis_filter *rf = partitions->rf;
     making make = {.rounds = {.partitions = partitions, .accept_reply = accept_partition, .is_steps = true},
                    .ms = life_ms};
-    tamis_status status = tamis__rounds_run(&make.rounds, tamis__round_size(partitions), put_partition, err);
+    const tamis_status status =
+        tamis__rounds_run(&make.rounds, tamis__round_size(partitions), put_partition, err);
     if (status == TAMIS_OK && make.is_unsure && partitions->fills)
         return read_footers(&(tamis__rounds){.partitions = partitions, .accept_reply = check_mark}, err);
     if (status == TAMIS_E_TIMEOUT)
@@ -322,7 +323,7 @@ tamis_status tamis__partitions_seal(tamis__partitions *partitions, bool has_chun
     making make = {.rounds = {.partitions = partitions, .accept_reply = accept_seal, .is_steps = true},
                    .ms = ttl_ms,
                    .has_chunks = has_chunks};
-    tamis_status status = tamis__rounds_run(&make.rounds, partitions->count, put_seal, err);
+    const tamis_status status = tamis__rounds_run(&make.rounds, partitions->count, put_seal, err);
     if (status != TAMIS_OK)
         return status;
     partitions->fills = NULL;

@@ -57,7 +57,7 @@ enum {
 /* ---- command numbers ---- */
 
 tamis_status tamis__in_flight_mark_sent(tamis__in_flight *run, size_t i, tamis_error *err) {
-    size_t size = (run->requests->count + 7) / 8;
+    const size_t size = (run->requests->count + 7) / 8;
     if (!run->sent)
         run->sent = tamis__alloc(&run->redis->allocator, size, 1);
     if (!run->sent)
@@ -85,7 +85,7 @@ void tamis__node_pipeline_push(tamis__node_pipeline *pipeline, uint32_t i) {
 }
 
 uint32_t tamis__node_pipeline_shift(tamis__node_pipeline *pipeline) {
-    uint32_t i = pipeline->pending[pipeline->first];
+    const uint32_t i = pipeline->pending[pipeline->first];
     pipeline->first = (pipeline->first + 1) % TAMIS__WINDOW;
     pipeline->count--;
     return i;
@@ -136,7 +136,7 @@ static tamis_status close_and_requeue(tamis__in_flight *run, tamis__node_pipelin
     tamis_status status = TAMIS_OK;
     tamis__node_pipeline_release(run, pipeline, false);
     while (pipeline->count > 0 && status == TAMIS_OK) {
-        uint32_t i = tamis__node_pipeline_shift(pipeline);
+        const uint32_t i = tamis__node_pipeline_shift(pipeline);
         if (i == TAMIS__ASKING)
             continue;
         status = tamis__in_flight_mark_sent(run, i, err);
@@ -211,7 +211,7 @@ static tamis_status acquire_permit(tamis__in_flight *run, tamis__node_pipeline *
     for (size_t n = 0; n < run->capacity; n++)
         if (run->pipelines[n] && tamis__node_pipeline_awaits_reply(run->pipelines[n]))
             return TAMIS_OK;
-    tamis_status status = tamis__in_flight_confirm(run, err);
+    const tamis_status status = tamis__in_flight_confirm(run, err);
     if (status != TAMIS_OK)
         return status;
     for (size_t n = 0; n < run->capacity; n++)

@@ -293,7 +293,7 @@ static tamis_status wait_for_replies(tamis__in_flight *run, tamis_error *err) {
         run->fds[n] =
             pipeline && pipeline->conn ? tamis__connection_pollfd(pipeline->conn) : (struct pollfd){-1, 0, 0};
     }
-    tamis_status status = tamis__poll_until(run->fds, run->capacity, wait_until(run), &ready, err);
+    const tamis_status status = tamis__poll_until(run->fds, run->capacity, wait_until(run), &ready, err);
     run->now = tamis__now_ns();
     return status;
 }

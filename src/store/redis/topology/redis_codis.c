@@ -58,8 +58,8 @@ tamis_status tamis__codis_create(tamis_redis *redis, tamis_error *err) {
         return tamis__fail_nomem(err, "codis", sizeof *redis->codis);
     char *hosts = list_hosts(&redis->uri);
     what.hosts = hosts;
-    tamis_status status = hosts ? tamis__proxy_watcher_start(&redis->codis->watcher, &what, err)
-                                : tamis__fail_nomem(err, "codis", 0);
+    const tamis_status status = hosts ? tamis__proxy_watcher_start(&redis->codis->watcher, &what, err)
+                                      : tamis__fail_nomem(err, "codis", 0);
     free(hosts);
     return status;
 }
@@ -177,7 +177,7 @@ static tamis__node *next_proxy(tamis_redis *redis) {
 }
 
 tamis_status tamis__codis_learn(tamis_redis *redis, uint64_t deadline, tamis_error *err) {
-    tamis_status status = read_proxies(redis, deadline, err);
+    const tamis_status status = read_proxies(redis, deadline, err);
     if (status != TAMIS_OK)
         return status;
     tamis__node *node = next_proxy(redis);

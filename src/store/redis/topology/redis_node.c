@@ -119,7 +119,8 @@ static tamis_status check_role(tamis_redis *redis, const tamis__node *node, tami
     const tamis__reply *reply;
     tamis__connection_put_command(conn, 1);
     tamis__connection_put_text(conn, "ROLE");
-    tamis_status status = tamis__connection_wait_reply(conn, tamis__now_ns() + redis->read_ns, &reply, err);
+    const tamis_status status =
+        tamis__connection_wait_reply(conn, tamis__now_ns() + redis->read_ns, &reply, err);
     if (status != TAMIS_OK || reply->type != TAMIS__REPLY_ARRAY || reply->size == 0 ||
         reply->items[0].type != TAMIS__REPLY_STRING || strcmp(reply->items[0].text, "master") == 0)
         return status;

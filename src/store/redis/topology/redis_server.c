@@ -52,7 +52,7 @@ enum { MS = 1000000, CONNECTIONS = 64, CONNECTIONS_MAX = 10000, REPLICAS_MAX = 1
 static tamis_status read_time(tamis__redis_uri *uri, const char *name, uint64_t *ns, uint64_t otherwise_ms,
                               tamis_error *err) {
     uint64_t ms = otherwise_ms;
-    tamis_status status = tamis__redis_uri_time(uri, name, &ms, err);
+    const tamis_status status = tamis__redis_uri_time(uri, name, &ms, err);
     if (status == TAMIS_OK && (ms == 0 || ms > UINT64_C(86400000)))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: parameter %s is not from 1ms to 1d; give another time", uri->shown, name);
@@ -101,7 +101,7 @@ static void show_all(tamis_redis *redis) {
     joined->address = uri->addresses[0];
     tamis__endpoint_show(joined);
     for (size_t i = 1; i < uri->address_count; i++) {
-        size_t used = strlen(joined->shown);
+        const size_t used = strlen(joined->shown);
         single.address = uri->addresses[i];
         tamis__endpoint_show(&single);
         if (used + strlen(single.shown) + 6 > sizeof joined->shown) {
@@ -248,8 +248,8 @@ static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
 /* The delay is retry_ns, doubled with each try up to 32 times retry_ns; half of it is random. So clients
  * that lost a server at the same time do not return at the same time. */
 uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries) {
-    uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
-    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* a fraction of 2^32 */
+    const uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
+    const uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* a fraction of 2^32 */
     return wait / 2 + (wait / 2 * chance >> 32);
 }
 

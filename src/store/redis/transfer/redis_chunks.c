@@ -234,7 +234,7 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
     ctx.bytes = tamis__alloc(&up->there->allocator, TAMIS__CHUNK, 1);
     if (!ctx.bytes)
         return tamis__fail_nomem(err, "redis", TAMIS__CHUNK);
-    tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);
+    const tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);
     tamis__free(&up->there->allocator, ctx.bytes, TAMIS__CHUNK);
     requests.count = chunks;
     requests.is_steps = false;

@@ -37,7 +37,7 @@ static bool put_get(void *context, size_t i, tamis__connection *conn) {
     const fetching *ctx = context;
     const tamis__chunk chunk = tamis__chunk_of(ctx->there, ctx->first + i);
     char name[TAMIS__REDIS_KEY];
-    size_t size = ctx->rf->layout->key_name(ctx->rf, chunk.key, name);
+    const size_t size = ctx->rf->layout->key_name(ctx->rf, chunk.key, name);
     tamis__connection_put_command(conn, 4);
     tamis__connection_put_text(conn, "GETRANGE");
     tamis__connection_put(conn, name, size);
@@ -91,7 +91,7 @@ static tamis_status check_layout(const tamis_filter *there, tamis_error *err) {
 }
 
 static tamis_status check_there(const tamis_filter *there, tamis_error *err) {
-    tamis_status status = check_layout(there, err);
+    const tamis_status status = check_layout(there, err);
     if (status != TAMIS_OK)
         return status;
     const tamis__layout *layout = tamis__redis_of(there)->layout;
@@ -116,7 +116,7 @@ static tamis_status check_size(const tamis_filter *there, tamis_error *err) {
     if (rf->layout->apply_checks)
         return TAMIS_OK;
     const tamis_key words[] = {{"STRLEN", 6}, {name, rf->layout->key_name(rf, 0, name)}};
-    tamis_status status = tamis__redis_command(rf, words, 2, &size, err);
+    const tamis_status status = tamis__redis_command(rf, words, 2, &size, err);
     if (status == TAMIS_OK && size <= 0 && !rf->layout->config_name)
         return tamis__fail(
             err, TAMIS_E_NOT_FOUND, 0,

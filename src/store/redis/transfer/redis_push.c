@@ -115,7 +115,7 @@ tamis_key tamis__push_hash(const tamis__push *p) {
 static tamis_status find_config(tamis__push *p, tamis_error *err) {
     const tamis__redis_filter *rf = p->rf;
     const tamis__tamis_state *state = tamis__tamis_of(rf);
-    tamis_status status = tamis__config_find(rf, &p->config, err);
+    const tamis_status status = tamis__config_find(rf, &p->config, err);
     if (status != TAMIS_OK || (p->config.target_size == state->target_size &&
                                memcmp(p->config.target, state->target, state->target_size) == 0))
         return status;

@@ -48,7 +48,7 @@ static tamis_status choose_names(replacement *r, tamis_error *err) {
     const tamis__redis_filter *rf = r->rf;
     char *to = r->staging_key;
     uint32_t random;
-    tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, err);
+    const tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, err);
     if (status != TAMIS_OK)
         return status;
     r->key_size = rf->layout->key_name(rf, 0, r->key);
@@ -98,8 +98,8 @@ static tamis_status open_handle(tamis_filter *made, bool makes, tamis_error *err
     options.create = true;
     tamis_hasher_free(made->hasher);
     made->hasher = NULL;
-    tamis_status status = !makes && rf->layout->open_plan ? rf->layout->open_plan(made, err)
-                                                          : rf->layout->open(made, &options, err);
+    const tamis_status status = !makes && rf->layout->open_plan ? rf->layout->open_plan(made, err)
+                                                                : rf->layout->open(made, &options, err);
     return status == TAMIS_OK ? tamis__redis_check_moves(rf, err) : status;
 }
 
@@ -122,7 +122,7 @@ static tamis_status make_staging(const replacement *r, tamis_error *err) {
     snprintf(last, sizeof last, "%" PRIu64, bytes - 1);
     const tamis_key words[] = {
         tamis__redis_word("SETRANGE"), {r->staging_key, r->staging_size}, tamis__redis_word(last), {"", 1}};
-    tamis_status status = command(r, words, 4, NULL, err);
+    const tamis_status status = command(r, words, 4, NULL, err);
     if (status != TAMIS_OK)
         return status;
     return expire(r, words[1], LIFETIME_MS + bytes / TAMIS__CHUNK * 1000, err);
@@ -151,7 +151,7 @@ static tamis_status upload_bits(const replacement *r, const tamis_redis_push_opt
 
 /* Makes the config hash of layout redisson if it is missing. */
 static tamis_status make_config(const replacement *r, tamis_error *err) {
-    tamis_status status = open_handle(r->made, true, err);
+    const tamis_status status = open_handle(r->made, true, err);
     return status == TAMIS_OK ? check_compatible(r, err) : status;
 }
 
@@ -178,7 +178,7 @@ static tamis_status rename_staging(const replacement *r, tamis_error *err) {
     const tamis_key words[] = {
         tamis__redis_word("RENAME"), {r->staging_key, r->staging_size}, {r->key, r->key_size}};
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = command(r, words, 3, NULL, &why);
+    const tamis_status status = command(r, words, 3, NULL, &why);
     if (status == TAMIS_E_REFUSED && strstr(why.text, "no such key"))
         return check_sent(r, err);
     if (status == TAMIS_E_REFUSED && strcasestr(why.text, "rename"))
@@ -200,7 +200,7 @@ static tamis_status finish_config(const replacement *r, tamis_error *err) {
     if (!r->rf->layout->config_name)
         return TAMIS_OK;
     const tamis_key config = {name, r->rf->layout->config_name(r->rf, name)};
-    tamis_status status = expire(r, config, r->rf->ttl_ms, err);
+    const tamis_status status = expire(r, config, r->rf->ttl_ms, err);
     return status == TAMIS_OK ? tamis__redis_check(r->made, false, &again, err) : status;
 }
 
@@ -209,7 +209,7 @@ static tamis_status keep_expiry(const replacement *r, tamis_error *err) {
     int64_t left = 0;
     if (r->rf->ttl_ms > 0)
         return TAMIS_OK;
-    tamis_status status = command(r, words, 2, &left, err);
+    const tamis_status status = command(r, words, 2, &left, err);
     r->rf->ttl_ms = left > 0 ? (uint64_t)left : 0;
     return status;
 }

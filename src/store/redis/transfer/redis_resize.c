@@ -38,7 +38,7 @@ struct tamis_redis_resize {
  * it. */
 static tamis_status expire_with_hash(const tamis__push *p, tamis_error *err) {
     uint64_t left_ms = 0;
-    tamis_status status = tamis__redis_ttl(p->rf, (tamis_key){p->hash, p->hash_size}, &left_ms, err);
+    const tamis_status status = tamis__redis_ttl(p->rf, (tamis_key){p->hash, p->hash_size}, &left_ms, err);
     if (status != TAMIS_OK)
         return status;
     return tamis__partitions_set_expiry(&p->partitions, NULL, left_ms > 0 ? left_ms + TAMIS__GRACE_MS : 0,
@@ -163,11 +163,10 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
     TAMIS__NEED(resize, err);
     TAMIS__NEED(like, err);
     TAMIS__NEED(name, err);
-    tamis_redis_resize *made;
     tamis_status status = tamis__filter_check_local(like, "resize", err);
     if (status != TAMIS_OK)
         return status;
-    made = tamis__alloc(&like->allocator, sizeof *made, _Alignof(tamis_redis_resize));
+    tamis_redis_resize *made = tamis__alloc(&like->allocator, sizeof *made, _Alignof(tamis_redis_resize));
     if (!made)
         return tamis__fail_nomem(err, "redis", sizeof *made);
     made->allocator = like->allocator;
