@@ -161,7 +161,7 @@ static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpo
     tamis_status status = tamis__reader_init(&reader, &setup, &loop, &s->run->memory, NULL);
     uint64_t count = 0;
     while (status == TAMIS_OK && event == TAMIS__READER_RECORDS) {
-        status = tamis__reader_next(&reader, views, &batch, &event, NULL);
+        status = tamis__reader_next(&reader, &batch, &event, NULL);
         if (status != TAMIS_OK || event != TAMIS__READER_RECORDS)
             break;
         count += batch.count;

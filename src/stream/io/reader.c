@@ -124,7 +124,7 @@ tamis_status tamis__reader_open(tamis__reader *reader, tamis_error *err) {
     return reader->fd >= 0 ? TAMIS_OK : open_input(reader, err);
 }
 
-/* Returns an empty batch at the present position. */
+/* Returns an empty batch at the present position, for views in `records`. */
 static tamis__record_batch empty_batch(const tamis__reader *reader, tamis_key *records) {
     const unsigned char *start = reader->into->bytes + reader->start;
     return (tamis__record_batch){.buffer = reader->into,
@@ -168,11 +168,10 @@ static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err)
 }
 
 /* Cuts whole records from the buffer. batch->count is 0 if there are none. */
-static tamis_status split_records(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
-                                  tamis_error *err) {
+static tamis_status split_records(tamis__reader *reader, tamis__record_batch *batch, tamis_error *err) {
     if (!skip_bom(reader))
         return TAMIS_OK;
-    *batch = empty_batch(reader, records);
+    *batch = empty_batch(reader, batch->records);
     const unsigned char *buffer = reader->into->bytes;
     const tamis__reader_setup *setup = &reader->setup;
     tamis__split_span span = {.start = buffer + reader->start,
@@ -181,9 +180,9 @@ static tamis_status split_records(tamis__reader *reader, tamis_key *records, tam
                               .max_record = setup->max_record,
                               .terminator = setup->terminator};
     const uint64_t begun = tamis__clock_begin(setup->split_time);
-    batch->count =
-        setup->csv ? tamis__split_csv(&span, setup->delimiter, &reader->csv_state, records, setup->batch_size)
-                   : tamis__split(&span, records, setup->batch_size);
+    batch->count = setup->csv ? tamis__split_csv(&span, setup->delimiter, &reader->csv_state, batch->records,
+                                                 setup->batch_size)
+                              : tamis__split(&span, batch->records, setup->batch_size);
     tamis__clock_end(setup->split_time, begun);
     batch->end = span.start;
     const size_t start = (size_t)(span.start - buffer);
@@ -215,7 +214,7 @@ static void defer_partial(tamis__reader *reader, size_t size) {
         setup->deferred(setup->context, tamis__reader_input(reader));
 }
 
-bool tamis__reader_split_last(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch) {
+bool tamis__reader_split_last(tamis__reader *reader, tamis__record_batch *batch) {
     const size_t size = reader->end - reader->start;
     if (size > 0 && defers_unterminated(reader)) {
         defer_partial(reader, size);
@@ -223,7 +222,7 @@ bool tamis__reader_split_last(tamis__reader *reader, tamis_key *records, tamis__
     }
     if (size == 0)
         return false;
-    *batch = empty_batch(reader, records);
+    *batch = empty_batch(reader, batch->records);
     batch->records[0] = (tamis_key){batch->begin, size};
     batch->count = 1;
     batch->end = batch->begin + size;
@@ -376,8 +375,8 @@ static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
 }
 
 /* Makes one step towards the next event. *known is false if there is none yet. */
-static tamis_status run_step(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
-                             tamis__reader_event *event, bool *known, tamis_error *err) {
+static tamis_status run_step(tamis__reader *reader, tamis__record_batch *batch, tamis__reader_event *event,
+                             bool *known, tamis_error *err) {
     *known = true;
     if (reader->fd < 0) {
         skip_inputs(reader);
@@ -392,11 +391,11 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *records, tamis__r
     if (reader->skipping && !reader->undecided)
         status = skip_to_start(reader, err);
     if (status == TAMIS_OK && !reader->skipping && !reader->undecided && reader->into->bytes)
-        status = split_records(reader, records, batch, err);
+        status = split_records(reader, batch, err);
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__poll_loop_report(reader->loop);
-    status = tamis__reader_leave_overwritten(reader, records, batch, &left, known, err);
+    status = tamis__reader_leave_overwritten(reader, batch, &left, known, err);
     if (status != TAMIS_OK || left)
         return status;
     read_result result = READ_NOT_NOW; /* some compilers do not see that it is always set */
@@ -409,11 +408,11 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *records, tamis__r
     if (result == READ_END && reader->skipping && (!reader->undecided || reader->end == reader->start))
         return fail_short(reader, err);
     if (result == READ_END && tamis__reader_is_followed(reader))
-        return tamis__reader_follow_file(reader, records, batch, event, known, err);
+        return tamis__reader_follow_file(reader, batch, event, known, err);
     if (result == READ_END && reader->undecided && reader->end > reader->start) {
         reader->undecided = false; /* too short to be compressed */
     } else if (result == READ_END) {
-        *known = tamis__reader_split_last(reader, records, batch);
+        *known = tamis__reader_split_last(reader, batch);
         tamis__reader_close_input(reader);
     } else if (result == READ_NOT_NOW && reader->may_block) {
         *event = TAMIS__READER_IDLE;
@@ -422,12 +421,12 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *records, tamis__r
     return TAMIS_OK;
 }
 
-tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
-                                tamis__reader_event *event, tamis_error *err) {
+tamis_status tamis__reader_next(tamis__reader *reader, tamis__record_batch *batch, tamis__reader_event *event,
+                                tamis_error *err) {
     bool known = false;
     tamis_status status = TAMIS_OK;
     while (status == TAMIS_OK && !known)
-        status = run_step(reader, records, batch, event, &known, err);
+        status = run_step(reader, batch, event, &known, err);
     if (status == TAMIS_OK && *event == TAMIS__READER_RECORDS)
         batch->buffer->batches++;
     return status;

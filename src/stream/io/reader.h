@@ -173,15 +173,15 @@ void tamis__reader_release(tamis__reader *reader);
 tamis_status tamis__reader_open(tamis__reader *reader, tamis_error *err);
 
 /*
- * Returns the next event. For RECORDS, *batch is set, and its views are stored in `records`, of capacity
- * batch_size. At most setup.batches batches may be in use at once.
+ * Returns the next event. batch->records is set before: the array for the views, of capacity batch_size. For
+ * RECORDS, the rest of *batch is set. At most setup.batches batches may be in use at once.
  *
  * TAMIS_E_INTERRUPTED between two reads if the run is to stop. TAMIS_E_TOO_LONG, TAMIS_E_IO, TAMIS_E_NOMEM,
  * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED (for compressed inputs) with the input and the position in the
  * message. All whole records before the error were returned, and no part of another one.
  */
-tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
-                                tamis__reader_event *event, tamis_error *err);
+tamis_status tamis__reader_next(tamis__reader *reader, tamis__record_batch *batch, tamis__reader_event *event,
+                                tamis_error *err);
 
 /* Releases a batch. Its views become invalid. */
 void tamis__reader_give_back(tamis__reader *reader, const tamis__record_batch *batch);

@@ -236,18 +236,17 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
 
 /* Hands out the rest of the followed file as its last record. Then starts the file again, or ends the
  * reading. */
-static tamis_status leave_file(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
-                               bool *known, tamis_error *err) {
-    *known = tamis__reader_split_last(reader, records, batch);
+static tamis_status leave_file(tamis__reader *reader, tamis__record_batch *batch, bool *known,
+                               tamis_error *err) {
+    *known = tamis__reader_split_last(reader, batch);
     if (!reader->setup.stops_when_left)
         return restart_file(reader, err);
     keep_previous(reader);
     return TAMIS_OK;
 }
 
-tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis_key *records,
-                                             tamis__record_batch *batch, bool *left, bool *known,
-                                             tamis_error *err) {
+tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis__record_batch *batch, bool *left,
+                                             bool *known, tamis_error *err) {
     *left = reader->unverified && !reader->borrowed && is_overwritten(reader);
     reader->unverified = false;
     if (!*left)
@@ -255,7 +254,7 @@ tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis_key *r
     reader->restarted = true;
     const tamis_status status =
         report_truncated(reader, false, reader->file_offset + (reader->end - reader->start), err);
-    return status != TAMIS_OK ? status : leave_file(reader, records, batch, known, err);
+    return status != TAMIS_OK ? status : leave_file(reader, batch, known, err);
 }
 
 /* True if the followed file, with metadata `own`, has lost its last name, and such a file is followed no
@@ -335,7 +334,7 @@ static bool has_successor(tamis__reader *reader, const struct stat *own) {
            next.path[0] != '\0';
 }
 
-tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
+tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis__record_batch *batch,
                                        tamis__reader_event *event, bool *known, tamis_error *err) {
     struct stat st;
     const uint64_t position = reader->file_offset + (reader->end - reader->start);
@@ -351,7 +350,7 @@ tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *records
             reader->setup.reports->silent = false;
         if (!reader->replaced && reader->nameless_reported && stops_removed(reader, &st)) {
             reader->removed = true;
-            *known = tamis__reader_split_last(reader, records, batch);
+            *known = tamis__reader_split_last(reader, batch);
             *event = TAMIS__READER_RECORDS;
             if (reader->setup.stops_when_left)
                 keep_previous(reader);
@@ -368,7 +367,7 @@ tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *records
     tamis_status status = shorter ? check_size_known(reader, &st, err) : TAMIS_OK;
     if (status == TAMIS_OK && shorter)
         status = report_truncated(reader, true, position, err);
-    return status != TAMIS_OK ? status : leave_file(reader, records, batch, known, err);
+    return status != TAMIS_OK ? status : leave_file(reader, batch, known, err);
 }
 
 /* ---- for the caller ---- */

@@ -12,7 +12,7 @@ void tamis__reader_begin_file(tamis__reader *reader);
 void tamis__reader_close_input(tamis__reader *reader);
 /* At the end of an input: returns the bytes that are left, a last record without terminator, as *batch.
  * False: no bytes are left. */
-bool tamis__reader_split_last(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch);
+bool tamis__reader_split_last(tamis__reader *reader, tamis__record_batch *batch);
 
 /* ---- reader_buffers.c ---- */
 
@@ -38,12 +38,11 @@ void tamis__reader_check_previous(tamis__reader *reader, bool last);
 void tamis__reader_note_followed(tamis__reader *reader, const unsigned char *bytes, size_t size);
 /* Leaves the followed file if bytes that were read have changed (*left). *known then says whether *batch has
  * its last record. */
-tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis_key *records,
-                                             tamis__record_batch *batch, bool *left, bool *known,
-                                             tamis_error *err);
+tamis_status tamis__reader_leave_overwritten(tamis__reader *reader, tamis__record_batch *batch, bool *left,
+                                             bool *known, tamis_error *err);
 /* Handles the end of the followed file: waits, or, if the file was replaced or truncated, hands out its rest
  * as the last record. *known is false if reading continues at once. */
-tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis_key *records, tamis__record_batch *batch,
+tamis_status tamis__reader_follow_file(tamis__reader *reader, tamis__record_batch *batch,
                                        tamis__reader_event *event, bool *known, tamis_error *err);
 
 #endif

@@ -257,7 +257,8 @@ static uint64_t find_turn_end(const tamis__reader_set *set, const tamis__reader 
 static tamis_status fill_next(tamis__set_reader *r, tamis_error *err) {
     if (r->is_alias || r->next.count > 0 || r->is_drained)
         return TAMIS_OK;
-    const tamis_status status = tamis__reader_next(&r->reader, r->next_records, &r->next, &r->event, err);
+    r->next.records = r->next_records;
+    const tamis_status status = tamis__reader_next(&r->reader, &r->next, &r->event, err);
     if (status != TAMIS_OK || r->event != TAMIS__READER_RECORDS) {
         r->next.count = 0;
         r->is_drained = true;
@@ -298,10 +299,11 @@ static size_t count_until(const tamis__reader_set *set, const tamis__set_reader 
 
 /* Moves the first `count` records that wait in `r` to *batch. The records after them keep a reference to the
  * buffer. */
-static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t count, tamis_key *records,
+static void hand_out(const tamis__reader_set *set, tamis__set_reader *r, size_t count,
                      tamis__record_batch *batch) {
     const int64_t time = time_up_to(set, r, count - 1);
     r->last_time = time > r->last_time ? time : r->last_time;
+    tamis_key *records = batch->records;
     *batch = r->next;
     batch->records = memcpy(records, r->next_records, count * sizeof *records);
     batch->count = count;
@@ -390,7 +392,7 @@ static bool has_ended(const tamis__reader_set *set) {
     return ended;
 }
 
-static tamis_status next_by_time(tamis__reader_set *set, tamis_key *records, tamis__record_batch *batch,
+static tamis_status next_by_time(tamis__reader_set *set, tamis__record_batch *batch,
                                  tamis__reader_event *event, tamis_error *err) {
     tamis__set_reader *first;
     int64_t limit, until;
@@ -402,7 +404,7 @@ static tamis_status next_by_time(tamis__reader_set *set, tamis_key *records, tam
     const bool has_left = has_left_file(set, &until);
     if (first && first->next_time <= until) {
         *event = TAMIS__READER_RECORDS;
-        hand_out(set, first, count_until(set, first, limit < until ? limit : until), records, batch);
+        hand_out(set, first, count_until(set, first, limit < until ? limit : until), batch);
         return TAMIS_OK;
     }
     /* After a file was left, records that wait are read again by the next run. */
@@ -413,10 +415,10 @@ static tamis_status next_by_time(tamis__reader_set *set, tamis_key *records, tam
 
 /* ---- all readers, by turns ---- */
 
-tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *records, tamis__record_batch *batch,
+tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis__record_batch *batch,
                                     tamis__reader_event *event, tamis_error *err) {
     if (set->setup.time_of && (set->count > 1 || set->pattern.pattern))
-        return next_by_time(set, records, batch, event, err);
+        return next_by_time(set, batch, event, err);
     const bool stops = set->setup.reader.stops_when_left;
     bool is_end = set->pattern.pattern == NULL, has_left = set->has_grown;
     if (set->count > 0 && set->turn_end != 0 && tamis__reader_set_current(set)->file_offset >= set->turn_end)
@@ -427,7 +429,7 @@ tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *records, 
             begin_next_turn(set);
             continue;
         }
-        const tamis_status status = tamis__reader_next(reader, records, batch, event, err);
+        const tamis_status status = tamis__reader_next(reader, batch, event, err);
         batch->reader = reader;
         if (*event == TAMIS__READER_RECORDS && set->turn_end == 0)
             set->turn_end = find_turn_end(set, reader);

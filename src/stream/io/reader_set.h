@@ -69,7 +69,7 @@ tamis_status tamis__reader_set_open(tamis__reader_set *set, tamis_error *err);
  * whole record, and a followed file has lost its name or setup.watched has more paths. Errors:
  * tamis__reader_next.
  */
-tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis_key *records, tamis__record_batch *batch,
+tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis__record_batch *batch,
                                     tamis__reader_event *event, tamis_error *err);
 void tamis__reader_set_give_back(const tamis__record_batch *batch);
 bool tamis__reader_set_is_full(const tamis__reader_set *set);

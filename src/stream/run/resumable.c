@@ -333,7 +333,7 @@ static tamis_status read_header_of(resumable *c, size_t input, tamis_error *err)
     setup.follow = false;
     tamis_status status = tamis__reader_init(&reader, &setup, &r->loop, &r->memory, err);
     if (status == TAMIS_OK)
-        status = tamis__reader_next(&reader, &record, &batch, &event, err);
+        status = tamis__reader_next(&reader, &batch, &event, err);
     if (status == TAMIS_OK && event == TAMIS__READER_RECORDS)
         status = tamis__header_read(&r->header, &batch, NULL, err);
     if (reader.borrowed && reader.fd >= 0 &&

@@ -245,7 +245,8 @@ static bool read_item(void *context, size_t which) {
     if (tamis__reader_set_is_full(&r->readers))
         return false;
     do {
-        r->read_status = tamis__reader_set_next(&r->readers, item->records, batch, &r->event, &r->read_err);
+        batch->records = item->records;
+        r->read_status = tamis__reader_set_next(&r->readers, batch, &r->event, &r->read_err);
         if (r->read_status != TAMIS_OK || r->event != TAMIS__READER_RECORDS)
             return false;
         if (batch->first == 1)
