@@ -10,31 +10,34 @@
  *
  *                         +--> output, duplicates ---------------------> a reader of committed records
  *      input ---> member -+--> state topic: [from, to), hashes           one transaction
- *                         +--> offset of the group: to, published snapshot
- *                         |
- *                         +--> local snapshot (a cache)
- *                         +--> snapshot topic ---> cuts: DeleteRecords on the state topic and the snapshot topic
+ *                  |      +--> offset of the group: to
+ *                  |
+ *                  +--> filter, in memory: the hashes of the state records below `covers`
+ *
+ * A member that lives keeps its filter when it loses the partition, or its producer. If the partition comes back, it
+ * reads only the state records from `covers` on.
  *
  * The model tries every order of all steps of two members, the broker and the operator:
- * - A member crashes at any step, and keeps its local disk or loses it.
+ * - A member crashes at any step, and its filter is gone.
  * - The group gives the partition to the other member at any time. The old owner does not know it: it is a zombie
  *   until it looks, and may do any of its steps before that, restoring included.
- * - KEPT: a rebalance leaves the partition where it is. The member follows with the metadata of the new generation.
+ * - KEPT: a rebalance leaves the partition where it is.
  * - The broker aborts an open transaction that takes too long, and refuses the producer from then on.
  * - The request to commit or its answer is lost, or the producer fails while the outcome is unknown.
  * - A commit is decided first. The markers in the state topic and at the offset follow later, in any order.
- * - Cuts are carried out late, twice, or never, also those of a zombie or of a member that has crashed.
- * - RESETS: the operator sets the offset of the group to any other value. RETENTION: the broker deletes records of
- *   the state topic that no snapshot covers.
+ * - RESETS: the operator sets the offset of the group to any other value. RETENTION: the broker, or a person, removes
+ *   state records up to any offset.
  *
  * What the model leaves out, and why that hides no fault:
  * - There is one partition. Partitions share no key and no filter. A transaction that carries several commits or
  *   aborts all of them, and the group fences a member as a whole.
  * - Readers of the output come after the markers there. The order in which a reader sees them changes no set.
- * - A member restores in one step (A5), once all state records in front of its end offset are decided. Only a cut can
- *   change what it reads. The consumer notices a cut as an offset out of range, also in the middle.
- * - A local snapshot is written in one step: part 1 of docs/DURABILITY.md proves that it is whole or not there.
+ * - A member restores in one step (A5), once all state records in front of its end offset are decided. Only the
+ *   retention can change what it reads. The consumer notices that as an offset out of range, also in the middle. A
+ *   restore that a rebalance ends early leaves a filter with a lower `covers`, like one that began earlier.
+ * - A member may forget its filter only where it would use it (A4). That it did so before changes nothing else.
  * - There is one process for each transactional id. Kafka refuses requests of an older epoch at every step.
+ * - Windows, and cuts of what has expired: kafka_window.pml has them.
  *
  * Properties:
  * I1. Each record comes exactly once, in the output or in the duplicates. Of each key, exactly one record is in the
@@ -42,8 +45,7 @@
  * I2. A member whose transaction can commit never answers with a filter that lacks a committed hash.
  * I3. An abort leaves no trace: as a transaction begins, the filter has committed hashes alone, and the overlay is
  *     empty.
- * I4. No member is refused, and the published snapshot is in its topic and reaches the low watermark of the state
- *     topic, unless the operator or the retention changed something.
+ * I4. No member is refused, unless the operator or the retention changed something.
  * I0 is false on purpose: its violation shows that the search gets as far as its name says.
  *
  * F_... removes a guard, see kafka_planted.sh.
@@ -64,9 +66,6 @@
 #ifndef LOSSES
 #define LOSSES 0 /* requests to commit that are lost, or that end with an unknown outcome */
 #endif
-#ifndef SNAPSHOTS
-#define SNAPSHOTS 1 /* uploads into the snapshot topic */
-#endif
 #ifndef ABORTS
 #define ABORTS 0 /* errors that make a member abort its transaction and go on */
 #endif
@@ -74,10 +73,7 @@
 #define RESETS 0
 #endif
 #ifndef RETENTION
-#define RETENTION 0
-#endif
-#ifndef SCAN
-#define SCAN 0 /* 1: a member may load any whole snapshot of the topic, also one that was not published */
+#define RETENTION 0 /* removals of state records */
 #endif
 #ifndef RECORDS
 #define RECORDS 3 /* in the input partition */
@@ -86,7 +82,7 @@
 #define BATCH 2 /* records of a transaction, at most */
 #endif
 #ifndef LOG
-#define LOG 4 /* state records, at most 6; a member that finds the topic full waits for ever */
+#define LOG 6 /* state records, at most 6; a member that finds the topic full waits for ever */
 #endif
 
 #define BIT(i) (1 << (i))
@@ -94,13 +90,13 @@
 #define KEY_BIT(i) (((i) & 1) + 1)
 
 /* Names of properties in assertions: always false. */
-bool I0_end_reached_from_topic, I0_end_reached_after_cut, I1_record_twice, I1_key_twice, I1_record_lost,
-    I2_committed_hash_missing, I3_trace_of_an_abort, I4_refused_without_reason, I4_published_snapshot_lost;
+bool I0_end_reached_with_kept_filter, I0_end_reached_after_retention, I0_refused, I1_record_twice, I1_key_twice,
+    I1_record_lost, I2_committed_hash_missing, I3_trace_of_an_abort, I4_refused_without_reason;
 
 /* ---- Kafka ---- */
 
 byte generation = 1, owner; /* of the group: owner is the member that has the partition */
-byte offset, offset_published; /* of the group; the second is the number of the published snapshot, 0 if none */
+byte offset; /* of the group; 0 if there is none */
 
 /* State topic: records from `low` to `end`. A status is OPEN until the marker of its transaction is there. */
 #define OPEN 0
@@ -108,12 +104,6 @@ byte offset, offset_published; /* of the group; the second is the number of the 
 #define ABORTED 2
 byte state_keys[6], state_from[6], state_to[6], state_status[6];
 byte low, end;
-
-/* Snapshot topic: snapshots from `snapshot_low` to `snapshot_end`, numbered from 0. */
-byte snapshot_keys[3], snapshot_covers[3], snapshot_to[3];
-bit snapshot_whole[3];
-bit snapshot_cuts[3]; /* the two cuts of this snapshot were requested */
-byte snapshot_low, snapshot_end;
 
 /* Transaction of each member's producer. */
 #define NONE 0
@@ -125,7 +115,7 @@ bit fenced[2]; /* the broker refuses the producer */
 byte transaction_output[2], transaction_duplicates[2]; /* sets of records */
 byte transaction_log[2]; /* number of its state record, plus 1 */
 bit pending[2]; /* it has an offset */
-byte transaction_to[2], transaction_published[2]; /* offset, and published snapshot */
+byte transaction_to[2]; /* the offset */
 
 /* What a reader of committed records has: sets of records; their keys; and all committed hashes. */
 byte output, duplicates, output_keys, hashes;
@@ -136,7 +126,7 @@ byte output, duplicates, output_keys, hashes;
 #define IDLE 1 /* without the partition */
 #define OFFSET 2 /* will fetch the offset (A2) */
 #define END 3 /* will fetch the end of the state topic (A3) */
-#define CHOOSE 4 /* will load a snapshot (A4) */
+#define CHOOSE 4 /* will use the filter that it kept, or an empty one (A4) */
 #define READ 5 /* will read the state topic (A5, A6) */
 #define RUN 6 /* answers records (T1, T2) */
 #define LOGGED 7 /* the state record is written (T3) */
@@ -144,23 +134,19 @@ byte output, duplicates, output_keys, hashes;
 #define ASKED 9 /* the commit is requested, its outcome is not known (T5) */
 #define REFUSED 10
 byte phase[2];
-byte member_generation[2];
-bit follows[2]; /* it has kept the partition in all generations since its own */
+byte member_generation[2]; /* in which it was given the partition; 0: it has no partition */
 byte filter[2], overlay[2];
 byte next[2]; /* record to read next */
 byte filter_to[2], filter_covers[2]; /* record and state record up to which the filter has all hashes */
+byte filter_low[2]; /* state record from which on it has them: the low watermark when it was empty */
 byte end_seen[2]; /* end of the state topic, as A3 found it */
 byte own_record[2]; /* number of the state record of the transaction, plus 1 */
-byte published[2]; /* number of the published snapshot, plus 1 */
-byte upload[2], upload_number[2]; /* 0 none, 1 begun, 2 ready to be published */
-
-/* Local disk. */
-bit saved[2];
-byte saved_keys[2], saved_covers[2], saved_to[2];
 
 byte crashes, moves, kept, timeouts, losses, aborts, resets, retentions;
 bit changed; /* the operator or the retention changed something */
-bit from_topic; /* a member has restored a published snapshot */
+#ifdef REACH
+bit has_kept[2]; /* the member has restored with a filter that it kept, and read state records behind it */
+#endif
 hidden byte scan;
 hidden byte broken;
 
@@ -182,7 +168,7 @@ inline abort_transaction(m) {
 
 inline clear_transaction(m) {
     transaction_output[m] = 0; transaction_duplicates[m] = 0; transaction_log[m] = 0;
-    pending[m] = 0; transaction_to[m] = 0; transaction_published[m] = 0
+    pending[m] = 0; transaction_to[m] = 0
 }
 
 /* The producer's first write begins a transaction. */
@@ -245,11 +231,8 @@ inline mark_state(m) {
 }
 
 inline mark_offset(m) {
-    offset = transaction_to[m]; offset_published = transaction_published[m];
+    offset = transaction_to[m];
     pending[m] = 0;
-    assert(I4_published_snapshot_lost ||
-           (changed || offset_published == 0 ||
-            (offset_published > snapshot_low && snapshot_covers[offset_published - 1] >= low)));
     end_transaction(m)
 }
 
@@ -258,18 +241,22 @@ inline mark_offset(m) {
 
 /* ---- a member ---- */
 
-inline forget_partition(m) {
-    filter[m] = 0; overlay[m] = 0; next[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; end_seen[m] = 0;
-    own_record[m] = 0; published[m] = 0; member_generation[m] = 0; follows[m] = 0;
-#ifndef F_UPLOAD_KEPT
-    upload[m] = 0; upload_number[m] = 0;
-#endif
+inline forget_filter(m) {
+    filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; filter_low[m] = 0
 }
 
-/* The process or its producer is gone. Its transaction stays open until B1, or until the broker aborts it. */
+/* What a member forgets that loses the partition or its producer. It keeps the filter. */
+inline forget_transaction(m) {
+#ifdef F_DIRTY
+    filter[m] = filter[m] | overlay[m];
+#endif
+    overlay[m] = 0; next[m] = 0; end_seen[m] = 0; own_record[m] = 0
+}
+
+/* The producer is gone. Its transaction stays open until B1, or until the broker aborts it. */
 inline fail(m) {
-    printf("member %d: fails\n", m);
-    forget_partition(m);
+    printf("member %d: its producer fails\n", m);
+    forget_transaction(m);
     phase[m] = DOWN
 }
 
@@ -293,19 +280,17 @@ inline apply(m) {
     filter[m] = filter[m] | overlay[m]; overlay[m] = 0;
     filter_to[m] = next[m];
     if
+#ifdef F_COVERS_END
+    :: own_record[m] > 0 -> filter_covers[m] = end
+#else
     :: own_record[m] > 0 -> filter_covers[m] = own_record[m]
+#endif
     :: else
     fi;
     own_record[m] = 0; decided[m] = 0;
-    if
-    :: upload[m] == 2 ->
-        published[m] = upload_number[m] + 1; snapshot_cuts[upload_number[m]] = 1;
-        upload[m] = 0; upload_number[m] = 0
-    :: else
-    fi;
 #ifdef F_OFFSET_APART
     if
-    :: member_generation[m] == generation -> offset = filter_to[m]; offset_published = published[m]
+    :: member_generation[m] == generation -> offset = filter_to[m]
     :: else
     fi;
 #endif
@@ -314,57 +299,43 @@ inline apply(m) {
 
 /* R: what was found does not fit the offset. If the offset has moved, another member has the partition. */
 inline refuse(m) {
-    filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0;
     if
 #ifdef F_REFETCH
 #elif defined(F_STABLE)
-    :: offset != next[m] || offset_published != published[m] -> phase[m] = OFFSET
+    :: offset != next[m] -> phase[m] = OFFSET
 #else
-    :: pending[0] || pending[1] || offset != next[m] || offset_published != published[m] -> phase[m] = OFFSET
+    :: pending[0] || pending[1] || offset != next[m] -> phase[m] = OFFSET
 #endif
     :: else ->
         printf("member %d: refuses\n", m);
         assert(I4_refused_without_reason || changed);
-        forget_partition(m);
+#if defined(REACH) && REACH == 3
+        assert(I0_refused || false);
+#endif
+        forget_transaction(m); forget_filter(m); member_generation[m] = 0;
         phase[m] = REFUSED
     fi
 }
 
-inline load(m, keys, covers, to) {
-    printf("member %d: loads a snapshot that covers %d state records\n", m, covers);
-    filter[m] = keys; filter_covers[m] = covers; filter_to[m] = to;
+#ifdef F_LOW
+#define REACHES_LOW(m) (filter_covers[m] > 0)
+#else
+#define REACHES_LOW(m) (filter_covers[m] >= low)
+#endif
+
+/* A4. An empty filter has the hashes of all state records from the low watermark on. */
+inline choose_filter(m) {
+    if
+    :: REACHES_LOW(m) -> printf("member %d: goes on with its filter, which covers %d state records\n", m, filter_covers[m])
+    :: true ->
+        forget_filter(m);
+        filter_low[m] = low; filter_covers[m] = low
+    fi;
 #ifdef F_INPUT_EARLY
     filter_to[m] = next[m]; phase[m] = RUN
 #else
     phase[m] = READ
 #endif
-}
-
-/* Snapshot i of the topic is whole, published or not, and state records go on from it. */
-#define SCANNED(m, i) ((i) >= snapshot_low && snapshot_whole[i] && snapshot_covers[i] >= low && \
-                       snapshot_covers[i] <= end_seen[m])
-
-inline choose_snapshot(m) {
-    if
-    :: low == 0 -> load(m, 0, 0, 0)
-#ifdef F_LOW
-    :: saved[m] && saved_covers[m] <= end_seen[m] ->
-#else
-    :: saved[m] && saved_covers[m] <= end_seen[m] && saved_covers[m] >= low ->
-#endif
-        load(m, saved_keys[m], saved_covers[m], saved_to[m])
-    :: published[m] > 0 && published[m] > snapshot_low && snapshot_whole[published[m] - 1] &&
-        snapshot_covers[published[m] - 1] >= low ->
-        from_topic = 1;
-        load(m, snapshot_keys[published[m] - 1], snapshot_covers[published[m] - 1],
-            snapshot_to[published[m] - 1])
-#if SCAN
-    :: SCANNED(m, 0) -> load(m, snapshot_keys[0], snapshot_covers[0], snapshot_to[0])
-    :: SCANNED(m, 1) -> load(m, snapshot_keys[1], snapshot_covers[1], snapshot_to[1])
-    :: SCANNED(m, 2) -> load(m, snapshot_keys[2], snapshot_covers[2], snapshot_to[2])
-#endif
-    :: else -> refuse(m)
-    fi
 }
 
 /* The state record i is decided, or member m does not read it. */
@@ -375,13 +346,32 @@ inline choose_snapshot(m) {
 #define ALL_STABLE(m) (STABLE(m, 0) && STABLE(m, 1) && STABLE(m, 2) && STABLE(m, 3) && STABLE(m, 4) && STABLE(m, 5))
 #endif
 
+/* The state record i does not go on from the one before it. Above a low watermark of 0 the first one may begin
+ * anywhere. */
+#ifdef F_CHAIN
+#define IS_GAP(m, i) false
+#define FITS(m) true
+#else
+#define IS_GAP(m, i) ((filter_to[m] > 0 || filter_low[m] == 0) && state_from[i] != filter_to[m])
+#define FITS(m) (!broken && filter_to[m] == next[m])
+#endif
+/* No state record is missing below the filter. */
+#ifdef F_WATERMARK
+#define IS_WHOLE(m) true
+#else
+#define IS_WHOLE(m) (filter_low[m] == 0)
+#endif
+
+/* A5, A6 */
 inline read_state(m) {
     if
 #if !defined(F_RANGE) && !defined(F_LOW)
-    :: low > filter_covers[m] -> /* offset out of range */
-        filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; phase[m] = CHOOSE
+    :: low > filter_covers[m] -> forget_filter(m); phase[m] = OFFSET /* offset out of range */
 #endif
     :: else ->
+#ifdef REACH
+        has_kept[m] = (filter_to[m] > 0 && filter_to[m] < next[m]);
+#endif
         broken = 0;
         scan = (low > filter_covers[m] -> low : filter_covers[m]);
         do
@@ -389,10 +379,9 @@ inline read_state(m) {
             if
             :: state_status[scan] == COMMITTED ->
                 if
-                :: state_from[scan] != filter_to[m] -> broken = 1
-                :: else
-                fi;
-                filter[m] = filter[m] | state_keys[scan]; filter_to[m] = state_to[scan]
+                :: IS_GAP(m, scan) -> broken = 1; break
+                :: else -> filter[m] = filter[m] | state_keys[scan]; filter_to[m] = state_to[scan]
+                fi
 #ifdef F_UNCOMMITTED
             :: state_status[scan] != COMMITTED -> filter[m] = filter[m] | state_keys[scan]
 #endif
@@ -406,18 +395,15 @@ inline read_state(m) {
         od;
         filter_covers[m] = scan;
         if
+        :: IS_WHOLE(m) && FITS(m) ->
 #ifdef F_CHAIN
-        :: true -> filter_to[m] = next[m]; phase[m] = RUN
-#else
-        :: broken || filter_to[m] != next[m] -> refuse(m)
-        :: else -> phase[m] = RUN
+            filter_to[m] = next[m];
 #endif
+            phase[m] = RUN
+        :: else -> refuse(m)
         fi
     fi;
-    if
-    :: phase[m] != CHOOSE -> end_seen[m] = 0
-    :: else
-    fi;
+    end_seen[m] = 0;
     scan = 0; broken = 0
 }
 
@@ -464,13 +450,15 @@ inline write_state(m) {
 
 inline send_offset(m) {
     begin_transaction(m);
+#ifdef F_METADATA
+    member_generation[m] = generation;
+#endif
     if
 #ifndef F_GENERATION
     :: !CURRENT(m) -> undo(m)
 #endif
     :: else ->
         transaction_to[m] = next[m];
-        transaction_published[m] = (upload[m] == 2 -> upload_number[m] + 1 : published[m]);
 #ifndef F_OFFSET_APART
         pending[m] = 1;
 #endif
@@ -508,7 +496,7 @@ inline notice_move(m) {
     :: owner == m && phase[m] >= RUN -> undo(m); member_generation[m] = generation
     :: else ->
 #endif
-    forget_partition(m);
+    forget_transaction(m); member_generation[m] = 0;
     phase[m] = (fenced[m] -> DOWN : IDLE)
 #ifdef F_RESTORE_KEPT
     fi
@@ -516,20 +504,19 @@ inline notice_move(m) {
 }
 
 inline crash(m) {
+    printf("member %d: crashes\n", m);
     fail(m);
-    upload[m] = 0; upload_number[m] = 0;
-    if
-    :: true
-    :: saved[m] -> saved[m] = 0; saved_keys[m] = 0; saved_covers[m] = 0; saved_to[m] = 0
-    fi
+    forget_filter(m); member_generation[m] = 0
 }
 
 active [2] proctype member() {
     do
-    /* B1: a new producer aborts its open transaction, and waits for one that is decided. */
+    /* B1: a new producer aborts its open transaction, and waits for one that is decided. A member that has the
+     * partition still goes on with A2, in the generation of A1. */
     :: atomic { phase[_pid] == DOWN && transaction[_pid] != DECIDED ->
                 if :: transaction[_pid] == BEGUN -> abort_transaction(_pid) :: else fi;
-                fenced[_pid] = 0; decided[_pid] = 0; phase[_pid] = IDLE }
+                fenced[_pid] = 0; decided[_pid] = 0;
+                phase[_pid] = (member_generation[_pid] > 0 -> OFFSET : IDLE) }
     /* A1 */
     :: atomic { phase[_pid] == IDLE && owner == _pid ->
                 printf("member %d: has the partition, generation %d\n", _pid, generation);
@@ -543,13 +530,13 @@ active [2] proctype member() {
 #else
     :: atomic { phase[_pid] == OFFSET && !pending[0] && !pending[1] ->
 #endif
-                next[_pid] = offset; published[_pid] = offset_published; phase[_pid] = END }
+                next[_pid] = offset; phase[_pid] = END }
     :: atomic { phase[_pid] == END ->
 #ifndef F_END_EARLY
                 end_seen[_pid] = end;
 #endif
                 phase[_pid] = CHOOSE }
-    :: atomic { phase[_pid] == CHOOSE -> choose_snapshot(_pid) }
+    :: atomic { phase[_pid] == CHOOSE -> choose_filter(_pid) }
     :: atomic { phase[_pid] == READ && ALL_STABLE(_pid) -> read_state(_pid) }
     /* T1, T2 */
     :: atomic { phase[_pid] == RUN && next[_pid] < RECORDS && next[_pid] - filter_to[_pid] < BATCH &&
@@ -557,7 +544,7 @@ active [2] proctype member() {
                 if :: FENCED(_pid) -> fail(_pid) :: else -> answer(_pid) fi }
     /* T3 */
     :: atomic { phase[_pid] == RUN && transaction[_pid] != DECIDED && end < LOG &&
-                (next[_pid] != filter_to[_pid] || upload[_pid] == 2) ->
+                next[_pid] != filter_to[_pid] ->
                 if :: FENCED(_pid) -> fail(_pid) :: else -> write_state(_pid) fi }
     /* T4 */
     :: atomic { phase[_pid] == LOGGED -> if :: FENCED(_pid) -> fail(_pid) :: else -> send_offset(_pid) fi }
@@ -576,78 +563,8 @@ active [2] proctype member() {
     :: atomic { phase[_pid] == ASKED && decided[_pid] -> apply(_pid) }
     :: atomic { phase[_pid] == ASKED && FENCED(_pid) -> give_up(_pid) }
     :: atomic { phase[_pid] == ASKED && losses < LOSSES -> losses++; give_up(_pid) }
-    /* T4: newer metadata, if the member has kept the partition. */
-#ifdef F_METADATA
-    :: atomic { phase[_pid] >= OFFSET && phase[_pid] <= ASKED && !CURRENT(_pid) ->
-#else
-    :: atomic { follows[_pid] ->
-#endif
-                member_generation[_pid] = generation; follows[_pid] = 0 }
     /* N: the member learns that it has lost the partition. */
     :: atomic { phase[_pid] >= OFFSET && phase[_pid] <= SENT && !CURRENT(_pid) -> notice_move(_pid) }
-    /* P1: a local snapshot. */
-    :: atomic { phase[_pid] >= RUN && phase[_pid] <= ASKED &&
-                (!saved[_pid] || saved_covers[_pid] != filter_covers[_pid]) ->
-                saved[_pid] = 1; saved_to[_pid] = filter_to[_pid];
-#ifdef F_DIRTY
-                saved_keys[_pid] = filter[_pid] | overlay[_pid];
-#else
-                saved_keys[_pid] = filter[_pid];
-#endif
-#ifdef F_COVERS_END
-                saved_covers[_pid] = end
-#else
-                saved_covers[_pid] = filter_covers[_pid]
-#endif
-              }
-    /* P2, P3: a snapshot in the topic. */
-    :: atomic { phase[_pid] == RUN && upload[_pid] == 0 && snapshot_end < SNAPSHOTS && filter_covers[_pid] > 0 ->
-                printf("member %d: begins snapshot %d, which covers %d state records\n", _pid, snapshot_end,
-                    filter_covers[_pid]);
-                snapshot_keys[snapshot_end] = filter[_pid]; snapshot_covers[snapshot_end] = filter_covers[_pid];
-                snapshot_to[snapshot_end] = filter_to[_pid];
-                upload_number[_pid] = snapshot_end; snapshot_end++;
-#ifdef F_PUBLISH_EARLY
-                upload[_pid] = 2 }
-    :: atomic { phase[_pid] == RUN && upload[_pid] == 2 && !snapshot_whole[upload_number[_pid]] ->
-                snapshot_whole[upload_number[_pid]] = 1 }
-#else
-                upload[_pid] = 1 }
-    :: atomic { phase[_pid] == RUN && upload[_pid] == 1 ->
-                snapshot_whole[upload_number[_pid]] = 1;
-#ifdef F_CUT_EARLY
-                snapshot_cuts[upload_number[_pid]] = 1;
-#endif
-#ifdef F_PUBLISH_APART
-                offset_published = upload_number[_pid] + 1; published[_pid] = offset_published;
-                snapshot_cuts[upload_number[_pid]] = 1; upload[_pid] = 0; upload_number[_pid] = 0
-#else
-                upload[_pid] = 2
-#endif
-              }
-#endif
-    od
-}
-
-/* What is cut is cleared, so that equal states are equal. */
-inline cut_state(number) {
-    do
-    :: low < number -> state_keys[low] = 0; state_from[low] = 0; state_to[low] = 0; low++
-    :: else -> break
-    od
-}
-
-inline cut_snapshots(number) {
-    do
-    :: snapshot_low < number ->
-        snapshot_keys[snapshot_low] = 0; snapshot_to[snapshot_low] = 0; snapshot_whole[snapshot_low] = 0;
-        if
-        :: low >= snapshot_covers[snapshot_low] ->
-            snapshot_covers[snapshot_low] = 0; snapshot_cuts[snapshot_low] = 0
-        :: else
-        fi;
-        snapshot_low++
-    :: else -> break
     od
 }
 
@@ -662,21 +579,12 @@ active proctype events() {
                 if :: phase[0] != DOWN -> timeouts++; fenced[0] = 1 :: else fi; abort_transaction(0) }
     :: atomic { transaction[1] == BEGUN && (phase[1] == DOWN || timeouts < TIMEOUTS) ->
                 if :: phase[1] != DOWN -> timeouts++; fenced[1] = 1 :: else fi; abort_transaction(1) }
-    :: atomic { moves < MOVES -> moves++; generation++; owner = 1 - owner; follows[0] = 0; follows[1] = 0;
+    :: atomic { moves < MOVES -> moves++; generation++; owner = 1 - owner;
                 printf("the group gives the partition to member %d\n", owner) }
-    :: atomic { kept < KEPT -> kept++;
-                if :: CURRENT(owner) -> follows[owner] = 1 :: else fi;
-                generation++ }
-    /* A crash, without loss of the disk or with it. */
+    :: atomic { kept < KEPT -> kept++; generation++; printf("the group leaves the partition where it is\n") }
     :: atomic { crashes < CRASHES && phase[0] != DOWN && phase[0] != REFUSED -> crashes++; crash(0) }
     :: atomic { crashes < CRASHES && phase[1] != DOWN && phase[1] != REFUSED -> crashes++; crash(1) }
-    /* P5, P6: the cuts, whenever they are carried out. */
-    :: atomic { snapshot_cuts[0] && low < snapshot_covers[0] -> cut_state(snapshot_covers[0]) }
-    :: atomic { snapshot_cuts[1] && low < snapshot_covers[1] -> cut_state(snapshot_covers[1]) }
-    :: atomic { snapshot_cuts[2] && low < snapshot_covers[2] -> cut_state(snapshot_covers[2]) }
-    :: atomic { snapshot_cuts[1] && snapshot_low < 1 -> cut_snapshots(1) }
-    :: atomic { snapshot_cuts[2] && snapshot_low < 2 -> cut_snapshots(2) }
-    :: atomic { resets < RESETS -> resets++; generation++; follows[0] = 0; follows[1] = 0; changed = 1; offset_published = 0;
+    :: atomic { resets < RESETS -> resets++; generation++; changed = 1;
                 if
                 :: offset > 0 -> offset = 0
                 :: offset > 1 -> offset--
@@ -686,13 +594,15 @@ active proctype events() {
                 printf("the operator sets the offset to %d\n", offset) }
     :: atomic { retentions < RETENTION && low < end -> retentions++; changed = 1;
                 low++;
-                do :: low < end -> low++ :: break od }
+                do :: low < end -> low++ :: break od;
+                printf("the state topic begins at %d\n", low) }
 #ifdef REACH
 #if REACH == 1
-    :: atomic { offset == RECORDS && from_topic -> assert(I0_end_reached_from_topic || false) }
-#else
-    :: atomic { offset == RECORDS && from_topic && low > 1 && snapshot_low > 0 ->
-                assert(I0_end_reached_after_cut || false) }
+    :: atomic { offset == RECORDS && has_kept[owner] && phase[owner] == RUN ->
+                assert(I0_end_reached_with_kept_filter || false) }
+#elif REACH == 2
+    :: atomic { offset == RECORDS && has_kept[owner] && phase[owner] == RUN && low > 0 ->
+                assert(I0_end_reached_after_retention || false) }
 #endif
 #endif
     od

@@ -6,7 +6,7 @@
  *
  * Idea. A record is a duplicate if its key came within the window before the time of the record. State records
  * whose keys are all too old are no longer needed, and the owner cuts the state topic in front of the others. So
- * the topic itself is the snapshot: a restore begins at its low watermark with an empty filter.
+ * a restore begins at the low watermark of the topic with an empty filter.
  *
  *                         0        low watermark    needed          end
  *      state topic        |. . . . . . . |-----------|===============|
@@ -47,8 +47,8 @@
  * What the model leaves out, and why that hides no fault:
  * - kafka.pml shows that the transactions of a partition commit in one order, and that nobody but the owner of the
  *   current generation commits (V1, V2). So here T4 and T5 are one step, which decides, marks and moves the offset.
- * - Snapshots: kafka.pml has them. Here a member forgets its filter when it loses the partition, and a restore begins
- *   at the low watermark.
+ * - Filters that members keep: kafka.pml has them. Here a member forgets its filter when it loses the partition, and a
+ *   restore begins at the low watermark.
  * - A member restores in one step (A5), once all state records in front of its end are decided. Only a cut or the
  *   retention can change what it reads. The consumer notices that as an offset out of range, also in the middle.
  * - A member forgets keys that are not needed. The filter of a window does so too.
