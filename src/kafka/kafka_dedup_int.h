@@ -43,8 +43,7 @@ typedef struct kafka_horizon {
 
 enum { TAMIS__KAFKA_HORIZONS = 16 };
 
-/* A partition of the input. Those that are not assigned keep their filter, as a snapshot (A4), until the next
- * assignment. */
+/* A partition of the input. One that is not assigned keeps its filter until the next assignment (A4). */
 typedef struct kafka_partition {
     int32_t number;
     kafka_input *input;   /* of the client: what the consumer reads of it */

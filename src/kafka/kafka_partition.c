@@ -8,14 +8,14 @@
  *
  * Invariants:
  *
- * 1. The filter has exactly the hashes of the committed state records below `covers` (V3, V5).
+ * 1. The filter has exactly the hashes of the committed state records from `low` to `covers` - 1 (V3).
  * 2. The overlay has the hashes of the open transaction that are not in the filter.
  * 3. Without an open transaction the overlay is empty, `next` is `to`, and `newest_next` is `newest`.
  * 4. With a window: no later lookup can find a hash of a state record below `needed`. Such a lookup is for a
  *    time from newest - lateness on, and finds times from a window before that on.
  *
- * A partition that the group took away keeps its filter. It is a snapshot as good as any (V3): if the
- * partition comes back, only the state records behind `covers` are read.
+ * A partition that the group took away keeps its filter until the next assignment. Invariant 1 holds all the
+ * while. If the partition comes back, only the state records from `covers` on are read.
  *
  * Windows. A key is counted at the time of its record, whatever the filter says: two keys of one transaction may
  * have equal fingerprints, and if only the first were counted, later lookups would miss the second (plan.refresh
