@@ -36,7 +36,8 @@
  *
  * The model tries every order of all steps of two members and the broker, with every sequence of keys and times:
  * - A member crashes at any step.
- * - The group gives the partition to the other member at any time. The old owner is a zombie until it looks.
+ * - The group gives the partition to the other member at any time. The old owner is a zombie until it looks. It keeps
+ *   its filter, and may use it or not if the partition comes back.
  * - ABORTS: a member aborts its transaction at any step, and goes on.
  * - Cuts are carried out late, twice, or never, also those of a zombie or of a member that has crashed.
  * - RETENTION: the broker, or a person, removes state records up to any offset.
@@ -47,10 +48,10 @@
  * What the model leaves out, and why that hides no fault:
  * - kafka.pml shows that the transactions of a partition commit in one order, and that nobody but the owner of the
  *   current generation commits (V1, V2). So here T4 and T5 are one step, which decides, marks and moves the offset.
- * - Filters that members keep: kafka.pml has them. Here a member forgets its filter when it loses the partition, and a
- *   restore begins at the low watermark.
  * - A member restores in one step (A5), once all state records in front of its end are decided. Only a cut or the
- *   retention can change what it reads. The consumer notices that as an offset out of range, also in the middle.
+ *   retention can change what it reads. The consumer notices that as an offset out of range, also in the middle. A
+ *   restore that a rebalance ends early, even between the records of a transaction, goes on there the next time: it adds
+ *   the same keys as one that reads them at once.
  * - A member forgets keys that are not needed. The filter of a window does so too.
  * - A transaction has at most two state records, the first one with one key. More of those that have `to` = `from`
  *   would be read in the same way.
@@ -116,8 +117,8 @@
 #define FIRST_NEEDED(newest_time) (STEP_OF(BEFORE(newest_time, LATENESS + WINDOW)) * STEP)
 
 /* Names of properties in assertions: always false. */
-bool I0_end_reached_after_cut, I0_end_reached_after_range_error, I0_refused, I1_answer_differs, I1_order,
-    I2_refused_without_reason;
+bool I0_end_reached_after_cut, I0_end_reached_after_range_error, I0_end_reached_with_kept_filter, I0_refused,
+    I1_answer_differs, I1_order, I2_refused_without_reason;
 
 /* ---- input ---- */
 
@@ -154,7 +155,7 @@ byte retention_low; /* offset up to which the retention removed state records; 0
 #define IDLE 1 /* without the partition */
 #define OFFSET 2 /* will fetch the offset (A2) */
 #define END 3 /* will fetch the end of the state topic (A3) */
-#define CHOOSE 4 /* will fetch the low watermark (A4) */
+#define CHOOSE 4 /* will fetch the low watermark, and use the filter that it kept or an empty one (A4) */
 #define READ 5 /* will read the state topic (A5, A6) */
 #define RUN 6 /* answers records (T1, T2) */
 #define LOGGED 7 /* the state record is written (T3) */
@@ -170,7 +171,9 @@ byte newest_committed[2];
 byte needed[2]; /* of the last state record that is known to be committed */
 byte horizon[LOG * 2]; /* behind each state record: its newest time, plus 1; 0 if there is none, or it has expired */
 byte expired[2]; /* end of the last horizon that has expired, or a later `needed` that was read */
-byte low_seen[2], end_seen[2]; /* of the state topic, as A4 and A3 found them */
+byte filter_covers[2]; /* state record up to which the filter has all keys */
+byte filter_low[2]; /* until A6: the low watermark when the filter was empty */
+byte end_seen[2]; /* end of the state topic, as A3 found it */
 byte own_record[2]; /* number of the last state record of the transaction, plus 1 */
 bit wrong[2]; /* an answer of the transaction differs from that of the oracle */
 
@@ -178,11 +181,12 @@ byte crashes, moves, aborts, retentions;
 #ifdef REACH
 bit restored[2]; /* the member began at a low watermark above 0 */
 bit range_error[2]; /* and it has read an offset that was out of range */
-#define NOTE(flag) flag = 1
+bit goes_on[2]; /* the member has restored with a filter that it kept, while the low watermark was above 0 */
+#define NOTE(flag, value) flag = (value)
 #else
-#define NOTE(flag) skip
+#define NOTE(flag, value) skip
 #endif
-hidden byte scan, place, given, first_record, broken, key, time;
+hidden byte scan, place, given, broken, key, time;
 
 /* ---- input and oracle ---- */
 
@@ -234,11 +238,19 @@ inline forget_horizons(m) {
     od
 }
 
-inline forget_partition(m) {
-    filter[2 * m] = 0; filter[2 * m + 1] = 0; overlay[2 * m] = 0; overlay[2 * m + 1] = 0;
-    next[m] = 0; position[m] = 0; newest[m] = 0; newest_committed[m] = 0; needed[m] = 0;
-    low_seen[m] = 0; end_seen[m] = 0; member_generation[m] = 0; wrong[m] = 0;
+inline forget_filter(m) {
+    filter[2 * m] = 0; filter[2 * m + 1] = 0; filter_covers[m] = 0; filter_low[m] = 0;
+    position[m] = 0; newest[m] = 0; newest_committed[m] = 0; needed[m] = 0;
     forget_horizons(m)
+}
+
+/* What a member forgets that loses the partition. It keeps the filter, and what belongs to it. */
+inline forget_transaction(m) {
+    overlay[2 * m] = 0; overlay[2 * m + 1] = 0;
+    next[m] = 0; end_seen[m] = 0; member_generation[m] = 0; wrong[m] = 0;
+#ifndef F_NEWEST_KEPT
+    newest[m] = newest_committed[m]
+#endif
 }
 
 /* Keys that no later lookup finds are forgotten. */
@@ -325,6 +337,7 @@ inline apply(m) {
     filter[2 * m] = filter[2 * m] | overlay[2 * m]; overlay[2 * m] = 0;
     filter[2 * m + 1] = filter[2 * m + 1] | overlay[2 * m + 1]; overlay[2 * m + 1] = 0;
     position[m] = next[m]; newest_committed[m] = newest[m]; needed[m] = state_needed[own_record[m] - 1];
+    filter_covers[m] = own_record[m];
     advance(m, own_record[m] - 1);
     own_record[m] = 0;
     expire(m);
@@ -334,27 +347,41 @@ inline apply(m) {
 
 /* R: what was found does not fit the offset. If the offset has moved, another member has the partition. */
 inline refuse(m) {
+    end_seen[m] = 0;
     if
-    :: offset != next[m] -> phase[m] = OFFSET; low_seen[m] = 0; end_seen[m] = 0
+    :: offset != next[m] -> phase[m] = OFFSET
     :: else ->
         printf("member %d: refuses\n", m);
         assert(I2_refused_without_reason || retention_low > chain_needed);
 #if defined(REACH) && REACH == 3
         assert(I0_refused || false);
 #endif
+        forget_transaction(m); forget_filter(m);
         phase[m] = REFUSED
-    fi;
-    newest[m] = 0; position[m] = 0; needed[m] = 0;
-    filter[2 * m] = 0; filter[2 * m + 1] = 0;
-    forget_horizons(m);
-    if
-    :: phase[m] == REFUSED -> forget_partition(m)
-    :: else
     fi
 }
 
+#ifdef F_LOW
+#define REACHES_LOW(m) true
+#else
+#define REACHES_LOW(m) (filter_covers[m] >= low)
+#endif
+
+/* A4 */
+inline choose_filter(m) {
+    if
+    :: filter_covers[m] > 0 && REACHES_LOW(m) ->
+        NOTE(goes_on[m], low > 0)
+    :: true ->
+        forget_filter(m); filter_low[m] = low; filter_covers[m] = low;
+        NOTE(goes_on[m], false)
+    fi;
+    phase[m] = READ;
+    printf("member %d: reads state records from %d to %d\n", m, filter_covers[m], end_seen[m])
+}
+
 /* The state record i is decided, or member m does not read it. */
-#define STABLE(m, i) ((i) >= LOG || (i) >= end_seen[m] || state_status[(i) % LOG] != OPEN)
+#define STABLE(m, i) ((i) >= LOG || (i) < filter_covers[m] || (i) >= end_seen[m] || state_status[(i) % LOG] != OPEN)
 #define ALL_STABLE(m) (STABLE(m, 0) && STABLE(m, 1) && STABLE(m, 2) && STABLE(m, 3) && STABLE(m, 4) && STABLE(m, 5))
 
 /* The member has read the state record `number`. */
@@ -384,46 +411,50 @@ inline add_record(m, number) {
     fi
 }
 
+/* The state record i does not go on from the one before it. Above a low watermark of 0 the first one may begin
+ * anywhere. */
+#define IS_GAP(m, i) ((position[m] > 0 || filter_low[m] == 0) && state_from[i] != position[m])
+
 inline read_state(m) {
     if
-#ifndef F_RANGE
-    :: low > low_seen[m] -> /* offset out of range */
-        NOTE(range_error[m]);
+#if !defined(F_RANGE) && !defined(F_LOW)
+    :: low > filter_covers[m] -> /* offset out of range */
+        NOTE(range_error[m], true);
 #ifdef F_RANGE_REFUSED
         refuse(m)
 #else
-        low_seen[m] = 0; end_seen[m] = 0; phase[m] = END
+        forget_filter(m); end_seen[m] = 0; phase[m] = OFFSET
 #endif
 #endif
     :: else ->
-        broken = 0; first_record = 1;
-        scan = (low > low_seen[m] -> low : low_seen[m]);
+        broken = 0;
+        scan = (low > filter_covers[m] -> low : filter_covers[m]);
         do
         :: scan < end_seen[m] ->
             if
             :: state_status[scan] == COMMITTED ->
                 if
-                :: (!first_record || low_seen[m] == 0) && state_from[scan] != position[m] -> broken = 1
-                :: else
-                fi;
-                first_record = 0;
-                add_record(m, scan)
+                :: IS_GAP(m, scan) -> broken = 1; break
+                :: else -> add_record(m, scan)
+                fi
             :: else
             fi;
             scan++
         :: else -> break
         od;
+        filter_covers[m] = scan; newest_committed[m] = newest[m];
         if
-        :: broken || position[m] != next[m] || (first_record && low_seen[m] > 0) -> refuse(m)
+        :: broken || position[m] != next[m] || (position[m] == 0 && filter_low[m] > 0) -> refuse(m)
 #ifndef F_CHECK
-        :: !broken && position[m] == next[m] && !first_record && needed[m] < low_seen[m] -> refuse(m)
+        :: !broken && position[m] == next[m] && position[m] > 0 && needed[m] < filter_low[m] -> refuse(m)
 #endif
         :: else ->
             if
-            :: low_seen[m] > 0 -> NOTE(restored[m])
+            :: filter_low[m] > 0 -> NOTE(restored[m], true)
             :: else
             fi;
-            newest_committed[m] = newest[m]; low_seen[m] = 0; end_seen[m] = 0;
+            end_seen[m] = 0;
+            filter_low[m] = 0; /* `needed` never goes back, so this filter has all that is needed from now on */
             expire(m);
             request_cut(needed[m]);
             phase[m] = RUN
@@ -542,6 +573,8 @@ inline commit(m) {
         assert(I0_end_reached_after_cut || !(restored[m] && offset == RECORDS && oracle[RECORDS - 1] == DUPLICATE));
 #elif REACH == 2
         assert(I0_end_reached_after_range_error || !(restored[m] && range_error[m] && offset == RECORDS));
+#elif REACH == 4
+        assert(I0_end_reached_with_kept_filter || !(goes_on[m] && offset == RECORDS && oracle[RECORDS - 1] == DUPLICATE));
 #endif
 #endif
     fi
@@ -550,7 +583,7 @@ inline commit(m) {
 /* The member goes on without the partition. Its transaction stays open until the producer or the broker aborts it. */
 inline crash(m) {
     printf("member %d: crashes\n", m);
-    forget_partition(m);
+    forget_transaction(m); forget_filter(m);
     phase[m] = DOWN
 }
 
@@ -564,9 +597,7 @@ active [2] proctype member() {
                 member_generation[_pid] = generation; phase[_pid] = OFFSET }
     :: atomic { phase[_pid] == OFFSET -> next[_pid] = offset; phase[_pid] = END }
     :: atomic { phase[_pid] == END -> end_seen[_pid] = end; phase[_pid] = CHOOSE }
-    :: atomic { phase[_pid] == CHOOSE ->
-                low_seen[_pid] = low; phase[_pid] = READ;
-                printf("member %d: reads state records from %d to %d\n", _pid, low, end_seen[_pid]) }
+    :: atomic { phase[_pid] == CHOOSE -> choose_filter(_pid) }
     :: atomic { phase[_pid] == READ && ALL_STABLE(_pid) -> read_state(_pid) }
     /* T1, T2 */
     :: atomic { phase[_pid] == RUN && next[_pid] < RECORDS && next[_pid] - position[_pid] < BATCH -> answer(_pid) }
@@ -580,7 +611,11 @@ active [2] proctype member() {
     /* N: the member learns that it has lost the partition. */
     :: atomic { phase[_pid] >= OFFSET && phase[_pid] <= LOGGED && !CURRENT(_pid) ->
                 printf("member %d: notices that it has lost the partition\n", _pid);
-                abort_transaction(_pid); forget_partition(_pid); phase[_pid] = IDLE }
+                abort_transaction(_pid); forget_transaction(_pid); phase[_pid] = IDLE;
+                if
+                :: moves == MOVES && owner != _pid -> forget_filter(_pid) /* it does not come back */
+                :: else
+                fi }
     od
 }
 

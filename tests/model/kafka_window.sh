@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: torture
 # The window of `tamis kafka dedup` keeps every property in every run of these bounds.
-# ctest: not-sanitized ctest: timeout=900
+# ctest: not-sanitized ctest: timeout=1800
 MODEL=kafka_window
 . "$(dirname "$0")/run.bash"
 
@@ -12,6 +12,8 @@ holds "two crashes, no record may be late" -DMOVES=0 -DCRASHES=2 -DRECORDS=4 -DL
 holds "a member crashes and aborts" -DMOVES=0 -DABORTS=1
 holds "a member crashes, steps of two times" -DMOVES=0 -DSTEP=2 -DTIMES=6
 holds "a member crashes, the retention removes, the owner keeps more than it must" -DMOVES=0 -DRETENTION=1 -DCOARSE=1
+holds "the partition moves and comes back, no record may be late" \
+    -DCRASHES=0 -DMOVES=2 -DLATENESS=0 -DTIMES=3 -DBATCH=1 -DLOG=4
 if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
     holds "the partition moves, a member crashes"
     holds "the partition moves and comes back" -DCRASHES=0 -DMOVES=2
