@@ -160,7 +160,8 @@ class Reader:
         return done.returncode, done.stdout.decode(errors="replace")
 
     def local(self, text):
-        """The text, with our server in place of the one that it names."""
+        """The text, with our server in place of the one that it names, and with this source tree."""
+        text = text.replace("docs/examples/", PROGRAMS + "/")
         if "./dev kafka" in text:
             self.kafka = self.kafka or Kafka(self)
             text = self.kafka.local(text)
