@@ -240,16 +240,50 @@ tamis_status tamis__kafka_client_fetch_offsets(kafka_client *client, rd_kafka_to
     return TAMIS_OK;
 }
 
+/* The probe goes on to use the leaders of partitions that it knows, also if they are gone. This asks for new ones. */
+static void refresh_leaders(const kafka_client *client, const char *topic) {
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(client->probe, topic, NULL);
+    const struct rd_kafka_metadata *metadata;
+
+    if (!handle)
+        return;
+    if (rd_kafka_metadata(client->probe, 0, handle, &metadata, REQUEST_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        rd_kafka_metadata_destroy(metadata);
+    rd_kafka_topic_destroy(handle);
+}
+
+/* Finds one end of a partition, RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END.
+ * rd_kafka_query_watermark_offsets of librdkafka 2.0 does not end while the leader is down, whatever its time-out. */
+static rd_kafka_resp_err_t query_end(const kafka_client *client, const char *topic, int32_t number,
+                                     int64_t end, int64_t *offset) {
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+
+    rd_kafka_topic_partition_list_add(list, topic, number)->offset = end;
+    rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(client->probe, list, REQUEST_MS);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        code = list->elems[0].err;
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR && list->elems[0].offset < 0)
+        code = RD_KAFKA_RESP_ERR__TIMED_OUT; /* which is not reported */
+    if (code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION)
+        code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE; /* which is reported so */
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        *offset = list->elems[0].offset;
+    rd_kafka_topic_partition_list_destroy(list);
+    return code;
+}
+
 tamis_status tamis__kafka_client_query_watermarks(kafka_client *client, const char *topic, int32_t number,
                                                   int64_t *low, int64_t *high, tamis_error *err) {
     *low = *high = 0;
     while (!tamis__kafka_client_is_interrupted(client)) {
-        const rd_kafka_resp_err_t code =
-            rd_kafka_query_watermark_offsets(client->probe, topic, number, low, high, REQUEST_MS);
+        rd_kafka_resp_err_t code = query_end(client, topic, number, RD_KAFKA_OFFSET_BEGINNING, low);
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+            code = query_end(client, topic, number, RD_KAFKA_OFFSET_END, high);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return TAMIS_OK;
         if (wait_for_brokers(client, topic, code, false, err) != TAMIS_OK)
             return err->status;
+        refresh_leaders(client, topic);
     }
     return TAMIS_OK;
 }
