@@ -79,6 +79,8 @@ typedef struct kafka_client {
     size_t assigned; /* how many of them are assigned */
     kafka_phase phase;
     bool is_reading;        /* the consumer reads the assigned partitions */
+    bool is_lost;           /* partitions were lost, and the group has given none since */
+    bool must_join;         /* leave the group, and join it again */
     tamis_status stopped;   /* status of a callback that failed */
     tamis_error stop_error; /* message of `stopped` */
 } kafka_client;

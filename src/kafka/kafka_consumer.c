@@ -14,6 +14,10 @@
  * does what must be done in that moment. A runs afterwards, in the loop of the run. The consumer is given an empty
  * assignment until then, so that it reads nothing (the input is paused).
  *
+ * If the session of a static member is over, librdkafka 2.0 forgets its member id, but may send one more heartbeat.
+ * The broker refuses it as that of another process with the same name, and the consumer is useless from then on.
+ * So a new one joins the group (must_join). If there is such a process, that one is refused then.
+ *
  * While A waits for brokers, the consumer is polled, so that the group does not give this member up. If the group
  * changes the assignment meanwhile, A ends, and begins again with the next one.
  */
@@ -66,6 +70,7 @@ void tamis__kafka_client_leave(kafka_client *client) {
     rd_kafka_consumer_close(client->consumer);
     tamis__kafka_client_destroy(client, client->consumer);
     client->consumer = NULL;
+    client->must_join = false;
 }
 
 void tamis__kafka_client_end(kafka_client *client, const tamis_allocator *memory) {
@@ -88,6 +93,7 @@ int32_t tamis__kafka_client_store_assignment(kafka_client *client,
     int32_t added = -1;
 
     tamis__kafka_client_forget_assignment(client);
+    client->is_lost = false;
     client->phase = KAFKA_ASSIGNED;
     for (int i = 0; i < partitions->cnt; i++) {
         const int32_t number = partitions->elems[i].partition;
@@ -106,6 +112,7 @@ int32_t tamis__kafka_client_store_assignment(kafka_client *client,
 
 void tamis__kafka_client_forget_assignment(kafka_client *client) {
     client->phase = KAFKA_UNASSIGNED;
+    client->is_lost = rd_kafka_assignment_lost(client->consumer);
     client->is_reading = false;
     client->assigned = 0;
     for (size_t i = 0; i < client->partition_count; i++)
@@ -137,14 +144,15 @@ tamis_status tamis__kafka_client_start_reading(kafka_client *client, rd_kafka_to
 /* ---- polling ---- */
 
 /* Makes an error of what the consumer reports instead of a record. TAMIS_OK: it passes by itself. */
-static tamis_status check_message(const kafka_client *client, const rd_kafka_message_t *message,
-                                  tamis_error *err) {
+static tamis_status check_message(kafka_client *client, const rd_kafka_message_t *message, tamis_error *err) {
     char what[300];
 
     switch (message->err) {
-    case RD_KAFKA_RESP_ERR__FATAL:
-        return tamis__kafka_client_fail(client, client->group,
-                                        rd_kafka_fatal_error(client->consumer, what, sizeof what), err);
+    case RD_KAFKA_RESP_ERR__FATAL: {
+        const rd_kafka_resp_err_t code = rd_kafka_fatal_error(client->consumer, what, sizeof what);
+        client->must_join = code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID && client->is_lost;
+        return client->must_join ? TAMIS_OK : tamis__kafka_client_fail(client, client->group, code, err);
+    }
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
     case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
         if (!client->is_reading) /* it comes late, from an earlier assignment */

@@ -169,7 +169,6 @@ static tamis_status start(kafka_count_run *run, tamis_error *err) {
 
 static tamis_status join(kafka_count_run *run, tamis_error *err) {
     tamis__kafka_client_leave(&run->client);
-    run->must_join = false;
     return tamis__kafka_client_join(&run->client, err);
 }
 
@@ -201,7 +200,7 @@ static tamis_status loop(kafka_count_run *run, tamis_error *err) {
             return TAMIS_E_INTERRUPTED;
         rd_kafka_poll(client->probe, 0); /* its errors and its log */
         tamis__kafka_count_report_progress(run);
-        if (!client->consumer || run->must_join)
+        if (!client->consumer || client->must_join)
             status = join(run, err);
         else if (client->phase == KAFKA_UNASSIGNED)
             status = tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);

@@ -68,9 +68,10 @@ tamis_status tamis__kafka_count_commit(kafka_count_run *run, const uint64_t *nex
     }
     *code = list->cnt > 0 ? rd_kafka_commit(run->client.consumer, list, 0) : RD_KAFKA_RESP_ERR_NO_ERROR;
     rd_kafka_topic_partition_list_destroy(list);
-    /* A zombie is refused. Other transient errors do no harm: positions decide. */
+    /* A zombie is refused, and the next poll says so. Other transient errors do no harm: positions decide. */
     if (*code == RD_KAFKA_RESP_ERR_NO_ERROR || tamis__kafka_is_transient(*code) ||
-        *code == RD_KAFKA_RESP_ERR__NO_OFFSET || *code == RD_KAFKA_RESP_ERR__STATE)
+        *code == RD_KAFKA_RESP_ERR__NO_OFFSET || *code == RD_KAFKA_RESP_ERR__STATE ||
+        *code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID || *code == RD_KAFKA_RESP_ERR__FATAL)
         return TAMIS_OK;
     return tamis__kafka_client_fail(&run->client, run->options.group, *code, err);
 }

@@ -173,7 +173,7 @@ tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err) {
         return TAMIS_OK;
     tamis_status status = tamis__counts_apply(run->counts, run->next, run->lower, &is_conflict, err);
     if (status == TAMIS_OK && is_conflict) {
-        run->must_join = true;
+        run->client.must_join = true;
         run->committed.conflicts++;
     } else if (status == TAMIS_OK) {
         add_stats(run);

@@ -41,7 +41,6 @@ typedef struct kafka_count_run {
     uint64_t *lower; /* C7: positions that were lower than the known ones */
     uint64_t *scratch;
 
-    bool must_join;                                 /* C7: leave the group, and join it again */
     kafka_counter counters[TAMIS__KAFKA_TEMPLATES]; /* of the record that is added */
     bool has_remarked_missing;                      /* that no record has a counter was reported */
     bool is_open;                                   /* records were read that are not counted yet */
@@ -68,7 +67,7 @@ tamis_status tamis__kafka_count_commit(kafka_count_run *run, const uint64_t *nex
 
 /* C1 to C3 for some records, then C4 to C6 if the batch is due. */
 tamis_status tamis__kafka_count_records(kafka_count_run *run, tamis_error *err);
-/* C4 to C6. After a conflict must_join is set. */
+/* C4 to C6. After a conflict client.must_join is set (C7). */
 tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err);
 /* Calls options.progress if that is due. */
 void tamis__kafka_count_report_progress(kafka_count_run *run);

@@ -171,7 +171,15 @@ static tamis_status configure(kafka_dedup_run *run, tamis_error *err) {
 
 /* ---- start and end ---- */
 
+static void leave_group(kafka_dedup_run *run) {
+    if (run->from)
+        rd_kafka_topic_destroy(run->from);
+    run->from = NULL;
+    tamis__kafka_client_leave(&run->client);
+}
+
 static tamis_status join_group(kafka_dedup_run *run, tamis_error *err) {
+    leave_group(run);
     if (tamis__kafka_client_join(&run->client, err) != TAMIS_OK)
         return err->status;
     run->from = rd_kafka_topic_new(run->client.consumer, run->options.from, NULL);
@@ -195,9 +203,7 @@ static void release(kafka_dedup_run *run) {
     const tamis_allocator memory = run->memory;
 
     tamis__kafka_dedup_drop_batch(run);
-    if (run->from)
-        rd_kafka_topic_destroy(run->from);
-    tamis__kafka_client_leave(&run->client);
+    leave_group(run);
     tamis__kafka_dedup_destroy_producer(run);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
@@ -260,6 +266,8 @@ static tamis_status loop(kafka_dedup_run *run, tamis_error *err) {
         tamis__kafka_dedup_report_progress(run);
         if (run->needs_producer)
             status = tamis__kafka_dedup_make_producer(run, err);
+        else if (client->must_join)
+            status = join_group(run, err);
         else if (client->phase == KAFKA_UNASSIGNED)
             status = tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);
         else if (client->phase == KAFKA_ASSIGNED)
