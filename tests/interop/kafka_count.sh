@@ -3,6 +3,7 @@
 # `tamis kafka count` on a real broker and real Redis servers: records come while members are killed again and again, and one
 # sleeps until another has its partitions. All counts are those of an undisturbed run. The same in a cluster. Then a Redis that
 # loses its last writes, one that is replaced by its replica, and what must be refused. Counters are numbers, sums and HyperLogLogs. ctest: peers
+# ctest: torture
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"

@@ -3,6 +3,7 @@
 # `tamis kafka dedup` on a real broker: records come while the command is killed again and again, and while two members
 # join and leave. A reader of committed records finds each record once, and each key once in the output. Then what must be
 # refused. ctest: peers
+# ctest: torture
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"

@@ -3,6 +3,7 @@
 # `tamis kafka dedup --window` on a real broker: the command is killed again and again while records come, some of them
 # late. Each record gets the answer of an oracle that has seen all of them in order. State records that have expired are
 # removed from the state topic, and removing more is noticed. ctest: peers
+# ctest: torture
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
