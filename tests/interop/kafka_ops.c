@@ -4,6 +4,7 @@
  * Requests of tests to a Kafka broker, without the JVM of its tools:
  *
  *     kafka_ops BROKERS create TOPIC PARTITIONS
+ *     kafka_ops BROKERS single TOPIC BROKER                 one partition with one replica, at this broker
  *     kafka_ops BROKERS grow TOPIC PARTITIONS               more partitions
  *     kafka_ops BROKERS config TOPIC NAME VALUE
  *     kafka_ops BROKERS allow USER TYPE NAME OPERATION       TYPE: topic or group
@@ -104,9 +105,16 @@ static void administer(rd_kafka_t *handle, char **words) {
     rd_kafka_queue_t *queue = rd_kafka_queue_new(handle);
     char why[300];
 
-    if (strcmp(words[0], "create") == 0) {
-        rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(words[1], atoi(words[2]), 1, why, sizeof why);
+    if (strcmp(words[0], "create") == 0 || strcmp(words[0], "single") == 0) {
+        const int is_single = strcmp(words[0], "single") == 0;
+        int32_t broker = atoi(words[2]);
+        /* -1: as many replicas as the brokers are configured with, or those that are named */
+        rd_kafka_NewTopic_t *topic =
+            rd_kafka_NewTopic_new(words[1], is_single ? 1 : atoi(words[2]), -1, why, sizeof why);
         if (!topic)
+            die(words[1], why);
+        if (is_single && rd_kafka_NewTopic_set_replica_assignment(topic, 0, &broker, 1, why, sizeof why) !=
+                             RD_KAFKA_RESP_ERR_NO_ERROR)
             die(words[1], why);
         rd_kafka_CreateTopics(handle, &topic, 1, NULL, queue);
         rd_kafka_NewTopic_destroy(topic);
@@ -260,8 +268,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         int count;
-    } verbs[] = {{"create", 5}, {"grow", 5},  {"config", 6}, {"offset", 7},
-                 {"cut", 6},    {"allow", 7}, {"hold", 5},   {"chain", 4}};
+    } verbs[] = {{"create", 5}, {"single", 5}, {"grow", 5}, {"config", 6}, {"offset", 7},
+                 {"cut", 6},    {"allow", 7},  {"hold", 5}, {"chain", 4}};
     size_t verb = 0;
 
     while (argc > 2 && verb < sizeof verbs / sizeof *verbs && strcmp(verbs[verb].name, argv[2]) != 0)

@@ -11,12 +11,13 @@ fail() {
 }
 step() { echo "$SECONDS s: $*"; }
 
-# dedup INSTANCE OPTION...: becomes a member. $dedup_options has further options of all of them.
+# dedup INSTANCE OPTION...: becomes a member. $dedup_options has further options of all of them. With kafka_cluster.bash, a
+# relay is between it and each broker.
 key=kafka:key dedup_options=()
 dedup() {
     local instance=$1
     shift
-    exec tamis kafka dedup --brokers "$kafka_brokers" --group once --from in --to out --duplicates-to again \
+    exec tamis kafka dedup --brokers "${kafka_relayed-$kafka_brokers}" --group once --from in --to out --duplicates-to again \
         --key "$key" --commit-every 100ms --instance "$instance" -X session.timeout.ms=2000 \
         -X heartbeat.interval.ms=500 "${dedup_options[@]}" "$@"
 }
@@ -35,7 +36,11 @@ drain() {
     (dedup "$@" --until-end --stats) 2> "$work/err.drain" || fail "the rest is not read"
 }
 
-produce() { kcat -b "$kafka_brokers" -P -t in -K "$tab" -X partitioner=murmur2_random 2> "$work/err.kcat"; }
+# Each record once, and those of a partition in their order, also while brokers are away.
+producer() { # becomes kcat
+    exec kcat -b "$kafka_brokers" -P -t in -K "$tab" -X partitioner=murmur2_random -X enable.idempotence=true 2> "$work/err.kcat"
+}
+produce() { (producer); }
 # read_topic TOPIC: committed records, as "key<tab>value"
 read_topic() { kcat -b "$kafka_brokers" -C -t "$1" -o beginning -e -q -K "$tab" -X isolation.level=read_committed; }
 
