@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `tamis kafka dedup` is killed at each step of the protocol, or loses the answer of a call (kafka_preload.c); a member is
 # stopped until another one has its partitions, and wakes up; the broker is killed. Each time the outputs must be those of
-# an undisturbed run. ctest: peers
+# an undisturbed run. Last, another cluster takes the place of the broker: the member must end. ctest: peers
+# ctest: torture
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -113,4 +114,30 @@ wait "$a" || [ $? = 143 ] || fail "after the broker was killed: not status 143"
 drain a
 check_outputs "a broker that was killed"
 check_chain
+
+# ---- another cluster ---------------------------------------------------------------------------------------
+
+# librdkafka often does not end its connections then (tamis__kafka_client_destroy).
+step "another cluster at the same address"
+start a
+a=$member
+sleep 2
+kafka_stop
+rm -rf "$kafka_dir"
+mkdir "$kafka_dir"
+kafka_cluster_id=AAAAAAAAAAAAAAAAAAAAAg kafka_format "$kafka_dir" "$kafka_port"
+kafka_again || fail "the other cluster does not start"
+for topic in in out again; do
+    kafka_ops create $topic 4
+done
+sleep 3
+kill -TERM "$a" 2> /dev/null || true
+for ((i = 0; i < 600; i++)); do
+    kill -0 "$a" 2> /dev/null || break
+    sleep 0.1
+done
+! kill -KILL "$a" 2> /dev/null || fail "another cluster: the member does not end"
+status=0
+wait "$a" || status=$?
+[ $status = 2 ] || [ $status = 143 ] || fail "another cluster: status $status"
 step "all good"

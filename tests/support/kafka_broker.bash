@@ -3,7 +3,8 @@
 # directory with its jars, before you source this.
 #
 #     kafka_format DIRECTORY PORT     makes its settings and its data; PORT + 1 must be free too
-#                                     $kafka_extra has further settings; @PORT@ is PORT + 2, @TLS@ PORT + 3
+#                                     $kafka_extra has further settings; @PORT@ is PORT + 2, @TLS@ PORT + 3.
+#                                     $kafka_cluster_id makes another cluster
 #     kafka_run DIRECTORY             becomes the broker; its log is DIRECTORY/log
 #     kafka_await PID DIRECTORY       waits until it serves; fails if it ends instead, or after a minute
 kafka_java=(-Xmx256m -XX:+UseSerialGC -XX:-UsePerfData -cp "$kafka_libs/*")
@@ -46,7 +47,7 @@ END
     # The last value of a setting counts.
     printf '%s\n' "${kafka_extra-}" |
         sed "s/@PORT@/$((port + 2))/g; s/@TLS@/$((port + 3))/g; s/@CLIENTS@/$port/g; s/@CONTROLLER@/$((port + 1))/g" >> "$directory/properties"
-    java "${kafka_java[@]}" -XX:TieredStopAtLevel=1 kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ \
+    java "${kafka_java[@]}" -XX:TieredStopAtLevel=1 kafka.tools.StorageTool format -t "${kafka_cluster_id-AAAAAAAAAAAAAAAAAAAAAQ}" \
         -c "$directory/properties" < /dev/null > "$directory/format" 2>&1
 }
 
