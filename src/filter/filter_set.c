@@ -9,10 +9,16 @@
  *          |                          +--> (no digest) ---------> D --> row             |
  *          +--> whole, or 16384 keys without rows ------> server --> row ---------------+
  *
- * Filters share hashes if their hashers have the same hasher_id. Hashes are on the stack, and so are the
- * rows if the caller wants none. So any number of threads may look up in one set, and nothing has to be
- * allocated. For a server each piece is a round trip. So it gets the batch whole if the caller has rows,
- * else in pieces of 16384 keys.
+ * Filters share hashes if their hashers have the same hasher_id: they form a group, which hashes each key once.
+ * The first filter of a group leads it, the later ones are looked up when their leader is.
+ *
+ * Hashes are on the stack, and so are the answers of a filter if the caller wants no rows. So any number of
+ * threads may look up in one set, and nothing has to be allocated. Each piece
+ * begins by waiting for its first cache lines, so it has 1024 keys. For a server each piece is a round trip. So it gets the batch whole if the caller has
+ * rows, else in pieces of 16384 keys.
+ *
+ * Why filters on servers come last: a filter in memory that fails spares the round trips for the keys behind
+ * the one that failed.
  *
  * Invariant: all filters have answered the first `limit` keys when a call returns. A filter that fails at
  * key d lowers the limit to d. The filters after it are then only asked for d keys, so that a later
@@ -39,6 +45,14 @@ typedef struct set_query {
     tamis_answer *rows; /* NULL: `any` only */
 } set_query;
 
+/* A piece of the batch: the keys `from` to `from` + `count` - 1. */
+typedef struct piece {
+    size_t from;
+    size_t count;             /* after a failure: the keys that all filters so far have answered */
+    const tamis_hash *hashes; /* hashes of the piece; NULL: the filter hashes the keys */
+    tamis_answer *buffer;     /* answers of one filter, if the caller wants no rows */
+} piece;
+
 static bool has_digest(const tamis_filter *filter) {
     return tamis_scheme_digest_bits(filter->hasher->scheme) > 0;
 }
@@ -55,41 +69,37 @@ static bool is_in_earlier_group(const tamis_filter_set *set, size_t filter) {
     return false;
 }
 
-/* Looks up a range of the batch in one filter: *count keys from key `from` on. `hashes` of the range may be
- * NULL. `buffer` has *count answers, for a query without rows. *count becomes the number of answered keys. */
-static tamis_status query_filter(const set_query *query, size_t filter, const tamis_hash *hashes, size_t from,
-                                 size_t *count, tamis_answer *buffer, tamis_error *err) {
+/* Looks up a piece in one filter. Lowers its count after a failure. */
+static tamis_status query_filter(const set_query *query, size_t filter, piece *p, tamis_error *err) {
     const tamis_filter *target = query->set->filters[filter];
-    tamis_answer *row = query->rows ? query->rows + filter * query->count + from : buffer;
+    tamis_answer *row = query->rows ? query->rows + filter * query->count + p->from : p->buffer;
     size_t done = 0;
-    tamis_status status =
-        hashes ? tamis_filter_contains_hashes(target, hashes, *count, row, &done, err)
-               : tamis_filter_contains_many(target, query->keys + from, *count, row, &done, err);
+    const tamis_status status =
+        p->hashes ? tamis_filter_contains_hashes(target, p->hashes, p->count, row, &done, err)
+                  : tamis_filter_contains_many(target, query->keys + p->from, p->count, row, &done, err);
     for (size_t i = 0; i < done; i++)
-        query->any[from + i] |= row[i]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
-    *count = done;
+        query->any[p->from + i] |= row[i]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
+    p->count = done;
     return status;
 }
 
-/* Looks up a piece in the filters that share the hashes of filter `first`. *count as in query_filter. */
-static tamis_status query_group(const set_query *query, size_t first, size_t from, size_t *count,
-                                tamis_error *err) {
+/* Looks up a piece in the group that filter `first` leads. */
+static tamis_status query_group(const set_query *query, size_t first, piece *p, tamis_error *err) {
     const tamis_filter_set *set = query->set;
     const tamis_filter *leader = set->filters[first];
-    const tamis_hash *hashes = query->hashes ? query->hashes + from : NULL;
     tamis_status status = TAMIS_OK;
     tamis_hash made[PIECE];
-    tamis_answer buffer[PIECE];
-    if (!hashes && has_digest(leader)) {
-        status = tamis_hash_many(leader->hasher, query->keys + from, *count, made, err);
-        *count = status == TAMIS_OK ? *count : 0;
-        hashes = made;
+    p->hashes = query->hashes ? query->hashes + p->from : NULL;
+    if (!p->hashes && has_digest(leader)) {
+        status = tamis_hash_many(leader->hasher, query->keys + p->from, p->count, made, err);
+        p->count = status == TAMIS_OK ? p->count : 0;
+        p->hashes = made;
     }
-    for (size_t i = first; *count > 0 && i < set->count; i++) {
+    for (size_t i = first; p->count > 0 && i < set->count; i++) {
         const tamis_filter *target = set->filters[i];
         if (i > first && (target->remote || !share_hashes(leader, target)))
             continue;
-        tamis_status failed = query_filter(query, i, hashes, from, count, buffer, err);
+        const tamis_status failed = query_filter(query, i, p, err);
         status = failed != TAMIS_OK ? failed : status;
     }
     return status;
@@ -99,17 +109,18 @@ static tamis_status query_group(const set_query *query, size_t first, size_t fro
  * keys that all of them have answered. */
 static tamis_status query_local(const set_query *query, size_t *limit, tamis_error *err) {
     const tamis_filter_set *set = query->set;
+    tamis_answer buffer[PIECE];
     tamis_status status = TAMIS_OK;
     for (size_t from = 0; from < *limit && status == TAMIS_OK; from += PIECE) {
-        size_t count = *limit - from < PIECE ? *limit - from : PIECE;
-        for (size_t first = 0; first < set->count && count > 0; first++) {
+        piece p = {.from = from, .count = *limit - from < PIECE ? *limit - from : PIECE, .buffer = buffer};
+        for (size_t first = 0; first < set->count && p.count > 0; first++) {
             if (set->filters[first]->remote || is_in_earlier_group(set, first))
                 continue;
-            tamis_status failed = query_group(query, first, from, &count, err);
+            const tamis_status failed = query_group(query, first, &p, err);
             status = failed != TAMIS_OK ? failed : status;
         }
         if (status != TAMIS_OK)
-            *limit = from + count;
+            *limit = from + p.count;
     }
     return status;
 }
@@ -120,12 +131,12 @@ static tamis_status query_remote(const set_query *query, size_t filter, size_t *
     tamis_status status = TAMIS_OK;
     size_t from = 0;
     while (from < *limit && status == TAMIS_OK) {
-        size_t count = *limit - from;
-        if (!query->rows && count > REMOTE_PIECE)
-            count = REMOTE_PIECE;
-        status = query_filter(query, filter, query->hashes ? query->hashes + from : NULL, from, &count,
-                              buffer, err);
-        from += count;
+        piece p = {.from = from, .count = *limit - from, .buffer = buffer};
+        if (!query->rows && p.count > REMOTE_PIECE)
+            p.count = REMOTE_PIECE;
+        p.hashes = query->hashes ? query->hashes + from : NULL;
+        status = query_filter(query, filter, &p, err);
+        from += p.count;
     }
     *limit = from;
     return status;
@@ -139,7 +150,7 @@ static tamis_status query_set(const set_query *query, size_t *done, tamis_error 
     for (size_t i = 0; i < query->set->count && limit > 0; i++) {
         if (!query->set->filters[i]->remote)
             continue;
-        tamis_status failed = query_remote(query, i, &limit, err);
+        const tamis_status failed = query_remote(query, i, &limit, err);
         status = failed != TAMIS_OK ? failed : status;
     }
     if (done)
@@ -154,7 +165,8 @@ tamis_status tamis_filter_set_contains_many(const tamis_filter_set *set, const t
     TAMIS__NEED_IF(set->count, set->filters, err);
     TAMIS__NEED_IF(count, keys, err);
     TAMIS__NEED_IF(count, any, err);
-    return query_set(&(set_query){set, keys, NULL, count, any, rows}, done, err);
+    const set_query query = {.set = set, .keys = keys, .count = count, .any = any, .rows = rows};
+    return query_set(&query, done, err);
 }
 
 tamis_status tamis_filter_set_contains_hashes(const tamis_filter_set *set, const tamis_hash *hashes,
@@ -164,7 +176,8 @@ tamis_status tamis_filter_set_contains_hashes(const tamis_filter_set *set, const
     TAMIS__NEED_IF(set->count, set->filters, err);
     TAMIS__NEED_IF(count, hashes, err);
     TAMIS__NEED_IF(count, any, err);
-    return query_set(&(set_query){set, NULL, hashes, count, any, rows}, done, err);
+    const set_query query = {.set = set, .hashes = hashes, .count = count, .any = any, .rows = rows};
+    return query_set(&query, done, err);
 }
 
 const tamis_hasher *tamis_filter_set_hasher(const tamis_filter_set *set) {
