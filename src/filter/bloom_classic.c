@@ -145,39 +145,37 @@ tamis_status tamis__classic_add_keys(tamis_filter *filter, const tamis_key *keys
 
 /* ---- looking up ---- */
 
-/* One stage of the sieve: tests positions `present` to `until` - 1 of the candidates `candidates`. Moves the
- * candidates that remain to the front of `candidates` and returns their number. Answers for the others are
- * final. */
-static size_t sieve(const tamis_filter *filter, key_source source, size_t *candidates, size_t count,
-                    uint32_t first, uint32_t until, tamis_answer *answers) {
+/* Looks up a batch through the stages of the sieve. A stage tests the positions from `first` to `until` - 1 of
+ * each candidate. The answers of all candidates are overwritten in each stage, so those of a key that leaves
+ * the sieve are final. */
+static void query_batch(const tamis_filter *filter, key_source source, size_t from, size_t count,
+                        tamis_answer *answers) {
     const bloom *b = filter->body;
+    const uint32_t ends[] = {2, b->probes <= 8 ? b->probes : 6, b->probes}; /* of the stages */
+    size_t candidates[BATCH];
     uint64_t positions[POSITIONS];
-    size_t found = 0;
     for (size_t i = 0; i < count; i++)
-        locate(filter, source, candidates[i], first, until, positions + i * until);
-    for (size_t i = 0; i < count; i++) {
-        size_t key = candidates[i];
-        bool is_candidate = are_set(b->words, positions + i * until + first, until - first);
-        answers[key] = is_candidate ? TAMIS_PRESENT : TAMIS_ABSENT;
-        candidates[found] = key;
-        found += is_candidate;
+        candidates[i] = from + i;
+    for (uint32_t stage = 0, first = 0, until; first < b->probes && count > 0; stage++, first = until) {
+        until = b->probes < ends[stage] ? b->probes : ends[stage];
+        size_t left = 0;
+        for (size_t i = 0; i < count; i++)
+            locate(filter, source, candidates[i], first, until, positions + i * until);
+        for (size_t i = 0; i < count; i++) {
+            const size_t key = candidates[i];
+            const bool is_candidate = are_set(b->words, positions + i * until + first, until - first);
+            answers[key] = is_candidate ? TAMIS_PRESENT : TAMIS_ABSENT;
+            candidates[left] = key; /* without a branch: it would be mispredicted */
+            left += is_candidate;
+        }
+        count = left;
     }
-    return found;
 }
 
 static void query_keys(const tamis_filter *filter, key_source source, size_t count, tamis_answer *answers) {
-    const bloom *b = filter->body;
-    const uint32_t stages[] = {2, b->probes <= 8 ? b->probes : 6, b->probes};
-    size_t batch = batch_rows(b, BATCH), candidates[BATCH];
-    for (size_t from = 0; from < count; from += batch) {
-        size_t found = count - from < batch ? count - from : batch;
-        for (size_t i = 0; i < found; i++)
-            candidates[i] = from + i;
-        for (uint32_t stage = 0, first = 0, until; first < b->probes && found > 0; stage++, first = until) {
-            until = b->probes < stages[stage] ? b->probes : stages[stage];
-            found = sieve(filter, source, candidates, found, first, until, answers);
-        }
-    }
+    const size_t batch = batch_rows(filter->body, BATCH);
+    for (size_t from = 0; from < count; from += batch)
+        query_batch(filter, source, from, count - from < batch ? count - from : batch, answers);
 }
 
 void tamis__classic_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
