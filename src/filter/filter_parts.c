@@ -87,22 +87,21 @@ static size_t collect(collected *g, hash_range range, const tamis_hash *hashes, 
     return scanned;
 }
 
-tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                    uint32_t part, uint32_t parts, tamis_answer *answers, size_t *done,
-                                    tamis_error *err) {
-    if (parts == 1)
-        return tamis_filter_add_hashes(filter, hashes, count, answers, done, err);
-    const hash_range range = part_range(filter, part, parts);
+tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis__divided_batch *batch, uint32_t part,
+                                    size_t *done, tamis_error *err) {
+    if (batch->parts == 1)
+        return tamis_filter_add_hashes(filter, batch->hashes, batch->count, batch->answers, done, err);
+    const hash_range range = part_range(filter, part, batch->parts);
     tamis_status status = TAMIS_OK;
     uint64_t absent = 0;
     collected g; /* not initialized: too large */
-    for (*done = 0; *done < count && status == TAMIS_OK;) {
+    for (*done = 0; *done < batch->count && status == TAMIS_OK;) {
         const size_t base = *done;
         size_t in = 0;
-        size_t scanned = collect(&g, range, hashes + base, count - base);
+        const size_t scanned = collect(&g, range, batch->hashes + base, batch->count - base);
         status = filter->ops->parts->add(filter, g.hashes, g.count, g.answers, &in, err);
         for (size_t i = 0; i < in; i++) {
-            answers[base + g.from[i]] = g.answers[i];
+            batch->answers[base + g.from[i]] = g.answers[i];
             absent += g.answers[i] == TAMIS_ABSENT;
         }
         *done = base + (status == TAMIS_OK ? scanned : g.from[in]);

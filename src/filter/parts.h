@@ -12,8 +12,8 @@
  * several parts may grow at once.
  *
  *     parts = tamis__filter_parts(filter, count, max)
- *     tamis__filter_add_part(..., part, parts, ...)    for each part, from any thread
- *     tamis__filter_added_parts(filter, absent, ...)   when all have returned
+ *     tamis__filter_add_part(filter, batch, part, ...)    for each part, from any thread
+ *     tamis__filter_added_parts(filter, absent, ...)      when all have returned
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +24,14 @@
 #include "base/failure.h"
 
 enum { TAMIS__PARTS_MAX = 64 };
+
+/* A batch that is added by parts. All threads share it. */
+typedef struct tamis__divided_batch {
+    const tamis_hash *hashes; /* of the filter's hasher */
+    size_t count;
+    tamis_answer *answers; /* for all keys; each part stores those of its own */
+    uint32_t parts;        /* number of parts, from tamis__filter_parts */
+} tamis__divided_batch;
 
 /*
  * Number of parts in which a batch of `count` hashes may be added at once: a power of two, at most `max` and
@@ -37,8 +45,8 @@ enum { TAMIS__PARTS_MAX = 64 };
 TAMIS_PRIVATE_API uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t max);
 
 /*
- * Adds the keys of a batch that belong to part `part` of `parts`, in order, and answers them. The hashes are
- * of the filter's hasher. The answers of other keys are unchanged.
+ * Adds the keys of a batch that belong to part number `part`, in order, and answers them. The answers of other
+ * keys are unchanged.
  *
  * Threads: different parts of one batch may be added at once. Nothing else may use the filter meanwhile, and
  * no other batch.
@@ -48,9 +56,8 @@ TAMIS_PRIVATE_API uint32_t tamis__filter_parts(const tamis_filter *filter, size_
  * parts may then have added keys behind that one. The message does not know the final number of keys:
  * tamis__filter_added_parts corrects it.
  */
-TAMIS_PRIVATE_API tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis_hash *hashes,
-                                                      size_t count, uint32_t part, uint32_t parts,
-                                                      tamis_answer *answers, size_t *done, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis__divided_batch *batch,
+                                                      uint32_t part, size_t *done, tamis_error *err);
 
 /* Adds the new keys of all parts to the filter's counts. Call it if there was more than 1 part. `absent` is
  * the number of new keys before the first key without an answer, and `status` the error of that key. If

@@ -354,7 +354,8 @@ static void reg_22_nothing_is_answered_after_a_failure(void **state) {
     tamis_hash hash;
     assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(o.session)), &key, 1, &hash, &err));
     assert_int_equal(tamis_dedup_add_hashes(o.session, &hash, 1, &answer, &done, &err), TAMIS_E_IO);
-    assert_int_equal(tamis__dedup_add_part(o.session, &hash, 1, 0, 2, &answer, &done, &err), TAMIS_E_IO);
+    const tamis__divided_batch batch = {&hash, 1, &answer, 2};
+    assert_int_equal(tamis__dedup_add_part(o.session, &batch, 0, &done, &err), TAMIS_E_IO);
     assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_IO);
     assert_int_equal(tamis_dedup_abort(o.session, &err), TAMIS_E_IO);
     close_it(&o);
@@ -392,11 +393,11 @@ static void a_batch_in_parts_is_logged(void **state) {
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
     }
     assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(o.session)), keys, COUNT, hashes, &err));
-    const uint32_t parts = tamis__dedup_parts(o.session, COUNT, 8);
-    assert_true(parts > 1);
-    for (uint32_t part = 0; part < parts; part++) {
+    const tamis__divided_batch batch = {hashes, COUNT, answers, tamis__dedup_parts(o.session, COUNT, 8)};
+    assert_true(batch.parts > 1);
+    for (uint32_t part = 0; part < batch.parts; part++) {
         size_t done;
-        assert_ok(tamis__dedup_add_part(o.session, hashes, COUNT, part, parts, answers, &done, &err));
+        assert_ok(tamis__dedup_add_part(o.session, &batch, part, &done, &err));
     }
     tamis__dedup_finish_parts(o.session, answers, COUNT, TAMIS_OK, &err);
     assert_ok(tamis_dedup_commit(o.session, "parts", 5, &err));

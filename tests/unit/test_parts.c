@@ -67,10 +67,9 @@ static void *add_part(void *context) {
     part_work *w = context;
     w->err = (tamis_error)TAMIS_ERROR_INIT;
     w->done = SIZE_MAX;
-    w->status =
-        w->session
-            ? tamis__dedup_add_part(w->session, hashes, w->count, w->part, w->parts, got, &w->done, &w->err)
-            : tamis__filter_add_part(w->filter, hashes, w->count, w->part, w->parts, got, &w->done, &w->err);
+    const tamis__divided_batch batch = {hashes, w->count, got, w->parts};
+    w->status = w->session ? tamis__dedup_add_part(w->session, &batch, w->part, &w->done, &w->err)
+                           : tamis__filter_add_part(w->filter, &batch, w->part, &w->done, &w->err);
     return NULL;
 }
 
@@ -355,10 +354,10 @@ static void a_hash_is_in_one_part(void **state) {
                 one->word[1] = (uint64_t)(((tamis__u128)(i / 2) % blocks << 64) / blocks) + i % 2;
             uint32_t mine = UINT32_MAX;
             for (uint32_t part = 0; part < parts && parts > 1; part++) {
+                const tamis__divided_batch batch = {one, 1, got, parts};
                 size_t done = 9;
                 got[0] = UNTOUCHED;
-                assert_int_equal(tamis__filter_add_part(filter, one, 1, part, parts, got, &done, &err),
-                                 TAMIS_OK);
+                assert_int_equal(tamis__filter_add_part(filter, &batch, part, &done, &err), TAMIS_OK);
                 assert_int_equal(done, 1);
                 if (got[0] == UNTOUCHED)
                     continue;
@@ -457,8 +456,9 @@ static void memory_that_runs_out_is_reported(void **state) {
         memory.onwards = true;
         memory.fail_at = memory.requests + 1 + test_below(&random, 8);
         for (uint32_t part = 0; part < 64; part++) {
+            const tamis__divided_batch batch = {hashes, BATCH, got, 64};
             size_t done = SIZE_MAX, then = SIZE_MAX;
-            tamis_status status = tamis__filter_add_part(filter, hashes, BATCH, part, 64, got, &done, &err);
+            const tamis_status status = tamis__filter_add_part(filter, &batch, part, &done, &err);
             if (status == TAMIS_OK) {
                 assert_int_equal(done, BATCH);
                 continue;
@@ -467,9 +467,8 @@ static void memory_that_runs_out_is_reported(void **state) {
             assert_int_equal(status, TAMIS_E_NOMEM);
             assert_true(done < BATCH && got[done] == UNTOUCHED);
             memory.onwards = false;
-            assert_int_equal(tamis__filter_add_part(filter, hashes + done, BATCH - done, part, 64, got + done,
-                                                    &then, &err),
-                             TAMIS_OK);
+            const tamis__divided_batch rest = {hashes + done, BATCH - done, got + done, 64};
+            assert_int_equal(tamis__filter_add_part(filter, &rest, part, &then, &err), TAMIS_OK);
             assert_int_equal(then, BATCH - done);
         }
         memory.fail_at = 0;

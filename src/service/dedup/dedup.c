@@ -188,19 +188,24 @@ typedef struct key_batch {
     const tamis_key *keys;
     const tamis_hash *hashes;
     size_t count;
+    tamis_answer *answers;
     uint32_t part, parts;
 } key_batch;
 
-static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t from, size_t count,
-                        tamis_answer *answers, size_t *done, tamis_error *err) {
+/* Adds `count` keys of the batch from key `from` on. */
+static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t from, size_t count, size_t *done,
+                        tamis_error *err) {
     if (count == 0) { /* `keys` and `answers` may be NULL */
         *done = 0;
         return TAMIS_OK;
     }
     if (!batch->hashes)
-        return tamis_filter_add_many(filter, batch->keys + from, count, answers + from, done, err);
-    return tamis__filter_add_part(filter, batch->hashes + from, count, batch->part, batch->parts,
-                                  answers + from, done, err);
+        return tamis_filter_add_many(filter, batch->keys + from, count, batch->answers + from, done, err);
+    const tamis__divided_batch divided = {.hashes = batch->hashes + from,
+                                          .count = count,
+                                          .answers = batch->answers + from,
+                                          .parts = batch->parts};
+    return tamis__filter_add_part(filter, &divided, batch->part, done, err);
 }
 
 /*
@@ -208,19 +213,19 @@ static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t fro
  * its work on the rest of the batch was wasted. So after a stop it gets one key, then two, then four: the
  * wasted work stays below the number of keys answered since the last stop.
  */
-static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
-                                size_t *done, tamis_error *err) {
+static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, size_t *done,
+                                tamis_error *err) {
     tamis_error full_err = TAMIS_ERROR_INIT; /* a full filter sets it, which is not an error here */
     const size_t count = batch->count;
     size_t chunk = count;
     size_t pos = 0;
     while (pos < count) {
-        size_t given = chunk < count - pos ? chunk : count - pos;
+        const size_t given = chunk < count - pos ? chunk : count - pos;
         size_t answered = 0;
-        tamis_status status = add(session->filter, batch, pos, given, answers, &answered, &full_err);
+        const tamis_status status = add(session->filter, batch, pos, given, &answered, &full_err);
         pos += answered;
         if (status == TAMIS_E_FULL) {
-            answers[pos++] = TAMIS_UNKNOWN;
+            batch->answers[pos++] = TAMIS_UNKNOWN;
             chunk = 1;
         } else if (status != TAMIS_OK) {
             *done = pos;
@@ -238,19 +243,19 @@ static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, ta
  * answers and must not be queried again, since they would now be present. All `answers` are TAMIS_UNKNOWN at
  * first.
  */
-static tamis_status add_passing_concurrent(tamis_dedup *session, const key_batch *batch,
-                                           tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status add_passing_concurrent(tamis_dedup *session, const key_batch *batch, size_t *done,
+                                           tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT; /* a full filter sets it, which is not an error here */
     size_t max = batch->count;
     for (*done = 0; *done < batch->count;) {
         size_t end = *done, answered = 0;
-        while (end < batch->count && end - *done < max && answers[end] == TAMIS_UNKNOWN)
+        while (end < batch->count && end - *done < max && batch->answers[end] == TAMIS_UNKNOWN)
             end++;
         if (end == *done) { /* already answered by an earlier call */
             ++*done;
             continue;
         }
-        tamis_status status = add(session->filter, batch, *done, end - *done, answers, &answered, &why);
+        const tamis_status status = add(session->filter, batch, *done, end - *done, &answered, &why);
         *done += answered;
         if (status == TAMIS_E_FULL) {
             ++*done;
@@ -264,11 +269,10 @@ static tamis_status add_passing_concurrent(tamis_dedup *session, const key_batch
     return TAMIS_OK;
 }
 
-static tamis_status add_to_filter(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
-                                  size_t *done, tamis_error *err) {
-    return session->on_full == TAMIS_ON_FULL_PASS
-               ? add_passing(session, batch, answers, done, err)
-               : add(session->filter, batch, 0, batch->count, answers, done, err);
+static tamis_status add_to_filter(tamis_dedup *session, const key_batch *batch, size_t *done,
+                                  tamis_error *err) {
+    return session->on_full == TAMIS_ON_FULL_PASS ? add_passing(session, batch, done, err)
+                                                  : add(session->filter, batch, 0, batch->count, done, err);
 }
 
 /* The log needs hashes, so keys are hashed here. */
@@ -308,8 +312,9 @@ tamis_status tamis__dedup_check_log(tamis_dedup *session, tamis_error *err) {
 }
 
 /* For any thread. After an error, answers beyond *done may be final too. */
-static tamis_status add_concurrent(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
-                                   size_t *done, tamis_error *err) {
+static tamis_status add_concurrent(tamis_dedup *session, const key_batch *batch, size_t *done,
+                                   tamis_error *err) {
+    tamis_answer *answers = batch->answers;
     size_t answered = 0;
     tamis_status status = tamis__dedup_check_log(session, err);
     if (status != TAMIS_OK)
@@ -317,8 +322,8 @@ static tamis_status add_concurrent(tamis_dedup *session, const key_batch *batch,
     for (size_t i = 0; i < batch->count; i++)
         answers[i] = TAMIS_UNKNOWN;
     status = session->on_full == TAMIS_ON_FULL_PASS
-                 ? add_passing_concurrent(session, batch, answers, &answered, err)
-                 : add(session->filter, batch, 0, batch->count, answers, &answered, err);
+                 ? add_passing_concurrent(session, batch, &answered, err)
+                 : add(session->filter, batch, 0, batch->count, &answered, err);
     count_answers(session, NULL, answers, answered);
     for (size_t i = answered; i < batch->count; i++)
         if (answers[i] != TAMIS_UNKNOWN)
@@ -328,20 +333,19 @@ static tamis_status add_concurrent(tamis_dedup *session, const key_batch *batch,
     return status;
 }
 
-static tamis_status add_batch(tamis_dedup *session, key_batch *batch, tamis_answer *answers, size_t *done,
-                              tamis_error *err) {
+static tamis_status add_batch(tamis_dedup *session, key_batch *batch, size_t *done, tamis_error *err) {
     size_t answered = 0;
     if (done)
         *done = 0;
     if (session->is_concurrent)
-        return add_concurrent(session, batch, answers, done, err);
+        return add_concurrent(session, batch, done, err);
     tamis_status status = tamis__dedup_check_log(session, err);
     if (status == TAMIS_OK)
         status = hash_for_log(session, batch, err);
     if (status != TAMIS_OK)
         return status;
-    status = add_to_filter(session, batch, answers, &answered, err);
-    count_answers(session, batch->hashes, answers, answered);
+    status = add_to_filter(session, batch, &answered, err);
+    count_answers(session, batch->hashes, batch->answers, answered);
     if (done)
         *done = answered;
     return status;
@@ -352,7 +356,8 @@ tamis_status tamis_dedup_add_many(tamis_dedup *session, const tamis_key *keys, s
     TAMIS__NEED(session, err);
     TAMIS__NEED_IF(count, keys, err);
     TAMIS__NEED_IF(count, answers, err);
-    return add_batch(session, &(key_batch){keys, NULL, count, 0, 1}, answers, done, err);
+    key_batch batch = {.keys = keys, .count = count, .answers = answers, .parts = 1};
+    return add_batch(session, &batch, done, err);
 }
 
 tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
@@ -360,7 +365,8 @@ tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_hash *hash
     TAMIS__NEED(session, err);
     TAMIS__NEED_IF(count, hashes, err);
     TAMIS__NEED_IF(count, answers, err);
-    return add_batch(session, &(key_batch){NULL, hashes, count, 0, 1}, answers, done, err);
+    key_batch batch = {.hashes = hashes, .count = count, .answers = answers, .parts = 1};
+    return add_batch(session, &batch, done, err);
 }
 
 /* ---- by parts ---- */
@@ -369,15 +375,20 @@ uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t m
     return tamis__filter_parts(session->filter, count, max);
 }
 
-tamis_status tamis__dedup_add_part(tamis_dedup *session, const tamis_hash *hashes, size_t count,
-                                   uint32_t part, uint32_t parts, tamis_answer *answers, size_t *done,
-                                   tamis_error *err) {
+tamis_status tamis__dedup_add_part(tamis_dedup *session, const tamis__divided_batch *batch, uint32_t part,
+                                   size_t *done, tamis_error *err) {
     *done = 0;
     const tamis_status status = tamis__dedup_check_log(session, err);
     if (status != TAMIS_OK)
         return status;
-    __atomic_store_n(&session->in_parts, hashes, __ATOMIC_RELAXED); /* all parts store the same pointer */
-    return add_to_filter(session, &(key_batch){NULL, hashes, count, part, parts}, answers, done, err);
+    /* All parts store the same pointer. */
+    __atomic_store_n(&session->in_parts, batch->hashes, __ATOMIC_RELAXED);
+    const key_batch query = {.hashes = batch->hashes,
+                             .count = batch->count,
+                             .answers = batch->answers,
+                             .part = part,
+                             .parts = batch->parts};
+    return add_to_filter(session, &query, done, err);
 }
 
 void tamis__dedup_finish_parts(tamis_dedup *session, const tamis_answer *answers, size_t done,
@@ -430,7 +441,7 @@ tamis_status tamis__dedup_written(tamis_dedup *session, size_t calls, tamis_erro
     return tamis__dedup_log_written(&session->log, calls, err);
 }
 
-static tamis_status check_state(const tamis_dedup *session, tamis_error *err) {
+tamis_status tamis__dedup_check_state(const tamis_dedup *session, tamis_error *err) {
     return session->log.state ? TAMIS_OK
                               : tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                                             "dedup session: has no state to commit to; open it with one");
@@ -455,7 +466,7 @@ static tamis_status commit_checkpoint(tamis_dedup *session, const void *checkpoi
 tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, size_t size, tamis_error *err) {
     TAMIS__NEED(session, err);
     TAMIS__NEED_IF(size, checkpoint, err);
-    tamis_status status = check_state(session, err);
+    tamis_status status = tamis__dedup_check_state(session, err);
     if (status != TAMIS_OK)
         return status;
     pthread_mutex_lock(&session->commits);
@@ -471,7 +482,7 @@ tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, si
 
 tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
     TAMIS__NEED(session, err);
-    tamis_status status = check_state(session, err);
+    tamis_status status = tamis__dedup_check_state(session, err);
     if (status != TAMIS_OK)
         return status;
     tamis__dedup_log_forget(&session->log);
@@ -496,39 +507,6 @@ void tamis_dedup_committed(const tamis_dedup *session, const void **checkpoint, 
     if (session->log.state)
         tamis_state_committed(session->log.state, checkpoint, size);
     *checkpoint = tamis__dedup_deliveries_split(*checkpoint, size, NULL);
-}
-
-/* ---- with positions ---- */
-
-tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_delivery *deliveries,
-                                       const int64_t *times, size_t count, tamis_answer *answers,
-                                       size_t *done, tamis_error *err) {
-    TAMIS__NEED(session, err);
-    TAMIS__NEED_IF(count, deliveries, err);
-    TAMIS__NEED_IF(count, answers, err);
-    if (done)
-        *done = 0;
-    const tamis_status status = check_state(session, err);
-    if (status != TAMIS_OK)
-        return status;
-    if (session->is_concurrent)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "dedup session: its filter is concurrent, and positions have an order; open the "
-                           "state without that option");
-    return tamis__dedup_deliveries_add(session, &session->positions, deliveries, times, count, answers, done,
-                                       err);
-}
-
-tamis_key tamis_dedup_source_at(const tamis_dedup *session, size_t i, uint64_t *position) {
-    const tamis__source_positions *positions = &session->positions;
-    for (size_t source = 0; source < positions->written_count; source++) {
-        if (!positions->sources[source].is_written || i-- > 0)
-            continue;
-        if (position)
-            *position = positions->sources[source].written.position;
-        return (tamis_key){positions->sources[source].name, positions->sources[source].size};
-    }
-    return (tamis_key){NULL, 0};
 }
 
 void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {

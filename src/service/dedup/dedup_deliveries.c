@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "service/dedup/dedup_int.h"
 
 static const unsigned char MAGIC[8] = {'T', 'P', 'O', 'S', 1};
 
@@ -76,6 +77,14 @@ void tamis__dedup_deliveries_committed(tamis__source_positions *positions) {
             tamis__source_positions_written(positions, i, &positions->sources[i].queried);
 }
 
+/* Records to answer, and where the answers go. */
+typedef struct delivered_batch {
+    const tamis_delivery *deliveries;
+    const int64_t *times; /* times of the records, for a window; NULL: the clock's */
+    size_t count;
+    tamis_answer *answers;
+} delivered_batch;
+
 /* The records of a chunk that are new. */
 typedef struct new_records {
     size_t count;
@@ -124,10 +133,11 @@ static tamis_status find_new(tamis__source_positions *positions, const tamis_del
     return TAMIS_OK;
 }
 
+/* Adds the keys of the new records. `times` are those of all records of the chunk. */
 static tamis_status add_new(tamis_dedup *session, new_records *chunk, const int64_t *times, size_t *done,
                             tamis_error *err) {
     *done = 0;
-    if (tamis_filter_plan(tamis_dedup_filter(session))->kind != TAMIS_KIND_WINDOW)
+    if (tamis_filter_plan(session->filter)->kind != TAMIS_KIND_WINDOW)
         return tamis_dedup_add_hashes(session, chunk->hashes, chunk->count, chunk->answers, done, err);
     for (size_t i = 0; times && i < chunk->count; i++)
         chunk->times[i] = times[chunk->index[i]];
@@ -135,46 +145,69 @@ static tamis_status add_new(tamis_dedup *session, new_records *chunk, const int6
                                  chunk->answers, done, err);
 }
 
-static tamis_status add_chunk(tamis_dedup *session, tamis__source_positions *positions,
-                              const tamis_delivery *deliveries, const int64_t *times, size_t count,
-                              tamis_answer *answers, size_t *done, tamis_error *err) {
+/* Answers at most CHUNK records. */
+static tamis_status add_chunk(tamis_dedup *session, const delivered_batch *batch, size_t *done,
+                              tamis_error *err) {
     new_records chunk;
     tamis_status status = TAMIS_OK;
     size_t added;
     chunk.count = 0;
-    for (*done = 0; *done < count; ++*done) {
-        status = find_new(positions, &deliveries[*done], *done, &chunk, err);
+    for (*done = 0; *done < batch->count; ++*done) {
+        status = find_new(&session->positions, &batch->deliveries[*done], *done, &chunk, err);
         if (status != TAMIS_OK)
             break;
     }
     tamis_error refused = TAMIS_ERROR_INIT;
-    const tamis_status add_status = add_new(session, &chunk, times, &added, &refused);
+    const tamis_status add_status = add_new(session, &chunk, batch->times, &added, &refused);
     if (add_status != TAMIS_OK) {
         status = tamis__fail(err, add_status, refused.sys_errno, "%s", refused.text);
         *done = added < chunk.count ? chunk.index[added] : *done;
     }
     for (size_t i = chunk.count; i-- > added;)
-        positions->sources[chunk.sources[i]] = chunk.before[i];
+        session->positions.sources[chunk.sources[i]] = chunk.before[i];
     for (size_t i = 0; i < *done; i++)
-        answers[i] = TAMIS_REDELIVERED;
+        batch->answers[i] = TAMIS_REDELIVERED;
     for (size_t i = 0; i < added; i++)
-        answers[chunk.index[i]] = chunk.answers[i];
+        batch->answers[chunk.index[i]] = chunk.answers[i];
     return status;
 }
 
-tamis_status tamis__dedup_deliveries_add(tamis_dedup *session, tamis__source_positions *positions,
-                                         const tamis_delivery *deliveries, const int64_t *times, size_t count,
-                                         tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
+tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_delivery *deliveries,
+                                       const int64_t *times, size_t count, tamis_answer *answers,
+                                       size_t *done, tamis_error *err) {
+    TAMIS__NEED(session, err);
+    TAMIS__NEED_IF(count, deliveries, err);
+    TAMIS__NEED_IF(count, answers, err);
     size_t answered = 0;
+    if (done)
+        *done = 0;
+    tamis_status status = tamis__dedup_check_state(session, err);
+    if (status == TAMIS_OK && session->is_concurrent)
+        status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                             "dedup session: its filter is concurrent, and positions have an order; open the "
+                             "state without that option");
     while (answered < count && status == TAMIS_OK) {
-        const size_t size = count - answered < CHUNK ? count - answered : CHUNK;
+        const delivered_batch chunk = {.deliveries = deliveries + answered,
+                                       .times = times ? times + answered : NULL,
+                                       .count = count - answered < CHUNK ? count - answered : CHUNK,
+                                       .answers = answers + answered};
         size_t in_chunk;
-        status = add_chunk(session, positions, deliveries + answered, times ? times + answered : NULL, size,
-                           answers + answered, &in_chunk, err);
+        status = add_chunk(session, &chunk, &in_chunk, err);
         answered += in_chunk;
     }
     if (done)
         *done = answered;
     return status;
+}
+
+tamis_key tamis_dedup_source_at(const tamis_dedup *session, size_t i, uint64_t *position) {
+    const tamis__source_positions *positions = &session->positions;
+    for (size_t source = 0; source < positions->written_count; source++) {
+        if (!positions->sources[source].is_written || i-- > 0)
+            continue;
+        if (position)
+            *position = positions->sources[source].written.position;
+        return (tamis_key){positions->sources[source].name, positions->sources[source].size};
+    }
+    return (tamis_key){NULL, 0};
 }

@@ -29,9 +29,4 @@ tamis_status tamis__dedup_deliveries_join(const tamis__source_positions *positio
 /* Marks all positions that were queried as committed. */
 void tamis__dedup_deliveries_committed(tamis__source_positions *positions);
 
-/* Answers records, see tamis_dedup_add_delivered. `positions` are those of the session. */
-tamis_status tamis__dedup_deliveries_add(tamis_dedup *session, tamis__source_positions *positions,
-                                         const tamis_delivery *deliveries, const int64_t *times, size_t count,
-                                         tamis_answer *answers, size_t *done, tamis_error *err);
-
 #endif

@@ -9,7 +9,7 @@
 #include "service/dedup/dedup_log.h"
 #include "service/dedup/source_positions.h"
 
-/* The session, for dedup.c and dedup_timed.c. */
+/* The session, for dedup.c, dedup_timed.c and dedup_deliveries.c. */
 
 /* From which tamis_dedup_expect estimates the share of new keys. */
 typedef struct outlook {
@@ -41,6 +41,8 @@ struct tamis_dedup {
 /* dedup.c: fails if the log has failed, because new keys could not be committed, or if others added keys to
  * the filter of the state. */
 tamis_status tamis__dedup_check_log(tamis_dedup *session, tamis_error *err);
+/* dedup.c: TAMIS_E_UNSUPPORTED if the session has no state. */
+tamis_status tamis__dedup_check_state(const tamis_dedup *session, tamis_error *err);
 /* dedup.c: adds the answers to the counts. Returns how many are TAMIS_ABSENT. */
 uint64_t tamis__dedup_sum_answers(tamis_dedup *session, const tamis_answer *answers, size_t count);
 

@@ -28,7 +28,8 @@ enum { PARTS_PER_THREAD = 2 };
 
 typedef struct work {
     state_batch *batch;
-    uint32_t parts, next;  /* parts; the next one to take (atomic) */
+    tamis__divided_batch divided;
+    uint32_t next;         /* the next part to take (atomic) */
     pthread_mutex_t mutex; /* guards the fields below */
     size_t done;           /* smallest number of keys that any part completed */
     tamis_status status;   /* status of that part */
@@ -47,15 +48,13 @@ static void note(work *w, size_t done, tamis_status status, const tamis_error *e
 
 static void *add_parts(void *context) {
     work *w = context;
-    state_batch *batch = w->batch;
     for (;;) {
         const uint32_t part = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
-        if (part >= w->parts)
+        if (part >= w->divided.parts)
             return NULL;
         tamis_error err = TAMIS_ERROR_INIT;
         size_t done = 0;
-        const tamis_status status = tamis__filter_add_part(batch->filter, batch->hashes, batch->count, part,
-                                                           w->parts, batch->answers, &done, &err);
+        const tamis_status status = tamis__filter_add_part(w->batch->filter, &w->divided, part, &done, &err);
         if (status != TAMIS_OK)
             note(w, done, status, &err);
     }
@@ -79,10 +78,16 @@ static void add_side_by_side(work *w) {
 }
 
 tamis_status tamis__state_batch_add(state_batch *batch, size_t *absent, tamis_error *err) {
-    work w = {.batch = batch, .done = batch->count, .err = TAMIS_ERROR_INIT};
     const uint32_t max = batch->threads > 1 ? PARTS_PER_THREAD * batch->threads : 1;
-    w.parts = tamis__filter_parts(batch->filter, batch->count, max);
-    if (w.parts > 1) {
+    const uint32_t parts = tamis__filter_parts(batch->filter, batch->count, max);
+    work w = {.batch = batch,
+              .divided = {.hashes = batch->hashes,
+                          .count = batch->count,
+                          .answers = batch->answers,
+                          .parts = parts},
+              .done = batch->count,
+              .err = TAMIS_ERROR_INIT};
+    if (parts > 1) {
         (void)pthread_mutex_init(&w.mutex, NULL); /* cannot fail without attributes */
         add_side_by_side(&w);
         pthread_mutex_destroy(&w.mutex);

@@ -33,7 +33,9 @@ static uint32_t choose_parts(void *session, size_t count, uint32_t max) {
 static tamis_status query_one_part(void *session, const tamis_hash *hashes, size_t count, uint32_t part,
                                    uint32_t part_count, tamis_answer *answers, size_t *done,
                                    tamis_error *err) {
-    return tamis__dedup_add_part(session, hashes, count, part, part_count, answers, done, err);
+    const tamis__divided_batch batch = {
+        .hashes = hashes, .count = count, .answers = answers, .parts = part_count};
+    return tamis__dedup_add_part(session, &batch, part, done, err);
 }
 
 static void finish_query(void *session, const tamis_answer *answers, size_t done, tamis_status status,
