@@ -248,13 +248,29 @@ static uint64_t larger_count(const table *t, const tamis_filter *filter, uint32_
     return next;
 }
 
-/* Rewrites a partition into `parts` new ones of `count` lines each. On TAMIS_E_NOMEM, and on TAMIS_OK with
- * *done false (an entry found no slot), nothing has changed. */
-static tamis_status rewrite_into(table *t, tamis_filter *filter, partition *in, partition *to, uint32_t parts,
-                                 uint64_t count, bool *done, tamis_error *err) {
-    const uint32_t hash_bits = in->hash_bits + (parts > 1 ? TAMIS__FINGERPRINT_SPLIT_BITS : 0u);
-    uint32_t created = 0;
+static bool must_split(const partition *in, uint64_t count) {
+    return in->hash_bits == TAMIS__FINGERPRINT_PARTITION_BITS && count > SPLIT_LINES &&
+           in->count % SPLIT == 0;
+}
+
+/* Replaces a partition by one with `count` lines, or by SPLIT partitions with `count` lines in all. On
+ * TAMIS_E_NOMEM, and on TAMIS_OK with *done false (an entry found no slot), nothing has changed. */
+static tamis_status rewrite(tamis_filter *filter, partition *in, uint64_t count, bool *done,
+                            tamis_error *err) {
+    table *t = filter->body;
+    const bool splits = must_split(in, count);
+    const uint32_t parts = splits ? SPLIT : 1;
+    const uint32_t hash_bits = in->hash_bits + (splits ? TAMIS__FINGERPRINT_SPLIT_BITS : 0u);
+    partition larger;
+    partition_group group = {.first = &larger};
     *done = false;
+    tamis_status status = splits ? tamis__fingerprint_split(filter, &group, err) : TAMIS_OK;
+    if (status != TAMIS_OK)
+        return status;
+
+    partition *to = group.first;
+    uint32_t created = 0;
+    count /= parts;
     while (created < parts &&
            tamis__fingerprint_create_partition(t, filter, hash_bits, &to[created], count)) {
         tamis__advise_written(to[created].lines, (size_t)count * LINE_BYTES);
@@ -262,51 +278,25 @@ static tamis_status rewrite_into(table *t, tamis_filter *filter, partition *in, 
     }
     if (created == parts)
         *done = filter->kernels->tables->rewrite(t, in, to, parts);
-    for (uint32_t i = 0; i < created && !*done; i++)
-        tamis__fingerprint_release(filter, &to[i]);
-    return created == parts ? TAMIS_OK : tamis__fail_nomem(err, "filter", count * LINE_BYTES);
-}
+    else
+        status = tamis__fail_nomem(err, "filter", count * LINE_BYTES);
 
-/* Releases the old partition. Its `false_present` sum cannot be divided among the new partitions, so the
- * first one gets all of it. */
-static void replace(table *t, tamis_filter *filter, partition *in, partition *to) {
-    to->false_present = in->false_present;
-    tamis__fingerprint_release(filter, in);
-    __atomic_fetch_add(&t->growths, 1,
-                       __ATOMIC_RELAXED); /* other threads may grow partitions of other parts */
-}
-
-static bool must_split(const partition *in, uint64_t count) {
-    return in->hash_bits == TAMIS__FINGERPRINT_PARTITION_BITS && count > SPLIT_LINES &&
-           in->count % SPLIT == 0;
-}
-
-/* Splits a partition into SPLIT new ones with `count` lines in all. */
-static tamis_status split(table *t, tamis_filter *filter, partition *in, uint64_t count, bool *done,
-                          tamis_error *err) {
-    partition_group group;
-    tamis_status status = tamis__fingerprint_split(filter, &group, err);
-    *done = false;
-    if (status != TAMIS_OK)
-        return status;
-    status = rewrite_into(t, filter, in, group.first, SPLIT, count / SPLIT, done, err);
     if (*done) {
-        t->groups[in - t->partitions] = group;
-        replace(t, filter, in, group.first);
-    } else {
-        tamis__filter_release(filter, group.first, SPLIT * sizeof(partition));
+        /* The sum cannot be divided, so the first partition gets all of it. */
+        to->false_present = in->false_present;
+        tamis__fingerprint_release(filter, in);
+        if (splits)
+            t->groups[in - t->partitions] = group;
+        else
+            *in = larger;
+        /* Atomic: other threads may grow partitions of other parts. */
+        __atomic_fetch_add(&t->growths, 1, __ATOMIC_RELAXED);
+        return TAMIS_OK;
     }
-    return status;
-}
-
-static tamis_status enlarge(table *t, tamis_filter *filter, partition *in, uint64_t count, bool *done,
-                            tamis_error *err) {
-    partition larger;
-    tamis_status status = rewrite_into(t, filter, in, &larger, 1, count, done, err);
-    if (*done) {
-        replace(t, filter, in, &larger);
-        *in = larger;
-    }
+    while (created > 0)
+        tamis__fingerprint_release(filter, &to[--created]);
+    if (splits)
+        tamis__filter_release(filter, to, SPLIT * sizeof *to);
     return status;
 }
 
@@ -316,8 +306,8 @@ static tamis_status alloc_first_lines(table *t, tamis_filter *filter, partition 
     partition created;
     if (!tamis__fingerprint_create_partition(t, filter, in->hash_bits, &created, in->count))
         return tamis__fail_nomem(err, "filter", size);
-    __atomic_fetch_sub(&t->lines_due, size,
-                       __ATOMIC_RELAXED); /* other threads may grow partitions of other parts */
+    /* Atomic: other threads may grow partitions of other parts. */
+    __atomic_fetch_sub(&t->lines_due, size, __ATOMIC_RELAXED);
     created.false_present = in->false_present;
     *in = created;
     return TAMIS_OK;
@@ -334,11 +324,9 @@ tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *
         count = larger_count(t, filter, in->hash_bits, count);
         if (count > line_limit_of(t, in->hash_bits))
             return tamis__filter_full(filter, TAMIS_FULL_LINES, err);
-        const bool splits = must_split(in, count);
-        if (!is_allowed(filter, count * LINE_BYTES + (splits ? SPLIT * sizeof *in : 0)))
+        if (!is_allowed(filter, count * LINE_BYTES + (must_split(in, count) ? SPLIT * sizeof *in : 0)))
             return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
-        tamis_status status =
-            splits ? split(t, filter, in, count, &done, err) : enlarge(t, filter, in, count, &done, err);
+        const tamis_status status = rewrite(filter, in, count, &done, err);
         if (status != TAMIS_OK)
             return status;
     }
