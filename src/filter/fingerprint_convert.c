@@ -185,52 +185,55 @@ static bool covers(entry stored, entry e) {
  * the same key. */
 typedef enum meeting { MEETS_NONE, MEETS_WIDER, MEETS_NARROWER } meeting;
 
-/* Searches one bucket. With `removes`, a narrower entry is removed. The caller's next entry takes its slot,
- * so a full line stays full. */
-static meeting meet_in(const table *t, partition *in, uint8_t *line, slot_range range, uint32_t bucket,
-                       entry e, bool removes) {
+/* A cell as an entry of the table that is being filled. */
+typedef struct cell_entry {
+    partition *in;
+    uint64_t line; /* home line */
+    entry e;
+} cell_entry;
+
+static cell_entry cell_entry_of(const conversion *c, position pos, uint32_t known) {
+    const table *t = c->filter->body;
+    if (c->to_lines) {
+        const uint64_t lines = t->partitions->count;
+        return (cell_entry){&t->partitions[pos.line / lines], pos.line % lines, {pos.rest, known}};
+    }
+    const tamis_hash words = {.word = {(uint64_t)pos.rest, (uint64_t)(pos.rest >> 64)}};
+    const location found = locate_hash(t, &words);
+    return (cell_entry){found.in, found.line, {found.rest, known - found.in->hash_bits - found.in->log2}};
+}
+
+/* Searches one bucket of a line. With `removes`, a narrower entry is removed. The caller's next entry takes
+ * its slot, so a full line stays full. */
+static meeting meet_in(const table *t, const cell_entry *cell, uint8_t *line, uint32_t bucket, bool removes) {
     const line_geometry *g = &t->geometry;
+    const uint64_t ends = line_ends(g, line);
+    const slot_range range = bucket == g->spill_bucket ? ends_spilled(g, ends) : ends_bucket(ends, bucket);
     for (uint32_t slot = range.first; slot < range.last; slot++) {
         const entry stored = slot_entry(g, line, slot, bucket);
-        if (covers(stored, e))
+        if (covers(stored, cell->e))
             return MEETS_WIDER;
-        if (covers(e, stored) && removes) {
+        if (!covers(cell->e, stored))
+            continue;
+        if (removes) {
             line_remove(g, line, bucket, slot);
-            in->covered -= share(t, in, stored.known);
-            in->used--;
+            cell->in->covered -= share(t, cell->in, stored.known);
+            cell->in->used--;
         }
-        if (covers(e, stored))
-            return MEETS_NARROWER;
+        return MEETS_NARROWER;
     }
     return MEETS_NONE;
 }
 
-static meeting meet(const table *t, partition *in, uint64_t line, entry e, bool removes) {
+static meeting meet(const table *t, const cell_entry *cell, bool removes) {
     const line_geometry *g = &t->geometry;
-    uint8_t *bytes = line_at(in, line);
-    const uint64_t ends = line_ends(g, bytes);
-    const uint32_t bucket = home_bucket(g, e.rest);
-    const meeting at_home = meet_in(t, in, bytes, ends_bucket(ends, bucket), bucket, e, removes);
-    if (at_home != MEETS_NONE || !ends_full(g, ends))
+    uint8_t *home = line_at(cell->in, cell->line);
+    const bool home_is_full = is_full(g, cell->in, cell->line);
+    const meeting at_home = meet_in(t, cell, home, home_bucket(g, cell->e.rest), removes);
+    if (at_home != MEETS_NONE || !home_is_full)
         return at_home;
-    bytes = line_at(in, spill_line(g, in, line, e.rest));
-    return meet_in(t, in, bytes, ends_spilled(g, line_ends(g, bytes)), g->spill_bucket, e, removes);
-}
-
-/* The entry for a cell, with its partition and home line in the table being filled. */
-static entry cell_entry(const conversion *c, position pos, uint32_t known, partition **in, uint64_t *line) {
-    const table *t = c->filter->body;
-    if (c->to_lines) {
-        const uint64_t lines = t->partitions->count;
-        *in = &t->partitions[pos.line / lines];
-        *line = pos.line % lines;
-        return (entry){pos.rest, known};
-    }
-    const tamis_hash words = {.word = {(uint64_t)pos.rest, (uint64_t)(pos.rest >> 64)}};
-    const location found = locate_hash(t, &words);
-    *in = found.in;
-    *line = found.line;
-    return (entry){found.rest, known - found.in->hash_bits - found.in->log2};
+    uint8_t *spill = line_at(cell->in, spill_line(g, cell->in, cell->line, cell->e.rest));
+    return meet_in(t, cell, spill, g->spill_bucket, removes);
 }
 
 /* Stores one cell in the table. Sets *met if the table had an entry of that key. TAMIS_E_FULL with *err
@@ -238,30 +241,26 @@ static entry cell_entry(const conversion *c, position pos, uint32_t known, parti
 static tamis_status put_cell(conversion *c, position pos, uint32_t known, bool *met, tamis_error *err) {
     table *t = c->filter->body;
     for (;;) {
-        partition *in;
-        uint64_t line;
-        const entry e = cell_entry(c, pos, known, &in, &line);
-        const meeting result = meet(t, in, line, e, true);
+        const cell_entry cell = cell_entry_of(c, pos, known);
+        const meeting result = meet(t, &cell, true);
         *met = *met || result != MEETS_NONE;
         if (result == MEETS_WIDER)
             return TAMIS_OK;
         if (result == MEETS_NONE && c->remaining == 0)
             return TAMIS_E_FULL;
-        if (in->used < in->grow_at && tamis__fingerprint_put(t, in, line, e))
+        if (cell.in->used < cell.in->grow_at && tamis__fingerprint_put(t, cell.in, cell.line, cell.e))
             return TAMIS_OK;
         if (!t->grows_by_partition)
             return TAMIS_E_FULL;
-        tamis_status status = tamis__fingerprint_grow(t, c->filter, in, err);
+        const tamis_status status = tamis__fingerprint_grow(t, c->filter, cell.in, err);
         if (status != TAMIS_OK)
             return status;
     }
 }
 
 static bool is_met(const conversion *c, position pos, uint32_t known) {
-    partition *in;
-    uint64_t line;
-    const entry e = cell_entry(c, pos, known, &in, &line);
-    return meet(c->filter->body, in, line, e, false) != MEETS_NONE;
+    const cell_entry cell = cell_entry_of(c, pos, known);
+    return meet(c->filter->body, &cell, false) != MEETS_NONE;
 }
 
 static position next_cell(position pos, uint32_t shift) {

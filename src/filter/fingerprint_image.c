@@ -25,7 +25,7 @@
  *
  *     forged                                   could                            prevented by
  *     ---------------------------------------  -------------------------------  --------------------------------
- *     a number of lines                        lead lookups out of the body     check_row, sum of all sizes
+ *     a number of lines                        lead lookups out of the body     restore_group, sum of all sizes
  *     a line shape                             lead slots out of the line       check_shape: a shape of the plan
  *     `ends` with too few or too many ones     give slot numbers out of range   tamis__fingerprint_valid
  *     an entry without an end mark             match every hash                 tamis__fingerprint_valid
@@ -121,22 +121,18 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Checks the row of one partition, which begins at offset `pos` of the body. */
-static tamis_status check_row(const table *t, const tamis__image *image, const tamis__body_part *part,
-                              uint64_t min, uint64_t max, uint64_t pos, tamis_error *err) {
-    const uint64_t lines = part->size / LINE_BYTES;
-    if (lines < min || lines > max)
-        return fail_value(image, "lines of a partition", lines, min, max, err);
-    if (part->size > image->body_size - pos)
-        return fail_value(image, "body_size", image->body_size, pos + part->size, UINT64_MAX, err);
-    if (part->entries > lines * t->geometry.slots)
-        return fail_value(image, "entries of a partition", part->entries, 0, lines * t->geometry.slots, err);
-    if (!(part->covered >= 0 && part->covered <= 1))
+/* Checks what the row of a partition says about its entries. */
+static tamis_status check_entries(const table *t, const tamis__image *image, const tamis__body_part *row,
+                                  tamis_error *err) {
+    const uint64_t slots = row->size / LINE_BYTES * t->geometry.slots;
+    if (row->entries > slots)
+        return fail_value(image, "entries of a partition", row->entries, 0, slots, err);
+    if (!(row->covered >= 0 && row->covered <= 1))
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
             "%s: covered of a partition is %g, not from 0 to 1; restore the file from a copy, or "
             "build it anew",
-            image->name, part->covered);
+            image->name, row->covered);
     return TAMIS_OK;
 }
 
@@ -146,22 +142,25 @@ static tamis_status restore_group(table *t, const partition_group *group, const 
                                   size_t *next, uint64_t *pos, tamis_error *err) {
     const uint32_t hash_bits = (t->grows_by_partition ? t->partition_bits : 0) + group->bits;
     for (uint32_t n = 0; n < partition_count(group); n++) {
-        const tamis__body_part *part = &image->parts[(*next)++];
-        /* In a table with a capacity all partitions have as many lines as the first. */
-        const uint64_t min =
-            n > 0 && !t->grows_by_partition ? group->first->count : TAMIS__FINGERPRINT_MIN_LINES;
-        const uint64_t max = t->grows_by_partition ? line_limit_of(t, hash_bits)
-                             : n > 0               ? min
-                                                   : image->body_size / LINE_BYTES;
-        tamis_status status = check_row(t, image, part, min, max, *pos, err);
+        const tamis__body_part *row = &image->parts[(*next)++];
+        const uint64_t lines = row->size / LINE_BYTES;
+        uint64_t min = TAMIS__FINGERPRINT_MIN_LINES;
+        uint64_t max = t->grows_by_partition ? line_limit_of(t, hash_bits) : image->body_size / LINE_BYTES;
+        if (n > 0 && !t->grows_by_partition) /* all partitions of such a table have as many lines */
+            min = max = group->first->count;
+        if (lines < min || lines > max)
+            return fail_value(image, "lines of a partition", lines, min, max, err);
+        if (row->size > image->body_size - *pos)
+            return fail_value(image, "body_size", image->body_size, *pos + row->size, UINT64_MAX, err);
+        const tamis_status status = check_entries(t, image, row, err);
         if (status != TAMIS_OK)
             return status;
         partition *in = &group->first[n];
         /* Filters in an image are only read, so the cast is safe. */
-        *in = partition_of(t, hash_bits, (uint8_t *)(uintptr_t)(image->body + *pos), part->size / LINE_BYTES);
-        in->used = part->entries;
-        in->covered = part->covered;
-        *pos += part->size;
+        *in = partition_of(t, hash_bits, (uint8_t *)(uintptr_t)(image->body + *pos), lines);
+        in->used = row->entries;
+        in->covered = row->covered;
+        *pos += row->size;
     }
     return TAMIS_OK;
 }
