@@ -246,9 +246,10 @@ static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *so
     tamis__plan_explain(&plan, "read from a DCSO file");
     tamis_filter *created = NULL;
     status = tamis__bloom_bits_decode(&created, &plan, options, source->bytes + HEADER_SIZE,
-                                      TAMIS__LITTLE_ENDIAN, h.count, err);
+                                      TAMIS__LITTLE_ENDIAN, err);
     if (status != TAMIS_OK)
         return status;
+    tamis__bloom_filled(created, h.count);
     uint64_t end = HEADER_SIZE + bytes_of(h.m);
     status = keep_data(created, source->bytes + end, source->size - end, err);
     if (status != TAMIS_OK) {

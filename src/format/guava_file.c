@@ -107,11 +107,13 @@ static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *so
     tamis__plan_set_bits(&plan, bits, probes);
     plan.fpr = probes == 1 ? 1 : plan.fpr_predicted;
     tamis__plan_explain(&plan, "read from a Guava file, which does not say its capacity: this is the most");
-    status = tamis__bloom_bits_decode(filter, &plan, options, source->bytes + HEADER_SIZE, TAMIS__BIG_ENDIAN,
-                                      TAMIS__ADDED_BY_BITS, err);
-    if (status == TAMIS_OK)
-        (*filter)->metadata.fields.format = TAMIS_FORMAT_GUAVA;
-    return status;
+    status =
+        tamis__bloom_bits_decode(filter, &plan, options, source->bytes + HEADER_SIZE, TAMIS__BIG_ENDIAN, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__bloom_filled(*filter, TAMIS__ADDED_BY_BITS);
+    (*filter)->metadata.fields.format = TAMIS_FORMAT_GUAVA;
+    return TAMIS_OK;
 }
 
 static tamis_status encoded_size(const tamis_filter *filter, uint64_t *size, tamis_error *err) {
