@@ -188,7 +188,7 @@ static void forged_lines_are_rewritten_equally(void **state) {
 /* Growth shifts an end mark out, which happens to forged entries only: all known bits are zeros. */
 static void a_value_without_mark_is_an_entry(void **state) {
     (void)state;
-    const line_values none = {{0}};
+    const line_values none = {.count = 0};
     for (uint32_t slot_bits = 32; slot_bits <= 120; slot_bits += 88) {
         const line_geometry g = line_geometry_of(slot_bits, 0);
         const entry e = values_entry(&g, &none, 0);

@@ -124,12 +124,17 @@ static INLINED __m256i moved_up(__m256i low, uint32_t by) {
                      : _mm256_alignr_epi8(low, below, 5);
 }
 
-/* Moves the fields of slots slot..count-1 up by one slot. Fields have `size` bytes, and the first begins
- * at byte `offset`. */
-static INLINED void move_fields(const uint8_t *line, halves *bytes, halves from, uint32_t offset,
-                                uint32_t size, uint32_t slot, uint32_t count) {
+/* The heads or the tails of a line: the first begins at byte `offset`, and each has `size` bytes. */
+typedef struct field_array {
+    uint32_t offset, size;
+} field_array;
+
+/* Moves the fields of slots slot..count-1 up by one slot, from `line` to `bytes`. `from` is the line too. */
+static INLINED void move_fields(const uint8_t *line, halves from, halves *bytes, field_array fields,
+                                uint32_t slot, uint32_t count) {
     const __m256i numbers = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
                                              19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+    const uint32_t offset = fields.offset, size = fields.size;
     const uint32_t first = offset + size * (slot + 1), end = offset + size * (count + 1);
     if (offset < 32) /* else all fields are in the second half */
         bytes->low =
@@ -157,9 +162,9 @@ static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t e
     const halves were = load_line(line);
     const uint32_t slot = slot_for(g, line, were, range, value), count = ends_count(g, ends);
     halves bytes = were;
-    move_fields(line, &bytes, were, 0, g->head_bytes, slot, count);
+    move_fields(line, were, &bytes, (field_array){0, g->head_bytes}, slot, count);
     if (!tails_packed(g) && g->tail_bits)
-        move_fields(line, &bytes, were, g->tails_at, g->tail_bits / 8u, slot, count);
+        move_fields(line, were, &bytes, (field_array){g->tails_at, g->tail_bits / 8u}, slot, count);
     _mm256_storeu_si256((__m256i *)(void *)line, bytes.low);
     _mm256_storeu_si256((__m256i *)(void *)(line + 32), bytes.high);
     if (tails_packed(g)) {

@@ -14,7 +14,7 @@
  *
  *     line     heads (16 x 32 bits) + packed tails + ends
  *     decode   -> 2 vectors:  | bucket | head | tail |  for each entry
- *     take     -> compare with the border, shift, add, compress
+ *     move     -> compare with the border, shift, add, compress
  *     encode   -> heads, packed tails, ends, coverage
  *
  * Inserting at slot 2 of a line with 32-bit heads and packed tails:
@@ -192,9 +192,11 @@ static INLINED __m512i join(const line_geometry *g, __m256i heads, uint64_t tail
                                      bucket, 0xfe);
 }
 
-static INLINED uint32_t set_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
-    if (!has_vectors(g))
-        return values_decode(g, line, to);
+static INLINED void set_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
+    if (!has_vectors(g)) {
+        values_decode(g, line, to);
+        return;
+    }
     const __m256i numbers = _mm256_set_epi8(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
                                             15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     uint64_t ends = line_ends(g, line);
@@ -208,7 +210,8 @@ static INLINED uint32_t set_decode(const line_geometry *g, const uint8_t *line, 
     _mm512_store_si512(to->narrow + 8,
                        join(g, _mm512_extracti64x4_epi64(heads, 1), (uint64_t)(tails >> (8 * g->tail_bits)),
                             _mm_unpackhi_epi64(buckets, buckets)));
-    return ends_spilled(g, ends).first;
+    to->first = 0;
+    to->count = ends_spilled(g, ends).first;
 }
 
 static INLINED __mmask8 is_below(__m512i values, const value_move *move) {
@@ -217,23 +220,26 @@ static INLINED __mmask8 is_below(__m512i values, const value_move *move) {
                                    _mm512_set1_epi64((long long)move->below));
 }
 
-static INLINED uint32_t set_move(const line_geometry *g, const line_values *from, uint32_t first,
-                                 uint32_t count, const value_move *move, line_values *to, uint32_t to_index) {
-    if (!has_vectors(g))
-        return values_move(g, from, first, count, move, to, to_index);
+static INLINED void set_move(const line_geometry *g, line_values *from, const value_move *move,
+                             line_values *to) {
+    if (!has_vectors(g)) {
+        values_move(g, from, move, to);
+        return;
+    }
     __m128i shift = _mm_cvtsi32_si128((int)(move->old_bits - move->new_bits));
     __m512i offset = _mm512_set1_epi64((long long)(move->offset << (64 - move->new_bits)));
     __m512i low = _mm512_load_si512(from->narrow), high = _mm512_load_si512(from->narrow + 8);
     uint32_t below = is_below(low, move) | (uint32_t)is_below(high, move) << 8;
-    below &= (1u << count) - 1;
-    uint32_t move_count = (uint32_t)_tzcnt_u32(~(below >> first));
-    uint32_t mask = _bzhi_u32(UINT32_MAX, move_count) << first;
+    below &= (1u << from->count) - 1;
+    const uint32_t moved = (uint32_t)_tzcnt_u32(~(below >> from->first));
+    const uint32_t mask = _bzhi_u32(UINT32_MAX, moved) << from->first;
     low = _mm512_maskz_compress_epi64((__mmask8)mask, _mm512_add_epi64(_mm512_sll_epi64(low, shift), offset));
     high = _mm512_maskz_compress_epi64((__mmask8)(mask >> 8),
                                        _mm512_add_epi64(_mm512_sll_epi64(high, shift), offset));
-    _mm512_storeu_si512(to->narrow + to_index, low);
-    _mm512_storeu_si512(to->narrow + to_index + _mm_popcnt_u32(mask & 0xff), high);
-    return move_count;
+    _mm512_storeu_si512(to->narrow + to->count, low);
+    _mm512_storeu_si512(to->narrow + to->count + _mm_popcnt_u32(mask & 0xff), high);
+    from->first += moved;
+    to->count += moved;
 }
 
 /* The parts of half a line, made from eight values. */

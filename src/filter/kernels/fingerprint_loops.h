@@ -116,9 +116,10 @@ static INLINED bool find(const line_geometry *g, const location *loc) {
 
 /* Inserts an entry into a line that is not full. `skip` as in slot_value: 0 for the spill line. */
 static INLINED void insert_in(const table *t, const line_geometry *g, partition *in, uint8_t *line,
-                              uint64_t ends, uint32_t skip, entry e) {
-    uint32_t bucket = skip ? home_bucket(g, e.rest) : g->spill_bucket;
-    slot_range range = skip ? set_bucket(g, ends, bucket) : ends_spilled(g, ends);
+                              uint32_t skip, entry e) {
+    const uint64_t ends = line_ends(g, line);
+    const uint32_t bucket = skip ? home_bucket(g, e.rest) : g->spill_bucket;
+    const slot_range range = skip ? set_bucket(g, ends, bucket) : ends_spilled(g, ends);
     set_insert(g, line, ends, bucket, range, slot_value(g, e, skip));
     in->covered += share(t, in, known_after(g, e.known, skip));
 }
@@ -138,8 +139,7 @@ static INLINED bool free_slot(const table *t, const line_geometry *g, partition 
         entry e = slot_entry(g, bytes, slot, bucket);
         set_remove(g, bytes, ends, bucket, slot);
         in->covered -= share(t, in, e.known);
-        insert_in(t, g, in, line_at(in, target), line_ends(g, line_at(in, target)),
-                  is_spilled ? g->home_bits : 0, e);
+        insert_in(t, g, in, line_at(in, target), is_spilled ? g->home_bits : 0, e);
         tamis__fingerprint_moved(t, in, target);
         return true;
     }
@@ -160,7 +160,7 @@ static INLINED bool insert_entry(const table *t, const line_geometry *g, partiti
             return tamis__fingerprint_put(t, in, line, e);
         }
     }
-    insert_in(t, g, in, bytes, line_ends(g, bytes), skip, e);
+    insert_in(t, g, in, bytes, skip, e);
     tamis__fingerprint_moved(t, in, line);
     in->used++;
     return true;
@@ -310,11 +310,11 @@ static INLINED void edge_next(edge *e) {
 /* Stores the home entries of a new line. Entries already in the line are spilled ones that came before;
  * they stay. Home entries that find no slot are spilled. False: an entry finds no slot. */
 static INLINED bool fill_line(const table *t, const line_geometry *g, partition *to, uint64_t line,
-                              line_values *values, uint32_t count) {
+                              line_values *values) {
     uint8_t *bytes = line_at(to, line);
     tamis__u128 spilled[VALUES_A_LINE];
-    uint32_t spilled_count = ends_count(g, line_ends(g, bytes)), free_slots = g->slots - spilled_count;
-    uint32_t stay = count < free_slots ? count : free_slots;
+    const uint32_t spilled_count = ends_count(g, line_ends(g, bytes)), free_slots = g->slots - spilled_count;
+    const uint32_t stay = values->count < free_slots ? values->count : free_slots;
     for (uint32_t i = 0; i < spilled_count; i++)
         spilled[i] = line_slot(g, bytes, i);
     to->covered += t->weight[to->log2] * set_encode(t, g, to, bytes, values, stay);
@@ -323,7 +323,7 @@ static INLINED bool fill_line(const table *t, const line_geometry *g, partition 
         uint64_t ends = line_ends(g, bytes);
         set_insert(g, bytes, ends, g->spill_bucket, ends_spilled(g, ends), spilled[i]);
     }
-    for (uint32_t i = stay; i < count; i++)
+    for (uint32_t i = stay; i < values->count; i++)
         if (!insert_out_of_line(t, to, line, values_entry(g, values, i)))
             return false;
     return true;
@@ -333,54 +333,57 @@ static INLINED bool fill_line(const table *t, const line_geometry *g, partition 
  * pass suffices. */
 static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const partition *from,
                                   partition *to) {
-    line_values old, held = {{0}}; /* values of the old line; values collected for the new line */
+    line_values old, held = {.first = 0}; /* values of the old line; values collected for the new line */
     edge left = edge_first(from), right = edge_first(to), end = right;
     uint64_t new_line = 0;
-    uint32_t count = 0;
     edge_next(&end);
     for (uint64_t line = 0; line < from->count; line++, edge_next(&left)) {
-        uint32_t here = set_decode(g, line_at(from, line), &old), consumed = 0;
-        while (consumed < here) {
+        set_decode(g, line_at(from, line), &old);
+        while (old.first < old.count) {
             value_move move = {from->position_bits - from->log2, to->position_bits - to->log2,
                                left.min_x - right.min_x, end.min_x > left.min_x ? end.min_x - left.min_x : 0};
             if (new_line + 1 == to->count)
                 move.below = UINT64_MAX;
-            uint32_t moved = set_move(g, &old, consumed, here, &move, &held, count);
-            consumed += moved;
-            count += moved;
-            if (consumed == here)
+            set_move(g, &old, &move, &held);
+            if (old.first == old.count)
                 break;
-            if (count && !fill_line(t, g, to, new_line, &held, count))
+            if (held.count && !fill_line(t, g, to, new_line, &held))
                 return false;
-            count = 0;
+            held.count = 0;
             new_line++;
             right = end;
             edge_next(&end);
         }
     }
-    return !count || fill_line(t, g, to, new_line, &held, count);
+    return !held.count || fill_line(t, g, to, new_line, &held);
 }
 
-/* Converts an entry of partition `from`, whose home line has the least X `min_x`. Returns the entry for
- * the new partitions `to`; *which is its new partition and *line its new home line. A distance has at most
+/* An entry in the new partitions: the number of its partition, and its home line. */
+typedef struct new_home {
+    uint32_t partition;
+    uint64_t line;
+    entry e;
+} new_home;
+
+/* Converts an entry of partition `from`, whose home line has the least X `min_x`. A distance has at most
  * POSITION_MAX bits, so it fits one word. */
-static INLINED entry rehome(const line_geometry *g, const partition *from, const partition *to,
-                            uint64_t min_x, entry e, uint32_t *which, uint64_t *line) {
+static INLINED new_home rehome(const line_geometry *g, const partition *from, const partition *to,
+                               uint64_t min_x, entry e) {
     uint32_t old_bits = from->position_bits - from->log2, new_bits = to->position_bits - to->log2;
     uint64_t distance, high = (uint64_t)(e.rest >> 64), x = min_x + (high >> (64 - old_bits));
     uint64_t last = (UINT64_C(1) << from->position_bits) - 1;
     x = x < last ? x : last; /* larger only in a forged file */
-    *which = (uint32_t)(x >> to->position_bits);
+    new_home home = {.partition = (uint32_t)(x >> to->position_bits)};
     x &= (UINT64_C(1) << to->position_bits) - 1;
-    locate_first_bits(to, x, line, &distance);
+    locate_first_bits(to, x, &home.line, &distance);
     uint64_t low = (uint64_t)e.rest; /* 64-bit words from here on: no shift is by 0 or 64 */
     high = high << old_bits | low >> (64 - old_bits);
     low <<= old_bits;
     low = high << (64 - new_bits) | low >> new_bits;
     high = distance << (64 - new_bits) | high >> new_bits;
-    e.rest = (tamis__u128)high << 64 | (is_narrow(g) ? 0 : low);
-    e.known -= old_bits - new_bits;
-    return e;
+    home.e.rest = (tamis__u128)high << 64 | (is_narrow(g) ? 0 : low);
+    home.e.known = e.known - (old_bits - new_bits);
+    return home;
 }
 
 static INLINED bool rewrite_spilled(const table *t, const line_geometry *g, const partition *from,
@@ -390,11 +393,10 @@ static INLINED bool rewrite_spilled(const table *t, const line_geometry *g, cons
         const uint8_t *bytes = line_at(from, line);
         slot_range spilled = ends_spilled(g, line_ends(g, bytes));
         for (uint32_t slot = spilled.first; slot < spilled.last; slot++) {
-            entry e = slot_entry(g, bytes, slot, g->spill_bucket);
-            uint64_t home = other_line(g, from, line, line_head(g, bytes, slot), true), new_line;
-            uint32_t which;
-            e = rehome(g, from, to, min_x_of(from, width, home), e, &which, &new_line);
-            if (!insert_out_of_line(t, &to[which], new_line, e))
+            const uint64_t old_home = other_line(g, from, line, line_head(g, bytes, slot), true);
+            const entry old = slot_entry(g, bytes, slot, g->spill_bucket);
+            const new_home home = rehome(g, from, to, min_x_of(from, width, old_home), old);
+            if (!insert_out_of_line(t, &to[home.partition], home.line, home.e))
                 return false;
         }
     }

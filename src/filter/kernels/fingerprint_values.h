@@ -33,11 +33,14 @@ enum {
     OLD_LINES_MAX = 4   /* old lines that may reach into a new one: 2, and more only in a forged file */
 };
 
-/* Values in ascending order. */
-typedef union line_values {
-    _Alignas(
-        LINE_BYTES) uint64_t narrow[VALUES_A_LINE * (OLD_LINES_MAX + 1)]; /* if slot_bits <= NARROW_MAX */
-    tamis__u128 wide[VALUES_A_LINE / 2 * (OLD_LINES_MAX + 1)];
+/* Values in ascending order: `narrow` if slot_bits <= NARROW_MAX, else `wide`. */
+typedef struct line_values {
+    union {
+        _Alignas(LINE_BYTES) uint64_t narrow[VALUES_A_LINE * (OLD_LINES_MAX + 1)];
+        tamis__u128 wide[VALUES_A_LINE / 2 * (OLD_LINES_MAX + 1)];
+    };
+    uint32_t first; /* the values before this one were moved */
+    uint32_t count;
 } line_values;
 
 typedef struct value_move {
@@ -68,8 +71,8 @@ static INLINED tamis__u128 value_of(const line_geometry *g, const uint8_t *line,
 /* The loops go over all slots, used or not: a branch on the number of entries of a line would often be
  * mispredicted. */
 
-/* Converts the home entries of a line to values. Returns their number. */
-static INLINED uint32_t values_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
+/* Converts the home entries of a line to values. */
+static INLINED void values_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
     uint64_t ends = line_ends(g, line), zeros = ~ends;
     for (uint32_t i = 0; i < g->slots; i++, zeros &= zeros - 1) {
         tamis__u128 value = value_of(g, line, i, (uint32_t)__builtin_ctzll(zeros) - i);
@@ -78,27 +81,28 @@ static INLINED uint32_t values_decode(const line_geometry *g, const uint8_t *lin
         else
             to->wide[i] = value;
     }
-    return ends_spilled(g, ends).first;
+    to->first = 0;
+    to->count = ends_spilled(g, ends).first;
 }
 
-/* Moves the values first..count-1, as long as they are below move->below, to position `to_index` of `to`.
- * Returns how many it moved. */
-static INLINED uint32_t values_move(const line_geometry *g, const line_values *from, uint32_t first,
-                                    uint32_t count, const value_move *move, line_values *to,
-                                    uint32_t to_index) {
-    uint32_t moved = 0, shift = move->old_bits - move->new_bits;
-    uint64_t offset = move->offset << (64 - move->new_bits);
+/* Moves the first values, as long as they are below move->below, behind those of `to`. */
+static INLINED void values_move(const line_geometry *g, line_values *from, const value_move *move,
+                                line_values *to) {
+    const uint32_t first = from->first, shift = move->old_bits - move->new_bits;
+    const uint64_t offset = move->offset << (64 - move->new_bits);
+    uint32_t moved = 0;
     bool below = true;
     for (uint32_t i = first; i < g->slots; i++) {
-        uint64_t high = is_narrow(g) ? from->narrow[i] : (uint64_t)(from->wide[i] >> 64);
-        below &= (high >> (64 - move->old_bits) < move->below) & (i < count);
+        const uint64_t high = is_narrow(g) ? from->narrow[i] : (uint64_t)(from->wide[i] >> 64);
+        below &= (high >> (64 - move->old_bits) < move->below) & (i < from->count);
         moved += below;
         if (is_narrow(g))
-            to->narrow[to_index + i - first] = (high << shift) + offset;
+            to->narrow[to->count + i - first] = (high << shift) + offset;
         else
-            to->wide[to_index + i - first] = (from->wide[i] << shift) + ((tamis__u128)offset << 64);
+            to->wide[to->count + i - first] = (from->wide[i] << shift) + ((tamis__u128)offset << 64);
     }
-    return moved;
+    from->first += moved;
+    to->count += moved;
 }
 
 /* Sorts values. They are in order already, but for those of a forged file. */
