@@ -2,7 +2,17 @@
 #ifndef TAMIS_FILTER_BLOOM_INT_H
 #define TAMIS_FILTER_BLOOM_INT_H
 
-/* The body of a classic or blocked filter: shared by bloom.c, bloom_classic.c and bloom_estimate.c. */
+/*
+ * The body of a classic or blocked filter: shared by bloom.c, bloom_classic.c and bloom_estimate.c.
+ *
+ *     words   | word 0: bits 0..63 | word 1: bits 64..127 | ... | last word: zeros from bit m on |
+ *
+ * Both kinds have the same body, so files, unions and estimates need no cases. In kind blocked m is a
+ * multiple of 512: whole blocks of 8 words.
+ *
+ * The rate is never stored: it follows from the number of keys (`rate`), or from the bits themselves. What a
+ * union did cannot be computed from the number of keys, so it is kept in the two fields of unions.
+ */
 #include "filter/filter_int.h"
 #include "hash/positions.h"
 
@@ -18,7 +28,7 @@ typedef struct bloom {
     uint64_t max_absent;        /* number of keys answered absent at which the filter is full */
     uint64_t union_added;       /* filter->added after the last union */
     double union_false_present; /* expected number of new keys answered present until then, in both filters */
-    double (*rate)(double n, double m, double k);
+    double (*rate)(double n, double m, double k); /* false-positive rate with n keys, by kind and scheme */
 } bloom;
 
 /* The expected number of `absent` answers when `capacity` different keys are added: some are answered

@@ -21,8 +21,10 @@
  *
  *     kind              same keys, other order     union                    keys counted twice
  *     ----------------  -------------------------  -----------------------  ---------------------------------
- *     classic, blocked  equal bits                 equal m, k, hash         corrected by an estimate from bits
- *     fingerprint       may differ                 any sizes, equal hash    none: an entry covers or replaces the other
+ *     classic, blocked  equal bits                 equal m, k, hash         corrected by an estimate
+ *     fingerprint,      may differ                 any sizes, equal hash    none: an entry covers or replaces
+ *     exact                                                                 the other
+ *     window            may differ                 none
  *
  * Locking. The contents of both filters are locked while they are compared. Two threads that compare the same
  * two filters must lock them in the same order, or they could wait for each other for ever. So the filter

@@ -203,8 +203,12 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     created->plan = plan;
     created->allow_over_capacity = options.allow_over_capacity;
     created->frozen = options.frozen;
-    tamis_hasher_options hashing = {sizeof hashing, plan.scheme,         options.seed,
-                                    options.secret, options.secret_size, &allocator};
+    const tamis_hasher_options hashing = {.struct_size = sizeof hashing,
+                                          .scheme = plan.scheme,
+                                          .seed = options.seed,
+                                          .secret = options.secret,
+                                          .secret_size = options.secret_size,
+                                          .allocator = &allocator};
     status = tamis_hasher_create(&created->hasher, &hashing, err);
     if (status == TAMIS_OK)
         status = tamis__plan_check_scheme(plan.kind, tamis_hasher_scheme(created->hasher), err);
@@ -262,9 +266,15 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
         status = ops->restore(created, image, err);
     }
     if (status == TAMIS_OK) {
-        tamis__verified_body body = {image->body,    image->body_size, image->checksums,
-                                     image->body_at, image->zeros_at,  image->name,
-                                     image->mapped,  valid_of(ops),    created->body};
+        const tamis__verified_body body = {.body = image->body,
+                                           .size = image->body_size,
+                                           .checksums = image->checksums,
+                                           .offset = image->body_at,
+                                           .zeros_at = image->zeros_at,
+                                           .name = image->name,
+                                           .mapped = image->mapped,
+                                           .valid = valid_of(ops),
+                                           .context = created->body};
         created->verifier = tamis__block_verifier_create(&body, &memory);
         if (!created->verifier)
             status = tamis__fail_nomem(err, "filter", tamis__block_count(image->body_size) / 8);

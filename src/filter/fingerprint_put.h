@@ -2,8 +2,17 @@
 #ifndef TAMIS_FILTER_FINGERPRINT_PUT_H
 #define TAMIS_FILTER_FINGERPRINT_PUT_H
 
-/* Inserting entries into lines. Adding a key and rewriting a partition share this code; the kernels inline
- * it. */
+/*
+ * Inserting entries into lines. Adding a key and rewriting a partition share this code; the kernels inline it.
+ *
+ *     home line has a free slot      insert_home
+ *     home line is full              insert_spilled, in the spill line
+ *     both lines are full            tamis__fingerprint_free_slot moves other entries, then one of the above
+ *
+ * Who counts what: an insertion adds its share to `covered`, a removal takes it off, so that `covered` is right
+ * after each of them. `used` counts entries, so moving one does not change it; the caller who adds a new entry
+ * does. A line that was changed is passed to tamis__fingerprint_moved, once it is valid again.
+ */
 #include "filter/fingerprint_table.h"
 
 /* Runs `call` with `g` set to the table's line layout. For the default layouts of dedup and build, and for

@@ -2,6 +2,14 @@
 #ifndef TAMIS_FILTER_LINE_COUNT_H
 #define TAMIS_FILTER_LINE_COUNT_H
 
+/*
+ * Counting bits by lines. In a blocked filter a lookup sees the bits of one line, and the rate is that of the
+ * line: (i / 512)^k with i bits. Lines have different numbers of keys, and the fuller ones weigh more. So the
+ * mean over all lines is above the rate of the mean line, and the total of all bits does not suffice:
+ *
+ *     lines with 128 and 384 bits, k = 4     mean of (1/4)^4 and (3/4)^4 = 0.160
+ *     two lines with 256 bits                (1/2)^4 = 0.0625
+ */
 #include <stdint.h>
 #include <string.h>
 

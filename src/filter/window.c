@@ -8,27 +8,87 @@
  * slot is free. So the window costs two cache lines a lookup, however many steps it has. (A ring of filters,
  * one for each step, would cost one line or more for each of them.)
  *
- * Adding. window_table.h has the layout of a line, and the two lines of a key. A new entry goes into a free
- * slot of the line that has more of them. If both are full, a breadth-first search finds a path of entries to
- * a free slot: each moves to its other line. At a load of 0.85 that practically always succeeds.
+ * Terms. A step is a span of time, numbered from 1970 on; the plan says how long it is. The newest step is
+ * that of the newest time. An entry is kept while its step is one of the `kept` newest ones, and dead
+ * afterwards.
+ *
+ * A window of 10 minutes in steps of 5, for a key of 12:07. Its time less the window is 11:57, in the step
+ * that begins at 11:55. So entries of three steps are found (`steps` of the query is 2):
+ *
+ *     steps      11:50   11:55   12:00   12:05
+ *     entries    no      yes     yes     yes       11:55 to 11:57 is before the window, and found too:
+ *                                                  an entry knows its step, and no time within it
+ *
+ * If the window is no multiple of the step, some times have one step more than others (change_of notes
+ * which).
+ *
+ * Adding a key of time t (add_at), after the newest time has moved to t if t is later:
+ *
+ *     t is earlier than the newest time less the lateness?  --yes--> late: not counted
+ *       | no
+ *     an entry of the steps of its window, in any table?    --yes--> present; with refresh, counted again
+ *       | no
+ *     insert an entry of the step of t into the last table  -------> absent
+ *       | no slot, or the load is 0.85
+ *     begin a larger table, insert there  -------------------------> absent; or full, by rate or by memory
+ *
+ * Inserting. window_table.h has the layout of a line, and the two lines of a key. A new entry goes into a
+ * free slot of the line that has more of them. If both are full, a breadth-first search finds a path of
+ * entries to a free slot: each moves to its other line. At a load of 0.85 that practically always succeeds.
+ * If it fails in a large table that is not half full, the fingerprints are not random, and more lines would
+ * not help: TAMIS_FULL_CROWDED.
  *
  * Growth. The window has several tables, each larger than the one before. New entries go into the last one;
  * lookups search all. A table whose entries are all too old is dropped. So the window grows without its keys,
  * and one window later there is one table again.
  *
- *     tables   | 32 KiB | 512 KiB | 8 MiB | 128 MiB |  <- new entries
- *                older, only searched       older ones go as their steps end
+ *     tables   | 32 KiB | 512 KiB | 8 MiB | 32 MiB | 128 MiB |  <- new entries
+ *                older, only searched               older ones go as their steps end
  *
- * Several entries of one key. A key may be counted again in a later step, and for late records the earlier
- * time is still needed. `safe` is the step of the newest time less the lateness: every later record has that
- * step or a later one. Of all entries with the same fingerprint and lines in steps up to `safe`, the latest
- * suffices, and the slots of the others are reused. So a key has at most as many entries as there are
- * steps in the lateness, plus two. The plan limits that to fewer than the slots of two lines.
+ * Each table costs a lookup two cache lines and adds to the rate, so the plan allows 16 of them. Small tables
+ * are followed by one of 16 times the size, those from 8 MiB on by one of 4 times, those from 64 MiB on by
+ * one twice as large. So 16 tables have up to 512 GiB, and a large table does not ask for far more than is
+ * needed. Under a memory limit the last table takes what is left.
  *
- * Dead entries. Step codes are steps modulo `codes`, so the code of an old entry would some day count as
- * that of a new step. Before that the table is purged: every dead entry is set to 0. All entries have steps
- * above purged - kept, so codes are unique while newest_step - purged <= codes - kept. A purge reads all
- * lines, once in `kept` steps or less often.
+ * Counting again (count_again, plan.refresh). The key of step s was found with an entry of an earlier step u:
+ *
+ *     there is an entry of step s too           nothing to do
+ *     s is later than `safe`                    a second entry; that of u may still be needed by late records
+ *     s is `safe` or earlier                    the entry of u gets step s, in its slot
+ *
+ * `safe` is the step of the newest time less the lateness: every later record has that step or a later one.
+ * Of all entries with the same fingerprint and lines in steps up to `safe`, the latest suffices, and the
+ * slots of the others are reused. So a key has at most as many entries as there are steps in the lateness,
+ * plus two. The plan limits that to fewer than the slots of two lines.
+ *
+ * Counts. A table has the number of its entries for each kept step, at step % kept. When a step begins, it
+ * takes the place of the one that dies: its count is subtracted from `live`. So the load is known without a
+ * look at the lines. With 3 kept steps:
+ *
+ *     newest step    counts[0]   counts[1]   counts[2]
+ *     20             step 18     step 19     step 20
+ *     21             step 21     step 19     step 20      step 18 is dead
+ *
+ * Step codes. A slot stores 1 + step % codes, so a code says how old its entry is only if all entries are of
+ * `codes` neighbouring steps. With 3 kept steps a code has 3 bits, and codes is 7:
+ *
+ *     newest step    code of its entries    age by code 7 6 5 4 3 2 1
+ *     20             7                                  0 1 2 3 4 5 6    3 and more: dead, the slot is free
+ *     21             1                                  1 2 3 4 5 6 0    an entry of step 14 would seem new
+ *
+ * Dead entries are therefore set to 0 in time (purge): all entries have steps above purged - kept, so codes
+ * are unique while newest_step - purged <= codes - kept. A purge reads all lines, once in `kept` steps or
+ * less often. Until then dead entries cost nothing: they are free slots with a value.
+ *
+ * Replaying. What a key did to a window follows from its hash, its step and the newest step at that moment. A
+ * state logs these (change_of), and tamis__window_repeat does the same again. It also compares: a key that
+ * was absent in the run and is present now shows that log and window do not belong together
+ * (docs/DURABILITY.md, "Windows").
+ *
+ * Measured (docs/PERFORMANCE.md, ./dev bench window): a run over 5 million JSON records with a state takes
+ * 1.40 and 1.48 times as long with a window of 24 steps as without. Lines of 50 bytes without a state take
+ * 1.86 and 2.13 times as long, or 1.23 and 1.47 if the number of keys is expected: a key has two lines
+ * instead of one, and a growing window has several tables.
  *
  * Invariants:
  * 1. No false negative: an entry of a kept step is never overwritten or lost, except by one with the same
@@ -36,6 +96,7 @@
  * 2. Answers depend on the order of keys and times alone: not on batches, on purges, or on saving and
  *    opening. So a state can replay them.
  * 3. counts[step % kept] of a table is the number of its entries of that step; `live` is their sum.
+ * 4. An entry is in one of the two lines that its key has in that table.
  *
  * References: partial-key moves are those of cuckoo filters (Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo
  * Filter", 2014). ./dev bench window measures it.
@@ -64,8 +125,9 @@ static int find_in_line(const window *w, const uint8_t *line, const window_query
         const uint32_t i = (uint32_t)__builtin_ctz(found);
         const uint64_t slot = slot_at(w, line, i);
         const uint32_t code = (uint32_t)slot & w->code_mask;
-        /* Its age at the step of the query; for one that was counted later, a huge number. Ages count from the
-         * newest step, where codes are unique: the query may be of any later step. */
+        /* Its age at the step of the query. It wraps around to a huge number if the entry was counted after
+         * that step. Ages count from the newest step, where codes are unique; a query may be of a later one.
+         * */
         const uint64_t age = age_of(w, w->newest_step, code) + q->step - w->newest_step;
         if (slot - code == q->slot && code && age <= q->steps)
             return (int)i;
@@ -100,7 +162,7 @@ static bool find(const window *w, const window_query *q, found_entry *found) {
     return false;
 }
 
-/* Inlined, since the compiler takes a function that only fetches for one without effect and removes its calls. */
+/* Inlined: the compiler takes a function that only fetches for one without effect, and removes its calls. */
 static inline __attribute__((always_inline)) void prefetch(const window *w, const window_query *q) {
     for (size_t i = 0; i < w->table_count; i++) {
         const line_pair pair = lines_of(w, &w->tables[i], q);
@@ -363,10 +425,13 @@ static uint64_t lines_left(const tamis_filter *filter) {
     return limit > used ? (limit - used) / LINE_BYTES / 2 * 2 : 0;
 }
 
-/* Begins a larger table, or one that takes the rest of the memory limit: what once fitted into one table must fit
- * again when all keys are added at once, in several tables. A replay must choose the same size, so the choice depends on plan and tables alone. The first table
- * for an expected number of keys is about right, so the second one is only twice as large. If that does not do,
- * the number was a wrong guess. */
+/* Begins a larger table, or one that takes the rest of the memory limit.
+ *
+ * - The rest is used to the last line: keys that once fitted into one table must fit again when a replay adds
+ *   them at once, in several tables.
+ * - A replay must choose the same size, so the choice depends on plan and tables alone.
+ * - The first table for an expected number of keys is about right, so the second one is only twice as large.
+ *   If that does not suffice, the number was a wrong guess, and the next tables leap. */
 static tamis_status grow(tamis_filter *filter, tamis_error *err) {
     const window *w = filter->body;
     const uint64_t lines = w->tables[w->table_count - 1].line_count, limit = filter->plan.memory_limit;

@@ -4,8 +4,35 @@
  * Windows in files: which bytes a file gets, and a window over the bytes of a file (docs/FORMAT.md,
  * "Window").
  *
- * The body of the file has the lines of all tables, one table after the other. A window uses them there, so it
- * cannot be changed. The numbers of entries are copied, and must fit the slots.
+ * The body of the file has the lines of all tables, one table after the other, byte for byte as in memory. A
+ * window uses them there (`borrowed`), so it cannot be changed; a copy can. All else is in the header, and is
+ * copied:
+ *
+ *     body                     | table 0 | table 1 | ... |    the oldest first; the last one gets new entries
+ *     section "partitions"     lines and entries of each table
+ *     section "window"         the times of the plan, the newest time, and for each table:
+ *                              entries of the oldest kept step, of the next one, ... of the newest one
+ *
+ * The order of the counts. In memory, the count of step s is at s % kept. A file has them by age, so that it
+ * does not depend on when the window began. For kept = 3 and a newest step of 20:
+ *
+ *     in memory    counts[0] = step 18, counts[1] = step 19, counts[2] = step 20
+ *     in the file  18, 19, 20          number n of the file is step newest + 1 + n - kept, at the index
+ *                                      (newest + 1 + n) % kept
+ *
+ * Dead entries are in the file as they were in memory. A file does not say when they were purged. So a
+ * restored window takes the earliest step at which that can have been, and purges at the next step that
+ * begins.
+ *
+ * Forged files. Any bytes are valid lines: a slot leads to its other line by arithmetic modulo the number of
+ * lines, so no lookup leaves the body. Counts decide about purges, growth and statistics, not about lookups;
+ * they must fit the slots, so that sums cannot overflow.
+ *
+ * Invariants:
+ * 1. tamis__window_restore accepts only tables that fill the body exactly, each with an even number of lines
+ *    above 0.
+ * 2. `live` of a restored table is the sum of its counts, and at most the number of its slots.
+ * 3. tamis__window_touch verifies both lines of a key in every table: all lines that a lookup may read.
  */
 #include <inttypes.h>
 
@@ -52,8 +79,8 @@ static tamis_status restore_table(tamis_filter *filter, const tamis__image *imag
     if (!t->counts)
         return tamis__fail_nomem(err, "filter", counts_bytes(w));
     w->table_count++;
-    t->lines =
-        (uint8_t *)(uintptr_t)(image->body + *pos); /* read-only: filters in an image are not changed */
+    /* Filters in an image are only read, so the cast is safe. */
+    t->lines = (uint8_t *)(uintptr_t)(image->body + *pos);
     t->line_count = row->size / LINE_BYTES;
     *pos += row->size;
     const uint64_t slots = t->line_count * w->shape.slots;
@@ -82,7 +109,7 @@ tamis_status tamis__window_restore(tamis_filter *filter, const tamis__image *ima
     w->newest = image->window->newest;
     w->newest_step = step_of(filter, w->newest);
     w->false_present = image->false_present;
-    /* The file does not say when its dead entries were purged: purge them before time advances. */
+    /* The earliest step of the last purge: at the next step that begins, the window is purged again. */
     const uint64_t steps = w->shape.codes - w->shape.kept;
     w->purged = w->newest_step > steps ? w->newest_step - steps : 0;
     for (size_t i = 0; i < image->part_count && status == TAMIS_OK; i++)

@@ -14,12 +14,21 @@
  *
  * Heads are compared all at once; a tail is read only if its head matches. Code 0 is a free slot.
  *
+ * A day in steps of an hour has codes of 6 bits. A slot of 5 bytes then has a fingerprint of 34 bits, of
+ * which 26 are in the head. So a head matches by chance once in 2^26, and the tail decides:
+ *
+ *     bits   39      32 31                          6 5      0
+ *            | tail    | head: fingerprint           | code   |
+ *
  * The lines of a key. The hash selects line a, and the fingerprint leads from either line to the other:
  *
  *     b = (spread(fingerprint) - a) mod lines,  a = (spread(fingerprint) - b) mod lines
  *
  * The number of lines is even and the spread is odd, so a and b differ. An entry can be moved without its
  * key.
+ *
+ * Why a difference, and not the exclusive or of other cuckoo filters: that needs a number of lines that is a
+ * power of two, and the first table is made for the keys that are expected.
  *
  * Any bytes are valid lines, so a forged file cannot lead a lookup out of the body.
  */

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The kernels by instruction set. base/isa.c returns only sets that the compiler knew (TAMIS__HAVE_...) and
+ * the CPU has, so no entry that is asked for is NULL. */
 #include "filter/kernels/filter_kernels.h"
 
 const struct tamis__filter_kernels *tamis__filter_kernels_of(tamis__isa isa) {

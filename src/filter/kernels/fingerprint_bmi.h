@@ -2,14 +2,24 @@
 #ifndef TAMIS_FILTER_KERNELS_FINGERPRINT_BMI_H
 #define TAMIS_FILTER_KERNELS_FINGERPRINT_BMI_H
 
-/* Fingerprint lines with BMI1 and BMI2: what the AVX2 and AVX-512 kernels share. PDEP selects the k-th one
- * of `ends` without a loop. */
+/*
+ * Fingerprint lines with BMI1 and BMI2: what the AVX2 and AVX-512 kernels share.
+ *
+ * Finding a bucket. A bucket lies between two neighbouring ones of `ends` (fingerprint_line.h). Scalar code
+ * takes the ones before it off in a loop, whose length the CPU cannot predict. PDEP deposits the bits of a
+ * number at the ones of a mask: bit j of the number goes to the one number j. So the number 11 (binary),
+ * shifted left by the bucket, selects both ones at once:
+ *
+ *     ends                    0 0 1 1 0 1       lowest bit first; 2 entries in bucket 0, none in 1
+ *     with a one below      1 0 0 1 1 0 1       so that bucket 0 begins after a one, too
+ *     PDEP, bucket 0        1 . . 1 . . .       ones at 0 and 3: slots 0 to 2, the last not included
+ *     PDEP, bucket 1        . . . 1 1 . .       ones at 3 and 4: slots 2 to 2, so none
+ */
 #include <immintrin.h>
 
 #include "filter/fingerprint_line.h"
 
-/* The slots of a bucket. With a one below `ends`, every bucket lies between two neighbouring ones, bucket
- * 0 too. PDEP picks both. */
+/* The slots of a bucket. */
 static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
     (void)g;
     uint64_t bucket_ends = _pdep_u64(UINT64_C(3) << bucket, ends << 1 | 1);
