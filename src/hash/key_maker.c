@@ -6,6 +6,10 @@
  *     strip_cr, no type         keys point into the texts; only their sizes are made
  *     hex, utf8, utf16, int     a sink (funnel.c) collects the bytes of all keys of a batch
  *
+ * Why types: a filter of another program has the keys that its funnel made. "42" as a long of Java is 2a 00
+ * 00 00 00 00 00 00, as a string of Java 34 00 32 00, and as a line of text 34 32. Only the same bytes are
+ * the same key.
+ *
  * Invariant: after a text that is no key, the sink has the keys of the texts before it (tamis_sink_recover).
  */
 #include <tamis/experimental/key_maker.h>

@@ -1,4 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The queue of new keys between the answers of a session and the log of its state (dedup_log.h).
+ *
+ * Why a queue. A commit may cover only records that are written, but a run queries ahead: while one thread
+ * writes the records of a batch, others already query later ones. So the new keys of each batch wait here
+ * until the run says that the batch is written.
+ *
+ *     hashes      | logged, not yet removed | batch 0 | batch 1 | batch 2 |     one array, in order of answers
+ *     newest      | ...                     | ...     | ...     | ...     |     of a window: two arrays more, with
+ *     changes     | ...                     | ...     | ...     | ...     |     an element for each hash
+ *                 0                     logged                          count
+ *     batches                               | 3 keys  | 0 keys  | 5 keys  |     waiting = 3
+ *
+ *     append     adds a batch at the end, also one without new keys: batches and calls must stay in step
+ *     written    logs the hashes of the oldest batches, and moves `logged` behind them
+ *     forget     an abort: drops all; the filter is made again from the last commit
+ *
+ * Logged hashes are removed by the next append, which moves the waiting ones to the front. These are few: a
+ * run queries only some batches ahead of the writer.
+ *
+ * Statistics. A commit also has the statistics of the filter, and they must be those after the last batch
+ * that it covers. The filter is ahead by then, so each batch keeps its own (`stats`).
+ *
+ * Many threads (tamis__dedup_log_listen). There are no batches then: the filter passes each new key to the
+ * queue while it holds the lock of the key's part. A cut stops the filter for a moment, takes the whole array
+ * and the filter's number of keys, and lets the threads go on before it writes. Two arrays take turns, so a
+ * cut allocates nothing:
+ *
+ *     threads --> hashes          cut --> log
+ *                   ^ swapped ^-- spare
+ *
+ * Why a failed append is an error later. The answers are final when a batch is appended: the filter has the
+ * keys. If memory runs out, the log lacks them, and a commit would forget them. So the queue remembers the
+ * error (`status`), and refuses all that follows until an abort.
+ *
+ * Invariants:
+ * 1. The log gets new keys in the order of their answers; with many threads, those of each part of the
+ *    filter.
+ * 2. A commit covers a batch whole, or not at all.
+ * 3. Keys of the filter = keys of the state + keys in the queue. A cut compares, and refuses keys that
+ *    somebody added past the session.
+ */
 #include "service/dedup/dedup_log.h"
 
 #include <inttypes.h>
@@ -26,9 +69,9 @@ void tamis__dedup_log_release(tamis__dedup_log *log) {
     *log = (tamis__dedup_log){.state = NULL};
 }
 
-/* Ensures capacity for `more` elements after the first `count`. False, and nothing has changed, if memory ran
- * out. */
-static bool reserve(const tamis_allocator *memory, void **row, size_t *capacity, size_t count, size_t more,
+/* Ensures capacity for `more` elements of `size` bytes after the first `count`. False, and nothing has changed,
+ * if memory ran out. */
+static bool reserve(const tamis_allocator *memory, void **array, size_t *capacity, size_t count, size_t more,
                     size_t size) {
     const size_t wanted = count + more;
     if (wanted <= *capacity)
@@ -38,9 +81,9 @@ static bool reserve(const tamis_allocator *memory, void **row, size_t *capacity,
     if (!grown)
         return false;
     if (count > 0)
-        memcpy(grown, *row, count * size);
-    tamis__free(memory, *row, *capacity * size);
-    *row = grown;
+        memcpy(grown, *array, count * size);
+    tamis__free(memory, *array, *capacity * size);
+    *array = grown;
     *capacity = larger;
     return true;
 }
@@ -73,12 +116,12 @@ static void append_absent(tamis__dedup_log *log, const tamis_hash *hashes, const
 
 /* Ensures capacity for a batch of `count` keys. */
 static bool reserve_batch(tamis__dedup_log *log, size_t count) {
-    void *row = log->hashes, *batches = log->batches;
+    void *hashes = log->hashes, *batches = log->batches;
     drop_logged(log);
     const bool is_reserved =
-        reserve(&log->memory, &row, &log->capacity, log->count, count, sizeof *log->hashes) &&
+        reserve(&log->memory, &hashes, &log->capacity, log->count, count, sizeof *log->hashes) &&
         reserve(&log->memory, &batches, &log->batch_capacity, log->waiting, 1, sizeof *log->batches);
-    log->hashes = row;
+    log->hashes = hashes;
     log->batches = batches;
     return is_reserved;
 }
@@ -190,10 +233,10 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
 static void append_added(void *context, const tamis_hash *hashes, const tamis_answer *answers, size_t count) {
     tamis__dedup_log *log = context;
     pthread_mutex_lock(&log->mutex);
-    void *row = log->hashes;
+    void *queued = log->hashes;
     if (log->status == TAMIS_OK) {
-        if (reserve(&log->memory, &row, &log->capacity, log->count, count, sizeof *log->hashes)) {
-            log->hashes = row;
+        if (reserve(&log->memory, &queued, &log->capacity, log->count, count, sizeof *log->hashes)) {
+            log->hashes = queued;
             append_absent(log, hashes, answers, count);
         } else {
             log->status = tamis__fail_nomem(&log->err, "log of absent keys", count * sizeof *hashes);
