@@ -42,7 +42,7 @@
  *     statistics        all                                all                          bloom_estimate.c
  *     clear, copy       all                                all                          bloom.c
  *
- * Sizes. `bits` and `probes` come from the plan and never change. `span` is m prepared for the reduction
+ * Sizes. `bits` and `probes` come from the plan and never change. `modulus` is m prepared for the reduction
  * of hashes to positions (hash/positions.h). `max_absent` is the number of keys answered absent at which
  * the filter is full. Some of the keys up to the capacity are answered present by mistake, so it is the
  * expected number of the others plus five standard deviations, and at most the capacity
@@ -101,7 +101,7 @@ static tamis_status create_empty(tamis_filter *filter, bloom **created, tamis_er
         return tamis__fail_nomem(err, "filter", sizeof *b);
     filter->body = b;
     b->bits = plan->bits;
-    b->span = tamis__span_of(plan->bits);
+    b->modulus = tamis__modulus_of(plan->bits);
     b->probes = plan->probes;
     b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
     b->max_absent = tamis__bloom_max_absent(b, plan->capacity);
@@ -192,11 +192,11 @@ const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count) {
     return b->words;
 }
 
-static bool body_part(const tamis_filter *filter, size_t i, tamis__body_part *out) {
+static bool body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *out) {
     const bloom *b = filter->body;
     if (i > 0)
         return false;
-    *out = (tamis__body_part){.bytes = (const uint8_t *)b->words, .size = b->bytes};
+    *out = (tamis__body_extent){.bytes = (const uint8_t *)b->words, .size = b->bytes};
     return true;
 }
 
@@ -351,7 +351,7 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .estimate = tamis__bloom_estimate,
     .clear = clear,
     .copy = copy,
-    .body_part = body_part,
+    .body_extent = body_extent,
     .restore = restore,
     .union_into = tamis__bloom_union,
     .pieces = &classic_pieces,
@@ -367,7 +367,7 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .estimate = tamis__bloom_estimate,
     .clear = clear,
     .copy = copy,
-    .body_part = body_part,
+    .body_extent = body_extent,
     .restore = restore,
     .union_into = tamis__bloom_union,
     .parts = &parts_ops,

@@ -53,9 +53,9 @@ typedef struct key_source {
 } key_source;
 
 /* Number of keys, at most `max`, whose positions fit in the buffer. */
-static size_t batch_rows(const bloom *b, size_t max) {
-    size_t rows = POSITIONS / b->probes;
-    return rows < max ? rows : max;
+static size_t keys_in_buffer(const bloom *b, size_t max) {
+    const size_t keys = POSITIONS / b->probes;
+    return keys < max ? keys : max;
 }
 
 /* Computes the first `until` positions of key i. Fetches the lines of those from number `first` on. */
@@ -63,7 +63,7 @@ static void locate(const tamis_filter *filter, key_source source, size_t i, uint
                    uint64_t *positions) {
     const bloom *b = filter->body;
     if (source.hashes)
-        tamis__positions_in(filter->hasher->scheme, source.hashes[i].word, b->span, until, positions);
+        tamis__positions_in(filter->hasher->scheme, source.hashes[i].word, b->modulus, until, positions);
     else
         tamis__hasher_positions(filter->hasher, &source.keys[i], b->bits, until, positions);
     for (uint32_t k = first; k < until; k++)
@@ -106,15 +106,16 @@ static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t 
 static inline size_t add_each(tamis_filter *filter, key_source source, size_t count, bool shared,
                               tamis_answer *answers, uint64_t *remaining) {
     const bloom *b = filter->body;
-    const size_t rows = batch_rows(b, AHEAD + 1), ahead = rows - 1;
-    uint64_t positions[POSITIONS];
-    size_t i = 0, row = 0;
+    const size_t ahead = keys_in_buffer(b, AHEAD + 1) - 1;
+    uint64_t positions[POSITIONS]; /* a ring: those of key i and of the `ahead` next keys */
+    size_t i = 0, slot = 0;        /* key to add, and where its positions are in the ring */
     for (size_t j = 0; j < ahead && j < count; j++)
         locate(filter, source, j, 0, b->probes, positions + j * b->probes);
-    for (; i < count; i++, row = row < ahead ? row + 1 : 0) {
+    for (; i < count; i++, slot = slot < ahead ? slot + 1 : 0) {
         if (i + ahead < count) /* its positions replace those of the key just added */
-            locate(filter, source, i + ahead, 0, b->probes, positions + (row ? row - 1 : ahead) * b->probes);
-        const uint64_t *mine = positions + row * b->probes;
+            locate(filter, source, i + ahead, 0, b->probes,
+                   positions + (slot ? slot - 1 : ahead) * b->probes);
+        const uint64_t *mine = positions + slot * b->probes;
         if (*remaining == 0 && !are_set(b->words, mine, b->probes))
             break;
         bool present =
@@ -145,9 +146,9 @@ tamis_status tamis__classic_add_keys(tamis_filter *filter, const tamis_key *keys
 
 /* ---- looking up ---- */
 
-/* Looks up a batch through the stages of the sieve. A stage tests the positions from `first` to `until` - 1 of
- * each candidate. The answers of all candidates are overwritten in each stage, so those of a key that leaves
- * the sieve are final. */
+/* Looks up a batch through the stages of the sieve. A stage tests the positions from `first` to `until` - 1
+ * of each candidate. The answers of all candidates are overwritten in each stage, so those of a key that
+ * leaves the sieve are final. */
 static void query_batch(const tamis_filter *filter, key_source source, size_t from, size_t count,
                         tamis_answer *answers) {
     const bloom *b = filter->body;
@@ -173,7 +174,7 @@ static void query_batch(const tamis_filter *filter, key_source source, size_t fr
 }
 
 static void query_keys(const tamis_filter *filter, key_source source, size_t count, tamis_answer *answers) {
-    const size_t batch = batch_rows(filter->body, BATCH);
+    const size_t batch = keys_in_buffer(filter->body, BATCH);
     for (size_t from = 0; from < count; from += batch)
         query_batch(filter, source, from, count - from < batch ? count - from : batch, answers);
 }

@@ -23,7 +23,7 @@ typedef struct bloom {
     size_t bytes;  /* size of `words` */
     uint64_t bits; /* m; any number in a classic filter. Bits of the last word past m stay zero */
     uint32_t probes;
-    tamis__span span;           /* reduction of hashes to positions below m */
+    tamis__modulus modulus;     /* reduction of hashes to positions below m */
     bool borrowed;              /* the words belong to a file image */
     uint64_t max_absent;        /* number of keys answered absent at which the filter is full */
     uint64_t union_added;       /* filter->added after the last union */

@@ -91,15 +91,15 @@ static void count_bits(const tamis_filter *a, const tamis_filter *b, tamis_diffe
 }
 
 static bool same_parts(const tamis_filter *a, const tamis_filter *b) {
-    tamis__body_part ours, theirs;
+    tamis__body_extent ours, theirs;
     size_t i = 0;
     if (tamis_window_newest(a) != tamis_window_newest(b))
         return false;
-    for (; a->ops->body_part(a, i, &ours); i++)
-        if (!b->ops->body_part(b, i, &theirs) || ours.size != theirs.size ||
+    for (; a->ops->body_extent(a, i, &ours); i++)
+        if (!b->ops->body_extent(b, i, &theirs) || ours.size != theirs.size ||
             memcmp(ours.bytes, theirs.bytes, (size_t)ours.size) != 0)
             return false;
-    return !b->ops->body_part(b, i, &theirs);
+    return !b->ops->body_extent(b, i, &theirs);
 }
 
 static void compare(const tamis_filter *a, const tamis_filter *b, tamis_difference *created) {

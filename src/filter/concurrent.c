@@ -162,8 +162,8 @@ static void update_remaining(const tamis_filter *filter) {
 
 void tamis__concurrent_pause_batches(const tamis_filter *filter) {
     struct tamis__concurrent *c = filter->concurrent;
-    tamis_filter *own =
-        (tamis_filter *)(uintptr_t)filter; /* only the place where counts are kept changes, not their sum */
+    /* Only the place where counts are kept changes, not their sum. */
+    tamis_filter *own = (tamis_filter *)(uintptr_t)filter;
     pthread_rwlock_wrlock(&c->batch_lock);
     c->ops->count_added(own, c->added);
     c->added = 0;

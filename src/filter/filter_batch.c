@@ -107,8 +107,8 @@ static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
 tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
     TAMIS__NEED(filter, err);
     tamis_status status = tamis__filter_check_local(filter, "verify", err);
-    if (status != TAMIS_OK ||
-        filter->concurrent) /* a concurrent filter is in memory, and this thread may hold its lock */
+    /* A concurrent filter is in memory, and this thread may hold its lock. */
+    if (status != TAMIS_OK || filter->concurrent)
         return status;
     tamis__filter_lock_content(filter);
     status = verify(filter, err);
@@ -119,8 +119,8 @@ tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
 /* ---- checked builds: one thread at a time ---- */
 
 #ifndef NDEBUG
-#define ALONE                                                                                                \
-    (UINT32_C(1) << 31) /* flag in tamis_filter.inside, beside the number of threads that share the filter */
+/* Flag in tamis_filter.inside, beside the number of threads that share the filter. */
+#define ALONE (UINT32_C(1) << 31)
 
 static bool is_checked(const tamis_filter *filter) {
     return !filter->remote && !filter->concurrent;

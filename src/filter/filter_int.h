@@ -41,15 +41,15 @@ typedef struct tamis__tally {
     uint64_t memory_peak; /* largest value of `memory` so far */
 } tamis__tally;
 
-/* A contiguous piece of a filter's body. Classic and blocked filters have one piece; a table has one for
- * each partition. */
-typedef struct tamis__body_part {
+/* A contiguous range of a filter's body. Classic and blocked filters have one extent. A table has one for
+ * each partition, a window one for each of its tables. */
+typedef struct tamis__body_extent {
     const uint8_t *bytes;
     uint64_t size;
-    uint64_t entries; /* entries in the partition; tables only */
-    double covered;
-    bool split; /* one of 16 partitions that replaced one */
-} tamis__body_part;
+    uint64_t entries; /* of tables and windows: entries in it */
+    double covered;   /* of tables: share of the partition's hashes that its entries cover */
+    bool split;       /* of tables: one of 16 partitions that replaced one */
+} tamis__body_extent;
 
 /* A filter in the form of its file. The body stays where it is and is only read. */
 typedef struct tamis__image {
@@ -67,8 +67,8 @@ typedef struct tamis__image {
     uint64_t union_added;
     double union_false_present;
     bool saturated, allow_over_capacity, frozen;
-    const tamis__body_part *parts; /* tables: the partitions, without `bytes` */
-    size_t part_count;
+    const tamis__body_extent *extents; /* tables: the partitions, without `bytes` */
+    size_t extent_count;
     const struct tamis__window_image *window; /* kind window (filter/window.h); NULL: another kind */
 } tamis__image;
 
@@ -178,8 +178,8 @@ struct tamis__filter_ops {
     void (*clear)(tamis_filter *filter);
     /* Copies the body to a filter just created from the same plan. The caller destroys it on failure. */
     tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, tamis_error *err);
-    /* The i-th piece of the body; false if there are fewer. */
-    bool (*body_part)(const tamis_filter *filter, size_t i, tamis__body_part *part);
+    /* The i-th extent of the body; false if there are fewer. */
+    bool (*body_extent)(const tamis_filter *filter, size_t i, tamis__body_extent *extent);
     /* Makes filter->body from an image, whose plan is filter->plan. Checks the kind's parameters against
      * each other and against body_size: TAMIS_E_DAMAGED. The caller calls destroy() on failure. */
     tamis_status (*restore)(tamis_filter *filter, const tamis__image *image, tamis_error *err);
@@ -372,9 +372,9 @@ TAMIS_PRIVATE_API void tamis__bloom_filled_estimate(tamis_filter *filter);
 size_t tamis__filter_false_present_get(const tamis_filter *filter, double *values);
 bool tamis__filter_false_present_set(tamis_filter *filter, const double *values, size_t count);
 
-/* Removes a key from a filter of kind exact. False if the filter does not have it. The rest of the filter is that
- * of a filter which never had it, but for the order of its entries. Usually O(1); a chain of spilled entries takes
- * a search of up to 64 KiB for each. */
+/* Removes a key from a filter of kind exact. False if the filter does not have it. The rest of the filter is
+ * that of a filter which never had it, but for the order of its entries. Usually O(1); a chain of spilled
+ * entries takes a search of up to 64 KiB for each. */
 TAMIS_PRIVATE_API bool tamis__fingerprint_remove(tamis_filter *filter, const tamis_hash *hash);
 
 /* True if the lines of a block are consistent with the table `context`: see tamis__verified_body. */

@@ -3,7 +3,7 @@
  * Adding one batch to a filter from several threads, each for its own part of the hashes (parts.h).
  *
  * Each thread goes through the whole batch and picks the hashes of its part. A part is a range of word[1], so
- * a comparison of one number decides. The picked hashes are added in groups of 512, and their answers are
+ * a comparison of one number decides. The picked hashes are added in chunks of 512, and their answers are
  * stored at their positions in the batch:
  *
  *     batch      h0  h1  h2  h3  h4  h5  ...
@@ -12,8 +12,8 @@
  * Why each thread reads all hashes: reading is sequential and cheap, and nothing has to be sorted or handed
  * over.
  *
- * Why a group and not one key at a time: each call of the kernel begins by waiting for its first cache
- * lines. With groups this wait occurs once in 512 keys.
+ * Why a chunk and not one key at a time: each call of the kernel begins by waiting for its first cache
+ * lines. With chunks this wait occurs once in 512 keys.
  *
  * A picked hash is stored without a branch (collect): the index is always written, and the count grows
  * only if the hash belongs to the part. Hashes are random, so a branch would often be mispredicted.
@@ -65,7 +65,7 @@ static hash_range part_range(const tamis_filter *filter, uint32_t part, uint32_t
     return (hash_range){first, end - first - 1};
 }
 
-/* A group of keys of a part, and their indexes in the batch. */
+/* A chunk of the keys of a part, and their indexes in the batch. */
 typedef struct collected {
     size_t count;
     tamis_hash hashes[COLLECTED_MAX];
@@ -73,17 +73,17 @@ typedef struct collected {
     tamis_answer answers[COLLECTED_MAX];
 } collected;
 
-/* Gathers keys of a part until the group is full or the hashes end. Returns the number of hashes looked
+/* Gathers keys of a part until the chunk is full or the hashes end. Returns the number of hashes looked
  * at. No branch for each hash: it would be mispredicted. */
-static size_t collect(collected *g, hash_range range, const tamis_hash *hashes, size_t count) {
+static size_t collect(collected *chunk, hash_range range, const tamis_hash *hashes, size_t count) {
     size_t scanned = 0, found = 0;
     for (; scanned < count && found < COLLECTED_MAX; scanned++) {
-        g->from[found] = scanned;
+        chunk->from[found] = scanned;
         found += hashes[scanned].word[1] - range.first <= range.width;
     }
     for (size_t i = 0; i < found; i++)
-        g->hashes[i] = hashes[g->from[i]];
-    g->count = found;
+        chunk->hashes[i] = hashes[chunk->from[i]];
+    chunk->count = found;
     return scanned;
 }
 
@@ -94,17 +94,17 @@ tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis__divided_b
     const hash_range range = part_range(filter, part, batch->parts);
     tamis_status status = TAMIS_OK;
     uint64_t absent = 0;
-    collected g; /* not initialized: too large */
+    collected chunk; /* not initialized: too large */
     for (*done = 0; *done < batch->count && status == TAMIS_OK;) {
         const size_t base = *done;
         size_t in = 0;
-        const size_t scanned = collect(&g, range, batch->hashes + base, batch->count - base);
-        status = filter->ops->parts->add(filter, g.hashes, g.count, g.answers, &in, err);
+        const size_t scanned = collect(&chunk, range, batch->hashes + base, batch->count - base);
+        status = filter->ops->parts->add(filter, chunk.hashes, chunk.count, chunk.answers, &in, err);
         for (size_t i = 0; i < in; i++) {
-            batch->answers[base + g.from[i]] = g.answers[i];
-            absent += g.answers[i] == TAMIS_ABSENT;
+            batch->answers[base + chunk.from[i]] = chunk.answers[i];
+            absent += chunk.answers[i] == TAMIS_ABSENT;
         }
-        *done = base + (status == TAMIS_OK ? scanned : g.from[in]);
+        *done = base + (status == TAMIS_OK ? scanned : chunk.from[in]);
     }
     __atomic_add_fetch(&filter->absent_in_parts, absent, __ATOMIC_RELAXED);
     return status;

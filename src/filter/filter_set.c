@@ -9,19 +9,19 @@
  *          |                          +--> (no digest) ---------> D --> row             |
  *          +--> whole, or 16384 keys without rows ------> server --> row ---------------+
  *
- * Filters share hashes if their hashers have the same hasher_id: they form a group, which hashes each key once.
- * The first filter of a group leads it, the later ones are looked up when their leader is.
+ * Filters share hashes if their hashers have the same hasher_id: they form a group, which hashes each key
+ * once. The first filter of a group leads it, the later ones are looked up when their leader is.
  *
  * Hashes are on the stack, and so are the answers of a filter if the caller wants no rows. So any number of
- * threads may look up in one set, and nothing has to be allocated. Each piece
- * begins by waiting for its first cache lines, so it has 1024 keys. For a server each piece is a round trip. So it gets the batch whole if the caller has
- * rows, else in pieces of 16384 keys.
+ * threads may look up in one set, and nothing has to be allocated. Each piece begins by waiting for its first
+ * cache lines, so it has 1024 keys. For a server each piece is a round trip. So it gets the batch whole if
+ * the caller has rows, else in pieces of 16384 keys.
  *
  * Why filters on servers come last: a filter in memory that fails spares the round trips for the keys behind
  * the one that failed.
  *
- * Invariant: all filters have answered the first `limit` keys when a call returns. A filter that fails at
- * key d lowers the limit to d. The filters after it are then only asked for d keys, so that a later
+ * Invariant: all filters have answered the first `answered` keys when a call returns. A filter that fails at
+ * key d lowers that number to d. The filters after it are then only asked for d keys, so that a later
  * failure is that of an earlier key, and its error replaces the one before.
  */
 #include <tamis/experimental/filter_set.h>
@@ -105,14 +105,15 @@ static tamis_status query_group(const set_query *query, size_t first, piece *p, 
     return status;
 }
 
-/* Looks up the batch piece by piece in all filters that are not on a server. *limit becomes the number of
+/* Looks up the batch piece by piece in all filters that are not on a server. *answered becomes the number of
  * keys that all of them have answered. */
-static tamis_status query_local(const set_query *query, size_t *limit, tamis_error *err) {
+static tamis_status query_local(const set_query *query, size_t *answered, tamis_error *err) {
     const tamis_filter_set *set = query->set;
     tamis_answer buffer[PIECE];
     tamis_status status = TAMIS_OK;
-    for (size_t from = 0; from < *limit && status == TAMIS_OK; from += PIECE) {
-        piece p = {.from = from, .count = *limit - from < PIECE ? *limit - from : PIECE, .buffer = buffer};
+    for (size_t from = 0; from < *answered && status == TAMIS_OK; from += PIECE) {
+        piece p = {
+            .from = from, .count = *answered - from < PIECE ? *answered - from : PIECE, .buffer = buffer};
         for (size_t first = 0; first < set->count && p.count > 0; first++) {
             if (set->filters[first]->remote || is_in_earlier_group(set, first))
                 continue;
@@ -120,41 +121,41 @@ static tamis_status query_local(const set_query *query, size_t *limit, tamis_err
             status = failed != TAMIS_OK ? failed : status;
         }
         if (status != TAMIS_OK)
-            *limit = from + p.count;
+            *answered = from + p.count;
     }
     return status;
 }
 
-/* Looks up the batch in a filter on a server. *limit as in query_local. */
-static tamis_status query_remote(const set_query *query, size_t filter, size_t *limit, tamis_error *err) {
+/* Looks up the batch in a filter on a server. *answered as in query_local. */
+static tamis_status query_remote(const set_query *query, size_t filter, size_t *answered, tamis_error *err) {
     tamis_answer buffer[REMOTE_PIECE];
     tamis_status status = TAMIS_OK;
     size_t from = 0;
-    while (from < *limit && status == TAMIS_OK) {
-        piece p = {.from = from, .count = *limit - from, .buffer = buffer};
+    while (from < *answered && status == TAMIS_OK) {
+        piece p = {.from = from, .count = *answered - from, .buffer = buffer};
         if (!query->rows && p.count > REMOTE_PIECE)
             p.count = REMOTE_PIECE;
         p.hashes = query->hashes ? query->hashes + from : NULL;
         status = query_filter(query, filter, &p, err);
         from += p.count;
     }
-    *limit = from;
+    *answered = from;
     return status;
 }
 
 static tamis_status query_set(const set_query *query, size_t *done, tamis_error *err) {
-    size_t limit = query->count;
+    size_t answered = query->count;
     if (query->count > 0)
         memset(query->any, TAMIS_ABSENT, query->count);
-    tamis_status status = query_local(query, &limit, err);
-    for (size_t i = 0; i < query->set->count && limit > 0; i++) {
+    tamis_status status = query_local(query, &answered, err);
+    for (size_t i = 0; i < query->set->count && answered > 0; i++) {
         if (!query->set->filters[i]->remote)
             continue;
-        const tamis_status failed = query_remote(query, i, &limit, err);
+        const tamis_status failed = query_remote(query, i, &answered, err);
         status = failed != TAMIS_OK ? failed : status;
     }
     if (done)
-        *done = limit;
+        *done = answered;
     return status;
 }
 

@@ -91,9 +91,8 @@ static uint64_t keys_within_rate(const table *t, double max) {
     double keys = fmax((max - rate - sum) / widest, (max - rate) / (widest * (PATH_LENGTH_MAX + 1)));
     if (keys >= 1)
         return keys < 0x1p62 ? (uint64_t)keys : UINT64_C(1) << 62;
-    return t->grows_by_partition &&
-           rate <=
-               max; /* a table with a capacity instead grows to wider slots while some of the rate is left */
+    /* A table with a capacity instead grows to wider slots while some of the rate is left. */
+    return t->grows_by_partition && rate <= max;
 }
 
 /* Number of new keys that certainly pass no limit of the plan. Cheap, but may be too low: `sure` is an
@@ -271,7 +270,7 @@ static void growing_partitions(table *t) {
     }
 }
 
-static tamis_status fixed_partitions(tamis_filter *filter, table *t, tamis_error *err) {
+static tamis_status sized_partitions(tamis_filter *filter, table *t, tamis_error *err) {
     const uint64_t count = filter->plan.lines / first_count(t), lines = count * first_count(t);
     partition whole;
     if (!tamis__fingerprint_create_partition(t, filter, 0, &whole, lines))
@@ -379,7 +378,7 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     if (status == TAMIS_OK && t->grows_by_partition)
         growing_partitions(t);
     else if (status == TAMIS_OK)
-        status = fixed_partitions(filter, t, err);
+        status = sized_partitions(filter, t, err);
     if (status != TAMIS_OK)
         destroy(filter);
     return status;
@@ -549,7 +548,7 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .estimate = estimate,
     .clear = clear,
     .copy = copy,
-    .body_part = tamis__fingerprint_body_part,
+    .body_extent = tamis__fingerprint_body_extent,
     .restore = tamis__fingerprint_restore,
     .touch = tamis__fingerprint_touch,
     .union_into = tamis__fingerprint_union,

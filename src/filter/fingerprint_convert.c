@@ -116,7 +116,7 @@ static tamis__u128 low_mask(uint32_t bits) {
     return bits == 0 ? 0 : ~(tamis__u128)0 >> (128 - bits);
 }
 
-static hash_range range_of_fixed(uint64_t lines, position pos, uint32_t known) {
+static hash_range range_of_sized(uint64_t lines, position pos, uint32_t known) {
     hash_range range = {0, divide_position((position){pos.line, pos.rest | low_mask(128 - known)}, lines)};
     if (pos.rest != 0)
         range.first = divide_position((position){pos.line, pos.rest - 1}, lines) + 1;
@@ -324,7 +324,7 @@ static tamis_status put_doubled(conversion *c, position pos, uint32_t known, boo
     const uint32_t bits = (uint32_t)c->doublings;
     const line_geometry *g = &((const table *)c->filter->body)->geometry;
     if (known < bits + g->home_bits + SPILL_BITS)
-        return put_range(c, range_of_fixed(c->from_lines, pos, known), met, err);
+        return put_range(c, range_of_sized(c->from_lines, pos, known), met, err);
     if (bits > 0)
         pos = (position){pos.line << bits | (uint64_t)(pos.rest >> (128 - bits)), pos.rest << bits};
     return put_cell(c, pos, known - bits, met, err);
@@ -340,7 +340,7 @@ static tamis_status put_entry(conversion *c, const partition *in, uint64_t index
     } else {
         const position pos = {index * in->count + line, e.rest};
         status = c->doublings >= 0 ? put_doubled(c, pos, e.known, &met, err)
-                                   : put_range(c, range_of_fixed(c->from_lines, pos, e.known), &met, err);
+                                   : put_range(c, range_of_sized(c->from_lines, pos, e.known), &met, err);
     }
     if (status == TAMIS_OK && !met) {
         c->new_entries++;
@@ -514,7 +514,7 @@ tamis_status tamis__fingerprint_regrow(tamis_filter *filter, tamis_error *err) {
     bool fits;
     if (filter->frozen)
         return tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
-    if (tamis__plan_next_step(&filter->plan, &next)) {
+    if (tamis__plan_next_size(&filter->plan, &next)) {
         tamis_status status = regrow_as(filter, &next, &fits, err);
         if (status != TAMIS_OK || fits)
             return status;

@@ -66,19 +66,19 @@ enum {
 
 /* ---- freeing a slot ---- */
 
-/* A chain of moves. Each step names an entry that moves to its other line, and that line is the line of
- * the next step. The moves are done from the last step to the first, which frees a slot in the first line. */
+/* A chain of moves. Each move names an entry that goes to its other line, and that line is the line of
+ * the next move. They are done from the last to the first, which frees a slot in the first line. */
 typedef struct path {
     uint32_t length;
-    struct path_step {
+    struct path_move {
         uint64_t line;
         uint32_t slot, bucket;
-    } steps[PATH_LENGTH_MAX];
+    } moves[PATH_LENGTH_MAX];
 } path;
 
 static bool comes_to(const path *p, uint64_t line) {
     for (uint32_t i = 0; i < p->length; i++)
-        if (p->steps[i].line == line)
+        if (p->moves[i].line == line)
             return true;
     return false;
 }
@@ -89,9 +89,9 @@ static bool comes_to(const path *p, uint64_t line) {
 static bool path_find(const table *t, const partition *in, path *p, uint64_t line, uint32_t more) {
     const line_geometry *g = &t->geometry;
     const uint8_t *bytes = line_at(in, line);
-    struct path_step *step = &p->steps[p->length++];
+    struct path_move *move = &p->moves[p->length++];
     for (line_walk w = walk_start(g, bytes); walk_next(&w);) {
-        *step = (struct path_step){line, w.slot, w.bucket};
+        *move = (struct path_move){line, w.slot, w.bucket};
         uint64_t target = other_line(g, in, line, line_head(g, bytes, w.slot), w.bucket == g->spill_bucket);
         if (more ? !comes_to(p, target) && path_find(t, in, p, target, more - 1) : !is_full(g, in, target))
             return true;
@@ -103,12 +103,12 @@ static bool path_find(const table *t, const partition *in, path *p, uint64_t lin
 static void path_walk(const table *t, partition *in, const path *p) {
     const line_geometry *g = &t->geometry;
     for (uint32_t i = p->length; i-- > 0;) {
-        const struct path_step *step = &p->steps[i];
-        uint8_t *bytes = line_at(in, step->line);
-        entry e = slot_entry(g, bytes, step->slot, step->bucket);
-        bool is_spilled = step->bucket == g->spill_bucket;
-        uint64_t target = other_line(g, in, step->line, line_head(g, bytes, step->slot), is_spilled);
-        line_remove(g, bytes, step->bucket, step->slot);
+        const struct path_move *move = &p->moves[i];
+        uint8_t *bytes = line_at(in, move->line);
+        entry e = slot_entry(g, bytes, move->slot, move->bucket);
+        bool is_spilled = move->bucket == g->spill_bucket;
+        uint64_t target = other_line(g, in, move->line, line_head(g, bytes, move->slot), is_spilled);
+        line_remove(g, bytes, move->bucket, move->slot);
         in->covered -= share(t, in, e.known);
         if (is_spilled)
             insert_home(t, g, in, target, e);

@@ -25,7 +25,7 @@
  *
  *     forged                                   could                            prevented by
  *     ---------------------------------------  -------------------------------  --------------------------------
- *     a number of lines                        lead lookups out of the body     restore_group, sum of all sizes
+ *     a number of lines                        lead lookups out of the body     restore_group, sum of sizes
  *     a line shape                             lead slots out of the line       check_shape: a shape of the plan
  *     `ends` with too few or too many ones     give slot numbers out of range   tamis__fingerprint_valid
  *     an entry without an end mark             match every hash                 tamis__fingerprint_valid
@@ -49,14 +49,14 @@
 #include "filter/block_verifier.h"
 #include "filter/fingerprint_table.h"
 
-bool tamis__fingerprint_body_part(const tamis_filter *filter, size_t i, tamis__body_part *part) {
+bool tamis__fingerprint_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *extent) {
     const table *t = filter->body;
     for (uint32_t n = 0; n < group_count(t); n++) {
         const partition_group *group = &t->groups[n];
         if (i < partition_count(group)) {
             const partition *in = &group->first[i];
-            *part = (tamis__body_part){in->lines, in->count * LINE_BYTES, in->used, in->covered,
-                                       t->grows_by_partition && group->bits > 0};
+            *extent = (tamis__body_extent){in->lines, in->count * LINE_BYTES, in->used, in->covered,
+                                           t->grows_by_partition && group->bits > 0};
             return true;
         }
         i -= partition_count(group);
@@ -91,8 +91,8 @@ static tamis_status fail_value(const tamis__image *image, const char *what, uint
 /* Number of rows that belong to split partitions: 16 for each. */
 static uint64_t split_rows(const tamis__image *image) {
     uint64_t count = 0;
-    for (size_t i = 0; i < image->part_count; i++)
-        count += image->parts[i].split;
+    for (size_t i = 0; i < image->extent_count; i++)
+        count += image->extents[i].split;
     return count;
 }
 
@@ -111,8 +111,8 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
     if (partitions < min || partitions > max)
         return fail_value(image, "number of partitions", partitions, min, max, err);
     const uint64_t rows = partitions + split_rows(image) / SPLIT * (SPLIT - 1);
-    if (image->part_count != rows)
-        return fail_value(image, "number of partitions", image->part_count, rows, rows, err);
+    if (image->extent_count != rows)
+        return fail_value(image, "number of partitions", image->extent_count, rows, rows, err);
     if (partitions & (partitions - 1))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: number of partitions is %" PRIu64
@@ -122,7 +122,7 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
 }
 
 /* Checks what the row of a partition says about its entries. */
-static tamis_status check_entries(const table *t, const tamis__image *image, const tamis__body_part *row,
+static tamis_status check_entries(const table *t, const tamis__image *image, const tamis__body_extent *row,
                                   tamis_error *err) {
     const uint64_t slots = row->size / LINE_BYTES * t->geometry.slots;
     if (row->entries > slots)
@@ -142,7 +142,7 @@ static tamis_status restore_group(table *t, const partition_group *group, const 
                                   size_t *next, uint64_t *pos, tamis_error *err) {
     const uint32_t hash_bits = (t->grows_by_partition ? t->partition_bits : 0) + group->bits;
     for (uint32_t n = 0; n < partition_count(group); n++) {
-        const tamis__body_part *row = &image->parts[(*next)++];
+        const tamis__body_extent *row = &image->extents[(*next)++];
         const uint64_t lines = row->size / LINE_BYTES;
         uint64_t min = TAMIS__FINGERPRINT_MIN_LINES;
         uint64_t max = t->grows_by_partition ? line_limit_of(t, hash_bits) : image->body_size / LINE_BYTES;
@@ -171,7 +171,7 @@ static tamis_status restore_partitions(tamis_filter *filter, const tamis__image 
     uint64_t pos = 0;
     size_t next = 0;
     for (uint32_t i = 0; i < group_count(t) && status == TAMIS_OK; i++) {
-        if (t->grows_by_partition && image->parts[next].split)
+        if (t->grows_by_partition && image->extents[next].split)
             status = tamis__fingerprint_split(filter, &t->groups[i], err);
         if (status == TAMIS_OK)
             status = restore_group(t, &t->groups[i], image, &next, &pos, err);

@@ -3,15 +3,16 @@
 #define TAMIS_FILTER_FINGERPRINT_PUT_H
 
 /*
- * Inserting entries into lines. Adding a key and rewriting a partition share this code; the kernels inline it.
+ * Inserting entries into lines. Adding a key and rewriting a partition share this code; the kernels inline
+ * it.
  *
  *     home line has a free slot      insert_home
  *     home line is full              insert_spilled, in the spill line
  *     both lines are full            tamis__fingerprint_free_slot moves other entries, then one of the above
  *
- * Who counts what: an insertion adds its share to `covered`, a removal takes it off, so that `covered` is right
- * after each of them. `used` counts entries, so moving one does not change it; the caller who adds a new entry
- * does. A line that was changed is passed to tamis__fingerprint_moved, once it is valid again.
+ * Who counts what: an insertion adds its share to `covered`, a removal takes it off, so that `covered` is
+ * right after each of them. `used` counts entries, so moving one does not change it; the caller who adds a
+ * new entry does. A line that was changed is passed to tamis__fingerprint_moved, once it is valid again.
  */
 #include "filter/fingerprint_table.h"
 
@@ -20,10 +21,10 @@
  * constants too. */
 #define WITH_GEOMETRY(t, call)                                                                               \
     do {                                                                                                     \
-        const line_geometry fixed = line_geometry_of(32, 4), growing = line_geometry_of(38, 2);              \
+        const line_geometry sized = line_geometry_of(32, 4), growing = line_geometry_of(38, 2);              \
         const line_geometry built = line_geometry_of(24, 4), exact = line_geometry_of(120, 4), *g;           \
         if ((t)->geometry.slot_bits == 32) {                                                                 \
-            g = &fixed;                                                                                      \
+            g = &sized;                                                                                      \
             call;                                                                                            \
         } else if ((t)->geometry.slot_bits == 38) {                                                          \
             g = &growing;                                                                                    \

@@ -10,7 +10,8 @@
  * them.
  *
  * The first bits of the hash select a partition, which is an array of 64-byte lines (fingerprint_line.h):
- * - A table made for a known number of keys has 1 to 64 partitions of equal size, in one block of memory.
+ * - A sized table, made for a known number of keys, has 1 to 64 partitions of equal size, in one block of
+ *   memory.
  * - A growing table starts with 256 partitions, which grow one by one. A large partition is split into 16.
  *   The partitions that share their first 8 hash bits form a group (`partition_group`): one partition, or
  *   16 after the split.
@@ -89,7 +90,7 @@ typedef struct partition {
     uint8_t position_bits; /* bits of y that determine the line, in a growing table */
 } partition;
 
-_Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts them");
+_Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_PARTITION_BYTES, "the plan counts them");
 
 /* A group of partitions: those that share the first 8 hash bits in a growing table, else all partitions. */
 typedef struct partition_group {
@@ -97,13 +98,12 @@ typedef struct partition_group {
     uint32_t bits; /* hash bits that select one of them: 0 or 4 in a growing table */
 } partition_group;
 
-_Static_assert(sizeof(partition_group) == TAMIS__FINGERPRINT_GROUP, "and these");
+_Static_assert(sizeof(partition_group) == TAMIS__FINGERPRINT_GROUP_BYTES, "and these");
 
 typedef struct table {
     line_geometry geometry;
-    bool
-        grows_by_partition; /* false: the table has a capacity, and grows as a whole (fingerprint_convert.c) */
-    bool borrowed;          /* lines belong to a file image and are read-only */
+    bool grows_by_partition; /* false: a sized table, which grows as a whole (fingerprint_convert.c) */
+    bool borrowed;           /* lines belong to a file image and are read-only */
     uint32_t partition_bits; /* hash bits that select one of the first partitions */
     uint64_t growths;        /* partitions rewritten so far, for tests */
     double load;             /* share of used slots at which a partition grows */
@@ -186,8 +186,8 @@ static inline double covered_by(const table *t) {
     return sum;
 }
 
-/* The false-positive rate of a lookup: the share of all hashes that entries cover. The sums are rounded, so they may
- * come to less than 0 when keys were removed. */
+/* The false-positive rate of a lookup: the share of all hashes that entries cover. The sums are rounded, so
+ * they may be a little below 0 when keys were removed. */
 static inline double covered_rate(const table *t) {
     return fmax(covered_by(t) + t->covered, 0);
 }
@@ -230,7 +230,7 @@ static inline partition partition_of(const table *t, uint32_t hash_bits, uint8_t
 /* ---- positions ---- */
 
 /* Computes y * lines for a y of 128 bits: the whole part is the line, the fraction the remainder. */
-static inline void locate_fixed(const partition *in, tamis__u128 y, location *loc) {
+static inline void locate_sized(const partition *in, tamis__u128 y, location *loc) {
     tamis__u128 low = (tamis__u128)(uint64_t)y * in->count;
     tamis__u128 high = (y >> 64) * in->count + (low >> 64);
     loc->line = (uint64_t)(high >> 64);
@@ -290,7 +290,7 @@ static INLINED location locate_hash(const table *t, const tamis_hash *hash) {
     } else { /* `bits` may be 0; by 64-bit words, for which there are shift instructions */
         const uint32_t bits = group->bits;
         loc.in = &group->first[high >> 1 >> (63 - bits)];
-        locate_fixed(loc.in, (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits, &loc);
+        locate_sized(loc.in, (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits, &loc);
     }
     return loc;
 }
@@ -418,7 +418,7 @@ tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *gro
 
 /* fingerprint_image.c: reading and writing file images. */
 tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);
-bool tamis__fingerprint_body_part(const tamis_filter *filter, size_t i, tamis__body_part *part);
+bool tamis__fingerprint_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *extent);
 tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                       tamis_error *err);
 

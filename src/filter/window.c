@@ -808,7 +808,7 @@ const struct tamis__filter_ops tamis__window_ops = {
     .estimate = estimate,
     .clear = clear,
     .copy = copy,
-    .body_part = tamis__window_body_part,
+    .body_extent = tamis__window_body_extent,
     .restore = tamis__window_restore,
     .touch = tamis__window_touch,
 };

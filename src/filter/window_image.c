@@ -39,12 +39,12 @@
 #include "filter/block_verifier.h"
 #include "filter/window_table.h"
 
-bool tamis__window_body_part(const tamis_filter *filter, size_t i, tamis__body_part *out) {
+bool tamis__window_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *out) {
     const window *w = filter->body;
     if (i >= w->table_count)
         return false;
     const window_table *t = &w->tables[i];
-    *out = (tamis__body_part){.bytes = t->lines, .size = t->line_count * LINE_BYTES, .entries = t->live};
+    *out = (tamis__body_extent){.bytes = t->lines, .size = t->line_count * LINE_BYTES, .entries = t->live};
     return true;
 }
 
@@ -66,7 +66,7 @@ static tamis_status restore_table(tamis_filter *filter, const tamis__image *imag
                                   tamis_error *err) {
     window *w = filter->body;
     window_table *t = &w->tables[i];
-    const tamis__body_part *row = &image->parts[i];
+    const tamis__body_extent *row = &image->extents[i];
     const uint8_t *counts = image->window->counts + i * counts_bytes(w);
     if (row->size > image->body_size - *pos)
         return fail_image(image, "size of a table", row->size, image->body_size - *pos, err);
@@ -112,7 +112,7 @@ tamis_status tamis__window_restore(tamis_filter *filter, const tamis__image *ima
     /* The earliest step of the last purge: at the next step that begins, the window is purged again. */
     const uint64_t steps = w->shape.codes - w->shape.kept;
     w->purged = w->newest_step > steps ? w->newest_step - steps : 0;
-    for (size_t i = 0; i < image->part_count && status == TAMIS_OK; i++)
+    for (size_t i = 0; i < image->extent_count && status == TAMIS_OK; i++)
         status = restore_table(filter, image, i, &pos, err);
     if (status == TAMIS_OK && pos != image->body_size)
         status = fail_image(image, "body_size", image->body_size, pos, err);

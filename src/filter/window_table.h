@@ -198,7 +198,7 @@ static inline size_t counts_bytes(const window *w) {
 tamis_status tamis__window_create_empty(tamis_filter *filter, window **created, tamis_error *err);
 
 /* window_image.c: operations of the handle. */
-bool tamis__window_body_part(const tamis_filter *filter, size_t i, tamis__body_part *part);
+bool tamis__window_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *extent);
 tamis_status tamis__window_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);
 tamis_status tamis__window_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                  tamis_error *err);

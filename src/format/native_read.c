@@ -116,8 +116,8 @@ typedef struct header {
 typedef struct sections {
     tamis_label *labels;
     size_t label_count, label_capacity;
-    tamis__body_part *parts;
-    size_t part_count;
+    tamis__body_extent *extents;
+    size_t extent_count;
     const uint8_t *split; /* section "split": a bit for each first partition; NULL: none was split */
     const uint8_t *data;
     size_t data_size;
@@ -354,20 +354,20 @@ static bool is_window(const header *h) {
 
 static tamis_status read_partitions(const header *h, const section *s, sections *to, tamis_error *err) {
     const size_t count = s->size / 24;
-    if (s->size == 0 || s->size != 24 * count || !h->field[NATIVE_partitions] || to->part_count)
+    if (s->size == 0 || s->size != 24 * count || !h->field[NATIVE_partitions] || to->extent_count)
         return fail_section(h, s, "is not of 24 bytes a partition, or there twice", err);
     for (size_t i = 0; i < count; i++) {
         const uint8_t *row = s->bytes + 24 * i;
         uint64_t lines = tamis__load64le(row);
         if (lines > h->field[NATIVE_body_size] / TAMIS__LINE)
             return fail_section(h, s, "names more lines than the body has", err);
-        to->parts[i] = (tamis__body_part){.bytes = NULL,
-                                          .size = lines * TAMIS__LINE,
-                                          .entries = tamis__load64le(row + 8),
-                                          .covered = load_real(row + 16),
-                                          .split = false};
+        to->extents[i] = (tamis__body_extent){.bytes = NULL,
+                                              .size = lines * TAMIS__LINE,
+                                              .entries = tamis__load64le(row + 8),
+                                              .covered = load_real(row + 16),
+                                              .split = false};
     }
-    to->part_count = count;
+    to->extent_count = count;
     return TAMIS_OK;
 }
 
@@ -435,15 +435,15 @@ static tamis_status read_section(const header *h, const section *s, sections *to
 /* Marks the rows of split partitions. Each split partition has NATIVE_SPLIT_IN rows, and the total must
  * match. */
 static tamis_status mark_split_partitions(const header *h, sections *to, tamis_error *err) {
-    const section rows = {NATIVE_SECTION_PARTITIONS, (uint32_t)(24 * to->part_count), NULL};
+    const section rows = {NATIVE_SECTION_PARTITIONS, (uint32_t)(24 * to->extent_count), NULL};
     size_t count = 0;
     for (size_t i = 0; i < h->field[NATIVE_partitions]; i++) {
         const bool split = to->split && to->split[i / 8] >> i % 8 & 1;
         for (size_t n = 0; n < (split ? NATIVE_SPLIT_IN : 1); n++, count++)
-            if (count < to->part_count)
-                to->parts[count].split = split;
+            if (count < to->extent_count)
+                to->extents[count].split = split;
     }
-    if (to->part_count && to->part_count != count)
+    if (to->extent_count && to->extent_count != count)
         return fail_section(h, &rows, "is not of 24 bytes a partition, or there twice", err);
     return TAMIS_OK;
 }
@@ -466,7 +466,7 @@ static tamis_status read_window(const header *h, const sections *s, tamis_plan *
                                 tamis__window_image *window, tamis_error *err) {
     const section found = {NATIVE_SECTION_WINDOW, s->window_size, s->window};
     tamis_error why = TAMIS_ERROR_INIT;
-    if (!s->window || s->part_count < 1 || s->part_count > TAMIS__WINDOW_TABLES_MAX)
+    if (!s->window || s->extent_count < 1 || s->extent_count > TAMIS__WINDOW_TABLES_MAX)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: kind window needs a section \"window\" and 1 to %d tables; " REMEDY,
                            h->source->name, TAMIS__WINDOW_TABLES_MAX);
@@ -481,7 +481,7 @@ static tamis_status read_window(const header *h, const sections *s, tamis_plan *
     window->counts = s->window + NATIVE_WINDOW_COUNTS;
     if (window->newest < -1 || window->newest > TAMIS_TIME_MAX)
         return fail_section(h, &found, "its newest time is out of range", err);
-    const uint64_t counts = (uint64_t)s->part_count * tamis__window_shape_of(plan).kept;
+    const uint64_t counts = (uint64_t)s->extent_count * tamis__window_shape_of(plan).kept;
     if (s->window_size != NATIVE_WINDOW_COUNTS + 8 * counts)
         return fail_section(h, &found, "has not one count for each step of each table", err);
     return TAMIS_OK;
@@ -575,8 +575,8 @@ static tamis_status restore(tamis_filter **filter, const header *h, const sectio
                           .saturated = h->field[NATIVE_flags] & NATIVE_SATURATED,
                           .allow_over_capacity = h->field[NATIVE_flags] & NATIVE_ALLOW_OVER_CAPACITY,
                           .frozen = s->frozen,
-                          .parts = s->parts,
-                          .part_count = s->part_count};
+                          .extents = s->extents,
+                          .extent_count = s->extent_count};
     tamis__window_image window = {-1, NULL};
     tamis_hasher *hasher = NULL;
     tamis_filter *opened = NULL;
@@ -635,14 +635,14 @@ static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *so
     /* Upper bounds: a label takes at least 16 bytes of the header, and its text with two NULs is shorter
      * than its section. */
     size_t extra = (size_t)h.field[NATIVE_header_size] - NATIVE_HEADER;
-    size_t labels = extra / 16 + 1, parts = extra / 24 + 1;
-    size_t block_size = labels * sizeof(tamis_label) + parts * sizeof(tamis__body_part) + extra + 1;
+    size_t labels = extra / 16 + 1, extents = extra / 24 + 1;
+    size_t block_size = labels * sizeof(tamis_label) + extents * sizeof(tamis__body_extent) + extra + 1;
     tamis_allocator memory = tamis__allocator_resolve(options->allocator);
-    uint8_t *block = tamis__alloc(&memory, block_size, _Alignof(tamis__body_part));
+    uint8_t *block = tamis__alloc(&memory, block_size, _Alignof(tamis__body_extent));
     if (!block)
         return tamis__fail_nomem(err, source->name, block_size);
-    sections s = {.parts = (tamis__body_part *)block};
-    s.labels = (tamis_label *)(block + parts * sizeof(tamis__body_part));
+    sections s = {.extents = (tamis__body_extent *)block};
+    s.labels = (tamis_label *)(block + extents * sizeof(tamis__body_extent));
     s.text = (char *)(s.labels + labels);
     status = read_sections(&h, &s, err);
     if (status == TAMIS_OK)

@@ -42,7 +42,7 @@
  *     split        a partition of a growing table was split     32: a bit for each first partition
  *
  * Sizes (layout_of). header_size is 256 and the sections. The body begins at the next multiple of 4096, so
- * that a mapped body begins on a page. body_size is that of the parts, rounded up to 64: only a Bloom
+ * that a mapped body begins on a page. body_size is that of all extents, rounded up to 64: only a Bloom
  * filter needs that. A filter whose sections exceed 1 MiB is refused (NATIVE_HEADER_MAX).
  *
  * Reals are written by their bits (IEEE 754, little-endian), so that a reader gets exactly the number that
@@ -72,7 +72,7 @@
 #include "hash/hasher.h"
 
 typedef struct layout {
-    uint64_t header_size, body_offset, body_size, part_bytes, partitions, split;
+    uint64_t header_size, body_offset, body_size, extent_bytes, partitions, split;
     uint64_t blocks;
 } layout;
 
@@ -118,13 +118,13 @@ static uint64_t window_counts_bytes(const tamis_filter *filter) {
 static layout layout_of(const tamis_filter *filter) {
     const tamis_metadata *metadata = &filter->metadata.fields;
     layout l = {.header_size = NATIVE_HEADER};
-    tamis__body_part part;
+    tamis__body_extent extent;
     uint64_t added;
     double mistaken;
-    for (size_t i = 0; filter->ops->body_part(filter, i, &part); i++) {
-        l.part_bytes += part.size;
+    for (size_t i = 0; filter->ops->body_extent(filter, i, &extent); i++) {
+        l.extent_bytes += extent.size;
         l.partitions += is_table(filter);
-        l.split += part.split;
+        l.split += extent.split;
     }
     for (size_t i = 0; i < metadata->label_count; i++)
         l.header_size += section_size(label_bytes(&metadata->labels[i]));
@@ -143,7 +143,7 @@ static layout layout_of(const tamis_filter *filter) {
     if (get_union_counts(filter, &added, &mistaken))
         l.header_size += section_size(16);
     l.body_offset = round_up(l.header_size, NATIVE_BODY_ALIGN);
-    l.body_size = round_up(l.part_bytes, TAMIS__LINE);
+    l.body_size = round_up(l.extent_bytes, TAMIS__LINE);
     l.blocks = tamis__block_count(l.body_size);
     return l;
 }
@@ -204,10 +204,10 @@ static void put_label(uint8_t **offset, const tamis_label *label) {
 }
 
 static void put_split(const tamis_filter *filter, uint8_t *bits) {
-    tamis__body_part part;
-    for (size_t i = 0, n = 0; filter->ops->body_part(filter, i, &part);
-         i += part.split ? NATIVE_SPLIT_IN : 1, n++)
-        bits[n / 8] |= (uint8_t)(part.split << n % 8);
+    tamis__body_extent extent;
+    for (size_t i = 0, n = 0; filter->ops->body_extent(filter, i, &extent);
+         i += extent.split ? NATIVE_SPLIT_IN : 1, n++)
+        bits[n / 8] |= (uint8_t)(extent.split << n % 8);
 }
 
 static void put_window(const tamis_filter *filter, const layout *l, uint8_t **offset) {
@@ -228,7 +228,7 @@ static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *o
     const tamis_metadata *metadata = &filter->metadata.fields;
     uint64_t added;
     double mistaken;
-    tamis__body_part part;
+    tamis__body_extent extent;
     for (size_t i = 0; i < metadata->label_count; i++)
         put_label(&offset, &metadata->labels[i]);
     if (get_union_counts(filter, &added, &mistaken)) {
@@ -244,10 +244,10 @@ static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *o
     if (filter->frozen)
         put_section(&offset, NATIVE_SECTION_FROZEN, 0);
     uint8_t *row = l->partitions ? put_section(&offset, NATIVE_SECTION_PARTITIONS, 24 * l->partitions) : NULL;
-    for (size_t i = 0; row && filter->ops->body_part(filter, i, &part); i++, row += 24) {
-        tamis__store64le(row, part.size / TAMIS__LINE);
-        tamis__store64le(row + 8, part.entries);
-        put_real(row + 16, part.covered);
+    for (size_t i = 0; row && filter->ops->body_extent(filter, i, &extent); i++, row += 24) {
+        tamis__store64le(row, extent.size / TAMIS__LINE);
+        tamis__store64le(row + 8, extent.entries);
+        put_real(row + 16, extent.covered);
     }
     if (l->split)
         put_split(filter, put_section(&offset, NATIVE_SECTION_SPLIT, NATIVE_SPLIT_BYTES));
@@ -307,12 +307,12 @@ static const uint8_t zeros[NATIVE_BODY_ALIGN];
 /* Emits the body, piece by piece, with zeros up to the end of the last line. */
 static tamis_status walk_body(const tamis_filter *filter, const layout *l, const tamis__emitter *emitter,
                               tamis_error *err) {
-    tamis__body_part part;
+    tamis__body_extent extent;
     tamis_status status = TAMIS_OK;
-    for (size_t i = 0; status == TAMIS_OK && filter->ops->body_part(filter, i, &part); i++)
-        status = emitter->emit(emitter->context, part.bytes, (size_t)part.size, err);
-    if (status == TAMIS_OK && l->body_size > l->part_bytes)
-        status = emitter->emit(emitter->context, zeros, (size_t)(l->body_size - l->part_bytes), err);
+    for (size_t i = 0; status == TAMIS_OK && filter->ops->body_extent(filter, i, &extent); i++)
+        status = emitter->emit(emitter->context, extent.bytes, (size_t)extent.size, err);
+    if (status == TAMIS_OK && l->body_size > l->extent_bytes)
+        status = emitter->emit(emitter->context, zeros, (size_t)(l->body_size - l->extent_bytes), err);
     return status;
 }
 

@@ -3,7 +3,7 @@
  * The positions of each scheme. positions.h gives the formulas, their sources and the reasons for them. This
  * file says how they are computed fast, and where the other programs differ from what a reader expects.
  *
- * Remainders. x mod m by a multiplication, with inverse = floor((2^64 - 1) / m), which tamis__span keeps:
+ * Remainders. x mod m by a multiplication, with inverse = floor((2^64 - 1) / m), which tamis__modulus keeps:
  *
  *     quotient  = floor(x * inverse / 2^64)      is floor(x / m), or one less
  *     remainder = x - quotient * m               is below 2 m: one subtraction corrects it
@@ -49,7 +49,7 @@
 
 /* Returns x mod m.bits. x * inverse / 2^64 is at most x / bits and greater than x / bits - 1. So the
  * computed quotient is correct or one too small, and one subtraction corrects the remainder. */
-static inline uint64_t remainder_of(uint64_t x, tamis__span m) {
+static inline uint64_t remainder_of(uint64_t x, tamis__modulus m) {
     uint64_t rest = x - tamis__mulhi(x, m.inverse) * m.bits;
     return rest >= m.bits ? rest - m.bits : rest;
 }
@@ -67,7 +67,7 @@ static void shift_positions(const uint64_t word[2], uint64_t bits, uint32_t prob
 }
 
 /* The schemes guava64 and redisbloom, which differ in the bits of x that `mask` keeps. */
-static void modulo_positions(const uint64_t word[2], uint64_t mask, tamis__span m, uint32_t probes,
+static void modulo_positions(const uint64_t word[2], uint64_t mask, tamis__modulus m, uint32_t probes,
                              uint64_t *positions) {
     uint64_t x = word[0];
     for (uint32_t i = 0; i < probes; i++, x += word[1])
@@ -75,7 +75,7 @@ static void modulo_positions(const uint64_t word[2], uint64_t mask, tamis__span 
 }
 
 /* Start and step are the halves of one word. A value that is negative in Java is complemented. */
-static void guava32_positions(uint64_t x, tamis__span m, uint32_t probes, uint64_t *positions) {
+static void guava32_positions(uint64_t x, tamis__modulus m, uint32_t probes, uint64_t *positions) {
     uint32_t c = (uint32_t)x, step = (uint32_t)(x >> 32);
     for (uint32_t i = 0; i < probes; i++) {
         c += step;
@@ -90,7 +90,7 @@ static void guava32_positions(uint64_t x, tamis__span m, uint32_t probes, uint64
  * Returns false if a reduction would have changed a value; the caller then repeats the work with reductions.
  * A 64-bit value is affected with probability 59 / 2^64, so that practically never happens.
  */
-__attribute__((noinline)) static bool dcso_unreduced(uint64_t x, tamis__span m, uint32_t probes,
+__attribute__((noinline)) static bool dcso_unreduced(uint64_t x, tamis__modulus m, uint32_t probes,
                                                      uint64_t *positions) {
     const uint64_t g = DCSO_GENERATOR;
     uint64_t power_1 = x * g, power_2 = x * (g * g), power_3 = x * (g * g * g), power_4 = x * (g * g * g * g);
@@ -116,7 +116,7 @@ __attribute__((noinline)) static bool dcso_unreduced(uint64_t x, tamis__span m, 
 }
 
 /* Tries the way without reductions first, from four probes on. */
-static void dcso_positions(uint64_t x, tamis__span m, uint32_t probes, uint64_t *positions) {
+static void dcso_positions(uint64_t x, tamis__modulus m, uint32_t probes, uint64_t *positions) {
     x = dcso_reduce(x);
     if (probes >= 4 && dcso_unreduced(x, m, probes, positions))
         return;
@@ -127,7 +127,8 @@ static void dcso_positions(uint64_t x, tamis__span m, uint32_t probes, uint64_t 
 }
 
 /* Adds y and x in turn. */
-static void redisson_positions(const uint64_t word[2], tamis__span m, uint32_t probes, uint64_t *positions) {
+static void redisson_positions(const uint64_t word[2], tamis__modulus m, uint32_t probes,
+                               uint64_t *positions) {
     uint64_t x = word[0];
     for (uint32_t i = 0; i < probes; i++) {
         positions[i] = remainder_of(x & INT64_MAX, m);
@@ -135,30 +136,30 @@ static void redisson_positions(const uint64_t word[2], tamis__span m, uint32_t p
     }
 }
 
-void tamis__positions_in(tamis_scheme scheme, const uint64_t word[2], tamis__span span, uint32_t probes,
+void tamis__positions_in(tamis_scheme scheme, const uint64_t word[2], tamis__modulus m, uint32_t probes,
                          uint64_t *positions) {
     switch (scheme) {
     case TAMIS_SCHEME_GUAVA64:
-        modulo_positions(word, INT64_MAX, span, probes, positions);
+        modulo_positions(word, INT64_MAX, m, probes, positions);
         break;
     case TAMIS_SCHEME_GUAVA32:
-        guava32_positions(word[0], span, probes, positions);
+        guava32_positions(word[0], m, probes, positions);
         break;
     case TAMIS_SCHEME_REDISBLOOM:
-        modulo_positions(word, UINT64_MAX, span, probes, positions);
+        modulo_positions(word, UINT64_MAX, m, probes, positions);
         break;
     case TAMIS_SCHEME_FNV_DCSO:
-        dcso_positions(word[0], span, probes, positions);
+        dcso_positions(word[0], m, probes, positions);
         break;
     case TAMIS_SCHEME_REDISSON:
-        redisson_positions(word, span, probes, positions);
+        redisson_positions(word, m, probes, positions);
         break;
     default:
-        shift_positions(word, span.bits, probes, positions);
+        shift_positions(word, m.bits, probes, positions);
     }
 }
 
 void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits, uint32_t probes,
                       uint64_t *positions) {
-    tamis__positions_in(scheme, word, tamis__span_of(bits), probes, positions);
+    tamis__positions_in(scheme, word, tamis__modulus_of(bits), probes, positions);
 }

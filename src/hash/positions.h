@@ -44,25 +44,25 @@
  * only if 127 bits of their digests agree.
  *
  * Why a multiplication for our own schemes: floor(x m / 2^64) costs one multiplication. The other schemes
- * require x mod m. tamis__span replaces that division by two multiplications.
+ * require x mod m. tamis__modulus replaces that division by two multiplications.
  */
 #define TAMIS__GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* odd number nearest to 2^64 / golden ratio */
 #define TAMIS__MIX    UINT64_C(0xff51afd7ed558ccd) /* the constant c of mix, from the finish of murmur3 */
 
 /* A number of bits with its precomputed inverse, for fast remainders. A division would cost as much as
  * fetching a line from a near cache. */
-typedef struct tamis__span {
+typedef struct tamis__modulus {
     uint64_t bits, inverse;
-} tamis__span;
+} tamis__modulus;
 
-static inline tamis__span tamis__span_of(uint64_t bits) {
-    return (tamis__span){bits, UINT64_MAX / bits};
+static inline tamis__modulus tamis__modulus_of(uint64_t bits) {
+    return (tamis__modulus){bits, UINT64_MAX / bits};
 }
 
 /* Computes the positions of one digest. `scheme` is a scheme with a digest. */
-void tamis__positions_in(tamis_scheme scheme, const uint64_t word[2], tamis__span span, uint32_t probes,
+void tamis__positions_in(tamis_scheme scheme, const uint64_t word[2], tamis__modulus m, uint32_t probes,
                          uint64_t *positions);
-/* Like tamis__positions_in, for a single call: computes the span itself. */
+/* Like tamis__positions_in, for a single call: computes the modulus itself. */
 TAMIS_PRIVATE_API void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits,
                                         uint32_t probes, uint64_t *positions);
 

@@ -153,7 +153,7 @@ static bool is_light(const tamis_plan *plan, const tamis_plan *other) {
 }
 
 /* Chooses a kind for a given number of keys. */
-static tamis_status choose_fixed(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
+static tamis_status choose_sized(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     tamis_plan table, blocked, classic;
     bool has_classic = tamis__plan_kind(&classic, options, TAMIS_KIND_CLASSIC, NULL) == TAMIS_OK;
     bool has_blocked = tamis__plan_kind(&blocked, options, TAMIS_KIND_BLOCKED, NULL) == TAMIS_OK;
@@ -197,7 +197,7 @@ static tamis_status choose(tamis_plan *plan, const tamis_plan_options *options, 
     if (is_auto && !classic_only && options->probes)
         return choose_bloom(plan, options, err);
     if (is_auto && !classic_only && options->expect)
-        return choose_fixed(plan, options, err);
+        return choose_sized(plan, options, err);
     tamis_kind kind = options->kind;
     const char *reason = "requested by name";
     if (is_auto && classic_only) {

@@ -35,7 +35,7 @@
 
 enum {
     LARGE = 64 << 20, /* bytes of a filter; a smaller one costs little even if it stays empty */
-    STEP = 4          /* doublings of a table at once */
+    DOUBLINGS = 4     /* doublings of a table at once */
 };
 
 bool tamis_plan_options_prefer_growth(tamis_plan_options *options) {
@@ -129,7 +129,7 @@ void tamis_plan_start_small(tamis_plan *plan) {
         plan->memory <= LARGE || !plan_final(plan, plan->capacity, &final))
         return;
     while (final.memory >> doublings > LARGE) /* whole steps: the old table is small beside the final one */
-        doublings += STEP;
+        doublings += DOUBLINGS;
     const uint64_t parts = TAMIS__FINGERPRINT_SIZED_MAX, unit = parts << doublings;
     small.partitions = 1;
     set_step(&small, &final, (final.lines + unit - 1) / unit * parts, doublings);
@@ -137,13 +137,13 @@ void tamis_plan_start_small(tamis_plan *plan) {
     *plan = small;
 }
 
-bool tamis__plan_next_step(const tamis_plan *now, tamis_plan *next) {
+bool tamis__plan_next_size(const tamis_plan *now, tamis_plan *next) {
     tamis_plan final;
     *next = *now;
     if (now->target == 0 || !plan_final(now, now->target, &final))
         return false;
     const uint32_t left = doublings_to(&final, now->lines);
-    const uint32_t step = left < STEP ? left : STEP;
+    const uint32_t step = left < DOUBLINGS ? left : DOUBLINGS;
     if (left == step)
         next->target = 0;
     if (left > 0)

@@ -19,11 +19,11 @@ enum {
     /* sized, with 120-bit slots: smallest number of lines. 9 bits of the line number and 119 of a spilled
      * entry are all 128 bits of a hash. */
     TAMIS__EXACT_MIN_LINES = 512,
-    TAMIS__FINGERPRINT_ROW = 64,        /* bytes of a partition besides its lines */
-    TAMIS__FINGERPRINT_GROUP = 16,      /* growing: further bytes of each first partition */
-    TAMIS__FINGERPRINT_GROWN_LOG2 = 40, /* growing: log2 of the keys up to which the rate is planned */
-    TAMIS__BLOCK_BITS = 512,            /* blocked: bits of a block */
-    TAMIS__BLOCKED_PROBES_MAX = 32      /* blocked: most probes chosen; the caller may give more */
+    TAMIS__FINGERPRINT_PARTITION_BYTES = 64, /* bytes of a partition besides its lines */
+    TAMIS__FINGERPRINT_GROUP_BYTES = 16,     /* growing: further bytes of each first partition */
+    TAMIS__FINGERPRINT_GROWN_LOG2 = 40,      /* growing: log2 of the keys up to which the rate is planned */
+    TAMIS__BLOCK_BITS = 512,                 /* blocked: bits of a block */
+    TAMIS__BLOCKED_PROBES_MAX = 32           /* blocked: max. probes chosen; the caller may give more */
 };
 
 /* Returns the lines that partition i of a growing table starts with: 64 to 79. The starting sizes differ
@@ -49,7 +49,7 @@ typedef struct tamis__line_shape {
     double second;     /* share of full lines, where a lookup of an absent key reads two */
 } tamis__line_shape;
 
-/* Returns the shape with the fewest slot bits whose rate is at most p, for a growing or a fixed table. If
+/* Returns the shape with the fewest slot bits whose rate is at most p, for a growing or a sized table. If
  * p is below all rates, returns the last shape, which stores all 128 bits of the hash. */
 const tamis__line_shape *tamis__line_shape_for(double p, bool grows);
 /* Returns the shape with these slot bits, or the last one. */
@@ -107,19 +107,19 @@ tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_plan_options *option
 /* Checks a plan from a caller, since any program may fill the struct. Returns TAMIS_E_INVALID, naming the
  * field, if no filter can be made with it. */
 tamis_status tamis__plan_check_made(const tamis_plan *plan, tamis_error *err);
-/* Sets the number of lines and their shape in a plan of a fixed table, and everything that follows:
+/* Sets the number of lines and their shape in a plan of a sized table, and everything that follows:
  * capacity, memory, rate and partitions. `lines` is a multiple of the partitions. The plan never gets
  * fewer partitions than it had. */
 void tamis__plan_set_lines(tamis_plan *plan, const tamis__line_shape *shape, uint64_t lines);
 /* Returns the rate of a full table of this shape. `keys` matters only for slots that hold the whole hash. */
 double tamis__line_shape_rate(const tamis__line_shape *shape, double keys);
-/* Returns the narrowest shape of a fixed table with at least this number of slot bits. */
+/* Returns the narrowest shape of a sized table with at least this number of slot bits. */
 const tamis__line_shape *tamis__line_shape_from(uint32_t slot_bits);
 /* Returns the next wider shape, or NULL after the last. */
 const tamis__line_shape *tamis__line_shape_wider(const tamis__line_shape *shape);
 /* Sets *next to the next size of a table that began small (tamis_plan_start_small). False: it has its planned
  * size. */
-TAMIS_PRIVATE_API bool tamis__plan_next_step(const tamis_plan *now, tamis_plan *next);
+TAMIS_PRIVATE_API bool tamis__plan_next_size(const tamis_plan *now, tamis_plan *next);
 /* Sets bits and probes in a plan of kind classic or blocked, and everything that follows from them. */
 void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);
 
@@ -138,9 +138,9 @@ typedef struct tamis__window_shape {
 
 #define TAMIS__WINDOW_LOAD 0.85 /* share of used slots at which a larger table is begun */
 enum {
-    TAMIS__WINDOW_TABLES_MAX = 16,   /* most tables at once: the rate is planned for so many */
+    TAMIS__WINDOW_TABLES_MAX = 16,   /* max. tables at once: the rate is planned for so many */
     TAMIS__WINDOW_LINES_FIRST = 512, /* lines of the first table, if the number of keys is not known */
-    TAMIS__WINDOW_LINES_MIN = 64     /* least number of lines of a table */
+    TAMIS__WINDOW_LINES_MIN = 64     /* min. lines of a table */
 };
 
 tamis__window_shape tamis__window_shape_of(const tamis_plan *plan);

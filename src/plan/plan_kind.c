@@ -20,7 +20,7 @@
  * hash of an entry selects its home line. If that is full, the entry is stored in a second line: a spilled
  * entry.
  *
- *     lines of a fixed table = n / (load * slots), and 2 / sqrt(n) more
+ *     lines of a sized table = n / (load * slots), and 2 / sqrt(n) more
  *     rate = shape.rate * 2^(1 - slot_bits)
  *
  * An example: n = 1e6 keys at p = 1e-9. The narrowest slots that keep p have 32 bits, 15 in a line: their
@@ -70,7 +70,7 @@
 /* Fixed tables, fewest slot bits first. Columns: slot_bits, home_bits, slots, load, rate, second. The last
  * row stores the whole hash, so its rate is that of the hash. */
 /* clang-format off */
-static const tamis__line_shape fixed_shapes[] = {
+static const tamis__line_shape sized_shapes[] = {
     { 16, 4, 29, 0.930, 3.13, 0.54},
     { 20, 4, 23, 0.930, 2.73, 0.58},
     { 24, 4, 19, 0.930, 2.44, 0.61},
@@ -93,7 +93,7 @@ static const tamis__line_shape growing_shapes[] = {
 
 /* Finds a shape by its slot bits, or, if `slot_bits` is 0, the first one that keeps p. */
 static const tamis__line_shape *shape_find(double p, uint32_t slot_bits, bool grows) {
-    const tamis__line_shape *row = grows ? growing_shapes : fixed_shapes;
+    const tamis__line_shape *row = grows ? growing_shapes : sized_shapes;
     for (; row->slot_bits != 120; row++)
         if (slot_bits ? row->slot_bits == slot_bits : ldexp(row->rate, 1 - row->slot_bits) <= p)
             break;
@@ -109,7 +109,7 @@ const tamis__line_shape *tamis__line_shape_of(uint32_t slot_bits, bool grows) {
 }
 
 const tamis__line_shape *tamis__line_shape_from(uint32_t slot_bits) {
-    const tamis__line_shape *row = fixed_shapes;
+    const tamis__line_shape *row = sized_shapes;
     while (row->slot_bits < slot_bits && row->slot_bits != 120)
         row++;
     return row;
@@ -357,13 +357,14 @@ static void plan_growing(tamis_plan *plan, const tamis__line_shape *shape) {
     uint64_t lines = 0;
     for (uint32_t i = 0; i < 1u << TAMIS__FINGERPRINT_PARTITION_BITS; i++)
         lines += tamis__fingerprint_first_lines(i);
-    plan->memory = lines * TAMIS__LINE + ((uint64_t)(TAMIS__FINGERPRINT_ROW + TAMIS__FINGERPRINT_GROUP)
-                                          << TAMIS__FINGERPRINT_PARTITION_BITS);
+    plan->memory =
+        lines * TAMIS__LINE + ((uint64_t)(TAMIS__FINGERPRINT_PARTITION_BYTES + TAMIS__FINGERPRINT_GROUP_BYTES)
+                               << TAMIS__FINGERPRINT_PARTITION_BITS);
     plan->bits_per_key = growing_bits(shape);
     plan->partitions = 1u << TAMIS__FINGERPRINT_PARTITION_BITS;
 }
 
-static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double keys, double min) {
+static void plan_sized(tamis_plan *plan, const tamis__line_shape *shape, double keys, double min) {
     double lines = ceil(keys / (shape->load * shape->slots));
     /* The share of spilled entries, and with it the rate, varies most in small tables. Hence 2/sqrt(n)
      * more lines. Partitions need no further allowance: one is crowded only if it has 20 standard
@@ -373,11 +374,12 @@ static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double 
     while (plan->partitions > 1 && lines / plan->partitions < TAMIS__FINGERPRINT_SIZED_LINES)
         plan->partitions /= 2;
     plan->lines = (uint64_t)ceil(lines / plan->partitions) * plan->partitions;
-    plan->memory = plan->lines * TAMIS__LINE + (uint64_t)plan->partitions * TAMIS__FINGERPRINT_ROW;
+    plan->memory =
+        plan->lines * TAMIS__LINE + (uint64_t)plan->partitions * TAMIS__FINGERPRINT_PARTITION_BYTES;
     plan->bits_per_key = 8 * (double)plan->memory / keys;
 }
 
-/* The inverse of plan_fixed, up to rounding. n keys need n (1 + 2 / sqrt(n)) = n + 2 sqrt(n) slots.
+/* The inverse of plan_sized, up to rounding. n keys need n (1 + 2 / sqrt(n)) = n + 2 sqrt(n) slots.
  * With r = sqrt(n) that is r^2 + 2 r = slots, so r = sqrt(1 + slots) - 1. */
 static uint64_t keys_of_lines(const tamis__line_shape *shape, uint64_t lines) {
     double slots = (double)lines * shape->load * shape->slots, root = sqrt(1 + slots) - 1;
@@ -393,7 +395,7 @@ void tamis__plan_set_lines(tamis_plan *plan, const tamis__line_shape *shape, uin
     plan->partitions = parts;
     plan->lines = lines;
     plan->capacity = keys_of_lines(shape, lines);
-    plan->memory = lines * TAMIS__LINE + (uint64_t)parts * TAMIS__FINGERPRINT_ROW;
+    plan->memory = lines * TAMIS__LINE + (uint64_t)parts * TAMIS__FINGERPRINT_PARTITION_BYTES;
     plan->bits_per_key = 8 * (double)plan->memory / (double)plan->capacity;
     plan->fpr_predicted = tamis__line_shape_rate(shape, (double)plan->capacity);
     plan->lines_touched = 1 + shape->second;
@@ -414,7 +416,7 @@ static void plan_table(tamis_plan *plan, const tamis_plan_options *options, bool
         plan_growing(plan, shape);
         return;
     }
-    plan_fixed(plan, shape, keys, whole_hash ? TAMIS__EXACT_MIN_LINES : TAMIS__FINGERPRINT_MIN_LINES);
+    plan_sized(plan, shape, keys, whole_hash ? TAMIS__EXACT_MIN_LINES : TAMIS__FINGERPRINT_MIN_LINES);
 }
 
 tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_plan_options *options, tamis_kind kind,

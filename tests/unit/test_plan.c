@@ -790,7 +790,7 @@ static void a_large_table_starts_small(void **unused) {
         tamis_plan_start_small(&now);
         assert_int_equal(now.target, plan.capacity);
         assert_in_range(now.memory, 4 * mib - mib / 2, 64 * mib + mib / 2);
-        while (tamis__plan_next_step(&now, &next)) {
+        while (tamis__plan_next_size(&now, &next)) {
             assert_int_equal(next.lines, 16 * now.lines);
             assert_true(next.capacity > now.capacity && next.fpr_predicted <= plan.fpr * 1.001);
             now = next;

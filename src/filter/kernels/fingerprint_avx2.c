@@ -86,12 +86,12 @@ static INLINED uint32_t heads_like(const line_geometry *g, const uint8_t *line, 
     return slots_of(g, same) & slots_in(range);
 }
 
-static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_range range,
+static INLINED bool isa_has(const line_geometry *g, const uint8_t *line, slot_range range,
                             tamis__u128 wanted) {
     return any_matches(g, line, heads_like(g, line, range, wanted), wanted);
 }
 
-static INLINED bool set_finds(const line_geometry *g, const uint8_t *line, slot_range range,
+static INLINED bool isa_finds(const line_geometry *g, const uint8_t *line, slot_range range,
                               tamis__u128 wanted) {
     return any_matches_mixed(g, line, heads_like(g, line, range, wanted), wanted);
 }
@@ -153,7 +153,7 @@ static INLINED bool has_vectors(const line_geometry *g) {
 
 /* As line_insert_in. Both halves are read before anything is written: to read a vector just after parts of
  * it were written would stall. */
-static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
+static INLINED void isa_insert(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
                                slot_range range, tamis__u128 value) {
     if (!has_vectors(g)) {
         line_insert_in(g, line, ends, bucket, range, value);
@@ -176,10 +176,10 @@ static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t e
     line_set_ends(g, line, ends_with(ends, bucket, range.last));
 }
 
-#define set_remove line_remove_in
-#define set_decode values_decode
-#define set_move   values_move
-#define set_encode values_encode
+#define isa_remove line_remove_in
+#define isa_decode values_decode
+#define isa_move   values_move
+#define isa_encode values_encode
 #include "filter/kernels/fingerprint_loops.h"
 
 const struct tamis__table_kernels tamis__table_kernels_avx2 = {

@@ -65,12 +65,12 @@ static INLINED uint32_t heads_like(const line_geometry *g, const uint8_t *line, 
     return slots;
 }
 
-static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_range range,
+static INLINED bool isa_has(const line_geometry *g, const uint8_t *line, slot_range range,
                             tamis__u128 wanted) {
     return any_matches(g, line, heads_like(g, line, range, wanted), wanted);
 }
 
-static INLINED bool set_finds(const line_geometry *g, const uint8_t *line, slot_range range,
+static INLINED bool isa_finds(const line_geometry *g, const uint8_t *line, slot_range range,
                               tamis__u128 wanted) {
     return any_matches_mixed(g, line, heads_like(g, line, range, wanted), wanted);
 }
@@ -151,7 +151,7 @@ static INLINED void tails_store(const line_geometry *g, uint8_t *line, __m128i t
     line_store_last(g, line, (tamis__u128)high << (8 * g->tail_bits) | low, ends);
 }
 
-static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
+static INLINED void isa_insert(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
                                slot_range range, tamis__u128 value) {
     __m512i bytes = _mm512_load_si512(line);
     uint32_t slot = slot_for(g, line, range, value);
@@ -172,7 +172,7 @@ static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t e
         line_put_slot(g, line, slot, value);
 }
 
-static INLINED void set_remove(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
+static INLINED void isa_remove(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
                                uint32_t slot) {
     __m512i bytes = _mm512_load_si512(line);
     if (tails_packed(g))
@@ -192,7 +192,7 @@ static INLINED __m512i join(const line_geometry *g, __m256i heads, uint64_t tail
                                      bucket, 0xfe);
 }
 
-static INLINED void set_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
+static INLINED void isa_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
     if (!has_vectors(g)) {
         values_decode(g, line, to);
         return;
@@ -220,7 +220,7 @@ static INLINED __mmask8 is_below(__m512i values, const value_move *move) {
                                    _mm512_set1_epi64((long long)move->below));
 }
 
-static INLINED void set_move(const line_geometry *g, line_values *from, const value_move *move,
+static INLINED void isa_move(const line_geometry *g, line_values *from, const value_move *move,
                              line_values *to) {
     if (!has_vectors(g)) {
         values_move(g, from, move, to);
@@ -277,7 +277,7 @@ static INLINED bool in_order(const line_values *values, uint32_t count) {
     return ((low | (uint32_t)high << 8) & ((1u << (count - 1)) - 1)) == 0;
 }
 
-static INLINED double set_encode(const table *t, const line_geometry *g, const partition *in, uint8_t *line,
+static INLINED double isa_encode(const table *t, const line_geometry *g, const partition *in, uint8_t *line,
                                  line_values *values, uint32_t count) {
     if (!has_vectors(g))
         return values_encode(t, g, in, line, values, count);

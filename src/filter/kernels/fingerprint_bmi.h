@@ -20,7 +20,7 @@
 #include "filter/fingerprint_line.h"
 
 /* The slots of a bucket. */
-static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
+static INLINED slot_range isa_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
     (void)g;
     uint64_t bucket_ends = _pdep_u64(UINT64_C(3) << bucket, ends << 1 | 1);
     return (slot_range){(uint32_t)_tzcnt_u64(bucket_ends) - bucket,

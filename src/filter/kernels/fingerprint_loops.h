@@ -7,11 +7,11 @@
  * written over a few operations on one line, which each instruction set's file defines before it includes
  * this file:
  *
- *     set_bucket                           the slots of a bucket: as ends_bucket
- *     set_has                              search in a bucket, keys are mostly new: as line_find
- *     set_finds                            search in a bucket, keys may be present or absent: as line_find
- *     set_insert, set_remove               as line_insert_in, line_remove_in (fingerprint_line.h)
- *     set_decode, set_move, set_encode     entries in transit (fingerprint_values.h)
+ *     isa_bucket                           the slots of a bucket: as ends_bucket
+ *     isa_has                              search in a bucket, keys are mostly new: as line_find
+ *     isa_finds                            search in a bucket, keys may be present or absent: as line_find
+ *     isa_insert, isa_remove               as line_insert_in, line_remove_in (fingerprint_line.h)
+ *     isa_decode, isa_move, isa_encode     entries in transit (fingerprint_values.h)
  *
  * After it the file defines its table of kernels.
  *
@@ -94,8 +94,8 @@ static INLINED void prefetch_moves(const line_geometry *g, const location *loc) 
     if (!is_full(g, loc->in, loc->line) || !is_full(g, loc->in, spill_line(g, loc->in, loc->line, loc->rest)))
         return;
     const uint8_t *line = line_at(loc->in, loc->line);
-    for (uint32_t slot = 0; slot < MOVES_FETCHED;
-         slot++) /* the first slots have home entries; spilled ones are last */
+    /* The first slots have home entries; spilled ones are last. */
+    for (uint32_t slot = 0; slot < MOVES_FETCHED; slot++)
         tamis__prefetch(line_at(loc->in, other_line(g, loc->in, loc->line, line_head(g, line, slot), false)));
 }
 
@@ -103,15 +103,14 @@ static INLINED bool find(const line_geometry *g, const location *loc) {
     const uint8_t *line = line_at(loc->in, loc->line);
     uint64_t ends = line_ends(g, line);
     entry wanted = {loc->rest, WHOLE_HASH};
-    slot_range range = set_bucket(g, ends, home_bucket(g, loc->rest));
-    bool at_home = set_finds(g, line, range, slot_value(g, wanted, g->home_bits));
-    if (at_home |
-        !ends_full(g,
-                   ends)) /* one branch for both: for a line that is not full it always goes the same way */
+    slot_range range = isa_bucket(g, ends, home_bucket(g, loc->rest));
+    bool at_home = isa_finds(g, line, range, slot_value(g, wanted, g->home_bits));
+    /* One branch for both: for a line that is not full it always goes the same way. */
+    if (at_home | !ends_full(g, ends))
         return at_home;
     const uint8_t *spill = line_at(loc->in, spill_line(g, loc->in, loc->line, loc->rest));
     range = ends_spilled(g, line_ends(g, spill));
-    return set_finds(g, spill, range, slot_value(g, wanted, 0));
+    return isa_finds(g, spill, range, slot_value(g, wanted, 0));
 }
 
 /* Inserts an entry into a line that is not full. `skip` as in slot_value: 0 for the spill line. */
@@ -119,8 +118,8 @@ static INLINED void insert_in(const table *t, const line_geometry *g, partition 
                               uint32_t skip, entry e) {
     const uint64_t ends = line_ends(g, line);
     const uint32_t bucket = skip ? home_bucket(g, e.rest) : g->spill_bucket;
-    const slot_range range = skip ? set_bucket(g, ends, bucket) : ends_spilled(g, ends);
-    set_insert(g, line, ends, bucket, range, slot_value(g, e, skip));
+    const slot_range range = skip ? isa_bucket(g, ends, bucket) : ends_spilled(g, ends);
+    isa_insert(g, line, ends, bucket, range, slot_value(g, e, skip));
     in->covered += share(t, in, known_after(g, e.known, skip));
 }
 
@@ -137,7 +136,7 @@ static INLINED bool free_slot(const table *t, const line_geometry *g, partition 
             continue;
         uint32_t bucket = bucket_of(ends, slot);
         entry e = slot_entry(g, bytes, slot, bucket);
-        set_remove(g, bytes, ends, bucket, slot);
+        isa_remove(g, bytes, ends, bucket, slot);
         in->covered -= share(t, in, e.known);
         insert_in(t, g, in, line_at(in, target), is_spilled ? g->home_bits : 0, e);
         tamis__fingerprint_moved(t, in, target);
@@ -184,9 +183,9 @@ static INLINED add_result add_key(const table *t, const line_geometry *g, const 
     uint64_t ends = line_ends(g, line);
     entry wanted = {loc->rest, WHOLE_HASH};
     uint32_t bucket = home_bucket(g, loc->rest), skip = g->home_bits;
-    slot_range range = set_bucket(g, ends, bucket);
+    slot_range range = isa_bucket(g, ends, bucket);
     tamis__u128 value = slot_value(g, wanted, g->home_bits);
-    if (set_has(g, line, range, value))
+    if (isa_has(g, line, range, value))
         return KEY_PRESENT;
     bool may = has_capacity && in->used < in->grow_at, crowded = false;
     if (ends_full(g, ends)) {
@@ -196,7 +195,7 @@ static INLINED add_result add_key(const table *t, const line_geometry *g, const 
         skip = 0;
         range = ends_spilled(g, ends);
         value = slot_value(g, wanted, 0);
-        if (set_has(g, line, range, value))
+        if (isa_has(g, line, range, value))
             return KEY_PRESENT;
         crowded = ends_full(g, ends);
     }
@@ -204,7 +203,7 @@ static INLINED add_result add_key(const table *t, const line_geometry *g, const 
     if (!may || (crowded && !insert_out_of_line(t, in, loc->line, wanted)))
         return NO_FREE_SLOT;
     if (!crowded) {
-        set_insert(g, line, ends, bucket, range, value);
+        isa_insert(g, line, ends, bucket, range, value);
         in->covered += share(t, in, known_after(g, WHOLE_HASH, skip));
         in->used++;
     }
@@ -317,11 +316,11 @@ static INLINED bool fill_line(const table *t, const line_geometry *g, partition 
     const uint32_t stay = values->count < free_slots ? values->count : free_slots;
     for (uint32_t i = 0; i < spilled_count; i++)
         spilled[i] = line_slot(g, bytes, i);
-    to->covered += t->weight[to->log2] * set_encode(t, g, to, bytes, values, stay);
+    to->covered += t->weight[to->log2] * isa_encode(t, g, to, bytes, values, stay);
     to->used += stay;
     for (uint32_t i = 0; i < spilled_count; i++) {
         uint64_t ends = line_ends(g, bytes);
-        set_insert(g, bytes, ends, g->spill_bucket, ends_spilled(g, ends), spilled[i]);
+        isa_insert(g, bytes, ends, g->spill_bucket, ends_spilled(g, ends), spilled[i]);
     }
     for (uint32_t i = stay; i < values->count; i++)
         if (!insert_out_of_line(t, to, line, values_entry(g, values, i)))
@@ -338,13 +337,13 @@ static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const 
     uint64_t new_line = 0;
     edge_next(&end);
     for (uint64_t line = 0; line < from->count; line++, edge_next(&left)) {
-        set_decode(g, line_at(from, line), &old);
+        isa_decode(g, line_at(from, line), &old);
         while (old.first < old.count) {
             value_move move = {from->position_bits - from->log2, to->position_bits - to->log2,
                                left.min_x - right.min_x, end.min_x > left.min_x ? end.min_x - left.min_x : 0};
             if (new_line + 1 == to->count)
                 move.below = UINT64_MAX;
-            set_move(g, &old, &move, &held);
+            isa_move(g, &old, &move, &held);
             if (old.first == old.count)
                 break;
             if (held.count && !fill_line(t, g, to, new_line, &held))

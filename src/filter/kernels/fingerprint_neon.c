@@ -42,20 +42,20 @@ static INLINED uint32_t select_near(uint64_t bits, uint32_t k) {
 }
 
 /* As ends_bucket. A one below `ends` makes bucket 0 like the others. */
-static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
+static INLINED slot_range isa_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
     const uint64_t bucket_ends = ends << 1 | 1;
     const uint32_t first =
         g->spill_bucket <= 4 ? select_near(bucket_ends, bucket) : select_bit(bucket_ends, bucket);
     return (slot_range){first - bucket, first + (uint32_t)__builtin_ctzll(ends >> first) - bucket};
 }
 
-#define set_has    line_find
-#define set_finds  line_find
-#define set_insert line_insert_in
-#define set_remove line_remove_in
-#define set_decode values_decode
-#define set_move   values_move
-#define set_encode values_encode
+#define isa_has    line_find
+#define isa_finds  line_find
+#define isa_insert line_insert_in
+#define isa_remove line_remove_in
+#define isa_decode values_decode
+#define isa_move   values_move
+#define isa_encode values_encode
 #include "filter/kernels/fingerprint_loops.h"
 
 const struct tamis__table_kernels tamis__table_kernels_neon = {

@@ -13,14 +13,14 @@
  */
 #include "filter/kernels/fingerprint_values.h"
 
-#define set_bucket(g, ends, bucket) ends_bucket(ends, bucket)
-#define set_has                     line_find
-#define set_finds                   line_find
-#define set_insert                  line_insert_in
-#define set_remove                  line_remove_in
-#define set_decode                  values_decode
-#define set_move                    values_move
-#define set_encode                  values_encode
+#define isa_bucket(g, ends, bucket) ends_bucket(ends, bucket)
+#define isa_has                     line_find
+#define isa_finds                   line_find
+#define isa_insert                  line_insert_in
+#define isa_remove                  line_remove_in
+#define isa_decode                  values_decode
+#define isa_move                    values_move
+#define isa_encode                  values_encode
 #include "filter/kernels/fingerprint_loops.h"
 
 const struct tamis__table_kernels tamis__table_kernels_scalar = {

@@ -43,8 +43,8 @@ static inline __m512i splat(uint64_t word) {
 
 /* Loads a key of up to 16 bytes under a mask of its bytes, padded with zeros. Reads nothing else. */
 static inline __m128i load_key(const tamis_key *key) {
-    __mmask16 there =
-        (__mmask16)_bzhi_u32(0xffff, (unsigned)key->size); /* bzhi uses the low byte of the size only */
+    /* bzhi uses the low byte of the size only. */
+    const __mmask16 there = (__mmask16)_bzhi_u32(0xffff, (unsigned)key->size);
     return _mm_maskz_loadu_epi8(there, key->data);
 }
 

@@ -7,9 +7,9 @@
  * writes the records of a batch, others already query later ones. So the new keys of each batch wait here
  * until the run says that the batch is written.
  *
- *     hashes      | logged, not yet removed | batch 0 | batch 1 | batch 2 |     one array, in order of answers
- *     newest      | ...                     | ...     | ...     | ...     |     of a window: two arrays more, with
- *     changes     | ...                     | ...     | ...     | ...     |     an element for each hash
+ *     hashes      | logged, not yet removed | batch 0 | batch 1 | batch 2 |   one array, in order of answers
+ *     newest      | ...                     | ...     | ...     | ...     |   of a window: two more arrays,
+ *     changes     | ...                     | ...     | ...     | ...     |   an element for each hash
  *                 0                     logged                          count
  *     batches                               | 3 keys  | 0 keys  | 5 keys  |     waiting = 3
  *
@@ -69,8 +69,8 @@ void tamis__dedup_log_release(tamis__dedup_log *log) {
     *log = (tamis__dedup_log){.state = NULL};
 }
 
-/* Ensures capacity for `more` elements of `size` bytes after the first `count`. False, and nothing has changed,
- * if memory ran out. */
+/* Ensures capacity for `more` elements of `size` bytes after the first `count`. False, and nothing has
+ * changed, if memory ran out. */
 static bool reserve(const tamis_allocator *memory, void **array, size_t *capacity, size_t count, size_t more,
                     size_t size) {
     const size_t wanted = count + more;
