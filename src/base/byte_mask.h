@@ -23,8 +23,9 @@ enum { TAMIS__BYTE_MASK_SIZE = 64 };
 
 static inline uint64_t tamis__byte_mask_8(const unsigned char *bytes, unsigned char byte) {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
-    uint64_t differs = tamis__load64le(bytes) ^ byte * (UINT64_MAX / 255); /* 0 in each byte that matches */
-    uint64_t equal = ~(((differs & low) + low) | differs | low) >> 7;
+    /* 0 in each byte that matches */
+    const uint64_t differs = tamis__load64le(bytes) ^ byte * (UINT64_MAX / 255);
+    const uint64_t equal = ~(((differs & low) + low) | differs | low) >> 7;
     return equal * UINT64_C(0x0102040810204080) >> 56; /* collects the eight low bits in the top byte */
 }
 

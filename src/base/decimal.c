@@ -34,14 +34,14 @@ static void leave_c(locale_t c, locale_t before) {
 
 double tamis__read_decimal(const char *text, char **end) {
     locale_t c, before = enter_c(&c);
-    double value = strtod(text, end);
+    const double value = strtod(text, end);
     leave_c(c, before);
     return value;
 }
 
 int tamis__write_digits(char *to, size_t to_size, int digits, double value) {
     locale_t c, before = enter_c(&c);
-    int size = snprintf(to, to_size, "%.*g", digits, value);
+    const int size = snprintf(to, to_size, "%.*g", digits, value);
     leave_c(c, before);
     return size;
 }

@@ -69,7 +69,7 @@ static bool isa_is_here(tamis__isa isa) {
 static tamis_status refuse(const char *forced, tamis_error *err) {
     char here[64] = "";
     for (int i = 0; i < TAMIS__ISA_COUNT; i++) {
-        size_t used = strlen(here);
+        const size_t used = strlen(here);
         if (isa_is_here((tamis__isa)i))
             snprintf(here + used, sizeof here - used, "%s%s", used ? ", " : "", isa_names[i]);
     }
@@ -80,7 +80,7 @@ static tamis_status refuse(const char *forced, tamis_error *err) {
 }
 
 tamis_status tamis__isa_choose(const char *forced, tamis__isa *isa, tamis_error *err) {
-    bool any = !forced || !*forced;
+    const bool any = !forced || !*forced;
     for (int i = TAMIS__ISA_COUNT - 1; i >= 0; i--) {
         if ((any || strcmp(forced, isa_names[i]) == 0) && isa_is_here((tamis__isa)i)) {
             *isa = (tamis__isa)i;
@@ -105,7 +105,7 @@ static int isa_decide(void) {
 }
 
 tamis_status tamis__isa_get(tamis__isa *isa, tamis_error *err) {
-    int decision = isa_decide();
+    const int decision = isa_decide();
     if (decision < 0)
         return tamis__isa_choose(getenv("TAMIS_KERNEL"), isa, err);
     *isa = (tamis__isa)(decision - 1);
@@ -113,6 +113,6 @@ tamis_status tamis__isa_get(tamis__isa *isa, tamis_error *err) {
 }
 
 const char *tamis_kernel_name(void) {
-    int decision = isa_decide();
+    const int decision = isa_decide();
     return decision < 0 ? "unavailable" : isa_names[decision - 1];
 }

@@ -124,7 +124,7 @@ static int system_list(const char *path, bool (*visit)(void *context, const char
             more = visit(context, entry->d_name);
         errno = 0;
     }
-    int failed = more ? errno : 0;
+    const int failed = more ? errno : 0;
     closedir(directory);
     errno = failed;
     return failed ? -1 : 0;

@@ -78,7 +78,7 @@ tamis_status tamis__read_options(void *to, size_t size, const void *given, const
 }
 
 void tamis__write_struct(void *to, const void *from, size_t size) {
-    uint32_t known = size_of(to);
+    const uint32_t known = size_of(to);
     if (known)
         copy_known(to, from, known < size ? known : size, known);
 }

@@ -87,7 +87,7 @@ static bool is_verified(const tamis__block_verifier *verifier, uint64_t block) {
 }
 
 static uint64_t block_size(const tamis__block_verifier *verifier, uint64_t block) {
-    uint64_t rest = verifier->region.size - block * TAMIS__BLOCK;
+    const uint64_t rest = verifier->region.size - block * TAMIS__BLOCK;
     return rest < TAMIS__BLOCK ? rest : TAMIS__BLOCK;
 }
 
@@ -101,7 +101,7 @@ static void advise(const tamis__block_verifier *verifier, uint64_t from, uint64_
 static bool verify(tamis__block_verifier *verifier, uint64_t block) {
     const tamis__verified_body *region = &verifier->region;
     const uint8_t *bytes = region->body + block * TAMIS__BLOCK;
-    uint64_t size = block_size(verifier, block);
+    const uint64_t size = block_size(verifier, block);
     if (XXH3_64bits(bytes, (size_t)size) != tamis__load64le(region->checksums + 8 * block))
         return false;
     if (region->valid && !region->valid(region->context, bytes, size))

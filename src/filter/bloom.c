@@ -80,7 +80,7 @@
 
 /* Checks the sizes. Plans may be made by hand, to match another program's filter. */
 static tamis_status check_plan(const tamis_plan *plan, tamis_error *err) {
-    bool blocked = plan->kind == TAMIS_KIND_BLOCKED;
+    const bool blocked = plan->kind == TAMIS_KIND_BLOCKED;
     if (plan->bits < 1 || plan->bits > TAMIS_BITS_MAX || plan->probes < 1 ||
         plan->probes > TAMIS_PROBES_MAX || (blocked && plan->bits % (64 * BLOCK_WORDS)))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -93,7 +93,7 @@ static tamis_status check_plan(const tamis_plan *plan, tamis_error *err) {
 /* Makes the body without its words. */
 static tamis_status create_empty(tamis_filter *filter, bloom **created, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
-    tamis_status status = check_plan(plan, err);
+    const tamis_status status = check_plan(plan, err);
     if (status != TAMIS_OK)
         return status;
     bloom *b = tamis__alloc(&filter->allocator, sizeof *b, _Alignof(bloom));
@@ -112,7 +112,7 @@ static tamis_status create_empty(tamis_filter *filter, bloom **created, tamis_er
 
 static tamis_status create(tamis_filter *filter, tamis_error *err) {
     bloom *b = NULL;
-    tamis_status status = create_empty(filter, &b, err);
+    const tamis_status status = create_empty(filter, &b, err);
     if (status != TAMIS_OK)
         return status;
     b->words = tamis__filter_alloc(filter, b->bytes);
@@ -203,10 +203,10 @@ static bool body_extent(const tamis_filter *filter, size_t i, tamis__body_extent
 /* Restores from an image. Its body is the words, then zeros to the end of a 64-byte line. */
 static tamis_status restore(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
     bloom *b = NULL;
-    tamis_status status = create_empty(filter, &b, err);
+    const tamis_status status = create_empty(filter, &b, err);
     if (status != TAMIS_OK)
         return status;
-    uint64_t needed = (b->bytes + TAMIS__LINE - 1) / TAMIS__LINE * TAMIS__LINE;
+    const uint64_t needed = (b->bytes + TAMIS__LINE - 1) / TAMIS__LINE * TAMIS__LINE;
     if (image->body_size != needed)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: body_size is %" PRIu64 ", not the %" PRIu64 " that %" PRIu64

@@ -93,7 +93,7 @@ static bool set_all(uint64_t *words, const uint64_t *positions, uint32_t count) 
 /* As set_all, while other threads add other keys. A key that is present writes nothing, so its lines stay
  * in the caches of all CPUs. */
 static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t count) {
-    bool present = are_set(words, positions, count);
+    const bool present = are_set(words, positions, count);
     for (uint32_t k = 0; k < count && !present; k++)
         __atomic_fetch_or(&words[positions[k] >> 6], UINT64_C(1) << (positions[k] & 63), __ATOMIC_RELAXED);
     return present;

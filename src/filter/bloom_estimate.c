@@ -44,7 +44,7 @@ static double rate_area(const bloom *b, double offered) {
     enum { STEPS = 32 };
     double sum = 0;
     for (int i = 0; i <= STEPS; i++) {
-        double weight = i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2;
+        const double weight = i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2;
         sum += weight * b->rate(offered * i / STEPS, (double)b->bits, b->probes);
     }
     return sum * offered / (3 * STEPS);
@@ -69,8 +69,8 @@ double tamis__bloom_false_present(const tamis_filter *filter) {
 }
 
 uint64_t tamis__bloom_max_absent(const bloom *b, uint64_t capacity) {
-    double mistaken = rate_area(b, (double)capacity);
-    double max = ceil((double)capacity - mistaken + 5 * sqrt(mistaken));
+    const double mistaken = rate_area(b, (double)capacity);
+    const double max = ceil((double)capacity - mistaken + 5 * sqrt(mistaken));
     return max < (double)capacity ? (uint64_t)max : capacity;
 }
 
@@ -79,7 +79,7 @@ uint64_t tamis__bloom_max_absent(const bloom *b, uint64_t capacity) {
 static void classic_estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const bloom *b = filter->body;
     double m = (double)b->bits, k = b->probes, ones = (double)info->ones;
-    double repeats = tamis__scheme_repeats(filter->plan.scheme, ones / m, m, k);
+    const double repeats = tamis__scheme_repeats(filter->plan.scheme, ones / m, m, k);
     info->fpr_live = fmin(pow(ones / m, k) + repeats, 1);
     info->cardinality = tamis_bloom_cardinality(ones, m, k);
 }
@@ -124,8 +124,8 @@ static uint64_t absent_by_bits(const tamis_filter *filter) {
     const bloom *b = filter->body;
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis__bloom_estimate(filter, &info);
-    double max = tamis_bloom_cardinality((double)(b->bits - 1), (double)b->bits, b->probes);
-    double offered = fmin(info.cardinality, max);
+    const double max = tamis_bloom_cardinality((double)(b->bits - 1), (double)b->bits, b->probes);
+    const double offered = fmin(info.cardinality, max);
     return (uint64_t)fmax(round(offered - rate_area(b, offered)), info.ones > 0);
 }
 
@@ -173,7 +173,7 @@ tamis_status tamis__bloom_union(tamis_filter *into, const tamis_filter *from, ta
     (void)err;
     bloom *to = into->body;
     const bloom *other = from->body;
-    double mistaken = tamis__bloom_false_present(into) + tamis__bloom_false_present(from);
+    const double mistaken = tamis__bloom_false_present(into) + tamis__bloom_false_present(from);
     tamis__line_counts counts = {{0}};
     into->kernels->or_words(to->words, other->words, to->bytes / 8, &counts);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
@@ -181,9 +181,9 @@ tamis_status tamis__bloom_union(tamis_filter *into, const tamis_filter *from, ta
     /* A key in both filters counts once. The bits say how many keys were offered, at most the sum.
      * Subtract the keys that one filter would have answered present by mistake. The result is at least the
      * larger of both counts. */
-    uint64_t max = into->added > from->added ? into->added : from->added;
-    double sum = (double)into->added + (double)from->added;
-    double offered = fmin(info.cardinality, sum + mistaken);
+    const uint64_t max = into->added > from->added ? into->added : from->added;
+    const double sum = (double)into->added + (double)from->added;
+    const double offered = fmin(info.cardinality, sum + mistaken);
     into->added = (uint64_t)fmin(fmax(offered - rate_area(to, offered), (double)max), sum);
     into->saturated = into->saturated || from->saturated || is_over_capacity(into);
     if (!into->saturated &&

@@ -52,7 +52,7 @@
 
 /* Locks both filters, the one with the lower address first; once if both are the same. */
 static void lock_both(const tamis_filter *a, const tamis_filter *b) {
-    bool in_order = (uintptr_t)a < (uintptr_t)b;
+    const bool in_order = (uintptr_t)a < (uintptr_t)b;
     tamis__filter_lock_content(in_order ? a : b);
     if (a != b)
         tamis__filter_lock_content(in_order ? b : a);
@@ -71,7 +71,7 @@ static bool same_hash(const tamis_hasher *a, const tamis_hasher *b) {
 /* True if both plans have the same sizes. The lines of a growing table are not compared: they follow from
  * its keys. */
 static bool same_shape(const tamis_plan *a, const tamis_plan *b) {
-    bool grows = a->capacity == 0;
+    const bool grows = a->capacity == 0;
     return a->kind == b->kind && a->bits == b->bits && a->probes == b->probes &&
            a->slot_bits == b->slot_bits && a->home_bits == b->home_bits && a->partitions == b->partitions &&
            a->window == b->window && a->step == b->step && a->lateness == b->lateness &&
@@ -244,7 +244,7 @@ tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, ta
 bool tamis_filter_is_compatible(const tamis_filter *a, const tamis_filter *b) {
     uint32_t keys;
     lock_both(a, b);
-    bool compatible = check_union(a, b, &keys, NULL) == TAMIS_OK;
+    const bool compatible = check_union(a, b, &keys, NULL) == TAMIS_OK;
     unlock_both(a, b);
     return compatible;
 }

@@ -154,8 +154,8 @@ static const struct tamis__concurrent_ops by_parts = {
 /* ---- the batch lock ---- */
 
 static void update_remaining(const tamis_filter *filter) {
-    uint64_t remaining = filter->concurrent->ops->remaining(filter);
-    int64_t max = INT64_MAX / 2; /* so large that reservations of any number of threads cannot overflow */
+    const uint64_t remaining = filter->concurrent->ops->remaining(filter);
+    const int64_t max = INT64_MAX / 2; /* reservations of any number of threads cannot overflow */
     atomic_store_explicit(&filter->concurrent->remaining,
                           remaining < (uint64_t)max ? (int64_t)remaining : max, memory_order_relaxed);
 }
@@ -196,7 +196,7 @@ static bool needs_order(const struct tamis__concurrent *c) {
  * is held exclusively. */
 static bool enter(const tamis_filter *filter, size_t count) {
     struct tamis__concurrent *c = filter->concurrent;
-    int64_t keys = (int64_t)count;
+    const int64_t keys = (int64_t)count;
     pthread_rwlock_rdlock(&c->batch_lock);
     if (!needs_order(c)) {
         if (atomic_fetch_sub_explicit(&c->remaining, keys, memory_order_relaxed) >= keys)
@@ -298,7 +298,7 @@ static void sort(const tamis_filter *filter, const tamis_hash *hashes, size_t co
     }
     s->first[PARTS] = (uint16_t)count;
     for (size_t i = 0; i < count; i++) {
-        uint16_t to = next[parts[i]]++;
+        const uint16_t to = next[parts[i]]++;
         s->hashes[to] = hashes[i];
         s->index[to] = (uint16_t)i;
     }
@@ -365,7 +365,7 @@ static bool each_part(visit *v, sorted *s) {
     struct tamis__concurrent *c = v->filter->concurrent;
     bool all_done = true, wait = false;
     for (uint64_t left = s->parts; left;) {
-        uint64_t before = left;
+        const uint64_t before = left;
         for (uint64_t rest = left; rest;) {
             uint32_t part = (uint32_t)__builtin_ctzll(rest), last = part;
             held range = {part, wait};

@@ -103,7 +103,7 @@ static bool (*valid_of(const struct tamis__filter_ops *ops))(const void *, const
 
 void tamis__filter_count_alloc(tamis_filter *filter, size_t size) {
     tamis__tally *tally = &filter->tally;
-    uint64_t memory = __atomic_add_fetch(&tally->memory, size, __ATOMIC_RELAXED);
+    const uint64_t memory = __atomic_add_fetch(&tally->memory, size, __ATOMIC_RELAXED);
     uint64_t peak = __atomic_load_n(&tally->memory_peak, __ATOMIC_RELAXED);
     while (memory > peak && !__atomic_compare_exchange_n(&tally->memory_peak, &peak, memory, true,
                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -290,7 +290,7 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
 }
 
 tamis_status tamis__filter_own(tamis_filter *filter, void *block, size_t size, tamis_error *err) {
-    tamis_status status = tamis_filter_verify(filter, err);
+    const tamis_status status = tamis_filter_verify(filter, err);
     if (status != TAMIS_OK)
         return status;
     tamis__block_verifier_free(filter->verifier);
@@ -545,7 +545,7 @@ static bool can(const tamis_filter *filter, tamis_ability ability) {
 
 bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
     tamis__filter_lock_content(filter);
-    bool answer = can(filter, ability);
+    const bool answer = can(filter, ability);
     tamis__filter_unlock_content(filter);
     return answer;
 }

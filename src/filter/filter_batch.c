@@ -218,7 +218,7 @@ tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *w
 
 /* Claims the filter for a call that adds. After a failure nothing was added. */
 static tamis_status claim_to_add(tamis_filter *filter, size_t *done, tamis_error *err) {
-    tamis_status status = tamis__filter_check_writable(filter, "add", err);
+    const tamis_status status = tamis__filter_check_writable(filter, "add", err);
     if (done)
         *done = 0;
     return status == TAMIS_OK ? tamis__filter_claim(filter, true, err) : status;

@@ -60,8 +60,8 @@ typedef struct hash_range {
 
 static hash_range part_range(const tamis_filter *filter, uint32_t part, uint32_t parts) {
     const tamis__parts_ops *ops = filter->ops->parts;
-    uint64_t first = part == 0 ? 0 : ops->from(filter, part, parts);
-    uint64_t end = part + 1 == parts ? 0 : ops->from(filter, part + 1, parts); /* 0 stands for 2^64 */
+    const uint64_t first = part == 0 ? 0 : ops->from(filter, part, parts);
+    const uint64_t end = part + 1 == parts ? 0 : ops->from(filter, part + 1, parts); /* 0 stands for 2^64 */
     return (hash_range){first, end - first - 1};
 }
 

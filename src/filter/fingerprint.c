@@ -84,11 +84,11 @@ static uint64_t keys_within_rate(const table *t, double max) {
     const uint32_t known = known_after(&t->geometry, HASH_BITS, 0);
     double sum = 0, widest = 0, rate = covered_rate(t);
     for (partition_walk w = {.t = t}; next_partition(&w);) {
-        double spill_share = share(t, w.in, known) * t->weight[w.in->hash_bits];
+        const double spill_share = share(t, w.in, known) * t->weight[w.in->hash_bits];
         sum += spill_share * (double)w.in->used;
         widest = spill_share > widest ? spill_share : widest;
     }
-    double keys = fmax((max - rate - sum) / widest, (max - rate) / (widest * (PATH_LENGTH_MAX + 1)));
+    const double keys = fmax((max - rate - sum) / widest, (max - rate) / (widest * (PATH_LENGTH_MAX + 1)));
     if (keys >= 1)
         return keys < 0x1p62 ? (uint64_t)keys : UINT64_C(1) << 62;
     /* A table with a capacity instead grows to wider slots while some of the rate is left. */
@@ -123,11 +123,12 @@ static tamis_status grow_or_fail(tamis_filter *filter, tamis_error *err) {
 /* Adds a new key that the kernel found no slot for: frees a slot or grows the partition. */
 static tamis_status add_absent(table *t, tamis_filter *filter, const tamis_hash *hash, tamis_error *err) {
     location loc = locate_hash(t, hash);
-    double rate = loc.in->covered;
+    const double rate = loc.in->covered;
     while (loc.in->used >= loc.in->grow_at ||
            !tamis__fingerprint_put(t, loc.in, loc.line, (entry){loc.rest, HASH_BITS})) {
-        tamis_status status = t->grows_by_partition ? tamis__fingerprint_grow(t, filter, loc.in, err)
-                                                    : tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
+        const tamis_status status = t->grows_by_partition
+                                        ? tamis__fingerprint_grow(t, filter, loc.in, err)
+                                        : tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
         if (status != TAMIS_OK)
             return status;
         loc = locate_hash(t, hash);
@@ -263,7 +264,7 @@ static void growing_partitions(table *t) {
     t->unit = 1;
     t->lines_due = 0;
     for (uint32_t i = 0; i < first_count(t); i++) {
-        uint64_t count = tamis__fingerprint_first_lines(i);
+        const uint64_t count = tamis__fingerprint_first_lines(i);
         t->partitions[i] = partition_of(t, t->partition_bits, empty, count);
         t->partitions[i].grow_at = 0;
         t->lines_due += count * LINE_BYTES;

@@ -107,8 +107,8 @@ static uint64_t lines_of(const table *t) {
 
 /* floor(p / lines), for p below lines * 2^128. */
 static tamis__u128 divide_position(position p, uint64_t lines) {
-    tamis__u128 high = (tamis__u128)p.line << 64 | (uint64_t)(p.rest >> 64);
-    tamis__u128 low = (high % lines) << 64 | (uint64_t)p.rest;
+    const tamis__u128 high = (tamis__u128)p.line << 64 | (uint64_t)(p.rest >> 64);
+    const tamis__u128 low = (high % lines) << 64 | (uint64_t)p.rest;
     return high / lines << 64 | low / lines;
 }
 
@@ -143,8 +143,8 @@ static hash_range range_of_growing(const partition *in, uint64_t prefix, uint64_
 /* ---- from a range of hashes to cells ---- */
 
 static position position_of(uint64_t lines, tamis__u128 hash) {
-    tamis__u128 low = (tamis__u128)(uint64_t)hash * lines;
-    tamis__u128 high = (hash >> 64) * lines + (low >> 64);
+    const tamis__u128 low = (tamis__u128)(uint64_t)hash * lines;
+    const tamis__u128 high = (hash >> 64) * lines + (low >> 64);
     return (position){(uint64_t)(high >> 64), high << 64 | (uint64_t)low};
 }
 
@@ -522,7 +522,7 @@ tamis_status tamis__fingerprint_regrow(tamis_filter *filter, tamis_error *err) {
     for (int i = 0; i < TRIES; i++, keys *= 2) {
         if (!plan_next(filter, rate, keys, &next))
             return tamis__filter_full(filter, TAMIS_FULL_RATE, err);
-        tamis_status status = regrow_as(filter, &next, &fits, err);
+        const tamis_status status = regrow_as(filter, &next, &fits, err);
         if (status != TAMIS_OK || fits)
             return status;
     }
@@ -630,7 +630,7 @@ static tamis_status union_as_new(tamis_filter *into, const tamis_filter *from, t
             return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                                "union: a concurrent filter cannot get lines of that shape; use one that "
                                "is not concurrent");
-        tamis_status status = union_as(into, from, &plan, &fits, err);
+        const tamis_status status = union_as(into, from, &plan, &fits, err);
         if (status != TAMIS_OK || fits)
             return status;
     }

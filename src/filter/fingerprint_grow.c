@@ -92,7 +92,8 @@ static bool path_find(const table *t, const partition *in, path *p, uint64_t lin
     struct path_move *move = &p->moves[p->length++];
     for (line_walk w = walk_start(g, bytes); walk_next(&w);) {
         *move = (struct path_move){line, w.slot, w.bucket};
-        uint64_t target = other_line(g, in, line, line_head(g, bytes, w.slot), w.bucket == g->spill_bucket);
+        const uint64_t target =
+            other_line(g, in, line, line_head(g, bytes, w.slot), w.bucket == g->spill_bucket);
         if (more ? !comes_to(p, target) && path_find(t, in, p, target, more - 1) : !is_full(g, in, target))
             return true;
     }
@@ -106,8 +107,8 @@ static void path_walk(const table *t, partition *in, const path *p) {
         const struct path_move *move = &p->moves[i];
         uint8_t *bytes = line_at(in, move->line);
         entry e = slot_entry(g, bytes, move->slot, move->bucket);
-        bool is_spilled = move->bucket == g->spill_bucket;
-        uint64_t target = other_line(g, in, move->line, line_head(g, bytes, move->slot), is_spilled);
+        const bool is_spilled = move->bucket == g->spill_bucket;
+        const uint64_t target = other_line(g, in, move->line, line_head(g, bytes, move->slot), is_spilled);
         line_remove(g, bytes, move->bucket, move->slot);
         in->covered -= share(t, in, e.known);
         if (is_spilled)
@@ -134,7 +135,7 @@ bool tamis__fingerprint_free_slot(const table *t, partition *in, uint64_t line, 
 
 bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry e) {
     const line_geometry *g = &t->geometry;
-    uint64_t spill = spill_line(g, in, line, e.rest);
+    const uint64_t spill = spill_line(g, in, line, e.rest);
     if (is_full(g, in, line) && is_full(g, in, spill) && !tamis__fingerprint_free_slot(t, in, line, spill))
         return false;
     if (!is_full(g, in, line))
@@ -238,7 +239,7 @@ static uint64_t limit_count(const table *t, const tamis_filter *filter, uint32_t
  * partitions still grow at different times. */
 static uint64_t larger_count(const table *t, const tamis_filter *filter, uint32_t hash_bits, uint64_t count) {
     uint64_t next = next_count(count), max = limit_count(t, filter, hash_bits);
-    uint64_t line_limit = line_limit_of(t, hash_bits);
+    const uint64_t line_limit = line_limit_of(t, hash_bits);
     const uint64_t few = ((uint64_t)FEW_MIB << 20) / LINE_BYTES >> hash_bits;
     const uint64_t times = few > count * TIMES_MAX ? few : count * TIMES_MAX;
     max = max < times ? max : times;

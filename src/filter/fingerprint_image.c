@@ -70,7 +70,7 @@ bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_
     const table *t = context;
     const line_geometry *g = &t->geometry;
     for (const uint8_t *line = bytes; line < bytes + size; line += LINE_BYTES) {
-        uint64_t ends = line_ends(g, line);
+        const uint64_t ends = line_ends(g, line);
         if (__builtin_popcountll(ends) != g->spill_bucket + 1)
             return false;
         for (uint32_t slot = ends_count(g, ends); slot-- > 0;)
@@ -98,7 +98,7 @@ static uint64_t split_rows(const tamis__image *image) {
 
 static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
     const tamis_plan *plan = &image->plan;
-    bool grows = plan->capacity == 0;
+    const bool grows = plan->capacity == 0;
     const tamis__line_shape *shape = tamis__line_shape_of(plan->slot_bits, grows);
     if (shape->slot_bits != plan->slot_bits || shape->home_bits != plan->home_bits ||
         (plan->kind == TAMIS_KIND_EXACT && plan->slot_bits != 120))

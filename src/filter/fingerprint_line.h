@@ -113,7 +113,7 @@ static INLINED bool is_narrow(const line_geometry *g) {
  * checks that every row fits in a line. */
 static inline line_geometry line_geometry_of(uint32_t slot_bits, uint32_t home_bits) {
     line_geometry g;
-    uint32_t buckets = (1u << home_bits) + 1;
+    const uint32_t buckets = (1u << home_bits) + 1;
     g.slot_bits = (uint8_t)slot_bits;
     g.home_bits = (uint8_t)home_bits;
     g.spill_bucket = (uint8_t)(buckets - 1);
@@ -133,7 +133,7 @@ static inline uint64_t line_ends(const line_geometry *g, const uint8_t *line) {
 }
 
 static inline void line_set_ends(const line_geometry *g, uint8_t *line, uint64_t ends) {
-    uint64_t keep = tamis__load64le(line + 56) & ((UINT64_C(1) << g->ends_shift) - 1);
+    const uint64_t keep = tamis__load64le(line + 56) & ((UINT64_C(1) << g->ends_shift) - 1);
     tamis__store64le(line + 56, keep | (ends ^ g->ends_empty) << g->ends_shift);
 }
 
@@ -153,8 +153,8 @@ typedef struct slot_range {
 
 /* The slots of the spilled entries. Their bucket lies between the two highest ones of `ends`. */
 static INLINED slot_range ends_spilled(const line_geometry *g, uint64_t ends) {
-    uint32_t last = 63u - (uint32_t)__builtin_clzll(ends);
-    uint32_t before = 63u - (uint32_t)__builtin_clzll(ends ^ UINT64_C(1) << last);
+    const uint32_t last = 63u - (uint32_t)__builtin_clzll(ends);
+    const uint32_t before = 63u - (uint32_t)__builtin_clzll(ends ^ UINT64_C(1) << last);
     return (slot_range){before - (g->spill_bucket - 1u), last - g->spill_bucket};
 }
 
@@ -196,8 +196,8 @@ static inline void line_store_tails(const line_geometry *g, uint8_t *line, tamis
 /* Writes the last 16 bytes of a line, which hold the packed tails and `ends`. Heads in these bytes become
  * zeros: the caller writes them afterwards. */
 static INLINED void line_store_last(const line_geometry *g, uint8_t *line, tamis__u128 tails, uint64_t ends) {
-    tamis__u128 all_tails = tails << g->tails_low | (tamis__u128)((ends ^ g->ends_empty) << g->ends_shift)
-                                                        << 64;
+    const tamis__u128 all_tails =
+        tails << g->tails_low | (tamis__u128)((ends ^ g->ends_empty) << g->ends_shift) << 64;
     tamis__store64le(line + LINE_BYTES - 16, (uint64_t)all_tails);
     tamis__store64le(line + LINE_BYTES - 8, (uint64_t)(all_tails >> 64));
 }
@@ -210,7 +210,7 @@ static inline tamis__u128 bit_mask(uint32_t from, uint32_t count) {
 static inline tamis__u128 line_tail(const line_geometry *g, const uint8_t *line, uint32_t slot) {
     if (tails_packed(g))
         return (line_load_tails(g, line) >> (g->tails_low + slot * g->tail_bits)) & bit_mask(0, g->tail_bits);
-    uint32_t bytes = g->tail_bits / 8u;
+    const uint32_t bytes = g->tail_bits / 8u;
     const uint8_t *bytes_at = line + g->tails_at + slot * bytes;
     if (bytes > 8) /* two overlapping loads: the shift drops the bytes that both have */
         return (tamis__u128)(tamis__load64le(bytes_at + bytes - 8) >> (8 * (16 - bytes))) << 64 |
@@ -264,7 +264,7 @@ static INLINED void line_insert_packed(const line_geometry *g, uint8_t *line, ui
 static inline void line_remove_packed(const line_geometry *g, uint8_t *line, uint32_t slot) {
     tamis__u128 all_tails = line_load_tails(g, line), below = bit_mask(0, g->tails_low + slot * g->tail_bits);
     tamis__u128 tail_mask = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
-    tamis__u128 moved = ((all_tails & tail_mask) >> g->tail_bits) & ~below & tail_mask;
+    const tamis__u128 moved = ((all_tails & tail_mask) >> g->tail_bits) & ~below & tail_mask;
     line_store_tails(g, line, (all_tails & (~tail_mask | below)) | moved);
 }
 
@@ -281,12 +281,12 @@ static INLINED void line_put_head(const line_geometry *g, uint8_t *line, uint32_
 static INLINED void line_put_slot(const line_geometry *g, uint8_t *line, uint32_t slot, tamis__u128 value) {
     line_put_head(g, line, slot, (uint32_t)(value >> g->tail_bits));
     if (tails_packed(g)) {
-        uint32_t low = g->tails_low + slot * g->tail_bits;
-        tamis__u128 others = line_load_tails(g, line) & ~bit_mask(low, g->tail_bits);
+        const uint32_t low = g->tails_low + slot * g->tail_bits;
+        const tamis__u128 others = line_load_tails(g, line) & ~bit_mask(low, g->tail_bits);
         line_store_tails(g, line, others | (value & bit_mask(0, g->tail_bits)) << low);
         return;
     }
-    uint32_t bytes = g->tail_bits / 8u; /* at most 12 */
+    const uint32_t bytes = g->tail_bits / 8u; /* at most 12 */
     uint8_t *bytes_at = line + g->tails_at + slot * bytes;
     if (bytes > 8) { /* two overlapping stores */
         tamis__store64le(bytes_at, (uint64_t)value);
@@ -299,7 +299,7 @@ static INLINED void line_put_slot(const line_geometry *g, uint8_t *line, uint32_
 
 /* Returns `ends` with one more entry at the end of a bucket. `last` is the bucket's slot_range.last. */
 static INLINED uint64_t ends_with(uint64_t ends, uint32_t bucket, uint32_t last) {
-    uint32_t end_bit = last + bucket;
+    const uint32_t end_bit = last + bucket;
     return (ends & ((UINT64_C(1) << end_bit) - 1)) | (ends >> end_bit) << (end_bit + 1);
 }
 
@@ -333,13 +333,13 @@ static INLINED void line_insert_in(const line_geometry *g, uint8_t *line, uint64
 }
 
 static inline void line_insert(const line_geometry *g, uint8_t *line, uint32_t bucket, tamis__u128 value) {
-    uint64_t ends = line_ends(g, line);
+    const uint64_t ends = line_ends(g, line);
     line_insert_in(g, line, ends, bucket, ends_bucket(ends, bucket), value);
 }
 
 /* Returns `ends` without the entry of a slot. */
 static INLINED uint64_t ends_without(uint64_t ends, uint32_t bucket, uint32_t slot) {
-    uint32_t zero = slot + bucket;
+    const uint32_t zero = slot + bucket;
     return (ends & ((UINT64_C(1) << zero) - 1)) | (ends >> (zero + 1)) << zero;
 }
 

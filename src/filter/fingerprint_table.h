@@ -231,8 +231,8 @@ static inline partition partition_of(const table *t, uint32_t hash_bits, uint8_t
 
 /* Computes y * lines for a y of 128 bits: the whole part is the line, the fraction the remainder. */
 static inline void locate_sized(const partition *in, tamis__u128 y, location *loc) {
-    tamis__u128 low = (tamis__u128)(uint64_t)y * in->count;
-    tamis__u128 high = (y >> 64) * in->count + (low >> 64);
+    const tamis__u128 low = (tamis__u128)(uint64_t)y * in->count;
+    const tamis__u128 high = (y >> 64) * in->count + (low >> 64);
     loc->line = (uint64_t)(high >> 64);
     loc->rest = high << 64 | (uint64_t)low;
 }
@@ -255,7 +255,7 @@ static inline uint64_t divide(const partition *in, uint64_t f) {
  */
 static INLINED void locate_first_bits(const partition *in, uint64_t x, uint64_t *line, uint64_t *distance) {
     const uint32_t bits = in->position_bits;
-    tamis__u128 product = (tamis__u128)x * in->count;
+    const tamis__u128 product = (tamis__u128)x * in->count;
     uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
     *line = high << (64 - bits) | low >> bits;
     *distance = divide(in, low & ((UINT64_C(1) << bits) - 1));
@@ -301,7 +301,7 @@ static inline uint32_t home_bucket(const line_geometry *g, tamis__u128 rest) {
 
 /* The distance from home line to spill line, 1 to reach, from the 10 remainder bits after the bucket. */
 static inline uint32_t spill_distance(const line_geometry *g, const partition *in, tamis__u128 rest) {
-    uint32_t bits = (uint32_t)((uint64_t)(rest >> 64) << g->home_bits >> (64 - SPILL_BITS));
+    const uint32_t bits = (uint32_t)((uint64_t)(rest >> 64) << g->home_bits >> (64 - SPILL_BITS));
     return 1 + (bits * in->reach >> SPILL_BITS);
 }
 
@@ -316,15 +316,15 @@ static inline uint64_t spill_line(const line_geometry *g, const partition *in, u
 /* The slot value of an entry: the known bits after the first `skip` bits, as many as fit, and the end
  * mark. `skip` is home_bits for a home entry and 0 for a spilled one. */
 static INLINED tamis__u128 slot_value(const line_geometry *g, entry e, uint32_t skip) {
-    uint32_t width = g->slot_bits;
-    uint32_t length = e.known - skip < width - 1 ? e.known - skip : width - 1;
+    const uint32_t width = g->slot_bits;
+    const uint32_t length = e.known - skip < width - 1 ? e.known - skip : width - 1;
     if (is_narrow(g)) {
         uint64_t mark = UINT64_C(1) << (width - 1 - length);
         uint64_t bits = ((uint64_t)(e.rest >> 64) << skip) >> (64 - width);
         return (bits & ~(mark | (mark - 1))) | mark;
     }
-    tamis__u128 mark = (tamis__u128)1 << (width - 1 - length);
-    tamis__u128 bits = (e.rest << skip) >> (128 - width);
+    const tamis__u128 mark = (tamis__u128)1 << (width - 1 - length);
+    const tamis__u128 bits = (e.rest << skip) >> (128 - width);
     return (bits & ~(mark | (mark - 1))) | mark;
 }
 
@@ -335,9 +335,9 @@ static inline uint32_t low_zeros(tamis__u128 value) {
 
 static INLINED entry slot_entry(const line_geometry *g, const uint8_t *line, uint32_t slot, uint32_t bucket) {
     uint32_t width = g->slot_bits, home_bits = bucket == g->spill_bucket ? 0 : g->home_bits;
-    tamis__u128 value = line_slot(g, line, slot);
+    const tamis__u128 value = line_slot(g, line, slot);
     entry e = {0, width - 1 - low_zeros(value) + home_bits};
-    tamis__u128 bits = value & (value - 1);
+    const tamis__u128 bits = value & (value - 1);
     if (is_narrow(g))
         e.rest = (tamis__u128)((uint64_t)bits << (64 - width) >> home_bits) << 64;
     else
@@ -349,7 +349,7 @@ static INLINED entry slot_entry(const line_geometry *g, const uint8_t *line, uin
 
 /* Remainder bits that an entry knows after it is stored. `skip` as in slot_value. */
 static inline uint32_t known_after(const line_geometry *g, uint32_t known, uint32_t skip) {
-    uint32_t limit = g->slot_bits - 1u + skip;
+    const uint32_t limit = g->slot_bits - 1u + skip;
     return known < limit ? known : limit;
 }
 
@@ -368,14 +368,14 @@ typedef struct line_walk {
 } line_walk;
 
 static INLINED line_walk walk_start(const line_geometry *g, const uint8_t *line) {
-    uint64_t ends = line_ends(g, line);
+    const uint64_t ends = line_ends(g, line);
     return (line_walk){ends, UINT32_MAX, 0, ends_count(g, ends)};
 }
 
 static INLINED bool walk_next(line_walk *w) {
     if (w->left == 0)
         return false;
-    uint32_t ones = (uint32_t)__builtin_ctzll(~w->ends);
+    const uint32_t ones = (uint32_t)__builtin_ctzll(~w->ends);
     w->bucket += ones;
     w->ends >>= ones + 1;
     w->slot++;
@@ -400,7 +400,7 @@ typedef struct line_width {
 } line_width;
 
 static inline line_width width_of(const partition *in) {
-    uint64_t whole = UINT64_C(1) << in->position_bits;
+    const uint64_t whole = UINT64_C(1) << in->position_bits;
     return (line_width){whole / in->count, whole % in->count};
 }
 

@@ -111,7 +111,7 @@ static tamis_status check_options(const tamis_guava_options *options, tamis_erro
 
 /* Makes the plan of checked options: kind classic, sized by Guava's rules. */
 static tamis_status make_plan(tamis_plan *plan, const tamis_guava_options *options, tamis_error *err) {
-    int64_t keys = options->expected_insertions ? options->expected_insertions : 1;
+    const int64_t keys = options->expected_insertions ? options->expected_insertions : 1;
     double n = (double)keys, m = floor(tamis_bloom_bits(n, options->fpp));
     if (!(m >= 1))
         return tamis__fail(err, TAMIS_E_RANGE, 0,
@@ -123,8 +123,8 @@ static tamis_status make_plan(tamis_plan *plan, const tamis_guava_options *optio
                            "guava: %g bits are more than the %" PRIu64
                            " that Java has room for; expect fewer insertions or choose a larger rate",
                            m, 64 * WORDS_MAX);
-    uint32_t k = options->rule == TAMIS_GUAVA_RULE_SIZE ? tamis_bloom_probes(n, m)
-                                                        : tamis_bloom_probes_for_fpr(options->fpp);
+    const uint32_t k = options->rule == TAMIS_GUAVA_RULE_SIZE ? tamis_bloom_probes(n, m)
+                                                              : tamis_bloom_probes_for_fpr(options->fpp);
     if (k > PROBES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "guava: a rate of %g takes %" PRIu32
@@ -338,7 +338,7 @@ uint64_t tamis_guava_bit_count(const tamis_guava *guava) {
 }
 
 double tamis_guava_expected_fpp(const tamis_guava *guava) {
-    double fill = (double)tamis_guava_bit_count(guava) / (double)tamis_guava_bit_size(guava);
+    const double fill = (double)tamis_guava_bit_count(guava) / (double)tamis_guava_bit_size(guava);
     return pow(fill, tamis_guava_hash_functions(guava));
 }
 

@@ -94,8 +94,8 @@ static tamis_status refuse_name(const char *name, size_t i, tamis_error *err) {
 }
 
 static tamis_status check_label(const tamis_label *label, size_t i, tamis_error *err) {
-    size_t name = label->name ? text_size(label->name) : SIZE_MAX;
-    size_t value = label->value ? text_size(label->value) : SIZE_MAX;
+    const size_t name = label->name ? text_size(label->name) : SIZE_MAX;
+    const size_t value = label->value ? text_size(label->value) : SIZE_MAX;
     if (name < 1 || name > NAME_MAX_BYTES)
         return refuse_name(label->name, i, err);
     if (value > VALUE_MAX_BYTES)
@@ -138,7 +138,7 @@ static tamis_status check_metadata(const tamis_metadata *metadata, size_t *size,
                            metadata->label_count, TAMIS_LABELS_MAX);
     *size = metadata->label_count * sizeof(tamis_label) + metadata->data_size;
     for (size_t i = 0; i < metadata->label_count; i++) {
-        tamis_status status = check_label(&metadata->labels[i], i, err);
+        const tamis_status status = check_label(&metadata->labels[i], i, err);
         if (status != TAMIS_OK)
             return status;
         *size += strlen(metadata->labels[i].name) + strlen(metadata->labels[i].value) + 2;

@@ -454,13 +454,14 @@ static tamis_status grow(tamis_filter *filter, tamis_error *err) {
 /* Counts a key at the time of the query. */
 static tamis_status count_key(tamis_filter *filter, const window_query *q, tamis_error *err) {
     const window *w = filter->body;
-    bool is_full = (double)w->tables[w->table_count - 1].live >= TAMIS__WINDOW_LOAD * (double)slots_in(w);
+    const bool is_full =
+        (double)w->tables[w->table_count - 1].live >= TAMIS__WINDOW_LOAD * (double)slots_in(w);
     if (!is_full && insert(filter, q))
         return TAMIS_OK;
     const window_table *last = &w->tables[w->table_count - 1];
     if (!is_full && last->live < slots_in(w) / 2 && last->line_count >= SMALL)
         return tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
-    tamis_status status = grow(filter, err);
+    const tamis_status status = grow(filter, err);
     if (status == TAMIS_OK)
         insert(filter, q); /* a table without entries has a slot */
     return status;

@@ -120,12 +120,12 @@ static bool is_between(double value, double min, double max) {
 }
 
 static bool has_own_bits(const dcso_header *h) {
-    double m = tamis_bloom_bits((double)h->n, h->p);
+    const double m = tamis_bloom_bits((double)h->n, h->p);
     return is_between((double)h->m, floor(m * (1 - ROUNDING)), floor(m * (1 + ROUNDING)));
 }
 
 static bool has_own_probes(const dcso_header *h) {
-    double k = log(2) * (double)h->m / (double)h->n;
+    const double k = log(2) * (double)h->m / (double)h->n;
     return is_between((double)h->k, ceil(k * (1 - ROUNDING)), ceil(k * (1 + ROUNDING)));
 }
 
@@ -152,7 +152,7 @@ static tamis_status check_start(const tamis__encoded_bytes *source, tamis_error 
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: %" PRIu64 " bytes; the head of a DCSO file alone has %d; get the file again",
                            source->name, source->size, HEADER_SIZE);
-    uint64_t flags = tamis__load64le(source->bytes + FLAGS_AT);
+    const uint64_t flags = tamis__load64le(source->bytes + FLAGS_AT);
     if (flags != VERSION)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: flags are %#" PRIx64 "; DCSO files have 0x1; get the file again",
@@ -206,8 +206,8 @@ static tamis_status check_bits(const dcso_header *h, const tamis__encoded_bytes 
                            "%s: m is %" PRIu64 ", which takes %" PRIu64 " bytes, and %" PRIu64
                            " follow the head; get the file again",
                            source->name, h->m, word_bytes, left);
-    uint64_t last = tamis__load64le(source->bytes + HEADER_SIZE + word_bytes - 8);
-    uint64_t past = h->m % 64 ? last >> h->m % 64 : 0;
+    const uint64_t last = tamis__load64le(source->bytes + HEADER_SIZE + word_bytes - 8);
+    const uint64_t past = h->m % 64 ? last >> h->m % 64 : 0;
     if (past)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: bit %" PRIu64 " is set; its m of %" PRIu64
@@ -285,7 +285,7 @@ static tamis_status encoded_size(const tamis_filter *filter, uint64_t *size, tam
                            " probes are others; use format tamis, or leave probes out when it is made",
                            h.n, h.p, h.m, h.k);
     tamis_metadata metadata = TAMIS_METADATA_INIT;
-    tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
+    const tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
     if (status == TAMIS_OK)
         *size = HEADER_SIZE + bytes_of(h.m) + metadata.data_size;
     return status;

@@ -78,12 +78,12 @@ static tamis_status check(const tamis__encoded_bytes *source, tamis_error *err) 
     if (bytes[PROBES_AT] == 0)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: k is 0; Guava files have 1 to 255; get the file again", source->name);
-    uint32_t words = tamis__load32be(bytes + WORDS_AT);
+    const uint32_t words = tamis__load32be(bytes + WORDS_AT);
     if (words < 1 || words > WORDS_MAX)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: number of words is %" PRIu32 "; Guava files have 1 to %d; get the file again",
                            source->name, words, WORDS_MAX);
-    uint64_t size = HEADER_SIZE + 8 * (uint64_t)words;
+    const uint64_t size = HEADER_SIZE + 8 * (uint64_t)words;
     if (source->size != size)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: number of words is %" PRIu32 ", which takes %" PRIu64
@@ -118,7 +118,7 @@ static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *so
 
 static tamis_status encoded_size(const tamis_filter *filter, uint64_t *size, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
-    bool mine = plan->scheme == TAMIS_SCHEME_GUAVA64 || plan->scheme == TAMIS_SCHEME_GUAVA32;
+    const bool mine = plan->scheme == TAMIS_SCHEME_GUAVA64 || plan->scheme == TAMIS_SCHEME_GUAVA32;
     if (plan->kind != TAMIS_KIND_CLASSIC || !mine)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "format guava: keeps kind classic with scheme guava64 or guava32, and this is %s "
@@ -139,7 +139,7 @@ static tamis_status encode(const tamis_filter *filter, const tamis__emitter *out
     header[STRATEGY_AT] = plan->scheme == schemes[1];
     header[PROBES_AT] = (uint8_t)plan->probes;
     tamis__store32be(header + WORDS_AT, (uint32_t)(plan->bits / 64));
-    tamis_status status = out->emit(out->context, header, sizeof header, err);
+    const tamis_status status = out->emit(out->context, header, sizeof header, err);
     return status == TAMIS_OK ? tamis__bloom_bits_encode(filter, out, TAMIS__BIG_ENDIAN, err) : status;
 }
 

@@ -175,8 +175,8 @@ static tamis_status fail_cut(const header *h, uint64_t wanted, const char *what,
 static void load_fields(header *h) {
     const uint8_t *bytes = h->source->bytes;
     for (int i = 0; i < NATIVE_FIELD_COUNT; i++) {
-        const uint8_t *offset = bytes + field_rows[i].offset;
-        h->field[i] = field_rows[i].width == 4 ? tamis__load32le(offset) : tamis__load64le(offset);
+        const uint8_t *value = bytes + field_rows[i].offset;
+        h->field[i] = field_rows[i].width == 4 ? tamis__load32le(value) : tamis__load64le(value);
     }
     h->fpr = load_real(bytes + NATIVE_FPR);
     h->fpr_predicted = load_real(bytes + NATIVE_FPR_PREDICTED);
@@ -191,7 +191,7 @@ static uint64_t header_sum(const header *h) {
 /* Checks the header's checksum before any field is used. In every format the checksum covers the format
  * number, so a damaged number is not taken for a later format. */
 static tamis_status check_sum(const header *h, tamis_error *err) {
-    uint64_t size = h->field[NATIVE_header_size];
+    const uint64_t size = h->field[NATIVE_header_size];
     if (size < NATIVE_HEADER || size > NATIVE_HEADER_MAX)
         return fail_field(h, NATIVE_header_size, err);
     if (size % 8 != 0)
@@ -245,8 +245,8 @@ static tamis_status check_fields(const header *h, tamis_error *err) {
 /* Checks that fields without a use for this kind or scheme are 0, and that necessary fields are not. */
 static tamis_status check_uses(const header *h, tamis_error *err) {
     tamis_kind kind = (tamis_kind)h->field[NATIVE_kind];
-    tamis_scheme scheme = (tamis_scheme)h->field[NATIVE_scheme];
-    bool bloom = tamis_kind_is_bloom(kind);
+    const tamis_scheme scheme = (tamis_scheme)h->field[NATIVE_scheme];
+    const bool bloom = tamis_kind_is_bloom(kind);
     const struct {
         native_field field;
         bool used;
@@ -289,7 +289,7 @@ static tamis_status check_sizes(const header *h, tamis_error *err) {
                            h->source->name, offset, h->field[NATIVE_header_size]);
     if (size % TAMIS__LINE != 0)
         return fail_unit(h, NATIVE_body_size, TAMIS__LINE, err);
-    uint64_t wanted = offset + size + 8 * tamis__block_count(size);
+    const uint64_t wanted = offset + size + 8 * tamis__block_count(size);
     if (h->field[NATIVE_file_size] != wanted)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: file_size is %" PRIu64 ", not the %" PRIu64
@@ -313,7 +313,7 @@ typedef struct section {
 
 /* Reads the header of the section at *offset, and advances *offset to the next section. */
 static tamis_status next_section(const header *h, uint64_t *offset, section *s, tamis_error *err) {
-    uint64_t left = h->field[NATIVE_header_size] - *offset;
+    const uint64_t left = h->field[NATIVE_header_size] - *offset;
     const uint8_t *bytes = h->source->bytes + *offset;
     if (left < 8 || tamis__load32le(bytes + 4) > left - 8)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
@@ -332,7 +332,7 @@ static tamis_status fail_section(const header *h, const section *s, const char *
 /* Stores a label. Its text is appended to those of earlier labels; together they are shorter than the
  * header. */
 static tamis_status read_label(const header *h, const section *s, sections *to, tamis_error *err) {
-    uint32_t name = s->size < 2 ? 0 : (uint32_t)(s->bytes[0] | s->bytes[1] << 8);
+    const uint32_t name = s->size < 2 ? 0 : (uint32_t)(s->bytes[0] | s->bytes[1] << 8);
     if (s->size < 2 || name > s->size - 2 || memchr(s->bytes + 2, 0, s->size - 2))
         return fail_section(h, s, "is no label", err);
     if (to->label_count == TAMIS_LABELS_MAX)
@@ -358,7 +358,7 @@ static tamis_status read_partitions(const header *h, const section *s, sections 
         return fail_section(h, s, "is not of 24 bytes a partition, or there twice", err);
     for (size_t i = 0; i < count; i++) {
         const uint8_t *row = s->bytes + 24 * i;
-        uint64_t lines = tamis__load64le(row);
+        const uint64_t lines = tamis__load64le(row);
         if (lines > h->field[NATIVE_body_size] / TAMIS__LINE)
             return fail_section(h, s, "names more lines than the body has", err);
         to->extents[i] = (tamis__body_extent){.bytes = NULL,
@@ -501,7 +501,7 @@ static tamis_plan plan_of(const header *h) {
     plan.partitions = is_window(h) ? 0 : (uint32_t)h->field[NATIVE_partitions]; /* tables, of a window */
     plan.memory_limit = h->field[NATIVE_memory_limit];
     plan.memory = h->field[NATIVE_body_size];
-    bool table = !tamis_kind_is_bloom(plan.kind);
+    const bool table = !tamis_kind_is_bloom(plan.kind);
     plan.lines = is_window(h)             ? TAMIS__WINDOW_LINES_FIRST
                  : table && plan.capacity ? plan.memory / TAMIS__LINE
                                           : 0;
@@ -546,7 +546,7 @@ static tamis_status set_metadata(tamis_filter *filter, const header *h, const se
     metadata.data_size = s->data_size;
     filter->metadata.fields.format = TAMIS_FORMAT_TAMIS;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis_filter_metadata_set(filter, &metadata, &why);
+    const tamis_status status = tamis_filter_metadata_set(filter, &metadata, &why);
     const char *advice = strrchr(why.text, ';'); /* the advice is for callers that set labels */
     if (status == TAMIS_E_INVALID)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: %.*s; " REMEDY, h->source->name,

@@ -195,7 +195,7 @@ static uint8_t *put_section(uint8_t **offset, uint32_t type, uint64_t size) {
 }
 
 static void put_label(uint8_t **offset, const tamis_label *label) {
-    size_t name = strlen(label->name);
+    const size_t name = strlen(label->name);
     uint8_t *to = put_section(offset, NATIVE_SECTION_LABEL, label_bytes(label));
     to[0] = (uint8_t)name;
     to[1] = (uint8_t)(name >> 8);
@@ -335,7 +335,7 @@ static tamis_status checksum_bytes(void *context, const void *bytes, size_t size
     const uint8_t *offset = bytes;
     (void)err;
     while (size) {
-        size_t chunk = TAMIS__BLOCK - s->in < size ? TAMIS__BLOCK - s->in : size;
+        const size_t chunk = TAMIS__BLOCK - s->in < size ? TAMIS__BLOCK - s->in : size;
         XXH3_64bits_update(s->state, offset, chunk);
         s->in += chunk;
         offset += chunk;

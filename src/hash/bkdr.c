@@ -70,8 +70,8 @@ static uint64_t php_int(double real) {
         return (uint64_t)real;
     uint64_t bits;
     memcpy(&bits, &real, sizeof bits);
-    int exponent = (int)(bits >> 52 & 0x7ff) - 1023 - 52; /* real = mantissa * 2^exponent */
-    uint64_t mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    const int exponent = (int)(bits >> 52 & 0x7ff) - 1023 - 52; /* real = mantissa * 2^exponent */
+    const uint64_t mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
     return exponent < 64 ? mantissa << exponent : 0; /* infinity and NaN have exponent 972 */
 }
 
@@ -79,8 +79,9 @@ static uint64_t hash_integer_seed(const uint8_t *data, size_t size, uint64_t mas
     uint64_t h = 0;
     for (size_t i = 0; i < size; i++) {
         int64_t product;
-        double real = __builtin_mul_overflow((int64_t)h, seed, &product) ? (double)(int64_t)h * (double)seed
-                                                                         : (double)product;
+        const double real = __builtin_mul_overflow((int64_t)h, seed, &product)
+                                ? (double)(int64_t)h * (double)seed
+                                : (double)product;
         h = ((php_int(real) & mask) + data[i]) & mask;
     }
     return h;

@@ -193,7 +193,7 @@ void tamis_sink_put_double(tamis_sink *sink, double value) {
 void tamis_sink_put_utf16(tamis_sink *sink, const uint16_t *units, size_t count) {
     uint8_t bytes[2 * CHUNK];
     while (count > 0 && !has_failed(sink)) {
-        size_t chunk = count < CHUNK ? count : CHUNK;
+        const size_t chunk = count < CHUNK ? count : CHUNK;
         uint8_t *end = bytes;
         for (size_t i = 0; i < chunk; i++)
             end = store16le(end, units[i]);

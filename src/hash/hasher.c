@@ -306,7 +306,7 @@ static void hash_fnv_four(const tamis_key keys[4], tamis_hash hashes[4]) {
     for (size_t i = min; i < max; i++) {
         for (int j = 0; j < 4; j++) {
             uint64_t mask = -(uint64_t)(i < keys[j].size);
-            uint64_t next = h[j] * TAMIS__FNV_PRIME ^ data[j][i & mask];
+            const uint64_t next = h[j] * TAMIS__FNV_PRIME ^ data[j][i & mask];
             h[j] ^= (next ^ h[j]) & mask;
         }
     }
@@ -316,7 +316,7 @@ static void hash_fnv_four(const tamis_key keys[4], tamis_hash hashes[4]) {
 
 /* Hashes groups of four keys, then the rest one by one. The digest has 64 bits, so word[1] is 0. */
 static void hash_fnv(const tamis_key *keys, size_t count, tamis_hash *hashes) {
-    size_t fours = count / 4 * 4;
+    const size_t fours = count / 4 * 4;
     for (size_t i = 0; i < fours; i += 4)
         hash_fnv_four(keys + i, hashes + i);
     for (size_t i = fours; i < count; i++)
@@ -378,7 +378,7 @@ tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, 
 /* ---- positions ---- */
 
 static void series(const tamis_hasher *hasher, const tamis_key *key, uint32_t probes, uint64_t *values) {
-    uint64_t mask = hasher->scheme == TAMIS_SCHEME_BKDR31 ? TAMIS__BKDR31_MASK : TAMIS__BKDR63_MASK;
+    const uint64_t mask = hasher->scheme == TAMIS_SCHEME_BKDR31 ? TAMIS__BKDR31_MASK : TAMIS__BKDR63_MASK;
     tamis__bkdr(key->data, key->size, mask, probes, values);
 }
 

@@ -50,7 +50,7 @@
 /* Returns x mod m.bits. x * inverse / 2^64 is at most x / bits and greater than x / bits - 1. So the
  * computed quotient is correct or one too small, and one subtraction corrects the remainder. */
 static inline uint64_t remainder_of(uint64_t x, tamis__modulus m) {
-    uint64_t rest = x - tamis__mulhi(x, m.inverse) * m.bits;
+    const uint64_t rest = x - tamis__mulhi(x, m.inverse) * m.bits;
     return rest >= m.bits ? rest - m.bits : rest;
 }
 

@@ -67,14 +67,14 @@ double tamis_bloom_bits_for_probes(double n, double p, double k) {
     if (!(n > 0) || !is_rate(p) || !(k >= 1))
         return NAN;
     /* The formula is m = 1 / (1 - (1 - p^(1/k))^(1/(kn))). The denominator is computed with expm1. */
-    double log_zero = log1p(-pow(p, 1.0 / k));
+    const double log_zero = log1p(-pow(p, 1.0 / k));
     return -1.0 / expm1(log_zero / (k * n));
 }
 
 uint32_t tamis_bloom_probes(double n, double m) {
     if (!(n > 0) || !(m > 0))
         return 0;
-    double k = floor(m / n * LN2 + 0.5); /* Java's Math.round */
+    const double k = floor(m / n * LN2 + 0.5); /* Java's Math.round */
     return k >= 1 ? (k <= UINT32_MAX ? (uint32_t)k : UINT32_MAX) : 1;
 }
 
@@ -165,14 +165,14 @@ static bit_logs bit_logs_of(double b) {
 }
 
 static inline double bits_fpr(const bit_logs *l, double t, double k) {
-    double mean = -expm1(t * l->log_a);
+    const double mean = -expm1(t * l->log_a);
     if (!(mean > 0) || l->b < 3)
         return t > 0 ? 1 : 0;
     if (k == 1)
         return mean; /* the formula below gives the same for any variance */
     double a = exp(t * l->log_a), c = exp(t * l->log_c);
-    double variance = a * a * expm1(t * l->spread) + (a - c) / l->b;
-    double spread = variance > 0 ? k * (k - 1) / 2 * variance / (mean * mean) : 0;
+    const double variance = a * a * expm1(t * l->spread) + (a - c) / l->b;
+    const double spread = variance > 0 ? k * (k - 1) / 2 * variance / (mean * mean) : 0;
     return fmin(pow(mean, k) * (1 + spread + spread * spread / 2), 1);
 }
 
@@ -197,7 +197,7 @@ double tamis__uneven_fpr(double values, double m, double t, double k) {
     if (!(t > 0))
         return even;
     double often = (q + 1) / values, seldom = q / values;
-    double set = r * often * -expm1(t * log1p(-often)) + (m - r) * seldom * -expm1(t * log1p(-seldom));
+    const double set = r * often * -expm1(t * log1p(-often)) + (m - r) * seldom * -expm1(t * log1p(-seldom));
     return fmin(even * pow(set / fill_after(t, m), k), 1);
 }
 
@@ -206,7 +206,7 @@ double tamis__uneven_fpr(double values, double m, double t, double k) {
 #define REPEATS_CROWD 0.5 /* adds present keys with the same few positions, if bits are few */
 
 static double odd_part(double m) {
-    uint64_t bits = (uint64_t)m;
+    const uint64_t bits = (uint64_t)m;
     return bits ? (double)(bits >> __builtin_ctzll(bits)) : 1;
 }
 
@@ -235,7 +235,7 @@ double tamis__multiples_fpr(double fill, double k) {
     double multiples = floor(k / 2), keys_per_bit = -log1p(-fill) / k;
     if (!(fill > 0) || !(fill < 1) || multiples < 2)
         return 0;
-    double share = fmin(MULTIPLES_SHARE, MULTIPLES_FALL / (multiples * multiples));
+    const double share = fmin(MULTIPLES_SHARE, MULTIPLES_FALL / (multiples * multiples));
     return keys_per_bit * share * pow(fill, k - multiples);
 }
 
@@ -277,7 +277,7 @@ static double blocked_fpr_at(blocked_curve *curve, double load) {
     if (load > 128 * BLOCK_BITS)
         return 1; /* every bit is set */
     double reach = 12 * sqrt(load) + 40, p = 0;
-    double first = floor(load - reach > 0 ? load - reach : 0);
+    const double first = floor(load - reach > 0 ? load - reach : 0);
     int sign; /* lgamma() would write to a global variable: a data race */
     double weight = exp(first * log(load) - load - lgamma_r(first + 1, &sign));
     for (double i = first; i <= load + reach; i++) {
@@ -313,7 +313,7 @@ typedef struct load_range {
 
 /* Computes the rate at `load` and narrows the known range with it. */
 static double try_load(blocked_curve *curve, load_range *known, double load, double p) {
-    double rate = blocked_fpr_at(curve, load);
+    const double rate = blocked_fpr_at(curve, load);
     if (rate <= p * (1 - SURE))
         known->keeps = fmax(known->keeps, load);
     else if (rate >= p * (1 + SURE))
@@ -333,7 +333,7 @@ static load_range find_range(blocked_curve *curve, double p) {
         load = fmin(fmax(load, LOAD_MIN), LOAD_MAX);
         if (load == last_load)
             break;
-        double rate = try_load(curve, &known, load, p);
+        const double rate = try_load(curve, &known, load, p);
         if (!(rate > 0))
             break;
         if (last_load > 0)
@@ -367,7 +367,7 @@ static double blocked_load(double p, double k) {
         return 0;
     const load_range known = find_range(&curve, p);
     for (int step = 0; step < 40 && high - low > 1e-6 * low; step++) {
-        double middle = (low + high) / 2;
+        const double middle = (low + high) / 2;
         if (keeps_rate(&curve, &known, middle, p))
             low = middle;
         else
@@ -378,7 +378,7 @@ static double blocked_load(double p, double k) {
 
 /* Estimates the best number of probes: log2(1/p), reduced because blocks are filled unevenly. */
 static uint32_t probes_near(double p) {
-    double log = fmin(-log2(p), 50);
+    const double log = fmin(-log2(p), 50);
     return (uint32_t)fmin(fmax(floor(log * (1 - 0.008 * log) + 0.5), 1), TAMIS__BLOCKED_PROBES_MAX);
 }
 
@@ -413,7 +413,7 @@ double tamis__blocked_load(double p, uint32_t *k) {
 }
 
 bool tamis__blocked_size(double n, double p, double *m, uint32_t *k) {
-    double load = tamis__blocked_load(p, k);
+    const double load = tamis__blocked_load(p, k);
     if (load <= 0)
         return false;
     *m = ceil(n / load) * BLOCK_BITS;
@@ -425,7 +425,7 @@ double tamis__blocked_best_fpr(double n, double m, uint32_t *k) {
         return tamis_blocked_fpr(n, m, *k);
     double best = INFINITY;
     for (uint32_t probes = 1; probes <= TAMIS__BLOCKED_PROBES_MAX; probes++) {
-        double rate = tamis_blocked_fpr(n, m, probes);
+        const double rate = tamis_blocked_fpr(n, m, probes);
         if (rate >= best)
             break; /* the rate has one minimum */
         best = rate;

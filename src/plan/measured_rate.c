@@ -33,7 +33,7 @@
 /* Returns the logarithm of the chance of exactly x hits among n lookups at rate p. */
 static double log_chance(double x, double n, double p) {
     int sign; /* lgamma() would write to a global variable: a data race */
-    double choices = lgamma_r(n + 1, &sign) - lgamma_r(x + 1, &sign) - lgamma_r(n - x + 1, &sign);
+    const double choices = lgamma_r(n + 1, &sign) - lgamma_r(x + 1, &sign) - lgamma_r(n - x + 1, &sign);
     return choices + x * log(p) + (n - x) * log1p(-p);
 }
 
@@ -51,7 +51,7 @@ static double tail(double x, double n, double p, bool fewer) {
 static double solve(double x, double n, double bound, bool fewer, double chance) {
     double near = x / n, far = bound;
     for (int step = 0; step < 200 && fabs(far - near) > 1e-12 * near; step++) {
-        double middle = (near + far) / 2;
+        const double middle = (near + far) / 2;
         if (tail(x, n, middle, fewer) > chance)
             near = middle;
         else

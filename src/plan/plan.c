@@ -82,7 +82,7 @@ const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number) {
 const char *tamis__plan_bytes(char text[TAMIS__PLAN_BYTES], uint64_t bytes) {
     const char *unit = "KMGTPE";
     double number = (double)bytes / 1024;
-    int used = snprintf(text, TAMIS__PLAN_BYTES, "%" PRIu64 " bytes", bytes);
+    const int used = snprintf(text, TAMIS__PLAN_BYTES, "%" PRIu64 " bytes", bytes);
     for (; number >= 1023.5; number /= 1024)
         unit++;
     if (bytes >= 1024)
@@ -105,7 +105,7 @@ static tamis_plan_caution caution_of(const tamis_plan *plan) {
     if (plan->kind != TAMIS_KIND_CLASSIC || plan->fpr_predicted <= ABOVE * plan->fpr)
         return TAMIS_CAUTION_NONE;
     double n = (double)plan->capacity, m = (double)plan->bits, k = plan->probes;
-    double repeats = tamis__scheme_repeats(plan->scheme, -expm1(k * n * log1p(-1 / m)), m, k);
+    const double repeats = tamis__scheme_repeats(plan->scheme, -expm1(k * n * log1p(-1 / m)), m, k);
     return repeats > (plan->fpr_predicted - plan->fpr) / 2 ? TAMIS_CAUTION_REPEATED_POSITIONS
                                                            : TAMIS_CAUTION_SIZES;
 }
@@ -133,7 +133,7 @@ void tamis__plan_explain(tamis_plan *plan, const char *reason) {
 static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {
     char needs[TAMIS__PLAN_BYTES];
     tamis__plan_bytes(needs, plan->memory);
-    bool larger_would_do = plan->kind != TAMIS_KIND_EXACT && plan->fpr < TAMIS_FPR_MAX;
+    const bool larger_would_do = plan->kind != TAMIS_KIND_EXACT && plan->fpr < TAMIS_FPR_MAX;
     if (plan->capacity)
         return tamis__fail(err, TAMIS_E_MEMORY_LIMIT, 0,
                            "memory %" PRIu64 " bytes: too little, kind %s needs %s; allow that much%s",
@@ -155,9 +155,9 @@ static bool is_light(const tamis_plan *plan, const tamis_plan *other) {
 /* Chooses a kind for a given number of keys. */
 static tamis_status choose_sized(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     tamis_plan table, blocked, classic;
-    bool has_classic = tamis__plan_kind(&classic, options, TAMIS_KIND_CLASSIC, NULL) == TAMIS_OK;
-    bool has_blocked = tamis__plan_kind(&blocked, options, TAMIS_KIND_BLOCKED, NULL) == TAMIS_OK;
-    tamis_status status = tamis__plan_kind(&table, options, TAMIS_KIND_FINGERPRINT, err);
+    const bool has_classic = tamis__plan_kind(&classic, options, TAMIS_KIND_CLASSIC, NULL) == TAMIS_OK;
+    const bool has_blocked = tamis__plan_kind(&blocked, options, TAMIS_KIND_BLOCKED, NULL) == TAMIS_OK;
+    const tamis_status status = tamis__plan_kind(&table, options, TAMIS_KIND_FINGERPRINT, err);
     if (status != TAMIS_OK)
         return status;
     const char *reason = "one or two cache lines a key, and the smallest kind that touches so few";
@@ -178,7 +178,7 @@ static tamis_status choose_sized(tamis_plan *plan, const tamis_plan_options *opt
 /* Chooses a kind for a given number of probes, that is, a Bloom filter. */
 static tamis_status choose_bloom(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     tamis_plan blocked;
-    tamis_status status = tamis__plan_kind(plan, options, TAMIS_KIND_CLASSIC, err);
+    const tamis_status status = tamis__plan_kind(plan, options, TAMIS_KIND_CLASSIC, err);
     if (status != TAMIS_OK)
         return status;
     const char *reason = "of the kinds with probes the one of least memory";
@@ -192,7 +192,7 @@ static tamis_status choose_bloom(tamis_plan *plan, const tamis_plan_options *opt
 }
 
 static tamis_status choose(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
-    bool is_auto = options->kind == TAMIS_KIND_AUTO;
+    const bool is_auto = options->kind == TAMIS_KIND_AUTO;
     bool classic_only = tamis__plan_digest_bits(options->scheme) < 128;
     if (is_auto && !classic_only && options->probes)
         return choose_bloom(plan, options, err);
@@ -207,7 +207,7 @@ static tamis_status choose(tamis_plan *plan, const tamis_plan_options *options, 
         kind = TAMIS_KIND_FINGERPRINT;
         reason = "the number of keys is not known, and fingerprints can grow without the keys";
     }
-    tamis_status status = tamis__plan_kind(plan, options, kind, err);
+    const tamis_status status = tamis__plan_kind(plan, options, kind, err);
     if (status != TAMIS_OK)
         return status;
     tamis__plan_explain(plan, reason);

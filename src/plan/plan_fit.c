@@ -54,9 +54,9 @@ static tamis_status refuse(const tamis_plan *min, tamis_error *err) {
 
 /* For our own schemes: all memory as whole words, and the better of the two k next to m/n ln 2. */
 static void fit_classic(tamis_plan *plan, uint32_t probes, uint64_t bits) {
-    double best = (double)bits * log(2) / (double)plan->capacity;
-    uint32_t low = (uint32_t)fmin(fmax(floor(best), 1), TAMIS_PROBES_MAX);
-    uint32_t high = (uint32_t)fmin(low + 1, TAMIS_PROBES_MAX);
+    const double best = (double)bits * log(2) / (double)plan->capacity;
+    const uint32_t low = (uint32_t)fmin(fmax(floor(best), 1), TAMIS_PROBES_MAX);
+    const uint32_t high = (uint32_t)fmin(low + 1, TAMIS_PROBES_MAX);
     tamis__plan_set_bits(plan, bits, probes ? probes : high);
     tamis_plan b = *plan;
     tamis__plan_set_bits(&b, bits, probes ? probes : low);
@@ -87,7 +87,7 @@ static tamis_status fit_classic_rate(tamis_plan *plan, const tamis_plan_options 
 
 static void fit_blocked_rate(tamis_plan *plan, const tamis_plan_options *options) {
     uint64_t max = TAMIS_BITS_MAX / TAMIS__BLOCK_BITS, blocks = options->memory / TAMIS__LINE;
-    uint64_t bits = TAMIS__BLOCK_BITS * (blocks < max ? blocks : max);
+    const uint64_t bits = TAMIS__BLOCK_BITS * (blocks < max ? blocks : max);
     uint32_t probes = options->probes;
     tamis__blocked_best_fpr((double)options->expect, (double)bits, &probes);
     tamis__plan_set_bits(plan, bits, probes);
@@ -210,11 +210,11 @@ static tamis_status fit_auto(tamis_plan *plan, const tamis_plan_options *options
 }
 
 static tamis_status fit(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
-    bool classic_only = tamis__plan_digest_bits(options->scheme) < 128;
+    const bool classic_only = tamis__plan_digest_bits(options->scheme) < 128;
     if (options->kind == TAMIS_KIND_AUTO && !classic_only)
         return fit_auto(plan, options, err);
     tamis_kind kind = options->kind == TAMIS_KIND_AUTO ? TAMIS_KIND_CLASSIC : options->kind;
-    tamis_status status = fit_kind(plan, options, kind, err);
+    const tamis_status status = fit_kind(plan, options, kind, err);
     if (status == TAMIS_OK)
         tamis__plan_explain(plan, options->kind == TAMIS_KIND_AUTO ? TAMIS__REASON_CLASSIC_ONLY
                                                                    : "requested by name");

@@ -161,17 +161,17 @@ static double keys_of(const tamis_plan_options *options) {
 }
 
 double tamis__plan_min_fpr(const tamis_plan_options *options, tamis_kind kind) {
-    uint32_t bits = distinguishing_bits(options->scheme, kind);
+    const uint32_t bits = distinguishing_bits(options->scheme, kind);
     return bits ? fmax(TAMIS_FPR_MIN, ldexp(keys_of(options), -(int)bits)) : TAMIS_FPR_MIN;
 }
 
 /* Refuses a rate below n / 2^b, for n keys and b bits of hash: keys with equal hashes cannot be
  * distinguished. */
 static tamis_status check_hash(const tamis_plan_options *options, tamis_kind kind, tamis_error *err) {
-    double min = tamis__plan_min_fpr(options, kind);
+    const double min = tamis__plan_min_fpr(options, kind);
     if (kind == TAMIS_KIND_EXACT || options->fpr >= min)
         return TAMIS_OK;
-    uint32_t bits = distinguishing_bits(options->scheme, kind);
+    const uint32_t bits = distinguishing_bits(options->scheme, kind);
     char rate[TAMIS__PLAN_NUMBER], limit[TAMIS__PLAN_NUMBER], keys[TAMIS__PLAN_NUMBER];
     return tamis__fail(err, TAMIS_E_RANGE, 0,
                        "false-positive rate %s: below %s, the rate of %" PRIu32
@@ -185,7 +185,7 @@ static tamis_status check_hash(const tamis_plan_options *options, tamis_kind kin
 }
 
 tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tamis_error *err) {
-    uint32_t bits = tamis__plan_digest_bits(scheme);
+    const uint32_t bits = tamis__plan_digest_bits(scheme);
     if (bits >= EXACT_BITS || kind == TAMIS_KIND_CLASSIC)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
@@ -195,8 +195,8 @@ tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tami
 }
 
 static tamis_status check_kind(const tamis_plan_options *options, tamis_kind kind, tamis_error *err) {
-    bool can_be_table = tamis__plan_digest_bits(options->scheme) >= EXACT_BITS && !options->probes;
-    tamis_status status = tamis__plan_check_scheme(kind, options->scheme, err);
+    const bool can_be_table = tamis__plan_digest_bits(options->scheme) >= EXACT_BITS && !options->probes;
+    const tamis_status status = tamis__plan_check_scheme(kind, options->scheme, err);
     if (status != TAMIS_OK)
         return status;
     if (options->probes && !tamis_kind_is_bloom(kind))
@@ -231,8 +231,8 @@ double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double 
 }
 
 double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k) {
-    double rate = has_31_bits(scheme) ? tamis__uneven_fpr((double)BITS_MAX_31, m, k * n, k)
-                                      : tamis__bits_fpr(m, k * n, k);
+    const double rate = has_31_bits(scheme) ? tamis__uneven_fpr((double)BITS_MAX_31, m, k * n, k)
+                                            : tamis__bits_fpr(m, k * n, k);
     return fmin(rate + tamis__scheme_repeats(scheme, -expm1(k * n * log1p(-1 / m)), m, k), 1);
 }
 
@@ -249,7 +249,7 @@ void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes) {
     }
     plan->fpr_predicted = tamis__classic_fpr(plan->scheme, n, m, k);
     /* A lookup of an absent key ends at the first zero bit. At capacity half of the bits are set. */
-    double fill = pow(plan->fpr_predicted, 1 / k);
+    const double fill = pow(plan->fpr_predicted, 1 / k);
     plan->lines_touched = fill < 1 ? (1 - pow(fill, k)) / (1 - fill) : k;
 }
 
@@ -293,9 +293,9 @@ static double own_bits(tamis_scheme scheme, double n, double p, double m, double
         m += fmax(step, 64 * ceil(m / 0x1p36)); /* below 2^-36 of m a step would be lost in rounding */
         step *= 2;
     }
-    double word = 64 * ceil(m / 0x1p36);
+    const double word = 64 * ceil(m / 0x1p36);
     while (m - low > 1.5 * word) { /* m keeps p or exceeds `max`; low does not keep p */
-        double middle = low + word * fmax(1, floor((m - low) / (2 * word)));
+        const double middle = low + word * fmax(1, floor((m - low) / (2 * word)));
         if (middle <= max && tamis__classic_fpr(scheme, n, middle, k) > p)
             low = middle;
         else
@@ -306,7 +306,7 @@ static double own_bits(tamis_scheme scheme, double n, double p, double m, double
 
 static tamis_status plan_classic(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     double n = (double)options->expect, p = options->fpr, m = 0, k = options->probes;
-    double max = (double)tamis__scheme_bits_max(options->scheme);
+    const double max = (double)tamis__scheme_bits_max(options->scheme);
     const char *larger = p < TAMIS_FPR_MAX ? "choose a larger rate, " : "";
     char number[TAMIS__PLAN_NUMBER];
     if (k == 0 && tamis__scheme_has_own_sizes(options->scheme)) {
@@ -402,12 +402,12 @@ void tamis__plan_set_lines(tamis_plan *plan, const tamis__line_shape *shape, uin
 }
 
 static void plan_table(tamis_plan *plan, const tamis_plan_options *options, bool exact) {
-    bool grows = options->expect == 0;
+    const bool grows = options->expect == 0;
     const tamis__line_shape *shape = tamis__line_shape_for(exact ? 0 : options->fpr, grows);
     plan->slot_bits = shape->slot_bits;
     plan->home_bits = shape->home_bits;
-    double keys = keys_of(options);
-    bool whole_hash = shape->slot_bits == 120;
+    const double keys = keys_of(options);
+    const bool whole_hash = shape->slot_bits == 120;
     plan->fpr_predicted = tamis__line_shape_rate(shape, keys);
     plan->lines_touched = 1 + shape->second;
     if (exact)

@@ -128,7 +128,7 @@ tamis_status tamis__plan_window(tamis_plan *plan, const tamis_plan_options *opti
     plan->step = step_of(options);
     plan->lateness = options->lateness ? options->lateness : plan->step;
     plan->refresh = options->refresh;
-    tamis_status status = check_times(plan, err);
+    const tamis_status status = check_times(plan, err);
     if (status != TAMIS_OK)
         return status;
     tamis__window_shape shape = shape_of(plan, 0);
@@ -161,7 +161,7 @@ tamis_status tamis__plan_window(tamis_plan *plan, const tamis_plan_options *opti
 
 tamis_status tamis__plan_check_window(const tamis_plan *plan, tamis_error *err) {
     const uint32_t bits = plan->slot_bits;
-    tamis_status status = check_times(plan, err);
+    const tamis_status status = check_times(plan, err);
     if (status != TAMIS_OK)
         return status;
     if (bits % 8 != 0 || bits < 32 || bits > 64)

@@ -28,13 +28,13 @@ static inline __m256i test_bits(__m256i low, __m256i high, uint64_t word) {
     const __m256i half_word =
         _mm256_setr_epi32(12, 11, 10, 9, 8, 7, 6, 5); /* moves bits 5..7 to the low end */
     const __m256i half_line = _mm256_setr_epi32(16, 17, 18, 19, 20, 21, 22, 23); /* moves bit 8 to the sign */
-    __m256i from = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)word), bytes);
-    __m256i which = _mm256_srlv_epi32(from, half_word); /* permute ignores the higher bits */
+    const __m256i from = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)word), bytes);
+    const __m256i which = _mm256_srlv_epi32(from, half_word); /* permute ignores the higher bits */
     __m256 in_low = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, which));
     __m256 in_high = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, which));
     __m256 is_high = _mm256_castsi256_ps(_mm256_sllv_epi32(from, half_line));
-    __m256i found = _mm256_castps_si256(_mm256_blendv_ps(in_low, in_high, is_high));
-    __m256i up = _mm256_and_si256(_mm256_srlv_epi32(from, shifts), _mm256_set1_epi32(31));
+    const __m256i found = _mm256_castps_si256(_mm256_blendv_ps(in_low, in_high, is_high));
+    const __m256i up = _mm256_and_si256(_mm256_srlv_epi32(from, shifts), _mm256_set1_epi32(31));
     return _mm256_srlv_epi32(found, up);
 }
 
@@ -53,8 +53,8 @@ static inline shares shares_of(const tamis__blocks *in) {
 
 static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *hash) {
     const __m256i ones = _mm256_setr_epi32(1, 1, 1, 1, 1, 1, 1, 0);
-    __m256i low = _mm256_load_si256((const __m256i *)line);
-    __m256i high = _mm256_load_si256((const __m256i *)(line + 4));
+    const __m256i low = _mm256_load_si256((const __m256i *)line);
+    const __m256i high = _mm256_load_si256((const __m256i *)(line + 4));
     __m256i found = _mm256_or_si256(test_bits(low, high, position_word(hash->word[0], by.full)), by.beyond);
     for (uint32_t j = 0; j < by.full; j++)
         found = _mm256_and_si256(found, test_bits(low, high, position_word(hash->word[0], j)));

@@ -29,8 +29,8 @@
 static inline __m512i test_bits(__m512i line, uint64_t word) {
     const __m512i shifts = _mm512_set_epi64(64, 1, 10, 19, 28, 37, 46, 55);
     const __m512i words = _mm512_set_epi64(64, 7, 16, 25, 34, 43, 52, 61);
-    __m512i from = _mm512_set1_epi64((long long)word);
-    __m512i found = _mm512_permutexvar_epi64(_mm512_srlv_epi64(from, words), line);
+    const __m512i from = _mm512_set1_epi64((long long)word);
+    const __m512i found = _mm512_permutexvar_epi64(_mm512_srlv_epi64(from, words), line);
     return _mm512_rorv_epi64(found, _mm512_srlv_epi64(from, shifts));
 }
 
@@ -52,7 +52,7 @@ static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *ha
     __m512i words = _mm512_load_si512(line), found = ones;
     for (uint32_t j = 0; j < by.full; j++)
         found = _mm512_and_si512(found, test_bits(words, position_word(hash->word[0], j)));
-    __m512i last = test_bits(words, position_word(hash->word[0], by.full));
+    const __m512i last = test_bits(words, position_word(hash->word[0], by.full));
     found = _mm512_mask_and_epi64(found, by.last, found, last);
     return _mm512_mask_testn_epi64_mask(lanes, found, ones) == 0;
 }
@@ -64,7 +64,7 @@ static inline __m512i bits_of(uint64_t word, uint32_t count) {
                   lane_ones = _mm512_set1_epi64(1);
     __m512i bits = _mm512_setzero_si512();
     for (uint32_t i = 0; i < count; i++, word <<= POSITION_BITS) {
-        __m512i position = _mm512_set1_epi64((long long)(word >> (64 - POSITION_BITS)));
+        const __m512i position = _mm512_set1_epi64((long long)(word >> (64 - POSITION_BITS)));
         bits = _mm512_or_si512(bits, _mm512_sllv_epi64(lane_ones, _mm512_sub_epi64(position, first)));
     }
     return bits;
@@ -82,10 +82,10 @@ static inline bool set_all(shares by, uint64_t *line, const tamis_hash *hash) {
 
 static void or_words(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
     for (uint64_t left = count; left > 0; into += 8, from += 8) {
-        uint64_t chunk = left < 8 ? left : 8;
+        const uint64_t chunk = left < 8 ? left : 8;
         __mmask8 in_range = (__mmask8)(0xff >> (8 - chunk)); /* missing words count as zeros */
-        __m512i line = _mm512_or_si512(_mm512_maskz_loadu_epi64(in_range, into),
-                                       _mm512_maskz_loadu_epi64(in_range, from));
+        const __m512i line = _mm512_or_si512(_mm512_maskz_loadu_epi64(in_range, into),
+                                             _mm512_maskz_loadu_epi64(in_range, from));
         _mm512_mask_storeu_epi64(into, in_range, line);
         counts->lines[_mm512_reduce_add_epi64(_mm512_popcnt_epi64(line))]++;
         left -= chunk;

@@ -41,9 +41,9 @@ static inline uint64_t position_word(uint64_t from, uint32_t j) {
 static inline void set_bits(uint64_t *line, const tamis_hash *hash, uint32_t remaining) {
     for (uint32_t j = 0; remaining; j++) {
         uint64_t word = position_word(hash->word[0], j);
-        uint32_t chunk = remaining < POSITIONS_A_WORD ? remaining : POSITIONS_A_WORD;
+        const uint32_t chunk = remaining < POSITIONS_A_WORD ? remaining : POSITIONS_A_WORD;
         for (uint32_t i = 0; i < chunk; i++, word <<= POSITION_BITS) {
-            uint64_t position = word >> (64 - POSITION_BITS);
+            const uint64_t position = word >> (64 - POSITION_BITS);
             line[position >> 6] |= UINT64_C(1) << (position & 63);
         }
         remaining -= chunk;

@@ -65,7 +65,7 @@ static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *ha
 }
 
 static inline bool set_all(shares by, uint64_t *line, const tamis_hash *hash) {
-    bool present = has_all(by, line, hash);
+    const bool present = has_all(by, line, hash);
     if (!present)
         set_bits(line, hash, by.full * POSITIONS_A_WORD + by.left);
     return present;

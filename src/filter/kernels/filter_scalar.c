@@ -21,7 +21,7 @@
 static inline uint64_t missing_of(const uint64_t *line, uint64_t word, uint32_t count) {
     uint64_t missing = 0;
     for (uint32_t i = 0; i < count; i++, word <<= POSITION_BITS) {
-        uint64_t position = word >> (64 - POSITION_BITS);
+        const uint64_t position = word >> (64 - POSITION_BITS);
         missing |= ~line[position >> 6] >> (position & 63);
     }
     return missing;
@@ -46,7 +46,7 @@ static inline bool has_all(shares left, const uint64_t *line, const tamis_hash *
 }
 
 static inline bool set_all(shares probes, uint64_t *line, const tamis_hash *hash) {
-    bool present = has_all(probes, line, hash);
+    const bool present = has_all(probes, line, hash);
     if (!present)
         set_bits(line, hash, probes);
     return present;
@@ -64,7 +64,7 @@ void tamis__block_positions(const tamis_hash *hash, uint32_t probes, uint64_t *p
 static void or_words(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
     enum { COUNTED = 2048 }; /* words counted at a time, while they are in the cache */
     for (uint64_t from_word = 0; from_word < count; from_word += COUNTED) {
-        uint64_t chunk = count - from_word < COUNTED ? count - from_word : COUNTED;
+        const uint64_t chunk = count - from_word < COUNTED ? count - from_word : COUNTED;
         for (uint64_t i = from_word; i < from_word + chunk; i++)
             into[i] |= from[i];
         tamis__count_lines(into + from_word, chunk, counts);

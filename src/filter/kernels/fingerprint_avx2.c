@@ -63,8 +63,8 @@ static INLINED __m256i larger_heads(const line_geometry *g, __m256i a, __m256i b
  * below it are ignored, as in line_find. */
 static INLINED __m256i same_heads(const line_geometry *g, __m256i heads, __m256i wanted) {
     const __m256i ones = _mm256_set1_epi8(-1);
-    __m256i less = g->head_bytes == 4 ? _mm256_add_epi32(heads, ones) : _mm256_add_epi16(heads, ones);
-    __m256i low = _mm256_xor_si256(heads, less);
+    const __m256i less = g->head_bytes == 4 ? _mm256_add_epi32(heads, ones) : _mm256_add_epi16(heads, ones);
+    const __m256i low = _mm256_xor_si256(heads, less);
     return equal_heads(g, _mm256_or_si256(heads, low), _mm256_or_si256(wanted, low));
 }
 
@@ -74,7 +74,7 @@ static INLINED uint32_t slots_of(const line_geometry *g, halves heads) {
         return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(heads.low)) |
                (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(heads.high)) << 8;
     /* The pack works within halves of 16 bytes, so restore the order. */
-    __m256i packed = _mm256_packs_epi16(heads.low, heads.high);
+    const __m256i packed = _mm256_packs_epi16(heads.low, heads.high);
     return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 

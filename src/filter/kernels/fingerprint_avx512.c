@@ -138,16 +138,16 @@ static INLINED uint64_t tail_bytes_mask(const line_geometry *g) {
 /* The tails of a line that is not full, one byte each. The last slot is free and is set to 0. A file of
  * another writer may have any bits there, which must not be moved beyond the slots. */
 static INLINED __m128i tails_load(const line_geometry *g, const uint8_t *line) {
-    tamis__u128 tails = line_load_tails(g, line) >> g->tails_low;
-    uint64_t low = _pdep_u64((uint64_t)tails, tail_bytes_mask(g));
-    uint64_t high = _pdep_u64((uint64_t)(tails >> (8 * g->tail_bits)), tail_bytes_mask(g));
+    const tamis__u128 tails = line_load_tails(g, line) >> g->tails_low;
+    const uint64_t low = _pdep_u64((uint64_t)tails, tail_bytes_mask(g));
+    const uint64_t high = _pdep_u64((uint64_t)(tails >> (8 * g->tail_bits)), tail_bytes_mask(g));
     return _mm_maskz_mov_epi8((__mmask16)((1u << (g->slots - 1)) - 1),
                               _mm_set_epi64x((long long)high, (long long)low));
 }
 
 static INLINED void tails_store(const line_geometry *g, uint8_t *line, __m128i tails, uint64_t ends) {
-    uint64_t low = _pext_u64((uint64_t)_mm_cvtsi128_si64(tails), tail_bytes_mask(g));
-    uint64_t high = _pext_u64((uint64_t)_mm_extract_epi64(tails, 1), tail_bytes_mask(g));
+    const uint64_t low = _pext_u64((uint64_t)_mm_cvtsi128_si64(tails), tail_bytes_mask(g));
+    const uint64_t high = _pext_u64((uint64_t)_mm_extract_epi64(tails, 1), tail_bytes_mask(g));
     line_store_last(g, line, (tamis__u128)high << (8 * g->tail_bits) | low, ends);
 }
 
@@ -185,9 +185,10 @@ static INLINED void isa_remove(const line_geometry *g, uint8_t *line, uint64_t e
 
 /* Joins heads, tails and buckets of eight entries to values. */
 static INLINED __m512i join(const line_geometry *g, __m256i heads, uint64_t tails, __m128i buckets) {
-    __m512i value = _mm512_slli_epi64(_mm512_cvtepu32_epi64(heads), 32u - g->home_bits);
-    __m512i tail = _mm512_cvtepu8_epi64(_mm_cvtsi64_si128((long long)_pdep_u64(tails, tail_bytes_mask(g))));
-    __m512i bucket = _mm512_slli_epi64(_mm512_cvtepu8_epi64(buckets), 64u - g->home_bits);
+    const __m512i value = _mm512_slli_epi64(_mm512_cvtepu32_epi64(heads), 32u - g->home_bits);
+    const __m512i tail =
+        _mm512_cvtepu8_epi64(_mm_cvtsi64_si128((long long)_pdep_u64(tails, tail_bytes_mask(g))));
+    const __m512i bucket = _mm512_slli_epi64(_mm512_cvtepu8_epi64(buckets), 64u - g->home_bits);
     return _mm512_ternarylogic_epi64(value, _mm512_slli_epi64(tail, 64u - g->home_bits - g->slot_bits),
                                      bucket, 0xfe);
 }
@@ -199,13 +200,13 @@ static INLINED void isa_decode(const line_geometry *g, const uint8_t *line, line
     }
     const __m256i numbers = _mm256_set_epi8(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
                                             15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    uint64_t ends = line_ends(g, line);
-    tamis__u128 tails = g->tail_bits ? line_load_tails(g, line) >> g->tails_low : 0;
-    __m512i heads = _mm512_load_si512(line);
+    const uint64_t ends = line_ends(g, line);
+    const tamis__u128 tails = g->tail_bits ? line_load_tails(g, line) >> g->tails_low : 0;
+    const __m512i heads = _mm512_load_si512(line);
     /* A zero of `ends` has one place more for each bucket that ended before it. So its position less its
      * slot is its bucket. */
-    __m256i zeros = _mm256_maskz_compress_epi8((__mmask32)~ends, numbers);
-    __m128i buckets = _mm256_castsi256_si128(_mm256_sub_epi8(zeros, numbers));
+    const __m256i zeros = _mm256_maskz_compress_epi8((__mmask32)~ends, numbers);
+    const __m128i buckets = _mm256_castsi256_si128(_mm256_sub_epi8(zeros, numbers));
     _mm512_store_si512(to->narrow, join(g, _mm512_castsi512_si256(heads), (uint64_t)tails, buckets));
     _mm512_store_si512(to->narrow + 8,
                        join(g, _mm512_extracti64x4_epi64(heads, 1), (uint64_t)(tails >> (8 * g->tail_bits)),
@@ -215,7 +216,7 @@ static INLINED void isa_decode(const line_geometry *g, const uint8_t *line, line
 }
 
 static INLINED __mmask8 is_below(__m512i values, const value_move *move) {
-    __m128i shift = _mm_cvtsi32_si128((int)(64 - move->old_bits));
+    const __m128i shift = _mm_cvtsi32_si128((int)(64 - move->old_bits));
     return _mm512_cmplt_epu64_mask(_mm512_srl_epi64(values, shift),
                                    _mm512_set1_epi64((long long)move->below));
 }
@@ -259,8 +260,8 @@ static INLINED half_line split(const line_geometry *g, __m512i values, __mmask8 
     slots = _mm512_maskz_max_epu64(in_use, slots, lane_ones); /* no end mark: only in a forged file */
     half.heads = _mm512_cvtepi64_epi32(_mm512_srli_epi64(slots, g->tail_bits));
     half.tails = _pext_u64((uint64_t)_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(slots)), tail_bytes_mask(g));
-    __m512i bit = _mm512_add_epi64(_mm512_srli_epi64(values, 64u - g->home_bits),
-                                   _mm512_add_epi64(numbers, _mm512_set1_epi64(first)));
+    const __m512i bit = _mm512_add_epi64(_mm512_srli_epi64(values, 64u - g->home_bits),
+                                         _mm512_add_epi64(numbers, _mm512_set1_epi64(first)));
     half.zeros = _mm512_maskz_sllv_epi64(in_use, lane_ones, bit);
     half.end_marks = _mm512_and_si512(values, _mm512_sub_epi64(_mm512_setzero_si512(), values));
     return half;

@@ -22,7 +22,7 @@
 /* The slots of a bucket. */
 static INLINED slot_range isa_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
     (void)g;
-    uint64_t bucket_ends = _pdep_u64(UINT64_C(3) << bucket, ends << 1 | 1);
+    const uint64_t bucket_ends = _pdep_u64(UINT64_C(3) << bucket, ends << 1 | 1);
     return (slot_range){(uint32_t)_tzcnt_u64(bucket_ends) - bucket,
                         62 - (uint32_t)_lzcnt_u64(bucket_ends) - bucket};
 }

@@ -83,7 +83,7 @@ static INLINED void locate(const table *t, const tamis_hash *hash, location *loc
 
 /* Fetches the spill line, if the home line is full. The home line must be in the cache by now. */
 static INLINED void prefetch_spill_line(const line_geometry *g, const location *loc) {
-    uint64_t spill = spill_line(g, loc->in, loc->line, loc->rest);
+    const uint64_t spill = spill_line(g, loc->in, loc->line, loc->rest);
     uint64_t full = -(uint64_t)is_full(g, loc->in, loc->line); /* no branch: it would be mispredicted */
     tamis__prefetch(line_at(loc->in, (spill & full) | (loc->line & ~full)));
 }
@@ -101,10 +101,10 @@ static INLINED void prefetch_moves(const line_geometry *g, const location *loc) 
 
 static INLINED bool find(const line_geometry *g, const location *loc) {
     const uint8_t *line = line_at(loc->in, loc->line);
-    uint64_t ends = line_ends(g, line);
-    entry wanted = {loc->rest, WHOLE_HASH};
+    const uint64_t ends = line_ends(g, line);
+    const entry wanted = {loc->rest, WHOLE_HASH};
     slot_range range = isa_bucket(g, ends, home_bucket(g, loc->rest));
-    bool at_home = isa_finds(g, line, range, slot_value(g, wanted, g->home_bits));
+    const bool at_home = isa_finds(g, line, range, slot_value(g, wanted, g->home_bits));
     /* One branch for both: for a line that is not full it always goes the same way. */
     if (at_home | !ends_full(g, ends))
         return at_home;
@@ -127,14 +127,14 @@ static INLINED void insert_in(const table *t, const line_geometry *g, partition 
  * first chain of moves that tamis__fingerprint_free_slot tries, and nearly always enough. */
 static INLINED bool free_slot(const table *t, const line_geometry *g, partition *in, uint64_t line) {
     uint8_t *bytes = line_at(in, line);
-    uint64_t ends = line_ends(g, bytes);
-    uint32_t spilled = ends_spilled(g, ends).first;
+    const uint64_t ends = line_ends(g, bytes);
+    const uint32_t spilled = ends_spilled(g, ends).first;
     for (uint32_t slot = 0; slot < g->slots; slot++) {
-        bool is_spilled = slot >= spilled;
-        uint64_t target = other_line(g, in, line, line_head(g, bytes, slot), is_spilled);
+        const bool is_spilled = slot >= spilled;
+        const uint64_t target = other_line(g, in, line, line_head(g, bytes, slot), is_spilled);
         if (is_full(g, in, target))
             continue;
-        uint32_t bucket = bucket_of(ends, slot);
+        const uint32_t bucket = bucket_of(ends, slot);
         entry e = slot_entry(g, bytes, slot, bucket);
         isa_remove(g, bytes, ends, bucket, slot);
         in->covered -= share(t, in, e.known);

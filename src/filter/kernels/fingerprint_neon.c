@@ -20,17 +20,17 @@
 
 /* How many of eight sums are not above k. The sums are bytes, ascending, and at most 127. */
 static INLINED uint32_t not_above(uint64_t byte_counts, uint64_t k) {
-    uint64_t which = ((k * ONES | ONES << 7) - byte_counts) & ONES << 7;
+    const uint64_t which = ((k * ONES | ONES << 7) - byte_counts) & ONES << 7;
     return (uint32_t)((which >> 7) * ONES >> 56);
 }
 
 /* The position of the k-th one, counted from 0. Finds its byte by the sums of ones up to each byte, then
  * its bit. */
 static INLINED uint32_t select_bit(uint64_t bits, uint32_t k) {
-    uint64_t byte_counts = vget_lane_u64(vreinterpret_u64_u8(vcnt_u8(vcreate_u8(bits))), 0) * ONES;
-    uint32_t byte_shift = 8 * not_above(byte_counts, k);
-    uint64_t spread = (bits >> byte_shift & 0xff) * ONES & UINT64_C(0x8040201008040201);
-    uint64_t each = (spread + (ONES << 7) - ONES) >> 7 & ONES;
+    const uint64_t byte_counts = vget_lane_u64(vreinterpret_u64_u8(vcnt_u8(vcreate_u8(bits))), 0) * ONES;
+    const uint32_t byte_shift = 8 * not_above(byte_counts, k);
+    const uint64_t spread = (bits >> byte_shift & 0xff) * ONES & UINT64_C(0x8040201008040201);
+    const uint64_t each = (spread + (ONES << 7) - ONES) >> 7 & ONES;
     return byte_shift + not_above(each * ONES, k - (uint32_t)(byte_counts << 8 >> byte_shift & 0xff));
 }
 

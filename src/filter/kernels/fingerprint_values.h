@@ -56,7 +56,7 @@ static INLINED entry values_entry(const line_geometry *g, const line_values *fro
         uint64_t value = from->narrow[i] ? from->narrow[i] : 1;
         return (entry){(tamis__u128)(value & (value - 1)) << 64, 63 - low_zeros(value)};
     }
-    tamis__u128 value = from->wide[i] ? from->wide[i] : 1;
+    const tamis__u128 value = from->wide[i] ? from->wide[i] : 1;
     return (entry){value & (value - 1), 127 - low_zeros(value)};
 }
 
@@ -75,7 +75,7 @@ static INLINED tamis__u128 value_of(const line_geometry *g, const uint8_t *line,
 static INLINED void values_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
     uint64_t ends = line_ends(g, line), zeros = ~ends;
     for (uint32_t i = 0; i < g->slots; i++, zeros &= zeros - 1) {
-        tamis__u128 value = value_of(g, line, i, (uint32_t)__builtin_ctzll(zeros) - i);
+        const tamis__u128 value = value_of(g, line, i, (uint32_t)__builtin_ctzll(zeros) - i);
         if (is_narrow(g))
             to->narrow[i] = (uint64_t)(value >> 64);
         else
@@ -127,7 +127,7 @@ static INLINED void values_sort(const line_geometry *g, line_values *values, uin
 
 /* The share of a line's remainders that an entry covers. `zeros`: trailing zeros of its value. */
 static INLINED double value_share(const table *t, const partition *in, uint32_t zeros) {
-    uint32_t known = 127 - zeros;
+    const uint32_t known = 127 - zeros;
     return t->weight[known < in->known_max ? known : in->known_max];
 }
 

@@ -41,9 +41,10 @@ static inline __m256i shift_mix(__m256i x, int by) {
  */
 static inline void multiply(__m256i a, __m256i b, __m256i *low, __m256i *high) {
     __m256i a_high = _mm256_srli_epi64(a, 32), b_high = _mm256_srli_epi64(b, 32);
-    __m256i lowest = _mm256_mul_epu32(a, b);
-    __m256i middle = _mm256_add_epi64(_mm256_mul_epu32(a_high, b), _mm256_srli_epi64(lowest, 32));
-    __m256i other = _mm256_add_epi64(_mm256_mul_epu32(a, b_high), _mm256_blend_epi32(middle, splat(0), 0xaa));
+    const __m256i lowest = _mm256_mul_epu32(a, b);
+    const __m256i middle = _mm256_add_epi64(_mm256_mul_epu32(a_high, b), _mm256_srli_epi64(lowest, 32));
+    const __m256i other =
+        _mm256_add_epi64(_mm256_mul_epu32(a, b_high), _mm256_blend_epi32(middle, splat(0), 0xaa));
     *low = _mm256_blend_epi32(lowest, _mm256_slli_epi64(other, 32), 0xaa);
     *high = _mm256_add_epi64(_mm256_mul_epu32(a_high, b_high),
                              _mm256_add_epi64(_mm256_srli_epi64(middle, 32), _mm256_srli_epi64(other, 32)));

@@ -49,7 +49,7 @@ static inline __m128i load_key(const tamis_key *key) {
 }
 
 static inline __m512i join(__m128i a, __m128i b, __m128i c, __m128i d) {
-    __m512i joined = _mm512_inserti64x2(_mm512_castsi128_si512(a), b, 1);
+    const __m512i joined = _mm512_inserti64x2(_mm512_castsi128_si512(a), b, 1);
     return _mm512_inserti64x2(_mm512_inserti64x2(joined, c, 2), d, 3);
 }
 
@@ -61,8 +61,8 @@ static inline __m512i load_sizes(const tamis_key *keys) {
 
 /* Loads eight keys and transposes them into one key per lane. */
 static inline eight load_eight(__m512i sizes, const tamis_key *keys) {
-    __m512i even = join(load_key(keys), load_key(keys + 2), load_key(keys + 4), load_key(keys + 6));
-    __m512i odd = join(load_key(keys + 1), load_key(keys + 3), load_key(keys + 5), load_key(keys + 7));
+    const __m512i even = join(load_key(keys), load_key(keys + 2), load_key(keys + 4), load_key(keys + 6));
+    const __m512i odd = join(load_key(keys + 1), load_key(keys + 3), load_key(keys + 5), load_key(keys + 7));
     return (eight){sizes, _mm512_unpacklo_epi64(even, odd), _mm512_unpackhi_epi64(even, odd)};
 }
 
@@ -91,9 +91,9 @@ static inline void store_eight(tamis_hash *hashes, __m512i low, __m512i high, __
 static inline void multiply(__m512i a, __m512i b, __m512i *low, __m512i *high) {
     const __m512i halves = splat(UINT32_MAX);
     __m512i a_high = _mm512_srli_epi64(a, 32), b_high = _mm512_srli_epi64(b, 32);
-    __m512i lowest = _mm512_mul_epu32(a, b);
-    __m512i middle = _mm512_add_epi64(_mm512_mul_epu32(a_high, b), _mm512_srli_epi64(lowest, 32));
-    __m512i other = _mm512_add_epi64(_mm512_mul_epu32(a, b_high), _mm512_and_si512(middle, halves));
+    const __m512i lowest = _mm512_mul_epu32(a, b);
+    const __m512i middle = _mm512_add_epi64(_mm512_mul_epu32(a_high, b), _mm512_srli_epi64(lowest, 32));
+    const __m512i other = _mm512_add_epi64(_mm512_mul_epu32(a, b_high), _mm512_and_si512(middle, halves));
     *low = _mm512_mask_mov_epi32(lowest, 0xaaaa, _mm512_slli_epi64(other, 32));
     *high = _mm512_add_epi64(_mm512_mul_epu32(a_high, b_high),
                              _mm512_add_epi64(_mm512_srli_epi64(middle, 32), _mm512_srli_epi64(other, 32)));
@@ -117,9 +117,10 @@ static inline __m512i xxh64_avalanche(__m512i x) {
 
 /* Hashes keys of 4..8 bytes, except for the last steps on `low` and `high`, which hash_eight() does. */
 static inline void narrow(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
-    __m512i sizes = k->sizes;
-    __m512i last = _mm512_sllv_epi64(k->prefix, _mm512_sub_epi64(splat(64), _mm512_slli_epi64(sizes, 3)));
-    __m512i value = _mm512_mask_mov_epi32(k->prefix, 0xaaaa, last);
+    const __m512i sizes = k->sizes;
+    const __m512i last =
+        _mm512_sllv_epi64(k->prefix, _mm512_sub_epi64(splat(64), _mm512_slli_epi64(sizes, 3)));
+    const __m512i value = _mm512_mask_mov_epi32(k->prefix, 0xaaaa, last);
     multiply(_mm512_xor_si512(value, splat(x->flip_narrow)),
              _mm512_add_epi64(splat(TAMIS__XXH_P1), _mm512_slli_epi64(sizes, 2)), low, high);
     *high = _mm512_add_epi64(*high, _mm512_slli_epi64(*low, 1));
@@ -133,7 +134,7 @@ static inline void tiny(const tamis__xxh3 *x, const eight *k, __m512i *low, __m5
     const __m512i byte = splat(0xff), turned = _mm512_broadcast_i32x4(_mm_set_epi64x(0x08090a0b, 0x00010203));
     __m512i bits = _mm512_slli_epi64(k->sizes, 3),
             middle = _mm512_and_si512(_mm512_slli_epi64(k->sizes, 2), splat(8));
-    __m512i last = _mm512_srlv_epi64(k->prefix, _mm512_sub_epi64(bits, splat(8)));
+    const __m512i last = _mm512_srlv_epi64(k->prefix, _mm512_sub_epi64(bits, splat(8)));
     __m512i value = _mm512_or_si512(last, _mm512_slli_epi64(k->sizes, 8));
     value = _mm512_or_si512(value, _mm512_slli_epi64(_mm512_and_si512(k->prefix, byte), 16));
     middle = _mm512_and_si512(_mm512_srlv_epi64(k->prefix, middle), byte);
@@ -158,17 +159,17 @@ static inline void tiny(const tamis__xxh3 *x, const eight *k, __m512i *low, __m5
  */
 static inline void wide(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
     const __m512i turned = _mm512_broadcast_i32x4(_mm_set_epi64x(0x08090a0b0c0d0e0f, 0x0001020304050607));
-    __m512i bits = _mm512_slli_epi64(k->sizes, 3);
+    const __m512i bits = _mm512_slli_epi64(k->sizes, 3);
     __m512i last = _mm512_or_si512(_mm512_srlv_epi64(k->prefix, _mm512_sub_epi64(bits, splat(64))),
                                    _mm512_sllv_epi64(k->back, _mm512_sub_epi64(splat(128), bits)));
-    __m512i value = _mm512_xor_si512(_mm512_xor_si512(k->prefix, last), splat(x->flip_wide[0]));
+    const __m512i value = _mm512_xor_si512(_mm512_xor_si512(k->prefix, last), splat(x->flip_wide[0]));
     multiply(value, splat(TAMIS__XXH_P1), low, high);
     last = _mm512_xor_si512(last, splat(x->flip_wide[1]));
     *low = _mm512_add_epi64(*low, _mm512_slli_epi64(_mm512_sub_epi64(k->sizes, splat(1)), 54));
     *high =
         _mm512_add_epi64(_mm512_add_epi64(*high, last), _mm512_mul_epu32(last, splat(TAMIS__XXH_P32_2 - 1)));
     *low = _mm512_xor_si512(*low, _mm512_shuffle_epi8(*high, turned));
-    __m512i rest = _mm512_mullo_epi64(*high, splat(TAMIS__XXH_P2));
+    const __m512i rest = _mm512_mullo_epi64(*high, splat(TAMIS__XXH_P2));
     multiply(*low, splat(TAMIS__XXH_P2), low, high);
     *high = _mm512_add_epi64(*high, rest);
 }
@@ -255,7 +256,7 @@ static void xxh3(const tamis__xxh3 *x, uint64_t hasher_id, const tamis_key *keys
 /* ---- MurmurHash3 ---- */
 
 static inline __m512i mix_word(__m512i word, uint64_t by, int rotation, uint64_t then) {
-    __m512i mixed = _mm512_mullo_epi64(word, splat(by));
+    const __m512i mixed = _mm512_mullo_epi64(word, splat(by));
     return _mm512_mullo_epi64(_mm512_rolv_epi64(mixed, splat((uint64_t)rotation)), splat(then));
 }
 

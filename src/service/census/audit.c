@@ -134,7 +134,8 @@ static tamis_status remember(tamis_audit *audit, const tamis_key *keys, size_t c
     tamis_answer answers[BATCH];
     while (count > 0) {
         size_t batch_size = count < BATCH ? count : BATCH, done = 0;
-        tamis_status status = tamis_filter_add_many(audit->known, keys, batch_size, answers, &done, err);
+        const tamis_status status =
+            tamis_filter_add_many(audit->known, keys, batch_size, answers, &done, err);
         for (size_t i = 0; i < done; i++)
             audit->result.distinct += answers[i] == TAMIS_ABSENT;
         if (status != TAMIS_OK)
@@ -174,7 +175,7 @@ static tamis_status make_keys(tamis_audit *audit, size_t wanted, size_t *count, 
     for (size_t i = 0; i < wanted; i++)
         audit->keys[i] =
             (tamis_key){audit->bytes[i], tamis_key_sampler_make(audit->sampler, audit->bytes[i])};
-    tamis_status status = tamis_filter_add_many(audit->known, audit->keys, wanted, answers, NULL, err);
+    const tamis_status status = tamis_filter_add_many(audit->known, audit->keys, wanted, answers, NULL, err);
     if (status != TAMIS_OK)
         return status;
     *count = 0;
@@ -214,14 +215,14 @@ void tamis_audit_result_get(const tamis_audit *audit, tamis_audit_result *result
 /* ---- what to expect of a rate ---- */
 
 uint64_t tamis_audit_queries(const tamis_plan *plan, double rate) {
-    bool hash_per_probe = tamis_scheme_digest_bits(plan->scheme) == 0;
-    double work = hash_per_probe ? HASHES_MAX : PROBES_MAX;
-    double max = fmin(QUERIES_MAX, floor(work / fmax(1, plan->probes)));
+    const bool hash_per_probe = tamis_scheme_digest_bits(plan->scheme) == 0;
+    const double work = hash_per_probe ? HASHES_MAX : PROBES_MAX;
+    const double max = fmin(QUERIES_MAX, floor(work / fmax(1, plan->probes)));
     return (uint64_t)fmin(max, fmax(QUERIES_MIN, ceil(HITS_WANTED / rate)));
 }
 
 double tamis_audit_max_rate(const tamis_plan *plan, double rate, double keys) {
-    double spread = plan->kind == TAMIS_KIND_BLOCKED ? 2 * pow(rate, -0.2) : sqrt(fmax(1, -log2(rate)));
+    const double spread = plan->kind == TAMIS_KIND_BLOCKED ? 2 * pow(rate, -0.2) : sqrt(fmax(1, -log2(rate)));
     if (!(rate > 0))
         return 0;
     return fmin(1, rate * (1 + 6 * spread / sqrt(fmax(1, keys))));
@@ -246,13 +247,13 @@ static bool holds_others(const tamis_audit_evidence *evidence) {
 }
 
 static tamis_audit_verdict judge_by_promise(const tamis_plan *plan, const tamis_audit_evidence *evidence) {
-    bool rounded = plan->fpr_predicted > plan->fpr && plan->fpr_predicted <= ROUNDING * plan->fpr;
-    double rate = rounded ? plan->fpr_predicted : plan->fpr;
+    const bool rounded = plan->fpr_predicted > plan->fpr && plan->fpr_predicted <= ROUNDING * plan->fpr;
+    const double rate = rounded ? plan->fpr_predicted : plan->fpr;
     /* An unknown number of keys allows the widest spread. */
-    double allowed = tamis_audit_max_rate(plan, rate, isfinite(evidence->keys) ? evidence->keys : 1);
+    const double allowed = tamis_audit_max_rate(plan, rate, isfinite(evidence->keys) ? evidence->keys : 1);
     if (exceeds(evidence, allowed)) {
         /* A computed rate that explains the hits shows that keys of the filter are not the cause. */
-        bool unexplained = exceeds(evidence, fmax(allowed, ROUNDING * evidence->computed));
+        const bool unexplained = exceeds(evidence, fmax(allowed, ROUNDING * evidence->computed));
         return unexplained && holds_others(evidence) ? TAMIS_AUDIT_UNDECIDED : TAMIS_AUDIT_BROKEN;
     }
     if (evidence->low > rate)
@@ -261,15 +262,15 @@ static tamis_audit_verdict judge_by_promise(const tamis_plan *plan, const tamis_
 }
 
 static tamis_audit_verdict judge_by_computed(const tamis_plan *plan, const tamis_audit_evidence *evidence) {
-    bool over_capacity = plan->capacity > 0 && evidence->keys > (double)plan->capacity;
-    double promised = over_capacity ? evidence->computed : plan->fpr;
-    double rate = fmax(promised, evidence->computed);
-    double keys = isfinite(evidence->keys) ? evidence->keys : 1;
+    const bool over_capacity = plan->capacity > 0 && evidence->keys > (double)plan->capacity;
+    const double promised = over_capacity ? evidence->computed : plan->fpr;
+    const double rate = fmax(promised, evidence->computed);
+    const double keys = isfinite(evidence->keys) ? evidence->keys : 1;
     if (exceeds(evidence, tamis_audit_max_rate(plan, rate, keys)))
         return TAMIS_AUDIT_BROKEN;
     if (is_too_rare(evidence, promised))
         return TAMIS_AUDIT_TOO_RARE;
-    bool above = evidence->computed > promised && evidence->low > promised;
+    const bool above = evidence->computed > promised && evidence->low > promised;
     return over_capacity || above ? TAMIS_AUDIT_AS_COMPUTED : TAMIS_AUDIT_KEPT;
 }
 

@@ -73,8 +73,8 @@ void tamis_cardinality_free(tamis_cardinality *sketch) {
 }
 
 static void count_hash(tamis_cardinality *sketch, uint64_t hash) {
-    uint64_t rest = hash << INDEX_BITS;
-    uint8_t rank = (uint8_t)(rest == 0 ? REST_BITS + 1 : __builtin_clzll(rest) + 1);
+    const uint64_t rest = hash << INDEX_BITS;
+    const uint8_t rank = (uint8_t)(rest == 0 ? REST_BITS + 1 : __builtin_clzll(rest) + 1);
     uint8_t *rank_max = &sketch->registers[hash >> REST_BITS];
     if (rank > *rank_max)
         *rank_max = rank;
@@ -83,7 +83,7 @@ static void count_hash(tamis_cardinality *sketch, uint64_t hash) {
 void tamis_cardinality_add_many(tamis_cardinality *sketch, const tamis_key *keys, size_t count) {
     tamis_hash hashes[BATCH];
     while (count > 0) {
-        size_t batch_size = count < BATCH ? count : BATCH;
+        const size_t batch_size = count < BATCH ? count : BATCH;
         (void)tamis_hash_many(sketch->hasher, keys, batch_size, hashes, NULL); /* xxh3 and sip cannot fail */
         for (size_t i = 0; i < batch_size; i++)
             count_hash(sketch, hashes[i].word[0]);

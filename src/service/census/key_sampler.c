@@ -183,7 +183,7 @@ static void keep(tamis_key_sampler *sampler, size_t index, const tamis_key *key)
 /* Reservoir sampling: key n replaces a random sample with a chance of SAMPLES / n. */
 void tamis_key_sampler_add_many(tamis_key_sampler *sampler, const tamis_key *keys, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        uint64_t index = sampler->added < SAMPLES ? sampler->added : below(sampler, sampler->added + 1);
+        const uint64_t index = sampler->added < SAMPLES ? sampler->added : below(sampler, sampler->added + 1);
         sampler->added++;
         if (index < SAMPLES)
             keep(sampler, (size_t)index, &keys[i]);
@@ -208,7 +208,7 @@ static unsigned range_of(unsigned char byte, unsigned char *first) {
 
 static unsigned char random_like(tamis_key_sampler *sampler, unsigned char byte) {
     unsigned char first = 0;
-    unsigned size = range_of(byte, &first);
+    const unsigned size = range_of(byte, &first);
     return size > 0 ? (unsigned char)(first + below(sampler, size)) : byte;
 }
 
@@ -246,7 +246,7 @@ static size_t make_bytes(tamis_key_sampler *sampler, sample like, unsigned char 
 /* Writes a number in little-endian order. An empty sample gives any number of `size` bytes. */
 static size_t make_number(tamis_key_sampler *sampler, sample like, size_t size, unsigned char *to) {
     uint64_t number = next(sampler), value = 0;
-    bool negative = like.size > 0 && like.bytes[like.size - 1] >= 0x80;
+    const bool negative = like.size > 0 && like.bytes[like.size - 1] >= 0x80;
     size_t bits = like.size > 0 ? 2 * sampler->wider : 64;
     for (size_t i = like.size; i-- > 0;)
         value = value << 8 | (negative ? like.bytes[i] ^ 0xffu : like.bytes[i]);
@@ -263,8 +263,8 @@ static size_t make_number(tamis_key_sampler *sampler, sample like, size_t size, 
 
 size_t tamis_key_sampler_make(tamis_key_sampler *sampler, void *key) {
     static const unsigned char word[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
-    size_t count = sampler->added < SAMPLES ? (size_t)sampler->added : SAMPLES;
-    size_t index = count > 0 ? (size_t)below(sampler, count) : 0;
+    const size_t count = sampler->added < SAMPLES ? (size_t)sampler->added : SAMPLES;
+    const size_t index = count > 0 ? (size_t)below(sampler, count) : 0;
     sample like = {sampler->samples[index], sampler->sizes[index]};
     switch (sampler->shape) {
     case TAMIS_KEY_SHAPE_INT32:

@@ -46,8 +46,8 @@ enum { SMOOTHING = 16 };
  * collide at a rate of at least n/2^b. */
 static tamis_status check_scheme(const tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
-    tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
-    uint32_t bits = tamis_scheme_digest_bits(scheme);
+    const tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
+    const uint32_t bits = tamis_scheme_digest_bits(scheme);
     if (bits >= 128 ||
         (bits > 0 && plan->capacity > 0 && plan->fpr >= ldexp((double)plan->capacity, -(int)bits)))
         return TAMIS_OK;

@@ -32,7 +32,7 @@ struct tamis_dedup {
     pthread_mutex_t commits;    /* held by the thread that commits or aborts, if `is_concurrent` */
     tamis_on_full on_full;
     uint64_t ahead;            /* of a window: how far beyond the newest time a key may be */
-    tamis_dedup_counts counts; /* many: atomic */
+    tamis_dedup_counts counts; /* answers so far; atomic */
     outlook outlook;
     tamis__source_positions positions; /* with a log */
     tamis_allocator memory;
