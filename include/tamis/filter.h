@@ -216,7 +216,7 @@ typedef enum tamis_full {
     TAMIS_FULL_RATE = 3,     /* another key would exceed plan.fpr */
     /* The slots are too narrow for more lines; plan a smaller rate to get wider slots */
     TAMIS_FULL_LINES = 4,
-    /* Too many keys fall into one part of the table, as if chosen to; scheme sip prevents that */
+    /* Too many keys fall into the same few lines, as if chosen to; scheme sip prevents that */
     TAMIS_FULL_CROWDED = 5
 } tamis_full;
 

@@ -149,7 +149,7 @@ TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_plan_option
 TAMIS_API tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err);
 
 /* Makes kind AUTO fingerprint, which grows. False: the kind stays AUTO, because such a table does not fit
- * options->memory. The kind also stays where probes are given, or where no plan can be made. Cost: a plan. */
+ * options->memory. The kind also stays if probes are given, or if no plan can be made. Cost: a plan. */
 TAMIS_API bool tamis_plan_options_prefer_growth(tamis_plan_options *options);
 
 /* Returns the highest lateness of a window with these options: TAMIS_WINDOW_LATE_MAX steps, where the step is
@@ -158,12 +158,11 @@ TAMIS_API uint64_t tamis_plan_options_max_lateness(const tamis_plan_options *opt
 
 /*
  * Keeps an options->expect that is far too large from taking memory. `max_keys` is the highest number of
- * keys that can come: 0, not known, but the filter may grow as keys come; UINT64_MAX, not known.
+ * keys that can come. If that is not known: 0 lets the filter grow as keys come, UINT64_MAX keeps expect.
  *
  * If the filter would take more than 64 MiB, expect is lowered to `max_keys`, and a kind AUTO becomes one
  * that grows, since a number that was guessed may be too small. Kinds classic and blocked keep expect if
- * they were asked for. Nothing else changes, and nothing at all where no plan can be made. Cost: two
- * plans.
+ * options->kind names them. If no plan can be made, nothing changes. Cost: two plans.
  */
 TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys);
 
