@@ -282,6 +282,9 @@ static rd_kafka_resp_err_t query_end(const kafka_client *client, const char *top
 
 tamis_status tamis__kafka_client_query_watermarks(kafka_client *client, const char *topic, int32_t number,
                                                   int64_t *low, int64_t *high, tamis_error *err) {
+    /* The leader may not know the topic yet, if it was just made. */
+    const uint64_t deadline = tamis__now_ns() + (uint64_t)TAMIS__KAFKA_EXISTING_MS * 1000000;
+
     *low = *high = 0;
     while (!tamis__kafka_client_is_interrupted(client)) {
         rd_kafka_resp_err_t code = query_end(client, topic, number, RD_KAFKA_OFFSET_BEGINNING, low);
@@ -289,6 +292,8 @@ tamis_status tamis__kafka_client_query_watermarks(kafka_client *client, const ch
             code = query_end(client, topic, number, RD_KAFKA_OFFSET_END, high);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return TAMIS_OK;
+        if (code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && tamis__now_ns() < deadline)
+            code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
         if (wait_for_brokers(client, topic, code, false, err) != TAMIS_OK)
             return err->status;
         refresh_leaders(client, topic);

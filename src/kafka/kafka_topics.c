@@ -309,7 +309,13 @@ tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *
             "%s: has %zu partitions, but its state has %zu (%s): keys are in other partitions now; "
             "begin again with another group and new output topics",
             options->from, from, state, run->state_topic);
-    if (check_state_topic(run, err) != TAMIS_OK)
-        return err->status;
+    /* A broker that answers may not know yet what another one has made. */
+    const uint64_t deadline = tamis__now_ns() + (uint64_t)VISIBLE_MS * 1000000;
+    while (check_state_topic(run, err) != TAMIS_OK) {
+        if (err->status != TAMIS_E_NOT_FOUND || tamis__now_ns() > deadline ||
+            tamis__kafka_client_must_stop(&run->client))
+            return err->status;
+        tamis__sys.poll(NULL, 0, TAMIS__KAFKA_SLICE);
+    }
     return make_partitions(run, err);
 }
