@@ -24,7 +24,11 @@ static void assign(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *
     kafka_client *client = &run->client;
     const int32_t added = tamis__kafka_client_store_assignment(client, partitions);
 
-    if (added >= 0)
+    if (added >= 0 && run->is_stateless)
+        client->stopped = tamis__fail(&client->stop_error, TAMIS_E_CHANGED, 0,
+                                      "%s: has a new partition %d; start the run again, and it is copied too",
+                                      run->options.from, (int)added);
+    else if (added >= 0)
         client->stopped = tamis__fail(
             &client->stop_error, TAMIS_E_MISMATCH, 0,
             "%s: has a new partition %d, so keys may be in other partitions now; begin again with "

@@ -294,11 +294,36 @@ static tamis_status check_chains(kafka_restore *restore, tamis_error *err) {
     return TAMIS_OK;
 }
 
+/* Refuses an offset of a repartition that has put keys into other partitions. Offsets that somebody has set have no
+ * such metadata. */
+static tamis_status check_route(const kafka_dedup_run *run, const rd_kafka_topic_partition_t *stored,
+                                tamis_error *err) {
+    static const char first[] = "partitions=";
+    const size_t size = stored->metadata_size;
+
+    if (run->route[0] == '\0' || size < strlen(first) ||
+        memcmp(stored->metadata, first, strlen(first)) != 0 ||
+        (size == strlen(run->route) && memcmp(stored->metadata, run->route, size) == 0))
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_MISMATCH, 0,
+        "%.100s [%d]: was copied to %.100s with %.*s, not %s, so equal keys would be in different "
+        "partitions; give the former options, or begin again with another group and new "
+        "output topics",
+        run->options.from, (int)stored->partition, run->options.to, size < 60 ? (int)size : 60,
+        (const char *)stored->metadata, run->route);
+}
+
 /* A7: where the input begins. */
-static tamis_status begin_input(kafka_restore *restore, kafka_partition *partition, int64_t offset,
+static tamis_status begin_input(kafka_restore *restore, const rd_kafka_topic_partition_t *stored,
                                 tamis_error *err) {
     kafka_dedup_run *run = restore->run;
+    kafka_partition *partition = &run->partitions[stored->partition];
+    const int64_t offset = stored->offset;
     int64_t low, end;
+
+    if (check_route(run, stored, err) != TAMIS_OK)
+        return err->status;
     const tamis_status status = tamis__kafka_client_query_watermarks(&run->client, run->options.from,
                                                                      partition->number, &low, &end, err);
 
@@ -342,8 +367,7 @@ static tamis_status begin_inputs(kafka_restore *restore, tamis_error *err) {
     const rd_kafka_topic_partition_list_t *offsets = restore->offsets;
 
     for (int i = 0; i < offsets->cnt && !is_interrupted(restore); i++)
-        if (begin_input(restore, &restore->run->partitions[offsets->elems[i].partition],
-                        offsets->elems[i].offset, err) != TAMIS_OK)
+        if (begin_input(restore, &offsets->elems[i], err) != TAMIS_OK)
             return err->status;
     return TAMIS_OK;
 }

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -294,6 +295,10 @@ tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *
         if (output->name && tamis__kafka_await_topic(&run->client, output->name, TAMIS__KAFKA_EXISTING_MS,
                                                      &output->partitions, err) != TAMIS_OK)
             return err->status;
+    if (run->is_stateless && !run->list)
+        snprintf(run->route, sizeof run->route, "partitions=%zu keys=%016" PRIx64,
+                 run->outputs[KAFKA_UNIQUE].partitions,
+                 XXH3_64bits(run->description, strlen(run->description)));
     if (run->is_stateless)
         return make_partitions(run, err);
 

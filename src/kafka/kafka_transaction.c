@@ -307,10 +307,17 @@ static kafka_outcome send_offsets(kafka_dedup_run *run) {
     broker_wait wait = {0};
     kafka_outcome outcome;
 
-    for (size_t i = 0; i < run->client.partition_count; i++)
-        if (run->partitions[i].is_open)
-            rd_kafka_topic_partition_list_add(offsets, run->options.from, (int32_t)i)->offset =
-                (int64_t)run->partitions[i].next;
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        if (!run->partitions[i].is_open)
+            continue;
+        rd_kafka_topic_partition_t *offset =
+            rd_kafka_topic_partition_list_add(offsets, run->options.from, (int32_t)i);
+        offset->offset = (int64_t)run->partitions[i].next;
+        if (run->route[0] != '\0') {
+            offset->metadata = strdup(run->route); /* librdkafka frees it */
+            offset->metadata_size = offset->metadata ? strlen(run->route) : 0;
+        }
+    }
     do
         outcome = read_error(
             run, rd_kafka_send_offsets_to_transaction(run->producer, offsets, run->membership, CALL_MS));

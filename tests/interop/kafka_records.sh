@@ -187,6 +187,16 @@ diff <(sed -n 's/^\([0-9]\) {"id":\([0-9]*\),.*/\2 \1/p' "$work/together" | sort
     <(kcat -b "$kafka_brokers" -C -t together-out -o beginning -e -q -f '%k %p\n' | sort -u) > /dev/null ||
     fail "repartition: other partitions than those of a producer"
 [ "$(show split-dead | wc -l)" = 1 ] || fail "repartition: the malformed record is not a dead letter"
+# What would put equal keys into different partitions is refused: another key, or more partitions.
+! repartition --key json:/n --until-end || fail "repartition: another key"
+grep -qE '^tamis: split \[0\]: was copied to together with partitions=5 keys=[0-9a-f]{16}, not partitions=5 keys=' "$work/err" ||
+    fail "repartition: another key: $(cat "$work/err")"
+kafka_ops grow together 6
+for try in {1..50}; do # until the broker says so
+    repartition --until-end || break
+done
+grep -qE '^tamis: split \[0\]: was copied to together with partitions=5 keys=([0-9a-f]{16}), not partitions=6 keys=\1, ' "$work/err" ||
+    fail "repartition: more partitions: $(cat "$work/err")"
 
 # check divides records by a filter.
 kafka_ops create clean 2
