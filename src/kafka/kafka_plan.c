@@ -65,8 +65,9 @@ static void plan_state(tamis_kafka_plan *plan, const tamis_kafka_plan_options *o
                  transactions = fewer < 1 ? 1 : fewer;
     const double state_records =
         transactions * (double)(1 + (uint64_t)(keys / transactions) / TAMIS__KAFKA_RECORD_HASHES);
+    const double apart = span * 1000 / keys, longest = (double)TAMIS_TIME_MAX; /* milliseconds */
     const size_t key_size = tamis__kafka_key_size(tamis__kafka_needs_whole_hashes(filter), timed,
-                                                  (uint64_t)(span * 1000 / keys)),
+                                                  (uint64_t)(apart < longest ? apart : longest)),
                  record_size = BATCH + tamis__kafka_record_size_max(DESCRIPTION, 0);
     const double bytes =
         keys * (double)key_size + state_records * (double)record_size + transactions * MARKER;
@@ -97,7 +98,7 @@ tamis_status tamis_kafka_plan_make(tamis_kafka_plan *plan, tamis_plan *filter,
             err, TAMIS_E_RANGE, 0,
             "rate: more than 1e18 records come in a window; give a lower rate, or a shorter window");
 
-    made.keys = (uint64_t)(keys + 0.5);
+    made.keys = keys < 1 ? 1 : (uint64_t)(keys + 0.5);
     wanted.expect = made.keys > given.partitions ? (made.keys - 1) / given.partitions + 1 : 1;
     status = tamis__kafka_plan_filter(&partition, &wanted, err);
     if (status != TAMIS_OK)

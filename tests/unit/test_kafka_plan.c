@@ -74,6 +74,21 @@ static void test_slow(void **state) {
 }
 
 /* Without a window all keys stay; a transaction may need several records. */
+/* Keys that come once in many years. */
+static void test_few(void **state) {
+    tamis_plan_options options;
+
+    (void)state;
+    day(&options);
+    tamis_kafka_plan plan = make(&options, 1.0 / 86400 / 1000, 64, 1, NULL);
+    assert_int_equal(plan.keys, 1);
+    options.window *= 36500;
+    options.expect = 1;
+    plan = make(&options, 0, 1000000, 1, NULL);
+    assert_int_equal(plan.keys, 1);
+    assert_true(plan.state_bytes < 500000000);
+}
+
 static void test_all_keys(void **state) {
     tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan filter = TAMIS_PLAN_INIT;
@@ -133,6 +148,7 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_window), cmocka_unit_test(test_slow),
-                                       cmocka_unit_test(test_all_keys), cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_few), cmocka_unit_test(test_all_keys),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
