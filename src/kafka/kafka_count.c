@@ -249,6 +249,8 @@ tamis_status tamis_kafka_count_run(const tamis_kafka_count_options *options, tam
         status = start(run, &found);
     if (status == TAMIS_OK)
         status = finish(run, loop(run, &found), &found);
+    if (status == TAMIS_OK || status == TAMIS_E_INTERRUPTED)
+        tamis__kafka_count_observe(run);
     tamis__write_struct(stats, &run->committed, sizeof run->committed);
     release(run);
     return tamis__kafka_result(status, &found, err);

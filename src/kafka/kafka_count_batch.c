@@ -112,14 +112,7 @@ static tamis_status add_records(kafka_count_run *run, rd_kafka_message_t *const 
 
 /* Milliseconds until the batch is due, at most a slice. */
 static int wait_ms(const kafka_count_run *run) {
-    const uint64_t passed = (tamis__now_ns() - run->open_since) / 1000000;
-
-    if (!run->is_open)
-        return TAMIS__KAFKA_SLICE;
-    if (passed >= run->options.commit_ms)
-        return 0;
-    const uint64_t left = run->options.commit_ms - passed;
-    return left < TAMIS__KAFKA_SLICE ? (int)left : TAMIS__KAFKA_SLICE;
+    return tamis__kafka_wait_ms(run->is_open, run->open_since, run->options.commit_ms);
 }
 
 tamis_status tamis__kafka_count_records(kafka_count_run *run, tamis_error *err) {
@@ -185,13 +178,9 @@ tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err) {
 
 /* ---- progress ---- */
 
-void tamis__kafka_count_report_progress(kafka_count_run *run) {
-    const uint64_t now = tamis__now_ns();
+void tamis__kafka_count_observe(kafka_count_run *run) {
     tamis_kafka_count_stats *stats = &run->committed;
 
-    if (!run->options.progress || now - run->reported_at < PROGRESS_NS)
-        return;
-    run->reported_at = now;
     stats->partitions = run->client.assigned;
     stats->lag = run->open.records;
     for (size_t i = 0; i < run->client.partition_count; i++) {
@@ -202,5 +191,14 @@ void tamis__kafka_count_report_progress(kafka_count_run *run) {
             end > (int64_t)run->next[i])
             stats->lag += (uint64_t)end - run->next[i];
     }
-    run->options.progress(run->options.context, stats);
+}
+
+void tamis__kafka_count_report_progress(kafka_count_run *run) {
+    const uint64_t now = tamis__now_ns();
+
+    if (!run->options.progress || now - run->reported_at < PROGRESS_NS)
+        return;
+    run->reported_at = now;
+    tamis__kafka_count_observe(run);
+    run->options.progress(run->options.context, &run->committed);
 }

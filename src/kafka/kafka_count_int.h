@@ -69,6 +69,8 @@ tamis_status tamis__kafka_count_commit(kafka_count_run *run, const uint64_t *nex
 tamis_status tamis__kafka_count_records(kafka_count_run *run, tamis_error *err);
 /* C4 to C6. After a conflict client.must_join is set (C7). */
 tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err);
+/* Fills the statistics of the partitions that this member has now. */
+void tamis__kafka_count_observe(kafka_count_run *run);
 /* Calls options.progress if that is due. */
 void tamis__kafka_count_report_progress(kafka_count_run *run);
 /* Forgets the statistics of the batch. The batch itself is forgotten by A1. */

@@ -242,6 +242,7 @@ for figure in records counted batches; do
     value=$(awk -v name=$figure '$1 == name && NF == 2 { gsub(",", ""); print $2 }' "$work/err.drain")
     [ "$value" -gt 0 ] && grep -qx "tamis_kafka_${figure}_total $value" "$work/metrics" || fail "metrics: $figure is not $value"
 done
+grep -qx 'tamis_kafka_lag_records 0' "$work/metrics" || fail "metrics: lag"
 grep -q '^tamis_last_commit_timestamp_seconds 1' "$work/metrics" && ! grep -q '^tamis_records_total' "$work/metrics" || fail "metrics"
 for name in sum distinct; do
     [ "$(redis-cli -p "${uri##*:}" pttl $name:2025-11-26T00)" -gt 0 ] || fail "$name does not expire"
