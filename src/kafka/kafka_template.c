@@ -396,9 +396,6 @@ static bool find_time(const kafka_template *made, const rd_kafka_message_t *mess
 /* Finds the value of a part other than a time. `data` is NULL if the record has none. */
 static tamis_key find_value(const kafka_template *made, const part *wanted, const rd_kafka_message_t *message,
                             size_t i) {
-    rd_kafka_headers_t *headers;
-    tamis_key value = {0};
-
     switch (wanted->kind) {
     case LITERAL:
         return (tamis_key){wanted->text, wanted->size};
@@ -407,17 +404,13 @@ static tamis_key find_value(const kafka_template *made, const part *wanted, cons
     case KEY:
         return (tamis_key){message->key, message->key_len};
     case HEADER:
-        if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR &&
-            rd_kafka_header_get_last(headers, wanted->text, &value.data, &value.size) !=
-                RD_KAFKA_RESP_ERR_NO_ERROR)
-            value.data = NULL;
-        return value;
+        return tamis__kafka_last_header(message, wanted->text);
     case MONTH:
     case DAY:
     case HOUR:
         break;
     }
-    return value;
+    return (tamis_key){NULL, 0};
 }
 
 /* Reads an integer: digits, maybe with a minus sign. */
