@@ -144,7 +144,8 @@ TAMIS_API tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *op
  * Options, statistics and errors are those of tamis_kafka_dedup_run. There is no state topic and no filter:
  * options.plan, duplicates_to and secret are NULL (TAMIS_E_INVALID). So a moved offset is not noticed: records are
  * copied again, or left out. A group without offsets begins at the first record. Several topics may be copied into one:
- * one run for each.
+ * one run for each. TAMIS_E_MISMATCH: `to` has another number of partitions than in an earlier run of the group, or the
+ * keys are other ones, so equal keys would be in different partitions.
  */
 TAMIS_API tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_options *options,
                                                    tamis_kafka_dedup_stats *stats, tamis_error *err);
