@@ -4,20 +4,20 @@
  * The overlay of a partition: the hashes of keys that are new in the open transaction.
  *
  * They must not get into the filter before the transaction is committed, because no kind of filter can remove
- * them if it is aborted. So a lookup asks the filter first and then this set, and an abort only empties the
- * set.
+ * them if it is aborted. So a lookup queries the filter first and then this set, and an abort only empties
+ * the set.
  *
  *     hashes   | a | b | c | a |             in order: the state record and the filter get them as they are
  *     times    | 7 | 7 | 9 | 9 |
  *     slots    | 0 | 3 | 0 | 1 | 4 | 0 | 2 | 0 |      3: hashes[2], which is c
  *
  * An open-addressing table of numbers, with linear probing, at most half full. 0 is the empty slot, so the
- * numbers begin at 1 and every hash is a valid member, also one of all zeros. Hashes are random already, so
+ * numbers begin at 1 and every hash is a valid entry, also one of all zeros. Hashes are random already, so
  * their first word selects the slot. With a window a hash may be there several times: a transaction that
  * catches up has records of a long time. Without one, all times are 0.
  *
- * Emptying costs one memset of the slots, or less if few are used. A table of a large transaction is freed instead: the next
- * transactions are probably smaller.
+ * Emptying costs one memset of the slots, or less if few are used. A table of a large transaction is freed
+ * instead: the next transactions are probably smaller.
  */
 #include "kafka/overlay.h"
 
@@ -29,8 +29,8 @@
 
 enum { SLOTS_MIN = 1024, SLOTS_KEPT = 1 << 20 };
 
-/* The number of a member, or 0 for an empty slot. The search goes on from `slot`. */
-static uint32_t next_member(const tamis__overlay *overlay, size_t *slot) {
+/* The number of an entry, or 0 for an empty slot. The search goes on from `slot`. */
+static uint32_t next_entry(const tamis__overlay *overlay, size_t *slot) {
     const uint32_t number = overlay->slots[*slot];
 
     *slot = (*slot + 1) & (overlay->slot_count - 1);
@@ -51,17 +51,16 @@ bool tamis__overlay_has(const tamis__overlay *overlay, const tamis_hash *hash, i
 
     if (overlay->count == 0)
         return false;
-    for (size_t slot = first_slot(overlay, hash); (number = next_member(overlay, &slot)) != 0;) {
-        const tamis_hash *member = &overlay->hashes[number - 1];
+    for (size_t slot = first_slot(overlay, hash); (number = next_entry(overlay, &slot)) != 0;) {
+        const tamis_hash *entry = &overlay->hashes[number - 1];
         const int64_t time = overlay->times[number - 1];
-        if (member->word[0] == hash->word[0] && member->word[1] == hash->word[1] && time >= from &&
-            time <= to)
+        if (entry->word[0] == hash->word[0] && entry->word[1] == hash->word[1] && time >= from && time <= to)
             return true;
     }
     return false;
 }
 
-/* Puts member `number` into the first empty slot of its hash. */
+/* Puts entry `number` into the first empty slot of its hash. */
 static void fill_slot(tamis__overlay *overlay, size_t number) {
     size_t slot = first_slot(overlay, &overlay->hashes[number - 1]);
 
@@ -86,8 +85,8 @@ static tamis_status grow_slots(tamis__overlay *overlay, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Makes room for one more member. */
-static tamis_status grow_members(tamis__overlay *overlay, tamis_error *err) {
+/* Grows the arrays for one more entry. */
+static tamis_status grow_entries(tamis__overlay *overlay, tamis_error *err) {
     const size_t count = overlay->count + 1;
     tamis_hash *hashes = tamis__array_reserve(&overlay->memory, overlay->hashes, sizeof *hashes, count,
                                               &overlay->hash_capacity);
@@ -107,7 +106,7 @@ tamis_status tamis__overlay_add(tamis__overlay *overlay, const tamis_allocator *
     if (overlay->slot_count == 0)
         overlay->memory = *memory;
     if ((2 * (overlay->count + 1) > overlay->slot_count && grow_slots(overlay, err) != TAMIS_OK) ||
-        grow_members(overlay, err) != TAMIS_OK)
+        grow_entries(overlay, err) != TAMIS_OK)
         return TAMIS_E_NOMEM;
     overlay->hashes[overlay->count] = hash;
     overlay->times[overlay->count] = time;
@@ -115,7 +114,7 @@ tamis_status tamis__overlay_add(tamis__overlay *overlay, const tamis_allocator *
     return TAMIS_OK;
 }
 
-/* No later member has been probed past the slot, so it can become empty. */
+/* No later entry has been probed past the slot, so it can become empty. */
 void tamis__overlay_undo(tamis__overlay *overlay) {
     size_t slot = first_slot(overlay, &overlay->hashes[overlay->count - 1]);
 
