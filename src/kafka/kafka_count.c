@@ -51,12 +51,12 @@ static tamis_status make_template(kafka_count_run *run, kafka_adds adds, const c
     if (tamis__kafka_template_create(&run->templates[run->template_count], adds, text, &run->extract, err) !=
         TAMIS_OK)
         return err->status;
-    const kafka_template *made = run->templates[run->template_count++];
+    const kafka_template *template = run->templates[run->template_count++];
     for (size_t i = 0; i + 1 < run->template_count; i++)
-        if (tamis__kafka_template_conflicts(made, run->templates[i]))
+        if (tamis__kafka_template_conflicts(template, run->templates[i]))
             return tamis__fail(err, TAMIS_E_INVALID, 0,
                                "%s '%.100s': could give the same names as '%.100s'; change its text",
-                               tamis__kafka_template_word(made), text,
+                               tamis__kafka_template_word(template), text,
                                tamis__kafka_template_text(run->templates[i]));
     return TAMIS_OK;
 }
@@ -216,7 +216,8 @@ static tamis_status loop(kafka_count_run *run, tamis_error *err) {
     return status;
 }
 
-/* Counts what was read, also after an error: the records before it are good. If that fails, they come again. */
+/* Counts the records of the batch, also after an error in a later one. If that fails, they are read again
+ * at the next start. */
 static tamis_status finish(kafka_count_run *run, tamis_status status, tamis_error *err) {
     tamis_error second = TAMIS_ERROR_INIT;
 

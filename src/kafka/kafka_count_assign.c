@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A and N: the group gives partitions and takes them away. kafka_consumer.c has the picture; here N counts the
- * batch, or forgets it if the partitions are lost.
+ * A and N: the group gives partitions and takes them away. kafka_consumer.c has the picture; here N counts
+ * the batch, or forgets it if the partitions are lost.
  *
  * After a conflict (C7) the member leaves the group and joins it again. To seek would be faster, but a
  * conflict is rare: another member has the partitions, or Redis has lost writes.
@@ -141,7 +141,7 @@ static tamis_status find_begin(kafka_count_run *run, const rd_kafka_topic_partit
     return TAMIS_OK;
 }
 
-/* A3: an offset is there before a position is. */
+/* A3: commits offsets before a script makes positions. */
 static tamis_status commit_begin(kafka_count_run *run, const uint64_t *begins, tamis_error *err) {
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_UNKNOWN;
 

@@ -6,8 +6,9 @@
  *     poll --> values of each template --> name of a counter --> batch --> scripts --> offset of the group
  *              (of up to 1024 records)     (of each record)      (a second, or many counters)
  *
- * A batch is due after commit_ms, or when it has so many counters and elements that a script would hold up
- * other clients of the server. It does not matter how many records it has.
+ * A batch has the contributions of all records since the last script; up to 1024 records are polled together
+ * and added to it. It is due after commit_ms, or when it has so many counters and elements that a script
+ * would hold up other clients of the server. It does not matter how many records it has.
  *
  * A record that ends the run, such as a malformed one, is not in the batch; those before it are, and are
  * counted.
@@ -18,7 +19,7 @@
 #include "base/system.h"
 #include "kafka/kafka_count_int.h"
 
-enum { MISSING = 100 };                         /* so many without any counter are a remark */
+enum { MISSING_RECORDS = 100 };                 /* first records without any counter until a remark says so */
 static const uint64_t PROGRESS_NS = 1000000000; /* between two calls of options.progress */
 
 void tamis__kafka_count_forget(kafka_count_run *run) {
@@ -48,7 +49,8 @@ static tamis_status handle_other(kafka_count_run *run, const rd_kafka_message_t 
                        run->options.from, (int)message->partition, message->offset);
 }
 
-/* Finds the counters of record i. A failure: the record ends the run, and nothing of it is added. */
+/* Finds the counters of record i. Fails if the record ends the run; then none of its contributions is
+ * added. */
 static tamis_status find_counters(kafka_count_run *run, const rd_kafka_message_t *message, size_t i,
                                   tamis_error *err) {
     for (size_t k = 0; k < run->template_count; k++) {
@@ -148,8 +150,8 @@ static void add_stats(kafka_count_run *run) {
     run->committed.malformed += run->open.malformed;
     run->committed.batches++;
     run->committed.committed_at = tamis__sys.now_unix_ms();
-    if (!run->has_remarked_missing && run->committed.missing >= MISSING && run->committed.counted == 0 &&
-        run->committed.repeated == 0) {
+    if (!run->has_remarked_missing && run->committed.missing >= MISSING_RECORDS &&
+        run->committed.counted == 0 && run->committed.repeated == 0) {
         run->has_remarked_missing = true;
         tamis__kafka_client_remark(&run->client,
                                    "%s: none of the first %" PRIu64

@@ -10,7 +10,7 @@
  *     kafka_count_assign.c     A, N: partitions of the group, and where each begins
  *     kafka_count_batch.c      C: records, names, and what is sent to Redis
  *     kafka_template.c         names of counters
- *     kafka_client.h           what dedup has too: librdkafka, the member of the group
+ *     kafka_client.h           shared with dedup: librdkafka, the member of the group
  *     store/redis/counts       counters and positions in Redis
  *
  * One thread runs everything here, callbacks of librdkafka included: it calls them from poll functions.
@@ -25,7 +25,7 @@
 enum { TAMIS__KAFKA_DESCRIPTION = 4096, TAMIS__KAFKA_TEMPLATES = 64 };
 
 typedef struct kafka_count_run {
-    kafka_client client; /* first */
+    kafka_client client; /* the first field: callbacks get a pointer to it */
     tamis_kafka_count_options options;
     tamis_extractor_options extract; /* those of `options`, or the defaults */
     tamis_allocator memory;

@@ -25,8 +25,8 @@
  *
  *     bytes:{day}={json:/bytes}        {"bytes": 512}  -->  512 for bytes:2026-11-28
  *
- * The integers of a sum are from -(2^53 - 1) to 2^53 - 1, which all JSON libraries keep. So a single wrong one
- * cannot fill a counter of 64 bits. Whether a record is malformed depends on the record alone (K2 of
+ * The integers of a sum are from -(2^53 - 1) to 2^53 - 1, which all JSON libraries keep. So a single wrong
+ * one cannot fill a counter of 64 bits. Whether a record is malformed depends on the record alone (K2 of
  * docs/KAFKA-COUNT-PROTOCOL.md), hence never on the sum so far.
  */
 #include <inttypes.h>
@@ -66,7 +66,7 @@ struct kafka_template {
     char *skeleton;             /* the text with a byte for each part */
     tamis_extractor *extractor; /* NULL: no part is in the value */
     tamis_extraction found[TAMIS__KAFKA_BATCH];
-    tamis_key *extracted; /* value_count for each record of the batch */
+    tamis_key *extracted; /* value_count for each of the records that were read */
 };
 
 /* ---- bytes ---- */
@@ -108,24 +108,24 @@ bool tamis__kafka_template_conflicts(const kafka_template *a, const kafka_templa
 
 /* ---- parsing ---- */
 
-const char *tamis__kafka_template_word(const kafka_template *made) {
+const char *tamis__kafka_template_word(const kafka_template *template) {
     static const char *const words[] = {
         [KAFKA_ADDS_ONE] = "count", [KAFKA_ADDS_NUMBER] = "sum", [KAFKA_ADDS_ELEMENT] = "distinct"};
 
-    return words[made->adds];
+    return words[template->adds];
 }
 
-const char *tamis__kafka_template_text(const kafka_template *made) {
-    return made->text;
+const char *tamis__kafka_template_text(const kafka_template *template) {
+    return template->text;
 }
 
-bool tamis__kafka_template_has_time(const kafka_template *made) {
-    return made->has_time;
+bool tamis__kafka_template_has_time(const kafka_template *template) {
+    return template->has_time;
 }
 
-static tamis_status refuse(const kafka_template *made, const char *why, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s '%.150s': %s", tamis__kafka_template_word(made),
-                       made->text, why);
+static tamis_status refuse(const kafka_template *template, const char *why, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s '%.150s': %s", tamis__kafka_template_word(template),
+                       template->text, why);
 }
 
 /* Returns the end of a part that begins behind a brace: braces in it are in pairs. NULL: there is no end. */
@@ -141,7 +141,7 @@ static char *find_part_end(char *text) {
     return NULL;
 }
 
-static part parse_part(kafka_template *made, const char *text) {
+static part parse_part(kafka_template *template, const char *text) {
     static const char header[] = "kafka:header:";
     static const struct {
         const char *name;
@@ -150,54 +150,56 @@ static part parse_part(kafka_template *made, const char *text) {
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(text, known[i].name) == 0) {
-            made->has_time = made->has_time || known[i].kind != KEY;
+            template->has_time = template->has_time || known[i].kind != KEY;
             return (part){.kind = known[i].kind};
         }
     if (strncmp(text, header, strlen(header)) == 0)
         return (part){.kind = HEADER, .text = text + strlen(header), .size = strlen(text) - strlen(header)};
-    made->values[made->value_count] = text;
-    return (part){.kind = VALUE, .value = made->value_count++};
+    template->values[template->value_count] = text;
+    return (part){.kind = VALUE, .value = template->value_count++};
 }
 
-static tamis_status add_part(kafka_template *made, part added, tamis_error *err) {
-    const size_t used = strlen(made->skeleton);
+static tamis_status add_part(kafka_template *template, part added, tamis_error *err) {
+    const size_t used = strlen(template->skeleton);
 
-    if (made->part_count == PARTS_MAX)
-        return refuse(made, "has too many parts; give fewer", err);
+    if (template->part_count == PARTS_MAX)
+        return refuse(template, "has too many parts; give fewer", err);
     if (added.kind == HEADER && added.size == 0)
-        return refuse(made, "a header has no name; give {kafka:header:NAME}", err);
+        return refuse(template, "a header has no name; give {kafka:header:NAME}", err);
     if (added.kind == LITERAL)
-        memcpy(made->skeleton + used, added.text, added.size);
+        memcpy(template->skeleton + used, added.text, added.size);
     else
-        made->skeleton[used] = PART;
-    made->parts[made->part_count++] = added;
+        template->skeleton[used] = PART;
+    template->parts[template->part_count++] = added;
     return TAMIS_OK;
 }
 
-static tamis_status parse(kafka_template *made, tamis_error *err) {
-    for (const char *pos = made->bytes; *pos != '\0'; pos++)
+static tamis_status parse(kafka_template *template, tamis_error *err) {
+    for (const char *pos = template->bytes; *pos != '\0'; pos++)
         if ((unsigned char)*pos < ' ' || *pos == 0x7f)
-            return refuse(made, "has a control byte; leave it out", err);
-    for (char *pos = made->bytes; *pos != '\0';) {
+            return refuse(template, "has a control byte; leave it out", err);
+    for (char *pos = template->bytes; *pos != '\0';) {
         const size_t size = strcspn(pos, "{}");
-        if (size > 0 && add_part(made, (part){.kind = LITERAL, .text = pos, .size = size}, err) != TAMIS_OK)
+        if (size > 0 &&
+            add_part(template, (part){.kind = LITERAL, .text = pos, .size = size}, err) != TAMIS_OK)
             return err->status;
         pos += size;
         if (*pos == '\0')
             break;
         char *end = *pos == '{' ? find_part_end(pos + 1) : NULL;
         if (!end)
-            return refuse(made, "a brace has no partner; write parts as {day} or {json:/page}", err);
+            return refuse(template, "a brace has no partner; write parts as {day} or {json:/page}", err);
         *end = '\0';
-        if (made->value_count == PARTS_MAX || end == pos + 1)
-            return refuse(made, "has an empty part, or too many; write parts as {day} or {json:/page}", err);
-        const part added = parse_part(made, pos + 1);
+        if (template->value_count == PARTS_MAX || end == pos + 1)
+            return refuse(template, "has an empty part, or too many; write parts as {day} or {json:/page}",
+                          err);
+        const part added = parse_part(template, pos + 1);
         if (added.kind == VALUE && !strchr(pos + 1, ':') && strcmp(pos + 1, "line") != 0)
-            return refuse(made,
+            return refuse(template,
                           "a part is not known; give {month}, {day}, {hour}, {kafka:key}, "
                           "{kafka:header:NAME}, {line} or a part of the value as {json:/page}",
                           err);
-        if (add_part(made, added, err) != TAMIS_OK)
+        if (add_part(template, added, err) != TAMIS_OK)
             return err->status;
         pos = end + 1;
     }
@@ -205,36 +207,36 @@ static tamis_status parse(kafka_template *made, tamis_error *err) {
 }
 
 /* Removes "={json:/amount}" from the end, the part with what is added. */
-static tamis_status split_added(kafka_template *made, tamis_error *err) {
-    if (made->adds == KAFKA_ADDS_ONE)
+static tamis_status split_added(kafka_template *template, tamis_error *err) {
+    if (template->adds == KAFKA_ADDS_ONE)
         return TAMIS_OK;
-    part *last = made->part_count >= 2 ? &made->parts[made->part_count - 1] : NULL;
+    part *last = template->part_count >= 2 ? &template->parts[template->part_count - 1] : NULL;
     if (!last || last->kind < VALUE || last->kind >= MONTH || last[-1].kind != LITERAL ||
         last[-1].text[last[-1].size - 1] != '=')
         return refuse(
-            made,
-            made->adds == KAFKA_ADDS_NUMBER
+            template,
+            template->adds == KAFKA_ADDS_NUMBER
                 ? "does not end with a part to add up; give NAME={PART} as bytes:{day}={json:/bytes}"
                 : "does not end with a part whose values count; give NAME={PART} as "
                   "users:{day}={json:/user}",
             err);
-    made->added = *last;
-    made->part_count -= last[-1].size > 1 ? 1 : 2;
+    template->added = *last;
+    template->part_count -= last[-1].size > 1 ? 1 : 2;
     last[-1].size--;
-    made->skeleton[strlen(made->skeleton) - 2] = '\0';
+    template->skeleton[strlen(template->skeleton) - 2] = '\0';
     return TAMIS_OK;
 }
 
-static tamis_status check_segments(const kafka_template *made, tamis_error *err) {
-    const char *pos = made->skeleton;
+static tamis_status check_segments(const kafka_template *template, tamis_error *err) {
+    const char *pos = template->skeleton;
 
     if (*pos == '\0')
-        return refuse(made, "has no name; give one as clicks:{day}", err);
+        return refuse(template, "has no name; give one as clicks:{day}", err);
     for (;; pos++) {
         const size_t size = segment_size(pos);
         const char *first = memchr(pos, PART, size);
         if (first && memchr(first + 1, PART, size - (size_t)(first + 1 - pos)))
-            return refuse(made, "nothing separates two of its parts; put a colon between them", err);
+            return refuse(template, "nothing separates two of its parts; put a colon between them", err);
         pos += size;
         if (*pos == '\0')
             return TAMIS_OK;
@@ -243,33 +245,35 @@ static tamis_status check_segments(const kafka_template *made, tamis_error *err)
 
 /* ---- the extractor ---- */
 
-static tamis_status create_extractor(kafka_template *made, const tamis_extractor_options *extract,
+static tamis_status create_extractor(kafka_template *template, const tamis_extractor_options *extract,
                                      tamis_error *err) {
     tamis_extractor_options options =
         extract ? *extract : (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
     tamis_error why = TAMIS_ERROR_INIT;
-    const size_t size = TAMIS__KAFKA_BATCH * (made->value_count + 1) * sizeof *made->extracted;
+    const size_t size = TAMIS__KAFKA_BATCH * (template->value_count + 1) * sizeof *template->extracted;
 
-    if (!made->has_time)
+    if (!template->has_time)
         options.time = NULL;
-    options.parts = made->values;
-    options.part_count = made->value_count;
-    options.allocator = &made->allocator;
-    if (made->value_count == 0 && !options.time)
+    options.parts = template->values;
+    options.part_count = template->value_count;
+    options.allocator = &template->allocator;
+    if (template->value_count == 0 && !options.time)
         return TAMIS_OK;
-    const tamis_status status = tamis_extractor_create(&made->extractor, &options, &why);
+    const tamis_status status = tamis_extractor_create(&template->extractor, &options, &why);
     if (status != TAMIS_OK)
-        return tamis__fail(err, status, why.sys_errno, "%s '%.100s': %s", tamis__kafka_template_word(made),
-                           made->text, why.text + (strncmp(why.text, "key '", 5) == 0 ? strlen("key ") : 0));
-    if (tamis_extractor_wants_header(made->extractor))
-        return refuse(made, "a column has a name, but records of Kafka have no header; give csv:N", err);
-    if (made->value_count > 0 && tamis_extractor_value_count(made->extractor) != made->value_count)
-        return refuse(made, "an expression has several groups; give each a part of its own", err);
-    made->extracted = tamis__alloc(&made->allocator, size, _Alignof(tamis_key));
-    return made->extracted ? TAMIS_OK : tamis__fail_nomem(err, "values", size);
+        return tamis__fail(err, status, why.sys_errno, "%s '%.100s': %s",
+                           tamis__kafka_template_word(template), template->text,
+                           why.text + (strncmp(why.text, "key '", 5) == 0 ? strlen("key ") : 0));
+    if (tamis_extractor_wants_header(template->extractor))
+        return refuse(template, "a column has a name, but records of Kafka have no header; give csv:N", err);
+    if (template->value_count > 0 &&
+        tamis_extractor_value_count(template->extractor) != template->value_count)
+        return refuse(template, "an expression has several groups; give each a part of its own", err);
+    template->extracted = tamis__alloc(&template->allocator, size, _Alignof(tamis_key));
+    return template->extracted ? TAMIS_OK : tamis__fail_nomem(err, "values", size);
 }
 
-tamis_status tamis__kafka_template_create(kafka_template **made, kafka_adds adds, const char *text,
+tamis_status tamis__kafka_template_create(kafka_template **template, kafka_adds adds, const char *text,
                                           const tamis_extractor_options *extract, tamis_error *err) {
     const tamis_allocator allocator = tamis__allocator_resolve(extract ? extract->allocator : NULL);
     kafka_template *created = tamis__alloc(&allocator, sizeof *created, _Alignof(kafka_template));
@@ -299,37 +303,38 @@ tamis_status tamis__kafka_template_create(kafka_template **made, kafka_adds adds
         tamis__kafka_template_free(created);
         return status;
     }
-    *made = created;
+    *template = created;
     return TAMIS_OK;
 }
 
-void tamis__kafka_template_free(kafka_template *made) {
-    if (!made)
+void tamis__kafka_template_free(kafka_template *template) {
+    if (!template)
         return;
-    const tamis_allocator allocator = made->allocator;
-    tamis_extractor_free(made->extractor);
-    tamis__free(&allocator, made->extracted,
-                TAMIS__KAFKA_BATCH * (made->value_count + 1) * sizeof *made->extracted);
-    tamis__free(&allocator, made->bytes, made->bytes_size);
-    tamis__free(&allocator, made->skeleton, made->bytes_size);
-    tamis__free(&allocator, made, sizeof *made);
+    const tamis_allocator allocator = template->allocator;
+    tamis_extractor_free(template->extractor);
+    tamis__free(&allocator, template->extracted,
+                TAMIS__KAFKA_BATCH * (template->value_count + 1) * sizeof *template->extracted);
+    tamis__free(&allocator, template->bytes, template->bytes_size);
+    tamis__free(&allocator, template->skeleton, template->bytes_size);
+    tamis__free(&allocator, template, sizeof *template);
 }
 
 /* ---- records ---- */
 
-tamis_status tamis__kafka_template_read(kafka_template *made, rd_kafka_message_t *const *messages,
+tamis_status tamis__kafka_template_read(kafka_template *template, rd_kafka_message_t *const *messages,
                                         size_t count, tamis_error *err) {
     tamis_key records[TAMIS__KAFKA_BATCH];
 
-    if (!made->extractor)
+    if (!template->extractor)
         return TAMIS_OK;
     for (size_t i = 0; i < count; i++)
         records[i] = (tamis_key){messages[i]->payload ? messages[i]->payload : "", messages[i]->len};
-    return tamis_extractor_values(made->extractor, records, count, made->found, made->extracted, err);
+    return tamis_extractor_values(template->extractor, records, count, template->found, template->extracted,
+                                  err);
 }
 
-/* Appends the bytes of a value. False: the name is too long. */
-static bool append(kafka_counter *counter, const void *bytes, size_t size, bool is_value) {
+/* Appends bytes of a value, or of the template, to the name. False: the name is too long. */
+static bool append_bytes(kafka_counter *counter, const void *bytes, size_t size, bool is_value) {
     static const char digits[] = "0123456789ABCDEF";
     const unsigned char *byte = bytes;
 
@@ -377,16 +382,16 @@ static bool append_time(kafka_counter *counter, part_kind kind, int64_t millisec
                                  : kind == DAY ? "%Y-%m-%d"
                                                : "%Y-%m-%dT%H",
                                  &time);
-    return size > 0 && append(counter, text, size, false);
+    return size > 0 && append_bytes(counter, text, size, false);
 }
 
 /* Finds the time of a record. False: it has none. */
-static bool find_time(const kafka_template *made, const rd_kafka_message_t *message, size_t i,
+static bool find_time(const kafka_template *template, const rd_kafka_message_t *message, size_t i,
                       int64_t *milliseconds) {
     rd_kafka_timestamp_type_t type;
 
-    if (made->extractor && tamis_extractor_has_time(made->extractor)) {
-        *milliseconds = made->found[i].time;
+    if (template->extractor && tamis_extractor_has_time(template->extractor)) {
+        *milliseconds = template->found[i].time;
         return true;
     }
     *milliseconds = rd_kafka_message_timestamp(message, &type);
@@ -394,13 +399,13 @@ static bool find_time(const kafka_template *made, const rd_kafka_message_t *mess
 }
 
 /* Finds the value of a part other than a time. `data` is NULL if the record has none. */
-static tamis_key find_value(const kafka_template *made, const part *wanted, const rd_kafka_message_t *message,
-                            size_t i) {
+static tamis_key find_value(const kafka_template *template, const part *wanted,
+                            const rd_kafka_message_t *message, size_t i) {
     switch (wanted->kind) {
     case LITERAL:
         return (tamis_key){wanted->text, wanted->size};
     case VALUE:
-        return made->extracted[i * tamis_extractor_value_count(made->extractor) + wanted->value];
+        return template->extracted[i * tamis_extractor_value_count(template->extractor) + wanted->value];
     case KEY:
         return (tamis_key){message->key, message->key_len};
     case HEADER:
@@ -433,13 +438,13 @@ static bool parse_integer(tamis_key text, int64_t *integer) {
 }
 
 /* Finds what the record adds. */
-static void find_added(const kafka_template *made, const rd_kafka_message_t *message, size_t i,
+static void find_added(const kafka_template *template, const rd_kafka_message_t *message, size_t i,
                        kafka_counter *counter) {
-    const tamis_key value = find_value(made, &made->added, message, i);
+    const tamis_key value = find_value(template, &template->added, message, i);
 
     if (!value.data) {
         counter->outcome = TAMIS_KEY_MISSING;
-    } else if (made->adds == KAFKA_ADDS_ELEMENT) {
+    } else if (template->adds == KAFKA_ADDS_ELEMENT) {
         counter->element = value;
     } else if (!parse_integer(value, &counter->count)) {
         counter->outcome = TAMIS_KEY_MALFORMED;
@@ -448,7 +453,7 @@ static void find_added(const kafka_template *made, const rd_kafka_message_t *mes
     }
 }
 
-void tamis__kafka_template_find(const kafka_template *made, const rd_kafka_message_t *message, size_t i,
+void tamis__kafka_template_find(const kafka_template *template, const rd_kafka_message_t *message, size_t i,
                                 kafka_counter *counter) {
     int64_t milliseconds = 0;
     bool fits = true;
@@ -457,22 +462,23 @@ void tamis__kafka_template_find(const kafka_template *made, const rd_kafka_messa
     counter->count = 1;
     counter->element = (tamis_key){0};
     counter->period_end = 0;
-    counter->outcome = made->extractor ? made->found[i].outcome : TAMIS_KEY_FOUND;
-    counter->why = made->extractor ? made->found[i].why : NULL;
-    counter->pos = made->extractor ? made->found[i].pos : 0;
-    if (made->extractor && !message->payload)
+    counter->outcome = template->extractor ? template->found[i].outcome : TAMIS_KEY_FOUND;
+    counter->why = template->extractor ? template->found[i].why : NULL;
+    counter->pos = template->extractor ? template->found[i].pos : 0;
+    if (template->extractor && !message->payload)
         counter->outcome = TAMIS_KEY_MISSING; /* a tombstone */
-    if (made->has_time && counter->outcome == TAMIS_KEY_FOUND && !find_time(made, message, i, &milliseconds))
+    if (template->has_time && counter->outcome == TAMIS_KEY_FOUND &&
+        !find_time(template, message, i, &milliseconds))
         counter->outcome = TAMIS_KEY_MISSING;
-    for (size_t k = 0; k < made->part_count && fits && counter->outcome == TAMIS_KEY_FOUND; k++) {
-        const part *own = &made->parts[k];
+    for (size_t k = 0; k < template->part_count && fits && counter->outcome == TAMIS_KEY_FOUND; k++) {
+        const part *own = &template->parts[k];
         if (own->kind >= MONTH) {
             fits = append_time(counter, own->kind, milliseconds);
             continue;
         }
-        const tamis_key value = find_value(made, own, message, i);
+        const tamis_key value = find_value(template, own, message, i);
         if (value.data)
-            fits = append(counter, value.data, value.size, own->kind != LITERAL);
+            fits = append_bytes(counter, value.data, value.size, own->kind != LITERAL);
         else
             counter->outcome = TAMIS_KEY_MISSING;
     }
@@ -481,6 +487,6 @@ void tamis__kafka_template_find(const kafka_template *made, const rd_kafka_messa
         counter->why = "gives a name of a counter that is too long";
         counter->pos = SIZE_MAX;
     }
-    if (made->adds != KAFKA_ADDS_ONE && counter->outcome == TAMIS_KEY_FOUND)
-        find_added(made, message, i, counter);
+    if (template->adds != KAFKA_ADDS_ONE && counter->outcome == TAMIS_KEY_FOUND)
+        find_added(template, message, i, counter);
 }
