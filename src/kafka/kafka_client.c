@@ -8,12 +8,14 @@
  *     restorer    consumer of the state topic, read_committed: made for a restore, destroyed after it
  *     producer    transactional
  *
- * Each gets three layers of settings: ours that a user may change, those of the user, and those that the
- * protocol needs. The user may not give the last ones, so that no setting is ignored in silence.
+ * Each gets three layers of settings: defaults that a user may change, the user's own, and those that the
+ * protocol needs. A setting of the third layer that the user gives is refused, so that none is ignored in
+ * silence.
  *
  * librdkafka writes its log to standard error by default. A library does not print, so the log is dropped,
  * and the last error is kept for messages: "timed out" alone says little, "connection refused" says more. If
- * the user sets `debug`, the log becomes remarks: librdkafka then queues it, and the run's own thread reports it.
+ * the user sets `debug`, the log becomes remarks: librdkafka then queues it, and the run's own thread reports
+ * it.
  *
  * The auto.offset.reset of librdkafka is never used: a silent jump would lose records. Every start has an
  * explicit offset, and an offset that does not exist is an error.
@@ -29,11 +31,11 @@
 #include "base/system.h"
 #include "kafka/kafka_client.h"
 
-enum { DESTROY_S = 5 };
+enum { DESTROY_S = 5 }; /* seconds that librdkafka gets to destroy a handle */
 
 typedef struct kafka_setting {
     const char *name;
-    const char *value; /* NULL: the run has it */
+    const char *value; /* NULL: fixed_value finds it */
     unsigned roles;    /* bit 1 << role */
 } kafka_setting;
 
@@ -50,15 +52,15 @@ static const kafka_setting defaults[] = {
     {"client.id", "tamis", CONSUMERS | PRODUCER},
     {"partitioner", "murmur2_random", PRODUCER}, /* that of the Java client: equal keys stay together */
     {"linger.ms", "5", PRODUCER},
-    /* When as many records are queued, librdkafka before 2.2 fetches no more for a second. With its 100,000, a pause
-     * such as a commit made the run wait for records most of the time. */
+    /* When as many records are queued, librdkafka before 2.2 fetches no more for a second. With its
+     * 100,000, a pause such as a commit made the run wait for records most of the time. */
     {"queued.min.messages", "500000", MEMBER},
 };
 
 /* The protocol needs these. */
 static const kafka_setting fixed[] = {
     {"bootstrap.servers", NULL, CONSUMERS | PRODUCER},
-    {"metadata.broker.list", NULL, 0}, /* another name of it */
+    {"metadata.broker.list", NULL, 0}, /* another name of bootstrap.servers */
     {"group.id", NULL, CONSUMERS},
     {"group.instance.id", NULL, MEMBER},
     {"transactional.id", NULL, PRODUCER},
@@ -70,11 +72,12 @@ static const kafka_setting fixed[] = {
     {"enable.partition.eof", "true", MEMBER | RESTORER},
     {"allow.auto.create.topics", "false", CONSUMERS},
     {"partition.assignment.strategy", "range", MEMBER},
-    {"log.queue", NULL, 0},      /* set for `debug` */
-    {"group.protocol", NULL, 0}, /* a later librdkafka has another one, which is cooperative */
+    {"log.queue", NULL, 0}, /* set for `debug` */
+    {"group.protocol", NULL,
+     0}, /* later versions of librdkafka have a second protocol, which is cooperative */
     {"enable.idempotence", "true", PRODUCER},
     {"acks", "all", PRODUCER},
-    {"request.required.acks", NULL, 0},
+    {"request.required.acks", NULL, 0}, /* another name of acks */
 };
 
 static const char *fixed_value(const kafka_client *client, const kafka_setting *setting) {
@@ -118,7 +121,8 @@ tamis_status tamis__kafka_client_check_settings(kafka_client *client, tamis_erro
     return TAMIS_OK;
 }
 
-static tamis_status set(rd_kafka_conf_t *conf, const char *name, const char *value, tamis_error *err) {
+static tamis_status set_property(rd_kafka_conf_t *conf, const char *name, const char *value,
+                                 tamis_error *err) {
     char why[300];
 
     if (rd_kafka_conf_set(conf, name, value, why, sizeof why) == RD_KAFKA_CONF_OK)
@@ -128,21 +132,22 @@ static tamis_status set(rd_kafka_conf_t *conf, const char *name, const char *val
                        why);
 }
 
-static tamis_status set_all(const kafka_client *client, rd_kafka_conf_t *conf, kafka_role role,
-                            tamis_error *err) {
+static tamis_status set_properties(const kafka_client *client, rd_kafka_conf_t *conf, kafka_role role,
+                                   tamis_error *err) {
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         if ((defaults[i].roles >> role & 1) &&
-            set(conf, defaults[i].name, defaults[i].value, err) != TAMIS_OK)
+            set_property(conf, defaults[i].name, defaults[i].value, err) != TAMIS_OK)
             return TAMIS_E_INVALID;
     for (size_t i = 0; i < client->setting_count; i++) {
         char name[100];
         const char *value = split_setting(client->settings[i], name, sizeof name);
-        if (set(conf, name, value, err) != TAMIS_OK)
+        if (set_property(conf, name, value, err) != TAMIS_OK)
             return TAMIS_E_INVALID;
     }
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         const char *value = fixed_value(client, &fixed[i]);
-        if ((fixed[i].roles >> role & 1) && value && set(conf, fixed[i].name, value, err) != TAMIS_OK)
+        if ((fixed[i].roles >> role & 1) && value &&
+            set_property(conf, fixed[i].name, value, err) != TAMIS_OK)
             return TAMIS_E_INVALID;
     }
     return TAMIS_OK;
@@ -195,13 +200,13 @@ tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_
     rd_kafka_conf_set_opaque(conf, client);
     rd_kafka_conf_set_log_cb(conf, on_log);
     if (client->wants_log)
-        (void)set(conf, "log.queue", "true", err);
+        (void)set_property(conf, "log.queue", "true", err);
     rd_kafka_conf_set_error_cb(conf, on_error);
     if (role == KAFKA_MEMBER)
         rd_kafka_conf_set_rebalance_cb(conf, client->on_rebalance);
     if (role == KAFKA_PRODUCER)
         rd_kafka_conf_set_dr_msg_cb(conf, client->on_delivery);
-    if (set_all(client, conf, role, err) != TAMIS_OK ||
+    if (set_properties(client, conf, role, err) != TAMIS_OK ||
         (role == KAFKA_PRODUCER && check_timeout(client, conf, err) != TAMIS_OK)) {
         rd_kafka_conf_destroy(conf);
         return TAMIS_E_INVALID;
@@ -220,18 +225,18 @@ tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_
 
 /* ---- the end of a handle ---- */
 
-static void *destroy(void *handle) {
+static void *destroy_handle(void *handle) {
     rd_kafka_destroy(handle);
     return NULL;
 }
 
-/* librdkafka 2.0 waits for ever for a broker thread if the brokers have come back as another cluster, whose topics
- * are others. So a thread of its own destroys the handle, and is left behind. */
+/* librdkafka 2.0 waits for ever for a broker thread if the brokers have come back as another cluster,
+ * whose topics are others. So a thread of its own destroys the handle, and is left behind. */
 void tamis__kafka_client_destroy(kafka_client *client, rd_kafka_t *handle) {
     if (!handle)
         return;
     pthread_t thread;
-    if (pthread_create(&thread, NULL, destroy, handle) != 0) {
+    if (pthread_create(&thread, NULL, destroy_handle, handle) != 0) {
         rd_kafka_destroy(handle);
         return;
     }
@@ -251,7 +256,8 @@ void tamis__kafka_client_destroy(kafka_client *client, rd_kafka_t *handle) {
 
 /* ---- errors ---- */
 
-/* librdkafka repeats an error that lasts, identical ones about each half minute. */
+/* Age at which an error is not reported any more. librdkafka repeats a lasting error about each half
+ * minute. */
 static const uint64_t ERROR_NS = UINT64_C(60000000000);
 
 /* The status and the remedy for an error of librdkafka. */

@@ -48,15 +48,15 @@ typedef struct kafka_input {
     uint64_t stop_at;  /* with until_end: offset at which this partition is finished */
 } kafka_input;
 
-/* The first member of a run: callbacks of librdkafka get it as their context. */
+/* The first field of a run: callbacks of librdkafka get it as their context, and cast it to their run. */
 typedef struct kafka_client {
     const char *brokers, *group;
     const char *from;     /* topic that is read */
     const char *instance; /* NULL: none */
     const char *const *settings;
     size_t setting_count;
-    const char *transactional_id;                       /* for a producer */
-    uint32_t commit_ms;                                 /* likewise: how long a transaction is open */
+    const char *transactional_id;                       /* of the producer */
+    uint32_t commit_ms;                                 /* longest time that its transactions are open */
     bool until_end;                                     /* stop at the ends that the partitions had */
     int stop_fd;                                        /* -1: none */
     void (*remark)(void *context, const char *message); /* NULL: none */
@@ -90,8 +90,8 @@ tamis_status tamis__kafka_client_check_settings(kafka_client *client, tamis_erro
 /* Opens a handle. The caller destroys it. */
 tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
                                       tamis_error *err);
-/* Destroys a handle; NULL: nothing. If librdkafka does not end its threads within some seconds, they are left alone:
- * client->is_stuck is true then, and *client must stay for ever. */
+/* Destroys a handle; accepts NULL. If librdkafka does not end its threads within some seconds, they are
+ * left alone: client->is_stuck is true then, and *client must stay for ever. */
 void tamis__kafka_client_destroy(kafka_client *client, rd_kafka_t *handle);
 /* Returns the last error that librdkafka reported, if that is not long ago; else an empty text. */
 const char *tamis__kafka_client_error(const kafka_client *client);
@@ -102,7 +102,7 @@ tamis_status tamis__kafka_client_fail(const kafka_client *client, const char *wh
 bool tamis__kafka_is_transient(rd_kafka_resp_err_t code);
 /* True if stop_fd is readable. */
 bool tamis__kafka_client_must_stop(const kafka_client *client);
-/* Passes a remark on. */
+/* Formats a remark, and passes it to client->remark. */
 void tamis__kafka_client_remark(const kafka_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Appends a line to a description. One that fills its `size` bytes was cut off. */
@@ -113,7 +113,7 @@ tamis_key tamis__kafka_last_header(const rd_kafka_message_t *message, const char
 
 /* ---- kafka_consumer.c ---- */
 
-/* Opens the probe, waits for the topic, and makes `inputs`. */
+/* Opens the probe, waits for the topic `from`, and makes `inputs`. */
 tamis_status tamis__kafka_client_start(kafka_client *client, const tamis_allocator *memory, tamis_error *err);
 /* Opens the consumer, which joins the group. */
 tamis_status tamis__kafka_client_join(kafka_client *client, tamis_error *err);
@@ -136,8 +136,8 @@ rd_kafka_topic_partition_list_t *tamis__kafka_client_list_assigned(const kafka_c
 tamis_status tamis__kafka_client_start_reading(kafka_client *client, rd_kafka_topic_partition_list_t *list,
                                                tamis_error *err);
 
-/* Polls the consumer once: a record, NULL, or an error. The caller destroys *message. What comes instead of a
- * record is handled here. */
+/* Polls the consumer once: a record, NULL, or an error. The caller destroys *message. Events other than
+ * records are handled here. */
 tamis_status tamis__kafka_client_poll(kafka_client *client, int milliseconds, rd_kafka_message_t **message,
                                       tamis_error *err);
 /* Polls consumer and probe while the consumer has nothing to read, so that the group keeps this member. */
@@ -154,15 +154,16 @@ tamis_status tamis__kafka_client_query_watermarks(kafka_client *client, const ch
 
 /* With until_end: true if each assigned partition was read to the end that it had. */
 bool tamis__kafka_client_has_reached_end(const kafka_client *client);
-/* Reports that partitions belong to other members, and may have records that were not read. Returns TAMIS_OK. */
+/* Reports that partitions belong to other members, and may have records that were not read. Returns
+ * TAMIS_OK. */
 tamis_status tamis__kafka_client_remark_rest(const kafka_client *client);
-/* Returns how long to wait for the next record, in milliseconds: at most a slice, and at most until what is open
- * since `open_since` is to be committed. */
+/* Returns how long to wait for the next record, in milliseconds: at most a slice, and at most until the
+ * transaction or batch that is open since `open_since` is due. */
 int tamis__kafka_wait_ms(bool is_open, uint64_t open_since, uint32_t commit_ms);
 
 /* ---- kafka_topics.c ---- */
 
-enum { TAMIS__KAFKA_EXISTING_MS = 3000 }; /* until the broker that answers knows a topic that was just made */
+enum { TAMIS__KAFKA_EXISTING_MS = 3000 }; /* wait for a new topic: brokers learn of it one by one */
 
 /* Waits until a topic is known, and finds its number of partitions. TAMIS_E_NOT_FOUND */
 tamis_status tamis__kafka_await_topic(const kafka_client *client, const char *topic, uint64_t milliseconds,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The member of the group. The group gives partitions and takes them away (range assignor, eager protocol: all at
- * once).
+ * The member of the group. The group gives partitions and takes them away (range assignor, eager protocol:
+ * all at once).
  *
  *                        on_rebalance(ASSIGN)                    A
  *     KAFKA_UNASSIGNED ------------------------> KAFKA_ASSIGNED ---> KAFKA_RUNNING
@@ -10,16 +10,16 @@
  *            +------------------------------------------+------------------+
  *                        on_rebalance(REVOKE): N
  *
- * librdkafka calls on_rebalance from a poll of the consumer. The group waits for the answer, so the callback only
- * does what must be done in that moment. A runs afterwards, in the loop of the run. The consumer is given an empty
- * assignment until then, so that it reads nothing (the input is paused).
+ * librdkafka calls on_rebalance from a poll of the consumer. The group waits for the answer, so the callback
+ * only does what must be done in that moment. A runs afterwards, in the loop of the run. The consumer is
+ * given an empty assignment until then, so that it reads nothing (the input is paused).
  *
  * If the session of a static member is over, librdkafka 2.0 forgets its member id, but may send one more heartbeat.
  * The broker refuses it as that of another process with the same name, and the consumer is useless from then on.
  * So a new one joins the group (must_join). If there is such a process, that one is refused then.
  *
- * While A waits for brokers, the consumer is polled, so that the group does not give this member up. If the group
- * changes the assignment meanwhile, A ends, and begins again with the next one.
+ * While A waits for brokers, the consumer is polled, so that the group does not expel this member. If the
+ * group changes the assignment meanwhile, A ends, and begins again with the next one.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -143,7 +143,8 @@ tamis_status tamis__kafka_client_start_reading(kafka_client *client, rd_kafka_to
 
 /* ---- polling ---- */
 
-/* Makes an error of what the consumer reports instead of a record. TAMIS_OK: it passes by itself. */
+/* Turns what the consumer reports instead of a record into an error. TAMIS_OK: the condition passes by
+ * itself. */
 static tamis_status check_message(kafka_client *client, const rd_kafka_message_t *message, tamis_error *err) {
     char what[300];
 
@@ -212,7 +213,7 @@ tamis_status tamis__kafka_client_stay_member(kafka_client *client, int milliseco
     rd_kafka_message_t *message;
     const tamis_status status = tamis__kafka_client_poll(client, milliseconds, &message, err);
 
-    if (message) /* dedup after B1: it comes again, since A ends with a seek */
+    if (message) /* a record for dedup after B1: it is read again, since A ends with a seek */
         rd_kafka_message_destroy(message);
     rd_kafka_poll(client->probe, 0);
     return status;
@@ -224,7 +225,7 @@ bool tamis__kafka_client_is_interrupted(const kafka_client *client) {
     return client->phase != KAFKA_ASSIGNED || tamis__kafka_client_must_stop(client);
 }
 
-/* Called before a request that has failed with `code` is repeated. An error: it is not. */
+/* Called after a request has failed with `code`. TAMIS_OK: repeat it. */
 static tamis_status wait_for_brokers(kafka_client *client, const char *what, rd_kafka_resp_err_t code,
                                      bool for_offsets, tamis_error *err) {
     if (!tamis__kafka_is_transient(code))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A run of tamis_kafka_dedup_run, tamis_kafka_repartition_run or tamis_kafka_check_run: options, handles, the loop, and its end.
+ * A run of tamis_kafka_dedup_run, tamis_kafka_repartition_run or tamis_kafka_check_run: options, handles, the
+ * loop, and its end.
  *
  *     options --> topics (B2) --> producer (B1) --> join the group --> loop --> commit --> leave the group
  *
@@ -76,7 +77,7 @@ static tamis_status check_options(kafka_dedup_run *run, tamis_error *err) {
 static tamis_status make_names(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     uint64_t number;
-    char made[20];
+    char random_name[20];
 
     if (!tamis__kafka_is_name(options->group) ||
         (options->instance && !tamis__kafka_is_name(options->instance)))
@@ -103,9 +104,9 @@ static tamis_status make_names(kafka_dedup_run *run, tamis_error *err) {
     /* Members without a stable name must not fence each other. */
     if (tamis__random(&number, sizeof number, "the name of this member", err) != TAMIS_OK)
         return err->status;
-    snprintf(made, sizeof made, "%016llx", (unsigned long long)number);
+    snprintf(random_name, sizeof random_name, "%016llx", (unsigned long long)number);
     if ((size_t)snprintf(run->transactional_id, sizeof run->transactional_id, "%s.tamis.%s", options->group,
-                         options->instance ? options->instance : made) >= sizeof run->transactional_id)
+                         options->instance ? options->instance : random_name) >= sizeof run->transactional_id)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "%.200s: group and instance are too long together; shorten one", options->group);
     return TAMIS_OK;
@@ -207,8 +208,8 @@ static void release(kafka_dedup_run *run) {
     tamis__kafka_dedup_destroy_producer(run);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
-    if (run->cut_answers)
-        rd_kafka_queue_destroy(run->cut_answers);
+    if (run->cut_results)
+        rd_kafka_queue_destroy(run->cut_results);
     for (size_t i = 0; run->partitions && i < run->client.partition_count; i++)
         tamis__kafka_partition_release(&run->partitions[i]);
     tamis__free(&memory, run->partitions, run->client.partition_count * sizeof *run->partitions);
@@ -282,7 +283,8 @@ static tamis_status loop(kafka_dedup_run *run, tamis_error *err) {
     return status;
 }
 
-/* Commits what is answered, also after an error: the records before it are good. If that fails, they come again. */
+/* Commits the answered records, also after an error in a later one. If that fails, they are read again at
+ * the next start. */
 static tamis_status finish(kafka_dedup_run *run, tamis_status status, tamis_error *err) {
     tamis_error second = TAMIS_ERROR_INIT;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A1 and N: the group gives partitions and takes them away. Also the offsets from which the consumer reads them.
+ * A1 and N: the group gives partitions and takes them away. Also the offsets from which the consumer reads
+ * them.
  *
- * kafka_consumer.c has the picture. Here A is the restore (A2 to A7). N commits, or aborts if the partitions are
- * lost. If the commit of N fails, the transaction is aborted. Its records then come to the next owner.
+ * kafka_consumer.c has the picture. Here A is the restore (A2 to A7). N commits, or aborts if the partitions
+ * are lost. If the commit of N fails, the transaction is aborted. Its records then come to the next owner.
  *
  * Between ASSIGN and REVOKE the consumer gets its partitions once (is_reading). To go back after an abort it
  * seeks in those that it has delivered too much of. A second assignment instead would be simpler, but

@@ -3,18 +3,20 @@
 #define TAMIS_KAFKA_KAFKA_DEDUP_INT_H
 
 /*
- * A run of `tamis kafka dedup`, `repartition` or `check`. The latter have no state: A3 to A6 and T3 fall away. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and so on are its steps.
+ * A run of `tamis kafka dedup`, `repartition` or `check`. docs/KAFKA-PROTOCOL.md has the protocol; A3, T4 and
+ * so on are its steps. repartition and check have no state: they leave out A3 to A6 and T3.
  *
  *     kafka_dedup.c          the run: its options, the loop, its end
  *     kafka_dedup_group.c    A1, N: partitions of the group; from where the consumer reads
- *     kafka_topics.c         B2: the topics and their settings
+ *     kafka_topics.c         B2: the topics and their settings; W3: cuts of the state topic
+ *     kafka_plan.c           the plan of the filters, and of what a run will need
  *     kafka_restore.c        A2 to A7
  *     kafka_forward.c        T1, T2: a batch of records
  *     kafka_transaction.c    B1, T3 to T7
  *     kafka_keys.c           keys of records
  *     kafka_partition.c      filter and overlay of a partition
  *     kafka_record.c         state records as bytes
- *     kafka_client.h         what count has too: librdkafka, the member of the group
+ *     kafka_client.h         shared with count: librdkafka, the member of the group
  *
  * One thread runs everything here, callbacks of librdkafka included: it calls them from poll functions.
  */
@@ -46,14 +48,14 @@ enum { TAMIS__KAFKA_HORIZONS = 16 };
 /* A partition of the input. One that is not assigned keeps its filter until the next assignment (A4). */
 typedef struct kafka_partition {
     int32_t number;
-    kafka_input *input;   /* of the client: what the consumer reads of it */
+    kafka_input *input;   /* this partition in the client: how far the consumer has read it */
     tamis_filter *filter; /* committed hashes; NULL: none */
     uint64_t covers;      /* the filter has the hashes of all state records below this offset */
     bool has_chain;       /* a state record was read or committed, so `to` is valid */
     uint64_t to;          /* `to` of the last committed state record */
     uint64_t low;         /* the filter has no hashes of state records below this offset: they were removed */
     int64_t newest;       /* window: largest time of the committed records; -1: none */
-    uint64_t needed;      /* window: state records below this offset have expired keys alone */
+    uint64_t needed;      /* window: all keys of state records below this offset have expired */
     uint64_t needed_in_chain; /* `needed` of the last committed state record */
     uint64_t cut_requested;   /* up to this offset, the brokers were asked to remove state records */
     kafka_horizon horizons[TAMIS__KAFKA_HORIZONS]; /* those that have not expired, oldest first */
@@ -70,7 +72,7 @@ typedef struct kafka_partition {
 typedef struct kafka_found {
     uint8_t outcome; /* tamis_extracted */
     const char *why; /* for other outcomes than TAMIS_KEY_FOUND */
-    size_t pos;      /* likewise: the byte in the value; SIZE_MAX: none */
+    size_t pos;      /* for these outcomes: the byte in the value; SIZE_MAX: none */
     tamis_hash hash; /* for TAMIS_KEY_FOUND */
     int64_t time;    /* time of the key; with a window */
     int32_t target;  /* partition of the output that the key selects; -1: as the record says */
@@ -98,14 +100,14 @@ typedef struct kafka_output {
 /* The outcome of a step of a transaction. */
 typedef enum kafka_outcome {
     KAFKA_DONE,
-    KAFKA_AGAIN,        /* the same call again: brokers are away */
+    KAFKA_AGAIN,        /* repeat the same call: brokers are away */
     KAFKA_ABORT,        /* T7: abort, and go back */
     KAFKA_NEW_PRODUCER, /* B1: the outcome is unknown, or the producer is of no use any more */
     KAFKA_FAILED        /* the run ends with *err */
 } kafka_outcome;
 
 typedef struct kafka_dedup_run {
-    kafka_client client; /* first */
+    kafka_client client; /* the first field: callbacks get a pointer to it */
     tamis_kafka_dedup_options options;
     tamis_extractor_options extract; /* those of `options`, or the defaults */
     tamis_allocator memory;
@@ -121,7 +123,7 @@ typedef struct kafka_dedup_run {
     tamis_filter_options filter_options;
     kafka_keys keys;
 
-    rd_kafka_queue_t *cut_answers; /* of the brokers to requests to remove state records */
+    rd_kafka_queue_t *cut_results; /* of the brokers to requests to remove state records */
     bool has_remarked_cut;         /* a refusal of such a request was reported */
     rd_kafka_topic_t *from;        /* of the consumer */
     rd_kafka_t *producer;
@@ -192,7 +194,8 @@ void tamis__kafka_dedup_report_progress(kafka_dedup_run *run);
 
 /* ---- kafka_topics.c ---- */
 
-/* Asks the brokers to remove the state records that are not needed any more (W3). Does not wait for the answer. */
+/* Asks the brokers to remove the state records that are not needed any more (W3). Does not wait for the
+ * answer. */
 void tamis__kafka_dedup_cut_state(kafka_dedup_run *run);
 /* B2: checks all topics, and makes the state topic if it is not there. Fills the partitions of the run. */
 tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *err);

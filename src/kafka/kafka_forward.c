@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * T1 and T2: the way of records.
+ * T1 and T2: the path of a record.
  *
  *     poll --> batch --> keys, hashes --> filter --> overlay --> output
  *                        (of the batch)   (runs of a partition)    or duplicates, or dropped
@@ -27,9 +27,9 @@
 #include "kafka/kafka_dedup_int.h"
 
 enum {
-    SAMPLE = 64,        /* of so many new keys, one is looked up in another partition */
-    SAMPLE_MAX = 10000, /* lookups; what is not found by then does not happen */
-    HITS = 3            /* one may be a false positive */
+    SAMPLE = 64,        /* one in this many new keys is looked up in another partition */
+    SAMPLE_MAX = 10000, /* lookups in other partitions; after them the check ends */
+    HITS = 3            /* keys found elsewhere that are reported; a single one may be a false positive */
 };
 
 void tamis__kafka_dedup_drop_batch(kafka_dedup_run *run) {
@@ -40,8 +40,8 @@ void tamis__kafka_dedup_drop_batch(kafka_dedup_run *run) {
 
 /* ---- T2: writing a record ---- */
 
-/* Copies a record into the queue of the producer. `target` is the partition, or -1: as the record says. `reason` is
- * NULL, or why it is a dead letter: a header says so. */
+/* Copies a record into the queue of the producer. `target` is the partition, or -1: as the record says.
+ * `reason` is NULL, or why it is a dead letter: a header says so. */
 static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *message, int output_number,
                              int32_t target, const char *reason, tamis_error *err) {
     const kafka_output *output = &run->outputs[output_number];
@@ -86,7 +86,7 @@ static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *mes
 
 /* ---- T1: answering a batch ---- */
 
-/* Looks committed keys up. `times` counts with a window alone. */
+/* Looks committed keys up. `times` is read only with a window. */
 static tamis_status query_filter(const kafka_dedup_run *run, const kafka_partition *partition,
                                  const tamis_hash *hashes, const int64_t *times, size_t count,
                                  tamis_answer *answers, tamis_error *err) {
@@ -95,8 +95,8 @@ static tamis_status query_filter(const kafka_dedup_run *run, const kafka_partiti
     return tamis_filter_contains_hashes(partition->filter, hashes, count, answers, NULL, err);
 }
 
-/* Looks up the keys of records `first` to `end` - 1, which are of one partition, in its filter. answer_one finds
- * keys that are late compared with the open transaction. */
+/* Looks up the keys of records `first` to `end` - 1, which are of one partition, in its filter. answer_one
+ * finds keys that are late compared with the open transaction. */
 static tamis_status look_up(kafka_dedup_run *run, const kafka_partition *partition, size_t first, size_t end,
                             tamis_error *err) {
     tamis_hash hashes[TAMIS__KAFKA_BATCH];
@@ -189,9 +189,9 @@ static bool is_in_overlay(const kafka_dedup_run *run, const kafka_partition *par
     return tamis__overlay_has(&partition->overlay, &found->hash, from, to);
 }
 
-/* Looks a new key up in another partition of this member, and reports if equal keys come in several (K8). Only a
- * sample is looked up, each key in one other partition: producers that do not put equal keys together do so all the
- * time. */
+/* Looks a new key up in another partition of this member, and reports if equal keys come in several (K8).
+ * Only a sample is looked up, each key in one other partition: producers that do not put equal keys
+ * together do so all the time. */
 static void check_partitions(kafka_dedup_run *run, const kafka_partition *partition,
                              const kafka_found *found) {
     tamis_answer answer = TAMIS_ABSENT;
@@ -219,7 +219,7 @@ static void check_partitions(kafka_dedup_run *run, const kafka_partition *partit
         run->options.from, (int)other->number, (int)partition->number);
 }
 
-/* Answers a record with a key that the filter has answered. */
+/* Answers a record with a key, after the lookup in the filter. */
 static kafka_outcome answer_key(kafka_dedup_run *run, kafka_partition *partition, size_t i,
                                 tamis_error *err) {
     const kafka_found *found = &run->found[i];

@@ -10,9 +10,9 @@
  *     kafka:key           record's key    key NULL; an empty key is a key
  *     kafka:header:NAME   last header     no such header, or its value is NULL
  *
- * With a window a key has a time: Kafka's time of the record, or a part of its value (options.extract->time). A
- * record whose time is ahead of the clock is treated as a late one: it would make other records late. That is
- * never an error, since the clock of this host may be the wrong one.
+ * With a window a key has a time: Kafka's time of the record, or a part of its value (options.extract->time).
+ * A record whose time is ahead of the clock is treated as a late one: it would make other records late. That
+ * is never an error, since the clock of this host may be the wrong one.
  *
  * All parts and the hash are in the description, a text that each state record carries. A member that would
  * make other keys is refused, since it would take every old record for a new one.
@@ -26,7 +26,8 @@
 #include "base/versioned.h"
 #include "kafka/kafka_dedup_int.h"
 
-/* Smallest rate for which hashes have 64 bits: equal ones add a twentieth to it with 10^9 keys in a partition. */
+/* Smallest rate for which hashes have 64 bits: equal ones add a twentieth to it with 10^9 keys in a
+ * partition. */
 #define SHORT_HASH_FPR 1e-9
 
 static const char key_part[] = "kafka:key", header_part[] = "kafka:header:";

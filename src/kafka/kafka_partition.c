@@ -17,10 +17,10 @@
  * A partition that the group took away keeps its filter until the next assignment. Invariant 1 holds all the
  * while. If the partition comes back, only the state records from `covers` on are read.
  *
- * Windows. A key is counted at the time of its record, whatever the filter says: two keys of one transaction may
- * have equal fingerprints, and if only the first were counted, later lookups would miss the second (plan.refresh
- * does that, see plan_filter). `horizons` says up to which time the keys of older state records are: one for each
- * eighth of window and lateness, about ten.
+ * Windows. A key is counted at the time of its record, whatever the filter says: two keys of one transaction
+ * may have equal fingerprints, and if only the first were counted, later lookups would miss the second
+ * (plan.refresh does that, see plan_filter of kafka_dedup.c). `horizons` says up to which time the keys of
+ * older state records are: one for each eighth of window and lateness, about ten.
  *
  *     state records   | r0 r1 r2 | r3 r4 | r5 r6 r7 | r8 ...
  *     horizons          until 9h   12h     15h            newest: 18h
@@ -57,9 +57,9 @@ tamis_status tamis__kafka_partition_reset(kafka_dedup_run *run, kafka_partition 
     return tamis_filter_create(&partition->filter, &run->plan, &run->filter_options, err);
 }
 
-/* Adds committed hashes to the filter. `times` counts with a window alone. */
-static tamis_status add(kafka_dedup_run *run, kafka_partition *partition, const tamis_hash *hashes,
-                        const int64_t *times, size_t count, tamis_error *err) {
+/* Adds committed hashes to the filter. `times` is read only with a window. */
+static tamis_status add_hashes(kafka_dedup_run *run, kafka_partition *partition, const tamis_hash *hashes,
+                               const int64_t *times, size_t count, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_answer answers[CHUNK];
     tamis_status status = TAMIS_OK;
@@ -90,9 +90,10 @@ static int64_t earliest_time(const tamis_plan *plan, int64_t newest) {
     return newest > kept ? (newest - kept) / step * step : 0;
 }
 
-/* The transaction whose last state record ends in front of `covers` has moved the newest time to `newest`: moves
- * `needed`. Not for the other records of a transaction: they have keys up to a time that they do not say. */
-static void advance(const kafka_dedup_run *run, kafka_partition *partition, int64_t newest) {
+/* Moves the newest time to `newest`, and `needed` along. Called for the last state record of a transaction
+ * alone, which ends in front of `covers`: the others may have keys later than the newest time that they
+ * name. */
+static void advance_window(const kafka_dedup_run *run, kafka_partition *partition, int64_t newest) {
     const tamis_plan *plan = &run->plan;
     kafka_horizon *horizons = partition->horizons;
     size_t expired = 0;
@@ -120,13 +121,13 @@ tamis_status tamis__kafka_partition_commit(kafka_dedup_run *run, kafka_partition
     if (!partition->is_open)
         return TAMIS_OK;
     /* A filter that lacks committed hashes would let their keys pass again, so the run ends. */
-    if (add(run, partition, overlay->hashes, overlay->times, overlay->count, err) != TAMIS_OK)
+    if (add_hashes(run, partition, overlay->hashes, overlay->times, overlay->count, err) != TAMIS_OK)
         return err->status;
     partition->to = partition->next;
     partition->has_chain = true;
     partition->covers = partition->covers_next;
     partition->needed_in_chain = partition->needed;
-    advance(run, partition, partition->newest_next);
+    advance_window(run, partition, partition->newest_next);
     partition->is_open = false;
     tamis__overlay_empty(&partition->overlay);
     return TAMIS_OK;
@@ -141,7 +142,7 @@ tamis_status tamis__kafka_partition_restore(kafka_dedup_run *run, kafka_partitio
     tamis__kafka_record keys = *record;
     while (keys.left > 0) {
         const size_t count = tamis__kafka_record_read(&keys, CHUNK, run->keys.hasher_id, hashes, times);
-        if (add(run, partition, hashes, times, count, err) != TAMIS_OK)
+        if (add_hashes(run, partition, hashes, times, count, err) != TAMIS_OK)
             return err->status;
     }
     partition->has_chain = true;
@@ -151,7 +152,7 @@ tamis_status tamis__kafka_partition_restore(kafka_dedup_run *run, kafka_partitio
     if (partition->needed < record->needed)
         partition->needed = record->needed;
     if (record->to > record->from) /* the last one of its transaction */
-        advance(run, partition, record->newest);
+        advance_window(run, partition, record->newest);
     return TAMIS_OK;
 }
 

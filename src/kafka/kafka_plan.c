@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a run needs, computed from what it does:
+ * What a run needs, computed with the functions that the run itself uses:
  *
- *     memory    the filter of a partition (plan_filter, as for the run), times the partitions of a member
+ *     memory    the filter of a partition (tamis__kafka_plan_filter), times the partitions of a member
  *     state     keys       |------ window + lateness + step ------|-- gap --|     a hash each, and a time
  *               records    one for each transaction, or 32,768 keys; a marker for each transaction
  *     restore   the keys of the state, by the measured rate
  *
- * With a window a state record is removed when its keys cannot be found any more, but only with all records up to the
- * next horizon (kafka_partition.c). So the oldest key in the state is at most a gap older than a lookup can find.
- * Without a window the state has all keys, without times, and nothing is removed.
+ * With a window a state record is removed when its keys cannot be found any more, but only with all records
+ * up to the next horizon (kafka_partition.c). So the oldest key in the state is at most a gap older than a
+ * lookup can find. Without a window the state has all keys, without times, and nothing is removed.
  */
 #include <string.h>
 
 #include "base/versioned.h"
 #include "kafka/kafka_dedup_int.h"
 
-/* What Kafka adds. Each state record is sent alone in its batch: 61 bytes, and 12 of the record. The marker of a
- * transaction is a batch of 78 bytes. */
-enum { BATCH = 61 + 12, MARKER = 78 };
+/* Bytes that Kafka adds. Each state record is sent alone in its record batch: 61 bytes, and 12 for the
+ * record. The marker of a transaction is a record batch of 78 bytes. */
+enum { BATCH_BYTES = 61 + 12, MARKER_BYTES = 78 };
+enum { DESCRIPTION_BYTES = 160 };    /* typical: two topics, a key and the times of a window */
 static const double KEYS_MAX = 1e18; /* within 64 bits */
-enum { DESCRIPTION = 160 }; /* bytes of a description, about: two topics, a key and the times of a window */
 
 uint64_t tamis__kafka_horizon_gap(const tamis_plan *plan) {
     return (plan->window + plan->lateness + plan->step) / 8;
@@ -55,7 +55,8 @@ static tamis_status check_options(const tamis_kafka_plan_options *options, const
     return TAMIS_OK;
 }
 
-/* Fills what is in the state topic. `keys` of them come to a partition, within `span` seconds (0: not known). */
+/* Fills the fields about the state topic. Within `span` seconds (0: not known), `keys` keys come to a
+ * partition. */
 static void plan_state(tamis_kafka_plan *plan, const tamis_kafka_plan_options *options,
                        const tamis_plan *filter, double keys, double span) {
     const bool timed = filter->kind == TAMIS_KIND_WINDOW;
@@ -68,9 +69,9 @@ static void plan_state(tamis_kafka_plan *plan, const tamis_kafka_plan_options *o
     const double apart = span * 1000 / keys, longest = (double)TAMIS_TIME_MAX; /* milliseconds */
     const size_t key_size = tamis__kafka_key_size(tamis__kafka_needs_whole_hashes(filter), timed,
                                                   (uint64_t)(apart < longest ? apart : longest)),
-                 record_size = BATCH + tamis__kafka_record_size_max(DESCRIPTION, 0);
+                 record_size = BATCH_BYTES + tamis__kafka_record_size_max(DESCRIPTION_BYTES, 0);
     const double bytes =
-        keys * (double)key_size + state_records * (double)record_size + transactions * MARKER;
+        keys * (double)key_size + state_records * (double)record_size + transactions * MARKER_BYTES;
 
     plan->state_keys = (uint64_t)(options->partitions * keys + 0.5);
     plan->state_bytes = (uint64_t)(options->partitions * bytes + 0.5);

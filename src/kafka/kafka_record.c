@@ -10,17 +10,18 @@
  *          keys   | hash | hash | ... |                    8 bytes each; of whole digests 16
  *                 | hash | hash | ... | time | time ...    with a window: the times behind them, 1 to 8 bytes each
  *
- * All numbers are little-endian. The hashes are in the order in which the keys came. The check is XXH3 with 64 bits
- * over all bytes before it.
+ * All numbers are little-endian. The hashes are in the order in which the keys came. The check is XXH3 with
+ * 64 bits over all bytes before it.
  *
- * Why 8 bytes. The state topic has the hash of each key once, and little else, so its size is that of a hash times the
- * number of keys. Two keys of n have equal hashes of 64 bits with a chance of n / 2^64 a lookup: 5e-11 with 10^9 keys.
- * Filters that are exact or promise less than 1e-9 have whole digests instead. Fewer than 64 bits would do for one
- * size of a filter, but then it could not be built again with another size.
+ * Why 8 bytes. The state topic has the hash of each key once, and little else, so its size is that of a hash
+ * times the number of keys. Two keys of n have equal hashes of 64 bits with a chance of n / 2^64 a lookup:
+ * 5e-11 with 10^9 keys. Filters that are exact or promise less than 1e-9 have whole digests instead. Fewer
+ * than 64 bits would do for one size of a filter, but then it could not be built again with another size.
  *
- * Times. Keys that come one after the other have times near each other. A time is written as the difference to the one
- * before it, of the first to 0, in groups of 7 bits, low ones first; a set top bit says that another group follows.
- * Differences d of both signs become small numbers: 2d if d is not negative, else -2d - 1. So 64 ms more take one byte.
+ * Times. Keys that come one after the other have times near each other. So a time is written as the
+ * difference to the time before it (the first time: to 0), in groups of 7 bits, low ones first. A set top bit
+ * says that another group follows. A difference d is written as 2d, or as -2d - 1 if it is negative. So
+ * differences of up to 63 ms take one byte.
  *
  * - Flag 1 marks the first record of a chain. A chain without it has lost its beginning, for example because
  *   somebody has made the topic again.
@@ -34,10 +35,10 @@
  *   chain there.
  * - The brokers have checksums of their own. This one is end to end: it also covers a client or a tool that
  *   damages the bytes before it sends them.
- * - 32,768 hashes with times make 0.75 MB at the most, below the limits of 1 MB that clients and brokers have by
- *   default. A transaction with more keys writes several records.
+ * - 32,768 hashes with times make 0.75 MB at the most, below the limits of 1 MB that clients and brokers have
+ *   by default. A transaction with more keys writes several records.
  *
- * docs/KAFKA-PROTOCOL.md is normative.
+ * docs/KAFKA-PROTOCOL.md specifies the layout, and decides if the two differ.
  */
 #include "kafka/kafka_record.h"
 
@@ -67,7 +68,8 @@ static uint8_t *encode_time(uint8_t *to, int64_t before, int64_t time) {
     return to;
 }
 
-/* Decodes a time behind `before` and moves *from. Returns -1 if there is none that encode_time can have written. */
+/* Decodes a time behind `before` and moves *from. Returns -1 if there is none that encode_time can have
+ * written. */
 static int64_t decode_time(const uint8_t **from, const uint8_t *end, int64_t before) {
     uint64_t value = 0;
     unsigned shift = 0;
@@ -134,7 +136,7 @@ const char *tamis__kafka_record_decode(tamis__kafka_record *record, const void *
     const uint8_t *head = bytes;
 
     if (size < HEADER + CHECK || memcmp(head, magic, sizeof magic) != 0)
-        return "is none of tamis";
+        return "was not written by tamis";
     if (head[4] != VERSION || head[5] > (BEGINS | TIMED | WHOLE))
         return "has another version of the format";
 

@@ -17,8 +17,8 @@
  * All partitions share one reader, since each consumer of librdkafka 2.0 waits half a second before its first
  * record.
  *
- * A refusal (R) repeats A2 first. If the offset has changed, another member has the partition, and this one
- * is late: it begins again, and learns so from the group.
+ * A refusal (R) repeats A2 first. If the offset has changed, another member has the partition. This one is a
+ * zombie: it begins A again, until the group takes the partition away.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ typedef struct kafka_restore {
     kafka_dedup_run *run;
     rd_kafka_t *reader;
     rd_kafka_topic_partition_list_t *offsets; /* A2, in the order of the partitions */
-    bool was_cut; /* records that the reader wanted were removed: A begins again */
+    bool was_cut; /* state records were removed before the reader came to them: A begins again */
 } kafka_restore;
 
 static bool is_interrupted(const kafka_restore *restore) {
@@ -191,7 +191,7 @@ static tamis_status read_message(kafka_restore *restore, const rd_kafka_message_
                : tamis__kafka_client_fail(&run->client, run->state_topic, message->err, err);
 }
 
-/* Number of partitions whose state is not read to the end of A3. */
+/* Returns the number of partitions whose state is not read to the end of A3 yet. */
 static size_t count_unread(const kafka_dedup_run *run) {
     size_t unread = 0;
 

@@ -6,9 +6,10 @@
  *     input       | low ........ offset ........ end |        offset: of the group; lag: from there to the end
  *     state       | state_low ............ state_end |        newest: in the last committed record
  *
- * The probe asks for all but `newest`: it is outside the group, and read_uncommitted, so that it does not wait for an
- * open transaction. A reader then looks for the last committed state record of each partition, from a few offsets
- * before the end, and further back where it finds none: markers and aborted records have offsets too.
+ * The probe queries all but `newest`: it is outside the group, and read_uncommitted, so that it does not wait
+ * for an open transaction. A reader then looks for the last committed state record of each partition, from a
+ * few offsets before the end (the tail). Where it finds none, it reads a longer tail: markers and aborted
+ * records have offsets too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,17 +25,17 @@
 enum {
     ANSWER_MS = 20000, /* how long the brokers may take for an answer */
     REQUEST_MS = 1000, /* until a request is repeated */
-    TAIL = 8           /* offsets that are read at first from the end of the state; then four times as many */
+    TAIL = 8           /* offsets of the first tail; the next ones are four times as long */
 };
 
 typedef struct status_tail {
-    bool is_unread;    /* the reader has not come to the end yet */
-    bool is_found;     /* it has found a state record */
-    uint64_t from, to; /* offsets that are read */
+    bool is_unread;    /* the reader has not come to its end yet */
+    bool is_found;     /* it has a state record */
+    uint64_t from, to; /* state offsets: the records from `from` to `to` - 1 */
 } status_tail;
 
 typedef struct status_run {
-    kafka_client client; /* first */
+    kafka_client client; /* the first field, as in other runs */
     tamis_kafka_status_options options;
     tamis_allocator memory;
     char state_topic[TAMIS__KAFKA_NAME];
@@ -69,7 +70,7 @@ static tamis_status check_options(status_run *run, tamis_error *err) {
 /* ---- requests of the probe ---- */
 
 /* True if a request is to be repeated. */
-static bool is_again(const status_run *run, rd_kafka_resp_err_t code, uint64_t begun) {
+static bool must_repeat(const status_run *run, rd_kafka_resp_err_t code, uint64_t begun) {
     return code != RD_KAFKA_RESP_ERR_NO_ERROR && tamis__kafka_is_transient(code) &&
            tamis__now_ns() - begun < (uint64_t)ANSWER_MS * 1000000 &&
            !tamis__kafka_client_must_stop(&run->client);
@@ -84,7 +85,7 @@ static tamis_status query_watermarks(status_run *run, const char *topic, size_t 
     do
         code = rd_kafka_query_watermark_offsets(run->client.probe, topic, (int32_t)number, &first, &last,
                                                 REQUEST_MS);
-    while (is_again(run, code, begun));
+    while (must_repeat(run, code, begun));
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return tamis__kafka_client_fail(&run->client, topic, code, err);
     *low = (uint64_t)first;
@@ -104,7 +105,7 @@ static tamis_status fetch_offsets(status_run *run, tamis_error *err) {
         code = rd_kafka_committed(run->client.probe, list, REQUEST_MS);
         for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
             code = list->elems[i].err;
-    } while (is_again(run, code, begun));
+    } while (must_repeat(run, code, begun));
     for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
         if (list->elems[i].offset >= 0)
             run->partitions[list->elems[i].partition].offset = list->elems[i].offset;
@@ -250,7 +251,7 @@ static tamis_status read_state(status_run *run, tamis_error *err) {
     return status;
 }
 
-/* ---- the whole ---- */
+/* ---- all partitions ---- */
 
 /* Finds the number of partitions of the state topic. 0: it is not there, or this user may not see it. */
 static tamis_status find_state(status_run *run, size_t *count, tamis_error *err) {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * B2: the topics of a run.
+ * B2: the topics of a run. W3: cuts of the state topic.
  *
  *     FROM                        must exist; its partitions are those of the state
- *     TO, DUPLICATES              must exist; equal numbers of partitions let records keep theirs
+ *     TO and other outputs        must exist; with as many partitions as FROM, records keep theirs
  *     GROUP.FROM.tamis-state      is made here, with as many partitions as FROM
  *
- * Kafka deletes records by default after a week. That would remove state without a word, so the state topic
- * gets settings of its own, and every start reads them back: somebody may have changed them.
+ * Kafka deletes records by default after a week. That would silently remove state. So the state topic has
+ * settings of its own, and every start verifies them: somebody may have changed them.
  *
  * A partition that is added to FROM moves keys to other partitions, whose filters do not know them. So the
  * numbers of partitions must stay equal.
  *
- * With a window, records whose keys have expired are removed by requests of this file, and in no other way: only
- * the member knows what has expired.
+ * With a window, records whose keys have expired are removed by requests of this file, and in no other way:
+ * only the member knows what has expired.
  *
  * Every name is checked first with the topic's metadata. A client that used an unknown name might create the
  * topic, with one partition and the settings of the broker.
@@ -105,8 +105,8 @@ tamis_status tamis__kafka_await_topic(const kafka_client *client, const char *to
 /* ---- requests to the controller ---- */
 
 /* Waits for the answer to a request. The caller destroys *event. */
-static tamis_status await(kafka_dedup_run *run, rd_kafka_queue_t *queue, const char *what,
-                          rd_kafka_event_t **event, tamis_error *err) {
+static tamis_status await_response(kafka_dedup_run *run, rd_kafka_queue_t *queue, const char *what,
+                                   rd_kafka_event_t **event, tamis_error *err) {
     *event = rd_kafka_queue_poll(queue, ANSWER_MS + 5000);
     if (!*event)
         return tamis__kafka_client_fail(&run->client, what, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
@@ -136,7 +136,7 @@ static tamis_status create_topic(kafka_dedup_run *run, size_t partitions, tamis_
     rd_kafka_queue_t *queue = rd_kafka_queue_new(run->client.probe);
     rd_kafka_CreateTopics(run->client.probe, &topic, 1, NULL, queue);
     rd_kafka_event_t *event = NULL;
-    tamis_status status = await(run, queue, run->state_topic, &event, err);
+    tamis_status status = await_response(run, queue, run->state_topic, &event, err);
     if (status == TAMIS_OK) {
         size_t count = 0;
         const rd_kafka_topic_result_t **results =
@@ -197,7 +197,7 @@ static tamis_status check_state_topic(kafka_dedup_run *run, tamis_error *err) {
     rd_kafka_event_t *event = NULL;
 
     rd_kafka_DescribeConfigs(run->client.probe, &topic, 1, NULL, queue);
-    tamis_status status = await(run, queue, run->state_topic, &event, err);
+    tamis_status status = await_response(run, queue, run->state_topic, &event, err);
     if (status == TAMIS_OK) {
         size_t count = 0;
         const rd_kafka_ConfigResource_t **found =
@@ -229,12 +229,12 @@ static rd_kafka_resp_err_t cut_error(rd_kafka_event_t *event) {
     return code;
 }
 
-/* Reports the first refusal. What is not cut costs space and the time of a restore, nothing else, and the next
- * cut makes up for it. */
-static void read_cut_answers(kafka_dedup_run *run) {
+/* Reports the first refusal. Records that are not cut only cost space and time of a restore, and the next cut
+ * removes them too. */
+static void read_cut_results(kafka_dedup_run *run) {
     rd_kafka_event_t *event;
 
-    while ((event = rd_kafka_queue_poll(run->cut_answers, 0))) {
+    while ((event = rd_kafka_queue_poll(run->cut_results, 0))) {
         if (cut_error(event) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED && !run->has_remarked_cut) {
             run->has_remarked_cut = true;
             tamis__kafka_client_remark(
@@ -261,17 +261,17 @@ void tamis__kafka_dedup_cut_state(kafka_dedup_run *run) {
     }
     if (before->cnt > 0) {
         rd_kafka_DeleteRecords_t *cut = rd_kafka_DeleteRecords_new(before);
-        if (!run->cut_answers)
-            run->cut_answers = rd_kafka_queue_new(run->client.probe);
-        rd_kafka_DeleteRecords(run->client.probe, &cut, 1, NULL, run->cut_answers);
+        if (!run->cut_results)
+            run->cut_results = rd_kafka_queue_new(run->client.probe);
+        rd_kafka_DeleteRecords(run->client.probe, &cut, 1, NULL, run->cut_results);
         rd_kafka_DeleteRecords_destroy(cut);
     }
     rd_kafka_topic_partition_list_destroy(before);
-    if (run->cut_answers)
-        read_cut_answers(run);
+    if (run->cut_results)
+        read_cut_results(run);
 }
 
-/* ---- all of them ---- */
+/* ---- all topics ---- */
 
 static tamis_status make_partitions(kafka_dedup_run *run, tamis_error *err) {
     const size_t count = run->client.partition_count;

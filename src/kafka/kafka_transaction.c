@@ -16,12 +16,12 @@
  *                     was open too long (librdkafka 2.0 reports that as fatal too). The run makes a new one (B1)
  *     any other       as fatal
  *
- * After a fatal error nobody knows whether the last transaction was committed. Nobody must: the next restore
- * reads offset and state, which were committed together.
+ * After a fatal error nobody knows whether the last transaction was committed. Nobody needs to know: the next
+ * restore reads offset and state, which were committed together.
  *
- * A commit is given up only if the run must stop and the brokers do not answer: its outcome is unknown then, as
- * after a fatal error. To abort instead of waiting would be no faster, since the abort needs the same brokers,
- * and the transaction may have been committed.
+ * A commit is given up only if the run must stop and the brokers do not answer: its outcome is unknown then,
+ * as after a fatal error. To abort instead of waiting would be no faster, since the abort needs the same
+ * brokers, and the transaction may have been committed.
  */
 #include <string.h>
 
@@ -34,9 +34,9 @@ enum {
     STOP_MS = 10000,       /* how long a run that must stop waits for the brokers */
     REMARK_MS = 10000,     /* until a remark says that the run waits for them */
     FAILURES_REMARKED = 3, /* failed transactions in a row until a remark says so */
-    FIRST_MS = 60000,      /* for the first producer of a run: the user waits for it */
-    RECORDS_MAX = 1000000, /* records of a transaction, for its memory */
-    MISSING_RECORDS = 100, /* so many without a key are a remark */
+    FIRST_MS = 60000,      /* until the start fails, if the brokers do not answer the first producer */
+    RECORDS_MAX = 1000000, /* records of a transaction; bounds the memory of the overlay */
+    MISSING_RECORDS = 100, /* first records without any key until a remark says so */
     FULL_QUEUE_MS = 20,    /* pause while the queue of the producer is full */
     PAUSE_MS = 100,        /* pause after a failed transaction; doubled up to PAUSE_MAX_MS */
     PAUSE_MAX_MS = 5000
@@ -63,8 +63,8 @@ typedef struct broker_wait {
     bool has_remarked;
 } broker_wait;
 
-/* Called before a call is repeated. Says aloud that the run waits. False if the run must stop and the brokers
- * were given time to answer: then nobody knows the outcome, as after a crash. */
+/* Called before a call is repeated. Reports a long wait. False if the run must stop and has waited STOP_MS
+ * for the brokers: then nobody knows the outcome, as after a crash. */
 static bool may_repeat(kafka_dedup_run *run, broker_wait *wait) {
     const uint64_t now = tamis__now_ns();
     if (wait->since == 0)
@@ -285,7 +285,7 @@ void tamis__kafka_dedup_on_delivery(rd_kafka_t *producer, const rd_kafka_message
     }
 }
 
-/* Waits until the brokers have all records. */
+/* Waits until the brokers have acknowledged all records. */
 static kafka_outcome await_delivery(kafka_dedup_run *run) {
     broker_wait wait = {0};
 
@@ -412,8 +412,8 @@ static bool is_permanent(rd_kafka_resp_err_t code) {
     }
 }
 
-/* Finds the error because of which the brokers refuse the open transaction: any call that its state does not
- * allow returns it. */
+/* Finds the error because of which the brokers refuse the open transaction: any call that the state of the
+ * transaction does not allow returns this error. */
 static rd_kafka_resp_err_t find_refusal(kafka_dedup_run *run) {
     rd_kafka_error_t *failed = rd_kafka_begin_transaction(run->producer);
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__STATE;
@@ -424,8 +424,8 @@ static rd_kafka_resp_err_t find_refusal(kafka_dedup_run *run) {
     return code == RD_KAFKA_RESP_ERR__STATE ? run->failed_code : code;
 }
 
-/* Names what the brokers refuse with run->failed_code. They do not say which topic they mean if they refuse to
- * add it to the transaction. */
+/* Names what the brokers refuse with run->failed_code. They do not say which topic they mean if they
+ * refuse to add it to the transaction. */
 static void name_refused(const kafka_dedup_run *run, bool is_delivery, char *name, size_t size) {
     size_t used = 0;
 

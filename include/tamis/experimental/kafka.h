@@ -52,8 +52,8 @@ typedef struct tamis_kafka_dedup_options {
     const char *to;   /* required: topic for the first record of each key */
     /* topic for all other records; NULL: they are dropped */
     const char *duplicates_to;
-    /* topic for records at which the run would stop: those of `missing` and `malformed` with TAMIS_STREAM_FAIL. A
-     * header "tamis.error" says why. NULL: the run stops */
+    /* topic for records at which the run would stop: those of `missing` and `malformed` with
+     * TAMIS_STREAM_FAIL. A header "tamis.error" says why. NULL: the run stops */
     const char *dead_letters_to;
     /* NULL, or a name of this member that stays over restarts and that no other running member of the group
      * has. A restarted member gets its partitions at once, and ends its former transaction. */
@@ -62,15 +62,16 @@ typedef struct tamis_kafka_dedup_options {
     const char *const *settings;
     size_t setting_count;
     /* How the key of a record is found; NULL: the key is its whole value. The parts are those of
-     * tamis/experimental/extract.h, of the value; or a single one that is "kafka:key", the key of the record,
-     * or "kafka:header:NAME", the value of its last header of this name. No csv:NAME and no source. With a
-     * window, extract->time is where the time of a record is in its value; NULL: Kafka's time of the record. */
+     * tamis/experimental/extract.h, of the value; or a single one that is "kafka:key", the key of the
+     * record, or "kafka:header:NAME", the value of its last header of this name. No csv:NAME and no
+     * source. With a window, extract->time is where the time of a record is in its value; NULL: Kafka's
+     * time of the record. */
     const tamis_extractor_options *extract;
     /* Filter of each partition: `expect` and `memory` are those of one partition. NULL: it grows, at the
-     * default rate. With kind window, a record is a duplicate if its key came within the window before its time
-     * (tamis/experimental/window.h). No refresh. A record whose time is ahead of the clock of this host by more than
-     * half the lateness (at least a second, at most five minutes) is treated as a late one: it would make others
-     * late. */
+     * default rate. With kind window, a record is a duplicate if its key came within the window before its
+     * time (tamis/experimental/window.h). No refresh. A record whose time is ahead of the clock of this
+     * host by more than half the lateness (at least a second, at most five minutes) is treated as a late
+     * one: it would make others late. */
     const tamis_plan_options *plan;
     uint64_t seed; /* for scheme xxh3 */
     /* for scheme sip; only a hash of it is kept */
@@ -88,7 +89,7 @@ typedef struct tamis_kafka_dedup_options {
     void (*remark)(void *context, const char *message);
     /* NULL, or called in the calling thread about once a second */
     void (*progress)(void *context, const tamis_kafka_dedup_stats *stats);
-    void *context;                    /* of both */
+    void *context;                    /* argument of `remark` and `progress` */
     const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
 } tamis_kafka_dedup_options;
 
@@ -105,8 +106,9 @@ typedef struct tamis_kafka_dedup_options {
  * member is killed at whatever moment. docs/KAFKA-PROTOCOL.md has the protocol, its proof, and what it
  * assumes of Kafka.
  *
- * With a window, state records whose keys have expired are removed from the state topic. So state and restore are
- * those of the window and its lateness and an eighth more; the disk of the brokers has up to a segment more.
+ * With a window, state records whose keys have expired are removed from the state topic. So state and restore
+ * are those of the window and its lateness and an eighth more; the disk of the brokers has up to a segment
+ * more.
  *
  * Key, value, headers and timestamp of a record are kept. Its partition is kept if both topics have the same
  * number, else its key selects one, as in Kafka's Java client.
@@ -137,25 +139,27 @@ TAMIS_API tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *op
                                              tamis_kafka_dedup_stats *stats, tamis_error *err);
 
 /*
- * Copies all records of a topic, exactly once, each into the partition of `to` that its key selects. Equal keys are in
- * one partition then, as tamis_kafka_dedup_run needs. The partition is that which Kafka's producers choose by default
- * for a record with this key.
+ * Copies all records of a topic, exactly once, each into the partition of `to` that its key selects. Equal
+ * keys are in one partition then, as tamis_kafka_dedup_run needs. The partition is that which Kafka's
+ * producers choose by default for a record with this key.
  *
  * Options, statistics and errors are those of tamis_kafka_dedup_run. There is no state topic and no filter:
- * options.plan, duplicates_to and secret are NULL (TAMIS_E_INVALID). So a moved offset is not noticed: records are
- * copied again, or left out. A group without offsets begins at the first record. Several topics may be copied into one:
- * one run for each. TAMIS_E_MISMATCH: `to` has another number of partitions than in an earlier run of the group, or the
- * keys are other ones, so equal keys would be in different partitions.
+ * options.plan, duplicates_to and secret are NULL (TAMIS_E_INVALID). So a moved offset is not noticed:
+ * records are copied again, or left out. A group without offsets begins at the first record. Several topics
+ * may be copied into one: one run for each. TAMIS_E_MISMATCH: `to` has another number of partitions than in an
+ * earlier run of the group, or the keys are other ones, so equal keys would be in different partitions.
  */
 TAMIS_API tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_options *options,
                                                    tamis_kafka_dedup_stats *stats, tamis_error *err);
 
 /*
- * Copies the records of a topic by a filter, exactly once: those whose key is absent to options.to, those whose key is
- * present to options.duplicates_to. One of the two may be NULL: these records are dropped. Keys are looked up as bytes.
+ * Routes the records of a topic by a filter, exactly once. A record whose key is absent from the filter goes
+ * to options.to, one whose key is present to options.duplicates_to. One of the two may be NULL: its records
+ * are dropped. Keys are looked up as bytes.
  *
- * The filter is borrowed until the call returns, and may be on a server. Else as tamis_kafka_repartition_run: there
- * is no state, and options.plan and secret are NULL. TAMIS_E_IO, TAMIS_E_TIMEOUT: a lookup on a server has failed.
+ * The filter is borrowed until the call returns, and may be on a server. As with tamis_kafka_repartition_run
+ * there is no state, and options.plan and secret are NULL. Further errors are TAMIS_E_IO and TAMIS_E_TIMEOUT:
+ * a lookup on a server has failed.
  */
 TAMIS_API tamis_status tamis_kafka_check_run(const tamis_filter *filter,
                                              const tamis_kafka_dedup_options *options,
@@ -168,10 +172,10 @@ typedef struct tamis_kafka_count_stats {
     uint64_t counted;   /* what records added to counters, for all templates together */
     uint64_t repeated;  /* what an earlier run or another member had added already */
     uint64_t missing;   /* what was left out because the record lacks a value */
-    uint64_t malformed; /* likewise, because the record is malformed */
+    uint64_t malformed; /* what was left out because the record is malformed */
     uint64_t batches;   /* applied */
-    uint64_t
-        conflicts; /* batches that another member had applied, or after a loss in Redis; they were read again */
+    /* batches that were read again: another member had applied them, or Redis had lost writes */
+    uint64_t conflicts;
     uint64_t assignments; /* how often the group gave partitions to this member */
     int64_t committed_at; /* time of the last batch, milliseconds since 1970 UTC; 0: none yet */
     /* The next two are totals over the partitions now assigned to this member. */
@@ -188,8 +192,8 @@ typedef struct tamis_kafka_count_options {
     const char *group;
     const char *from; /* required: topic to read */
     const char *to;   /* required: URI of a Redis, see tamis/experimental/redis.h; no Codis */
-    /* Templates of names of counters; of these and those below at least one. Each record adds 1 to one counter
-     * of each template:
+    /* Templates of names of counters; of these and those below at least one. Each record adds 1 to one
+     * counter of each template:
      *
      *     clicks:{day}:{json:/page}
      *
@@ -198,13 +202,13 @@ typedef struct tamis_kafka_count_options {
      * is one of the value, in a form of tamis/experimental/extract.h; no csv:NAME, one group in a regex at
      * most.
      *
-     * Letters, digits, - . _ ~ / and bytes from 0x80 of a value stay, and any other byte becomes %XX. Between
-     * two parts there must be an ASCII byte that would not stay, such as a colon. So different values give
-     * different names. Templates that could give equal names are refused. */
+     * Letters, digits, - . _ ~ / and bytes from 0x80 of a value stay, and any other byte becomes %XX.
+     * Between two parts there must be an ASCII byte that would not stay, such as a colon. So different
+     * values give different names. Templates that could give equal names are refused. */
     const char *const *templates;
     size_t template_count;
     /* NULL, or how values are found: delimiter, trim, ignore_case and time. Without `time`, the time of a
-     * record is that in Kafka. `parts` is ignored. */
+     * record is its timestamp in Kafka. `parts` is ignored. */
     const tamis_extractor_options *extract;
     /* NULL, or a name of this member that stays over restarts and that no other running member of the group
      * has. A restarted member gets its partitions at once. */
@@ -223,7 +227,7 @@ typedef struct tamis_kafka_count_options {
     int stop_fd; /* the run stops in order when this descriptor is readable; -1: none */
     /* NULL, or called in the calling thread with a remark for a person */
     void (*remark)(void *context, const char *message);
-    void *context;                    /* of this and of `progress` */
+    void *context;                    /* argument of `remark` and `progress` */
     const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
     /* Templates of sums. Each ends with = and the part that a record adds, which is not in the name:
      *
@@ -237,8 +241,8 @@ typedef struct tamis_kafka_count_options {
      * adds the value of the part as it is; PFCOUNT estimates how many different ones there were. */
     const char *const *distincts;
     size_t distinct_count;
-    /* 0, or how long Redis keeps a counter whose name has {month}, {day} or {hour}, in milliseconds after the end
-     * of that time. It may differ from run to run. Other counters stay. */
+    /* 0, or how long Redis keeps a counter whose name has {month}, {day} or {hour}, in milliseconds after
+     * the end of that time. It may differ from run to run. Other counters stay. */
     uint64_t expire_ms;
     /* NULL, or called in the calling thread about once a second */
     void (*progress)(void *context, const tamis_kafka_count_stats *stats);
@@ -252,9 +256,9 @@ typedef struct tamis_kafka_count_options {
 /*
  * Counts the records of a topic in a Redis, exactly once.
  *
- * A counter is a string with a number, as INCRBY makes it, or a HyperLogLog. Beside the counters are positions
- * in the topic, in hashes GROUP.FROM.tamis-count:{N}. One script changes both. So each record that a reader of
- * committed records sees is in its counters once, whatever member is killed at whatever moment.
+ * A counter is a string with a number, as INCRBY makes it, or a HyperLogLog. Beside the counters are
+ * positions in the topic, in hashes GROUP.FROM.tamis-count:{N}. One script changes both. So each record that
+ * a reader of committed records sees is in its counters once, whatever member is killed at whatever moment.
  * docs/KAFKA-COUNT-PROTOCOL.md has the protocol, its proof, and what it assumes of Kafka and Redis.
  *
  * The topic must exist. A group without offsets begins at the first record. The offsets of the group follow
@@ -269,8 +273,8 @@ typedef struct tamis_kafka_count_options {
  * - TAMIS_E_TIMEOUT, TAMIS_E_IO: the brokers do not answer when the run begins, or Redis does not at any
  *   time.
  * - TAMIS_E_NOT_FOUND: the topic does not exist, or was removed.
- * - TAMIS_E_MISMATCH: the counters were made with other templates, a key in Redis is no counter of this kind, or
- *   a counter would exceed 64 bits.
+ * - TAMIS_E_MISMATCH: the counters were made with other templates, a key in Redis is no counter of this kind,
+ *   or a counter would exceed 64 bits.
  * - TAMIS_E_CHANGED: positions in Redis and offsets of the group do not fit: the topic was made again,
  *   records were removed before they were counted, Redis was emptied; or the topic has got a new partition.
  * - TAMIS_E_BUSY: another member uses the same instance name.
@@ -304,28 +308,29 @@ typedef struct tamis_kafka_partition_status {
     uint32_t partition;
     int64_t offset; /* committed by the group: that of the first record that is not answered; -1: none */
     uint64_t low;   /* offset of the first record that the topic has */
-    uint64_t end;   /* offset behind its last record */
+    uint64_t end;   /* offset behind the last record of the topic */
     uint64_t lag; /* end - offset, or end - low without an offset; markers of transactions count as records */
-    /* Instance name of the member that has it, or the id that the brokers gave this member; NULL: no member. Valid
-     * during the call, like `host`. */
+    /* Instance name of the member that has the partition, or the id that the brokers gave this member;
+     * NULL: no member. Valid during the call, like `host`. */
     const char *owner;
-    const char *host;   /* address of that member; NULL likewise */
-    bool has_state;     /* of a dedup run, and this user may read it: the next three are known */
+    const char *host; /* address of the owner; NULL: no owner */
+    bool has_state;   /* a state topic of dedup exists, and this user may read it: the next three are known */
     uint64_t state_low; /* offset of the first state record that is kept; above 0 only with a window */
-    uint64_t state_end; /* offset behind the last one; markers of transactions have offsets too */
-    int64_t
-        newest; /* largest time of the records before `offset`, in milliseconds since 1970; -1: none, or no window */
+    uint64_t state_end; /* offset behind the last state record; markers of transactions have offsets too */
+    /* largest time of the records before `offset`, in milliseconds since 1970; -1: none, or no window */
+    int64_t newest;
 } tamis_kafka_partition_status;
 
 #define TAMIS_KAFKA_PARTITION_STATUS_INIT                                                                    \
     TAMIS__INIT(tamis_kafka_partition_status, TAMIS__FIELD(offset, -1) TAMIS__FIELD(newest, -1))
 
 /*
- * Reports how far a group is, of dedup or of count: calls `report` for each partition of the topic, in order. A status
- * other than TAMIS_OK ends the call with it; `report` then fills *err.
+ * Reports how far a group is, of dedup or of count: calls `report` for each partition of the topic, in order.
+ * A status other than TAMIS_OK ends the call with it; `report` then fills *err.
  *
- * Only reads, and never joins the group, so it disturbs no member. The numbers of a group that is at work come from
- * several requests, one after the other. With count, the offsets of the group follow the positions in the Redis.
+ * Only reads, and never joins the group, so it disturbs no member. The numbers of a group that is at work
+ * come from several requests, one after the other. With count, the offsets of the group follow the positions
+ * in the Redis.
  *
  * - TAMIS_E_NOT_FOUND: the topic does not exist; or the group has no offset in it, no member and no state.
  * - TAMIS_E_INVALID, TAMIS_E_TIMEOUT, TAMIS_E_REFUSED: as for a run.
@@ -340,13 +345,13 @@ TAMIS_API tamis_status tamis_kafka_status_read(
 /* What a plan of tamis_kafka_plan_make is for. */
 typedef struct tamis_kafka_plan_options {
     uint32_t struct_size;
-    /* As those of a run, but `expect` is the number of distinct keys in all partitions: those within a window, or
-     * without a window those that ever come. 0 with a window: all records have different keys. NULL: the
-     * defaults. */
+    /* As those of a run, but `expect` is the number of distinct keys in all partitions: those within a
+     * window, or without a window those that ever come. 0 with a window: all records have different keys.
+     * NULL: the defaults. */
     const tamis_plan_options *plan;
     double rate;         /* records a second in all partitions; 0: not known */
     uint32_t partitions; /* required: partitions of the topic that is read */
-    uint32_t hosts;      /* members of the group; with more than `partitions`, the others have none */
+    uint32_t hosts;      /* members of the group; more than `partitions`: some have no partition */
     uint32_t commit_ms;  /* as that of a run */
 } tamis_kafka_plan_options;
 
@@ -357,32 +362,33 @@ typedef struct tamis_kafka_plan_options {
 typedef struct tamis_kafka_plan {
     uint32_t struct_size;
     uint64_t keys;             /* distinct keys in all partitions: within a window, or all */
-    uint64_t partition_keys;   /* in one of them: `expect` of the run's filter */
-    uint64_t partition_memory; /* bytes of its filter */
-    uint32_t host_partitions;  /* of the member with the most */
-    uint64_t host_memory;      /* bytes of its filters */
+    uint64_t partition_keys;   /* distinct keys in one partition: `expect` of the run's filter */
+    uint64_t partition_memory; /* bytes of the filter of one partition */
+    uint32_t host_partitions;  /* partitions of the member that has the most */
+    uint64_t host_memory;      /* bytes of the filters of this member */
     uint64_t state_keys;  /* keys in the state topic: with a window, also those that expired not long ago */
-    uint64_t state_bytes; /* of the state topic, at most */
-    /* Bytes that the brokers may keep beyond that until they remove a segment, in all partitions; 0 without a
-     * window, since nothing is removed then */
+    uint64_t state_bytes; /* largest size of the state topic */
+    /* Bytes that the brokers may keep beyond `state_bytes` until they remove a segment, in all partitions;
+     * 0 without a window, since nothing is removed then */
     uint64_t segment_bytes;
-    double restore_seconds; /* until that member has read the state of its partitions: state_keys by
-                             * TAMIS_KAFKA_RESTORE_RATE */
+    /* time in which this member reads the state of its partitions: their keys divided by
+     * TAMIS_KAFKA_RESTORE_RATE */
+    double restore_seconds;
 } tamis_kafka_plan;
 
 #define TAMIS_KAFKA_PLAN_INIT TAMIS__INIT(tamis_kafka_plan, )
 
-/* Keys a second that a start restores, as measured: 10^7 in 1.7 s, broker and member on the same two processors,
- * without a window and without `expect` (docs/PERFORMANCE.md, "Topics of Kafka"). */
+/* Keys a second that a start restores, as measured: 10^7 in 1.7 s, broker and member on the same two
+ * processors, without a window and without `expect` (docs/PERFORMANCE.md, "Topics of Kafka"). */
 #define TAMIS_KAFKA_RESTORE_RATE (1e7 / 1.7)
 
 /*
  * Plans memory, state topic and restore time of tamis_kafka_dedup_run. The keys are taken to be evenly
- * distributed over the partitions, and the records over the time. *filter (may be NULL) is the plan of the filter of
- * a partition; start it from TAMIS_PLAN_INIT.
+ * distributed over the partitions, and the records over the time. *filter (may be NULL) is the plan of the
+ * filter of a partition; start it from TAMIS_PLAN_INIT.
  *
- * - TAMIS_E_INVALID: `partitions`, `hosts` or `commit_ms` is 0; `expect` is missing without a window, or expect
- *   and rate with one.
+ * - TAMIS_E_INVALID: `partitions`, `hosts` or `commit_ms` is 0; `expect` is missing without a window, or
+ *   expect and rate with one.
  * - TAMIS_E_RANGE: `rate` is no number from 0 to TAMIS_EXPECT_MAX.
  * - Errors of tamis_plan_make.
  *
