@@ -18,7 +18,7 @@ static const double file_every = 1.0; /* seconds between two writes of the file 
 struct cli_metrics {
     const char *path; /* NULL: served at an address */
     cli_metrics_server *server;
-    pthread_mutex_t lock; /* guards the figures */
+    pthread_mutex_t lock; /* guards the statistics */
     tamis_stream_stats stats;
     const tamis_filter *filter; /* borrowed; NULL: none yet */
     tamis_filter_info info;

@@ -7,7 +7,7 @@
 #include <tamis/experimental/stream.h>
 
 /*
- * Live figures of a run, in the text format of Prometheus
+ * Live statistics of a run, in the text format of Prometheus
  * (https://prometheus.io/docs/instrumenting/exposition_formats/). They go to a file, which is replaced
  * atomically about each second, or are served at http://ADDRESS/metrics.
  */
@@ -26,10 +26,10 @@ tamis_status cli_metrics_open(cli_metrics **metrics, const char *target, bool qu
 
 /* Sets the filter, which is borrowed until close, and observes it. */
 void cli_metrics_set_filter(cli_metrics *metrics, const tamis_filter *filter);
-/* Copies the figures of the filter. Any thread may call it, while nothing changes the filter. */
+/* Copies the statistics of the filter. Any thread may call it, while nothing changes the filter. */
 void cli_metrics_observe(cli_metrics *metrics);
 
-/* Replaces the figures that only this sort of run has, up to CLI_METRICS_OTHERS. Their names, such as
+/* Replaces the metrics that only this sort of run has, up to CLI_METRICS_OTHERS. Their names, such as
  * "lag_records", and helps are static. */
 typedef struct cli_metric {
     const char *name, *type, *help; /* type: "counter" or "gauge" */
@@ -38,8 +38,9 @@ typedef struct cli_metric {
 enum { CLI_METRICS_OTHERS = 16 };
 void cli_metrics_set_others(cli_metrics *metrics, const cli_metric *others, size_t count);
 
-/* Copies the statistics, and writes the file if that is due. With bytes_read UINT64_MAX there are no bytes, with
- * records UINT64_MAX no answers. A write that fails is reported and tried again; the run goes on. */
+/* Copies the statistics, and writes the file if that is due. With bytes_read UINT64_MAX there are no
+ * bytes, with records UINT64_MAX no answers. A write that fails is reported and tried again; the run goes
+ * on. */
 void cli_metrics_update(cli_metrics *metrics, const tamis_stream_stats *now);
 
 /* Writes the file for the last time, or closes the address. `metrics` may be NULL. */

@@ -29,9 +29,10 @@ static const cli_option options[] = {
      .type = CLI_TEXT,
      .value = "GROUP",
      .help = "Consumer group (required). Processes with the same group share the partitions.",
-     .more = "The group has the positions in FROM. With dedup, the topic GROUP.FROM.tamis-state has the keys "
-             "seen; it is made at the first start. All processes of a group have the same options, except "
-             "--instance."},
+     .more =
+         "The brokers keep the offsets of the group in FROM. With dedup, the topic GROUP.FROM.tamis-state "
+         "has the keys seen; it is made at the first start. All processes of a group have the same options, "
+         "except --instance."},
     {.id = KAFKA_FROM,
      .name = "from",
      .type = CLI_TEXT,
@@ -41,12 +42,12 @@ static const cli_option options[] = {
      .name = "to",
      .type = CLI_TEXT,
      .value = "TOPIC|URI",
-     .help = "dedup: topic for the first record of each key; repartition: for all records; check: for those "
-             "whose key is not in the filter; count: redis://HOST:PORT of the counters (required).",
-     .more =
-         "Records keep key, value, headers and timestamp, and their partition if the topic has as many as "
-         "FROM. The topic must exist. A URI may also begin with rediss, redis+sentinel, redis+cluster or "
-         "redis+shard; its parameters are in tamis-redis(1)."},
+     .help = "dedup: topic for the first record of each key; repartition: for all records; check: for "
+             "absent keys; count: redis://HOST:PORT of the counters (required).",
+     .more = "check needs it only without --present-to. Records keep key, value, headers and timestamp, and "
+             "their partition if the topic has as many as FROM. The topic must exist. A URI may also begin "
+             "with rediss, redis+sentinel, redis+cluster or redis+shard; its parameters are in "
+             "tamis-redis(1)."},
     {.id = KAFKA_DUPLICATES_TO,
      .name = "duplicates-to",
      .type = CLI_TEXT,
@@ -302,7 +303,7 @@ static const char *const action_names[] = {
     [KAFKA_ACTION_CHECK] = "check",   [KAFKA_ACTION_COUNT] = "count",
     [KAFKA_ACTION_STATUS] = "status", NULL};
 
-/* The actions that have an option; each has an option that is not here. */
+/* The actions that use an option. All actions use an option that is not listed. */
 enum {
     DEDUP = 1 << KAFKA_ACTION_DEDUP,
     REPARTITION = 1 << KAFKA_ACTION_REPARTITION,
@@ -358,7 +359,7 @@ typedef struct kafka_config {
     kafka_settings settings;
     cli_metrics *metrics; /* NULL: none */
     kafka_action action;
-    tamis_filter *list; /* of a check */
+    tamis_filter *list; /* filter of a check; else NULL */
 } kafka_config;
 
 /* ---- options ---- */
@@ -437,7 +438,7 @@ static void set_policies(tamis_kafka_dedup_options *to, const cli_value *values)
     to->malformed = on_error[values[CLI_OPT_ON_ERROR].number];
 }
 
-/* Opens the filter of a check. Keys are made as those that it has. */
+/* Opens the filter of a check. Keys of records get the form of the keys in the filter. */
 static tamis_status open_list(kafka_config *config, const char *name, tamis_error *err) {
     cli_key_form form = {.hex = false};
 
