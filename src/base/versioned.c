@@ -13,9 +13,8 @@ static uint32_t size_of(const void *any) {
     return size < sizeof size ? 0 : size;
 }
 
-enum {
-    SIZE_MAX_KNOWN = 4096
-}; /* largest struct_size of any version; a larger value means an uninitialised struct */
+/* Largest struct_size of any version. A larger value means an uninitialised struct. */
+enum { SIZE_MAX_KNOWN = 4096 };
 
 /* True if the caller was built against a newer header and has set a field that this library does not know. */
 static bool has_unknown(const void *given, uint32_t known, size_t size) {

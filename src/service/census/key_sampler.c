@@ -15,7 +15,7 @@
  *
  * So the length stays, and text in UTF-8 remains UTF-8. UTF-16 is kept as UTF-8 and becomes UTF-16 again
  * at the end; a lone surrogate is encoded like any other character of three bytes. Numbers keep their sign
- * and their size. Of bytes without an alphabet only the number is kept.
+ * and their size. Keys of shape TAMIS_KEY_SHAPE_BYTES keep only their length.
  *
  * If few keys have the shape (there are 26 single letters), random keys repeat. The caller then calls
  * tamis_key_sampler_widen, which appends bytes.

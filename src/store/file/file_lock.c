@@ -4,7 +4,7 @@
  * The lock of a file F: flock(2) on a lock file beside it.
  *
  *     F                   the file; need not exist yet
- *     .F.tamis-lock       locked with flock while a process holds F
+ *     .F.tamis-lock       locked with flock while a process holds F; its content is the note
  *         line 1          holder: "PID on HOST since TIME" (holder.h), for error messages
  *         line 2          name of the holder's temporary file, empty if it has none
  *
@@ -19,8 +19,8 @@
  * 1. A process holds F if it has the lock of the inode that the lock file's name stands for. The holder
  *    removes the name before it unlocks. A process that opened the file before that gets a lock on a nameless
  *    inode. It notices this by comparing inodes (is_named), and tries again.
- * 2. A new holder removes the temporary file that the note names, since its writer is dead. Only names that
- *    belong to F are removed: another user can write to the note.
+ * 2. A new holder removes the temporary file that the note (line 2) names, since its writer is dead. Only
+ *    names that belong to F are removed: another user can write to the note.
  * 3. All locks of this process are in the list `held`. A save can thus share the lock that its caller already
  *    has.
  */

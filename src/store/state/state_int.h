@@ -19,8 +19,8 @@
  *     state_open.c        opening and closing
  *     state.c             the calls of include/tamis/experimental/state.h
  *
- * docs/DURABILITY.md defines the steps that comments name by letter and number (S1, M2, R3, C4, P5), and the
- * invariants (I1, I2, ...).
+ * docs/DURABILITY.md, part 1, defines the steps that comments name by letter and number (S1, M2, R3, C4, P5),
+ * and the invariants (I1, I2, ...).
  */
 #include <limits.h>
 #include <pthread.h>

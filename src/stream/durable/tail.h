@@ -10,7 +10,7 @@
 /* A copy of the bytes behind the last commit of an output, which are compared with what the run writes there.
  * tail.c explains it. */
 typedef struct tamis__tail {
-    int fd;                   /* the copy; -1: none waits */
+    int fd;                   /* the copy; -1: there is none to compare */
     const char *path;         /* path of the output; borrowed */
     uint64_t offset, size;    /* position in the output, and number of bytes */
     uint64_t equal;           /* equal bytes so far */

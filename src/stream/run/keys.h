@@ -41,9 +41,9 @@ typedef struct tamis__keys {
     bool has_found;  /* it found all that it looks for in a record of the batch; set with the outcomes */
     int64_t *times;  /* time of each key, if `timed` */
     bool positioned; /* the extractor finds positions */
-    /* If `positioned`: the runs of consecutive new records with one source. */
+    /* If `positioned`: the spans of consecutive new records with one source. */
     struct tamis__source_span {
-        tamis__known_position last; /* of the last record of the run */
+        tamis__known_position last; /* of the last record of the span */
         uint32_t source;            /* index in the source positions */
     } * spans;
     size_t span_count;

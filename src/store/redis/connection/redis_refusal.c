@@ -8,8 +8,8 @@
  *     denied       OOM, NOPERM, MISCONF        no write; a lookup may be tried with another command
  *     any other                                an error at once
  *
- * All that are reported in the end get a status and a remedy from one table. Some are in the table and also
- * transient: they are reported when waiting did not help. Servers of other makes have other texts, so an
+ * All errors that are finally reported get a status and a remedy from one table. Some errors in the table are
+ * also transient: they are reported if waiting did not help. Servers of other makes have other texts, so an
  * unknown error is reported with its own text, and not sent again.
  */
 #include <errno.h>

@@ -4,7 +4,7 @@
  * Counters with positions: steps A1 and C2 to C5 of docs/KAFKA-COUNT-PROTOCOL.md.
  *
  *     NAME:{0}   hash: template, 0, 1, 2 ...      position key of the home slot
- *     NAME:{N}   the same                         that of another slot; N is the smallest number that gives it
+ *     NAME:{N}   the same                         position key of another slot; N: the smallest that gives it
  *     clicks:... string: a number                 counters, each in the slot of its own name
  *     users:...  string: a HyperLogLog
  *
@@ -13,7 +13,7 @@
  *                                                       n, n times: time of expiry or "", increment;
  *                                                       m times: time of expiry or "", k, k elements
  *     reply  1                                    the batch is counted, now or by an earlier sending
- *            [positions, now, now, ...]           conflict: the positions are others
+ *            [positions, now, now, ...]           conflict: other positions than the known ones
  *            [template, text]                     another description
  *            [counter, name, why]                 a counter has another type
  *            [overflow, name]                     a number would exceed 64 bits
@@ -22,8 +22,9 @@
  *
  * 1. The script does all or nothing. It reads all counters before it changes any. A full memory is noticed at
  *    the first write of a script, or not at all. A user who may not use one of its commands is refused before
- *    the first INCRBY: what comes before it (PFADD, the description, an expiry) may come again.
- * 2. `known` of a slot is NULL or has what the position key had after the last command of this object.
+ *    the first INCRBY. The writes before it (PFADD, the description, an expiry) do no harm if they are repeated.
+ * 2. `known` of a slot is NULL, or has the positions of its position key after the last command of this
+ *    object.
  * 3. The home slot's command is behind a barrier: it is sent when all others are answered.
  */
 #include <inttypes.h>
@@ -37,7 +38,7 @@
 #include "store/redis/counts/redis_counts.h"
 #include "store/redis/request/redis_requests.h"
 
-enum { KEY_SIZE = 600, REPEATS_MAX = 64 /* runs that lose their connection before the replicas confirm */ };
+enum { KEY_SIZE = 600, REPEATS_MAX = 64 /* tries that lose their connection before the replicas confirm */ };
 enum {
     ENTRIES_MAX = 8192,         /* in a batch; a script takes some two microseconds for each */
     BYTES_MAX = 4 * 1024 * 1024 /* in a batch, of names and elements */
@@ -46,9 +47,9 @@ enum {
 /*
  * Numbers of Lua are doubles: a sum that is less than 2^63 - 4096 there is less than 2^63.
  *
- * `at` has where the arguments of each counter begin; `timed` is a counter that expires. PEXPIREAT comes
- * behind INCRBY, because it removes a counter whose time is over. It is called once before, to see that the
- * user may call it.
+ * `at` has the index of each counter's first argument; `timed` is a counter that expires. PEXPIREAT comes
+ * behind INCRBY, because it removes a counter whose time is over. It is also called once before, to verify
+ * that the user may call it.
  */
 static const char script[] =
     "local key, n, call, pcall = KEYS[1], tonumber(ARGV[2]), redis.call, redis.pcall "
