@@ -48,14 +48,14 @@ enum { TAMIS__KAFKA_HORIZONS = 16 };
 /* A partition of the input. One that is not assigned keeps its filter until the next assignment (A4). */
 typedef struct kafka_partition {
     int32_t number;
-    kafka_input *input;   /* this partition in the client: how far the consumer has read it */
-    tamis_filter *filter; /* committed hashes; NULL: none */
-    uint64_t covers;      /* the filter has the hashes of all state records below this offset */
-    bool has_chain;       /* a state record was read or committed, so `to` is valid */
-    uint64_t to;          /* `to` of the last committed state record */
-    uint64_t low;         /* the filter has no hashes of state records below this offset: they were removed */
-    int64_t newest;       /* window: largest time of the committed records; -1: none */
-    uint64_t needed;      /* window: all keys of state records below this offset have expired */
+    kafka_input *input;       /* this partition in the client: how far the consumer has read it */
+    tamis_filter *filter;     /* committed hashes; NULL: none */
+    uint64_t covers;          /* the filter has the hashes of state records from `low` up to this offset */
+    bool has_chain;           /* a state record was read or committed, so `to` is valid */
+    uint64_t to;              /* `to` of the last committed state record */
+    uint64_t low;             /* state records below this offset were removed before the filter was made */
+    int64_t newest;           /* window: largest time of the committed records; -1: none */
+    uint64_t needed;          /* window: all keys of state records below this offset have expired */
     uint64_t needed_in_chain; /* `needed` of the last committed state record */
     uint64_t cut_requested;   /* up to this offset, the brokers were asked to remove state records */
     kafka_horizon horizons[TAMIS__KAFKA_HORIZONS]; /* those that have not expired, oldest first */

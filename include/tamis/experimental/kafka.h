@@ -49,7 +49,8 @@ typedef struct tamis_kafka_dedup_options {
     /* required: consumer group. Members of a group share the partitions of `from` */
     const char *group;
     const char *from; /* required: topic to read */
-    const char *to;   /* required: topic for the first record of each key */
+    /* topic for the first record of each key; required, except for tamis_kafka_check_run */
+    const char *to;
     /* topic for all other records; NULL: they are dropped */
     const char *duplicates_to;
     /* topic for records at which the run would stop: those of `missing` and `malformed` with
@@ -351,8 +352,8 @@ typedef struct tamis_kafka_plan_options {
     const tamis_plan_options *plan;
     double rate;         /* records a second in all partitions; 0: not known */
     uint32_t partitions; /* required: partitions of the topic that is read */
-    uint32_t hosts;      /* members of the group; more than `partitions`: some have no partition */
-    uint32_t commit_ms;  /* as that of a run */
+    uint32_t hosts; /* members of the group; a host may have several, and surplus ones have no partition */
+    uint32_t commit_ms; /* as that of a run */
 } tamis_kafka_plan_options;
 
 #define TAMIS_KAFKA_PLAN_OPTIONS_INIT                                                                        \

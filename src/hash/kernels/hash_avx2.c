@@ -8,7 +8,7 @@
  *     class 9..16    first   | b0..b7               | x 4 keys
  *                    last    | last 8 bytes         | x 4 keys
  *
- * Up to three keys of a class remain, and all other classes; they are hashed one by one.
+ * The keys that remain of these classes (up to three), and those of all other classes, are hashed one by one.
  *
  * AVX2 multiplies 32-bit words only, with 64-bit results. multiply() builds the 128-bit product of two 64-bit
  * words from four such products. That costs less than the four lanes save. Measured in nanoseconds per key,

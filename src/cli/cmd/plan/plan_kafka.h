@@ -13,9 +13,10 @@ typedef struct plan_kafka {
     tamis_plan filter;
 } plan_kafka;
 
-/* Reads a rate of records, "12k/s": a count and a unit of time, s, m, h or d. The result is a second. */
+/* Reads a rate of records, "12k/s": a count and a unit of time, s, m, h or d. *rate is in records a
+ * second. */
 tamis_status plan_kafka_read_rate(double *rate, const char *text, tamis_error *err);
-/* Makes the plan of the options, whose plan_options are `filter_options`. */
+/* Makes the plan of plan->options; `filter_options` become its field `plan`. */
 tamis_status plan_kafka_make(plan_kafka *plan, const tamis_plan_options *filter_options, tamis_error *err);
 void plan_kafka_text(FILE *out, const plan_kafka *plan);
 /* Writes one JSON object. */

@@ -42,7 +42,7 @@ typedef struct piece {
 
 struct tamis_redis_family {
     tamis_filter *filter;
-    tamis_hasher *names; /* hasher of names, for the table */
+    tamis_hasher *name_hasher; /* for the table */
     piece piece;
 };
 
@@ -67,7 +67,7 @@ static tamis_status open_family(tamis_redis_family *family, tamis_redis *redis, 
     hashing.scheme = TAMIS_SCHEME_XXH3;
     hashing.allocator = &family->filter->allocator;
     status = tamis__random(&hashing.seed, sizeof hashing.seed, rf->uri->shown, err);
-    return status == TAMIS_OK ? tamis_hasher_create(&family->names, &hashing, err) : status;
+    return status == TAMIS_OK ? tamis_hasher_create(&family->name_hasher, &hashing, err) : status;
 }
 
 tamis_status tamis_redis_family_open(tamis_redis_family **family, tamis_redis *redis, const char *name,
@@ -88,7 +88,7 @@ tamis_status tamis_redis_family_open(tamis_redis_family **family, tamis_redis *r
             status = tamis__fail_nomem(err, "redis", sizeof *kept);
     }
     if (status != TAMIS_OK) {
-        tamis_hasher_free(made.names);
+        tamis_hasher_free(made.name_hasher);
         tamis_filter_free(made.filter);
         return status;
     }
@@ -111,7 +111,7 @@ void tamis_redis_family_close(tamis_redis_family *family) {
         return;
     const tamis_allocator allocator = family->filter->allocator;
     release(&allocator, &family->piece);
-    tamis_hasher_free(family->names);
+    tamis_hasher_free(family->name_hasher);
     tamis_filter_free(family->filter);
     tamis__free(&allocator, family, sizeof *family);
 }
@@ -167,7 +167,7 @@ static uint32_t find_member(const tamis_redis_family *family, const tamis_key *n
     const piece *arrays = &family->piece;
     const size_t mask = 2 * arrays->capacity - 1;
     tamis_hash hash;
-    tamis_hash_many(family->names, name, 1, &hash, NULL); /* xxh3 has a digest */
+    tamis_hash_many(family->name_hasher, name, 1, &hash, NULL); /* xxh3 has a digest */
     size_t i = hash.word[0] & mask;
     for (; arrays->table[i] != NOBODY; i = (i + 1) & mask)
         if (is_same(&arrays->names[arrays->table[i]], name))
@@ -235,7 +235,7 @@ static tamis_status query_pairs(tamis_redis_family *family, pair_batch *batch, b
         const tamis_status collected =
             collect_pairs(family, batch->pairs + batch->done, &count, &member_count, &wrong);
         const tamis__members members = {.key_batch = {arrays->keys, arrays->hashes, count},
-                                        .hasher = family->names,
+                                        .hasher = family->name_hasher,
                                         .names = arrays->names,
                                         .count = member_count,
                                         .member_of = arrays->member_of};
