@@ -9,7 +9,7 @@
 
 /* Opens the target of --metrics. Without that option *metrics stays NULL. */
 tamis_status kafka_metrics_open(cli_metrics **metrics, const cli_value *values, tamis_error *err);
-/* These pass on what `progress` of the options gets. */
+/* Callbacks for `progress` of the options: they convert the statistics to metrics. */
 void kafka_metrics_update_dedup(cli_metrics *metrics, const tamis_kafka_dedup_stats *stats);
 void kafka_metrics_update_count(cli_metrics *metrics, const tamis_kafka_count_stats *stats);
 

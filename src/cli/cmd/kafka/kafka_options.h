@@ -36,7 +36,7 @@ enum { KAFKA_COMMIT_DEFAULT = 1000, KAFKA_COMMIT_MAX = 600000 }; /* milliseconds
 
 /* Prints a line of --stats. */
 void kafka_print_count(const char *name, uint64_t count);
-/* Callback of both runs. */
+/* Callback `remark` of copies and counts: prints the remark. */
 void kafka_report_remark(void *context, const char *message);
 /* Puts dashes in front of the name of an option with which a message of the library begins. */
 void kafka_name_option(const char *name, tamis_error *err);
