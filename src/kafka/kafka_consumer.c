@@ -14,9 +14,10 @@
  * only does what must be done in that moment. A runs afterwards, in the loop of the run. The consumer is
  * given an empty assignment until then, so that it reads nothing (the input is paused).
  *
- * If the session of a static member is over, librdkafka 2.0 forgets its member id, but may send one more heartbeat.
- * The broker refuses it as that of another process with the same name, and the consumer is useless from then on.
- * So a new one joins the group (must_join). If there is such a process, that one is refused then.
+ * If the session of a static member is over, librdkafka 2.0 forgets its member id, but may send one more
+ * heartbeat. The broker refuses it as that of another process with the same name, and the consumer is useless
+ * from then on. So a new one joins the group (must_join). If there is such a process, that one is refused
+ * then.
  *
  * While A waits for brokers, the consumer is polled, so that the group does not expel this member. If the
  * group changes the assignment meanwhile, A ends, and begins again with the next one.
@@ -249,7 +250,8 @@ tamis_status tamis__kafka_client_fetch_offsets(kafka_client *client, rd_kafka_to
     return TAMIS_OK;
 }
 
-/* The probe goes on to use the leaders of partitions that it knows, also if they are gone. This asks for new ones. */
+/* The probe goes on to use the leaders of partitions that it knows, also if they are gone. This asks for
+ * new ones. */
 static void refresh_leaders(const kafka_client *client, const char *topic) {
     rd_kafka_topic_t *handle = rd_kafka_topic_new(client->probe, topic, NULL);
     const struct rd_kafka_metadata *metadata;
@@ -262,7 +264,8 @@ static void refresh_leaders(const kafka_client *client, const char *topic) {
 }
 
 /* Finds one end of a partition, RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END.
- * rd_kafka_query_watermark_offsets of librdkafka 2.0 does not end while the leader is down, whatever its time-out. */
+ * rd_kafka_query_watermark_offsets of librdkafka 2.0 does not end while the leader is down, whatever its
+ * time-out. */
 static rd_kafka_resp_err_t query_end(const kafka_client *client, const char *topic, int32_t number,
                                      int64_t end, int64_t *offset) {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
