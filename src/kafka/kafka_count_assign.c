@@ -207,7 +207,7 @@ tamis_status tamis__kafka_count_assign(kafka_count_run *run, tamis_error *err) {
         run->lower[i] = TAMIS__NO_POSITION;
     client->phase = KAFKA_RUNNING;
     if (client->assigned > 0)
-        tamis__kafka_client_remark(client, "%s: %zu of %zu partitions are here", run->options.from,
-                                   client->assigned, client->partition_count);
+        tamis__kafka_client_remark(client, "%s: %zu of %zu partitions are assigned to this process",
+                                   run->options.from, client->assigned, client->partition_count);
     return TAMIS_OK;
 }

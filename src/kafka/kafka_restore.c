@@ -405,10 +405,13 @@ tamis_status tamis__kafka_dedup_restore(kafka_dedup_run *run, tamis_error *err) 
     } else if (status == TAMIS_OK && !is_interrupted(&restore)) {
         run->client.phase = KAFKA_RUNNING;
         status = tamis__kafka_dedup_seek(run, err); /* A7 */
-        tamis__kafka_client_remark(&run->client,
-                                   "%s: %zu of %zu partitions are here; %" PRIu64 " keys were restored",
+        char keys[60] = "";
+        if (!run->is_stateless)
+            snprintf(keys, sizeof keys, "; %" PRIu64 " keys were restored",
+                     run->committed.restored - restored);
+        tamis__kafka_client_remark(&run->client, "%s: %zu of %zu partitions are assigned to this process%s",
                                    run->options.from, run->client.assigned, run->client.partition_count,
-                                   run->committed.restored - restored);
+                                   keys);
     }
     tamis__kafka_client_destroy(&run->client, restore.reader);
     rd_kafka_topic_partition_list_destroy(restore.offsets);

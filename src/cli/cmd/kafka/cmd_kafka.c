@@ -609,7 +609,7 @@ static tamis_status run_kafka(const cli_args *args, bool *negative, tamis_error 
 
     (void)negative;
     if (!word)
-        return cli_fail(err, "kafka: what to do is missing; give dedup, repartition, check, count or status");
+        return cli_fail(err, "kafka: the action is missing; give dedup, repartition, check, count or status");
     while (action_names[action] && strcmp(word, action_names[action]) != 0)
         action++;
     if (!action_names[action])
