@@ -572,11 +572,10 @@ static tamis_status run_copy(const cli_args *args, kafka_action action, tamis_er
     kafka_config config;
     tamis_kafka_dedup_stats stats = TAMIS_KAFKA_DEDUP_STATS_INIT;
     int stop_fd = -1;
-    tamis_status status;
 
     memset(&config, 0, sizeof config);
     config.action = action;
-    status = cli_signals_begin(&stop_fd, err);
+    tamis_status status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)
         status = configure(&config, args->values, stop_fd, err);
     if (status == TAMIS_OK)

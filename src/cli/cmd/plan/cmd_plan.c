@@ -394,7 +394,6 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
     const cli_value *values[PLAN_NUMBERS];
     plan_request request = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
     plan_table table;
-    tamis_status status;
 
     if (args->operand_count > 0)
         return cli_fail(err, "plan '%.60s': takes no operands; give the number as --expect N",
@@ -426,7 +425,7 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
         return run_record(args, values, err);
     if (plan_request_solve(&request, values, err) != TAMIS_OK)
         return err->status;
-    status = plan_table_make(&table, &request, err);
+    const tamis_status status = plan_table_make(&table, &request, err);
     plan_request_name_limit(&request, values, err);
     if (args->values[OPT_MEASURE].given)
         return status == TAMIS_OK

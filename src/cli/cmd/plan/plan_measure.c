@@ -95,7 +95,7 @@ static tamis_status plan_standard(plan_trial *trial, const standard_case *from, 
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan *plan = &trial->plan;
 
-    uint64_t keys = from->keys == TRIAL_URLS ? KEYS / 10 : KEYS; /* BKDR is slow on long keys */
+    const uint64_t keys = from->keys == TRIAL_URLS ? KEYS / 10 : KEYS; /* BKDR is slow on long keys */
 
     *trial = (plan_trial){0};
     *plan = (tamis_plan)TAMIS_PLAN_INIT;
@@ -119,7 +119,7 @@ static tamis_status plan_standard(plan_trial *trial, const standard_case *from, 
 static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tamis_error *err) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan *plan = &trial->plan;
-    uint64_t unit = given->kind == TAMIS_KIND_BLOCKED ? 512 : 64;
+    const uint64_t unit = given->kind == TAMIS_KIND_BLOCKED ? 512 : 64;
 
     *trial = (plan_trial){0};
     *plan = *given;
@@ -130,7 +130,7 @@ static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tami
         return TAMIS_OK;
     plan->capacity = KEYS;
     if (tamis_kind_is_bloom(given->kind)) {
-        double bits = (double)given->bits / (double)given->capacity * KEYS;
+        const double bits = (double)given->bits / (double)given->capacity * KEYS;
         plan->bits = (uint64_t)ceil(bits / (double)unit) * unit;
         plan->memory = plan->bits / 8;
         plan->fpr_predicted = 0; /* it was that of the larger filter */
@@ -186,7 +186,7 @@ static void print_note(const char *text) {
 
 /* Prints the notes below the rows. `plan`: the only plan; NULL: the list. */
 static void print_foot(const tamis_plan *plan) {
-    bool claims = !plan || plan->scheme == TAMIS_SCHEME_BKDR31 || plan->scheme == TAMIS_SCHEME_BKDR63;
+    const bool claims = !plan || plan->scheme == TAMIS_SCHEME_BKDR31 || plan->scheme == TAMIS_SCHEME_BKDR63;
 
     putchar('\n');
     print_note(
@@ -209,7 +209,7 @@ static void print_foot(const tamis_plan *plan) {
 /* Shows progress on one line of a terminal. An empty text clears the line. */
 static void show_progress(const char *text) {
     char line[64];
-    int length = snprintf(line, sizeof line, "\r%-24s\r%s", "", text);
+    const int length = snprintf(line, sizeof line, "\r%-24s\r%s", "", text);
 
     if (isatty(STDERR_FILENO) && write(STDERR_FILENO, line, (size_t)length) < 0)
         return; /* the run continues without progress messages */
@@ -271,7 +271,7 @@ static tamis_status measure_one(plan_trial *trial, const tamis_plan *plan, int i
 }
 
 tamis_status plan_measure(bool *broken, const tamis_plan *plan, bool json, tamis_error *err) {
-    int count = !plan ? STANDARD : 1;
+    const int count = !plan ? STANDARD : 1;
     tamis_status status = TAMIS_OK;
     json_t *list = json ? json_array() : NULL;
     char text[40];

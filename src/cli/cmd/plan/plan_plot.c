@@ -60,7 +60,7 @@ static void draw_grid(canvas *drawing) {
 }
 
 static void put_mark(canvas *drawing, double t, double rate, char mark) {
-    long row = lround(-log10(rate) * DECADE_ROWS);
+    const long row = lround(-log10(rate) * DECADE_ROWS);
 
     if (row < ROWS)
         drawing->cells[row][column_of(drawing, t)] = mark;
@@ -69,7 +69,7 @@ static void put_mark(canvas *drawing, double t, double rate, char mark) {
 /* Draws a curve: a mark in each column, and in each row, so that steep parts have no gaps. */
 static void draw_curve(canvas *drawing, const plan_curve *curve, char mark) {
     for (size_t column = 1; column < drawing->columns; column++) {
-        double t = PLAN_TIMES * (double)column / (double)(drawing->columns - 1);
+        const double t = PLAN_TIMES * (double)column / (double)(drawing->columns - 1);
         put_mark(drawing, t, plan_curve_rate(curve, t), mark);
     }
     for (int row = 1; row < ROWS; row++) {
@@ -167,7 +167,7 @@ static size_t columns_of(int fd) {
     const char *text = getenv("COLUMNS");
     struct winsize window;
     char *end = NULL;
-    long columns = text ? strtol(text, &end, 10) : 0;
+    const long columns = text ? strtol(text, &end, 10) : 0;
 
     /* The last column stays free: some terminals start a new line as soon as it is written. */
     if (columns > 0 && *end == '\0')
@@ -186,20 +186,18 @@ static bool wants_colour(int fd) {
 tamis_status plan_plot(const cli_value *output, tamis_error *err) {
     char *text = NULL;
     size_t size = 0;
-    FILE *picture;
-    bool whole;
-    tamis_status status;
 
     if (!output->given) {
         plan_plot_text(stdout, columns_of(STDOUT_FILENO), wants_colour(STDOUT_FILENO));
         return TAMIS_OK;
     }
-    picture = open_memstream(&text, &size);
+    FILE *picture = open_memstream(&text, &size);
     if (picture)
         plan_plot_svg(picture);
-    whole = picture && !ferror(picture);
+    bool whole = picture && !ferror(picture);
     whole = picture && fclose(picture) == 0 && whole;
-    status = whole ? cli_save(output->text, text, size, true, err) : cli_fail_nomem("plan", err);
+    const tamis_status status =
+        whole ? cli_save(output->text, text, size, true, err) : cli_fail_nomem("plan", err);
     free(text);
     return status;
 }

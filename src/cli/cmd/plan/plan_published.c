@@ -86,13 +86,11 @@ static double exact_rule(const published_rule *row) {
 
 /* Writes a number with so many digits: 0.00700 as "0.007", 9.01e-06 as "9.01e-6". */
 static const char *to_digits(char *text, size_t size, double number, int digits) {
-    char *mark, *from;
-
     snprintf(text, size, "%.*g", digits, number);
-    mark = strchr(text, 'e');
+    char *mark = strchr(text, 'e');
     if (!mark)
         return text;
-    from = mark + 1 + strspn(mark + 1, "+-0");
+    char *from = mark + 1 + strspn(mark + 1, "+-0");
     mark += mark[1] == '-' ? 2 : 1;
     memmove(mark, from, strlen(from) + 1);
     return text;
@@ -102,7 +100,7 @@ static const char *to_digits(char *text, size_t size, double number, int digits)
  * equal. */
 static const char *if_other(char *text, size_t size, double exact, const char *published) {
     char same[CLI_TEXT_NUMBER];
-    size_t mantissa = strcspn(published, "e");
+    const size_t mantissa = strcspn(published, "e");
     int digits = (int)mantissa - (memchr(published, '.', mantissa) != NULL);
 
     if (digits < 3)
@@ -120,7 +118,7 @@ static void print_rates(FILE *out) {
             "false positives", "exact");
     for (int i = 0; i < RATES; i++) {
         const published_rate *row = &rates[i];
-        double exact = exact_rate(row);
+        const double exact = exact_rate(row);
         fprintf(out, "%14s  %4.0f  %3.0f  %10s  %9s  %15s  %9s\n",
                 cli_text_count(number, sizeof number, (uint64_t)row->keys), row->bits_per_key, row->probes,
                 row->rate, if_other(rate, sizeof rate, exact, row->rate), row->false_positives,
@@ -192,7 +190,7 @@ void plan_published_text(FILE *out) {
 
 static json_t *rate_object(const published_rate *row) {
     json_t *object = json_object();
-    double exact = exact_rate(row);
+    const double exact = exact_rate(row);
 
     cli_json_count(object, "expect", (uint64_t)row->keys);
     cli_json_real(object, "bits_per_key", row->bits_per_key);
@@ -206,7 +204,7 @@ static json_t *rate_object(const published_rate *row) {
 
 static json_t *size_object(const published_size *row) {
     json_t *object = json_object();
-    double bits = row->keys * row->bits_per_key;
+    const double bits = row->keys * row->bits_per_key;
 
     cli_json_count(object, "expect", (uint64_t)row->keys);
     cli_json_real(object, "bits_per_key", row->bits_per_key);
@@ -222,7 +220,7 @@ static json_t *size_object(const published_size *row) {
 
 static json_t *rule_object(const published_rule *row) {
     json_t *object = json_object();
-    double scale = row->rule == BITS_AT_RATE ? 1 : 100; /* JSON has rates from 0 to 1 */
+    const double scale = row->rule == BITS_AT_RATE ? 1 : 100; /* JSON has rates from 0 to 1 */
 
     cli_json_text(object, "rule", row->what);
     cli_json_real(object, "published", strtod(row->figure, NULL) / scale);

@@ -16,7 +16,7 @@ static double rate_of(double bits, uint32_t probes) {
 
 /* Number of probes with the lowest rate: one of the two integers next to bits * ln 2. */
 static uint32_t best_probes(double bits) {
-    uint32_t low = (uint32_t)fmin(fmax(floor(bits * log(2)), 1), TAMIS_PROBES_MAX - 1);
+    const uint32_t low = (uint32_t)fmin(fmax(floor(bits * log(2)), 1), TAMIS_PROBES_MAX - 1);
 
     return rate_of(bits, low + 1) < rate_of(bits, low) ? low + 1 : low;
 }
@@ -30,7 +30,7 @@ bool plan_record_is_requested(const cli_value *const values[PLAN_NUMBERS]) {
 /* Fewest bits a record that keep the rate with this number of probes, or with the best one if `probes` is
  * 0. */
 static double min_bits(double fpr, uint32_t probes) {
-    uint32_t low = probes ? probes : (uint32_t)fmax(tamis_bloom_probes_for_fpr(fpr) - 1.0, 1);
+    const uint32_t low = probes ? probes : (uint32_t)fmax(tamis_bloom_probes_for_fpr(fpr) - 1.0, 1);
     double min = INFINITY;
 
     for (uint32_t k = low; k <= (probes ? low : low + 2); k++)
@@ -40,7 +40,7 @@ static double min_bits(double fpr, uint32_t probes) {
 
 static tamis_status refuse_bits(const plan_record *record, const cli_value *const values[PLAN_NUMBERS],
                                 double fpr, tamis_error *err) {
-    double needs = min_bits(fpr, record->given[PLAN_PROBES] ? record->probes : 0);
+    const double needs = min_bits(fpr, record->given[PLAN_PROBES] ? record->probes : 0);
 
     return cli_fail(
         err,
@@ -52,7 +52,7 @@ static tamis_status refuse_bits(const plan_record *record, const cli_value *cons
 
 tamis_status plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NUMBERS],
                                tamis_kind kind, tamis_error *err) {
-    double fpr = values[PLAN_FPR]->rate;
+    const double fpr = values[PLAN_FPR]->rate;
 
     if (kind != TAMIS_KIND_AUTO && kind != TAMIS_KIND_CLASSIC)
         return cli_fail(

@@ -76,7 +76,7 @@ static tamis_status check_enough(const plan_request *request, tamis_error *err) 
 /* Derives the number of records from --memory and --bits-per-key. */
 static tamis_status derive_expect(plan_request *request, const cli_value *memory, const cli_value *bits,
                                   tamis_error *err) {
-    double count = floor(8 * (double)memory->number / bits->rate);
+    const double count = floor(8 * (double)memory->number / bits->rate);
     char made[CLI_TEXT_NUMBER], max[CLI_TEXT_NUMBER];
 
     if (count < 1)
@@ -213,7 +213,7 @@ void plan_request_name_limit(const plan_request *request, const cli_value *const
         cli_plan_name_memory(values[PLAN_MEMORY], err);
         return;
     }
-    double min = min_bits(request, &lightest);
+    const double min = min_bits(request, &lightest);
     if (request->fit)
         cli_fail(err, "--bits-per-key '%.60s': too few at any rate, kind %s needs %.3g; give that many",
                  values[PLAN_BITS]->text, tamis_kind_name(lightest), ceil(10 * min) / 10);

@@ -10,13 +10,12 @@
 
 tamis_status plan_store_make(plan_store *store, const tamis_plan_options *plan_options, tamis_error *err) {
     tamis_plan_options blocked = *plan_options;
-    tamis_status status;
 
     blocked.kind = TAMIS_KIND_BLOCKED;
     if (blocked.scheme == TAMIS_SCHEME_AUTO)
         blocked.scheme = TAMIS_SCHEME_XXH3;
     store->smallest = store->chosen = (tamis_plan)TAMIS_PLAN_INIT;
-    status = tamis_redis_plan_make(&store->chosen, &blocked, err);
+    const tamis_status status = tamis_redis_plan_make(&store->chosen, &blocked, err);
     blocked.probes = 0;
     return status == TAMIS_OK ? tamis_plan_make(&store->smallest, &blocked, err) : status;
 }

@@ -104,12 +104,12 @@ static void put_axes(FILE *out) {
 static void put_curve(FILE *out, int number) {
     enum { POINTS = 160 };
     const plan_curve *curve = &plan_curves[number];
-    double first = plan_curve_time(curve, pow(10, -PLAN_DECADES));
+    const double first = plan_curve_time(curve, pow(10, -PLAN_DECADES));
 
     fprintf(out, "<polyline stroke=\"%s\" stroke-dasharray=\"%s\" points=\"", strokes[number],
             dashes[number]);
     for (int i = 0; i < POINTS; i++) {
-        double t = first + (PLAN_TIMES - first) * i / (POINTS - 1);
+        const double t = first + (PLAN_TIMES - first) * i / (POINTS - 1);
         fprintf(out, "%s%.2f,%.2f", i == 0 ? "" : " ", x_of(t), y_of(plan_curve_rate(curve, t)));
     }
     fputs("\"/>\n", out);
@@ -173,7 +173,7 @@ static void put_legend(FILE *out) {
         fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#555555\">%d\u00d7</text>\n",
                 left + 106 + 54.0 * (t - 1), top + row, t);
     for (int i = 0; i < PLAN_CURVES; i++) {
-        double y = top + row * (i + 2);
+        const double y = top + row * (i + 2);
         fprintf(out,
                 "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"2.6\" "
                 "stroke-dasharray=\"%s\"/>\n<text x=\"%.1f\" y=\"%.1f\">%s</text>\n",

@@ -104,8 +104,9 @@ static double growth_within(const plan_request *request) {
  * memory. Also 0 for a scheme of another program, which has to read the filter. */
 static double hash_set_bytes(const plan_table *table) {
     double records = table->decided ? (double)table->chosen.capacity : 0, bytes = HASH_SET_BYTES * records;
-    tamis_scheme scheme = table->request.plan_options.scheme;
-    bool ours = scheme == TAMIS_SCHEME_AUTO || scheme == TAMIS_SCHEME_XXH3 || scheme == TAMIS_SCHEME_SIP;
+    const tamis_scheme scheme = table->request.plan_options.scheme;
+    const bool ours =
+        scheme == TAMIS_SCHEME_AUTO || scheme == TAMIS_SCHEME_XXH3 || scheme == TAMIS_SCHEME_SIP;
     bool fits =
         table->request.plan_options.memory == 0 || bytes <= (double)table->request.plan_options.memory;
 
@@ -113,14 +114,12 @@ static double hash_set_bytes(const plan_table *table) {
 }
 
 tamis_status plan_table_make(plan_table *table, const plan_request *request, tamis_error *err) {
-    tamis_status status;
-
     memset(table, 0, sizeof *table);
     table->request = *request;
     table->chosen = (tamis_plan)TAMIS_PLAN_INIT;
     for (int i = 0; i < PLAN_ROWS; i++)
         make_row(&table->rows[i], (tamis_kind)(TAMIS_KIND_CLASSIC + i), request);
-    status = plan_request_plan(&table->chosen, request, request->plan_options.kind, err);
+    const tamis_status status = plan_request_plan(&table->chosen, request, request->plan_options.kind, err);
     table->decided = status == TAMIS_OK;
     table->grows_to = growth_within(request);
     table->hash_set = hash_set_bytes(table);
@@ -176,7 +175,7 @@ static void print_records(FILE *out, const plan_table *table) {
 static void print_rate(FILE *out, const plan_table *table) {
     const plan_request *request = &table->request;
     char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
-    double fpr = rate_of(table);
+    const double fpr = rate_of(table);
     const char *from = request->plan_options.kind == TAMIS_KIND_EXACT ? ", that of 128-bit hashes"
                        : request->sources[PLAN_FPR] != PLAN_DERIVED   ? ""
                        : request->plan_options.fpr > 0 ? ", of these probes with half of the bits set"
@@ -323,7 +322,7 @@ static json_t *numbers_from(const plan_table *table, plan_source source) {
 
 static void add_numbers(json_t *object, const plan_table *table) {
     const plan_request *request = &table->request;
-    uint64_t capacity = table->decided ? table->chosen.capacity : 0;
+    const uint64_t capacity = table->decided ? table->chosen.capacity : 0;
 
     cli_json_put(object, "given", numbers_from(table, PLAN_GIVEN));
     cli_json_put(object, "derived", numbers_from(table, PLAN_DERIVED));

@@ -140,7 +140,6 @@ static tamis_status query_keys(const tamis_filter *filter, key_stream *stream, u
 static tamis_status open_stream(key_stream *stream, const plan_trial *trial, tamis_error *err) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan exact = TAMIS_PLAN_INIT;
-    tamis_status status;
 
     stream->form = trial->keys;
     stream->next = 0;
@@ -150,7 +149,7 @@ static tamis_status open_stream(key_stream *stream, const plan_trial *trial, tam
         return TAMIS_OK;
     plan_options.kind = TAMIS_KIND_EXACT;
     plan_options.expect = trial->added;
-    status = tamis_plan_make(&exact, &plan_options, err);
+    tamis_status status = tamis_plan_make(&exact, &plan_options, err);
     if (status == TAMIS_OK)
         status = tamis_filter_create(&stream->known, &exact, NULL, err);
     return status;
@@ -196,9 +195,8 @@ static const char *verdict_name(tamis_audit_verdict verdict, bool is_claim) {
 
 tamis_status plan_trial_judge(plan_trial *trial, tamis_error *err) {
     tamis_audit_evidence evidence = TAMIS_AUDIT_EVIDENCE_INIT;
-    bool is_claim = plan_trial_is_claim(trial);
+    const bool is_claim = plan_trial_is_claim(trial);
     tamis_audit_verdict verdict;
-    tamis_status status;
 
     tamis_rate_interval(&trial->low, &trial->high, trial->hits, trial->queries, 0.95);
     evidence.rule = TAMIS_AUDIT_RULE_COMPUTED;
@@ -207,7 +205,7 @@ tamis_status plan_trial_judge(plan_trial *trial, tamis_error *err) {
     evidence.low = trial->low;
     evidence.keys = (double)trial->added;
     evidence.computed = trial->computed;
-    status = tamis_audit_judge(&verdict, &trial->plan, &evidence, err);
+    const tamis_status status = tamis_audit_judge(&verdict, &trial->plan, &evidence, err);
     if (status != TAMIS_OK)
         return status;
     trial->broken = verdict == TAMIS_AUDIT_BROKEN && !is_claim;
@@ -219,7 +217,6 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     key_stream *stream = malloc(sizeof *stream);
     tamis_filter *filter = NULL;
-    tamis_status status;
     uint64_t hits = 0;
 
     if (!stream) {
@@ -233,7 +230,7 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
         options.secret = fixed_secret;
         options.secret_size = sizeof fixed_secret - 1;
     }
-    status = open_stream(stream, trial, err);
+    tamis_status status = open_stream(stream, trial, err);
     if (status == TAMIS_OK)
         status = tamis_filter_create(&filter, &trial->plan, &options, err);
     if (status == TAMIS_OK)
