@@ -52,9 +52,9 @@ static const kafka_setting defaults[] = {
     {"client.id", "tamis", CONSUMERS | PRODUCER},
     {"partitioner", "murmur2_random", PRODUCER}, /* that of the Java client: equal keys stay together */
     {"linger.ms", "5", PRODUCER},
-    /* When as many records are queued, librdkafka before 2.2 fetches no more for a second. With its
-     * 100,000, a pause such as a commit made the run wait for records most of the time. */
-    {"queued.min.messages", "500000", MEMBER},
+    /* Records that wait while a commit lasts. When as many are queued, librdkafka before 2.2 may fetch no more for
+     * a second, see poll_consumer. */
+    {"queued.min.messages", "200000", MEMBER},
 };
 
 /* The protocol needs these. */

@@ -55,10 +55,11 @@ typedef struct kafka_client {
     const char *instance; /* NULL: none */
     const char *const *settings;
     size_t setting_count;
-    const char *transactional_id;                       /* of the producer */
-    uint32_t commit_ms;                                 /* longest time that its transactions are open */
-    bool until_end;                                     /* stop at the ends that the partitions had */
-    int stop_fd;                                        /* -1: none */
+    const char *transactional_id; /* of the producer */
+    uint32_t commit_ms;           /* longest time that its transactions are open */
+    bool until_end;               /* stop at the ends that the partitions had */
+    int stop_fd;                  /* -1: none */
+    int wake_ms; /* next wait until a request wakes the threads of librdkafka; 0: the shortest */
     void (*remark)(void *context, const char *message); /* NULL: none */
     void *context;                                      /* of `remark` */
     void (*on_rebalance)(rd_kafka_t *consumer, rd_kafka_resp_err_t code,

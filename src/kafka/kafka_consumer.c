@@ -29,7 +29,11 @@
 #include "base/system.h"
 #include "kafka/kafka_client.h"
 
-enum { REQUEST_MS = 1000 /* a request; it is repeated until it has an answer */ };
+enum {
+    REQUEST_MS = 1000,        /* a request; it is repeated until it has an answer */
+    WAKE_MIN_MS = 5,          /* see poll_consumer */
+    WAKES_ITSELF = 0x020200ff /* likewise: version 2.2 of librdkafka */
+};
 
 /* ---- start and end ---- */
 
@@ -180,9 +184,44 @@ static tamis_status check_message(kafka_client *client, const rd_kafka_message_t
     }
 }
 
+/* True if a partition that is read has records that were not delivered yet, as far as the brokers have said. */
+static bool has_backlog(const kafka_client *client) {
+    int64_t low, end;
+
+    for (size_t i = 0; client->phase == KAFKA_RUNNING && i < client->partition_count; i++)
+        if (client->inputs[i].is_assigned &&
+            rd_kafka_get_watermark_offsets(client->consumer, client->from, (int32_t)i, &low, &end) ==
+                RD_KAFKA_RESP_ERR_NO_ERROR &&
+            end > (int64_t)client->inputs[i].position)
+            return true;
+    return false;
+}
+
+/* Waits for the next event of the consumer.
+ *
+ * librdkafka before 2.2 does not notice that its queue, once full, is empty again: its thread that fetches sleeps a
+ * second then, unless a request wakes it. So a short wait with records to come ends with a request for metadata. It
+ * goes to any broker, thus with several brokers not always to the one that sleeps. Waits between requests become
+ * longer, since records of an open transaction do not come, whatever is requested. */
+static rd_kafka_message_t *poll_consumer(kafka_client *client, int milliseconds) {
+    const int first = client->wake_ms < WAKE_MIN_MS ? WAKE_MIN_MS : client->wake_ms;
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_message_t *polled =
+        rd_kafka_consumer_poll(client->consumer, milliseconds < first ? milliseconds : first);
+
+    if (polled)
+        client->wake_ms = 0;
+    if (polled || milliseconds <= first || rd_kafka_version() >= WAKES_ITSELF || !has_backlog(client))
+        return polled;
+    client->wake_ms = 2 * first;
+    if (rd_kafka_metadata(client->consumer, 0, NULL, &metadata, WAKE_MIN_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        rd_kafka_metadata_destroy(metadata);
+    return rd_kafka_consumer_poll(client->consumer, milliseconds - first);
+}
+
 tamis_status tamis__kafka_client_poll(kafka_client *client, int milliseconds, rd_kafka_message_t **message,
                                       tamis_error *err) {
-    rd_kafka_message_t *polled = rd_kafka_consumer_poll(client->consumer, milliseconds);
+    rd_kafka_message_t *polled = poll_consumer(client, milliseconds);
     kafka_input *input = polled && (size_t)polled->partition < client->partition_count
                              ? &client->inputs[polled->partition]
                              : NULL;

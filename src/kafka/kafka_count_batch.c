@@ -76,6 +76,15 @@ static tamis_status add_record(kafka_count_run *run, const rd_kafka_message_t *m
         if (counter->outcome != TAMIS_KEY_FOUND)
             continue;
         const bool expires = run->options.expire_ms > 0 && counter->period_end > 0;
+        if (expires && !run->has_remarked_expired &&
+            counter->period_end + (int64_t)run->options.expire_ms <= tamis__sys.now_unix_ms()) {
+            run->has_remarked_expired = true;
+            tamis__kafka_client_remark(&run->client,
+                                       "%s [%d]: offset %" PRId64
+                                       ": its counter has expired, so Redis removes it at "
+                                       "once; such records are counted, but nobody sees it",
+                                       run->options.from, (int)message->partition, message->offset);
+        }
         const tamis__contribution added = {
             .counter = {counter->name, counter->size},
             .count = counter->count,
@@ -187,10 +196,11 @@ void tamis__kafka_count_observe(kafka_count_run *run) {
     stats->lag = run->open.records;
     for (size_t i = 0; i < run->client.partition_count; i++) {
         int64_t low, end;
+        /* Behind the last record may be markers of transactions, which are no lag: the position is behind them. */
         if (run->client.phase == KAFKA_RUNNING && run->client.inputs[i].is_assigned &&
             rd_kafka_get_watermark_offsets(run->client.consumer, run->options.from, (int32_t)i, &low, &end) ==
                 RD_KAFKA_RESP_ERR_NO_ERROR &&
-            end > (int64_t)run->next[i])
+            end > (int64_t)run->next[i] && end > (int64_t)run->client.inputs[i].position)
             stats->lag += (uint64_t)end - run->next[i];
     }
 }

@@ -305,13 +305,14 @@ static tamis_status check_route(const kafka_dedup_run *run, const rd_kafka_topic
         memcmp(stored->metadata, first, strlen(first)) != 0 ||
         (size == strlen(run->route) && memcmp(stored->metadata, run->route, size) == 0))
         return TAMIS_OK;
-    return tamis__fail(
-        err, TAMIS_E_MISMATCH, 0,
-        "%.100s [%d]: was copied to %.100s with %.*s, not %s, so equal keys would be in different "
-        "partitions; give the former options, or begin again with another group and new "
-        "output topics",
-        run->options.from, (int)stored->partition, run->options.to, size < 60 ? (int)size : 60,
-        (const char *)stored->metadata, run->route);
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "%.100s [%d]: was copied with another key, output or number of partitions (%.*s, not "
+                       "%s), so equal keys "
+                       "would be in different partitions; give the former options, or begin again with "
+                       "another group and new "
+                       "output topics",
+                       run->options.from, (int)stored->partition, size < 60 ? (int)size : 60,
+                       (const char *)stored->metadata, run->route);
 }
 
 /* A7: where the input begins. */

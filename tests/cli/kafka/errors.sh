@@ -8,7 +8,8 @@ try sum
 try dedup more
 try dedup
 try dedup --brokers localhost:9 --group g --from in
-try dedup "${all[@]}" --to in
+try dedup --from in --from more --to out
+try dedup --brokers localhost:9 --group g --from in --to in
 try dedup "${all[@]}" --group 'a/b'
 try dedup "${all[@]}" --duplicates-to out
 try dedup "${all[@]}" --dead-letters-to out

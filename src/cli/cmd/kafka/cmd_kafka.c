@@ -36,6 +36,7 @@ static const cli_option options[] = {
     {.id = KAFKA_FROM,
      .name = "from",
      .type = CLI_TEXT,
+     .once = true,
      .value = "TOPIC",
      .help = "Topic to read (required)."},
     {.id = KAFKA_TO,
