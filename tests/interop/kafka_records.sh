@@ -163,19 +163,18 @@ kafka_ops create together 5
 kafka_ops create together-out 5
 kafka_ops create split-dead 1
 printf '%s\n' '{"id":' | produce -t split -p 1
-repartition() {
-    tamis kafka repartition --brokers "$kafka_brokers" --group by-id --from split --to together --key json:/id \
-        --missing pass --instance r --commit-every 100ms --dead-letters-to split-dead "$@" 2> "$work/err"
-}
+repartition=(tamis kafka repartition --brokers "$kafka_brokers" --group by-id --from split --to together --key json:/id
+    --missing pass --instance r --commit-every 100ms --dead-letters-to split-dead)
+repartition() { "${repartition[@]}" "$@" 2> "$work/err"; }
 awk 'BEGIN { for (i = 0; i < 40000; i++) printf "{\"id\":%d,\"n\":%d}\n", i % 1000, i }' > "$work/numbered"
 split -n l/2 "$work/numbered" "$work/numbered."
 produce -t split -p 0 < "$work/numbered.aa"
 split -n l/20 --filter='cat; sleep 0.15' "$work/numbered.ab" | produce -t split -p 1 & # so that kills come amid records
 slow=$!
 for pause in 0.7 0.9 1.1; do
-    repartition &
+    "${repartition[@]}" 2> "$work/err" &
     sleep $pause
-    pkill -KILL -P $! || true
+    kill -KILL $! || fail "repartition has ended by itself"
     wait $! || true
 done
 wait $slow

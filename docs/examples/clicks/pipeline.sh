@@ -31,6 +31,7 @@ keep() {
     while :; do
         "$0" "${1%-*}" "$1" &
         pid=$!
+        echo "$1: process $pid" >&2
         wait "$pid"
         echo "$1: ended with status $?; it is started again" >&2
         sleep 1
