@@ -101,12 +101,13 @@ static rd_kafka_t *open_producer(const char *brokers, const char *transactional_
 }
 
 static rd_kafka_t *open_consumer(const char *brokers, const char *group) {
-    const setting settings[] = {{"group.id", group},
-                                {"enable.auto.commit", "false"},
-                                {"enable.partition.eof", "true"},
-                                {"isolation.level", "read_committed"},
-                                {"queued.min.messages", "500000"}, /* as tamis: see kafka_client.c */
-                                {"auto.offset.reset", "error"}};
+    const setting settings[] = {
+        {"group.id", group},
+        {"enable.auto.commit", "false"},
+        {"enable.partition.eof", "true"},
+        {"isolation.level", "read_committed"},
+        {"queued.min.messages", "500000"}, /* with fewer it waits, see poll_consumer in src/kafka */
+        {"auto.offset.reset", "error"}};
 
     return open_handle(RD_KAFKA_CONSUMER, brokers, settings, sizeof settings / sizeof *settings);
 }
