@@ -206,17 +206,23 @@ static bool has_backlog(const kafka_client *client) {
 static rd_kafka_message_t *poll_consumer(kafka_client *client, int milliseconds) {
     const int first = client->wake_ms < WAKE_MIN_MS ? WAKE_MIN_MS : client->wake_ms;
     const struct rd_kafka_metadata *metadata;
-    rd_kafka_message_t *polled =
-        rd_kafka_consumer_poll(client->consumer, milliseconds < first ? milliseconds : first);
+    rd_kafka_message_t *polled = rd_kafka_consumer_poll(client->consumer, 0);
 
+    if (!polled && milliseconds > 0) {
+        if (milliseconds <= first || rd_kafka_version() >= WAKES_ITSELF || !has_backlog(client))
+            return rd_kafka_consumer_poll(client->consumer, milliseconds);
+        polled = rd_kafka_consumer_poll(client->consumer, first);
+        if (!polled) {
+            client->wake_ms = 2 * first;
+            if (rd_kafka_metadata(client->consumer, 0, NULL, &metadata, WAKE_MIN_MS) ==
+                RD_KAFKA_RESP_ERR_NO_ERROR)
+                rd_kafka_metadata_destroy(metadata);
+            return rd_kafka_consumer_poll(client->consumer, milliseconds - first);
+        }
+    }
     if (polled)
         client->wake_ms = 0;
-    if (polled || milliseconds <= first || rd_kafka_version() >= WAKES_ITSELF || !has_backlog(client))
-        return polled;
-    client->wake_ms = 2 * first;
-    if (rd_kafka_metadata(client->consumer, 0, NULL, &metadata, WAKE_MIN_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
-        rd_kafka_metadata_destroy(metadata);
-    return rd_kafka_consumer_poll(client->consumer, milliseconds - first);
+    return polled;
 }
 
 tamis_status tamis__kafka_client_poll(kafka_client *client, int milliseconds, rd_kafka_message_t **message,
@@ -323,6 +329,17 @@ static rd_kafka_resp_err_t query_end(const kafka_client *client, const char *top
     return code;
 }
 
+rd_kafka_resp_err_t tamis__kafka_client_try_watermarks(const kafka_client *client, const char *topic,
+                                                       int32_t number, int64_t *low, int64_t *high) {
+    rd_kafka_resp_err_t code = query_end(client, topic, number, RD_KAFKA_OFFSET_BEGINNING, low);
+
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        code = query_end(client, topic, number, RD_KAFKA_OFFSET_END, high);
+    if (tamis__kafka_is_transient(code) || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+        refresh_leaders(client, topic);
+    return code;
+}
+
 tamis_status tamis__kafka_client_query_watermarks(kafka_client *client, const char *topic, int32_t number,
                                                   int64_t *low, int64_t *high, tamis_error *err) {
     /* The leader may not know the topic yet, if it was just made. */
@@ -330,16 +347,13 @@ tamis_status tamis__kafka_client_query_watermarks(kafka_client *client, const ch
 
     *low = *high = 0;
     while (!tamis__kafka_client_is_interrupted(client)) {
-        rd_kafka_resp_err_t code = query_end(client, topic, number, RD_KAFKA_OFFSET_BEGINNING, low);
-        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-            code = query_end(client, topic, number, RD_KAFKA_OFFSET_END, high);
+        rd_kafka_resp_err_t code = tamis__kafka_client_try_watermarks(client, topic, number, low, high);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return TAMIS_OK;
         if (code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && tamis__now_ns() < deadline)
             code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
         if (wait_for_brokers(client, topic, code, false, err) != TAMIS_OK)
             return err->status;
-        refresh_leaders(client, topic);
     }
     return TAMIS_OK;
 }

@@ -69,11 +69,14 @@ static tamis_status check_options(status_run *run, tamis_error *err) {
 
 /* ---- requests of the probe ---- */
 
-/* True if a request is to be repeated. */
+/* True if a request is to be repeated, after a pause. */
 static bool must_repeat(const status_run *run, rd_kafka_resp_err_t code, uint64_t begun) {
-    return code != RD_KAFKA_RESP_ERR_NO_ERROR && tamis__kafka_is_transient(code) &&
-           tamis__now_ns() - begun < (uint64_t)ANSWER_MS * 1000000 &&
-           !tamis__kafka_client_must_stop(&run->client);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR || !tamis__kafka_is_transient(code) ||
+        tamis__now_ns() - begun >= (uint64_t)ANSWER_MS * 1000000 ||
+        tamis__kafka_client_must_stop(&run->client))
+        return false;
+    tamis__sys.poll(NULL, 0, TAMIS__KAFKA_SLICE);
+    return true;
 }
 
 static tamis_status query_watermarks(status_run *run, const char *topic, size_t number, uint64_t *low,
@@ -83,8 +86,7 @@ static tamis_status query_watermarks(status_run *run, const char *topic, size_t 
     int64_t first = 0, last = 0;
 
     do
-        code = rd_kafka_query_watermark_offsets(run->client.probe, topic, (int32_t)number, &first, &last,
-                                                REQUEST_MS);
+        code = tamis__kafka_client_try_watermarks(&run->client, topic, (int32_t)number, &first, &last);
     while (must_repeat(run, code, begun));
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return tamis__kafka_client_fail(&run->client, topic, code, err);
