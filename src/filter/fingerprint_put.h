@@ -10,8 +10,8 @@
  *     home line is full              insert_spilled, in the spill line
  *     both lines are full            tamis__fingerprint_free_slot moves other entries, then one of the above
  *
- * Who counts what: an insertion adds its share to `covered`, a removal takes it off, so that `covered` is
- * right after each of them. `used` counts entries, so moving one does not change it; the caller who adds a
+ * An insertion adds its share to `covered`, and a removal subtracts it, so that `covered` is right after
+ * each of them. `used` counts entries, so moving one does not change it; the caller who adds a
  * new entry does. A line that was changed is passed to tamis__fingerprint_moved, once it is valid again.
  */
 #include "filter/fingerprint_table.h"

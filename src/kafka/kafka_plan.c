@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a run needs, computed with the functions that the run itself uses:
+ * The needs of a run, computed with the functions that the run itself uses:
  *
  *     memory    the filter of a partition (tamis__kafka_plan_filter), times the partitions of a member
  *     state     keys       |------ window + lateness + step ------|-- gap --|     a hash each, and a time

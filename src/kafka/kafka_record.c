@@ -68,8 +68,8 @@ static uint8_t *encode_time(uint8_t *to, int64_t before, int64_t time) {
     return to;
 }
 
-/* Decodes a time behind `before` and moves *from. Returns -1 if there is none that encode_time can have
- * written. */
+/* Decodes a time behind `before` and moves *from. Returns -1 if encode_time cannot have written
+ * these bytes. */
 static int64_t decode_time(const uint8_t **from, const uint8_t *end, int64_t before) {
     uint64_t value = 0;
     unsigned shift = 0;

@@ -343,7 +343,7 @@ TAMIS_API tamis_status tamis_kafka_status_read(
     tamis_status (*report)(void *context, const tamis_kafka_partition_status *partition, tamis_error *err),
     void *context, tamis_error *err);
 
-/* What a plan of tamis_kafka_plan_make is for. */
+/* Options of tamis_kafka_plan_make. */
 typedef struct tamis_kafka_plan_options {
     uint32_t struct_size;
     /* As those of a run, but `expect` is the number of distinct keys in all partitions: those within a
@@ -359,7 +359,7 @@ typedef struct tamis_kafka_plan_options {
 #define TAMIS_KAFKA_PLAN_OPTIONS_INIT                                                                        \
     TAMIS__INIT(tamis_kafka_plan_options, TAMIS__FIELD(hosts, 1) TAMIS__FIELD(commit_ms, 1000))
 
-/* What tamis_kafka_dedup_run will need. Bytes of the brokers are those of one replica. */
+/* Memory, state and time that tamis_kafka_dedup_run will need. Bytes of the brokers are those of one replica. */
 typedef struct tamis_kafka_plan {
     uint32_t struct_size;
     uint64_t keys;             /* distinct keys in all partitions: within a window, or all */

@@ -40,7 +40,7 @@ void kafka_print_count(const char *name, uint64_t count);
 void kafka_report_remark(void *context, const char *message);
 /* Puts dashes in front of the name of an option with which a message of the library begins. */
 void kafka_name_option(const char *name, tamis_error *err);
-/* What `tamis kafka` does; the first three copy a topic. */
+/* Actions of `tamis kafka`; the first three copy a topic. */
 typedef enum kafka_action {
     KAFKA_ACTION_DEDUP,
     KAFKA_ACTION_REPARTITION,
