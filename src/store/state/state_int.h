@@ -211,7 +211,7 @@ typedef struct state_log {
     state_segment segment; /* `bytes` and `check` cover all frames so far */
     uint64_t sent;         /* bytes already handed to the disk for writing (tamis__send_off) */
     uint64_t commit_end;   /* length including the last commit's frame */
-    uint64_t synced_end;   /* length before that frame; a closed segment ends there (I4) */
+    uint64_t synced_end;   /* length before that frame; a sealed segment ends there (I4) */
     uint64_t synced_check; /* checksum chain at `synced_end` */
     state_path path;
     uint32_t keys_type; /* type of frames with keys: STATE_KEYS, or STATE_WINDOW_KEYS in a window */

@@ -3,7 +3,7 @@
 /*
  * Rebuilding the filter of the last commit: step S5 of docs/DURABILITY.md.
  *
- *     snapshot          +  keys of the closed segments  +  keys of the live segment
+ *     snapshot          +  keys of the sealed segments  +  keys of the live segment
  *     or empty filter                                      up to its last commit
  *
  * The result is the same filter, byte for byte. A filter is determined by the hashes in it, their order, and
@@ -287,7 +287,7 @@ static tamis_status apply(replay *r, const state_frames *frames, const state_fra
     }
 }
 
-/* Replays a segment up to its closed length. The manifest that gives this length was written after the bytes
+/* Replays a segment up to its sealed length. The manifest that gives this length was written after the bytes
  * were synced. */
 static tamis_status replay_segment(replay *r, const state_segment *segment, tamis_error *err) {
     state_frames frames;

@@ -4,7 +4,7 @@
  * Starting a new log segment after the last commit: steps R1 to R6 of docs/DURABILITY.md.
  *
  *     before    segment 7: header LAST KEYS CMIT KEYS CMIT keys without commit
- *     after     segment 7: header LAST KEYS CMIT KEYS |         closed before its last commit's frame (I4)
+ *     after     segment 7: header LAST KEYS CMIT KEYS |         sealed before its last commit's frame (I4)
  *               segment 8: header LAST                          LAST repeats that commit
  *
  * A new segment is started:
@@ -24,7 +24,7 @@
 #include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
-/* Makes the next manifest: the live segment closed, and a new one after it. A live segment without keys is
+/* Makes the next manifest: the live segment sealed, and a new one after it. A live segment without keys is
  * left out, since the new segment repeats its commit. *left_out is its number, or 0. */
 static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint64_t seed,
                                   state_manifest *next, uint64_t *left_out, tamis_error *err) {

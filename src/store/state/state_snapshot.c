@@ -6,7 +6,7 @@
  *     before    snapshot 3 + log 7 8 9 | 10 live
  *     after     snapshot 11            | 10 live
  *
- * - It is built from the disk alone: the last snapshot and the closed segments are loaded as at a start. So
+ * - It is built from the disk alone: the last snapshot and the sealed segments are loaded as at a start. So
  *   the thread that makes it shares nothing with the run, which goes on adding keys.
  * - It is the filter of the last commit before it was begun.
  * - It counts from the moment when the manifest names it (P4). Before that, an error does no harm: the run
