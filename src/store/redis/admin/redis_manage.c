@@ -4,7 +4,7 @@
  * Operations on whole filters: alias, drop, expire. Each takes the lock of a push (tamis_lock.c), and
  * changes the hash only by steps (redis_step.c).
  *
- * Drop, with the step numbers of docs/REDIS-LAYOUT.md, Dropping:
+ * Drop, with the stages of docs/REDIS-LAYOUT.md, Dropping:
  *
  *     1      lock         tamis:{NAME}:push
  *     2, 3   leftovers    ends a resize; removes partitions of before and pushing; those of next expire soon
@@ -15,7 +15,7 @@
  *
  * Why field before: if the drop is killed, the next drop or push finds the partitions by it.
  *
- * The drop has taken effect with step 4. A lock that is lost after that is no failure: what is left to
+ * The drop has taken effect with stage 4. A lock that is lost after that is no failure: what is left to
  * remove needs none. Repeating the drop would remove a filter that another program has made since.
  *
  * Full server. A server without free memory accepts neither the lock nor field before, but it accepts HDEL

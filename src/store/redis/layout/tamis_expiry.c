@@ -17,8 +17,8 @@
  *     3 write      step: footer in place, stamp = s -> own stamp, PEXPIRE or PERSIST; back to 1
  *
  * Why the later writer wins: once it has written its stamp, the stamp that the earlier writer read is
- * gone. A late step 3 of the earlier one then does nothing. If the earlier writer reads the new stamp, its
- * step 2 fails: it has lost the lock.
+ * gone. A late write (3) of the earlier one then does nothing. If the earlier writer reads the new stamp, its
+ * confirmation (2) fails: it has lost the lock.
  *
  * The stamp "retired retired " marks partitions of a plan that was replaced. A writer that reads it gives up.
  */

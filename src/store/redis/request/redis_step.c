@@ -17,7 +17,7 @@
  *
  * Invariants:
  * 1. Compared values (a lock's token, a generation, a mark in a partition) never return once they have
- *    changed. So a step is carried out at most once. Two states do return, and docs/REDIS-LAYOUT.md (Steps)
+ *    changed. So a step is carried out at most once. Two conditions may hold again; docs/REDIS-LAYOUT.md (Steps)
  *    shows why they do no harm.
  * 2. Writes that need memory come first. A script is not rolled back, and the one error between two writes is
  *    a full memory (OOM). A server decides on that once for a whole script. So either the first write fails,

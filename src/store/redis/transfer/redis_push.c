@@ -13,9 +13,9 @@
  *     11       retire     partitions of the old plan expire in TAMIS__GRACE_MS
  *     12       unlock
  *
- * The numbers are those of docs/REDIS-LAYOUT.md, Making.
+ * The numbers are the stages of docs/REDIS-LAYOUT.md, Making.
  *
- * A resize does steps 1 to 5, and later fills and goes on from step 7. In between, the plan is also in field
+ * A resize does stages 1 to 5, and later fills and goes on from stage 7. In between, the plan is also in field
  * next, and adders add to both generations (mirror in layout_tamis.c). An add whose batch did not see field
  * next was carried out before, so its key must be among the keys that the caller collects. At the end these
  * keys are merged with what adders have added. The lock is held only at both ends. A writer that takes it in
