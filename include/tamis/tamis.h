@@ -7,7 +7,7 @@
  * needs:
  *
  *     tamis/compat/        filters as other libraries have them: Guava
- *     tamis/experimental/  may change before 0.2: states, windows, streams, filters in a Redis, compressed files
+ *     tamis/experimental/  may change before 0.2: states, windows, streams, filters in a Redis, Kafka, ...
  */
 
 #include <tamis/alloc.h>

@@ -29,9 +29,9 @@ TAMIS_PRIVATE_API void *tamis__alloc(const tamis_allocator *from, size_t size, s
 TAMIS_PRIVATE_API void tamis__free(const tamis_allocator *to, void *block, size_t size);
 
 /*
- * Grows an array: returns a block for at least `wanted` items of `size` bytes, with the items of `block` first
- * and zeros behind them. *capacity is the number of items that the block holds, before and after; at 0, `block`
- * may be NULL. The array at least doubles, so that appending n items copies O(n).
+ * Grows an array: returns a block for at least `wanted` items of `size` bytes, with the items of `block`
+ * first and zeros behind them. *capacity is the number of items that the block holds, before and after; at 0,
+ * `block` may be NULL. The array at least doubles, so that appending n items copies O(n).
  *
  * Returns `block` itself if it is large enough, and NULL if memory is short: `block` and *capacity are then
  * unchanged. The caller frees *capacity * size bytes in the end.

@@ -2,18 +2,18 @@
 /*
  * The bits of verified blocks, and the two ways to verify.
  *
- *     check an address  one block, before a lookup reads it               random access, that block read ahead
- *     check all         all blocks that are not verified yet              sequential access, large pages
+ *     check an address  one block, before a lookup reads it              random access, that block read ahead
+ *     check all         all blocks that are not verified yet             sequential access, large pages
  *
  * The state is one bit for each block and a count of the blocks without it. While the count is not 0 every
  * batch asks for its blocks; at 0 tamis__block_verifier_is_done() is one atomic load, and lookups skip the
  * check.
  *
  *     lookup --> is the bit set? --yes--> read the line
- *                     | no
- *                     `--> checksum of the block --> valid(block) --> set the bit, count down --> read the line
- *                                 | differs             | false
- *                                 `---------------------`--> TAMIS_E_DAMAGED, and the bit stays 0
+ *                    | no
+ *                    `--> checksum of the block --> valid(block) --> set the bit, count --> read the line
+ *                            | differs                 | false
+ *                            `-------------------------`--> TAMIS_E_DAMAGED, and the bit stays 0
  *
  * Why the count is not simply decremented: two threads may verify the same block. fetch_or tells each
  * whether the bit was set before, and only the thread that set it counts.
@@ -44,7 +44,7 @@
 enum { NAME_SHOWN = 200 };
 
 struct tamis__block_verifier {
-    tamis__verified_body region;
+    tamis__verified_body body;
     tamis_allocator allocator;
     size_t size; /* size of this allocation */
     char name[NAME_SHOWN];
@@ -52,17 +52,17 @@ struct tamis__block_verifier {
     _Atomic uint8_t verified[];  /* one bit for each block */
 };
 
-tamis__block_verifier *tamis__block_verifier_create(const tamis__verified_body *region,
+tamis__block_verifier *tamis__block_verifier_create(const tamis__verified_body *body,
                                                     const tamis_allocator *allocator) {
-    uint64_t blocks = tamis__block_count(region->size);
+    uint64_t blocks = tamis__block_count(body->size);
     size_t size = sizeof(tamis__block_verifier) + (size_t)(blocks / 8 + 1);
     tamis__block_verifier *verifier = tamis__alloc(allocator, size, _Alignof(tamis__block_verifier));
     if (!verifier)
         return NULL;
-    verifier->region = *region;
+    verifier->body = *body;
     verifier->allocator = *allocator;
     verifier->size = size;
-    snprintf(verifier->name, sizeof verifier->name, "%s", region->name);
+    snprintf(verifier->name, sizeof verifier->name, "%s", body->name);
     atomic_init(&verifier->unverified, blocks);
     return verifier;
 }
@@ -87,24 +87,24 @@ static bool is_verified(const tamis__block_verifier *verifier, uint64_t block) {
 }
 
 static uint64_t block_size(const tamis__block_verifier *verifier, uint64_t block) {
-    const uint64_t rest = verifier->region.size - block * TAMIS__BLOCK;
+    const uint64_t rest = verifier->body.size - block * TAMIS__BLOCK;
     return rest < TAMIS__BLOCK ? rest : TAMIS__BLOCK;
 }
 
 /* Gives the system a hint about a mapped body. Errors do not matter. */
 static void advise(const tamis__block_verifier *verifier, uint64_t from, uint64_t size, int advice) {
-    const tamis__verified_body *region = &verifier->region;
-    if (region->mapped)
-        (void)tamis__sys.advise((void *)(uintptr_t)(region->body + from), (size_t)size, advice);
+    const tamis__verified_body *body = &verifier->body;
+    if (body->mapped)
+        (void)tamis__sys.advise((void *)(uintptr_t)(body->bytes + from), (size_t)size, advice);
 }
 
 static bool verify(tamis__block_verifier *verifier, uint64_t block) {
-    const tamis__verified_body *region = &verifier->region;
-    const uint8_t *bytes = region->body + block * TAMIS__BLOCK;
+    const tamis__verified_body *body = &verifier->body;
+    const uint8_t *bytes = body->bytes + block * TAMIS__BLOCK;
     const uint64_t size = block_size(verifier, block);
-    if (XXH3_64bits(bytes, (size_t)size) != tamis__load64le(region->checksums + 8 * block))
+    if (XXH3_64bits(bytes, (size_t)size) != tamis__load64le(body->checksums + 8 * block))
         return false;
-    if (region->valid && !region->valid(region->context, bytes, size))
+    if (body->valid && !body->valid(body->context, bytes, size))
         return false;
     uint8_t bit = (uint8_t)(1u << block % 8);
     if (!(atomic_fetch_or_explicit(&verifier->verified[block / 8], bit, memory_order_relaxed) & bit))
@@ -114,7 +114,7 @@ static bool verify(tamis__block_verifier *verifier, uint64_t block) {
 
 static tamis_status fail_block(const tamis__block_verifier *verifier, uint64_t block, uint64_t damaged,
                                tamis_error *err) {
-    uint64_t offset = verifier->region.offset + block * TAMIS__BLOCK;
+    uint64_t offset = verifier->body.offset + block * TAMIS__BLOCK;
     char more[60] = "";
     if (damaged > 1)
         snprintf(more, sizeof more, ", the first of %" PRIu64 " such", damaged);
@@ -126,7 +126,7 @@ static tamis_status fail_block(const tamis__block_verifier *verifier, uint64_t b
 
 tamis_status tamis__block_verifier_check(tamis__block_verifier *verifier, const void *address,
                                          tamis_error *err) {
-    uint64_t block = (uint64_t)((const uint8_t *)address - verifier->region.body) / TAMIS__BLOCK;
+    uint64_t block = (uint64_t)((const uint8_t *)address - verifier->body.bytes) / TAMIS__BLOCK;
     if (is_verified(verifier, block))
         return TAMIS_OK;
     /* Read a cold block as a whole, not page by page. */
@@ -138,9 +138,9 @@ tamis_status tamis__block_verifier_check(tamis__block_verifier *verifier, const 
 
 /* Checks the zeros before the body. Lookups never read them, but a changed bit there is damage too. */
 static tamis_status check_zeros(const tamis__block_verifier *verifier, tamis_error *err) {
-    const tamis__verified_body *region = &verifier->region;
-    const uint8_t *bytes = region->body - region->offset; /* start of the file */
-    for (uint64_t offset = region->zeros_at; offset < region->offset; offset++)
+    const tamis__verified_body *body = &verifier->body;
+    const uint8_t *bytes = body->bytes - body->offset; /* start of the file */
+    for (uint64_t offset = body->zeros_at; offset < body->offset; offset++)
         if (bytes[offset])
             return tamis__fail(
                 err, TAMIS_E_DAMAGED, 0,
@@ -152,17 +152,17 @@ static tamis_status check_zeros(const tamis__block_verifier *verifier, tamis_err
 }
 
 tamis_status tamis__block_verifier_check_all(tamis__block_verifier *verifier, tamis_error *err) {
-    const tamis__verified_body *region = &verifier->region;
-    uint64_t blocks = tamis__block_count(region->size), damaged = 0, first = 0;
-    if (region->mapped)
-        tamis__advise_large((void *)(uintptr_t)region->body, (size_t)region->size);
-    advise(verifier, 0, region->size, MADV_NORMAL); /* sequential access: the system reads ahead */
+    const tamis__verified_body *body = &verifier->body;
+    uint64_t blocks = tamis__block_count(body->size), damaged = 0, first = 0;
+    if (body->mapped)
+        tamis__advise_large((void *)(uintptr_t)body->bytes, (size_t)body->size);
+    advise(verifier, 0, body->size, MADV_NORMAL); /* sequential access: the system reads ahead */
     for (uint64_t block = 0; block < blocks; block++) {
         if (is_verified(verifier, block) || verify(verifier, block))
             continue;
         if (damaged++ == 0)
             first = block;
     }
-    advise(verifier, 0, region->size, MADV_RANDOM);
+    advise(verifier, 0, body->size, MADV_RANDOM);
     return damaged ? fail_block(verifier, first, damaged, err) : check_zeros(verifier, err);
 }

@@ -33,7 +33,7 @@ typedef struct tamis__block_verifier tamis__block_verifier;
 #define TAMIS__BLOCK 65536u /* bytes of a block; the last block of a body may be shorter */
 
 typedef struct tamis__verified_body {
-    const uint8_t *body;
+    const uint8_t *bytes;
     uint64_t size;
     const uint8_t *checksums; /* checksums: XXH3-64 of each block, little-endian */
     uint64_t offset;          /* offset of the body in the file, for messages */
@@ -50,9 +50,9 @@ static inline uint64_t tamis__block_count(uint64_t size) {
     return size / TAMIS__BLOCK + (size % TAMIS__BLOCK != 0);
 }
 
-/* Makes a verifier. Everything that `region` points to, but for the name, must outlive it. NULL: out of
+/* Makes a verifier. Everything that `body` points to, but for the name, must outlive it. NULL: out of
  * memory. */
-tamis__block_verifier *tamis__block_verifier_create(const tamis__verified_body *region,
+tamis__block_verifier *tamis__block_verifier_create(const tamis__verified_body *body,
                                                     const tamis_allocator *allocator);
 void tamis__block_verifier_free(tamis__block_verifier *verifier);
 

@@ -38,15 +38,15 @@
  * The reason is stored, so that a batch added by several threads can make its message again when the final
  * number of keys is known (tamis__filter_added_parts).
  *
- *     reason     kinds               a new key would                           the message advises
- *     --------   -----------------   ---------------------------------------   -------------------------------
- *     CAPACITY   classic, blocked,   exceed the capacity                       expect more keys, or a kind
- *                frozen tables                                                 that grows
- *     MEMORY     tables              grow past plan.memory_limit               allow more memory
- *     RATE       tables              raise the rate above plan.fpr             a larger rate
- *     LINES      tables              need more lines than position bits allow  a smaller rate (wider slots)
- *     CROWDED    tables              find no slot in a table that is not       a secret (scheme sip): the keys
- *                                    full                                      may be chosen to collide
+ *     reason    kinds               a new key would                           the message advises
+ *     --------  -----------------   ---------------------------------------   -------------------------------
+ *     CAPACITY  classic, blocked,   exceed the capacity                       expect more keys, or a kind
+ *               frozen tables                                                 that grows
+ *     MEMORY    tables              grow past plan.memory_limit               allow more memory
+ *     RATE      tables              raise the rate above plan.fpr             a larger rate
+ *     LINES     tables              need more lines than position bits allow  a smaller rate (wider slots)
+ *     CROWDED   tables              find no slot in a table that is not       a secret (scheme sip): the keys
+ *                                   full                                      may be chosen to collide
  *
  * Copies of a concurrent filter are made while other threads add. The steps, with the lock that each holds:
  *
@@ -266,7 +266,7 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
         status = ops->restore(created, image, err);
     }
     if (status == TAMIS_OK) {
-        const tamis__verified_body body = {.body = image->body,
+        const tamis__verified_body body = {.bytes = image->body,
                                            .size = image->body_size,
                                            .checksums = image->checksums,
                                            .offset = image->body_at,

@@ -23,14 +23,14 @@
  *
  * What a table consists of:
  *
- *                               with a capacity                    growing
- *     -----------------------   --------------------------------   -------------------------------------------
- *     partitions                1 to 64, of equal size             256, each of its own size; split: 16 more
- *     lines                     one block for all                  one block a partition, with its first key
- *     groups of partitions      one, with all partitions           256, each with one partition or 16
- *     grows by                  twice the lines, all at once       a quarter of a partition's lines
- *     stops at                  the memory limit; frozen: the      the rate, the memory limit, the line limit
- *                               capacity
+ *                              with a capacity                    growing
+ *     -----------------------  --------------------------------   -------------------------------------------
+ *     partitions               1 to 64, of equal size             256, each of its own size; split: 16 more
+ *     lines                    one block for all                  one block a partition, with its first key
+ *     groups of partitions     one, with all partitions           256, each with one partition or 16
+ *     grows by                 twice the lines, all at once       a quarter of a partition's lines
+ *     stops at                 the memory limit; frozen: the      the rate, the memory limit, the line limit
+ *                              capacity
  *
  * The rate budget. A lookup of an absent key errs with the probability that an entry covers its hash. Each
  * partition keeps that share exactly (`covered`), so the rate is a sum and not an estimate. A table accepts

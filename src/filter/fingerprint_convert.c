@@ -38,9 +38,10 @@
  * An example with 4 lines, 8 bits of hash and an entry that knows 2 bits of its remainder. The home line
  * is 1, so the entry stands for the hashes whose product Y * 4 / 256 is 1.01..., which is Y = 80 to 95:
  *
- *     to 8 lines (doubled)       Y * 8 / 256 = 2.50 to 2.97: line 2, remainder 1...        one cell, as wide as before
- *     to 5 lines                 Y * 5 / 256 = 1.56 to 1.87: line 1, remainder .1001 to .1101
- *                                one cell of 1 bit, .1: it covers Y = 77 to 102
+ *     to 8 lines (doubled)   Y * 8 / 256 = 2.50 to 2.97: line 2, remainder 1...
+ *                            one cell, as wide as before
+ *     to 5 lines             Y * 5 / 256 = 1.56 to 1.87: line 1, remainder .1001 to .1101
+ *                            one cell of 1 bit, .1: it covers Y = 77 to 102
  *
  * The choice of cells (cell_shift). A cell has a size of 2^shift. The smallest size is that of a new entry
  * in the home bucket: a slot has no more bits. Of the sizes that cover the range with one cell or with

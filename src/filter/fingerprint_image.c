@@ -9,7 +9,7 @@
  *     body   | partition 0 | partition 1 | partition 2.0 | ... | partition 2.15 | partition 3 | ...
  *                                         `--- partition 2 was split into 16 --'
  *
- *     section "partitions"    for each of these: lines, entries, coverage
+ *     section "partitions"    for each ose: lines, entries, coverage
  *     section "split"         one bit for each of the first partitions: it was split
  *
  * A reader needs no decoding: a restored table points into the image (`borrowed`) and is only read. So a
@@ -23,13 +23,13 @@
  *
  * What a forged file can do, and what prevents it:
  *
- *     forged                                   could                            prevented by
- *     ---------------------------------------  -------------------------------  --------------------------------
- *     a number of lines                        lead lookups out of the body     restore_group, sum of sizes
- *     a line shape                             lead slots out of the line       check_shape: a shape of the plan
- *     `ends` with too few or too many ones     give slot numbers out of range   tamis__fingerprint_valid
- *     an entry without an end mark             match every hash                 tamis__fingerprint_valid
- *     entries, coverage                        misreport statistics             bounds only: no lookup uses them
+ *     forged                              could                            prevented by
+ *     ----------------------------------  -------------------------------  --------------------------------
+ *     a number of lines                   lead lookups out of the body     restore_group, sum of sizes
+ *     a line shape                        lead slots out of the line       check_shape: a shape of the plan
+ *     `ends` with a wrong number of ones  give slot numbers out of range   tamis__fingerprint_valid
+ *     an entry without an end mark        match every hash                 tamis__fingerprint_valid
+ *     entries, coverage                   misreport statistics             bounds only: no lookup uses them
  *
  * A forged file that passes all of this is a filter like any other: who can write the file decides which
  * keys it has.

@@ -55,9 +55,9 @@
  * An example with 2 home buckets (home_bits 1) and the spill bucket. Two entries are in bucket 0, none in
  * bucket 1, one is spilled:
  *
- *     bucket      0     1  2                       ends, lowest bit first: 0 0 1 1 0 1
- *     ends        0 0 1 1  0 1                     ones at 2, 3 and 5: the slots of bucket 0 are 0 and 1, those
- *     slot        0 1      2                       of bucket 1 none, that of the spill bucket 2
+ *     bucket    0     1  2                       ends, lowest bit first: 0 0 1 1 0 1
+ *     ends      0 0 1 1  0 1                     ones at 2, 3 and 5: the slots of bucket 0 are 0 and 1, those
+ *     slot      0 1      2                       of bucket 1 none, that of the spill bucket 2
  *
  * A line is full if the highest one of `ends` is at its last possible bit, slots + buckets - 1. To insert
  * an entry into bucket j, a zero is inserted into `ends` before the one that ends the bucket, and the

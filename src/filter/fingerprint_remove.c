@@ -3,9 +3,9 @@
 /*
  * Removing an entry from a fingerprint table.
  *
- * A spilled entry may exist only while its home line is full (invariant 2 of fingerprint_table.h). So a slot that
- * becomes free in a full line is filled with a spilled entry of that line, if there is one. That frees a slot in
- * the line where it was spilled to, and so on. Each step makes one spilled entry a home entry, so the
+ * A spilled entry may exist only while its home line is full (invariant 2 of fingerprint_table.h). So a slot
+ * that becomes free in a full line is filled with a spilled entry of that line, if there is one. That frees a
+ * slot in the line where it was spilled to, and so on. Each step makes one spilled entry a home entry, so the
  * loop ends.
  *
  *     remove a      line A (full)         line B (full)          line C (a free slot)
@@ -90,7 +90,8 @@ bool tamis__fingerprint_remove(tamis_filter *filter, const tamis_hash *hash) {
         removed = spilled;
     }
     in->used--;
-    /* Shares are rounded, so the difference may be below 0; a file with such a number is refused as damaged. */
+    /* Shares are rounded, so the difference may be below 0; a file with such a number is refused as
+     * damaged. */
     in->covered = in->used > 0 ? fmax(in->covered, 0) : 0;
     filter->added--;
     return true;

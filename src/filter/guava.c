@@ -30,7 +30,7 @@
  *     Guava                        here                            filter call
  *     ---------------------------  ------------------------------  -----------------------------------------
  *     create(funnel, n, fpp)       tamis_guava_create              tamis_filter_create, kind classic
- *     put(object)                  tamis_guava_put                 tamis_filter_add; changed = answered absent
+ *     put(object)                  tamis_guava_put                 tamis_filter_add: changed if absent
  *     mightContain(object)         tamis_guava_might_contain       tamis_filter_contains
  *     putAll(other)                tamis_guava_put_all             tamis_filter_union, after Guava's checks
  *     isCompatible, equals         tamis_guava_is_compatible, ...  the same checks without a message

@@ -45,8 +45,8 @@ typedef struct tamis__divided_batch {
 TAMIS_PRIVATE_API uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t max);
 
 /*
- * Adds the keys of a batch that belong to part number `part`, in order, and answers them. The answers of other
- * keys are unchanged.
+ * Adds the keys of a batch that belong to part number `part`, in order, and answers them. The answers of
+ * other keys are unchanged.
  *
  * Threads: different parts of one batch may be added at once. Nothing else may use the filter meanwhile, and
  * no other batch.

@@ -15,8 +15,8 @@ typedef struct tamis__window_image {
 } tamis__window_image;
 
 /*
- * What adding a key changed, in one byte. A state logs it with the key's hash, so that a later start can repeat
- * the change (docs/DURABILITY.md, "Windows").
+ * What adding a key changed, in one byte. A state logs it with the key's hash, so that a later start can
+ * repeat the change (docs/DURABILITY.md, "Windows").
  */
 enum {
     TAMIS__WINDOW_STEPS_BACK = 0x07, /* steps from the one it was counted in to the newest one */

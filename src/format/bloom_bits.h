@@ -21,8 +21,8 @@
 
 typedef enum tamis__endian { TAMIS__LITTLE_ENDIAN, TAMIS__BIG_ENDIAN } tamis__endian;
 
-/* Makes a filter of kind classic by `plan`, with the words at `bytes`. The caller has checked that all
- * words of plan->bits are there, and then calls tamis__bloom_filled. The filter allows more than its capacity, as
+/* Makes a filter of kind classic by `plan`, with the words at `bytes`. The caller has checked that all words
+ * of plan->bits are there, and then calls tamis__bloom_filled. The filter allows more than its capacity, as
  * the other program does, only if the plan promises no rate. */
 tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *plan,
                                       const tamis_open_options *options, const uint8_t *bytes,

@@ -21,12 +21,13 @@
  *     00000020  71 25 00 00 00 00 00 00  00 00 00 00 00 00 00 00    m = 9585, N = 0
  *     00000030  words; the last 15 bits of word 149 are past m
  *
- * The words of the file for n = 10 at p = 0.01 (m = 95, k = 7) with "foo" and "bar", in the order of the file:
+ * The words of the file for n = 10 at p = 0.01 (m = 95, k = 7) with "foo" and "bar", in the order of the
+ * file:
  *
  *     00000030  00 81 20 20 10 50 00 40  c4 01 00 00 00 00 00 00    "foo" sets bits 8 15 29 29 66 70 72
  *
- * Pitfall: DCSO's command stops reading at a line of more than 64 KiB and still exits with 0. A filter that it
- * made from such a list lacks all later lines; no reader can notice that.
+ * Pitfall: DCSO's command stops reading at a line of more than 64 KiB and still exits with 0. A filter that
+ * it made from such a list lacks all later lines; no reader can notice that.
  *
  * Source of the format: github.com/DCSO/bloom. tests/interop compares with its own command.
  *

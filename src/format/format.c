@@ -17,11 +17,11 @@
  *
  * Recognition tries the formats in the order of their numbers and looks at the first bytes only:
  *
- *     format   first bytes                                      taken for it by mistake
- *     ------   ----------------------------------------------   --------------------------------------------
- *     tamis    89 54 41 4d 49 53 0d 0a                          nothing
- *     guava    0 or 1; 1 to 255; a number from 1 to 2^31 - 1    files that begin so; decode then checks the size
- *     dcso     01 00 00 00 00 00 00 00, or 1f 8b (gzip)         files that begin so; decode then checks n, p, k, m
+ *     format  first bytes                                     taken for it by mistake
+ *     ------  ----------------------------------------------  --------------------------------------------
+ *     tamis   89 54 41 4d 49 53 0d 0a                         nothing
+ *     guava   0 or 1; 1 to 255; a number from 1 to 2^31 - 1   files that begin so; decode checks the size
+ *     dcso    01 00 00 00 00 00 00 00, or 1f 8b (gzip)        files that begin so; decode checks n, p, k, m
  *
  * A DCSO file is not a Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who
  * knows the format should name it in the options.

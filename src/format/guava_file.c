@@ -20,9 +20,9 @@
  *
  *     01 07 00 00 00 02  00 00 00 00 00 00 08 10  20 40 81 02 00 00 00 10
  *
- * Pitfalls. Java's serialization (ObjectOutputStream) writes another form, which is not read here. The modulus
- * of positions is 64 * words, not the m of the formula. k must come from the file: for a few keys, releases
- * after 33.3 choose another k than those before.
+ * Pitfalls. Java's serialization (ObjectOutputStream) writes another form, which is not read here. The
+ * modulus of positions is 64 * words, not the m of the formula. k must come from the file: for a few keys,
+ * releases after 33.3 choose another k than those before.
  *
  * Source of the format: com.google.common.hash.BloomFilter.writeTo; tests/interop compares
  * files with those of Guava 31.1 and 33.5.

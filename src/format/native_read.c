@@ -16,14 +16,14 @@
  * What each sort of bad file is reported as, and by which check:
  *
  *     bad file                                    check            status
- *     ------------------------------------------  ---------------  -------------------------------------------
+ *     ------------------------------------------  ---------------  --------------------------------------
  *     another program's file                      magic            TAMIS_E_FORMAT
  *     cut off within the header                   size, check_sum  TAMIS_E_DAMAGED: has N bytes
  *     a changed bit in header or sections         check_sum        TAMIS_E_DAMAGED: its sum differs
  *     a later format                              check_sum        TAMIS_E_FORMAT: use a newer tamis
  *     format 1 with features of a later version   check_fields     TAMIS_E_FORMAT: use a newer tamis
  *     a later kind or scheme                      check_fields     TAMIS_E_FORMAT: use a newer tamis
- *     forged fields with a right checksum         check_fields,    TAMIS_E_DAMAGED: names field, value and range
+ *     forged fields with a right checksum         check_fields,    TAMIS_E_DAMAGED: names field and range
  *                                                 check_uses
  *     cut off, or with bytes appended             check_sizes      TAMIS_E_DAMAGED: has N bytes
  *     a changed bit in the block sums             check_sizes      TAMIS_E_DAMAGED
@@ -31,7 +31,7 @@
  *     an unknown critical section                 read_section     TAMIS_E_FORMAT: use a newer tamis
  *     another secret                              make_hasher      TAMIS_E_SECRET
  *     a secret where the filter has none          make_hasher      TAMIS_E_MISMATCH
- *     a changed bit in the body                   block verifier   TAMIS_E_DAMAGED: names the block, when used
+ *     a changed bit in the body                   block verifier   TAMIS_E_DAMAGED: names the block
  *
  * Checksums come before ranges: a damaged file is then reported as damaged. A file that a newer version wrote
  * is reported as such.
@@ -43,7 +43,8 @@
  * the header: a label takes at least 16 bytes of it, a partition 24, and texts are shorter than their
  * sections. The block is freed when the filter has copied what it keeps:
  *
- *     block    | partitions: extra / 24 + 1 | labels: extra / 16 + 1 | texts: extra + 1 |     extra = header_size - 256
+ *     block  | partitions: extra / 24 + 1 | labels: extra / 16 + 1 | texts: extra + 1 |
+ *            extra = header_size - 256
  *
  * Unknown fields and sections. A field without a use for the kind or scheme must be 0 (check_uses). So a
  * later version can give it a meaning, and this reader refuses such a file instead of ignoring it.
@@ -59,17 +60,17 @@
  *     | type, size | bytes, zeros | type, size | bytes, zeros | ... | type, size | bytes, zeros |
  *       4     4      size           4     4
  *
- *     section      at most          accepted for                        checks
- *     ----------   --------------   ---------------------------------   ----------------------------------------
- *     label        4096             every kind                          no NUL; UTF-8 and names by metadata.c
- *     union        once             every kind                          16 bytes; added not above that of the header
- *     data         once             every kind                          none
- *     keys         once             every kind                          4 bytes, not 0
- *     frozen       once             tables with a capacity              0 bytes
- *     partitions   once             tables                              24 bytes a row; lines not above the body's
- *     split        once             growing tables                      32 bytes; 16 rows for each split partition
- *     window       once             windows, required                   times in range; a count for each step of each
- *                                                                       table, and no more entries than slots
+ *     section     at most         accepted for                       checks
+ *     ----------  --------------  ---------------------------------  ----------------------------------------
+ *     label       4096            every kind                         no NUL; UTF-8 and names by metadata.c
+ *     union       once            every kind                         16 bytes; at most `added` of the header
+ *     data        once            every kind                         none
+ *     keys        once            every kind                         4 bytes, not 0
+ *     frozen      once            tables with a capacity             0 bytes
+ *     partitions  once            tables                             24 bytes a row; lines at most the body's
+ *     split       once            growing tables                     32 bytes; 16 rows a split partition
+ *     window      once            windows, required                  times in range; for each table the count
+ *                                                                    of each step, no more than its slots
  *
  * The rows of partitions are checked again, with the line shape, by the kind (fingerprint_image.c). Here
  * it suffices that products of a number of lines cannot overflow.

@@ -2,7 +2,8 @@
 #ifndef TAMIS_HASH_HASH_FUNCTIONS_H
 #define TAMIS_HASH_HASH_FUNCTIONS_H
 
-/* Hash functions of other programs' filters, each in the file of its name. xxh3.h and fnv.h have inline ones. */
+/* Hash functions of other programs' filters, each in the file of its name. xxh3.h and fnv.h have inline
+ * ones. */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -24,8 +24,9 @@
  *     rate = shape.rate * 2^(1 - slot_bits)
  *
  * An example: n = 1e6 keys at p = 1e-9. The narrowest slots that keep p have 32 bits, 15 in a line: their
- * rate is 2.08 * 2^-31 = 9.7e-10. 1e6 / (0.925 * 15) = 72,073 lines, and 2 in a thousand more make 72,218. They
- * suffice for 16 partitions of at least 4096 lines, so 72,224 lines: 37.0 bits a key. Classic takes 43.1.
+ * rate is 2.08 * 2^-31 = 9.7e-10. 1e6 / (0.925 * 15) = 72,073 lines, and 2 in a thousand more make 72,218.
+ * They suffice for 16 partitions of at least 4096 lines, so 72,224 lines: 37.0 bits a key. Classic takes
+ * 43.1.
  *
  * How other programs compute m and k for n keys at rate p (foreign_size), with M = -n ln p / (ln 2)^2:
  *

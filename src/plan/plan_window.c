@@ -10,8 +10,8 @@
  *
  *     kept = ceil((window + lateness) / step) + 1
  *
- * Entries. `expect` is the number of keys in a window, and the kept steps have more. The first table has room for
- * them and for one step more, because keys do not come evenly:
+ * Entries. `expect` is the number of keys in a window, and the kept steps have more. The first table has room
+ * for them and for one step more, because keys do not come evenly:
  *
  *     entries = expect * (kept + 1) * step / window
  *
@@ -27,8 +27,8 @@
  *     rate = tables * 2 * slots * load * 2^-f
  *
  * The narrowest slot is used that keeps the rate with TAMIS__WINDOW_TABLES_MAX tables. Tables are many only
- * while a window fills for the first time; plan.fpr_predicted is for one. A day in steps of an hour has kept =
- * 26 and 6 bits of code. Then:
+ * while a window fills for the first time; plan.fpr_predicted is for one. A day in steps of an hour has kept
+ * = 26 and 6 bits of code. Then:
  *
  *     bytes of a slot   slots of a line   fingerprint   rate, 16 tables   bits a key
  *     4                 16                26 bits       6.5e-6            42.4

@@ -64,8 +64,8 @@ typedef struct tamis_extractor_options {
     /* NULL, or one more part in the same forms, which has the time of the record and does not belong to the
      * key; see tamis_time_parse */
     const char *time;
-    /* NULL, or two more parts that do not belong to the key: where the record came from, such as a partition of
-     * a broker, and its number there, such as an offset. Both or neither. */
+    /* NULL, or two more parts that do not belong to the key: where the record came from, such as a partition
+     * of a broker, and its number there, such as an offset. Both or neither. */
     const char *source;
     const char *position;
 } tamis_extractor_options;

@@ -147,8 +147,8 @@ TAMIS_API tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *op
  * Options, statistics and errors are those of tamis_kafka_dedup_run. There is no state topic and no filter:
  * options.plan, duplicates_to and secret are NULL (TAMIS_E_INVALID). So a moved offset is not noticed:
  * records are copied again, or left out. A group without offsets begins at the first record. Several topics
- * may be copied into one: one run for each. TAMIS_E_MISMATCH: `to` has another number of partitions than in an
- * earlier run of the group, or the keys are other ones, so equal keys would be in different partitions.
+ * may be copied into one: one run for each. TAMIS_E_MISMATCH: `to` has another number of partitions than in
+ * an earlier run of the group, or the keys are other ones, so equal keys would be in different partitions.
  */
 TAMIS_API tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_options *options,
                                                    tamis_kafka_dedup_stats *stats, tamis_error *err);
@@ -359,7 +359,8 @@ typedef struct tamis_kafka_plan_options {
 #define TAMIS_KAFKA_PLAN_OPTIONS_INIT                                                                        \
     TAMIS__INIT(tamis_kafka_plan_options, TAMIS__FIELD(hosts, 1) TAMIS__FIELD(commit_ms, 1000))
 
-/* Memory, state and time that tamis_kafka_dedup_run will need. Bytes of the brokers are those of one replica. */
+/* Memory, state and time that tamis_kafka_dedup_run will need. Bytes of the brokers are those of one
+ * replica. */
 typedef struct tamis_kafka_plan {
     uint32_t struct_size;
     uint64_t keys;             /* distinct keys in all partitions: within a window, or all */

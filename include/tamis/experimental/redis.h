@@ -229,9 +229,9 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
 TAMIS_API tamis_status tamis_redis_filter_enforce_capacity(tamis_filter *filter, tamis_error *err);
 
 /*
- * Returns the number of keys that may be in a filter on a server although no answer of their add was returned: the
- * reply did not come, or the batch failed after it. An error reply is an answer: that key was not added. A key that is
- * added again, and answered, no longer counts.
+ * Returns the number of keys that may be in a filter on a server although no answer of their add was
+ * returned: the reply did not come, or the batch failed after it. An error reply is an answer: that key was
+ * not added. A key that is added again, and answered, no longer counts.
  *
  * Returns UINT64_MAX if there are more than the handle can remember, and 0 for a filter in memory.
  */
@@ -491,8 +491,8 @@ typedef enum tamis_redis_state {
     TAMIS_REDIS_ALIAS = 2, /* another name of `target` */
     /* Layout tamis: no filter. A push is making it, or a push or drop was stopped: then drop it. */
     TAMIS_REDIS_LEFT = 3,
-    /* Its parameters cannot be read. Layout tamis: also if its hash was deleted or evicted, and the copy of its
-     * plan is there. Drop it, and build it again. */
+    /* Its parameters cannot be read. Layout tamis: also if its hash was deleted or evicted, and the copy of
+     * its plan is there. Drop it, and build it again. */
     TAMIS_REDIS_DAMAGED = 4,
     TAMIS_REDIS_FAMILY =
         5, /* layout tamis: a family (tamis/experimental/redis_family.h); the numbers are those of a member */

@@ -15,7 +15,7 @@
  *         All records were read.           "All records were read."},
  *                                         {NULL, NULL}};
  *
- *                                     const cli_manual cli_manual_dedup = {.notes = dedup_notes, .exits = dedup_exits};
+ *                           const cli_manual cli_manual_dedup = {.notes = dedup_notes, .exits = dedup_exits};
  *
  * The texts are read line by line, and C is written as they are read. The program keeps nothing but the
  * state of the current section, and stops at the first malformed line.

@@ -8,8 +8,8 @@
  *
  * Invariants, for one slot with n adds, c of them of one key:
  *
- * 1. Each vote that is lost cancels an add of another key. So if c > n/2, the key is in the slot at the end, with
- *    at least 2c - n votes.
+ * 1. Each vote that is lost cancels an add of another key. So if c > n/2, the key is in the slot at the end,
+ *    with at least 2c - n votes.
  * 2. The votes of the stored key are at most its own adds since it took the slot.
  *
  * Why this way: an add costs a hash and one comparison, and nothing is allocated. Counting the k most

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Records with positions: those that were delivered before are left out, and the keys of the others are added to
- * the filter.
+ * Records with positions: those that were delivered before are left out, and the keys of the others are added
+ * to the filter.
  *
  *     deliveries   0 1 2 3 4 5        chunk
  *     new          0   2 3   5        their keys are added; the filter stops at 3
  *     answered     0 1 2              *done is 3; the positions of 3 and 5 are taken back
  *
- * Invariant: after each call, `queried` of a source is the position of an answered record. If it were beyond, a
- * repeated call would take an unanswered record for one that was delivered before, and lose it.
+ * Invariant: after each call, `queried` of a source is the position of an answered record. If it were beyond,
+ * a repeated call would take an unanswered record for one that was delivered before, and lose it.
  */
 #include "service/dedup/dedup_deliveries.h"
 
@@ -125,8 +125,8 @@ static tamis_status find_new(tamis__source_positions *positions, const tamis_del
     chunk->index[chunk->count] = i;
     chunk->hashes[chunk->count] = delivery->hash;
     chunk->sources[chunk->count] = source;
-    /* The entry as it was before the query, except for `first`. The caller may leave a refused record out, and
-     * when it is delivered again it must not be in front of the first position. */
+    /* The entry as it was before the query, except for `first`. The caller may leave a refused record out,
+     * and when it is delivered again it must not be in front of the first position. */
     before.first = positions->sources[source].first;
     before.has_first = true;
     chunk->before[chunk->count++] = before;

@@ -13,16 +13,17 @@
  *     with positions       MAGIC | size of the checkpoint | checkpoint | positions (source_positions.c)
  */
 
-/* Returns the caller's part of a committed checkpoint, and sets *size to its size. *encoded (may be NULL) receives
- * the positions behind it; NULL: there are none. */
+/* Returns the caller's part of a committed checkpoint, and sets *size to its size. *encoded (may be NULL)
+ * receives the positions behind it; NULL: there are none. */
 const void *tamis__dedup_deliveries_split(const void *committed, size_t *size, tamis_key *encoded);
 
 /* Takes the positions from a committed checkpoint, which may have none. TAMIS_E_FORMAT, TAMIS_E_NOMEM. */
 tamis_status tamis__dedup_deliveries_load(tamis__source_positions *positions, const void *committed,
                                           size_t size, tamis_error *err);
 
-/* Encodes the caller's checkpoint and all positions that were queried into *bytes, which the caller frees with the
- * allocator of the positions. *bytes is NULL if the checkpoint can be stored as it is. TAMIS_E_NOMEM. */
+/* Encodes the caller's checkpoint and all positions that were queried into *bytes, which the caller frees
+ * with the allocator of the positions. *bytes is NULL if the checkpoint can be stored as it is.
+ * TAMIS_E_NOMEM. */
 tamis_status tamis__dedup_deliveries_join(const tamis__source_positions *positions, const void *checkpoint,
                                           size_t size, unsigned char **bytes, size_t *bytes_size,
                                           tamis_error *err);

@@ -12,8 +12,9 @@
  * tamis_dedup_add_hashes. */
 TAMIS_PRIVATE_API uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t max);
 
-/* Answers the keys of one part, as tamis__filter_add_part does. Needs more than 1 part. With TAMIS_ON_FULL_PASS,
- * a key that the full filter refuses is answered TAMIS_UNKNOWN, and the part continues. */
+/* Answers the keys of one part, as tamis__filter_add_part does. Needs more than 1 part. With
+ * TAMIS_ON_FULL_PASS, a key that the full filter refuses is answered TAMIS_UNKNOWN, and the part
+ * continues. */
 TAMIS_PRIVATE_API tamis_status tamis__dedup_add_part(tamis_dedup *session, const tamis__divided_batch *batch,
                                                      uint32_t part, size_t *done, tamis_error *err);
 

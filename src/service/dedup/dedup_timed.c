@@ -10,7 +10,8 @@
  * beyond the newest one before it. Times of the clock are not checked: after a pause they are far ahead, and
  * right. If the clock was set back, the newest time counts.
  *
- * A call ends before the first key that is too far ahead. If that is the first key, the call returns the error.
+ * A call ends before the first key that is too far ahead. If that is the first key, the call returns the
+ * error.
  */
 #include <tamis/experimental/window.h>
 

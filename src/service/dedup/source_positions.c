@@ -23,10 +23,11 @@
  * 1. first <= written <= queried, as far as they are set.
  * 2. A source keeps its index: sources are appended and never removed. So spans of a batch and the writing
  *    thread may keep indexes.
- * 3. Two threads use the positions at once, without a lock. The querying thread adds sources, and sets `first`
- *    and `queried`; the writing thread sets `written` and written_count, and uses sources below written_count
- *    alone. A record is queried before it is written, and the pipeline's lock is in between: so the writing
- *    thread sees its source and `first`. The array has its full size from the beginning, and never moves.
+ * 3. Two threads use the positions at once, without a lock. The querying thread adds sources, and sets
+ *    `first` and `queried`; the writing thread sets `written` and written_count, and uses sources below
+ *    written_count alone. A record is queried before it is written, and the pipeline's lock is in between: so
+ *    the writing thread sees its source and `first`. The array has its full size from the beginning, and
+ *    never moves.
  *
  * Names are found by a hash table with open addressing that is at most half full. Records of one source come
  * one after another, so tamis__source_positions_find compares with the latest name first.

@@ -13,8 +13,8 @@
 #include "base/failure.h"
 #include "base/memory.h"
 
-/* Positions of sources: which records a broker, for example, has delivered before. source_positions.c explains
- * them. */
+/* Positions of sources: which records a broker, for example, has delivered before. source_positions.c
+ * explains them. */
 typedef struct tamis__known_position {
     uint64_t position;
     uint64_t key; /* hash of the record's key; of the record, if it has none */

@@ -13,8 +13,9 @@ typedef struct kafka_settings {
     char bytes[KAFKA_SETTINGS_BYTES]; /* the file; it may have passwords */
 } kafka_settings;
 
-/* Reads the file `path` (NULL: none), and adds the settings of `options`, whose texts are borrowed. A line of the
- * file is a setting, blank, or a comment that begins with #. Blanks around a name or a value do not count. */
+/* Reads the file `path` (NULL: none), and adds the settings of `options`, whose texts are borrowed. A line of
+ * the file is a setting, blank, or a comment that begins with #. Blanks around a name or a value do not
+ * count. */
 tamis_status kafka_settings_read(kafka_settings *settings, const char *path, const cli_value *options,
                                  tamis_error *err);
 /* Overwrites the file's bytes. */

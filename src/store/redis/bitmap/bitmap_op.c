@@ -3,9 +3,9 @@
 /*
  * Combining bitmaps: target = source op source op ...
  *
- *     on the server   BITOP, if all Redis keys are in one slot of the same server, and a repeated BITOP does no harm
+ *     on the server   BITOP, if all Redis keys are in one slot of one server, and repeating it is harmless
  *     in pieces       otherwise, or if the server refuses BITOP:
- *                     GETRANGE of 16 chunks of 1 MiB in a pipeline -> result in memory -> next chunks, next source
+ *                     GETRANGE of 16 chunks of 1 MiB in a pipeline -> result in memory -> next chunks
  *                     SET target result; DEL if the result is empty
  *
  * BITOP may be sent twice if a reply is lost. For XOR and NOT with the target among the sources, the

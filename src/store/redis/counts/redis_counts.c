@@ -22,7 +22,8 @@
  *
  * 1. The script does all or nothing. It reads all counters before it changes any. A full memory is noticed at
  *    the first write of a script, or not at all. A user who may not use one of its commands is refused before
- *    the first INCRBY. The writes before it (PFADD, the description, an expiry) do no harm if they are repeated.
+ *    the first INCRBY. The writes before it (PFADD, the description, an expiry) do no harm if they are
+ *    repeated.
  * 2. `known` of a slot is NULL, or has the positions of its position key after the last command of this
  *    object.
  * 3. The home slot's command is behind a barrier: it is sent when all others are answered.

@@ -13,11 +13,11 @@
  * The answer to an add of several groups. Each command is atomic, but not all of them together. Therefore
  * the group with most bits decides; of equal groups, the one with the earliest probe:
  *
- *     deciding group     other groups        answer
- *     not all set        any                 TAMIS_ABSENT     exactly one of several concurrent adders gets it
- *     all set            all set             TAMIS_PRESENT
- *     all set            not all set         TAMIS_UNKNOWN    the deciding group is a false positive, or another
- *                                                             adder of the element is between its commands
+ *     deciding group  other groups        answer
+ *     not all set     any                 TAMIS_ABSENT     exactly one of several concurrent adders gets it
+ *     all set         all set             TAMIS_PRESENT
+ *     all set         not all set         TAMIS_UNKNOWN    the deciding group is a false positive, or another
+ *                                                          adder of the element is between its commands
  *
  * An add that was sent twice and finds all bits set is TAMIS_UNKNOWN as well: its first sending may have
  * set them.

@@ -12,8 +12,8 @@
  *
  *     element --hash--> positions (layout) --> one command for each Redis key that has bits of the element
  *
- *     add       BITFIELD key SET u1 o_0 1 SET u1 o_1 1 ...    sets all bits atomically, replies with the old bits
- *     lookup    BITFIELD key GET u1 o_0 GET u1 o_1 ...        or GETRANGE, if all bits of the element are in one block
+ *     add     BITFIELD key SET u1 o_0 1 SET u1 o_1 1 ...  sets all bits atomically, replies with the old bits
+ *     lookup  BITFIELD key GET u1 o_0 GET u1 o_1 ...      or GETRANGE, if all its bits are in one block
  *
  * A batch of elements is one pipeline, followed by the checks of the layout: see redis_batch.c.
  */

@@ -3,7 +3,8 @@
 /*
  * Layout java: the format of a published Java class.
  *
- *     bf:NAME    bitmap of m = (int)(-n ln p / (ln 2)^2) bits, at most 2^31 - 1; k = max(1, round(m / n ln 2)) probes
+ *     bf:NAME    bitmap of m = (int)(-n ln p / (ln 2)^2) bits, at most 2^31 - 1;
+ *                k = max(1, round(m / n ln 2)) probes
  *
  * Positions are those of Guava's MURMUR128_MITZ_64. Guava itself rounds m to words; this class truncates
  * it. n and p are not stored: every program that uses the filter must be given the same expect= and fpr=.

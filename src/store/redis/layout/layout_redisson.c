@@ -5,7 +5,8 @@
  * 3.6.0 or later (org.redisson.RedissonBloomFilter):
  *
  *     NAME             bitmap of `size` bits, positions of scheme redisson
- *     {NAME}:config    hash: size, hashIterations, expectedInsertions, falseProbability; NAME:config if NAME has a brace
+ *     {NAME}:config    hash: size, hashIterations, expectedInsertions, falseProbability;
+ *                      NAME:config if NAME has a brace
  *
  * Redisson creates the hash by one script if it is missing. Each of its later scripts checks size and
  * hashIterations, and fails if they have changed. This file does the same, except that the check follows

@@ -17,12 +17,12 @@
  *
  * Words:
  *
- *     generation    a random number, new for each filter that is made; part of the names of its partitions
- *     mark          64 bytes behind the blocks of a partition, while a writer fills it
- *     footer        64 bytes that replace the mark of a complete partition; clients use no partition without it
- *     staging       a string beside a partition, with the bits that a union adds to it (unite-R)
- *     fills         the numbers R in the marks of the partitions that a writer fills
- *     mirror        adding a batch to the generation in field next too, during a resize
+ *     generation  a random number, new for each filter that is made; part of the names of its partitions
+ *     mark        64 bytes behind the blocks of a partition, while a writer fills it
+ *     footer      64 bytes that replace the mark of a complete partition; clients use no partition without it
+ *     staging     a string beside a partition, with the bits that a union adds to it (unite-R)
+ *     fills       the numbers R in the marks of the partitions that a writer fills
+ *     mirror      adding a batch to the generation in field next too, during a resize
  *
  * The protocol is docs/REDIS-LAYOUT.md. It has the same words, except fills and mirror.
  */

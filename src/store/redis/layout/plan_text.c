@@ -3,7 +3,8 @@
 /*
  * The plan of a filter of layout tamis as text, as in field plan of its hash (docs/REDIS-LAYOUT.md, Plan):
  *
- *     layout=2 kind=blocked scheme=xxh3 seed=7 bits=15360 probes=5 partition=20 expect=1000 fpr=0.01 generation=...
+ *     layout=2 kind=blocked scheme=xxh3 seed=7 bits=15360 probes=5 partition=20 expect=1000 fpr=0.01
+ *     generation=00000000c0ffee00                                        (one line, one space between)
  *
  * A plan is compared as text, byte by byte. The parser accepts the words in any order and ignores words
  * that it does not know: they are of later versions. It refuses a plan that lacks a word, has a value out

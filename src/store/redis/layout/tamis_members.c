@@ -5,7 +5,7 @@
  * key ends with the family's generation G:
  *
  *     tamis:{MEMBER:G}:bits     member of a family
- *     tamis:{NAME:G:I}:bits     partition of a filter: ends with the partition's number, which has fewer digits than G
+ *     tamis:{NAME:G:I}:bits     partition of a filter: ends with its number, which has fewer digits than G
  *
  * The members are found by SCAN for tamis:{*:G}:bits and collected in memory. Then one pipeline changes
  * all of them.

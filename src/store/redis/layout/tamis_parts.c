@@ -5,11 +5,11 @@
  *
  *     | blocks, 64 n bytes | mark or footer, 64 | stamp, 16 | chunk bits, 64 at most |
  *
- *     step     conditions                    writes
- *     make     the string does not exist     zeros and a mark "tamis-filling 2 G I R"; it expires
- *     chunk    the mark                      bytes of the blocks, and the bit of this chunk
- *     seal     the mark, all chunk bits      the footer "tamis-footer 1 G I" replaces the mark; expiry as planned
- *     read     all footers are read back
+ *     step   conditions                  writes
+ *     make   the string does not exist   zeros and a mark "tamis-filling 2 G I R"; it expires
+ *     chunk  the mark                    bytes of the blocks, and the bit of this chunk
+ *     seal   the mark, all chunk bits    the footer "tamis-footer 1 G I" replaces the mark; expiry as planned
+ *     read   all footers are read back
  *
  * The first three are steps (redis_step.c), one for each partition or chunk. Clients accept only
  * partitions with a footer.

@@ -3,10 +3,10 @@
 /*
  * Steps: compare and write at one instant, by a script on the server.
  *
- *     EVAL script number KEYS...                        the Redis keys
- *          keeps_expiry, number of conditions           0 or 1; a count
- *          { 3 HGET key plan, expected } ...            conditions: number of words, the words, expected reply
- *          { 4 HSET key plan text } ...                 writes: number of words, the words
+ *     EVAL script number KEYS...                       the Redis keys
+ *          keeps_expiry, number of conditions          0 or 1; a count
+ *          { 3 HGET key plan, expected } ...           conditions: number of words, the words, expected reply
+ *          { 4 HSET key plan text } ...                writes: number of words, the words
  *
  *     reply  1   all conditions held, and the writes were carried out
  *            0   a condition failed, and nothing was written
@@ -17,8 +17,8 @@
  *
  * Invariants:
  * 1. Compared values (a lock's token, a generation, a mark in a partition) never return once they have
- *    changed. So a step is carried out at most once. Two conditions may hold again; docs/REDIS-LAYOUT.md (Steps)
- *    shows why they do no harm.
+ *    changed. So a step is carried out at most once. Two conditions may hold again; docs/REDIS-LAYOUT.md
+ *    (Steps) shows why they do no harm.
  * 2. Writes that need memory come first. A script is not rolled back, and the one error between two writes is
  *    a full memory (OOM). A server decides on that once for a whole script. So either the first write fails,
  *    or none does.

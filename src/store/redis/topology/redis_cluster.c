@@ -3,10 +3,11 @@
 /*
  * Redis Cluster: the slot of a Redis key, the map of slots, and redirections.
  *
- *     slot of a key     CRC-16 of its hash tag, or of the whole key, modulo 16384
- *     hash tag          tamis:{NAME}:plan -> NAME; the text from the first { to the next }, if it is not empty
- *     map               CLUSTER SLOTS -> [[first slot, last slot, master, replica, ...], ...], each node [host, port, ...]
- *     redirection       error reply "MOVED slot host:port" or "ASK slot host:port"
+ *     slot of a key    CRC-16 of its hash tag, or of the whole key, modulo 16384
+ *     hash tag         the text from the first { to the next }, if it is not empty: tamis:{NAME}:plan -> NAME
+ *     map              CLUSTER SLOTS -> [[first slot, last slot, master, replica, ...], ...]
+ *                      each node is [host, port, ...]
+ *     redirection      error reply "MOVED slot host:port" or "ASK slot host:port"
  *
  * A node may leave out a host, or give "?". It then means its own host, the one that the client used.
  * Replicas of the reply become nodes too: they can be queried for the map when all masters are gone.

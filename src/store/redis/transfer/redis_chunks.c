@@ -3,8 +3,8 @@
 /*
  * Moving bits between memory and Redis keys in chunks.
  *
- *     filter       | Redis key 0           | Redis key 1           | Redis key 2 |    only the last may be smaller
- *     chunks       | 0 | 1 | 2 (the rest)  | 3 | 4 | 5 (the rest)  | 6 | 7       |    TAMIS__CHUNK bytes, or the rest
+ *     filter    | Redis key 0           | Redis key 1           | Redis key 2 |  only the last may be smaller
+ *     chunks    | 0 | 1 | 2 (the rest)  | 3 | 4 | 5 (the rest)  | 6 | 7       |  TAMIS__CHUNK bytes or less
  *
  * An upload sends two pipelines:
  *

@@ -15,11 +15,11 @@
  *
  * The numbers are the stages of docs/REDIS-LAYOUT.md, Making.
  *
- * A resize does stages 1 to 5, and later fills and goes on from stage 7. In between, the plan is also in field
- * next, and adders add to both generations (mirror in layout_tamis.c). An add whose batch did not see field
- * next was carried out before, so its key must be among the keys that the caller collects. At the end these
- * keys are merged with what adders have added. The lock is held only at both ends. A writer that takes it in
- * between removes field next, and the resize then fails.
+ * A resize does stages 1 to 5, and later fills and goes on from stage 7. In between, the plan is also in
+ * field next, and adders add to both generations (mirror in layout_tamis.c). An add whose batch did not see
+ * field next was carried out before, so its key must be among the keys that the caller collects. At the end
+ * these keys are merged with what adders have added. The lock is held only at both ends. A writer that takes
+ * it in between removes field next, and the resize then fails.
  *
  * Invariants:
  * 1. Every write is a step (redis_step.c). A step compares the lock's token and the plan, or the partition's
