@@ -33,7 +33,7 @@ static void copy_known(void *to, const void *from, size_t size, uint32_t keep) {
 enum { NAME = 32 }; /* bytes of an argument's name */
 
 /* Derives the name of an argument from its macro: "info" from TAMIS_FILTER_INFO_INIT. */
-static const char *argument(char name[NAME], const char *init) {
+static const char *argument_name(char name[NAME], const char *init) {
     const char *last_underscore = strrchr(init, '_'), *word_start = last_underscore ? last_underscore : init;
     size_t size = 0;
     while (word_start > init && word_start[-1] != '_')
@@ -48,7 +48,7 @@ tamis_status tamis__check_struct(const void *given, const char *init, tamis_erro
     char name[NAME];
     if (!size_of(given))
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: NULL or without struct_size; start from %s",
-                           argument(name, init), init);
+                           argument_name(name, init), init);
     return TAMIS_OK;
 }
 
@@ -61,12 +61,12 @@ tamis_status tamis__read_struct(void *to, size_t size, const void *given, const 
     uint32_t known = size_of(given);
     if (known > SIZE_MAX_KNOWN)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: struct_size %u is that of no version; start from %s",
-                           argument(name, init), (unsigned)known, init);
+                           argument_name(name, init), (unsigned)known, init);
     if (has_unknown(given, known, size))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: a field behind those of this library's %s is set; leave it zero, or use "
                            "the library of that header",
-                           argument(name, init), init);
+                           argument_name(name, init), init);
     copy_known(to, given, known < size ? known : size, (uint32_t)size);
     return TAMIS_OK;
 }

@@ -533,7 +533,7 @@ tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
     return status;
 }
 
-static bool can(const tamis_filter *filter, tamis_ability ability) {
+static bool has_ability(const tamis_filter *filter, tamis_ability ability) {
     switch (ability) {
     case TAMIS_CAN_UNION:
         return filter->ops && filter->ops->union_into != NULL;
@@ -545,7 +545,7 @@ static bool can(const tamis_filter *filter, tamis_ability ability) {
 
 bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
     tamis__filter_lock_content(filter);
-    const bool answer = can(filter, ability);
+    const bool answer = has_ability(filter, ability);
     tamis__filter_unlock_content(filter);
     return answer;
 }

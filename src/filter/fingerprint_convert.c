@@ -48,10 +48,10 @@
  * two, the one with the smaller sum is taken, and one cell if both are equal. Larger cells raise the rate,
  * and more cells take more slots.
  *
- * Keys in both tables (meet). Before a cell is stored, its home line and, if that is full, its spill line
- * are searched for an entry that covers it (nothing is stored) or that it covers (that entry is replaced).
- * Entries of different keys meet too, with the probability of a false positive; then the new key is
- * answered by the other's entry, as in any add.
+ * Keys in both tables (meet_in_lines). Before a cell is stored, its home line and, if that is full, its spill
+ * line are searched for an entry that covers it (nothing is stored) or that it covers (that entry is
+ * replaced). Entries of different keys meet too, with the probability of a false positive; then the new key
+ * is answered by the other's entry, as in any add.
  *
  * Failure. start_replace puts an empty table into the filter and keeps the old one. If an entry finds no
  * slot, undo_replace restores the old table, and the caller tries again with twice the keys (TRIES). If
@@ -155,7 +155,7 @@ static uint32_t bit_length(tamis__u128 value) {
 }
 
 /* The position without its lowest `shift` bits, modulo 2^128. This is enough for small differences. */
-static tamis__u128 shifted(position p, uint32_t shift) {
+static tamis__u128 shifted_position(position p, uint32_t shift) {
     return shift == 0 ? p.rest : p.rest >> shift | (tamis__u128)p.line << (128 - shift);
 }
 
@@ -165,7 +165,7 @@ static tamis__u128 shifted(position p, uint32_t shift) {
 static uint32_t cell_shift(position first, position last, uint32_t min, uint32_t max) {
     const uint32_t width = bit_length(last.rest - first.rest);
     uint32_t two = width;
-    if (width > 0 && shifted(last, width - 1) - shifted(first, width - 1) <= 1)
+    if (width > 0 && shifted_position(last, width - 1) - shifted_position(first, width - 1) <= 1)
         two = width - 1;
     uint32_t shift = two;
     if (first.line == last.line) {
@@ -226,7 +226,7 @@ static meeting meet_in(const table *t, const cell_entry *cell, uint8_t *line, ui
     return MEETS_NONE;
 }
 
-static meeting meet(const table *t, const cell_entry *cell, bool removes) {
+static meeting meet_in_lines(const table *t, const cell_entry *cell, bool removes) {
     const line_geometry *g = &t->geometry;
     uint8_t *home = line_at(cell->in, cell->line);
     const bool home_is_full = is_full(g, cell->in, cell->line);
@@ -243,7 +243,7 @@ static tamis_status put_cell(conversion *c, position pos, uint32_t known, bool *
     table *t = c->filter->body;
     for (;;) {
         const cell_entry cell = cell_entry_of(c, pos, known);
-        const meeting result = meet(t, &cell, true);
+        const meeting result = meet_in_lines(t, &cell, true);
         *met = *met || result != MEETS_NONE;
         if (result == MEETS_WIDER)
             return TAMIS_OK;
@@ -261,7 +261,7 @@ static tamis_status put_cell(conversion *c, position pos, uint32_t known, bool *
 
 static bool is_met(const conversion *c, position pos, uint32_t known) {
     const cell_entry cell = cell_entry_of(c, pos, known);
-    return meet(c->filter->body, &cell, false) != MEETS_NONE;
+    return meet_in_lines(c->filter->body, &cell, false) != MEETS_NONE;
 }
 
 static position next_cell(position pos, uint32_t shift) {
@@ -312,7 +312,7 @@ static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_
     if (lines > 1 || (lines == 1 && last.rest >= first.rest))
         return fail_too_broad(err); /* the range spans 2^128 or more */
     const uint32_t shift = cell_shift(first, last, finest, HASH_BITS - min);
-    const tamis__u128 count = shifted(last, shift) - shifted(first, shift) + 1;
+    const tamis__u128 count = shifted_position(last, shift) - shifted_position(first, shift) + 1;
     if (count > MAX_CELLS)
         return fail_too_broad(err);
     return put_cells(c, (position){first.line, first.rest & ~low_mask(shift)}, shift, (uint64_t)count, met,

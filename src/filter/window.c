@@ -142,7 +142,7 @@ typedef struct found_entry {
     uint32_t slot;
 } found_entry;
 
-static bool find(const window *w, const window_query *q, found_entry *found) {
+static bool find_entry(const window *w, const window_query *q, found_entry *found) {
     for (size_t i = w->table_count; i-- > 0;) {
         const window_table *t = &w->tables[i];
         const line_pair pair = lines_of(w, t, q);
@@ -163,7 +163,7 @@ static bool find(const window *w, const window_query *q, found_entry *found) {
 }
 
 /* Inlined: the compiler takes a function that only fetches for one without effect, and removes its calls. */
-static inline __attribute__((always_inline)) void prefetch(const window *w, const window_query *q) {
+static inline __attribute__((always_inline)) void prefetch_lines(const window *w, const window_query *q) {
     for (size_t i = 0; i < w->table_count; i++) {
         const line_pair pair = lines_of(w, &w->tables[i], q);
         tamis__prefetch(line_at(&w->tables[i], pair.a));
@@ -182,10 +182,11 @@ static void look_up(const tamis_filter *filter, const tamis_hash *hashes, const 
         const size_t batch = count - from < BATCH ? count - from : BATCH;
         for (size_t i = 0; i < batch; i++) {
             queries[i] = query_of(filter, &hashes[from + i], times ? times[from + i] : w->newest);
-            prefetch(w, &queries[i]);
+            prefetch_lines(w, &queries[i]);
         }
         for (size_t i = 0; i < batch; i++)
-            answers[from + i] = w->newest >= 0 && find(w, &queries[i], &found) ? TAMIS_PRESENT : TAMIS_ABSENT;
+            answers[from + i] =
+                w->newest >= 0 && find_entry(w, &queries[i], &found) ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
 }
 
@@ -262,7 +263,7 @@ static void remove_all(tamis_filter *filter) {
 }
 
 /* Moves the newest time to a later one. */
-static void advance(tamis_filter *filter, int64_t time) {
+static void advance_time(tamis_filter *filter, int64_t time) {
     window *w = filter->body;
     const uint64_t step = step_of(filter, time), kept = w->shape.kept, from = w->newest_step;
     const bool first = w->newest < 0;
@@ -473,7 +474,7 @@ static tamis_status count_again(tamis_filter *filter, const window_query *q, con
     window *w = filter->body;
     const window_query same_step = {q->slot, q->hash, q->step, 0};
     found_entry other;
-    if (find(w, &same_step, &other))
+    if (find_entry(w, &same_step, &other))
         return TAMIS_OK;
     const uint64_t slot = slot_at(w, found->line, found->slot);
     const uint64_t age = age_of(w, q->step, (uint32_t)slot & w->code_mask);
@@ -503,7 +504,7 @@ static tamis_status add_at(tamis_filter *filter, const window_query *q, tamis_an
     window *w = filter->body;
     found_entry found;
     *counted = false;
-    if (find(w, q, &found)) {
+    if (find_entry(w, q, &found)) {
         *answer = TAMIS_PRESENT;
         const tamis_status status =
             filter->plan.refresh ? count_again(filter, q, &found, counted, err) : TAMIS_OK;
@@ -553,7 +554,7 @@ static tamis_status add_batch(tamis_filter *filter, const tamis__window_batch *b
     for (size_t i = 0; i < count; i++) {
         queries[i] = query_of(filter, &batch->hashes[i], batch->times[i]);
         if (i < AHEAD)
-            prefetch(w, &queries[i]);
+            prefetch_lines(w, &queries[i]);
     }
     for (*done = 0; *done < count; ++*done) {
         const int64_t time = batch->times[*done];
@@ -561,11 +562,11 @@ static tamis_status add_batch(tamis_filter *filter, const tamis__window_batch *b
         if (changes)
             changes[*done] = 0;
         if (*done + AHEAD < count)
-            prefetch(w, &queries[*done + AHEAD]);
+            prefetch_lines(w, &queries[*done + AHEAD]);
         if (check_time(time, err) != TAMIS_OK)
             return TAMIS_E_RANGE;
         if (time > w->newest)
-            advance(filter, time);
+            advance_time(filter, time);
         if (time < w->newest - (int64_t)filter->plan.lateness) {
             answers[*done] = TAMIS_LATE;
             continue;
@@ -675,7 +676,7 @@ tamis_status tamis__window_repeat(tamis_filter *filter, const tamis_hash *hashes
     const window *w = filter->body;
     for (size_t i = 0; i < count && i < AHEAD; i++) {
         const window_query next = query_of_change(filter, &hashes[i], changes[i]);
-        prefetch(w, &next);
+        prefetch_lines(w, &next);
     }
     for (*done = 0; *done < count; ++*done) {
         const uint8_t change = changes[*done];
@@ -684,7 +685,7 @@ tamis_status tamis__window_repeat(tamis_filter *filter, const tamis_hash *hashes
         bool counted;
         if (*done + AHEAD < count) {
             const window_query next = query_of_change(filter, &hashes[*done + AHEAD], changes[*done + AHEAD]);
-            prefetch(w, &next);
+            prefetch_lines(w, &next);
         }
         if (!is_change(filter, change))
             return TAMIS_OK;
@@ -699,7 +700,7 @@ tamis_status tamis__window_repeat(tamis_filter *filter, const tamis_hash *hashes
 
 void tamis__window_set_newest(tamis_filter *filter, int64_t time) {
     if (time > tamis_window_newest(filter))
-        advance(filter, time);
+        advance_time(filter, time);
 }
 
 int64_t tamis__window_steps_end(const tamis_filter *filter, int64_t newest) {

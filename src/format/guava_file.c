@@ -65,7 +65,7 @@ static bool recognise(const tamis__encoded_bytes *source) {
     return words >= 1 && words <= WORDS_MAX;
 }
 
-static tamis_status check(const tamis__encoded_bytes *source, tamis_error *err) {
+static tamis_status check_header(const tamis__encoded_bytes *source, tamis_error *err) {
     const uint8_t *bytes = source->bytes;
     if (source->size < HEADER_SIZE)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
@@ -94,7 +94,7 @@ static tamis_status check(const tamis__encoded_bytes *source, tamis_error *err) 
 
 static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *source,
                            const tamis_open_options *options, tamis_error *err) {
-    tamis_status status = check(source, err);
+    tamis_status status = check_header(source, err);
     if (status != TAMIS_OK)
         return status;
     uint64_t bits = 64 * (uint64_t)tamis__load32be(source->bytes + WORDS_AT);

@@ -377,7 +377,7 @@ tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, 
 
 /* ---- positions ---- */
 
-static void series(const tamis_hasher *hasher, const tamis_key *key, uint32_t probes, uint64_t *values) {
+static void bkdr_series(const tamis_hasher *hasher, const tamis_key *key, uint32_t probes, uint64_t *values) {
     const uint64_t mask = hasher->scheme == TAMIS_SCHEME_BKDR31 ? TAMIS__BKDR31_MASK : TAMIS__BKDR63_MASK;
     tamis__bkdr(key->data, key->size, mask, probes, values);
 }
@@ -401,7 +401,7 @@ tamis_status tamis_hash_series(const tamis_hasher *hasher, const tamis_key *keys
             scheme_rows[hasher->scheme].name);
     tamis_status status = check_probes(probes, err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        series(hasher, &keys[i], probes, values + i * probes);
+        bkdr_series(hasher, &keys[i], probes, values + i * probes);
     return status;
 }
 
@@ -413,7 +413,7 @@ void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key, u
         tamis__positions(hasher->scheme, hash.word, bits, probes, positions);
         return;
     }
-    series(hasher, key, probes, positions);
+    bkdr_series(hasher, key, probes, positions);
     for (uint32_t i = 0; i < probes; i++)
         positions[i] %= bits;
 }

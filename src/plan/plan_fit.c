@@ -40,7 +40,7 @@
 #include "base/versioned.h"
 #include "plan/plan_int.h"
 
-static tamis_status refuse(const tamis_plan *min, tamis_error *err) {
+static tamis_status refuse_memory(const tamis_plan *min, tamis_error *err) {
     char needs[TAMIS__PLAN_BYTES];
     return tamis__fail(err, TAMIS_E_MEMORY_LIMIT, 0,
                        "memory %" PRIu64 " bytes: too little for %" PRIu64
@@ -113,7 +113,7 @@ static tamis_status fit_rate(tamis_plan *plan, const tamis_plan_options *options
     if (status != TAMIS_OK)
         return status;
     if (!tamis__plan_fits(plan))
-        return refuse(plan, err);
+        return refuse_memory(plan, err);
     /* More memory than for the lowest rate would be of no use. */
     tamis_plan best;
     mine.fpr = tamis__plan_min_fpr(options, kind);
@@ -140,7 +140,7 @@ static tamis_status fit_keys(tamis_plan *plan, const tamis_plan_options *options
     if (status != TAMIS_OK)
         return status;
     if (!tamis__plan_fits(plan))
-        return refuse(plan, err);
+        return refuse_memory(plan, err);
     uint64_t low = 1, high = TAMIS_EXPECT_MAX; /* low fits; above high nothing can be planned */
     if (kind == TAMIS_KIND_BLOCKED) {
         /* A plan is slow here, but its formula has an inverse up to rounding. */
@@ -171,7 +171,7 @@ static tamis_status fit_kind(tamis_plan *plan, const tamis_plan_options *options
 }
 
 /* Returns how much better `a` uses the memory: 2 means half of the rate, or twice the keys, of `b`. */
-static double gain(const tamis_plan_options *options, const tamis_plan *a, const tamis_plan *b) {
+static double memory_gain(const tamis_plan_options *options, const tamis_plan *a, const tamis_plan *b) {
     return options->expect ? b->fpr_predicted / a->fpr_predicted : (double)a->capacity / (double)b->capacity;
 }
 
@@ -193,12 +193,12 @@ static tamis_status fit_auto(tamis_plan *plan, const tamis_plan_options *options
     for (int i = 0; i < ROWS; i++) {
         status = fit_kind(&plans[i], options, rows[i].kind, err);
         fits[i] = status == TAMIS_OK;
-        if (fits[i] && (best < 0 || gain(options, &plans[i], &plans[best]) > 1))
+        if (fits[i] && (best < 0 || memory_gain(options, &plans[i], &plans[best]) > 1))
             best = i;
     }
     if (best < 0)
         return status; /* the error of classic, which needs the least memory */
-    while (!fits[chosen] || gain(options, &plans[best], &plans[chosen]) > TAMIS__FEWER_LINES_ALLOWANCE)
+    while (!fits[chosen] || memory_gain(options, &plans[best], &plans[chosen]) > TAMIS__FEWER_LINES_ALLOWANCE)
         chosen++;
     *plan = plans[chosen];
     char reason[sizeof plan->reason];

@@ -88,7 +88,7 @@ typedef struct tamis_state_options {
  * - TAMIS_E_FORMAT: not a state, or one of a later version.
  * - TAMIS_E_IO; TAMIS_E_BUSY.
  *
- * Cost: reading the snapshot and adding the keys logged since; docs/PERFORMANCE.md has figures.
+ * Cost: reading the snapshot and adding the keys logged since; docs/PERFORMANCE.md has measured times.
  */
 TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *directory,
                                         const tamis_state_options *options, tamis_error *err);

@@ -69,7 +69,7 @@ static tamis_status append_bytes(void *context, const void *bytes, size_t size, 
     return TAMIS_OK;
 }
 
-static tamis_status fetch(const char *from, const char *to, tamis_error *err) {
+static tamis_status fetch_to_file(const char *from, const char *to, tamis_error *err) {
     tamis_filter *filter = NULL;
     bitmap content = {NULL, 0, 0};
     tamis_status status = cli_server_open(&filter, from, NULL, NULL, err);
@@ -145,7 +145,7 @@ static tamis_status send(const char *from, const char *to, cli_lock_wait wait, t
  * and `to` must be a URI. TAMIS_E_INTERRUPTED: a signal ended the wait. */
 static tamis_status copy_bitmap(const char *from, const char *to, cli_lock_wait wait, tamis_error *err) {
     if (cli_server_is_uri(from) && !cli_server_is_uri(to))
-        return fetch(from, to, err);
+        return fetch_to_file(from, to, err);
     if (!cli_server_is_uri(from) && cli_server_is_uri(to))
         return send(from, to, wait, err);
     return cli_fail(

@@ -49,7 +49,7 @@ static bool has_capacity(const info_report *report) {
 }
 
 /* Number of keys divided by the capacity; 0 without a capacity. */
-static double load(const info_report *report) {
+static double load_factor(const info_report *report) {
     return has_capacity(report) ? report->info.cardinality / (double)report->info.capacity : 0;
 }
 
@@ -187,7 +187,7 @@ static void print_content(FILE *out, const info_report *report) {
         row(out, "keys", "unknown, all bits are set%s", added);
     else if (has_capacity(report))
         row(out, "keys", "about %s, %.1f %% of its capacity%s",
-            cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report), added);
+            cli_text_expected(text, sizeof text, info->cardinality), 100 * load_factor(report), added);
     else
         row(out, "keys", "about %s%s", cli_text_expected(text, sizeof text, info->cardinality), added);
     row(out, "rate now", "%s", cli_text_real(text, sizeof text, info->fpr_live));
@@ -233,7 +233,7 @@ static void put_content(json_t *object, const info_report *report) {
     cli_json_count_or_null(object, "added", !cli_server_format(report->filter), info->added);
     cli_json_real(object, "fill", report->whole && is_bloom(report) ? fill_ratio(report) : NAN);
     cli_json_real(object, "keys", report->whole ? info->cardinality : NAN);
-    cli_json_real(object, "load", report->whole && has_capacity(report) ? load(report) : NAN);
+    cli_json_real(object, "load", report->whole && has_capacity(report) ? load_factor(report) : NAN);
     cli_json_real(object, "fpr_live", report->whole ? info->fpr_live : NAN);
     cli_json_real(object, "false_present", report->whole ? info->false_present : NAN);
     cli_json_bool(object, "saturated", info->saturated);

@@ -72,8 +72,8 @@ static tamis_status print_json(const char *path, const found *file, const char *
 }
 
 /* Prints the result as the options say. `damage` is a message, or NULL. */
-static tamis_status answer(const cli_args *args, const char *path, const found *file, const char *damage,
-                           tamis_error *err) {
+static tamis_status print_result(const cli_args *args, const char *path, const found *file,
+                                 const char *damage, tamis_error *err) {
     tamis_status status = TAMIS_OK;
 
     if (args->values[CLI_OPT_JSON].given)
@@ -101,14 +101,14 @@ static tamis_status verify_operand(const cli_args *args, const char *path, bool 
     if (status == TAMIS_E_DAMAGED) {
         const tamis_error damage = *err;
         *negative = true;
-        return answer(args, path, &file, damage.text, err);
+        return print_result(args, path, &file, damage.text, err);
     }
     if (status != TAMIS_OK && args->values[CLI_OPT_JSON].given) {
         const tamis_error failed = *err;
         (void)print_json(path, &file, NULL, failed.text, err);
         *err = failed;
     }
-    return status == TAMIS_OK ? answer(args, path, &file, NULL, err) : status;
+    return status == TAMIS_OK ? print_result(args, path, &file, NULL, err) : status;
 }
 
 static tamis_status run_verify(const cli_args *args, bool *negative, tamis_error *err) {

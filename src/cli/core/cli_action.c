@@ -27,8 +27,8 @@ static tamis_status fail_unknown(const cli_actions *actions, const char *name, t
                     list);
 }
 
-static tamis_status check(const cli_actions *actions, const cli_action *action, const cli_args *args,
-                          const cli_option *options, tamis_error *err) {
+static tamis_status check_arguments(const cli_actions *actions, const cli_action *action,
+                                    const cli_args *args, const cli_option *options, tamis_error *err) {
     const char *command = actions->command, *name = action->name;
     const size_t count = args->operand_count;
 
@@ -55,5 +55,5 @@ tamis_status cli_action_find(size_t *found, const cli_actions *actions, const cl
     if (!name || i == actions->count)
         return fail_unknown(actions, name, err);
     *found = i;
-    return check(actions, &actions->list[i], args, options, err);
+    return check_arguments(actions, &actions->list[i], args, options, err);
 }

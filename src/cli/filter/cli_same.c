@@ -7,7 +7,8 @@
 #include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
 
-static tamis_status contradicts(const char *path, const char *has, const char *option, tamis_error *err) {
+static tamis_status fail_contradiction(const char *path, const char *has, const char *option,
+                                       tamis_error *err) {
     return cli_fail(err, "%.200s: %s, which contradicts %.100s; leave that out, or name another", path, has,
                     option);
 }
@@ -24,7 +25,7 @@ static tamis_status check_kind(const tamis_filter *filter, const char *path, con
         snprintf(option, sizeof option, "--window");
     else if (!spec->given[CLI_OPT_EXACT].given)
         snprintf(option, sizeof option, "--kind %s", tamis_kind_name(spec->plan_options.kind));
-    return contradicts(path, has, option, err);
+    return fail_contradiction(path, has, option, err);
 }
 
 static tamis_status check_hash(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
@@ -37,14 +38,14 @@ static tamis_status check_hash(const tamis_filter *filter, const char *path, con
     snprintf(has, sizeof has, "has scheme %s", tamis_scheme_name(filter_scheme));
     if (scheme->given && scheme->number != TAMIS_SCHEME_AUTO && scheme->number != filter_scheme) {
         snprintf(option, sizeof option, "--scheme %s", scheme->text);
-        return contradicts(path, has, option, err);
+        return fail_contradiction(path, has, option, err);
     }
     if (!seed->given || (filter_scheme == TAMIS_SCHEME_XXH3 && seed->number == tamis_hasher_seed(hasher)))
         return TAMIS_OK;
     if (filter_scheme == TAMIS_SCHEME_XXH3)
         snprintf(has, sizeof has, "has seed %" PRIu64, tamis_hasher_seed(hasher));
     snprintf(option, sizeof option, "--seed %.80s", seed->text);
-    return contradicts(path, has, option, err);
+    return fail_contradiction(path, has, option, err);
 }
 
 static tamis_status check_rate(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
@@ -58,7 +59,7 @@ static tamis_status check_rate(const tamis_filter *filter, const char *path, con
     if (plan->kind != TAMIS_KIND_EXACT)
         snprintf(has, sizeof has, "promises a rate of %s", cli_text_real(rate, sizeof rate, plan->fpr));
     snprintf(option, sizeof option, "--fpr %.80s", fpr->text);
-    return contradicts(path, has, option, err);
+    return fail_contradiction(path, has, option, err);
 }
 
 static void report_unused(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,

@@ -22,12 +22,12 @@ static int read_byte(const char *text) {
     return strlen(text) == 1 ? (unsigned char)*text : -1;
 }
 
-static bool begins(const char *text, const char *with) {
+static bool begins_with(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
 static bool has_fields(const char *part) {
-    return begins(part, "csv:") || begins(part, "field:");
+    return begins_with(part, "csv:") || begins_with(part, "field:");
 }
 
 static tamis_status read_delimiter(cli_extract *extract, const cli_value *given, int terminator, bool fields,

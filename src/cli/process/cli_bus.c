@@ -31,7 +31,7 @@ typedef struct line {
     size_t size;
 } line;
 
-static void append(line *to, const char *text) {
+static void append_text(line *to, const char *text) {
     for (; *text != '\0' && to->size < sizeof to->text; text++)
         to->text[to->size++] = (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text;
 }
@@ -105,9 +105,9 @@ static void on_bus(int number, siginfo_t *info, void *context) {
         close(fd);
         return;
     }
-    append(&message, "tamis: ");
-    append(&message, path ? name_of(path) : "filter");
-    append(&message, ": was cut short while it was in use, or cannot be read; put the whole file back");
+    append_text(&message, "tamis: ");
+    append_text(&message, path ? name_of(path) : "filter");
+    append_text(&message, ": was cut short while it was in use, or cannot be read; put the whole file back");
     message.text[message.size < sizeof message.text ? message.size++ : message.size - 1] = '\n';
     if (write(STDERR_FILENO, message.text, message.size) < 0)
         _exit(CLI_EXIT_ERROR);

@@ -11,7 +11,7 @@
  * stages. Also prints how much memory of the process is in huge pages now. */
 void cli_profile_print(FILE *out, const tamis_stream_profile *profile, uint64_t records);
 
-/* Adds the same figures to a JSON object, as member "profile": nanoseconds and bytes. */
+/* Adds the same numbers to a JSON object, as member "profile": nanoseconds and bytes. */
 void cli_profile_put(json_t *object, const tamis_stream_profile *profile);
 
 #endif

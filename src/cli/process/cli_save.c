@@ -57,7 +57,7 @@ static const char *remedy_of(int number) {
     }
 }
 
-static tamis_status refuse(const char *name, int number, tamis_error *err) {
+static tamis_status refuse_output(const char *name, int number, tamis_error *err) {
     char why[80];
 
     return cli_fail(err, "%.180s: %s; %s", name, cli_errno_text(why, sizeof why, number), remedy_of(number));
@@ -162,7 +162,7 @@ tamis_status cli_save(const char *name, const char *data, size_t size, bool dura
     signal(SIGXFSZ, SIG_IGN); /* exceeding the limit of file sizes becomes an error of write() */
     if (stat(name, &st) == 0) {
         if (S_ISDIR(st.st_mode))
-            return refuse(name, EISDIR, err);
+            return refuse_output(name, EISDIR, err);
         if (!S_ISREG(st.st_mode))
             done = write_directly(name, data, size);
         else
@@ -175,5 +175,5 @@ tamis_status cli_save(const char *name, const char *data, size_t size, bool dura
     } else {
         done = replace(name, NULL, data, size, durable);
     }
-    return done ? TAMIS_OK : refuse(name, errno, err);
+    return done ? TAMIS_OK : refuse_output(name, errno, err);
 }

@@ -231,7 +231,7 @@ double tamis_audit_max_rate(const tamis_plan *plan, double rate, double keys) {
 /* ---- the verdict ---- */
 
 /* True if the hits are beyond chance at this rate. */
-static bool exceeds(const tamis_audit_evidence *evidence, double rate) {
+static bool exceeds_rate(const tamis_audit_evidence *evidence, double rate) {
     return tamis_rate_p_value(evidence->hits, evidence->queries, rate) < TAMIS_RATE_SIGNIFICANCE;
 }
 
@@ -251,9 +251,9 @@ static tamis_audit_verdict judge_by_promise(const tamis_plan *plan, const tamis_
     const double rate = rounded ? plan->fpr_predicted : plan->fpr;
     /* An unknown number of keys allows the widest spread. */
     const double allowed = tamis_audit_max_rate(plan, rate, isfinite(evidence->keys) ? evidence->keys : 1);
-    if (exceeds(evidence, allowed)) {
+    if (exceeds_rate(evidence, allowed)) {
         /* A computed rate that explains the hits shows that keys of the filter are not the cause. */
-        const bool unexplained = exceeds(evidence, fmax(allowed, ROUNDING * evidence->computed));
+        const bool unexplained = exceeds_rate(evidence, fmax(allowed, ROUNDING * evidence->computed));
         return unexplained && holds_others(evidence) ? TAMIS_AUDIT_UNDECIDED : TAMIS_AUDIT_BROKEN;
     }
     if (evidence->low > rate)
@@ -266,7 +266,7 @@ static tamis_audit_verdict judge_by_computed(const tamis_plan *plan, const tamis
     const double promised = over_capacity ? evidence->computed : plan->fpr;
     const double rate = fmax(promised, evidence->computed);
     const double keys = isfinite(evidence->keys) ? evidence->keys : 1;
-    if (exceeds(evidence, tamis_audit_max_rate(plan, rate, keys)))
+    if (exceeds_rate(evidence, tamis_audit_max_rate(plan, rate, keys)))
         return TAMIS_AUDIT_BROKEN;
     if (is_too_rare(evidence, promised))
         return TAMIS_AUDIT_TOO_RARE;

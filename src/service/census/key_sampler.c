@@ -93,7 +93,7 @@ bool tamis_key_sampler_widen(tamis_key_sampler *sampler) {
 /* ---- random numbers ---- */
 
 /* splitmix64 */
-static uint64_t next(tamis_key_sampler *sampler) {
+static uint64_t next_random(tamis_key_sampler *sampler) {
     uint64_t x = sampler->state += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -102,7 +102,7 @@ static uint64_t next(tamis_key_sampler *sampler) {
 
 /* Returns a random number from 0 to bound - 1. Its bias is negligible for bounds far below 2^32. */
 static uint64_t below(tamis_key_sampler *sampler, uint64_t bound) {
-    return bound <= UINT32_MAX ? (next(sampler) >> 32) * bound >> 32 : next(sampler) % bound;
+    return bound <= UINT32_MAX ? (next_random(sampler) >> 32) * bound >> 32 : next_random(sampler) % bound;
 }
 
 /* ---- UTF-16 ---- */
@@ -239,13 +239,13 @@ static size_t make_utf16(tamis_key_sampler *sampler, sample like, unsigned char 
 static size_t make_bytes(tamis_key_sampler *sampler, sample like, unsigned char *to) {
     size_t size = like.size + sampler->wider;
     for (size_t i = 0; i < size; i++)
-        to[i] = (unsigned char)next(sampler);
+        to[i] = (unsigned char)next_random(sampler);
     return size;
 }
 
 /* Writes a number in little-endian order. An empty sample gives any number of `size` bytes. */
 static size_t make_number(tamis_key_sampler *sampler, sample like, size_t size, unsigned char *to) {
-    uint64_t number = next(sampler), value = 0;
+    uint64_t number = next_random(sampler), value = 0;
     const bool negative = like.size > 0 && like.bytes[like.size - 1] >= 0x80;
     size_t bits = like.size > 0 ? 2 * sampler->wider : 64;
     for (size_t i = like.size; i-- > 0;)

@@ -397,7 +397,7 @@ void tamis__dedup_finish_parts(tamis_dedup *session, const tamis_answer *answers
                               status, err);
 }
 
-static void count(const tamis_dedup *session, tamis_dedup_counts *counts) {
+static void load_counts(const tamis_dedup *session, tamis_dedup_counts *counts) {
     counts->absent = __atomic_load_n(&session->counts.absent, __ATOMIC_RELAXED);
     counts->present = __atomic_load_n(&session->counts.present, __ATOMIC_RELAXED);
     counts->unknown = __atomic_load_n(&session->counts.unknown, __ATOMIC_RELAXED);
@@ -410,7 +410,7 @@ void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
     if (session->log.state)
         return;
     pthread_mutex_lock(&session->commits); /* guards `outlook` too */
-    count(session, &now);
+    load_counts(session, &now);
     const uint64_t absent = now.absent - o->absent_before, present = now.present - o->present_before;
     o->absent_before = now.absent;
     o->present_before = now.present;
@@ -511,7 +511,7 @@ void tamis_dedup_committed(const tamis_dedup *session, const void **checkpoint, 
 
 void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {
     tamis_dedup_counts now = TAMIS_DEDUP_COUNTS_INIT;
-    count(session, &now);
+    load_counts(session, &now);
     tamis__write_struct(counts, &now, sizeof now);
 }
 

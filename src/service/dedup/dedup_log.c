@@ -71,8 +71,8 @@ void tamis__dedup_log_release(tamis__dedup_log *log) {
 
 /* Ensures capacity for `more` elements of `size` bytes after the first `count`. False, and nothing has
  * changed, if memory ran out. */
-static bool reserve(const tamis_allocator *memory, void **array, size_t *capacity, size_t count, size_t more,
-                    size_t size) {
+static bool reserve_array(const tamis_allocator *memory, void **array, size_t *capacity, size_t count,
+                          size_t more, size_t size) {
     const size_t wanted = count + more;
     if (wanted <= *capacity)
         return true;
@@ -119,8 +119,8 @@ static bool reserve_batch(tamis__dedup_log *log, size_t count) {
     void *hashes = log->hashes, *batches = log->batches;
     drop_logged(log);
     const bool is_reserved =
-        reserve(&log->memory, &hashes, &log->capacity, log->count, count, sizeof *log->hashes) &&
-        reserve(&log->memory, &batches, &log->batch_capacity, log->waiting, 1, sizeof *log->batches);
+        reserve_array(&log->memory, &hashes, &log->capacity, log->count, count, sizeof *log->hashes) &&
+        reserve_array(&log->memory, &batches, &log->batch_capacity, log->waiting, 1, sizeof *log->batches);
     log->hashes = hashes;
     log->batches = batches;
     return is_reserved;
@@ -130,8 +130,9 @@ static bool reserve_batch(tamis__dedup_log *log, size_t count) {
 static bool reserve_changes(tamis__dedup_log *log, size_t count) {
     void *newest = log->newest, *changes = log->changes;
     const bool is_reserved =
-        reserve(&log->memory, &newest, &log->newest_capacity, log->count, count, sizeof *log->newest) &&
-        reserve(&log->memory, &changes, &log->changes_capacity, log->count, count, sizeof *log->changes);
+        reserve_array(&log->memory, &newest, &log->newest_capacity, log->count, count, sizeof *log->newest) &&
+        reserve_array(&log->memory, &changes, &log->changes_capacity, log->count, count,
+                      sizeof *log->changes);
     log->newest = newest;
     log->changes = changes;
     return is_reserved;
@@ -235,7 +236,7 @@ static void append_added(void *context, const tamis_hash *hashes, const tamis_an
     pthread_mutex_lock(&log->mutex);
     void *queued = log->hashes;
     if (log->status == TAMIS_OK) {
-        if (reserve(&log->memory, &queued, &log->capacity, log->count, count, sizeof *log->hashes)) {
+        if (reserve_array(&log->memory, &queued, &log->capacity, log->count, count, sizeof *log->hashes)) {
             log->hashes = queued;
             append_absent(log, hashes, answers, count);
         } else {

@@ -179,8 +179,8 @@ static bool is_unchanged(const tamis__backing *backing) {
 
 /* Makes a filter from the open file. If the file stays mapped, the filter takes *fd over and *fd becomes
  * -1. */
-static tamis_status load(tamis_filter **filter, int *fd, const char *path, const struct stat *st,
-                         const tamis_open_options *options, tamis_error *err) {
+static tamis_status load_filter(tamis_filter **filter, int *fd, const char *path, const struct stat *st,
+                                const tamis_open_options *options, tamis_error *err) {
     content content_read;
     tamis_filter *created;
     tamis_status status = read_content(&content_read, *fd, path, st, options, err);
@@ -249,8 +249,8 @@ static int init_locks(tamis__opened *opened) {
     return failed;
 }
 
-static tamis_status remember(tamis_filter *filter, const char *path, const tamis_open_options *options,
-                             uint64_t head, tamis_error *err) {
+static tamis_status remember_file(tamis_filter *filter, const char *path, const tamis_open_options *options,
+                                  uint64_t head, tamis_error *err) {
     size_t path_size = strlen(path) + 1, secret_size = options->secret ? options->secret_size : 0;
     const size_t size = sizeof(opened_file) + path_size + secret_size;
     opened_file *file = tamis__alloc(options->allocator, size, _Alignof(opened_file));
@@ -289,11 +289,11 @@ static tamis_status open_filter(tamis_filter **filter, const char *path, const t
     if (!options->writable)
         status = hash_head(fd, path, &head, err);
     if (status == TAMIS_OK)
-        status = load(&created, &fd, path, &st, options, err);
+        status = load_filter(&created, &fd, path, &st, options, err);
     if (fd >= 0)
         tamis__sys.close(fd);
     if (status == TAMIS_OK && !options->writable)
-        status = remember(created, path, options, head, err);
+        status = remember_file(created, path, options, head, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(created);
         return status;
@@ -358,7 +358,7 @@ static tamis_status reload(tamis_filter *filter, opened_file *file, bool *change
     *changed = status == TAMIS_OK &&
                (!tamis__source_file_matches(filter->source_file, &st) || head != file->head_hash);
     if (*changed)
-        status = load(&created, &fd, file->path, &st, &file->options, err);
+        status = load_filter(&created, &fd, file->path, &st, &file->options, err);
     if (fd >= 0)
         tamis__sys.close(fd);
     if (status == TAMIS_OK && *changed)

@@ -105,7 +105,7 @@ static tamis_status emit(void *context, const void *bytes, size_t size, tamis_er
 }
 
 /* Reports only a lack of space. File systems that cannot reserve are found full by writing. */
-static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
+static tamis_status reserve_space(const sink *out, uint64_t size, tamis_error *err) {
     int failed;
     do
         failed = tamis__sys.reserve(out->fd, (off_t)size) < 0 ? errno : 0;
@@ -138,7 +138,7 @@ static tamis_status write_filter(const saving *s, sink *out, tamis_error *err) {
     uint64_t size;
     tamis_status status = format->encoded_size(filter, &size, err);
     if (status == TAMIS_OK && !s->wrap)
-        status = reserve(out, size, err);
+        status = reserve_space(out, size, err);
     if (status != TAMIS_OK)
         return status;
     out->buffer = tamis__alloc(memory, BUFFER, TAMIS__LINE);

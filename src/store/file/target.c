@@ -86,7 +86,7 @@ size_t tamis__target_directory_length(const tamis__target *target) {
 }
 
 /* Replaces target->path, a symbolic link, by its target. */
-static tamis_status follow(tamis__target *target, const char *to, size_t size, tamis_error *err) {
+static tamis_status follow_symlink(tamis__target *target, const char *to, size_t size, tamis_error *err) {
     const size_t directory = *to == '/' ? 0 : tamis__target_directory_length(target);
     if (directory + size >= sizeof target->path)
         return tamis__fail_file(err, target->name, ENAMETOOLONG);
@@ -115,7 +115,7 @@ static tamis_status resolve(tamis__target *target, tamis_error *err) {
             return TAMIS_OK; /* not a link, or no such file */
         if (size < 0)
             return tamis__fail_file(err, target->name, errno);
-        const tamis_status status = follow(target, to, (size_t)size, err);
+        const tamis_status status = follow_symlink(target, to, (size_t)size, err);
         if (status != TAMIS_OK)
             return status;
     }
@@ -172,7 +172,7 @@ tamis_status tamis__target_find(tamis__target *target, const char *path, tamis_e
     if (target->fd >= 0) {
         target->form = TAMIS__TARGET_DESCRIPTOR;
     } else {
-        status = follow(target, path, strlen(path), err);
+        status = follow_symlink(target, path, strlen(path), err);
         if (status == TAMIS_OK)
             status = resolve(target, err);
     }

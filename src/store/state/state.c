@@ -44,7 +44,7 @@ tamis_status tamis__state_check_alive(const tamis_state *state, tamis_error *err
     return failed == TAMIS_OK ? TAMIS_OK : tamis__state_report(&state->failed_err, failed, err);
 }
 
-static tamis_status check(const tamis_state *state, tamis_error *err) {
+static tamis_status check_writable(const tamis_state *state, tamis_error *err) {
     if (state->read_only)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "%s: the state was opened read-only; open it without read_only",
@@ -168,7 +168,7 @@ tamis_status tamis_state_set_metadata(tamis_state *state, const char *text, tami
     bool fatal;
     if (!text)
         text = "";
-    tamis_status status = check(state, err);
+    tamis_status status = check_writable(state, err);
     if (status == TAMIS_OK)
         status = check_empty(state, strlen(text), err);
     if (status != TAMIS_OK)
@@ -199,7 +199,7 @@ static tamis_status check_added(const tamis_state *state, uint64_t added, tamis_
 }
 
 tamis_status tamis__state_check_logged(const tamis_state *state, tamis_error *err) {
-    const tamis_status status = check(state, err);
+    const tamis_status status = check_writable(state, err);
     return status == TAMIS_OK ? check_added(state, count_added(state), err) : status;
 }
 
@@ -207,7 +207,7 @@ tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *
     TAMIS__NEED(state, err);
     tamis_error why = TAMIS_ERROR_INIT;
     uint8_t payload[8];
-    tamis_status status = check(state, err);
+    tamis_status status = check_writable(state, err);
     if (status != TAMIS_OK)
         return status;
     status = tamis__state_check_logged(state, err);
@@ -225,7 +225,7 @@ tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *
 /* Checks keys before they are logged. */
 static tamis_status check_keys(const tamis_state *state, const tamis_hash *hashes, size_t count,
                                tamis_error *err) {
-    tamis_status status = check(state, err);
+    tamis_status status = check_writable(state, err);
     if (status == TAMIS_OK)
         status = tamis__hasher_check(state->hasher, hashes, count, err);
     if (status != TAMIS_OK)
@@ -284,7 +284,7 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
     TAMIS__NEED(state, err);
     TAMIS__NEED_IF(size, note, err);
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = check(state, err);
+    tamis_status status = check_writable(state, err);
     if (status != TAMIS_OK)
         return status;
     if (size < 1 || size > TAMIS_STATE_CHECKPOINT_MAX)
@@ -350,7 +350,7 @@ static uint64_t count_in_stats(const tamis_state *state) {
 /* A state that has failed may have no filter: so the keys are counted last. */
 static tamis_status check_commit(const tamis_state *state, uint64_t (*count)(const tamis_state *),
                                  tamis_error *err) {
-    tamis_status status = check(state, err);
+    tamis_status status = check_writable(state, err);
     if (status == TAMIS_OK)
         status = check_filter(state, err);
     return status == TAMIS_OK ? check_added(state, count(state), err) : status;
@@ -378,14 +378,14 @@ tamis_status tamis__state_commit(tamis_state *state, const void *checkpoint, siz
         status = tamis__state_snapshot_finish(state, false, err);
     if (status == TAMIS_OK && tamis__state_snapshot_is_due(state))
         status = tamis__state_snapshot_start(state, true);
-    return status == TAMIS_OK ? status : check(state, err);
+    return status == TAMIS_OK ? status : check_writable(state, err);
 }
 
 tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
     TAMIS__NEED(state, err);
     tamis_error why = TAMIS_ERROR_INIT;
     bool fatal;
-    tamis_status status = check(state, err);
+    tamis_status status = check_writable(state, err);
     if (status != TAMIS_OK)
         return status;
     tamis_filter_free(state->filter);
@@ -402,7 +402,7 @@ tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
 
 tamis_status tamis_state_snapshot(tamis_state *state, uint64_t bytes, tamis_error *err) {
     TAMIS__NEED(state, err);
-    tamis_status status = check(state, err);
+    tamis_status status = check_writable(state, err);
     if (status != TAMIS_OK)
         return status;
     if (!tamis__state_is_clean(state))
@@ -417,7 +417,7 @@ tamis_status tamis_state_snapshot(tamis_state *state, uint64_t bytes, tamis_erro
             status = tamis__state_snapshot_finish(state, true, err);
     }
     if (status != TAMIS_OK)
-        return check(state, err);
+        return check_writable(state, err);
     status = tamis__state_seal(state, err);
     if (status != TAMIS_OK)
         return status;

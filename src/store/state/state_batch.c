@@ -36,7 +36,7 @@ typedef struct work {
     tamis_error err;
 } work;
 
-static void note(work *w, size_t done, tamis_status status, const tamis_error *err) {
+static void note_part(work *w, size_t done, tamis_status status, const tamis_error *err) {
     pthread_mutex_lock(&w->mutex);
     if (done < w->done) {
         w->done = done;
@@ -56,7 +56,7 @@ static void *add_parts(void *context) {
         size_t done = 0;
         const tamis_status status = tamis__filter_add_part(w->batch->filter, &w->divided, part, &done, &err);
         if (status != TAMIS_OK)
-            note(w, done, status, &err);
+            note_part(w, done, status, &err);
     }
 }
 

@@ -20,7 +20,8 @@
 #include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
-static tamis_status check(tamis_state *state, const tamis_hash *hashes, size_t count, tamis_error *err) {
+static tamis_status check_request(tamis_state *state, const tamis_hash *hashes, size_t count,
+                                  tamis_error *err) {
     const tamis_kind kind = state->manifest.plan.kind;
     if (state->read_only)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
@@ -134,7 +135,7 @@ tamis_status tamis_state_forget(tamis_state *state, const tamis_hash *hashes, si
     TAMIS__NEED_IF(count, hashes, err);
     tamis_error why = TAMIS_ERROR_INIT;
     uint64_t removed = 0;
-    tamis_status status = check(state, hashes, count, err);
+    tamis_status status = check_request(state, hashes, count, err);
     if (status == TAMIS_OK)
         status = tamis__state_snapshot_finish(state, true, err);
     if (status != TAMIS_OK)

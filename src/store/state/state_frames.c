@@ -34,7 +34,7 @@ tamis_status tamis__state_fail_damaged(const state_frames *frames, uint64_t offs
 }
 
 /* Bytes in the buffer that are not yet consumed. */
-static size_t waiting(const state_frames *frames) {
+static size_t unread_bytes(const state_frames *frames) {
     return frames->buffer.size - frames->from;
 }
 
@@ -43,7 +43,7 @@ static size_t waiting(const state_frames *frames) {
 static tamis_status fill_buffer(state_frames *frames, tamis_error *err) {
     state_bytes *buffer = &frames->buffer;
     if (frames->from > 0) {
-        memmove(buffer->data, buffer->data + frames->from, waiting(frames));
+        memmove(buffer->data, buffer->data + frames->from, unread_bytes(frames));
         buffer->size -= frames->from;
         frames->from = 0;
     }
@@ -66,7 +66,7 @@ static tamis_status fill_buffer(state_frames *frames, tamis_error *err) {
 static tamis_status read_header(state_frames *frames, const state_segment *segment, tamis_error *err) {
     uint8_t header[STATE_HEADER];
     tamis__state_header_put(header, segment);
-    if (waiting(frames) < STATE_HEADER || memcmp(frames->buffer.data, header, STATE_HEADER) != 0)
+    if (unread_bytes(frames) < STATE_HEADER || memcmp(frames->buffer.data, header, STATE_HEADER) != 0)
         return tamis__state_fail_damaged(frames, 0, "is not the header that the manifest describes", err);
     frames->check = tamis__load64le(header + STATE_HEADER - 8);
     frames->from = STATE_HEADER;
@@ -145,15 +145,16 @@ static size_t frame_size(const uint8_t *bytes, size_t available) {
 }
 
 tamis_status tamis__state_frames_next(state_frames *frames, state_frame *frame, tamis_error *err) {
-    if (waiting(frames) < STATE_FRAME_MAX) {
+    if (unread_bytes(frames) < STATE_FRAME_MAX) {
         const tamis_status status = fill_buffer(frames, err);
         if (status != TAMIS_OK)
             return status;
     }
     const uint8_t *bytes = frames->buffer.data + frames->from;
-    const size_t size = frame_size(bytes, waiting(frames));
+    const size_t size = frame_size(bytes, unread_bytes(frames));
     const uint64_t check = size ? tamis__state_frame_check(bytes, size, frames->check) : 0;
-    *frame = (state_frame){.offset = frames->offset, .before = frames->check, .broken = waiting(frames) > 0};
+    *frame =
+        (state_frame){.offset = frames->offset, .before = frames->check, .broken = unread_bytes(frames) > 0};
     if (size == 0 || check != tamis__load64le(bytes + 8))
         return TAMIS_OK;
     frame->type = tamis__load32le(bytes);

@@ -261,7 +261,8 @@ static tamis_status replay_hint(replay *r, const state_frames *frames, const sta
     return status;
 }
 
-static tamis_status apply(replay *r, const state_frames *frames, const state_frame *frame, tamis_error *err) {
+static tamis_status apply_frame(replay *r, const state_frames *frames, const state_frame *frame,
+                                tamis_error *err) {
     const tamis_kind kind = r->filter->plan.kind;
     state_commit commit;
     switch (frame->type) {
@@ -305,7 +306,7 @@ static tamis_status replay_segment(replay *r, const state_segment *segment, tami
         if (status == TAMIS_OK)
             status = tamis__state_frames_next(&frames, &frame, err);
         if (status == TAMIS_OK && frame.type)
-            status = apply(r, &frames, &frame, err);
+            status = apply_frame(r, &frames, &frame, err);
     } while (status == TAMIS_OK && frame.type);
     if (status == TAMIS_OK && (frame.broken || frames.check != segment->check))
         status = tamis__state_fail_damaged(&frames, frames.offset, "is not what was written", err);

@@ -199,7 +199,7 @@ static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *
     return TAMIS_OK;
 }
 
-static void join(state_job *job) {
+static void join_thread(state_job *job) {
     if (job->threaded)
         pthread_join(job->thread, NULL);
 }
@@ -214,7 +214,7 @@ tamis_status tamis__state_snapshot_finish(tamis_state *state, bool wait, tamis_e
     bool fatal = false;
     if (!job->running || (!wait && !__atomic_load_n(&job->ended, __ATOMIC_ACQUIRE)))
         return TAMIS_OK;
-    join(job);
+    join_thread(job);
     tamis_status status = job->status;
     if (status == TAMIS_OK)
         status = name_snapshot(state, &fatal, &why);
@@ -240,7 +240,7 @@ void tamis__state_snapshot_abandon(tamis_state *state) {
         (void)tamis__state_snapshot_finish(state, true, NULL);
         return;
     }
-    join(&state->job);
+    join_thread(&state->job);
     unlink_made(state);
     drop_job(state);
 }

@@ -28,7 +28,7 @@ static bool is_digit(const cursor *c) {
 }
 
 /* Reads the next byte if it is one of two. */
-static bool accept(cursor *c, char byte, char other) {
+static bool accept_byte(cursor *c, char byte, char other) {
     if (c->pos == c->end || (*c->pos != (unsigned char)byte && *c->pos != (unsigned char)other))
         return false;
     c->pos++;
@@ -51,7 +51,7 @@ static bool read_fixed(cursor *c, int digits, int max, int *number) {
 static bool read_fraction(cursor *c, int64_t *ms) {
     int64_t unit = 100;
     *ms = 0;
-    if (!accept(c, '.', '.'))
+    if (!accept_byte(c, '.', '.'))
         return true;
     if (!is_digit(c))
         return false;
@@ -77,10 +77,10 @@ static int days_in(int year, int month) {
 static bool read_zone(cursor *c, int64_t *seconds) {
     int hours, minutes;
     *seconds = 0;
-    if (accept(c, 'Z', 'z'))
+    if (accept_byte(c, 'Z', 'z'))
         return true;
     const bool west = c->pos < c->end && *c->pos == '-';
-    if (!accept(c, '+', '-') || !read_fixed(c, 2, 23, &hours) || !accept(c, ':', ':') ||
+    if (!accept_byte(c, '+', '-') || !read_fixed(c, 2, 23, &hours) || !accept_byte(c, ':', ':') ||
         !read_fixed(c, 2, 59, &minutes))
         return false;
     *seconds = (west ? -60 : 60) * (60 * (int64_t)hours + minutes);
@@ -91,10 +91,10 @@ static bool read_zone(cursor *c, int64_t *seconds) {
 static bool read_rfc3339(cursor *c, int64_t *ms) {
     int year, month, day, hour, minute, second;
     int64_t zone, fraction;
-    if (!read_fixed(c, 4, 9999, &year) || !accept(c, '-', '-') || !read_fixed(c, 2, 12, &month) ||
-        !accept(c, '-', '-') || !read_fixed(c, 2, 31, &day) ||
-        !(accept(c, 'T', 't') || accept(c, ' ', ' ')) || !read_fixed(c, 2, 23, &hour) ||
-        !accept(c, ':', ':') || !read_fixed(c, 2, 59, &minute) || !accept(c, ':', ':') ||
+    if (!read_fixed(c, 4, 9999, &year) || !accept_byte(c, '-', '-') || !read_fixed(c, 2, 12, &month) ||
+        !accept_byte(c, '-', '-') || !read_fixed(c, 2, 31, &day) ||
+        !(accept_byte(c, 'T', 't') || accept_byte(c, ' ', ' ')) || !read_fixed(c, 2, 23, &hour) ||
+        !accept_byte(c, ':', ':') || !read_fixed(c, 2, 59, &minute) || !accept_byte(c, ':', ':') ||
         !read_fixed(c, 2, 60, &second) || !read_fraction(c, &fraction) || !read_zone(c, &zone))
         return false;
     if (month < 1 || day < 1 || day > days_in(year, month))

@@ -79,7 +79,7 @@ static void report_progress(void *context, const tamis_stream_stats *now) {
     f->given->progress(f->given->progress_context, &total);
 }
 
-static void observe(void *context) {
+static void forward_observe(void *context) {
     const follow *f = context;
     f->given->observe(f->given->progress_context);
 }
@@ -344,7 +344,7 @@ static tamis_status init_follow(follow *f, const tamis__run_arguments *arguments
     own->commits = &f->commits;
     own->files = NULL;
     own->progress = options->progress ? report_progress : NULL;
-    own->observe = options->observe ? observe : NULL;
+    own->observe = options->observe ? forward_observe : NULL;
     own->progress_context = f;
     own->input_end = options->input_end ? add_input : NULL;
     own->input_end_context = f;

@@ -108,13 +108,13 @@ static tamis_status write_commit(resumable *c, tamis_error *err) {
 
 /* A run in which no record has a key fails at its end. It commits nothing, so that the corrected command
  * finds every record. Input from a pipe cannot be read again, so such a run commits as usual. */
-static bool withholds(const resumable *c) {
+static bool withholds_commit(const resumable *c) {
     return !c->durable.result.inexact && tamis__run_lacks_keys(c->run);
 }
 
 /* Commits everything written, unless the reader of a pipe has not read it. */
 static tamis_status commit_written(resumable *c, tamis_error *err) {
-    if (withholds(c)) {
+    if (withholds_commit(c)) {
         schedule_commit(c);
         return TAMIS_OK;
     }
@@ -504,7 +504,7 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
         return commit_truncated(c, err);
     if (status == TAMIS_E_INTERRUPTED)
         return commit_stopped(c, err);
-    if (status == TAMIS_OK && !withholds(c))
+    if (status == TAMIS_OK && !withholds_commit(c))
         status = finish_run(c, err);
     if (c->run->followed)
         hand_over(c, status);
@@ -556,7 +556,7 @@ tamis_status tamis__run_resumable(run *r, tamis_stream_result *result, tamis_err
     tamis__run_close(r, status, err);
     if (has_begun && given.input_end)
         report_inputs(&c, &given);
-    if ((status == TAMIS_E_NO_KEY || status == TAMIS_E_INTERRUPTED) && withholds(&c))
+    if ((status == TAMIS_E_NO_KEY || status == TAMIS_E_INTERRUPTED) && withholds_commit(&c))
         undo_uncommitted(&c);
     if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && !c.uncommitted)
         tamis__durable_failed(&c.durable);

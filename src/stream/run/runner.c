@@ -51,7 +51,7 @@ static size_t choose_threads(const tamis_stream_options *options) {
 }
 
 /* Calls options.observe if it is due. No function of the service runs now. */
-static void observe(run *r) {
+static void observe_if_due(run *r) {
     if (!r->options.observe || !r->options.progress || !r->unobserved)
         return;
     const uint64_t begun = tamis__now_ns();
@@ -74,7 +74,7 @@ static void count_left(run *r) {
 static void report_progress(void *context, const tamis_stream_stats *now) {
     run *r = context;
     if (r->waiting)
-        observe(r);
+        observe_if_due(r);
     count_left(r);
     r->options.progress(r->options.progress_context, now);
 }
@@ -299,7 +299,7 @@ static bool query_item(void *context, size_t which) {
     run *r = context;
     const bool go_on = tamis__item_query(&r->items[which], &r->service);
     r->unobserved = true;
-    observe(r);
+    observe_if_due(r);
     return go_on;
 }
 

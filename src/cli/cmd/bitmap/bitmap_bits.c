@@ -182,7 +182,7 @@ static void report_done(const bits_run *run, tamis_error *err) {
 }
 
 /* Sends the batch and prints the bits. */
-static tamis_status answer(bits_run *run, tamis_error *err) {
+static tamis_status answer_batch(bits_run *run, tamis_error *err) {
     size_t done = 0;
     tamis_status status =
         run->sets ? tamis_redis_bitmap_set(run->bitmap, run->offsets, run->values, run->count, run->bits,
@@ -206,7 +206,7 @@ static tamis_status buffer_bit(bits_run *run, const char *where, tamis_key text,
         read_bit(run, where, text, &run->offsets[run->count], &run->values[run->count], err);
 
     if (status == TAMIS_OK && ++run->count == BATCH)
-        status = answer(run, err);
+        status = answer_batch(run, err);
     return status;
 }
 
@@ -229,7 +229,7 @@ static tamis_status answer_lines(bits_run *run, tamis_error *err) {
         run->lines += count;
         if (run->count > 0) {
             tamis_error other = TAMIS_ERROR_INIT;
-            const tamis_status answered = answer(run, status == TAMIS_OK ? err : &other);
+            const tamis_status answered = answer_batch(run, status == TAMIS_OK ? err : &other);
             if (answered != TAMIS_OK && status != TAMIS_OK)
                 *err = other;
             status = answered != TAMIS_OK ? answered : status;
@@ -246,9 +246,9 @@ static tamis_status answer_all(bits_run *run, char *const *operands, size_t coun
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         if (strcmp(operands[i], "-") != 0)
             status = buffer_bit(run, "", (tamis_key){operands[i], strlen(operands[i])}, err);
-        else if ((status = answer(run, err)) == TAMIS_OK)
+        else if ((status = answer_batch(run, err)) == TAMIS_OK)
             status = answer_lines(run, err);
-    return status == TAMIS_OK ? answer(run, err) : status;
+    return status == TAMIS_OK ? answer_batch(run, err) : status;
 }
 
 tamis_status bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *operands,

@@ -152,7 +152,7 @@ static tamis_status answer_keys(check_run *run, tamis_error *err) {
     return status;
 }
 
-static tamis_status check(check_run *run, bool *negative, tamis_error *err) {
+static tamis_status run_queries(check_run *run, bool *negative, tamis_error *err) {
     const check_config *config = &run->config;
     cli_summary *summary = &run->summary;
     const double start = cli_progress_now();
@@ -210,7 +210,7 @@ static tamis_status run_check(const cli_args *args, bool *negative, tamis_error 
         status =
             cli_extract_apply_normalization(&config->stream.extract, config->stream.form.normalization, err);
     if (status == TAMIS_OK)
-        status = check(&run, negative, err);
+        status = run_queries(&run, negative, err);
     check_query_free(run.query);
     cli_stream_release(&config->stream);
     return status;

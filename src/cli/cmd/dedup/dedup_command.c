@@ -45,7 +45,7 @@ typedef struct command_line {
     bool fits; /* nothing was left out so far */
 } command_line;
 
-static void append(command_line *line, const char *text, size_t size) {
+static void append_bytes(command_line *line, const char *text, size_t size) {
     line->fits = line->fits && size < line->capacity - line->used;
     if (!line->fits)
         return;
@@ -55,7 +55,7 @@ static void append(command_line *line, const char *text, size_t size) {
 }
 
 static void append_text(command_line *line, const char *text) {
-    append(line, text, strlen(text));
+    append_bytes(line, text, strlen(text));
 }
 
 static bool is_plain(const char *text) {
@@ -87,7 +87,7 @@ static void append_quoted(command_line *line, const char *text) {
         } else if (*text == '\'') {
             append_text(line, "'\\''");
         } else {
-            append(line, text, 1);
+            append_bytes(line, text, 1);
         }
     }
     append_text(line, "'");
@@ -287,7 +287,7 @@ static bool is_same_file(const char *path, const char *other) {
     return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static void resolve(char to[PATH_MAX], const char *directory, const char *name) {
+static void make_absolute(char to[PATH_MAX], const char *directory, const char *name) {
     if (name[0] == '/')
         snprintf(to, PATH_MAX, "%s", name);
     else
@@ -316,7 +316,7 @@ static const char *visible_from(const command_site *site, const char *path) {
 static void find_site(command_site *site, const char *directory, const char *name, const char *state) {
     char before[PATH_MAX];
 
-    resolve(before, directory, name);
+    make_absolute(before, directory, name);
     snprintf(site->directory, sizeof site->directory, "%s", directory);
     if (!realpath(state, site->state))
         snprintf(site->state, sizeof site->state, "%s", before);
@@ -358,7 +358,7 @@ static const char *present_name(const command_site *site, const kept_option *kep
     const char *known = is_output || is_second ? tamis_stream_checkpoint_output(run, is_second, NULL) : NULL;
     if (!known)
         return kept->value;
-    resolve(path, site->directory, kept->value);
+    make_absolute(path, site->directory, kept->value);
     if (is_there(known) && !is_same_file(known, path) &&
         !(site->together && kept->value[0] != '/' && is_there(path)))
         return visible_from(site, known);
@@ -380,9 +380,9 @@ static bool append_options(command_line *line, const char *text, const command_s
         name = kept.has_value ? present_name(site, &kept, run, finish) : kept.value;
         append_text(line, " ");
         if (name == kept.value) {
-            append(line, kept.text, kept.size);
+            append_bytes(line, kept.text, kept.size);
         } else {
-            append(line, kept.text, kept.name_size);
+            append_bytes(line, kept.text, kept.name_size);
             append_text(line, " ");
             append_quoted(line, name);
         }
@@ -435,7 +435,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
             append_text(&line, " --");
         append_text(&line, " ");
         append_quoted(&line, name);
-        resolve(path, present.directory, name);
+        make_absolute(path, present.directory, name);
         if (!is_there(path) || !tamis_stream_checkpoint_is_input(run, i, path))
             note_absent(finish, name, read);
     }

@@ -152,10 +152,11 @@ const cli_option dedup_options[] = {
      .name = "metrics",
      .type = CLI_TEXT,
      .value = "FILE|ADDRESS",
-     .help = "Write live figures for Prometheus to FILE every second, or serve them at ADDRESS.",
+     .help = "Write current statistics for Prometheus to FILE every second, or serve them at ADDRESS.",
      .more =
          "FILE is replaced at once, for the textfile collector of node_exporter. ADDRESS is [HOST:]PORT, and "
-         "the figures are at http://ADDRESS/metrics; without HOST only this machine can ask. An IPv6 address "
+         "the statistics are at http://ADDRESS/metrics; without HOST only this machine can read them. An "
+         "IPv6 address "
          "is in brackets: [::1]:9134. What has a colon and no slash is an ADDRESS. See METRICS."},
     CLI_ROW_FILES_FROM,
     CLI_ROWS_RECORDS("key", "Keys"),

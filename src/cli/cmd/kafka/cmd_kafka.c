@@ -284,7 +284,7 @@ static const cli_option options[] = {
      .name = "metrics",
      .type = CLI_TEXT,
      .value = "FILE|ADDRESS",
-     .help = "Write live figures for Prometheus to FILE every second, or serve them at ADDRESS.",
+     .help = "Write current statistics for Prometheus to FILE every second, or serve them at ADDRESS.",
      .more = "As for tamis dedup: ADDRESS is [HOST:]PORT. See METRICS."},
     CLI_ROW_STATS,
     {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "status: print one JSON object."},

@@ -243,7 +243,7 @@ run_requests(leftover_search *ctx, size_t count, bool (*put_command)(void *, siz
     return tamis__requests_run(ctx->rf.redis, &requests, NULL, err);
 }
 
-static bool names(const char *plan, uint64_t generation) {
+static bool names_generation(const char *plan, uint64_t generation) {
     char word[40];
     snprintf(word, sizeof word, "generation=%016" PRIx64, generation);
     return strstr(plan, word) != NULL;
@@ -259,14 +259,15 @@ static tamis_status check_use(leftover_search *ctx, uint64_t generation, bool *i
         status = tamis__copy_read(&ctx->rf, copy, err);
     if (status != TAMIS_OK)
         return status;
-    *is_used = names(config.plan, generation) ||
+    *is_used = names_generation(config.plan, generation) ||
                (!*config.plan &&
-                names(copy, generation)); /* the hash was deleted: tamis redis drop removes its partitions */
-    ctx->is_next = names(config.next, generation);
-    *kind = ctx->is_next                        ? TAMIS_REDIS_LEFT_RESIZE
-            : names(config.pushing, generation) ? TAMIS_REDIS_LEFT_UNFINISHED
-            : names(config.before, generation)  ? TAMIS_REDIS_LEFT_REPLACED
-                                                : TAMIS_REDIS_LEFT_UNKNOWN;
+                names_generation(
+                    copy, generation)); /* the hash was deleted: tamis redis drop removes its partitions */
+    ctx->is_next = names_generation(config.next, generation);
+    *kind = ctx->is_next                                   ? TAMIS_REDIS_LEFT_RESIZE
+            : names_generation(config.pushing, generation) ? TAMIS_REDIS_LEFT_UNFINISHED
+            : names_generation(config.before, generation)  ? TAMIS_REDIS_LEFT_REPLACED
+                                                           : TAMIS_REDIS_LEFT_UNKNOWN;
     snprintf(ctx->plan, sizeof ctx->plan, "%s", config.plan);
     snprintf(ctx->next, sizeof ctx->next, "%s", config.next);
     snprintf(ctx->pushing, sizeof ctx->pushing, "%s", config.pushing);
@@ -305,7 +306,7 @@ static tamis_status remove_locked(leftover_search *ctx, uint64_t generation, siz
         status = tamis__change_begin(&ctx->rf, ctx->plan, err); /* ends the resize */
         if (status == TAMIS_OK)
             status = tamis__plan_text_expire(&ctx->rf, ctx->next, TAMIS__GRACE_MS, err);
-        return status == TAMIS_OK && names(ctx->pushing, generation)
+        return status == TAMIS_OK && names_generation(ctx->pushing, generation)
                    ? tamis__field_remove(&ctx->rf, "pushing", ctx->pushing, err)
                    : status;
     }
@@ -354,8 +355,8 @@ static tamis_status select_name(leftover_search *ctx, const found_key *found, ta
 }
 
 /* Removes the leftover, if the caller wants that, and passes it to the caller, unless it is in use by now. */
-static tamis_status pass(leftover_search *ctx, uint64_t generation, size_t count,
-                         tamis_redis_leftover_kind kind, tamis_error *err) {
+static tamis_status pass_leftover(leftover_search *ctx, uint64_t generation, size_t count,
+                                  tamis_redis_leftover_kind kind, tamis_error *err) {
     bool is_used = false;
     const tamis_redis_leftover leftover = {.struct_size = sizeof leftover,
                                            .kind = kind,
@@ -392,7 +393,7 @@ static tamis_status skip_denied(leftover_search *ctx, size_t count, const tamis_
 }
 
 /* Reports the partitions of one generation. Those that expire are no leftovers, unless is_recorded. */
-static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
+static tamis_status report_partitions(leftover_search *ctx, size_t count, tamis_error *err) {
     const found_key *first = &ctx->partitions.keys[ctx->first];
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
     bool is_used = true;
@@ -408,7 +409,7 @@ static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err)
         return TAMIS_OK;
     if (!is_recorded(ctx, kind))
         ctx->expire = 0;
-    return pass(ctx, first->generation, count, kind, err);
+    return pass_leftover(ctx, first->generation, count, kind, err);
 }
 
 static bool has_partitions_of(const leftover_search *ctx, const found_key *hash, uint64_t generation) {
@@ -458,7 +459,7 @@ static tamis_status report_field(leftover_search *ctx, const found_key *hash, co
         return TAMIS_OK;
     if (!is_recorded(ctx, kind))
         ctx->expire = 0;
-    return pass(ctx, generation, 0, kind, err);
+    return pass_leftover(ctx, generation, 0, kind, err);
 }
 
 /* Reports the plans in fields `pushing` and `before` of the hash of a name. */
@@ -509,7 +510,7 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
         while (i < ctx->partitions.count &&
                is_same_generation(ctx, &ctx->partitions.keys[ctx->first], &ctx->partitions.keys[i]))
             i++;
-        status = report(ctx, i - ctx->first, err);
+        status = report_partitions(ctx, i - ctx->first, err);
     }
     for (size_t i = 0; i < ctx->hashes.count && status == TAMIS_OK; i++)
         status = report_hash(ctx, &ctx->hashes.keys[i], err);

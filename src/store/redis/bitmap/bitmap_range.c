@@ -151,7 +151,7 @@ static int64_t search_in(const uint8_t *bytes, size_t size, int64_t from, int64_
     return -1;
 }
 
-static tamis__bitmap_query search(unsigned bit, int64_t from, int64_t to, bool is_open) {
+static tamis__bitmap_query bitpos_query(unsigned bit, int64_t from, int64_t to, bool is_open) {
     return (tamis__bitmap_query){
         .command = "BITPOS", .numbers = {(int64_t)bit, from, to}, .count = is_open ? 2 : 3};
 }
@@ -163,13 +163,13 @@ static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
     const bool goes_on = range->is_open && bit == 0;
     const size_t count = from % 8 == 0 ? 1 : last < behind ? 2 : 3;
     uint8_t bytes[EDGE_BYTES];
-    tamis__bitmap_query queries[] = {search(bit, first, last, range->is_open),
+    tamis__bitmap_query queries[] = {bitpos_query(bit, first, last, range->is_open),
                                      {.command = "GETRANGE",
                                       .numbers = {first, behind - 1},
                                       .count = 2,
                                       .bytes = bytes,
                                       .buffer_size = sizeof bytes},
-                                     search(bit, behind, last, range->is_open)};
+                                     bitpos_query(bit, behind, last, range->is_open)};
     const tamis_status status = tamis__bitmap_run_queries(bitmap, queries, count, err);
     if (status != TAMIS_OK)
         return status;
@@ -210,7 +210,7 @@ tamis_status tamis_redis_bitmap_pos(const tamis_redis_bitmap *bitmap, unsigned b
         return status;
     if (range.unit == TAMIS_REDIS_BITMAP_BITS)
         return search_bits(bitmap, bit, &range, offset, err);
-    tamis__bitmap_query query = search(bit, range.from, range.to, range.is_open);
+    tamis__bitmap_query query = bitpos_query(bit, range.from, range.to, range.is_open);
     status = tamis__bitmap_run_queries(bitmap, &query, 1, err);
     if (status == TAMIS_OK)
         *offset = query.integer;

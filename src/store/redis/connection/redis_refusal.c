@@ -67,7 +67,7 @@ enum { REMEDY = 400 };
 /* Writes the remedy for a missing permission. The error either names the command ("... no permissions to
  * run the 'setrange' command", longer in 6.2) or is about keys. For a command within a script it does not
  * say which command. */
-static void grant(const tamis__reply *reply, char to[REMEDY]) {
+static void write_acl_remedy(const tamis__reply *reply, char to[REMEDY]) {
     const char *command = strstr(reply->text, "run the '");
     const size_t size = command ? strcspn(command += strlen("run the '"), "'") : 0;
     const bool is_command = size > 0 && size < 30;
@@ -85,7 +85,7 @@ static void grant(const tamis__reply *reply, char to[REMEDY]) {
 tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *what,
                                   const tamis__reply *reply, tamis_error *err) {
     static const struct {
-        const char *word, *remedy; /* remedy NULL: it depends on the error, see grant() */
+        const char *word, *remedy; /* remedy NULL: it depends on the error, see write_acl_remedy() */
         tamis_status status;
     } known[] = {
         {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
@@ -123,7 +123,7 @@ tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *w
     }
     char granted[REMEDY];
     if (!remedy) {
-        grant(reply, granted);
+        write_acl_remedy(reply, granted);
         remedy = granted;
     }
     return tamis__fail(err, status, tamis__reply_begins(reply, "OOM") ? ENOMEM : 0,

@@ -18,7 +18,7 @@
 #include "store/redis/counts/counts_batch.h"
 
 /* Returns where the contribution is in the table, or where it belongs. */
-static size_t find(const counts_batch *batch, uint64_t hash, const tamis__contribution *added) {
+static size_t find_entry(const counts_batch *batch, uint64_t hash, const tamis__contribution *added) {
     size_t pos = hash & (batch->table_size - 1);
 
     for (; batch->table[pos] > 0; pos = (pos + 1) & (batch->table_size - 1)) {
@@ -56,7 +56,7 @@ static bool reserve_table(counts_batch *batch, const tamis_allocator *allocator)
 }
 
 /* Makes all arrays large enough for one more entry. */
-static bool reserve(counts_batch *batch, const tamis_allocator *allocator, size_t size) {
+static bool reserve_entry(counts_batch *batch, const tamis_allocator *allocator, size_t size) {
     counts_entry *entries =
         tamis__array_reserve(allocator, batch->entries, sizeof *entries, batch->count + 1, &batch->capacity);
 
@@ -72,7 +72,7 @@ static bool reserve(counts_batch *batch, const tamis_allocator *allocator, size_
 }
 
 /* Adds `count` to that of an entry. */
-static tamis_status increase(counts_entry *entry, const tamis__contribution *added, tamis_error *err) {
+static tamis_status add_count(counts_entry *entry, const tamis__contribution *added, tamis_error *err) {
     if (!__builtin_add_overflow(entry->count, added->count, &entry->count))
         return TAMIS_OK;
     return tamis__fail(
@@ -89,11 +89,11 @@ tamis_status tamis__counts_batch_add(counts_batch *batch, const tamis_allocator 
     const uint64_t hash =
         element.data ? XXH3_64bits_withSeed(element.data, element.size, name_hash) : name_hash;
 
-    if (!reserve(batch, allocator, name.size + element.size))
+    if (!reserve_entry(batch, allocator, name.size + element.size))
         return tamis__fail_nomem(err, "counters", name.size + element.size + sizeof(counts_entry));
-    const size_t pos = find(batch, hash, added);
+    const size_t pos = find_entry(batch, hash, added);
     if (batch->table[pos] > 0)
-        return increase(&batch->entries[batch->table[pos] - 1], added, err);
+        return add_count(&batch->entries[batch->table[pos] - 1], added, err);
     memcpy(batch->bytes + batch->byte_count, name.data, name.size);
     if (element.size > 0)
         memcpy(batch->bytes + batch->byte_count + name.size, element.data, element.size);

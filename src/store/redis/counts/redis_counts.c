@@ -324,7 +324,7 @@ typedef struct counts_apply {
 } counts_apply;
 
 /* True if the position of this partition has to move. */
-static bool moves(const counts_apply *apply, uint32_t slot, size_t partition) {
+static bool moves_position(const counts_apply *apply, uint32_t slot, size_t partition) {
     const uint64_t known = apply->counts->known[slot][partition], next = apply->next[partition];
 
     return next != TAMIS__NO_POSITION && (known == TAMIS__NO_POSITION || known < next);
@@ -334,7 +334,7 @@ static size_t count_moves(const counts_apply *apply, uint32_t slot) {
     size_t count = 0;
 
     for (size_t i = 0; i < apply->counts->options.partition_count; i++)
-        count += moves(apply, slot, i);
+        count += moves_position(apply, slot, i);
     return count;
 }
 
@@ -406,7 +406,7 @@ static bool put_apply(void *context, size_t i, tamis__connection *conn) {
     tamis__connection_put_text(conn, counts->options.description);
     tamis__connection_put_number(conn, (int64_t)partitions);
     for (size_t k = 0; k < counts->options.partition_count; k++) {
-        if (!moves(apply, range->slot, k))
+        if (!moves_position(apply, range->slot, k))
             continue;
         const uint64_t known = counts->known[range->slot][k];
         tamis__connection_put_number(conn, (int64_t)k);
@@ -426,7 +426,7 @@ static void note_lower(const counts_apply *apply, uint32_t slot, const tamis__re
     size_t item = 1;
 
     for (size_t k = 0; k < apply->counts->options.partition_count && item < reply->size; k++) {
-        if (!moves(apply, slot, k))
+        if (!moves_position(apply, slot, k))
             continue;
         const uint64_t known = apply->counts->known[slot][k];
         const tamis__reply *text = &reply->items[item++];
@@ -527,7 +527,7 @@ static tamis_status send_scripts(counts_apply *apply, tamis_error *err) {
 static void move_known(const counts_apply *apply) {
     for (size_t i = 0; i < apply->range_count; i++)
         for (size_t k = 0; k < apply->counts->options.partition_count; k++)
-            if (moves(apply, apply->ranges[i].slot, k))
+            if (moves_position(apply, apply->ranges[i].slot, k))
                 apply->counts->known[apply->ranges[i].slot][k] = apply->next[k];
 }
 

@@ -86,7 +86,7 @@ static tamis_status follow_plan(const tamis_filter *filter, tamis_error *err) {
     return tamis__handle_set_config((tamis_filter *)(uintptr_t)filter, &config, err);
 }
 
-static tamis_status refresh(const tamis_filter *filter, tamis_error *err) {
+static tamis_status refresh_plan(const tamis_filter *filter, tamis_error *err) {
     tamis__tamis_state *state = tamis__tamis_of(tamis__redis_of(filter));
     state->replaced = state->retired = false;
     state->first_without_footer = 0;
@@ -173,7 +173,7 @@ static void write_renewal(const tamis__redis_filter *rf, renewal *to) {
 
 /* A family renews its hash even with renew=create: members are made one after the other, and the hash
  * outlives them all. */
-static bool renews(const tamis__redis_filter *rf, const tamis__touched *batch) {
+static bool renews_expiry(const tamis__redis_filter *rf, const tamis__touched *batch) {
     return batch->adds && rf->ttl_ms > 0 && (rf->renews_on_add || rf->is_family);
 }
 
@@ -182,7 +182,7 @@ static bool renews(const tamis__redis_filter *rf, const tamis__touched *batch) {
 static tamis_status renew_expiry(const tamis__redis_filter *rf, const tamis__touched *batch,
                                  tamis_error *err) {
     renewal renewal_step;
-    if (!rf->redis->forbids_scripts || !renews(rf, batch))
+    if (!rf->redis->forbids_scripts || !renews_expiry(rf, batch))
         return TAMIS_OK;
     write_renewal(rf, &renewal_step);
     return tamis__step_run(rf, &renewal_step.step, &(bool){false}, err);
@@ -201,7 +201,7 @@ static bool check_query(const tamis_filter *filter, const tamis__touched *batch,
     }
     i -= footers;
     if ((i == CHECK_ALIAS && state->target_size == 0) ||
-        (i == CHECK_EXPIRY && (rf->redis->forbids_scripts || !renews(rf, batch))))
+        (i == CHECK_EXPIRY && (rf->redis->forbids_scripts || !renews_expiry(rf, batch))))
         return false;
     const size_t size = i == CHECK_ALIAS ? tamis__alias_name(rf, name) : tamis__config_name(rf, name);
     if (i == CHECK_EXPIRY) {
@@ -409,7 +409,7 @@ static uint64_t bytes_in(const tamis_filter *filter, uint32_t key) {
 
 /* Counts the bits that are set. The checks come after it: a missing partition would count as zeros. */
 static tamis_status count_ones(const tamis_filter *filter, uint64_t *ones, tamis_error *err) {
-    tamis_status status = refresh(filter, err);
+    tamis_status status = refresh_plan(filter, err);
     for (bool again = true; again && status == TAMIS_OK;) {
         status = tamis__redis_count(filter, bytes_in(filter, 0), bytes_in, ones, err);
         if (status == TAMIS_OK)
@@ -459,7 +459,7 @@ const tamis__layout tamis__layout_tamis = {.name = "tamis",
                                            .apply_checks = apply_checks,
                                            .mirror = mirror,
                                            .put_renewal = put_renewal,
-                                           .refresh = refresh,
+                                           .refresh = refresh_plan,
                                            .bytes_in = bytes_in,
                                            .estimate = estimate,
                                            .clear = clear};

@@ -116,7 +116,7 @@ static bool is_quiet(const tamis__connection *conn) {
 }
 
 /* True if the server replies to PING; an error reply counts too. */
-static bool answers(const tamis_redis *redis, tamis__connection *conn, uint64_t deadline) {
+static bool answers_ping(const tamis_redis *redis, tamis__connection *conn, uint64_t deadline) {
     const uint64_t answer_by = tamis__now_ns() + redis->read_ns / 2;
     const tamis__reply *reply;
     tamis__connection_put_command(conn, 1);
@@ -130,7 +130,7 @@ tamis_status tamis__redis_get_connection(tamis_redis *redis, tamis__node *node, 
     uint64_t since = 0;
     for (tamis__connection *idle_conn; (idle_conn = pop_idle(redis, node, &since));) {
         const bool quiet = is_quiet(idle_conn);
-        if (quiet && (tamis__now_ns() < since + redis->read_ns || answers(redis, idle_conn, deadline))) {
+        if (quiet && (tamis__now_ns() < since + redis->read_ns || answers_ping(redis, idle_conn, deadline))) {
             *conn = idle_conn;
             return TAMIS_OK;
         }

@@ -73,18 +73,18 @@ static tamis_status choose_names(replacement *r, tamis_error *err) {
 
 /* ---- commands, all sent to the server of the Redis key ---- */
 
-static tamis_status command(const replacement *r, const tamis_key *words, size_t count, int64_t *answer,
-                            tamis_error *err) {
+static tamis_status send_command(const replacement *r, const tamis_key *words, size_t count, int64_t *answer,
+                                 tamis_error *err) {
     return tamis__redis_command_in(r->rf, tamis__redis_key_slot(r->rf, 0), words, count, answer, err);
 }
 
 static tamis_status query_staging(const replacement *r, const char *name, int64_t *answer, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word(name), {r->staging_key, r->staging_size}};
-    return command(r, words, 2, answer, err);
+    return send_command(r, words, 2, answer, err);
 }
 
 /* Sets the expiry; 0: none. */
-static tamis_status expire(const replacement *r, tamis_key key, uint64_t ms, tamis_error *err) {
+static tamis_status set_expiry(const replacement *r, tamis_key key, uint64_t ms, tamis_error *err) {
     return tamis__redis_expire_in(r->rf, tamis__redis_key_slot(r->rf, 0), key, ms, err);
 }
 
@@ -113,7 +113,7 @@ static tamis_status check_compatible(const replacement *r, tamis_error *err) {
  * types. */
 static tamis_status check_type(const replacement *r, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("STRLEN"), {r->key, r->key_size}};
-    return command(r, words, 2, NULL, err);
+    return send_command(r, words, 2, NULL, err);
 }
 
 static tamis_status make_staging(const replacement *r, tamis_error *err) {
@@ -122,10 +122,10 @@ static tamis_status make_staging(const replacement *r, tamis_error *err) {
     snprintf(last, sizeof last, "%" PRIu64, bytes - 1);
     const tamis_key words[] = {
         tamis__redis_word("SETRANGE"), {r->staging_key, r->staging_size}, tamis__redis_word(last), {"", 1}};
-    const tamis_status status = command(r, words, 4, NULL, err);
+    const tamis_status status = send_command(r, words, 4, NULL, err);
     if (status != TAMIS_OK)
         return status;
-    return expire(r, words[1], LIFETIME_MS + bytes / TAMIS__CHUNK * 1000, err);
+    return set_expiry(r, words[1], LIFETIME_MS + bytes / TAMIS__CHUNK * 1000, err);
 }
 
 static tamis_status upload_bits(const replacement *r, const tamis_redis_push_options *options,
@@ -178,7 +178,7 @@ static tamis_status rename_staging(const replacement *r, tamis_error *err) {
     const tamis_key words[] = {
         tamis__redis_word("RENAME"), {r->staging_key, r->staging_size}, {r->key, r->key_size}};
     tamis_error why = TAMIS_ERROR_INIT;
-    const tamis_status status = command(r, words, 3, NULL, &why);
+    const tamis_status status = send_command(r, words, 3, NULL, &why);
     if (status == TAMIS_E_REFUSED && strstr(why.text, "no such key"))
         return check_sent(r, err);
     if (status == TAMIS_E_REFUSED && strcasestr(why.text, "rename"))
@@ -200,7 +200,7 @@ static tamis_status finish_config(const replacement *r, tamis_error *err) {
     if (!r->rf->layout->config_name)
         return TAMIS_OK;
     const tamis_key config = {name, r->rf->layout->config_name(r->rf, name)};
-    const tamis_status status = expire(r, config, r->rf->ttl_ms, err);
+    const tamis_status status = set_expiry(r, config, r->rf->ttl_ms, err);
     return status == TAMIS_OK ? tamis__redis_check(r->made, false, &again, err) : status;
 }
 
@@ -209,7 +209,7 @@ static tamis_status keep_expiry(const replacement *r, tamis_error *err) {
     int64_t left = 0;
     if (r->rf->ttl_ms > 0)
         return TAMIS_OK;
-    const tamis_status status = command(r, words, 2, &left, err);
+    const tamis_status status = send_command(r, words, 2, &left, err);
     r->rf->ttl_ms = left > 0 ? (uint64_t)left : 0;
     return status;
 }
@@ -225,7 +225,7 @@ static tamis_status run_replacement(const replacement *r, const tamis_redis_push
     if (status == TAMIS_OK)
         status = keep_expiry(r, err);
     if (status == TAMIS_OK)
-        status = expire(r, (tamis_key){r->staging_key, r->staging_size}, r->rf->ttl_ms, err);
+        status = set_expiry(r, (tamis_key){r->staging_key, r->staging_size}, r->rf->ttl_ms, err);
     if (status == TAMIS_OK)
         status = rename_staging(r, err);
     if (status != TAMIS_OK) {
