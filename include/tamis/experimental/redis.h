@@ -86,7 +86,7 @@ typedef struct tamis_redis tamis_redis;
  * Failover, for clusters and sentinels:
  *
  * The library follows moved slots and changed masters within `patience`. Before a batch is answered, all
- * sentinels of the URI are asked whether the master is still the same. An old master that does not know of
+ * sentinels of the URI are queried: is the master still the same? An old master that does not know of
  * its replacement accepts adds that will be lost. If the master has changed, the whole batch is sent again to
  * the new one. So name all sentinels in the URI. A sentinel that is not named may have replaced the master,
  * and the others learn of it some two seconds later. The same gap exists if the old master reaches no
