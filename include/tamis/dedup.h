@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /*
- * A dedup session tells for each key of a stream whether it came before. It takes batches of keys, not
+ * A dedup session says for each key of a stream whether it came before. It takes batches of keys, not
  * records. The caller decides what a record is and where it goes (tamis/experimental/stream.h does so for
  * files).
  *

@@ -186,7 +186,7 @@ TAMIS_API tamis_status tamis_filter_save_new(tamis_filter *filter, const char *p
                                              tamis_error *err);
 
 /*
- * Opens the file again if it was replaced since it was opened. *changed (may be NULL) tells whether it was.
+ * Opens the file again if it was replaced since it was opened. *changed (may be NULL) says whether it was.
  * The file is found by the name under which it was opened, and the secret is the same.
  *
  * - Other threads may look up keys meanwhile. Each batch is answered entirely by the old file or entirely by

@@ -74,7 +74,7 @@ TAMIS_API tamis_status tamis_filter_create(tamis_filter **filter, const tamis_pl
 TAMIS_API void tamis_filter_free(tamis_filter *filter);
 
 /*
- * Adds `count` keys in order. answers[i] tells whether key i was there before: TAMIS_ABSENT if it was
+ * Adds `count` keys in order. answers[i] says whether key i was there before: TAMIS_ABSENT if it was
  * certainly absent, TAMIS_PRESENT if it was present or is a false positive. Equal keys in a batch are
  * answered as if they were added one after the other. `answers` and `done` may be NULL.
  *
@@ -131,8 +131,8 @@ TAMIS_API const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter);
  * Gives a size hint: about `more` absent keys are still to come. The caller may repeat it at any time; the
  * last hint counts.
  *
- * A growing filter then takes memory in a few large steps instead of many small ones, which is several times
- * less work. A step takes at most four times the present memory, or 64 MiB in total, and never exceeds
+ * A growing filter then allocates a few large pieces of memory instead of many small ones, which is several
+ * times less work. A piece is at most four times the present memory, or 64 MiB in total, and never exceeds
  * plan.memory_limit. A wrong hint costs memory or time but never changes an answer. Other kinds ignore it.
  * O(1).
  */
@@ -221,7 +221,7 @@ typedef enum tamis_full {
 } tamis_full;
 
 /*
- * The state of a filter now. The numbers have these limits; a field names the ones that apply to it.
+ * Statistics of a filter. Some have limits, numbered (1) to (4); a field names the ones that apply to it.
  *
  * Classic under schemes of other programs (docs/MATH.md):
  *
@@ -271,7 +271,7 @@ typedef struct tamis_filter_info {
 
 #define TAMIS_FILTER_INFO_INIT TAMIS__INIT(tamis_filter_info, )
 
-/* Reports the state of a filter. Start *info from TAMIS_FILTER_INFO_INIT (TAMIS_E_INVALID without
+/* Reports statistics of a filter. Start *info from TAMIS_FILTER_INFO_INIT (TAMIS_E_INVALID without
  * struct_size). O(bits) for classic and blocked, which count their set bits; O(1) for other kinds. */
 TAMIS_API tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info,
                                              tamis_error *err);

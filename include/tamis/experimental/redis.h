@@ -99,7 +99,7 @@ typedef struct tamis_redis tamis_redis;
  * adds. So may a server that loses its memory together with its replicas.
  *
  * A Codis: threads of ZooKeeper's client watch the proxies (it seeds the program's random(3) and drand48(3)).
- * Each exchange uses the next proxy that is online. While ZooKeeper is unreachable the last list is used.
+ * Each pipeline uses the next proxy that is online. While ZooKeeper is unreachable the last list is used.
  * Without any proxy online a call fails after `patience`: "Proxy list empty". A Codis has no BITOP, so
  * tamis_redis_union returns TAMIS_E_UNSUPPORTED. If it reads from replicas, answers are as old as those.
  */
@@ -145,8 +145,10 @@ typedef struct tamis_redis_filter_options {
 #define TAMIS_REDIS_FILTER_OPTIONS_INIT TAMIS__INIT(tamis_redis_filter_options, )
 
 /*
- * Names, layouts and parameters of filters. A name is NAME?parameter=value&... If `redis` is NULL, it is the
- * URI of server and filter in one, redis://host:port/db/NAME?..., and the filter has a connection of its own.
+ * Names, layouts and parameters of filters. *Element* means a key that is added or looked up; *Redis key*
+ * means the name of a value on the server. A filter's name is NAME?parameter=value&... If `redis` is NULL, it
+ * is the URI of server and filter in one, redis://host:port/db/NAME?..., and the filter has a connection of
+ * its own.
  *
  *     layout=tamis       the default: one block of 64 bytes for each element (docs/REDIS-LAYOUT.md)
  *     layout=java        key "bf:NAME": the bits of a published Java class, guava64
@@ -168,8 +170,8 @@ typedef struct tamis_redis_filter_options {
  */
 
 /*
- * Answers of a filter on a server. No answer is wrong, whatever happens to connections: a key that was
- * answered is in the filter.
+ * Answers of a filter on a server. No answer is wrong, whatever happens to connections: a key whose
+ * add was answered is in the filter.
  *
  * - A command whose reply was lost is sent again. If an add then finds all its bits set, it cannot know
  *   whether it set them itself, and answers TAMIS_UNKNOWN.

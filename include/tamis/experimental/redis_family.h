@@ -70,7 +70,7 @@ TAMIS_API tamis_status tamis_redis_family_contains_many(tamis_redis_family *fami
                                                         tamis_answer *answers, size_t *done,
                                                         tamis_error *err);
 
-/* Reports the state of a member, like tamis_filter_info_get of a server filter, but without `added`. */
+/* Reports statistics of a member, like tamis_filter_info_get of a server filter, but without `added`. */
 TAMIS_API tamis_status tamis_redis_family_info(const tamis_redis_family *family, const void *name,
                                                size_t name_size, tamis_filter_info *info, tamis_error *err);
 

@@ -24,8 +24,8 @@ extern "C" {
  *     RAM   filter     a cache, rebuilt from both
  *
  * The caller adds keys to the filter, logs those that were absent, in that order, and commits together with a
- * checkpoint. A checkpoint is the caller's own record of how far it is, for instance positions of inputs and
- * outputs. The next start returns it:
+ * checkpoint. A checkpoint is the caller's own record of how far it is, for instance offsets in its inputs
+ * and outputs. The next start returns it:
  *
  *     tamis_state_open, tamis_state_committed             where to continue
  *     tamis_filter_add_hashes(tamis_state_filter(state), ...)
@@ -84,7 +84,7 @@ typedef struct tamis_state_options {
  * - TAMIS_E_MISMATCH: one of these differs, or a secret was given and the state has none. The message says
  *   which. Nothing has changed.
  * - TAMIS_E_SECRET: the secret is missing or wrong. Nothing has changed.
- * - TAMIS_E_DAMAGED: bytes before the last commit have changed; the message names the file and the position.
+ * - TAMIS_E_DAMAGED: bytes before the last commit have changed; the message names the file and the offset.
  * - TAMIS_E_FORMAT: not a state, or one of a later version.
  * - TAMIS_E_IO; TAMIS_E_BUSY.
  *
@@ -125,8 +125,8 @@ TAMIS_API void tamis_state_committed(const tamis_state *state, const void **chec
  * keys. Never call tamis_filter_expect on this filter directly; the next commit is then TAMIS_E_INVALID.
  */
 TAMIS_API tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *err);
-/* Logs hashes that the filter answered TAMIS_ABSENT, in that order. 16 bytes each, buffered. Hashes of keys
- * after the position of the next checkpoint are logged only after that commit. TAMIS_E_UNSUPPORTED: the
+/* Logs hashes that the filter answered TAMIS_ABSENT, in that order. 16 bytes each, buffered. Log the
+ * hashes of keys that the next checkpoint does not cover only after that commit. TAMIS_E_UNSUPPORTED: the
  * filter is a window. */
 TAMIS_API tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count,
                                        tamis_error *err);
@@ -210,7 +210,7 @@ typedef struct tamis_state_info {
 TAMIS_API void tamis_state_info_get(const tamis_state *state, tamis_state_info *info);
 
 /* Verifies a state that no process has open (TAMIS_E_BUSY): the snapshot, the log, and that the snapshot
- * agrees with the log. TAMIS_E_DAMAGED: the message names the file and the position. Changes nothing. */
+ * agrees with the log. TAMIS_E_DAMAGED: the message names the file and the offset. Changes nothing. */
 TAMIS_API tamis_status tamis_state_verify(const char *directory, const tamis_state_options *options,
                                           tamis_error *err);
 

@@ -345,14 +345,13 @@ typedef struct tamis_stream_options {
  *   when three things hold: it has data; the old file is read to its end; and the writers of the old file
  *   have closed it, or have not written to it for half a second, or it was replaced 30 seconds ago. What is
  *   written to it after that is not read. If there were several rotations, the files in between come first:
- *   files of the same directory whose names continue that of the input and that were written to later,
- *   except compressed ones. A file that was made
- *   shorter is read from its start in the same way. Such a file needs no header: a first record that is not
- *   the header is a record. A record without a terminator waits for it, unless its file ends there. Other
- *   inputs end as usual, and so do compressed files if there are several inputs.
- *   Linux says whether a file has writers, for files of the own user or with CAP_LEASE. A writer that opens
- *   the file in that moment waits some microseconds, or gets EWOULDBLOCK with O_NONBLOCK. This process then
- *   gets the signal SIGURG, which is ignored by default.
+ *   files of the same directory whose names continue that of the input and that were written to later, except
+ *   compressed ones. A file that was made shorter is read from its start in the same way. Such a file needs
+ *   no header: a first record that is not the header is a record. A record without a terminator waits for it,
+ *   unless its file ends there. Other inputs end as usual, and so do compressed files if there are several
+ *   inputs. Linux says whether a file has writers, for files of the own user or with CAP_LEASE. A writer that
+ *   opens the file in that moment waits some microseconds, or gets EWOULDBLOCK with O_NONBLOCK. This process
+ *   then gets the signal SIGURG, which is ignored by default.
  * - follow, several inputs: they take turns. Each is read to the end that it has when its turn begins.
  *   input_end is called for all of them when the run ends. With merge_within, and if all of them are regular
  *   files, the input whose next record is the earliest comes next: a window would otherwise find the
@@ -392,16 +391,15 @@ typedef struct tamis_stream_options {
  * - Header: the first record of the first input that has one goes to both outputs. Those of later inputs must
  *   be equal, except for a CR at the end, and are not written. TAMIS_E_INVALID: a header differs, or lacks a
  *   column that the extractor needs. Headers are not passed to the service and not counted.
- * - Byte order mark: if records are CSV or JSON, or have a header, a mark at the start of an input belongs to
- *   no record. The mark of the first input that has a record or a header goes to each output once, as its
- *   first bytes. Marks of later inputs are dropped. In other cases it is like other bytes.
+ * - Byte order mark (BOM): if records are CSV or JSON, or have a header, a BOM at the start of an input
+ *   belongs to no record. That of the first input that has a record or a header goes to each output once, as
+ *   its first bytes. Those of later inputs are dropped. In other cases a BOM is like other bytes.
  * - A JSON record of blanks only is valid and has no key.
  * - require_keys: a run that met records, but none with a key, fails at its end with TAMIS_E_NO_KEY; so does
  *   one whose extractor finds times or positions, if all records are malformed. The extractor probably looks
- *   for the wrong thing. Temporary files are removed, as on any failure. Bytes
- *   written to other outputs stay. A resumable run commits nothing before the first record with a key, and
- *   cuts output files back to its start. If an input or output is not a regular file, everything is kept
- *   instead.
+ *   for the wrong thing. Temporary files are removed, as on any failure. Bytes written to other outputs stay.
+ *   A resumable run commits nothing before the first record with a key, and cuts output files back to its
+ *   start. If an input or output is not a regular file, everything is kept instead.
  */
 
 /*
@@ -439,7 +437,7 @@ typedef struct tamis_stream_options {
  *   TAMIS_E_CHANGED, and the next start keeps its bytes.
  * - A finished run changes nothing, unless its inputs have grown; then it continues with those.
  * - A run is recognised by the content of its inputs and the names of its outputs. Two parts of each input
- *   are compared: its first bytes, and the 4 KiB before the run's position.
+ *   are compared: its first bytes, and the 4 KiB before the offset that the run has read.
  * - Inputs and outputs that are not regular files: after a crash, records may come twice. None is lost if an
  *   input pipe is fed again from the last commit. A commit waits until the reader of a pipe has read what it
  *   covers.
@@ -538,7 +536,7 @@ TAMIS_API tamis_status tamis_stream_run_at(tamis_stream_checkpoint **checkpoint,
                                            size_t number, tamis_error *err);
 /*
  * Gives up the rest of run `number` if it is open; else does nothing. Its keys stay, and its outputs stay as
- * they are. It is in the way of no other run then; but if it is repeated, it reads the rest. Durable when it
+ * they are. It blocks no other run any more. If it is repeated, it reads the rest. Durable when the call
  * returns: after a crash the run is open or closed. Changes the numbers of later runs.
  *
  * Errors of tamis_stream_run_at and tamis_state_commit. No run may use the state meanwhile.
