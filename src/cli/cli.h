@@ -124,6 +124,38 @@ typedef struct cli_entry {
     const char *text;
 } cli_entry;
 
+/* Kinds of JSON values, in the words of the manual: "integer" to "array of strings". */
+typedef enum cli_json_kind {
+    CLI_INTEGER,
+    CLI_NUMBER,
+    CLI_STRING,
+    CLI_BOOLEAN,
+    CLI_OBJECT,
+    CLI_OBJECT_OF_STRINGS,
+    CLI_ARRAY_OF_OBJECTS,
+    CLI_ARRAY_OF_STRINGS,
+    CLI_NULL = 16 /* added to a kind: the value may be null */
+} cli_json_kind;
+
+/* A fact that a command prints: a member of its JSON objects, and often a line of its text. core/cli_json.h
+ * has how a command lists and prints its fields. */
+typedef struct cli_field {
+    const char *name;    /* name in JSON; NULL: a command that shares the struct has no such member */
+    const char *label;   /* name in the text; NULL: the text does not show it by a name */
+    int kind;            /* a cli_json_kind, perhaps with CLI_NULL */
+    const char *meaning; /* sentences for the manual */
+} cli_field;
+
+/* The fields of a command, in the order of the manual. */
+typedef struct cli_fields {
+    const cli_field *rows;
+    size_t count;
+} cli_fields;
+
+/* Initialises cli_fields with a struct that has members of type cli_field only. */
+#define CLI_FIELDS(table)                                                                                    \
+    { (const cli_field *)&(table), sizeof(table) / sizeof(cli_field) }
+
 /* Prose of the help and the manual page of a command. Made at build time from docs/man/VERB.txt
  * (docs_embed.c). */
 typedef struct cli_manual {
@@ -159,6 +191,7 @@ typedef struct cli_command {
     const cli_manual *manual;         /* cli_manual_VERB */
     const cli_option *options;        /* ended by one without a name */
     const cli_conflict *conflicts;    /* ended by one without a reason; NULL: none */
+    cli_fields fields;                /* members of --json */
     /* Runs the command with parsed arguments. *negative is false; a command whose answer is negative sets it
      * (exit status 1). */
     tamis_status (*run)(const cli_args *args, bool *negative, tamis_error *err);

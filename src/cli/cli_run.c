@@ -22,7 +22,7 @@ static tamis_status run_command(const cli_command *command, int argc, char **arg
     if (status == TAMIS_OK && args.help)
         cli_help_command(stdout, command);
     else if (status == TAMIS_OK) {
-        cli_json_begin(command->manual->json);
+        cli_json_begin(command->fields.count > 0 ? NULL : command->manual->json);
         status = command->run(&args, negative, err);
     }
     cli_args_release(&args);

@@ -27,6 +27,71 @@ static const cli_option options[] = {
     {.name = NULL},
 };
 
+static const struct {
+    cli_field file, format, compression, kind, scheme, seed, version, created, labels, user_data, key_type,
+        ignore_case, trim, capacity, fpr, estimated, bits, probes, slot_bits, memory, memory_limit;
+    cli_window_fields times;
+    cli_field whole, added, fill, keys, load, fpr_live, false_present, saturated;
+} fields = {
+    .file = {"file", NULL, CLI_STRING, "The name, as given; bytes that are not UTF-8 are shown as ?."},
+    .format = {"format", "format", CLI_STRING, "tamis, guava or dcso."},
+    .compression = {"compression", NULL, CLI_STRING | CLI_NULL, "gzip, zstd, lz4, xz or bzip2; null = none."},
+    .kind = {"kind", NULL, CLI_STRING, "classic, blocked, fingerprint, exact or window."},
+    .scheme = {"scheme", "scheme", CLI_STRING, "The hash, see tamis-hash(1); sip = keyed by a secret."},
+    .seed = {"seed", NULL, CLI_STRING, "Seed of xxh3, in decimal, as text because it has 64 bits; else 0."},
+    .version = {"version", "version", CLI_STRING,
+                "The filter's own version, given by --data-version, in decimal, as text; 0 = none."},
+    .created = {"created", "created", CLI_INTEGER | CLI_NULL,
+                "Seconds since 1970-01-01 UTC; null = not known."},
+    .labels = {"labels", "labels", CLI_OBJECT_OF_STRINGS, "An object with its labels and their values."},
+    .user_data = {"user_data", "user data", CLI_INTEGER, "Bytes of user data, which DCSO files may have."},
+    .key_type = {"key_type", "key type", CLI_STRING | CLI_NULL,
+                 "The --type that it was built with; null = not stored."},
+    .ignore_case = {"ignore_case", "key text", CLI_BOOLEAN | CLI_NULL,
+                    "true: it was built with --ignore-case and lookups use it; null = not stored."},
+    .trim = {"trim", NULL, CLI_BOOLEAN | CLI_NULL,
+             "true: it was built with --trim and lookups use it; null = not stored."},
+    .capacity = {"capacity", "capacity", CLI_INTEGER | CLI_NULL,
+                 "Keys that it was made for; 0 = it grows, null = not known."},
+    .fpr = {"fpr", "promised rate", CLI_NUMBER | CLI_NULL,
+            "Promised rate of wrong answers, 0 to 1; null = none is recorded."},
+    .estimated =
+        {"estimated", NULL, CLI_BOOLEAN,
+         "true: capacity and fpr were computed from bits and probes, because the file stores neither."},
+    .bits = {"bits", "bits", CLI_INTEGER, "Bits of a classic or blocked filter; else 0."},
+    .probes = {"probes", NULL, CLI_INTEGER, "Bits that a key sets in such a filter."},
+    .slot_bits = {"slot_bits", "slots", CLI_INTEGER,
+                  "Bits of a slot of fingerprint, exact or window; else 0."},
+    .memory = {"memory", "filter memory", CLI_INTEGER,
+               "Bytes of memory that the filter takes, in this process or on its server."},
+    .memory_limit = {"memory_limit", NULL, CLI_INTEGER, "Bytes that it may grow to; 0 = no limit."},
+    .times.window = {"window", "window", CLI_INTEGER | CLI_NULL,
+                     "Milliseconds for which a key counts; null = not a window, as in the next four."},
+    .times.step = {"step", NULL, CLI_INTEGER | CLI_NULL, "Milliseconds of a step."},
+    .times.lateness = {"lateness", NULL, CLI_INTEGER | CLI_NULL,
+                       "Milliseconds by which a key may be older than the newest."},
+    .times.newest = {"newest", "newest key", CLI_INTEGER | CLI_NULL,
+                     "Largest time of all keys, in milliseconds since 1970-01-01 UTC; null = no key yet."},
+    .times.refresh = {"refresh", NULL, CLI_BOOLEAN | CLI_NULL,
+                      "true: the window of a key begins again each time it comes."},
+    .whole = {"whole", NULL, CLI_BOOLEAN,
+              "false: a block is damaged, and the values that are computed from bits are null."},
+    .added = {"added", NULL, CLI_INTEGER | CLI_NULL,
+              "Adds that were answered \"new\"; null = on a server, which does not count them."},
+    .fill = {"fill", "fill", CLI_NUMBER | CLI_NULL,
+             "Share of the bits that are set, 0 to 1; null = kinds without such bits."},
+    .keys = {"keys", "keys", CLI_NUMBER | CLI_NULL,
+             "Estimated number of distinct keys, in a window those of its steps; null = all bits are set, so "
+             "no estimate is possible."},
+    .load = {"load", NULL, CLI_NUMBER | CLI_NULL,
+             "keys divided by capacity; null = it grows, or capacity is not known."},
+    .fpr_live = {"fpr_live", "rate now", CLI_NUMBER | CLI_NULL,
+                 "Current rate of wrong answers, computed from the content."},
+    .false_present = {"false_present", NULL, CLI_NUMBER | CLI_NULL,
+                      "Expected number of adds that were answered \"present\" though new."},
+    .saturated = {"saturated", "saturated", CLI_BOOLEAN, "true: it holds more keys than it was made for."},
+};
+
 /* Everything that `tamis info` prints about a filter. */
 typedef struct info_report {
     const char *path;
@@ -37,7 +102,7 @@ typedef struct info_report {
     bool whole; /* the file passed verification; otherwise statistics from the bits are left out */
 } info_report;
 
-enum { NAME_COLUMN = 14 };
+enum { LABEL_COLUMN = 14 };
 
 static bool is_bloom(const info_report *report) {
     return tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
@@ -57,10 +122,10 @@ static double fill_ratio(const info_report *report) {
     return (double)report->info.ones / (double)tamis_filter_plan(report->filter)->bits;
 }
 
-__attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *name, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *label, const char *format, ...) {
     va_list arguments;
 
-    fprintf(out, "  %-*s", NAME_COLUMN, name);
+    fprintf(out, "  %-*s", LABEL_COLUMN, label);
     va_start(arguments, format);
     vfprintf(out, format, arguments);
     va_end(arguments);
@@ -87,32 +152,33 @@ static void print_maker(FILE *out, const info_report *report) {
     char text[64];
 
     if (cli_server_format(report->filter))
-        row(out, "format", "%s", cli_server_format(report->filter));
+        row(out, fields.format.label, "%s", cli_server_format(report->filter));
     else
-        row(out, "format", "%s%s%s", tamis_format_name(metadata->format),
+        row(out, fields.format.label, "%s%s%s", tamis_format_name(metadata->format),
             compressed ? ", compressed with " : checksums,
             compressed ? tamis_compression_name(report->compression) : "");
     if (scheme == TAMIS_SCHEME_XXH3)
-        row(out, "scheme", "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
+        row(out, fields.scheme.label, "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
     else
-        row(out, "scheme", "%s%s", tamis_scheme_name(scheme),
+        row(out, fields.scheme.label, "%s%s", tamis_scheme_name(scheme),
             scheme == TAMIS_SCHEME_SIP ? ", keyed: lookups need its secret" : "");
     if (metadata->version != 0)
-        row(out, "version", "%" PRIu64, metadata->version);
+        row(out, fields.version.label, "%" PRIu64, metadata->version);
     if (metadata->created != 0 && gmtime_r(&created, &parts) &&
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts) > 0)
-        row(out, "created", "%s", text);
+        row(out, fields.created.label, "%s", text);
     for (size_t i = 0; i < metadata->label_count; i++)
-        row(out, i == 0 ? "labels" : "", "%s=%s", metadata->labels[i].name, metadata->labels[i].value);
+        row(out, i == 0 ? fields.labels.label : "", "%s=%s", metadata->labels[i].name,
+            metadata->labels[i].value);
     if ((metadata->key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED) > TAMIS_KEYS_BYTES)
-        row(out, "key type", "%s", key_type(metadata));
+        row(out, fields.key_type.label, "%s", key_type(metadata));
     if ((metadata->key_type & TAMIS_KEYS_NORMALIZED) != 0)
-        row(out, "key text", "%s",
+        row(out, fields.ignore_case.label, "%s",
             (metadata->key_type & TAMIS_KEYS_NORMALIZED) == TAMIS_KEYS_NORMALIZED ? "without case, trimmed"
             : metadata->key_type & TAMIS_KEYS_FOLDED                              ? "without case"
                                                                                   : "trimmed");
     if (metadata->data_size > 0)
-        row(out, "user data", "%zu bytes", metadata->data_size);
+        row(out, fields.user_data.label, "%zu bytes", metadata->data_size);
 }
 
 /* Prints capacity and promised rate. For a file that stores neither, says what they are derived from. */
@@ -124,21 +190,21 @@ static void print_promise(FILE *out, const info_report *report) {
     cli_text_real(rate, sizeof rate, plan->fpr);
     if (!cli_filter_promises(plan)) {
         const double min_keys = floor(tamis_bloom_half_full_keys((double)plan->bits, plan->probes + 0.5));
-        row(out, "capacity",
+        row(out, fields.capacity.label,
             "not known: so many bits with one probe a key may be meant for %s keys or any more",
             cli_text_count(count, sizeof count, (uint64_t)fmax(1, min_keys)));
-        row(out, "promised rate", "none: the file has none, and none follows from one probe a key");
+        row(out, fields.fpr.label, "none: the file has none, and none follows from one probe a key");
         return;
     }
     if (plan->capacity == 0)
-        row(out, "capacity", "grows with its keys");
+        row(out, fields.capacity.label, "grows with its keys");
     else
-        row(out, "capacity", "%s%s key%s", guava ? "at most " : "",
+        row(out, fields.capacity.label, "%s%s key%s", guava ? "at most " : "",
             cli_text_count(count, sizeof count, plan->capacity), plan->capacity == 1 ? "" : "s");
     if (plan->kind == TAMIS_KIND_EXACT)
-        row(out, "promised rate", "n/2^128 with n keys");
+        row(out, fields.fpr.label, "n/2^128 with n keys");
     else
-        row(out, "promised rate", "%s%s%s", rate,
+        row(out, fields.fpr.label, "%s%s%s", rate,
             guava ? " (the file has neither: both follow from bits and probes)" : "",
             tamis_scheme_is_uniform(plan->scheme)
                 ? ""
@@ -149,10 +215,10 @@ static void print_window(FILE *out, const info_report *report, const tamis_plan 
     char text[CLI_WINDOW_TEXT];
     const int64_t newest = tamis_window_newest(report->filter);
 
-    row(out, "window", "%s", cli_window_text(text, plan));
+    row(out, fields.times.window.label, "%s", cli_window_text(text, plan));
     if (newest >= 0)
-        row(out, "newest key", "at %" PRId64 " ms since 1970", newest);
-    row(out, "slots", "of %" PRIu32 " bits", plan->slot_bits);
+        row(out, fields.times.newest.label, "at %" PRId64 " ms since 1970", newest);
+    row(out, fields.slot_bits.label, "of %" PRIu32 " bits", plan->slot_bits);
 }
 
 static void print_body(FILE *out, const info_report *report) {
@@ -160,18 +226,19 @@ static void print_body(FILE *out, const info_report *report) {
     char text[CLI_TEXT_NUMBER], limit[CLI_TEXT_NUMBER];
 
     if (is_bloom(report))
-        row(out, "bits", "%s, %" PRIu32 " probe%s a key", cli_text_count(text, sizeof text, plan->bits),
-            plan->probes, plan->probes == 1 ? "" : "s");
+        row(out, fields.bits.label, "%s, %" PRIu32 " probe%s a key",
+            cli_text_count(text, sizeof text, plan->bits), plan->probes, plan->probes == 1 ? "" : "s");
     else if (plan->kind == TAMIS_KIND_WINDOW)
         print_window(out, report, plan);
     else
-        row(out, "slots", "of %" PRIu32 " bits, %u buckets a line", plan->slot_bits, 1u << plan->home_bits);
+        row(out, fields.slot_bits.label, "of %" PRIu32 " bits, %u buckets a line", plan->slot_bits,
+            1u << plan->home_bits);
     cli_text_bytes(text, sizeof text, report->info.memory);
     if (plan->memory_limit != 0)
-        row(out, "filter memory", "%s, may grow to %s", text,
+        row(out, fields.memory.label, "%s, may grow to %s", text,
             cli_text_bytes(limit, sizeof limit, plan->memory_limit));
     else
-        row(out, cli_server_format(report->filter) ? "server memory" : "filter memory", "%s", text);
+        row(out, cli_server_format(report->filter) ? "server memory" : fields.memory.label, "%s", text);
 }
 
 static void print_content(FILE *out, const info_report *report) {
@@ -179,19 +246,21 @@ static void print_content(FILE *out, const info_report *report) {
     char text[CLI_TEXT_NUMBER], count[CLI_TEXT_NUMBER], added[80] = "";
 
     if (is_bloom(report))
-        row(out, "fill", "%.1f %% of its bits are set", 100 * fill_ratio(report));
+        row(out, fields.fill.label, "%.1f %% of its bits are set", 100 * fill_ratio(report));
     if (info->added > 0)
         snprintf(added, sizeof added, "; %s %s new when added",
                  cli_text_count(count, sizeof count, info->added), info->added == 1 ? "was" : "were");
     if (!isfinite(info->cardinality))
-        row(out, "keys", "unknown, all bits are set%s", added);
+        row(out, fields.keys.label, "unknown, all bits are set%s", added);
     else if (has_capacity(report))
-        row(out, "keys", "about %s, %.1f %% of its capacity%s",
+        row(out, fields.keys.label, "about %s, %.1f %% of its capacity%s",
             cli_text_expected(text, sizeof text, info->cardinality), 100 * load_factor(report), added);
     else
-        row(out, "keys", "about %s%s", cli_text_expected(text, sizeof text, info->cardinality), added);
-    row(out, "rate now", "%s", cli_text_real(text, sizeof text, info->fpr_live));
-    row(out, "saturated", "%s", info->saturated ? "yes: more keys came than it was made for" : "no");
+        row(out, fields.keys.label, "about %s%s", cli_text_expected(text, sizeof text, info->cardinality),
+            added);
+    row(out, fields.fpr_live.label, "%s", cli_text_real(text, sizeof text, info->fpr_live));
+    row(out, fields.saturated.label, "%s",
+        info->saturated ? "yes: more keys came than it was made for" : "no");
 }
 
 static void print_text(FILE *out, const info_report *report) {
@@ -208,69 +277,64 @@ static json_t *labels_object(const tamis_metadata *metadata) {
     json_t *labels = json_object();
 
     for (size_t i = 0; i < metadata->label_count; i++)
-        cli_json_text(labels, metadata->labels[i].name, metadata->labels[i].value);
+        cli_json_label(labels, metadata->labels[i].name, metadata->labels[i].value);
     return labels;
 }
 
 static void put_plan(json_t *object, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
 
-    cli_json_count_or_null(object, "capacity", cli_filter_promises(plan), plan->capacity);
-    cli_json_real(object, "fpr", cli_filter_promises(plan) ? plan->fpr : NAN);
-    cli_json_bool(object, "estimated", report->metadata.format == TAMIS_FORMAT_GUAVA);
-    cli_json_count(object, "bits", plan->bits);
-    cli_json_count(object, "probes", plan->probes);
-    cli_json_count(object, "slot_bits", plan->slot_bits);
-    cli_json_count(object, "memory", report->info.memory);
-    cli_json_count(object, "memory_limit", plan->memory_limit);
-    cli_window_json(object, report->filter);
+    cli_json_integer_or_null(object, &fields.capacity, cli_filter_promises(plan), plan->capacity);
+    cli_json_number(object, &fields.fpr, cli_filter_promises(plan) ? plan->fpr : NAN);
+    cli_json_boolean(object, &fields.estimated, report->metadata.format == TAMIS_FORMAT_GUAVA);
+    cli_json_integer(object, &fields.bits, plan->bits);
+    cli_json_integer(object, &fields.probes, plan->probes);
+    cli_json_integer(object, &fields.slot_bits, plan->slot_bits);
+    cli_json_integer(object, &fields.memory, report->info.memory);
+    cli_json_integer(object, &fields.memory_limit, plan->memory_limit);
+    cli_window_json(object, &fields.times, report->filter);
 }
 
 static void put_content(json_t *object, const info_report *report) {
     const tamis_filter_info *info = &report->info;
 
-    cli_json_bool(object, "whole", report->whole);
-    cli_json_count_or_null(object, "added", !cli_server_format(report->filter), info->added);
-    cli_json_real(object, "fill", report->whole && is_bloom(report) ? fill_ratio(report) : NAN);
-    cli_json_real(object, "keys", report->whole ? info->cardinality : NAN);
-    cli_json_real(object, "load", report->whole && has_capacity(report) ? load_factor(report) : NAN);
-    cli_json_real(object, "fpr_live", report->whole ? info->fpr_live : NAN);
-    cli_json_real(object, "false_present", report->whole ? info->false_present : NAN);
-    cli_json_bool(object, "saturated", info->saturated);
-}
-
-static void put_normalization(json_t *object, const char *name, const tamis_metadata *metadata,
-                              uint32_t how) {
-    if (metadata->key_type == TAMIS_KEYS_UNSPECIFIED)
-        cli_json_null(object, name);
-    else
-        cli_json_bool(object, name, (metadata->key_type & how) != 0);
+    cli_json_boolean(object, &fields.whole, report->whole);
+    cli_json_integer_or_null(object, &fields.added, !cli_server_format(report->filter), info->added);
+    cli_json_number(object, &fields.fill, report->whole && is_bloom(report) ? fill_ratio(report) : NAN);
+    cli_json_number(object, &fields.keys, report->whole ? info->cardinality : NAN);
+    cli_json_number(object, &fields.load, report->whole && has_capacity(report) ? load_factor(report) : NAN);
+    cli_json_number(object, &fields.fpr_live, report->whole ? info->fpr_live : NAN);
+    cli_json_number(object, &fields.false_present, report->whole ? info->false_present : NAN);
+    cli_json_boolean(object, &fields.saturated, info->saturated);
 }
 
 static tamis_status print_json(FILE *out, const info_report *report, tamis_error *err) {
     const tamis_metadata *metadata = &report->metadata;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     const bool is_compressed = report->compression != TAMIS_COMPRESSION_NONE;
+    const bool is_stored = metadata->key_type != TAMIS_KEYS_UNSPECIFIED;
     json_t *object = json_object();
     char seed[32], version[32]; /* texts: most JSON readers cannot hold 64 bits in a number */
 
     snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
     snprintf(version, sizeof version, "%" PRIu64, metadata->version);
-    cli_json_text(object, "file", report->path);
-    cli_json_text(object, "format",
-                  cli_server_format(report->filter) ? cli_server_format(report->filter)
-                                                    : tamis_format_name(metadata->format));
-    cli_json_text(object, "compression", is_compressed ? tamis_compression_name(report->compression) : NULL);
-    cli_json_text(object, "kind", tamis_kind_name(report->info.kind));
-    cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(hasher)));
-    cli_json_text(object, "seed", seed);
-    cli_json_text(object, "version", version);
-    cli_json_put(object, "created", metadata->created != 0 ? json_integer(metadata->created) : json_null());
-    cli_json_put(object, "labels", labels_object(metadata));
-    cli_json_count(object, "user_data", metadata->data_size);
-    cli_json_text(object, "key_type", key_type(metadata));
-    put_normalization(object, "ignore_case", metadata, TAMIS_KEYS_FOLDED);
-    put_normalization(object, "trim", metadata, TAMIS_KEYS_TRIMMED);
+    cli_json_string(object, &fields.file, report->path);
+    cli_json_string(object, &fields.format,
+                    cli_server_format(report->filter) ? cli_server_format(report->filter)
+                                                      : tamis_format_name(metadata->format));
+    cli_json_string(object, &fields.compression,
+                    is_compressed ? tamis_compression_name(report->compression) : NULL);
+    cli_json_string(object, &fields.kind, tamis_kind_name(report->info.kind));
+    cli_json_string(object, &fields.scheme, tamis_scheme_name(tamis_hasher_scheme(hasher)));
+    cli_json_string(object, &fields.seed, seed);
+    cli_json_string(object, &fields.version, version);
+    cli_json_set(object, &fields.created,
+                 metadata->created != 0 ? json_integer(metadata->created) : json_null());
+    cli_json_set(object, &fields.labels, labels_object(metadata));
+    cli_json_integer(object, &fields.user_data, metadata->data_size);
+    cli_json_string(object, &fields.key_type, key_type(metadata));
+    cli_json_boolean_or_null(object, &fields.ignore_case, is_stored, metadata->key_type & TAMIS_KEYS_FOLDED);
+    cli_json_boolean_or_null(object, &fields.trim, is_stored, metadata->key_type & TAMIS_KEYS_TRIMMED);
     put_plan(object, report);
     put_content(object, report);
     return cli_json_write(object, out, 0, "info", err);
@@ -323,5 +387,6 @@ const cli_command cmd_info = {
     .operands = "FILTER...",
     .manual = &cli_manual_info,
     .options = options,
+    .fields = CLI_FIELDS(fields),
     .run = run_info,
 };

@@ -22,6 +22,88 @@ void cli_json_append(json_t *array, json_t *value) {
         incomplete = true;
 }
 
+/* Kinds in JSON and in the manual. */
+static const struct {
+    json_type type;
+    const char *name;
+} kinds[] = {
+    [CLI_INTEGER] = {JSON_INTEGER, "integer"},
+    [CLI_NUMBER] = {JSON_REAL, "number"},
+    [CLI_STRING] = {JSON_STRING, "string"},
+    [CLI_BOOLEAN] = {JSON_TRUE, "boolean"},
+    [CLI_OBJECT] = {JSON_OBJECT, "object"},
+    [CLI_OBJECT_OF_STRINGS] = {JSON_OBJECT, "object of strings"},
+    [CLI_ARRAY_OF_OBJECTS] = {JSON_ARRAY, "array of objects"},
+    [CLI_ARRAY_OF_STRINGS] = {JSON_ARRAY, "array of strings"},
+};
+
+const char *cli_json_kind_of(const cli_field *field, const char **null) {
+    *null = field->kind & CLI_NULL ? " or null" : "";
+    return kinds[field->kind & ~CLI_NULL].name;
+}
+
+static bool has_kind(const json_t *value, int kind) {
+    if (json_is_null(value))
+        return (kind & CLI_NULL) != 0;
+    return (json_is_false(value) ? JSON_TRUE : json_typeof(value)) == kinds[kind & ~CLI_NULL].type;
+}
+
+void cli_json_set(json_t *object, const cli_field *field, json_t *value) {
+    const bool as_described = field->name && (!value || has_kind(value, field->kind));
+
+    assert(as_described);
+    (void)as_described;
+    if (json_object_set_new(object, field->name, value) != 0)
+        incomplete = true;
+}
+
+void cli_json_integer(json_t *object, const cli_field *field, uint64_t number) {
+    /* JSON integers of jansson are signed. No count or size here is near the limit. */
+    cli_json_set(object, field, json_integer(number > INT64_MAX ? INT64_MAX : (json_int_t)number));
+}
+
+void cli_json_integer_or_null(json_t *object, const cli_field *field, bool is_known, uint64_t number) {
+    if (is_known)
+        cli_json_integer(object, field, number);
+    else
+        cli_json_set(object, field, json_null());
+}
+
+void cli_json_number(json_t *object, const cli_field *field, double number) {
+    cli_json_set(object, field, isfinite(number) ? json_real(number) : json_null());
+}
+
+void cli_json_boolean(json_t *object, const cli_field *field, bool value) {
+    cli_json_set(object, field, json_boolean(value));
+}
+
+void cli_json_boolean_or_null(json_t *object, const cli_field *field, bool is_known, bool value) {
+    cli_json_set(object, field, is_known ? json_boolean(value) : json_null());
+}
+
+/* Returns a JSON string, or null for NULL. Bytes from 0x80 on become '?' in a text that is not UTF-8. */
+static json_t *string_of(const char *text) {
+    json_t *value = text ? json_string(text) : json_null();
+    char *plain = !value ? strdup(text) : NULL;
+
+    if (!plain)
+        return value;
+    for (char *pos = plain; *pos != '\0'; pos++)
+        if ((unsigned char)*pos >= 0x80)
+            *pos = '?';
+    value = json_string(plain);
+    free(plain);
+    return value;
+}
+
+void cli_json_string(json_t *object, const cli_field *field, const char *text) {
+    cli_json_set(object, field, string_of(text));
+}
+
+void cli_json_label(json_t *object, const char *name, const char *text) {
+    cli_json_put(object, name, string_of(text));
+}
+
 void cli_json_count(json_t *object, const char *name, uint64_t number) {
     /* JSON integers of jansson are signed. No count or size here is near the limit. */
     cli_json_put(object, name, json_integer(number > INT64_MAX ? INT64_MAX : (json_int_t)number));
@@ -62,7 +144,7 @@ void cli_json_begin(const cli_entry *members) {
 }
 
 /* True if the kind in the manual, such as "integer or null" or "array of objects", is that of the value. */
-static bool has_kind(const json_t *value, const char *kind) {
+static bool has_kind_name(const json_t *value, const char *kind) {
     static const char *const words[] = {
         [JSON_OBJECT] = "object",   [JSON_ARRAY] = "array", [JSON_STRING] = "string",
         [JSON_INTEGER] = "integer", [JSON_REAL] = "number", [JSON_TRUE] = "boolean",
@@ -81,7 +163,7 @@ static bool is_documented(const char *name, const json_t *value) {
 
     for (const cli_entry *entry = documented; entry->name; entry++)
         if (strncmp(entry->name, name, length) == 0 && strncmp(entry->name + length, ": ", 2) == 0 &&
-            has_kind(value, entry->name + length + 2))
+            has_kind_name(value, entry->name + length + 2))
             return true;
     return false;
 }

@@ -5,6 +5,7 @@
 
 #include <tamis/version.h>
 
+#include "cli/core/cli_json.h"
 #include "cli/core/cli_option.h"
 #include "cli/docs/docs_int.h"
 
@@ -128,6 +129,22 @@ static void put_paragraphs(FILE *out, const char *const *paragraphs) {
     }
 }
 
+/* Writes the members of --json, with their kinds, into the section JSON that has begun. */
+static void put_fields(FILE *out, const cli_fields *fields) {
+    const char *null;
+
+    fputs(".Bl -tag -width Ds\n", out);
+    for (size_t i = 0; i < fields->count; i++) {
+        const cli_field *field = &fields->rows[i];
+        if (!field->name)
+            continue;
+        const char *kind = cli_json_kind_of(field, &null);
+        fprintf(out, ".It Li %s: %s%s\n", field->name, kind, null);
+        put_text(out, field->meaning);
+    }
+    fputs(".El\n", out);
+}
+
 static void put_examples(FILE *out, const cli_entry *examples) {
     fputs(".Sh EXAMPLES\n", out);
     for (; examples->name; examples++) {
@@ -193,7 +210,13 @@ void docs_manual_command(FILE *out, const cli_command *command) {
     put_option(out, &cli_option_help);
     fputs(".El\n", out);
     put_entries(out, "SCHEMES", NULL, manual->schemes);
-    put_entries(out, "JSON", manual->json_intro, manual->json);
+    if (command->fields.count > 0) {
+        fputs(".Sh JSON\n", out);
+        put_text(out, manual->json_intro);
+        put_fields(out, &command->fields);
+    } else {
+        put_entries(out, "JSON", manual->json_intro, manual->json);
+    }
     put_entries(out, "METRICS", NULL, manual->metrics);
     if (manual->notes) {
         fputs(".Sh NOTES\n", out);

@@ -16,14 +16,14 @@ const char *cli_window_text(char text[CLI_WINDOW_TEXT], const tamis_plan *plan) 
     return text;
 }
 
-void cli_window_json(json_t *object, const tamis_filter *filter) {
+void cli_window_json(json_t *object, const cli_window_fields *fields, const tamis_filter *filter) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     const bool is_window = plan->kind == TAMIS_KIND_WINDOW;
     const int64_t newest = tamis_window_newest(filter);
 
-    cli_json_count_or_null(object, "window", is_window, plan->window);
-    cli_json_count_or_null(object, "step", is_window, plan->step);
-    cli_json_count_or_null(object, "lateness", is_window, plan->lateness);
-    cli_json_count_or_null(object, "newest", newest >= 0, (uint64_t)newest);
-    cli_json_put(object, "refresh", is_window ? json_boolean(plan->refresh) : json_null());
+    cli_json_integer_or_null(object, &fields->window, is_window, plan->window);
+    cli_json_integer_or_null(object, &fields->step, is_window, plan->step);
+    cli_json_integer_or_null(object, &fields->lateness, is_window, plan->lateness);
+    cli_json_integer_or_null(object, &fields->newest, newest >= 0, (uint64_t)newest);
+    cli_json_boolean_or_null(object, &fields->refresh, is_window, plan->refresh);
 }

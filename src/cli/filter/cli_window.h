@@ -13,7 +13,12 @@ enum { CLI_WINDOW_TEXT = 200 };
 /* Writes "1h in steps of 5m, keys up to 5m late". Returns `text`. */
 const char *cli_window_text(char text[CLI_WINDOW_TEXT], const tamis_plan *plan);
 
-/* Adds window, step, lateness and newest, in milliseconds, and refresh. They are null for other kinds. */
-void cli_window_json(json_t *object, const tamis_filter *filter);
+/* Fields of a window: times in milliseconds, and refresh. */
+typedef struct cli_window_fields {
+    cli_field window, step, lateness, newest, refresh;
+} cli_window_fields;
+
+/* Sets the fields. They are null for other kinds. */
+void cli_window_json(json_t *object, const cli_window_fields *fields, const tamis_filter *filter);
 
 #endif

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/cmd/dedup/dedup_command.h"
 #include "cli/cmd/dedup/dedup_config.h"
+#include "cli/cmd/state/state_fields.h"
 #include "cli/cmd/state/state_keys.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
@@ -65,20 +66,20 @@ typedef struct state_view {
 
 /* ---- show ---- */
 
-static void print_number(const char *name, uint64_t number, const char *more) {
+static void print_number(const cli_field *field, uint64_t number, const char *more) {
     char text[CLI_TEXT_NUMBER];
 
-    printf("%-12s %15s%s\n", name, cli_text_count(text, sizeof text, number), more);
+    printf("%-12s %15s%s\n", field->label, cli_text_count(text, sizeof text, number), more);
 }
 
 static void print_sizes(const state_view *view) {
     char more[100], volume[CLI_TEXT_NUMBER];
 
     snprintf(more, sizeof more, "  %s", cli_text_volume(volume, sizeof volume, (double)view->info.log_bytes));
-    print_number("log", view->info.log_bytes, more);
+    print_number(&state_fields.log_bytes, view->info.log_bytes, more);
     snprintf(more, sizeof more, "  %s",
              cli_text_volume(volume, sizeof volume, (double)view->info.snapshot_bytes));
-    print_number("snapshot", view->info.snapshot_bytes, more);
+    print_number(&state_fields.snapshot_bytes, view->info.snapshot_bytes, more);
 }
 
 /* Prints the command that finishes an unfinished run. */
@@ -96,11 +97,11 @@ static void print_command(const state_view *view, const tamis_stream_checkpoint 
     free(command);
 }
 
-static void print_nonzero(uint64_t count, const char *what) {
+static void print_nonzero(const cli_field *field, uint64_t count) {
     char text[CLI_TEXT_NUMBER];
 
     if (count > 0)
-        printf(", %s %s", cli_text_count(text, sizeof text, count), what);
+        printf(", %s %s", cli_text_count(text, sizeof text, count), field->label);
 }
 
 /* Runs are numbered from 1 for the user. */
@@ -114,11 +115,11 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
     printf("run %-8zu %15s records, %s unique", number + 1,
            cli_text_count(records, sizeof records, stats.records),
            cli_text_count(unique, sizeof unique, stats.unique));
-    print_nonzero(stats.unknown, "not remembered");
-    print_nonzero(stats.missing, "without a key");
-    print_nonzero(stats.malformed, "malformed");
-    print_nonzero(stats.late, "late");
-    print_nonzero(stats.redelivered, "delivered again");
+    print_nonzero(&state_fields.unknown, stats.unknown);
+    print_nonzero(&state_fields.missing, stats.missing);
+    print_nonzero(&state_fields.malformed, stats.malformed);
+    print_nonzero(&state_fields.late, stats.late);
+    print_nonzero(&state_fields.redelivered, stats.redelivered);
     fputs(status == TAMIS_STREAM_RUN_OPEN || status == TAMIS_STREAM_RUN_PIPE ? ", not finished:" : ":",
           stdout);
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
@@ -135,7 +136,7 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
         print_command(view, run);
     uint64_t position;
     for (size_t i = 0; (name = tamis_stream_checkpoint_source(run, i, &position).data) != NULL; i++) {
-        printf("%-12s %15" PRIu64 " of ", "position", position);
+        printf("%-12s %15" PRIu64 " of ", state_fields.position.label, position);
         cli_text_print(stdout, name);
         putchar('\n');
     }
@@ -145,38 +146,38 @@ static void put_run(json_t *runs, const tamis_stream_checkpoint *run, size_t num
                     tamis_stream_run_status status) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     json_t *object = json_object(), *inputs = json_array(), *positions = json_array();
-    static const char *const names[] = {"output", "duplicates_to"};
+    static const cli_field *const outputs[] = {&state_fields.output, &state_fields.duplicates_to};
     const char *name;
     uint64_t bytes;
 
     (void)tamis_stream_checkpoint_get(run, &stats);
-    cli_json_count(object, "number", number + 1);
-    cli_json_bool(object, "ended", status == TAMIS_STREAM_RUN_ENDED);
-    cli_json_bool(object, "open", status == TAMIS_STREAM_RUN_OPEN);
-    cli_json_count(object, "records", stats.records);
-    cli_json_count(object, "unique", stats.unique);
-    cli_json_count(object, "duplicates", stats.duplicates);
-    cli_json_count(object, "unknown", stats.unknown);
-    cli_json_count(object, "missing", stats.missing);
-    cli_json_count(object, "malformed", stats.malformed);
-    cli_json_count(object, "late", stats.late);
-    cli_json_count(object, "redelivered", stats.redelivered);
+    cli_json_integer(object, &state_fields.number, number + 1);
+    cli_json_boolean(object, &state_fields.ended, status == TAMIS_STREAM_RUN_ENDED);
+    cli_json_boolean(object, &state_fields.open, status == TAMIS_STREAM_RUN_OPEN);
+    cli_json_integer(object, &state_fields.records, stats.records);
+    cli_json_integer(object, &state_fields.unique, stats.unique);
+    cli_json_integer(object, &state_fields.duplicates, stats.duplicates);
+    cli_json_integer(object, &state_fields.unknown, stats.unknown);
+    cli_json_integer(object, &state_fields.missing, stats.missing);
+    cli_json_integer(object, &state_fields.malformed, stats.malformed);
+    cli_json_integer(object, &state_fields.late, stats.late);
+    cli_json_integer(object, &state_fields.redelivered, stats.redelivered);
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, &bytes)) != NULL; i++) {
         json_t *input = json_object();
-        cli_json_text(input, "file", name);
-        cli_json_count(input, "bytes_read", bytes);
+        cli_json_string(input, &state_fields.file, name);
+        cli_json_integer(input, &state_fields.bytes_read, bytes);
         cli_json_append(inputs, input);
     }
-    cli_json_put(object, "inputs", inputs);
+    cli_json_set(object, &state_fields.inputs, inputs);
     for (size_t i = 0; i < 2; i++)
-        cli_json_text(object, names[i], tamis_stream_checkpoint_output(run, i, NULL));
+        cli_json_string(object, outputs[i], tamis_stream_checkpoint_output(run, i, NULL));
     for (size_t i = 0; (name = tamis_stream_checkpoint_source(run, i, &bytes).data) != NULL; i++) {
         json_t *source = json_object();
-        cli_json_text(source, "source", name);
-        cli_json_count(source, "position", bytes);
+        cli_json_string(source, &state_fields.source, name);
+        cli_json_integer(source, &state_fields.position, bytes);
         cli_json_append(positions, source);
     }
-    cli_json_put(object, "positions", positions);
+    cli_json_set(object, &state_fields.positions, positions);
     cli_json_append(runs, object);
 }
 
@@ -210,14 +211,14 @@ static tamis_status show_text(const state_view *view, tamis_error *err) {
     snprintf(more, sizeof more, "  kind %s, scheme %s, rate %s", tamis_kind_name(plan->kind),
              tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))),
              cli_text_real(rate, sizeof rate, plan->fpr));
-    print_number("keys", view->info.keys, more);
+    print_number(&state_fields.keys, view->info.keys, more);
     if (plan->kind == TAMIS_KIND_WINDOW)
-        printf("%-12s %s\n", "window", cli_window_text(window, plan));
+        printf("%-12s %s\n", state_fields.times.window.label, cli_window_text(window, plan));
     snprintf(more, sizeof more, "  in %s starts", cli_text_count(rate, sizeof rate, view->info.epoch));
-    print_number("commits", view->info.commits, more);
+    print_number(&state_fields.commits, view->info.commits, more);
     print_sizes(view);
     if (tamis_state_metadata(view->state)[0] != '\0') {
-        printf("%-12s ", "made with");
+        printf("%-12s ", state_fields.made_with.label);
         cli_text_print(stdout, tamis_state_metadata(view->state));
         putchar('\n');
     }
@@ -229,23 +230,24 @@ static tamis_status show_json(const state_view *view, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     json_t *object = json_object(), *runs = json_array();
 
-    cli_json_text(object, "state", view->directory);
-    cli_json_count(object, "keys", view->info.keys);
-    cli_json_text(object, "kind", tamis_kind_name(plan->kind));
-    cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))));
-    cli_json_real(object, "fpr", plan->fpr);
-    cli_window_json(object, filter);
-    cli_json_count(object, "commits", view->info.commits);
-    cli_json_count(object, "starts", view->info.epoch);
-    cli_json_count(object, "log_bytes", view->info.log_bytes);
-    cli_json_count(object, "snapshot_bytes", view->info.snapshot_bytes);
-    cli_json_text(object, "made_with", tamis_state_metadata(view->state));
+    cli_json_string(object, &state_fields.state, view->directory);
+    cli_json_integer(object, &state_fields.keys, view->info.keys);
+    cli_json_string(object, &state_fields.kind, tamis_kind_name(plan->kind));
+    cli_json_string(object, &state_fields.scheme,
+                    tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))));
+    cli_json_number(object, &state_fields.fpr, plan->fpr);
+    cli_window_json(object, &state_fields.times, filter);
+    cli_json_integer(object, &state_fields.commits, view->info.commits);
+    cli_json_integer(object, &state_fields.starts, view->info.epoch);
+    cli_json_integer(object, &state_fields.log_bytes, view->info.log_bytes);
+    cli_json_integer(object, &state_fields.snapshot_bytes, view->info.snapshot_bytes);
+    cli_json_string(object, &state_fields.made_with, tamis_state_metadata(view->state));
     if (each_run(view, runs, err) != TAMIS_OK) {
         json_decref(runs);
         json_decref(object);
         return err->status;
     }
-    cli_json_put(object, "runs", runs);
+    cli_json_set(object, &state_fields.runs, runs);
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
@@ -270,9 +272,9 @@ static tamis_status compact(state_view *view, const cli_args *args, tamis_error 
         return TAMIS_OK;
     }
     json_t *object = json_object();
-    cli_json_text(object, "state", view->directory);
-    cli_json_count(object, "log_bytes", view->info.log_bytes);
-    cli_json_count(object, "snapshot_bytes", view->info.snapshot_bytes);
+    cli_json_string(object, &state_fields.state, view->directory);
+    cli_json_integer(object, &state_fields.log_bytes, view->info.log_bytes);
+    cli_json_integer(object, &state_fields.snapshot_bytes, view->info.snapshot_bytes);
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
@@ -285,14 +287,14 @@ static tamis_status forget_keys(const state_view *view, const cli_args *args, ta
                           err) != TAMIS_OK)
         return err->status;
     if (!args->values[CLI_OPT_JSON].given) {
-        print_number("forgotten", forgotten, "");
-        print_number("not present", keys - forgotten, "");
+        print_number(&state_fields.forgotten, forgotten, "");
+        print_number(&state_fields.not_present, keys - forgotten, "");
         return TAMIS_OK;
     }
     json_t *object = json_object();
-    cli_json_text(object, "state", view->directory);
-    cli_json_count(object, "forgotten", forgotten);
-    cli_json_count(object, "not_present", keys - forgotten);
+    cli_json_string(object, &state_fields.state, view->directory);
+    cli_json_integer(object, &state_fields.forgotten, forgotten);
+    cli_json_integer(object, &state_fields.not_present, keys - forgotten);
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
@@ -425,9 +427,9 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
         return TAMIS_OK;
     }
     json_t *object = json_object();
-    cli_json_text(object, "state", view->directory);
-    cli_json_bool(object, "whole", status == TAMIS_OK);
-    cli_json_text(object, "damage", status == TAMIS_OK ? NULL : err->text);
+    cli_json_string(object, &state_fields.state, view->directory);
+    cli_json_boolean(object, &state_fields.whole, status == TAMIS_OK);
+    cli_json_string(object, &state_fields.damage, status == TAMIS_OK ? NULL : err->text);
     return cli_json_write(object, stdout, 0, "state", err);
 }
 
@@ -504,5 +506,6 @@ const cli_command cmd_state = {
     .operand_words = action_names,
     .manual = &cli_manual_state,
     .options = options,
+    .fields = CLI_FIELDS(state_fields),
     .run = run_state,
 };
