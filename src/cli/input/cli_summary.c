@@ -41,9 +41,9 @@ static double per_second(const cli_summary *summary, uint64_t now, uint64_t befo
 
 /* A number of records. */
 typedef struct counter {
-    const char *name, *label; /* names in JSON and in the text */
+    const cli_field *field;
     uint64_t count;
-    bool is_possible; /* false: this run cannot have such records, and JSON has no member */
+    bool is_possible; /* false: this run cannot have such records, and prints none */
 } counter;
 
 enum { RECORDS, ABSENT, PRESENT, UNKNOWN, LATE, REDELIVERED, MISSING, MALFORMED, COUNTERS };
@@ -51,25 +51,25 @@ enum { RECORDS, ABSENT, PRESENT, UNKNOWN, LATE, REDELIVERED, MISSING, MALFORMED,
 /* Lists the counters of the whole run, or of one input, in the order of JSON and text. */
 static void list_counters(counter list[COUNTERS], const cli_summary *summary, const tamis_stream_stats *stats,
                           bool is_whole_run) {
+    const cli_summary_fields *fields = summary->fields;
     const counter counters[COUNTERS] = {
-        [RECORDS] = {"records", "records", stats->records, true},
-        [ABSENT] = {summary->absent_name, summary->absent_name, stats->unique, true},
-        [PRESENT] = {summary->present_name, summary->present_name, stats->duplicates, true},
-        [UNKNOWN] = {"unknown", summary->on_server ? "unknown" : "passed on unchecked", stats->unknown,
-                     summary->drops || summary->on_server},
-        [LATE] = {"late", "late", stats->late, summary->drops},
-        [REDELIVERED] = {"redelivered", "redelivered", stats->redelivered, is_whole_run && summary->result},
-        [MISSING] = {"missing", "missing", stats->missing, true},
-        [MALFORMED] = {"malformed", "malformed", stats->malformed, true},
+        [RECORDS] = {&fields->records, stats->records, true},
+        [ABSENT] = {&fields->absent, stats->unique, true},
+        [PRESENT] = {&fields->present, stats->duplicates, true},
+        [UNKNOWN] = {&fields->unknown, stats->unknown, summary->drops || summary->on_server},
+        [LATE] = {&fields->late, stats->late, summary->drops},
+        [REDELIVERED] = {&fields->redelivered, stats->redelivered, is_whole_run && summary->result},
+        [MISSING] = {&fields->missing, stats->missing, true},
+        [MALFORMED] = {&fields->malformed, stats->malformed, true},
     };
 
     memcpy(list, counters, sizeof counters);
 }
 
-static void print_share(FILE *out, const char *name, uint64_t count, uint64_t records) {
+static void print_share(FILE *out, const cli_field *field, uint64_t count, uint64_t records) {
     char text[CLI_TEXT_NUMBER];
 
-    fprintf(out, "%-22s %15s", name, cli_text_count(text, sizeof text, count));
+    fprintf(out, "%-22s %15s", field->label, cli_text_count(text, sizeof text, count));
     if (records > 0)
         fprintf(out, "  %6.2f %%", 100.0 * (double)count / (double)records);
     fputc('\n', out);
@@ -84,31 +84,33 @@ static void print_speed(FILE *out, const cli_summary *summary) {
     char text[CLI_TEXT_NUMBER], more[CLI_TEXT_NUMBER];
     const uint32_t threads = threads_of(summary);
 
-    fprintf(out, "%-22s %15s", "bytes", cli_text_count(text, sizeof text, summary->stats.bytes_in));
+    fprintf(out, "%-22s %15s", summary->fields->bytes_in.label,
+            cli_text_count(text, sizeof text, summary->stats.bytes_in));
     if (summary->stats.bytes_in >= 1000) /* else both numbers are equal */
         fprintf(out, "  %s", cli_text_volume(more, sizeof more, (double)summary->stats.bytes_in));
     fputc('\n', out);
-    fprintf(out, "%-22s %15.3f\n", "seconds", summary->seconds);
+    fprintf(out, "%-22s %15.3f\n", summary->fields->seconds.label, summary->seconds);
     cli_text_metric(text, sizeof text, per_second(summary, summary->stats.records, summary->before.records));
     cli_text_volume(more, sizeof more,
                     per_second(summary, summary->stats.bytes_in, summary->before.bytes_in));
-    fprintf(out, "%-22s %15s  records/s, %s/s, %" PRIu32 " thread%s\n", "rate", text, more, threads,
-            threads == 1 ? "" : "s");
+    fprintf(out, "%-22s %15s  records/s, %s/s, %" PRIu32 " thread%s\n",
+            summary->fields->records_per_second.label, text, more, threads, threads == 1 ? "" : "s");
 }
 
 static void print_filter(FILE *out, const cli_summary *summary) {
     char text[CLI_TEXT_NUMBER], peak[CLI_TEXT_NUMBER];
 
-    fprintf(out, "%-22s %15s", summary->on_server ? "server memory" : "filter memory",
+    fprintf(out, "%-22s %15s", summary->on_server ? "server memory" : summary->fields->memory.label,
             cli_text_bytes(text, sizeof text, summary->info.memory));
     if (!summary->on_server) /* a server reports neither peak nor bits a key */
         fprintf(out, "  peak %s", cli_text_bytes(peak, sizeof peak, summary->info.memory_peak));
     if (!summary->on_server && summary->info.added >= KEYS_TO_AVERAGE)
         fprintf(out, ", %.1f bits a key", bits_per_key(summary));
-    fprintf(out, "\n%-22s %15s  scheme %s, rate %s now\n", "kind", tamis_kind_name(summary->info.kind),
-            tamis_scheme_name(summary->scheme), cli_text_real(text, sizeof text, summary->info.fpr_live));
+    fprintf(out, "\n%-22s %15s  scheme %s, rate %s now\n", summary->fields->kind.label,
+            tamis_kind_name(summary->info.kind), tamis_scheme_name(summary->scheme),
+            cli_text_real(text, sizeof text, summary->info.fpr_live));
     if (summary->drops)
-        fprintf(out, "%-22s %15s  records taken for duplicates wrongly\n", "estimated false drops",
+        fprintf(out, "%-22s %15s  records taken for duplicates wrongly\n", summary->fields->false_drops.label,
                 cli_text_expected(text, sizeof text, summary->info.false_present));
 }
 
@@ -120,14 +122,16 @@ static void print_cell(FILE *out, int width, uint64_t count) {
 
 /* Prints a table with a line for each input that was started. */
 static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
+    const cli_summary_fields *fields = summary->fields;
     const bool unknown = summary->stats.unknown > 0;
 
     if (!stream->input_stats || stream->input_count < 2)
         return;
-    fprintf(out, "%-22s %15s %12s %12s", "file", "records", summary->absent_name, summary->present_name);
+    fprintf(out, "%-22s %15s %12s %12s", fields->file.label, fields->records.label, fields->absent.label,
+            fields->present.label);
     if (unknown)
         fprintf(out, " %9s", summary->on_server ? "unknown" : "unchecked");
-    fprintf(out, " %9s %9s %15s\n", "missing", "malformed", "bytes");
+    fprintf(out, " %9s %9s %15s\n", fields->missing.label, fields->malformed.label, fields->bytes_in.label);
     for (size_t i = 0; i < stream->input_count; i++) {
         const tamis_stream_stats *file_stats = &stream->input_stats[i];
         const size_t size = strlen(stream->inputs[i]);
@@ -152,47 +156,49 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
 
     list_counters(counters, summary, &summary->stats, true);
     for (int i = 0; i < COUNTERS; i++)
-        if (i <= PRESENT || counters[i].count > 0)
-            print_share(out, counters[i].label, counters[i].count,
+        if (i <= PRESENT || (counters[i].is_possible && counters[i].count > 0))
+            print_share(out, counters[i].field, counters[i].count,
                         i == RECORDS ? 0 : counters[RECORDS].count);
     print_speed(out, summary);
     if (summary->plan)
         print_filter(out, summary);
     if (summary->result)
-        fprintf(out, "%-22s %15s%s%s\n", "run", start_name(summary->result),
+        fprintf(out, "%-22s %15s%s%s\n", summary->fields->run.label, start_name(summary->result),
                 summary->result->inexact ? "  records may come twice after a crash: " : "",
                 summary->result->inexact ? summary->result->inexact : "");
     print_each(out, summary, stream);
     if (summary->interrupted || summary->failed)
         fprintf(out, "%-22s %15s  what is above was answered until then\n",
-                summary->failed ? "failed" : "interrupted", "yes");
+                summary->failed ? summary->fields->failed.label : summary->fields->interrupted.label, "yes");
 }
 
 static void put_filter(json_t *object, const cli_summary *summary) {
+    const cli_summary_fields *fields = summary->fields;
     const tamis_filter_info *info = &summary->info;
 
     if (!summary->plan)
         return;
-    cli_json_count(object, "memory", info->memory);
-    cli_json_count_or_null(object, "memory_peak", !summary->on_server, info->memory_peak);
-    cli_json_real(object, "bits_per_key", summary->on_server ? NAN : bits_per_key(summary));
-    cli_json_text(object, "kind", tamis_kind_name(info->kind));
-    cli_json_text(object, "scheme", tamis_scheme_name(summary->scheme));
-    cli_json_count(object, "capacity", cli_filter_promises(summary->plan) ? info->capacity : 0);
-    cli_json_real(object, "fpr", summary->plan->fpr);
-    cli_json_real(object, "fpr_live", info->fpr_live);
+    cli_json_integer(object, &fields->memory, info->memory);
+    cli_json_integer_or_null(object, &fields->memory_peak, !summary->on_server, info->memory_peak);
+    cli_json_number(object, &fields->bits_per_key, summary->on_server ? NAN : bits_per_key(summary));
+    cli_json_string(object, &fields->kind, tamis_kind_name(info->kind));
+    cli_json_string(object, &fields->scheme, tamis_scheme_name(summary->scheme));
+    cli_json_integer(object, &fields->capacity, cli_filter_promises(summary->plan) ? info->capacity : 0);
+    cli_json_number(object, &fields->fpr, summary->plan->fpr);
+    cli_json_number(object, &fields->fpr_live, info->fpr_live);
     if (summary->drops)
-        cli_json_real(object, "false_drops", info->false_present);
-    cli_json_bool(object, "saturated", info->saturated);
+        cli_json_number(object, &fields->false_drops, info->false_present);
+    cli_json_boolean(object, &fields->saturated, info->saturated);
 }
 
 static void put_counters(json_t *object, const counter counters[COUNTERS]) {
     for (int i = 0; i < COUNTERS; i++)
         if (counters[i].is_possible)
-            cli_json_count(object, counters[i].name, counters[i].count);
+            cli_json_integer(object, counters[i].field, counters[i].count);
 }
 
 static void put_each(json_t *object, const cli_summary *summary, const cli_stream *stream) {
+    const cli_summary_fields *fields = summary->fields;
     json_t *files = json_array();
     counter counters[COUNTERS];
 
@@ -202,16 +208,17 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
         if (file_stats->struct_size == 0)
             continue;
         file = json_object();
-        cli_json_text(file, "file", stream->input_count > 0 ? stream->inputs[i] : "-");
+        cli_json_string(file, &fields->file, stream->input_count > 0 ? stream->inputs[i] : "-");
         list_counters(counters, summary, file_stats, false);
         put_counters(file, counters);
-        cli_json_count(file, "bytes_in", file_stats->bytes_in);
+        cli_json_integer(file, &fields->bytes_in, file_stats->bytes_in);
         cli_json_append(files, file);
     }
-    cli_json_put(object, "files", files);
+    cli_json_set(object, &fields->files, files);
 }
 
 static void print_json(FILE *out, const cli_summary *summary, const cli_stream *stream) {
+    const cli_summary_fields *fields = summary->fields;
     const tamis_stream_stats *stats = &summary->stats;
     tamis_error unused = TAMIS_ERROR_INIT; /* cli_summary_print reports a failed write */
     json_t *object = json_object();
@@ -219,24 +226,26 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
 
     list_counters(counters, summary, stats, true);
     put_counters(object, counters);
-    cli_json_count(object, "bytes_in", stats->bytes_in);
-    cli_json_count(object, "bytes_out", stats->bytes_out);
-    cli_json_real(object, "seconds", summary->seconds);
-    cli_json_real(object, "records_per_second", per_second(summary, stats->records, summary->before.records));
-    cli_json_real(object, "bytes_per_second", per_second(summary, stats->bytes_in, summary->before.bytes_in));
-    cli_json_count(object, "threads", threads_of(summary));
+    cli_json_integer(object, &fields->bytes_in, stats->bytes_in);
+    cli_json_integer(object, &fields->bytes_out, stats->bytes_out);
+    cli_json_number(object, &fields->seconds, summary->seconds);
+    cli_json_number(object, &fields->records_per_second,
+                    per_second(summary, stats->records, summary->before.records));
+    cli_json_number(object, &fields->bytes_per_second,
+                    per_second(summary, stats->bytes_in, summary->before.bytes_in));
+    cli_json_integer(object, &fields->threads, threads_of(summary));
     put_filter(object, summary);
     if (stream->input_stats)
         put_each(object, summary, stream);
     if (summary->result) {
-        cli_json_text(object, "run", start_name(summary->result));
-        cli_json_text(object, "inexact", summary->result->inexact);
-        cli_json_count(object, "partial", summary->result->unterminated_count);
+        cli_json_string(object, &fields->run, start_name(summary->result));
+        cli_json_string(object, &fields->inexact, summary->result->inexact);
+        cli_json_integer(object, &fields->partial, summary->result->unterminated_count);
     }
     if (summary->profile)
-        cli_profile_put(object, summary->profile);
-    cli_json_bool(object, "interrupted", summary->interrupted);
-    cli_json_bool(object, "failed", summary->failed);
+        cli_profile_put(object, &fields->times, summary->profile);
+    cli_json_boolean(object, &fields->interrupted, summary->interrupted);
+    cli_json_boolean(object, &fields->failed, summary->failed);
     if (cli_json_write(object, out, 0, "--json", &unused) == TAMIS_E_NOMEM)
         fputs("{}\n", out);
 }
@@ -260,7 +269,7 @@ tamis_status cli_summary_print(const cli_summary *summary, const cli_stream *str
     else if (stream->stats)
         print_text(stderr, summary, stream);
     if (summary->profile && !stream->json)
-        cli_profile_print(stderr, summary->profile, summary->stats.records);
+        cli_profile_print(stderr, &summary->fields->times, summary->profile, summary->stats.records);
     if (fflush(stderr) == 0 && !ferror(stderr))
         return TAMIS_OK;
     if (!summary->failed)

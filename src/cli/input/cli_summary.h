@@ -7,13 +7,53 @@
 
 #include <tamis/experimental/stream.h>
 
+#include "cli/cli.h"
 #include "cli/input/cli_stream.h"
+#include "cli/process/cli_profile.h"
+
+/* Fields of a summary. A command leaves out the rows of what its runs never have. */
+typedef struct cli_summary_fields {
+    cli_field records, absent, present, unknown, late, redelivered, missing, malformed, bytes_in, bytes_out,
+        seconds, records_per_second, bytes_per_second, threads, memory, memory_peak, bits_per_key, kind,
+        scheme, capacity, fpr, fpr_live, false_drops, saturated, files, file, run, inexact, partial;
+    cli_profile_fields times;
+    cli_field interrupted, failed;
+} cli_summary_fields;
+
+/* Rows that all commands with a summary have; DONE says what happens to a record. */
+#define CLI_SUMMARY_ROWS(DONE)                                                                               \
+    .missing = {"missing", "missing", CLI_INTEGER,                                                           \
+                "Records without a key, counted only here; see --missing."},                                 \
+    .malformed = {"malformed", "malformed", CLI_INTEGER,                                                     \
+                  "Records that --key cannot read, counted only here; see --on-error."},                     \
+    .records_per_second = {"records_per_second", "rate", CLI_NUMBER, "Records read per second."},            \
+    .bytes_per_second = {"bytes_per_second", NULL, CLI_NUMBER, "Bytes read per second."},                    \
+    .threads =                                                                                               \
+        {"threads", NULL, CLI_INTEGER,                                                                       \
+         "Threads used. Lower than --threads if the input was small or the system refused to start one."},   \
+    .file = {"file", "file", CLI_STRING, "Name of the input; - is standard input."},                         \
+    .interrupted = {"interrupted", "interrupted", CLI_BOOLEAN,                                               \
+                    "true: a signal ended the run; all numbers count what was " DONE " until then."},        \
+    .failed = {"failed", "failed", CLI_BOOLEAN,                                                              \
+               "true: an error ended the run; all numbers count what was " DONE " until then. The line of "  \
+               "the error follows."}
+
+/* Rows about a filter that was made by the run. */
+#define CLI_SUMMARY_ROWS_FILTER                                                                              \
+    .memory = {"memory", "filter memory", CLI_INTEGER, "Bytes of the filter at the end."},                   \
+    .memory_peak = {"memory_peak", NULL, CLI_INTEGER,                                                        \
+                    "Largest size of the filter in bytes, growth included."},                                \
+    .bits_per_key = {"bits_per_key", NULL, CLI_NUMBER,                                                       \
+                     "Bits of memory_peak per key in the filter; 0 = no keys."},                             \
+    .kind = {"kind", "kind", CLI_STRING, "Kind of the filter: classic, blocked, fingerprint or exact."},     \
+    .scheme = {"scheme", NULL, CLI_STRING, "Hash in use, with its name in --scheme."},                       \
+    .capacity = {"capacity", NULL, CLI_INTEGER,                                                              \
+                 "Keys that the filter was made for; 0 = no limit, it grows."}
 
 /* Result of a run, and how to report it. */
 typedef struct cli_summary {
     tamis_stream_stats stats;
-    const char *absent_name,
-        *present_name;           /* names of records with absent and present keys: "unique", "duplicates" */
+    const cli_summary_fields *fields; /* NULL: the command has no summary */
     bool drops;                  /* true: a false positive drops a record; the summary estimates how many */
     bool on_server;              /* true: answers may be TAMIS_UNKNOWN; the summary counts them */
     bool passes;                 /* true: records that are passed on are printed or counted; false: skipped */
@@ -32,9 +72,8 @@ typedef struct cli_summary {
 
 #define CLI_SUMMARY_INIT                                                                                     \
     {                                                                                                        \
-        .stats = TAMIS_STREAM_STATS_INIT, .absent_name = "unique", .present_name = "duplicates",             \
-        .first_malformed = TAMIS_ERROR_INIT, .info = TAMIS_FILTER_INFO_INIT,                                 \
-        .before = TAMIS_STREAM_STATS_INIT                                                                    \
+        .stats = TAMIS_STREAM_STATS_INIT, .first_malformed = TAMIS_ERROR_INIT,                               \
+        .info = TAMIS_FILTER_INFO_INIT, .before = TAMIS_STREAM_STATS_INIT                                    \
     }
 
 /* Copies the facts about the filter into the summary. The plan stays the filter's. */

@@ -29,6 +29,37 @@
 #include "cli/server/cli_server.h"
 #include "cli/server/cli_trace.h"
 
+static const cli_summary_fields fields = {
+    .records = {"records", "records", CLI_INTEGER, "Records read."},
+    .absent = {"added", "added", CLI_INTEGER, "Records that were not in the filter."},
+    .present = {"present", "present", CLI_INTEGER, "Records that were in the filter, or taken for one."},
+    .unknown = {"unknown", "unknown", CLI_INTEGER,
+                "For a filter on a server: records whose reply was lost, and which were in the filter when "
+                "looked up again."},
+    .bytes_in = {"bytes_in", "bytes", CLI_INTEGER, "Bytes of the records, terminators included."},
+    .bytes_out = {"bytes_out", NULL, CLI_INTEGER, "Bytes that --print wrote."},
+    .seconds = {"seconds", "seconds", CLI_NUMBER, "Duration of the run, in seconds."},
+    .memory = {"memory", "filter memory", CLI_INTEGER, "Bytes of the filter at the end."},
+    .memory_peak = {"memory_peak", NULL, CLI_INTEGER | CLI_NULL,
+                    "Largest size of the filter in bytes, growth included; null = on a server."},
+    .bits_per_key = {"bits_per_key", NULL, CLI_NUMBER | CLI_NULL,
+                     "Bits of memory_peak per key in the filter; 0 = no keys, null = on a server."},
+    .kind = {"kind", "kind", CLI_STRING, "Kind of the filter: classic, blocked, fingerprint or exact."},
+    .scheme = {"scheme", NULL, CLI_STRING, "Hash in use."},
+    .capacity = {"capacity", NULL, CLI_INTEGER,
+                 "Keys that the filter was made for; 0 = no limit, it grows, or not known."},
+    .fpr = {"fpr", NULL, CLI_NUMBER,
+            "Promised probability of a wrong answer, 0 to 1; 1 = none was promised."},
+    .fpr_live = {"fpr_live", NULL, CLI_NUMBER,
+                 "The same probability with the keys in the filter; 0 = the filter is empty."},
+    .saturated = {"saturated", NULL, CLI_BOOLEAN,
+                  "true: a record did not fit into the filter, or it holds more keys than it was made for."},
+    .files = {"files", NULL, CLI_ARRAY_OF_OBJECTS,
+              "One for each input that was opened, with file, records, added, present, unknown (for a filter "
+              "on a server), missing, malformed and bytes_in."},
+    CLI_SUMMARY_ROWS("read"),
+};
+
 typedef struct add_run {
     add_config config;
     int stop_fd;
@@ -219,8 +250,7 @@ static tamis_status run_add(const cli_args *args, bool *negative, tamis_error *e
     add_run run = {.stop_fd = -1, .summary = CLI_SUMMARY_INIT};
 
     (void)negative;
-    run.summary.absent_name = "added";
-    run.summary.present_name = "present";
+    run.summary.fields = &fields;
     tamis_status status = add_configure(&run.config, args, err);
     run.summary.into = run.config.filter;
     run.summary.passes = run.config.print == ADD_PRINT_FRESH;
@@ -251,5 +281,6 @@ const cli_command cmd_add = {
     .manual = &cli_manual_add,
     .options = add_options,
     .conflicts = add_conflicts,
+    .fields = CLI_FIELDS(fields),
     .run = run_add,
 };

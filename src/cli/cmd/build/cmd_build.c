@@ -45,6 +45,25 @@
 #include "cli/process/cli_signal.h"
 #include "cli/server/cli_server.h"
 
+static const cli_summary_fields fields = {
+    .records = {"records", "records", CLI_INTEGER, "Records read."},
+    .absent = {"unique", "unique", CLI_INTEGER, "Records that were added."},
+    .present = {"duplicates", "duplicates", CLI_INTEGER,
+                "Records that were in the filter already, or taken for one."},
+    .bytes_in = {"bytes_in", "bytes", CLI_INTEGER, "Bytes of the records, terminators included."},
+    .bytes_out = {"bytes_out", NULL, CLI_INTEGER, "Always 0: no records are written."},
+    .seconds = {"seconds", "seconds", CLI_NUMBER, "Duration of the run in seconds, counting included."},
+    .fpr = {"fpr", NULL, CLI_NUMBER, "Promised probability of a wrong answer, 0 to 1."},
+    .fpr_live = {"fpr_live", NULL, CLI_NUMBER,
+                 "The same probability with the keys in the filter; 0 = the filter is empty."},
+    .saturated = {"saturated", NULL, CLI_BOOLEAN, "true: the filter was full when a record came."},
+    .files = {"files", NULL, CLI_ARRAY_OF_OBJECTS,
+              "One for each input that was opened, with file, records, unique, duplicates, missing, "
+              "malformed and bytes_in."},
+    CLI_SUMMARY_ROWS("read"),
+    CLI_SUMMARY_ROWS_FILTER,
+};
+
 typedef struct build_run {
     build_config config;
     cli_secret secret;
@@ -334,6 +353,7 @@ static tamis_status run_build(const cli_args *args, bool *negative, tamis_error 
     if (!run)
         return cli_fail_nomem("build", err);
     run->summary = (cli_summary)CLI_SUMMARY_INIT;
+    run->summary.fields = &fields;
     run->start = lseek(STDIN_FILENO, 0, SEEK_CUR);
     tamis_status status = build_configure(&run->config, args, err);
     if (status == TAMIS_OK)
@@ -360,5 +380,6 @@ const cli_command cmd_build = {
     .manual = &cli_manual_build,
     .options = build_options,
     .conflicts = build_conflicts,
+    .fields = CLI_FIELDS(fields),
     .run = run_build,
 };

@@ -12,6 +12,19 @@
 #include "cli/process/cli_signal.h"
 #include "cli/server/cli_family.h"
 
+static const cli_summary_fields fields = {
+    .records = {"records", "records", CLI_INTEGER, "Records read and answered."},
+    .absent = {"absent", "absent", CLI_INTEGER, "Records that are in no filter."},
+    .present = {"present", "present", CLI_INTEGER, "Records that are in a filter, or taken for one."},
+    .bytes_in = {"bytes_in", "bytes", CLI_INTEGER, "Bytes of the answered records, terminators included."},
+    .bytes_out = {"bytes_out", NULL, CLI_INTEGER, "Bytes written to standard output."},
+    .seconds = {"seconds", "seconds", CLI_NUMBER, "Duration of the run, in seconds."},
+    .files = {"files", NULL, CLI_ARRAY_OF_OBJECTS,
+              "One for each input that was opened, with file, records, absent, present, missing, malformed "
+              "and bytes_in."},
+    CLI_SUMMARY_ROWS("answered"),
+};
+
 typedef struct check_run {
     check_config config;
     int stop_fd;
@@ -197,8 +210,7 @@ static tamis_status run_check(const cli_args *args, bool *negative, tamis_error 
     check_config *config = &run.config;
     tamis_status status = check_configure(config, args, err);
 
-    run.summary.absent_name = "absent";
-    run.summary.present_name = "present";
+    run.summary.fields = &fields;
     run.summary.passes = config->invert;
     if (status == TAMIS_OK)
         status = cli_signals_begin(&run.stop_fd, err);
@@ -223,5 +235,6 @@ const cli_command cmd_check = {
     .manual = &cli_manual_check,
     .options = check_options,
     .conflicts = check_conflicts,
+    .fields = CLI_FIELDS(fields),
     .run = run_check,
 };

@@ -423,6 +423,7 @@ static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error 
     int stop_fd = -1;
 
     (void)negative;
+    run.summary.fields = &dedup_fields;
     run.summary.drops = true;
     run.summary.passes = true;
     tamis_status status = dedup_configure(&config, args, err);
@@ -473,5 +474,6 @@ const cli_command cmd_dedup = {
     .manual = &cli_manual_dedup,
     .options = dedup_options,
     .conflicts = dedup_conflicts,
+    .fields = CLI_FIELDS(dedup_fields),
     .run = run_dedup,
 };

@@ -8,6 +8,7 @@
 #include "cli/core/cli_rows.h"
 #include "cli/filter/cli_filter.h"
 #include "cli/input/cli_stream.h"
+#include "cli/input/cli_summary.h"
 
 /* The options of dedup, in the order of the help. */
 enum {
@@ -40,6 +41,7 @@ enum {
 
 extern const cli_option dedup_options[];
 extern const cli_conflict dedup_conflicts[];
+extern const cli_summary_fields dedup_fields;
 
 /* Validated options of a run, with defaults. Strings belong to argv. */
 typedef struct dedup_config {

@@ -297,3 +297,60 @@ const cli_conflict dedup_conflicts[] = {
     {CLI_OPT_PROGRESS, CLI_OPT_QUIET, "one shows what the other hides"},
     {.why = NULL},
 };
+
+const cli_summary_fields dedup_fields = {
+    .records = {"records", "records", CLI_INTEGER, "Records read and answered."},
+    .absent = {"unique", "unique", CLI_INTEGER, "Records seen for the first time."},
+    .present = {"duplicates", "duplicates", CLI_INTEGER, "Records taken for a repetition."},
+    .unknown = {"unknown", "passed on unchecked", CLI_INTEGER,
+                "Records passed on without a lookup because the filter was full; 0 = none."},
+    .late = {"late", "late", CLI_INTEGER,
+             "Records that were older than the window allows, passed on or dropped; see --late."},
+    .redelivered = {"redelivered", "redelivered", CLI_INTEGER,
+                    "With --state: records that were delivered again and dropped; see --source. 0 = none."},
+    .bytes_in = {"bytes_in", "bytes", CLI_INTEGER, "Bytes of the answered records, terminators included."},
+    .bytes_out = {"bytes_out", NULL, CLI_INTEGER,
+                  "Bytes written to --output and --duplicates; 0 = none, as with --count."},
+    .seconds = {"seconds", "seconds", CLI_NUMBER, "Duration of the run, in seconds."},
+    .fpr = {"fpr", NULL, CLI_NUMBER,
+            "Promised probability, 0 to 1, that a new record is taken for a duplicate."},
+    .fpr_live = {"fpr_live", NULL, CLI_NUMBER,
+                 "The same probability with the keys in the filter at the end; 0 = the filter is empty."},
+    .false_drops =
+        {"false_drops", "estimated false drops", CLI_NUMBER,
+         "Estimated number of new records taken for duplicates: an expected value, with a fraction."},
+    .saturated = {"saturated", NULL, CLI_BOOLEAN,
+                  "true: the filter was full when a record came, or holds more keys than it was made for."},
+    .files = {"files", NULL, CLI_ARRAY_OF_OBJECTS,
+              "One for each input that was opened, with file, records, unique, duplicates, unknown, late, "
+              "missing, malformed and bytes_in."},
+    .run = {"run", "run", CLI_STRING,
+            "With --state: new; resumed, if it continues a run that another process began; grown, if a FILE "
+            "has grown since the run finished; or finished, if there was nothing to do. Counts are for the "
+            "whole run, also those of files; rates are for this process."},
+    .inexact = {"inexact", NULL, CLI_STRING | CLI_NULL,
+                "With --state: the first FILE or output that is not a regular file, so that records may be "
+                "repeated after a crash; null = none."},
+    .partial = {"partial", NULL, CLI_INTEGER,
+                "With --defer-unterminated: number of FILEs whose last record had no terminator and was left "
+                "for a later run."},
+    .times.profile = {"profile", NULL, CLI_OBJECT,
+                      "With --profile: the times of the stages read to write, of waits, and wall, in "
+                      "nanoseconds; resident and huge_pages, if the system reports them."},
+    .times.read = {"read", "reading", CLI_INTEGER, "Reading."},
+    .times.split = {"split", "splitting", CLI_INTEGER, "Splitting the input into records."},
+    .times.extract = {"extract", "finding keys", CLI_INTEGER, "Finding keys in records."},
+    .times.hash = {"hash", "hashing", CLI_INTEGER, "Hashing keys."},
+    .times.query = {"query", "querying the filter", CLI_INTEGER, "Querying the filter."},
+    .times.route = {"route", "copying out", CLI_INTEGER, "Copying records to the outputs."},
+    .times.write = {"write", "writing", CLI_INTEGER, "Writing."},
+    .times.wait_input = {"wait_input", "waiting for input", CLI_INTEGER, "Waiting for input."},
+    .times.wait_caller = {"wait_caller", "waiting, first thread", CLI_INTEGER,
+                          "Waiting of the first thread."},
+    .times.wait_others = {"wait_others", "waiting, others", CLI_INTEGER, "Waiting of the other threads."},
+    .times.wall = {"wall", "on the clock", CLI_INTEGER, "Elapsed time."},
+    .times.resident = {"resident", NULL, CLI_INTEGER, "Bytes of memory of the process at the end."},
+    .times.huge_pages = {"huge_pages", "in huge pages", CLI_INTEGER, "Part of resident in huge pages."},
+    CLI_SUMMARY_ROWS("answered"),
+    CLI_SUMMARY_ROWS_FILTER,
+};
