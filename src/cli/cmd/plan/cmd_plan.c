@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
+#include "cli/cmd/plan/plan_fields.h"
 #include "cli/cmd/plan/plan_kafka.h"
 #include "cli/cmd/plan/plan_measure.h"
 #include "cli/cmd/plan/plan_plot.h"
@@ -282,36 +283,34 @@ static tamis_status run_store(const cli_args *args, tamis_error *err) {
 static void print_window(FILE *out, const tamis_plan *plan) {
     char text[CLI_WINDOW_TEXT], number[CLI_TEXT_NUMBER];
 
-    fprintf(out, "window    %s\n", cli_window_text(text, plan));
+    fprintf(out, "%-9s %s\n", plan_fields.window.label, cli_window_text(text, plan));
     if (plan->capacity > 0)
-        fprintf(out, "records   %s distinct in a window\n",
+        fprintf(out, "%-9s %s distinct in a window\n", plan_fields.expect.label,
                 cli_text_count(number, sizeof number, plan->capacity));
     else
-        fputs("records   number not given: the filter grows\n", out);
-    fprintf(out, "rate      %s\n", cli_text_rate(number, sizeof number, plan->fpr));
+        fprintf(out, "%-9s number not given: the filter grows\n", plan_fields.expect.label);
+    fprintf(out, "%-9s %s\n", plan_fields.fpr.label, cli_text_rate(number, sizeof number, plan->fpr));
     if (plan->capacity > 0)
-        fprintf(out, "memory    %s, ", cli_text_bytes(number, sizeof number, plan->memory));
+        fprintf(out, "%-9s %s, ", plan_fields.memory.label,
+                cli_text_bytes(number, sizeof number, plan->memory));
     else
-        fputs("memory    at least ", out);
+        fprintf(out, "%-9s at least ", plan_fields.memory.label);
     fprintf(out, "%.1f bits per record of a window\n", plan->bits_per_key);
-    fputs("lines     2 cache lines of 64 bytes that a lookup reads\n", out);
+    fprintf(out, "%-9s 2 cache lines of 64 bytes that a lookup reads\n", plan_fields.lines_touched.label);
 }
 
 static tamis_status write_window_json(FILE *out, const tamis_plan *plan, tamis_error *err) {
     json_t *object = json_object();
 
-    cli_json_count(object, "expect", plan->capacity);
-    cli_json_real(object, "fpr", plan->fpr);
-    cli_json_count(object, "window", plan->window);
-    cli_json_count(object, "step", plan->step);
-    cli_json_count(object, "lateness", plan->lateness);
-    cli_json_real(object, "bits_per_key", plan->bits_per_key);
-    if (plan->capacity > 0)
-        cli_json_count(object, "memory", plan->memory);
-    else
-        cli_json_null(object, "memory");
-    cli_json_real(object, "lines_touched", plan->lines_touched);
-    cli_json_real(object, "fpr_predicted", plan->fpr_predicted);
+    cli_json_integer(object, &plan_fields.expect, plan->capacity);
+    cli_json_number(object, &plan_fields.fpr, plan->fpr);
+    cli_json_integer(object, &plan_fields.window, plan->window);
+    cli_json_integer(object, &plan_fields.step, plan->step);
+    cli_json_integer(object, &plan_fields.lateness, plan->lateness);
+    cli_json_number(object, &plan_fields.bits_per_key, plan->bits_per_key);
+    cli_json_integer_or_null(object, &plan_fields.memory, plan->capacity > 0, plan->memory);
+    cli_json_number(object, &plan_fields.lines_touched, plan->lines_touched);
+    cli_json_number(object, &plan_fields.fpr_predicted, plan->fpr_predicted);
     return cli_json_write(object, out, 0, "plan", err);
 }
 
@@ -445,5 +444,6 @@ const cli_command cmd_plan = {
     .manual = &cli_manual_plan,
     .options = options,
     .conflicts = conflicts,
+    .fields = CLI_FIELDS(plan_fields),
     .run = run_plan,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cmd/kafka/kafka_library.h"
+#include "cli/cmd/plan/plan_fields.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_number.h"
 #include "cli/core/cli_text.h"
@@ -48,24 +49,25 @@ void plan_kafka_text(FILE *out, const plan_kafka *plan) {
     char window[CLI_WINDOW_TEXT], number[CLI_TEXT_NUMBER], other[CLI_TEXT_NUMBER];
 
     if (timed)
-        fprintf(out, "window      %s\n", cli_window_text(window, filter));
+        fprintf(out, "%-11s %s\n", plan_fields.window.label, cli_window_text(window, filter));
     fprintf(out, "keys        %s distinct%s, %s in a partition\n",
             cli_text_count(number, sizeof number, topic->keys), timed ? " in a window" : "",
             cli_text_count(other, sizeof other, topic->partition_keys));
-    fprintf(out, "rate        %s\n", cli_text_rate(number, sizeof number, filter->fpr));
-    fprintf(out, "partition   %s for the filter, %.1f bits per key; kafka dedup --expect %" PRIu64 "\n",
+    fprintf(out, "%-11s %s\n", plan_fields.fpr.label, cli_text_rate(number, sizeof number, filter->fpr));
+    fprintf(out, "%-11s %s for the filter, %.1f bits per key; kafka dedup --expect %" PRIu64 "\n",
+            plan_fields.partition_memory.label,
             cli_text_bytes(number, sizeof number, topic->partition_memory), filter->bits_per_key,
             topic->partition_keys);
-    fprintf(out, "host        %s for the filters of %s\n",
+    fprintf(out, "%-11s %s for the filters of %s\n", plan_fields.host_memory.label,
             cli_text_bytes(number, sizeof number, topic->host_memory),
             partitions_text(other, sizeof other, topic->host_partitions));
-    fprintf(out, "state       %s in the state topic, %.1f bytes per key",
+    fprintf(out, "%-11s %s in the state topic, %.1f bytes per key", plan_fields.state_bytes.label,
             cli_text_bytes(number, sizeof number, topic->state_bytes),
             (double)topic->state_bytes / (double)topic->keys);
     if (timed)
         fprintf(out, "; up to %s more of old segments",
                 cli_text_bytes(number, sizeof number, topic->segment_bytes));
-    fprintf(out, "\nrestore     %.*f s for %s of a host, at %s keys a second\n",
+    fprintf(out, "\n%-11s %.*f s for %s of a host, at %s keys a second\n", plan_fields.restore_seconds.label,
             topic->restore_seconds < 10 ? 1 : 0, topic->restore_seconds,
             partitions_text(other, sizeof other, topic->host_partitions),
             cli_text_metric(number, sizeof number, TAMIS_KAFKA_RESTORE_RATE));
@@ -78,24 +80,24 @@ tamis_status plan_kafka_json(FILE *out, const plan_kafka *plan, tamis_error *err
     const tamis_plan *filter = &plan->filter;
     json_t *object = json_object();
 
-    cli_json_count(object, "expect", topic->keys);
-    cli_json_real(object, "fpr", filter->fpr);
+    cli_json_integer(object, &plan_fields.expect, topic->keys);
+    cli_json_number(object, &plan_fields.fpr, filter->fpr);
     if (filter->kind == TAMIS_KIND_WINDOW) {
-        cli_json_count(object, "window", filter->window);
-        cli_json_count(object, "step", filter->step);
-        cli_json_count(object, "lateness", filter->lateness);
+        cli_json_integer(object, &plan_fields.window, filter->window);
+        cli_json_integer(object, &plan_fields.step, filter->step);
+        cli_json_integer(object, &plan_fields.lateness, filter->lateness);
     }
-    cli_json_real(object, "bits_per_key", filter->bits_per_key);
-    cli_json_count(object, "partitions", plan->options.partitions);
-    cli_json_count(object, "hosts", plan->options.hosts);
-    cli_json_count(object, "partition_expect", topic->partition_keys);
-    cli_json_count(object, "partition_memory", topic->partition_memory);
-    cli_json_count(object, "host_partitions", topic->host_partitions);
-    cli_json_count(object, "host_memory", topic->host_memory);
-    cli_json_count(object, "state_keys", topic->state_keys);
-    cli_json_count(object, "state_bytes", topic->state_bytes);
-    cli_json_count(object, "segment_bytes", topic->segment_bytes);
-    cli_json_real(object, "restore_seconds", topic->restore_seconds);
-    cli_json_real(object, "restore_rate", TAMIS_KAFKA_RESTORE_RATE);
+    cli_json_number(object, &plan_fields.bits_per_key, filter->bits_per_key);
+    cli_json_integer(object, &plan_fields.partitions, plan->options.partitions);
+    cli_json_integer(object, &plan_fields.hosts, plan->options.hosts);
+    cli_json_integer(object, &plan_fields.partition_expect, topic->partition_keys);
+    cli_json_integer(object, &plan_fields.partition_memory, topic->partition_memory);
+    cli_json_integer(object, &plan_fields.host_partitions, topic->host_partitions);
+    cli_json_integer(object, &plan_fields.host_memory, topic->host_memory);
+    cli_json_integer(object, &plan_fields.state_keys, topic->state_keys);
+    cli_json_integer(object, &plan_fields.state_bytes, topic->state_bytes);
+    cli_json_integer(object, &plan_fields.segment_bytes, topic->segment_bytes);
+    cli_json_number(object, &plan_fields.restore_seconds, topic->restore_seconds);
+    cli_json_number(object, &plan_fields.restore_rate, TAMIS_KAFKA_RESTORE_RATE);
     return cli_json_write(object, out, 0, "plan", err);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cmd/plan/plan_fields.h"
 #include "cli/cmd/plan/plan_trial.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
@@ -218,30 +219,27 @@ static void show_progress(const char *text) {
 static json_t *row_object(const plan_trial *trial) {
     json_t *object = json_object();
 
-    cli_json_text(object, "kind", tamis_kind_name(trial->plan.kind));
-    cli_json_text(object, "scheme", tamis_scheme_name(scheme_of(trial)));
-    cli_json_text(object, "keys", trial_keys_name(trial->keys));
-    cli_json_count(object, "capacity", trial->plan.capacity);
-    cli_json_count(object, "added", trial->added);
-    cli_json_real(object, "bits_per_key", trial->plan.bits_per_key);
-    if (plan_trial_is_over_capacity(trial))
-        cli_json_null(object, "fpr");
-    else
-        cli_json_real(object, "fpr", trial->plan.fpr);
-    cli_json_real(object, "fpr_predicted", trial->computed);
-    cli_json_count(object, "queries", trial->queries);
-    cli_json_count(object, "hits", trial->hits);
-    cli_json_real(object, "fpr_measured", (double)trial->hits / (double)trial->queries);
-    cli_json_real(object, "fpr_low", trial->low);
-    cli_json_real(object, "fpr_high", trial->high);
-    cli_json_text(object, "verdict", trial->verdict);
+    cli_json_string(object, &plan_fields.kind, tamis_kind_name(trial->plan.kind));
+    cli_json_string(object, &plan_fields.scheme, tamis_scheme_name(scheme_of(trial)));
+    cli_json_string(object, &plan_fields.keys, trial_keys_name(trial->keys));
+    cli_json_integer(object, &plan_fields.capacity, trial->plan.capacity);
+    cli_json_integer(object, &plan_fields.added, trial->added);
+    cli_json_number(object, &plan_fields.bits_per_key, trial->plan.bits_per_key);
+    cli_json_number(object, &plan_fields.fpr, plan_trial_is_over_capacity(trial) ? NAN : trial->plan.fpr);
+    cli_json_number(object, &plan_fields.fpr_predicted, trial->computed);
+    cli_json_integer(object, &plan_fields.queries, trial->queries);
+    cli_json_integer(object, &plan_fields.hits, trial->hits);
+    cli_json_number(object, &plan_fields.fpr_measured, (double)trial->hits / (double)trial->queries);
+    cli_json_number(object, &plan_fields.fpr_low, trial->low);
+    cli_json_number(object, &plan_fields.fpr_high, trial->high);
+    cli_json_string(object, &plan_fields.verdict, trial->verdict);
     return object;
 }
 
 static tamis_status finish_json(json_t *list, tamis_error *err) {
     json_t *object = json_object();
 
-    cli_json_put(object, "measured", list);
+    cli_json_set(object, &plan_fields.measured, list);
     return cli_json_write(object, stdout, 2, "plan", err);
 }
 

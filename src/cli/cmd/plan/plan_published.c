@@ -7,6 +7,7 @@
 
 #include <tamis/plan.h>
 
+#include "cli/cmd/plan/plan_fields.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 
@@ -192,13 +193,13 @@ static json_t *rate_object(const published_rate *row) {
     json_t *object = json_object();
     const double exact = exact_rate(row);
 
-    cli_json_count(object, "expect", (uint64_t)row->keys);
-    cli_json_real(object, "bits_per_key", row->bits_per_key);
-    cli_json_count(object, "probes", (uint64_t)row->probes);
-    cli_json_real(object, "fpr_published", strtod(row->rate, NULL));
-    cli_json_real(object, "fpr", exact);
-    cli_json_real(object, "false_positives_published", strtod(row->false_positives, NULL));
-    cli_json_real(object, "false_positives", row->keys * exact);
+    cli_json_integer(object, &plan_fields.expect, (uint64_t)row->keys);
+    cli_json_number(object, &plan_fields.bits_per_key, row->bits_per_key);
+    cli_json_integer(object, &plan_fields.probes, (uint64_t)row->probes);
+    cli_json_number(object, &plan_fields.fpr_published, strtod(row->rate, NULL));
+    cli_json_number(object, &plan_fields.fpr, exact);
+    cli_json_number(object, &plan_fields.false_positives_published, strtod(row->false_positives, NULL));
+    cli_json_number(object, &plan_fields.false_positives, row->keys * exact);
     return object;
 }
 
@@ -206,15 +207,12 @@ static json_t *size_object(const published_size *row) {
     json_t *object = json_object();
     const double bits = row->keys * row->bits_per_key;
 
-    cli_json_count(object, "expect", (uint64_t)row->keys);
-    cli_json_real(object, "bits_per_key", row->bits_per_key);
-    if (row->bits > 0)
-        cli_json_count(object, "bits_published", (uint64_t)row->bits);
-    else
-        cli_json_null(object, "bits_published");
-    cli_json_count(object, "bits", (uint64_t)bits);
-    cli_json_real(object, "memory_published", ldexp(strtod(row->memory, NULL), row->power));
-    cli_json_count(object, "memory", (uint64_t)(bits / 8));
+    cli_json_integer(object, &plan_fields.expect, (uint64_t)row->keys);
+    cli_json_number(object, &plan_fields.bits_per_key, row->bits_per_key);
+    cli_json_integer_or_null(object, &plan_fields.bits_published, row->bits > 0, (uint64_t)row->bits);
+    cli_json_integer(object, &plan_fields.bits, (uint64_t)bits);
+    cli_json_number(object, &plan_fields.memory_published, ldexp(strtod(row->memory, NULL), row->power));
+    cli_json_integer(object, &plan_fields.memory, (uint64_t)(bits / 8));
     return object;
 }
 
@@ -222,15 +220,15 @@ static json_t *rule_object(const published_rule *row) {
     json_t *object = json_object();
     const double scale = row->rule == BITS_AT_RATE ? 1 : 100; /* JSON has rates from 0 to 1 */
 
-    cli_json_text(object, "rule", row->what);
-    cli_json_real(object, "published", strtod(row->figure, NULL) / scale);
-    cli_json_real(object, "exact", exact_rule(row) / scale);
+    cli_json_string(object, &plan_fields.rule, row->what);
+    cli_json_number(object, &plan_fields.published, strtod(row->figure, NULL) / scale);
+    cli_json_number(object, &plan_fields.exact, exact_rule(row) / scale);
     return object;
 }
 
 tamis_status plan_published_json(FILE *out, tamis_error *err) {
     json_t *object = json_object(), *list[3] = {json_array(), json_array(), json_array()};
-    static const char *const names[3] = {"rates", "sizes", "rules"};
+    static const cli_field *const fields[3] = {&plan_fields.rates, &plan_fields.sizes, &plan_fields.rules};
 
     for (int i = 0; i < RATES; i++)
         cli_json_append(list[0], rate_object(&rates[i]));
@@ -239,6 +237,6 @@ tamis_status plan_published_json(FILE *out, tamis_error *err) {
     for (int i = 0; i < RULES; i++)
         cli_json_append(list[2], rule_object(&rules[i]));
     for (int i = 0; i < 3; i++)
-        cli_json_put(object, names[i], list[i]);
+        cli_json_set(object, fields[i], list[i]);
     return cli_json_write(object, out, 2, "plan", err);
 }

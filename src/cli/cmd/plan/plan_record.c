@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "cli/cmd/plan/plan_fields.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 
@@ -81,7 +82,8 @@ tamis_status plan_record_solve(plan_record *record, const cli_value *const value
 void plan_record_text(FILE *out, const plan_record *record) {
     char rate[CLI_TEXT_NUMBER];
 
-    fputs("records   number not given: what follows is for each of many, in a classic filter\n", out);
+    fprintf(out, "%-9s number not given: what follows is for each of many, in a classic filter\n",
+            plan_fields.expect.label);
     fprintf(out, "\n  %-12s %8s  %6s  %4s  %9s\n", "kind", "bits/key", "probes", "fill", "rate");
     fprintf(out, "  %-12s %8.*f  %6" PRIu32 "  %4.2f  %9s\n", "classic", record->bits < 10 ? 2 : 1,
             record->bits, record->probes, record->fill, cli_text_real(rate, sizeof rate, record->fpr));
@@ -98,12 +100,12 @@ tamis_status plan_record_json(FILE *out, const plan_record *record, tamis_error 
     for (int i = 0; i < 3; i++)
         cli_json_append(record->given[numbers[i]] ? given : derived,
                         json_string(plan_number_names[numbers[i]]));
-    cli_json_put(object, "given", given);
-    cli_json_put(object, "derived", derived);
-    cli_json_count(object, "expect", 0);
-    cli_json_real(object, "fpr", record->fpr);
-    cli_json_real(object, "bits_per_key", record->bits);
-    cli_json_count(object, "probes", record->probes);
-    cli_json_real(object, "fill", record->fill);
+    cli_json_set(object, &plan_fields.given, given);
+    cli_json_set(object, &plan_fields.derived, derived);
+    cli_json_integer(object, &plan_fields.expect, 0);
+    cli_json_number(object, &plan_fields.fpr, record->fpr);
+    cli_json_number(object, &plan_fields.bits_per_key, record->bits);
+    cli_json_integer(object, &plan_fields.probes, record->probes);
+    cli_json_number(object, &plan_fields.fill, record->fill);
     return cli_json_write(object, out, 2, "plan", err);
 }

@@ -5,6 +5,7 @@
 
 #include <tamis/experimental/redis.h>
 
+#include "cli/cmd/plan/plan_fields.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 
@@ -44,22 +45,22 @@ void plan_store_text(FILE *out, const plan_store *store) {
 static json_t *object_of(const tamis_plan *plan) {
     json_t *object = json_object();
 
-    cli_json_real(object, "bits_per_key", plan->bits_per_key);
-    cli_json_count(object, "memory", plan->memory);
-    cli_json_count(object, "bits", plan->bits);
-    cli_json_count(object, "probes", plan->probes);
-    cli_json_real(object, "server_us", tamis_redis_add_cost(plan->probes));
-    cli_json_real(object, "fpr_predicted", plan->fpr_predicted);
+    cli_json_number(object, &plan_fields.bits_per_key, plan->bits_per_key);
+    cli_json_integer(object, &plan_fields.memory, plan->memory);
+    cli_json_integer(object, &plan_fields.bits, plan->bits);
+    cli_json_integer(object, &plan_fields.probes, plan->probes);
+    cli_json_number(object, &plan_fields.server_us, tamis_redis_add_cost(plan->probes));
+    cli_json_number(object, &plan_fields.fpr_predicted, plan->fpr_predicted);
     return object;
 }
 
 tamis_status plan_store_json(FILE *out, const plan_store *store, tamis_error *err) {
     json_t *object = json_object();
 
-    cli_json_count(object, "expect", store->chosen.capacity);
-    cli_json_real(object, "fpr", store->chosen.fpr);
-    cli_json_text(object, "reason", store->chosen.reason);
-    cli_json_put(object, "least_bits", object_of(&store->smallest));
-    cli_json_put(object, "in_redis", object_of(&store->chosen));
+    cli_json_integer(object, &plan_fields.expect, store->chosen.capacity);
+    cli_json_number(object, &plan_fields.fpr, store->chosen.fpr);
+    cli_json_string(object, &plan_fields.reason, store->chosen.reason);
+    cli_json_set(object, &plan_fields.min_bits, object_of(&store->smallest));
+    cli_json_set(object, &plan_fields.in_redis, object_of(&store->chosen));
     return cli_json_write(object, out, 0, "plan", err);
 }

@@ -40,6 +40,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/cmd/plan/plan_fields.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 
@@ -159,17 +160,17 @@ static void print_records(FILE *out, const plan_table *table) {
     char count[CLI_TEXT_NUMBER];
 
     if (grows(request))
-        fputs("records   number not given: the filter must grow\n", out);
+        fprintf(out, "%-9s number not given: the filter must grow\n", plan_fields.expect.label);
     else if (request->plan_options.expect > 0)
-        fprintf(out, "records   %s distinct%s\n",
+        fprintf(out, "%-9s %s distinct%s\n", plan_fields.expect.label,
                 cli_text_count(count, sizeof count, request->plan_options.expect),
                 request->sources[PLAN_EXPECT] == PLAN_DERIVED ? ", from --memory and --bits-per-key" : "");
     else if (table->decided)
-        fprintf(out, "records   %s distinct, %sthe most that fit\n",
+        fprintf(out, "%-9s %s distinct, %sthe most that fit\n", plan_fields.expect.label,
                 cli_text_count(count, sizeof count, table->chosen.capacity),
                 is_nearly(table) ? "nearly " : "");
     else
-        fputs("records   none fit\n", out);
+        fprintf(out, "%-9s none fit\n", plan_fields.expect.label);
 }
 
 static void print_rate(FILE *out, const plan_table *table) {
@@ -183,7 +184,7 @@ static void print_rate(FILE *out, const plan_table *table) {
                                                        : ", the least that fits";
 
     if (fpr == 0) {
-        fputs("rate      none fits\n", out);
+        fprintf(out, "%-9s none fits\n", plan_fields.fpr.label);
         return;
     }
     cli_text_real(rate, sizeof rate, fpr);
@@ -193,7 +194,8 @@ static void print_rate(FILE *out, const plan_table *table) {
         cli_text_count(count, sizeof count, (uint64_t)llround(1 / fpr));
     else
         snprintf(count, sizeof count, "%.3g", 1 / fpr);
-    fprintf(out, "rate      %s%s: 1 of %s new records is reported as seen\n", rate, from, count);
+    fprintf(out, "%-9s %s%s: 1 of %s new records is reported as seen\n", plan_fields.fpr.label, rate, from,
+            count);
 }
 
 static void print_head(FILE *out, const plan_table *table) {
@@ -203,16 +205,17 @@ static void print_head(FILE *out, const plan_table *table) {
     print_records(out, table);
     print_rate(out, table);
     if (request->plan_options.memory > 0)
-        fprintf(out, "memory    at most %s for the filter%s\n",
+        fprintf(out, "%-9s at most %s for the filter%s\n", plan_fields.memory_limit.label,
                 cli_text_bytes(memory, sizeof memory, request->plan_options.memory),
                 request->bits_decide && request->sources[PLAN_EXPECT] == PLAN_GIVEN ? ", from --bits-per-key"
                                                                                     : "");
     if (request->plan_options.probes > 0)
-        fprintf(out, "probes    %" PRIu32 "\n", request->plan_options.probes);
+        fprintf(out, "%-9s %" PRIu32 "\n", plan_fields.probes_given.label, request->plan_options.probes);
     if (table->decided)
-        fprintf(out, "choice    %s: %s\n", tamis_kind_name(table->chosen.kind), table->chosen.reason);
+        fprintf(out, "%-9s %s: %s\n", plan_fields.chosen.label, tamis_kind_name(table->chosen.kind),
+                table->chosen.reason);
     else
-        fputs("choice    none\n", out);
+        fprintf(out, "%-9s none\n", plan_fields.chosen.label);
 }
 
 /* True if the column of sizes lists records instead of memory: all kinds get the same memory. */
@@ -287,26 +290,26 @@ static json_t *row_object(const plan_table *table, const plan_row *row) {
     const tamis_plan *plan = &row->plan;
     json_t *object = json_object();
 
-    cli_json_text(object, "kind", tamis_kind_name(row->kind));
-    cli_json_bool(object, "chosen", is_chosen(table, row));
-    cli_json_bool(object, "possible", row->possible);
-    cli_json_bool(object, "fits", row->fits);
+    cli_json_string(object, &plan_fields.kind, tamis_kind_name(row->kind));
+    cli_json_boolean(object, &plan_fields.is_chosen, is_chosen(table, row));
+    cli_json_boolean(object, &plan_fields.possible, row->possible);
+    cli_json_boolean(object, &plan_fields.fits, row->fits);
     if (*row->note)
-        cli_json_text(object, "why_not", row->note);
+        cli_json_string(object, &plan_fields.why_not, row->note);
     if (!row->possible)
         return object;
-    cli_json_count(object, "capacity", plan->capacity);
-    cli_json_real(object, "bits_per_key", plan->bits_per_key);
-    cli_json_count(object, "memory", plan->memory);
+    cli_json_integer(object, &plan_fields.capacity, plan->capacity);
+    cli_json_number(object, &plan_fields.bits_per_key, plan->bits_per_key);
+    cli_json_integer(object, &plan_fields.memory, plan->memory);
     if (tamis_kind_is_bloom(row->kind)) {
-        cli_json_count(object, "bits", plan->bits);
-        cli_json_count(object, "probes", plan->probes);
+        cli_json_integer(object, &plan_fields.bits, plan->bits);
+        cli_json_integer(object, &plan_fields.probes, plan->probes);
     } else {
-        cli_json_count(object, "slot_bits", plan->slot_bits);
-        cli_json_count(object, "lines", plan->lines);
+        cli_json_integer(object, &plan_fields.slot_bits, plan->slot_bits);
+        cli_json_integer(object, &plan_fields.lines, plan->lines);
     }
-    cli_json_real(object, "lines_touched", plan->lines_touched);
-    cli_json_real(object, "fpr_predicted", plan->fpr_predicted);
+    cli_json_number(object, &plan_fields.lines_touched, plan->lines_touched);
+    cli_json_number(object, &plan_fields.fpr_predicted, plan->fpr_predicted);
     return object;
 }
 
@@ -324,34 +327,28 @@ static void add_numbers(json_t *object, const plan_table *table) {
     const plan_request *request = &table->request;
     const uint64_t capacity = table->decided ? table->chosen.capacity : 0;
 
-    cli_json_put(object, "given", numbers_from(table, PLAN_GIVEN));
-    cli_json_put(object, "derived", numbers_from(table, PLAN_DERIVED));
-    cli_json_count(object, "expect",
-                   request->plan_options.expect > 0 ? request->plan_options.expect : capacity);
-    cli_json_real(object, "fpr", table->decided || request->plan_options.fpr > 0 ? rate_of(table) : NAN);
-    cli_json_count(object, "memory_limit", request->plan_options.memory);
-    cli_json_real(object, "bits_per_key_limit", request->bits);
-    cli_json_count(object, "probes", request->plan_options.probes);
+    cli_json_set(object, &plan_fields.given, numbers_from(table, PLAN_GIVEN));
+    cli_json_set(object, &plan_fields.derived, numbers_from(table, PLAN_DERIVED));
+    cli_json_integer(object, &plan_fields.expect,
+                     request->plan_options.expect > 0 ? request->plan_options.expect : capacity);
+    cli_json_number(object, &plan_fields.fpr,
+                    table->decided || request->plan_options.fpr > 0 ? rate_of(table) : NAN);
+    cli_json_integer(object, &plan_fields.memory_limit, request->plan_options.memory);
+    cli_json_number(object, &plan_fields.bits_per_key_limit, request->bits);
+    cli_json_integer(object, &plan_fields.probes_given, request->plan_options.probes);
 }
 
 tamis_status plan_table_json(FILE *out, const plan_table *table, tamis_error *err) {
     json_t *object = json_object(), *kinds = json_array();
 
     add_numbers(object, table);
-    if (table->decided) {
-        cli_json_text(object, "chosen", tamis_kind_name(table->chosen.kind));
-        cli_json_text(object, "reason", table->chosen.reason);
-    } else {
-        cli_json_null(object, "chosen");
-        cli_json_null(object, "reason");
-    }
-    cli_json_count(object, "grows_to", (uint64_t)table->grows_to);
-    if (table->hash_set > 0)
-        cli_json_text(object, "hint", "a plain hash set does as well for so few");
-    else
-        cli_json_null(object, "hint");
+    cli_json_string(object, &plan_fields.chosen, table->decided ? tamis_kind_name(table->chosen.kind) : NULL);
+    cli_json_string(object, &plan_fields.reason, table->decided ? table->chosen.reason : NULL);
+    cli_json_integer(object, &plan_fields.grows_to, (uint64_t)table->grows_to);
+    cli_json_string(object, &plan_fields.hint,
+                    table->hash_set > 0 ? "a plain hash set does as well for so few" : NULL);
     for (int i = 0; i < PLAN_ROWS; i++)
         cli_json_append(kinds, row_object(table, &table->rows[i]));
-    cli_json_put(object, "kinds", kinds);
+    cli_json_set(object, &plan_fields.kinds, kinds);
     return cli_json_write(object, out, 2, "plan", err);
 }
