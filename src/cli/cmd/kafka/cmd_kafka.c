@@ -638,5 +638,6 @@ const cli_command cmd_kafka = {
     .manual = &cli_manual_kafka,
     .options = options,
     .conflicts = conflicts,
+    .fields = CLI_FIELDS(kafka_status_fields),
     .run = run_kafka,
 };

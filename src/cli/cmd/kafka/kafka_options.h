@@ -53,4 +53,10 @@ typedef enum kafka_action {
 tamis_status kafka_count(const cli_args *args, tamis_error *err);
 tamis_status kafka_status(const cli_args *args, tamis_error *err);
 
+/* What tamis kafka status prints. */
+extern const struct kafka_status_fields {
+    cli_field group, topic, partitions, partition, offset, low, end, lag, state_low, state_end, newest, owner,
+        host;
+} kafka_status_fields;
+
 #endif

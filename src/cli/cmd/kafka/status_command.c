@@ -11,6 +11,31 @@
 #include "cli/core/cli_text.h"
 #include "cli/process/cli_signal.h"
 
+const struct kafka_status_fields kafka_status_fields = {
+    .group = {"group", NULL, CLI_STRING, "The group."},
+    .topic = {"topic", NULL, CLI_STRING, "The topic that it reads."},
+    .partitions = {"partitions", NULL, CLI_ARRAY_OF_OBJECTS,
+                   "An array of objects with the fields that follow, one for each partition."},
+    .partition = {"partition", "partition", CLI_INTEGER, "The number of the partition."},
+    .offset =
+        {"offset", "offset", CLI_INTEGER | CLI_NULL,
+         "Offset of the first record that the group has not processed; null = the group has no offset yet."},
+    .low = {"low", NULL, CLI_INTEGER, "Offset of the first record of the topic."},
+    .end = {"end", "end", CLI_INTEGER, "Offset behind its last record."},
+    .lag = {"lag", "lag", CLI_INTEGER, "end less offset, or less low if there is no offset."},
+    .state_low = {"state_low", "state low", CLI_INTEGER | CLI_NULL,
+                  "Offset of the first state record that is kept; null = no state, as with count."},
+    .state_end = {"state_end", "state end", CLI_INTEGER | CLI_NULL,
+                  "Offset behind the last state record; null = no state, as with count."},
+    .newest =
+        {"newest", "newest", CLI_INTEGER | CLI_NULL,
+         "With --window: the largest time of all records so far, in milliseconds since 1970; else null."},
+    .owner = {"owner", "owner", CLI_STRING | CLI_NULL,
+              "The --instance of the process that has the partition, or the id that the brokers gave it; "
+              "null = no process."},
+    .host = {"host", NULL, CLI_STRING | CLI_NULL, "The address of this process; null = no process."},
+};
+
 /* ---- text ---- */
 
 typedef struct status_totals {
@@ -38,13 +63,15 @@ static const char *moment_text(char text[CLI_TEXT_NUMBER], int64_t ms) {
 
 static tamis_status print_partition(void *context, const tamis_kafka_partition_status *partition,
                                     tamis_error *err) {
+    const struct kafka_status_fields *fields = &kafka_status_fields;
     status_totals *totals = context;
     char offset[CLI_TEXT_NUMBER], low[CLI_TEXT_NUMBER], end[CLI_TEXT_NUMBER], newest[CLI_TEXT_NUMBER];
 
     (void)err;
     if (totals->partitions == 0)
-        printf("%9s %14s %14s %14s %14s %14s %-20s  %s\n", "partition", "offset", "end", "lag", "state low",
-               "state end", "newest", "owner");
+        printf("%9s %14s %14s %14s %14s %14s %-20s  %s\n", fields->partition.label, fields->offset.label,
+               fields->end.label, fields->lag.label, fields->state_low.label, fields->state_end.label,
+               fields->newest.label, fields->owner.label);
     printf("%9" PRIu32 " %14s %14" PRIu64 " %14" PRIu64 " %14s %14s %-20s  %s%s%s\n", partition->partition,
            offset_text(offset, sizeof offset, partition->offset >= 0, (uint64_t)partition->offset),
            partition->end, partition->lag,
@@ -64,16 +91,20 @@ static tamis_status append_partition(void *context, const tamis_kafka_partition_
     json_t *object = json_object();
 
     (void)err;
-    cli_json_count(object, "partition", partition->partition);
-    cli_json_count_or_null(object, "offset", partition->offset >= 0, (uint64_t)partition->offset);
-    cli_json_count(object, "low", partition->low);
-    cli_json_count(object, "end", partition->end);
-    cli_json_count(object, "lag", partition->lag);
-    cli_json_count_or_null(object, "state_low", partition->has_state, partition->state_low);
-    cli_json_count_or_null(object, "state_end", partition->has_state, partition->state_end);
-    cli_json_count_or_null(object, "newest", partition->newest >= 0, (uint64_t)partition->newest);
-    cli_json_text(object, "owner", partition->owner);
-    cli_json_text(object, "host", partition->host);
+    cli_json_integer(object, &kafka_status_fields.partition, partition->partition);
+    cli_json_integer_or_null(object, &kafka_status_fields.offset, partition->offset >= 0,
+                             (uint64_t)partition->offset);
+    cli_json_integer(object, &kafka_status_fields.low, partition->low);
+    cli_json_integer(object, &kafka_status_fields.end, partition->end);
+    cli_json_integer(object, &kafka_status_fields.lag, partition->lag);
+    cli_json_integer_or_null(object, &kafka_status_fields.state_low, partition->has_state,
+                             partition->state_low);
+    cli_json_integer_or_null(object, &kafka_status_fields.state_end, partition->has_state,
+                             partition->state_end);
+    cli_json_integer_or_null(object, &kafka_status_fields.newest, partition->newest >= 0,
+                             (uint64_t)partition->newest);
+    cli_json_string(object, &kafka_status_fields.owner, partition->owner);
+    cli_json_string(object, &kafka_status_fields.host, partition->host);
     cli_json_append(context, object);
     return TAMIS_OK;
 }
@@ -81,9 +112,9 @@ static tamis_status append_partition(void *context, const tamis_kafka_partition_
 static tamis_status print_json(const tamis_kafka_status_options *options, tamis_error *err) {
     json_t *object = json_object(), *partitions = json_array();
 
-    cli_json_text(object, "group", options->group);
-    cli_json_text(object, "topic", options->from);
-    cli_json_put(object, "partitions", partitions);
+    cli_json_string(object, &kafka_status_fields.group, options->group);
+    cli_json_string(object, &kafka_status_fields.topic, options->from);
+    cli_json_set(object, &kafka_status_fields.partitions, partitions);
     if (kafka_library_status(options, append_partition, partitions, err) != TAMIS_OK) {
         json_decref(object);
         return err->status;
@@ -97,7 +128,7 @@ static tamis_status print_text(const tamis_kafka_status_options *options, tamis_
 
     if (kafka_library_status(options, print_partition, &totals, err) != TAMIS_OK)
         return err->status;
-    printf("lag %s\n", cli_text_records(number, sizeof number, totals.lag));
+    printf("%s %s\n", kafka_status_fields.lag.label, cli_text_records(number, sizeof number, totals.lag));
     return TAMIS_OK;
 }
 
