@@ -33,6 +33,36 @@ static const cli_option options[] = {
     {.name = NULL},
 };
 
+static const struct {
+    cli_field name, layout, state, expect, fpr, bits, probes, keys, expires, target, leftover, generation;
+} fields = {
+    .name = {"name", NULL, CLI_STRING, "Name of the filter, as in a URI."},
+    .layout = {"layout", NULL, CLI_STRING, "\"tamis\", \"java\" or \"redisson\"."},
+    .state =
+        {"state", NULL, CLI_STRING,
+         "\"ready\"; \"making\": a client of layout 1 is making it, or was stopped while it did; \"alias\"; "
+         "\"left\": what a stopped drop or push left, to be dropped; \"damaged\": its parameters cannot be "
+         "read, or the hash that has them was deleted or evicted: drop it, and build it again; \"family\": "
+         "filters with names of their own and these parameters; \"denied\": the user may not read it."},
+    .expect = {"expect", NULL, CLI_INTEGER | CLI_NULL,
+               "Keys it was made for; null = not recorded, as for the next three."},
+    .fpr = {"fpr", NULL, CLI_NUMBER | CLI_NULL, "Rate promised for this number of keys."},
+    .bits = {"bits", NULL, CLI_INTEGER | CLI_NULL,
+             "Number of bits; for layout java those that exist so far."},
+    .probes = {"probes", NULL, CLI_INTEGER | CLI_NULL, "Bits of a key."},
+    .keys = {"keys", NULL, CLI_INTEGER | CLI_NULL,
+             "Redis keys that hold its bits; null = an alias or a family."},
+    .expires = {"expires", NULL, CLI_NUMBER | CLI_NULL, "Seconds until it expires; null = never."},
+    .target = {"target", NULL, CLI_STRING | CLI_NULL,
+               "The filter that an alias refers to; null = not an alias."},
+    .leftover = {"leftover", NULL, CLI_STRING,
+                 "For ls --leftover and clean, whose objects have only name, leftover, generation and keys: "
+                 "\"unfinished\": of a build or resize that was killed; \"replaced\": of a filter that was "
+                 "replaced or dropped; \"resize\": of a resize that was killed or is in progress, which "
+                 "clean ends; \"unknown\": not recorded in the filter's hash."},
+    .generation = {"generation", NULL, CLI_STRING, "Generation of the filter that the keys belong to."},
+};
+
 /* Reports a warning of a call that succeeded: the library gives it status TAMIS_OK. */
 static void report_warning(const tamis_error *err) {
     if (err->status == TAMIS_OK && *err->text)
@@ -120,65 +150,64 @@ static tamis_status expire(const cli_args *args, tamis_error *err) {
 
 /* ---- listings ---- */
 
-/* A field of a listing: a column of the text, and a member of the JSON object. */
-typedef struct field {
-    const char *name;
-    enum { TEXT, COUNT, REAL } type;
-    bool is_known; /* false: - in the text, null in JSON */
-    const char *text;
-    uint64_t count;
-    double real;
-} field;
+/* A value of a listing: a column of the text, and a member of the JSON object. */
+typedef struct value {
+    const cli_field *field;
+    bool is_known;    /* false: - in the text, null in JSON */
+    const char *text; /* value of a string; NULL: unknown, or no string */
+    uint64_t integer; /* value of an integer */
+    double number;    /* value of a number */
+} value;
 
-static field text_field(const char *name, const char *text) {
-    return (field){.name = name, .type = TEXT, .is_known = text != NULL, .text = text};
+static value text_of(const cli_field *field, const char *text) {
+    return (value){.field = field, .is_known = text != NULL, .text = text};
 }
 
-static field count_field(const char *name, uint64_t count, bool is_known) {
-    return (field){.name = name, .type = COUNT, .is_known = is_known, .count = count};
+static value integer_of(const cli_field *field, uint64_t integer, bool is_known) {
+    return (value){.field = field, .is_known = is_known, .integer = integer};
 }
 
-static field real_field(const char *name, double real, bool is_known) {
-    return (field){.name = name, .type = REAL, .is_known = is_known, .real = real};
+static value number_of(const cli_field *field, double number, bool is_known) {
+    return (value){.field = field, .is_known = is_known, .number = number};
 }
 
-static void print_line(const field *fields, size_t count) {
+static void print_line(const value *values, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             putchar('\t');
-        if (!fields[i].is_known)
+        if (!values[i].is_known)
             putchar('-');
-        else if (fields[i].type == TEXT)
-            fputs(fields[i].text, stdout);
-        else if (fields[i].type == COUNT)
-            printf("%" PRIu64, fields[i].count);
+        else if (values[i].text)
+            fputs(values[i].text, stdout);
+        else if ((values[i].field->kind & ~CLI_NULL) == CLI_INTEGER)
+            printf("%" PRIu64, values[i].integer);
         else
-            printf("%.15g", fields[i].real);
+            printf("%.15g", values[i].number);
     }
     putchar('\n');
 }
 
-static tamis_status print_json(const field *fields, size_t count, tamis_error *err) {
+static tamis_status print_json(const value *values, size_t count, tamis_error *err) {
     json_t *object = json_object();
 
     for (size_t i = 0; i < count; i++) {
-        if (!fields[i].is_known)
-            cli_json_null(object, fields[i].name);
-        else if (fields[i].type == TEXT)
-            cli_json_text(object, fields[i].name, fields[i].text);
-        else if (fields[i].type == COUNT)
-            cli_json_count(object, fields[i].name, fields[i].count);
+        const value *v = &values[i];
+        const int kind = v->field->kind & ~CLI_NULL;
+        if (kind == CLI_STRING)
+            cli_json_string(object, v->field, v->text);
+        else if (kind == CLI_INTEGER)
+            cli_json_integer_or_null(object, v->field, v->is_known, v->integer);
         else
-            cli_json_real(object, fields[i].name, fields[i].real);
+            cli_json_number(object, v->field, v->is_known ? v->number : NAN);
     }
     return cli_json_write(object, stdout, 0, "redis", err);
 }
 
 /* Prints a line of a listing. `args` are those of the command. */
-static tamis_status print_fields(const cli_args *args, const field *fields, size_t count, tamis_error *err) {
+static tamis_status print_values(const cli_args *args, const value *values, size_t count, tamis_error *err) {
     if (args->values[CLI_OPT_JSON].given)
-        return print_json(fields, count, err);
-    print_line(fields, count);
+        return print_json(values, count, err);
+    print_line(values, count);
     return TAMIS_OK;
 }
 
@@ -194,22 +223,22 @@ static tamis_status print_filter(void *context, const tamis_redis_entry *entry, 
     const cli_args *args = context;
     const double expires = (double)entry->expires_ms / 1000;
     char name[CLI_SERVER_NAME], target[CLI_SERVER_NAME];
-    const field fields[] = {
-        text_field("name", cli_server_encode(name, entry->name, entry->name_size)),
-        text_field("layout", entry->layout),
-        text_field("state", states[entry->state]),
-        count_field("expect", entry->expect, entry->expect > 0),
-        real_field("fpr", entry->fpr, entry->fpr > 0),
-        count_field("bits", entry->bits, entry->bits > 0),
-        count_field("probes", entry->probes, entry->probes > 0),
-        count_field("keys", entry->keys, entry->keys > 0),
-        real_field("expires", args->values[CLI_OPT_JSON].given ? expires : ceil(expires),
-                   entry->expires_ms >= 0),
-        text_field("target",
-                   entry->target ? cli_server_encode(target, entry->target, entry->target_size) : NULL),
+    const value values[] = {
+        text_of(&fields.name, cli_server_encode(name, entry->name, entry->name_size)),
+        text_of(&fields.layout, entry->layout),
+        text_of(&fields.state, states[entry->state]),
+        integer_of(&fields.expect, entry->expect, entry->expect > 0),
+        number_of(&fields.fpr, entry->fpr, entry->fpr > 0),
+        integer_of(&fields.bits, entry->bits, entry->bits > 0),
+        integer_of(&fields.probes, entry->probes, entry->probes > 0),
+        integer_of(&fields.keys, entry->keys, entry->keys > 0),
+        number_of(&fields.expires, args->values[CLI_OPT_JSON].given ? expires : ceil(expires),
+                  entry->expires_ms >= 0),
+        text_of(&fields.target,
+                entry->target ? cli_server_encode(target, entry->target, entry->target_size) : NULL),
     };
 
-    return print_fields(args, fields, sizeof fields / sizeof *fields, err);
+    return print_values(args, values, sizeof values / sizeof *values, err);
 }
 
 /* Words for tamis_redis_leftover_kind. */
@@ -223,15 +252,15 @@ _Static_assert(sizeof kinds / sizeof *kinds == TAMIS_REDIS_LEFT_RESIZE + 1, "a w
 
 static tamis_status print_leftover(void *context, const tamis_redis_leftover *leftover, tamis_error *err) {
     char name[CLI_SERVER_NAME], generation[20];
-    const field fields[] = {
-        text_field("name", cli_server_encode(name, leftover->name, leftover->name_size)),
-        text_field("leftover", kinds[leftover->kind]),
-        text_field("generation", generation),
-        count_field("keys", leftover->keys, true),
+    const value values[] = {
+        text_of(&fields.name, cli_server_encode(name, leftover->name, leftover->name_size)),
+        text_of(&fields.leftover, kinds[leftover->kind]),
+        text_of(&fields.generation, generation),
+        integer_of(&fields.keys, leftover->keys, true),
     };
 
     snprintf(generation, sizeof generation, "%016" PRIx64, leftover->generation);
-    return print_fields(context, fields, sizeof fields / sizeof *fields, err);
+    return print_values(context, values, sizeof values / sizeof *values, err);
 }
 
 /* Prints the filters of a server; with --leftover, what killed builds, resizes and drops left. */
@@ -308,5 +337,6 @@ const cli_command cmd_redis = {
     .operand_words = action_names,
     .manual = &cli_manual_redis,
     .options = options,
+    .fields = CLI_FIELDS(fields),
     .run = run_redis,
 };
