@@ -28,6 +28,27 @@ static const cli_conflict conflicts[] = {
     {.why = NULL},
 };
 
+static const struct {
+    cli_field a, b, equal, comparable, differ, keys_a, keys_b, bits_a, bits_b, bits_both;
+} fields = {
+    .a = {"a", "A", CLI_STRING, "The name of A, as given; bytes that are not UTF-8 are shown as ?."},
+    .b = {"b", "B", CLI_STRING, "The name of B."},
+    .equal = {"equal", NULL, CLI_BOOLEAN, "true: they give the same answer for every key."},
+    .comparable = {"comparable", NULL, CLI_BOOLEAN,
+                   "true: kind, scheme, seed, secret and size are the same."},
+    .differ = {"differ", NULL, CLI_ARRAY_OF_STRINGS,
+               "Names of the parameters that differ: kind, scheme, seed, bits, probes, slot_bits, home_bits, "
+               "lines, partitions, capacity, memory_limit, fpr, secret, keys (how they are made)."},
+    .keys_a = {"keys_a", "keys", CLI_NUMBER | CLI_NULL,
+               "Estimated number of distinct keys in A; null = unknown."},
+    .keys_b = {"keys_b", NULL, CLI_NUMBER | CLI_NULL,
+               "Estimated number of distinct keys in B; null = unknown."},
+    .bits_a = {"bits_a", "bits in A only", CLI_INTEGER | CLI_NULL,
+               "Bits set in A only; null = not comparable, or a table."},
+    .bits_b = {"bits_b", "bits in B only", CLI_INTEGER | CLI_NULL, "Bits set in B only."},
+    .bits_both = {"bits_both", "bits in both", CLI_INTEGER | CLI_NULL, "Bits set in both."},
+};
+
 typedef struct side {
     const char *name;             /* name as given */
     const char *path;             /* name as printed */
@@ -122,10 +143,10 @@ static bool has_bits(const comparison *diff) {
     return is_comparable(diff) && tamis_kind_is_bloom(tamis_filter_plan(diff->a.filter)->kind);
 }
 
-static void print_count(const char *name, uint64_t count) {
+static void print_count(const cli_field *field, uint64_t count) {
     char text[CLI_TEXT_NUMBER];
 
-    printf("  %-16s%s\n", name, cli_text_count(text, sizeof text, count));
+    printf("  %-16s%s\n", field->label, cli_text_count(text, sizeof text, count));
 }
 
 /* Writes the estimated number of keys. There is no estimate if all bits are set. */
@@ -139,9 +160,9 @@ static void print_text(const comparison *diff) {
     const int count = find_different(diff, list_a, list_b);
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], rule_a[CLI_KEY_RULE], rule_b[CLI_KEY_RULE];
 
-    fputs("A: ", stdout);
+    printf("%s: ", fields.a.label);
     cli_text_print(stdout, diff->a.path);
-    fputs("\nB: ", stdout);
+    printf("\n%s: ", fields.b.label);
     cli_text_print(stdout, diff->b.path);
     printf("\n%s\n", is_equal(diff)               ? "equal: they answer alike for every key"
                      : diff->difference.same_body ? "different: the same content, but keys made otherwise"
@@ -156,13 +177,13 @@ static void print_text(const comparison *diff) {
     if (keys_differ(diff))
         printf("  %-16s%s, %s\n", "keys made with", cli_key_rule(rule_a, diff->a.key_type),
                cli_key_rule(rule_b, diff->b.key_type));
-    printf("  %-16sabout %s, %s\n", "keys", keys_text(a, sizeof a, &diff->a),
+    printf("  %-16sabout %s, %s\n", fields.keys_a.label, keys_text(a, sizeof a, &diff->a),
            keys_text(b, sizeof b, &diff->b));
     if (!has_bits(diff))
         return;
-    print_count("bits in A only", diff->difference.only_a);
-    print_count("bits in B only", diff->difference.only_b);
-    print_count("bits in both", diff->difference.in_both);
+    print_count(&fields.bits_a, diff->difference.only_a);
+    print_count(&fields.bits_b, diff->difference.only_b);
+    print_count(&fields.bits_both, diff->difference.in_both);
 }
 
 static tamis_status print_json(const comparison *diff, tamis_error *err) {
@@ -176,16 +197,16 @@ static tamis_status print_json(const comparison *diff, tamis_error *err) {
         cli_json_append(names, json_string("secret"));
     if (keys_differ(diff))
         cli_json_append(names, json_string("keys"));
-    cli_json_text(object, "a", diff->a.path);
-    cli_json_text(object, "b", diff->b.path);
-    cli_json_bool(object, "equal", is_equal(diff));
-    cli_json_bool(object, "comparable", is_comparable(diff));
-    cli_json_put(object, "differ", names);
-    cli_json_real(object, "keys_a", diff->a.info.cardinality);
-    cli_json_real(object, "keys_b", diff->b.info.cardinality);
-    cli_json_count_or_null(object, "bits_a", has_bits(diff), diff->difference.only_a);
-    cli_json_count_or_null(object, "bits_b", has_bits(diff), diff->difference.only_b);
-    cli_json_count_or_null(object, "bits_both", has_bits(diff), diff->difference.in_both);
+    cli_json_string(object, &fields.a, diff->a.path);
+    cli_json_string(object, &fields.b, diff->b.path);
+    cli_json_boolean(object, &fields.equal, is_equal(diff));
+    cli_json_boolean(object, &fields.comparable, is_comparable(diff));
+    cli_json_set(object, &fields.differ, names);
+    cli_json_number(object, &fields.keys_a, diff->a.info.cardinality);
+    cli_json_number(object, &fields.keys_b, diff->b.info.cardinality);
+    cli_json_integer_or_null(object, &fields.bits_a, has_bits(diff), diff->difference.only_a);
+    cli_json_integer_or_null(object, &fields.bits_b, has_bits(diff), diff->difference.only_b);
+    cli_json_integer_or_null(object, &fields.bits_both, has_bits(diff), diff->difference.in_both);
     return cli_json_write(object, stdout, 0, "diff", err);
 }
 
@@ -237,5 +258,6 @@ const cli_command cmd_diff = {
     .manual = &cli_manual_diff,
     .options = options,
     .conflicts = conflicts,
+    .fields = CLI_FIELDS(fields),
     .run = run_diff,
 };

@@ -24,6 +24,21 @@ static const cli_conflict conflicts[] = {
     {.why = NULL},
 };
 
+static const struct {
+    cli_field file, whole, checksums, damage, error;
+} fields = {
+    .file = {"file", NULL, CLI_STRING, "The name, as given; bytes that are not UTF-8 are shown as ?."},
+    .whole = {"whole", NULL, CLI_BOOLEAN | CLI_NULL,
+              "false: damage was found; null = the file was not verified, see error."},
+    .checksums = {"checksums", NULL, CLI_BOOLEAN | CLI_NULL,
+                  "false: the format has none, so its parts were only checked against each other; null = the "
+                  "file could not be opened."},
+    .damage = {"damage", NULL, CLI_STRING | CLI_NULL, "What is damaged, in words; null = nothing."},
+    .error = {"error", NULL, CLI_STRING | CLI_NULL,
+              "Why the file could not be verified: it cannot be read, or is not a filter; null = it was "
+              "verified. Standard error has the same message."},
+};
+
 /* Format of a file that was opened. */
 typedef struct found {
     tamis_format format; /* TAMIS_FORMAT_AUTO: the file could not be opened */
@@ -57,17 +72,12 @@ static tamis_status print_json(const char *path, const found *file, const char *
                                tamis_error *err) {
     json_t *object = json_object();
 
-    cli_json_text(object, "file", path);
-    if (error)
-        cli_json_null(object, "whole");
-    else
-        cli_json_bool(object, "whole", !damage);
-    if (file->format == TAMIS_FORMAT_AUTO)
-        cli_json_null(object, "checksums");
-    else
-        cli_json_bool(object, "checksums", has_checksums(file));
-    cli_json_text(object, "damage", damage);
-    cli_json_text(object, "error", error);
+    cli_json_string(object, &fields.file, path);
+    cli_json_boolean_or_null(object, &fields.whole, !error, !damage);
+    cli_json_boolean_or_null(object, &fields.checksums, file->format != TAMIS_FORMAT_AUTO,
+                             has_checksums(file));
+    cli_json_string(object, &fields.damage, damage);
+    cli_json_string(object, &fields.error, error);
     return cli_json_write(object, stdout, 0, "verify", err);
 }
 
@@ -122,5 +132,6 @@ const cli_command cmd_verify = {
     .manual = &cli_manual_verify,
     .options = options,
     .conflicts = conflicts,
+    .fields = CLI_FIELDS(fields),
     .run = run_verify,
 };

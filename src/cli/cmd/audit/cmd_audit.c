@@ -49,6 +49,27 @@ static const cli_option options[] = {
     {.name = NULL},
 };
 
+static const struct {
+    cli_field file, fpr, fpr_live, fpr_measured, fpr_low, fpr_high, queries, hits, keys, missing, saturated,
+        verdict;
+} fields = {
+    .file = {"file", NULL, CLI_STRING, "The name, as given; bytes that are not UTF-8 are shown as ?."},
+    .fpr = {"fpr", "promised", CLI_NUMBER | CLI_NULL,
+            "Promised rate of wrong answers, 0 to 1; null = none is recorded."},
+    .fpr_live = {"fpr_live", "computed", CLI_NUMBER, "Rate computed from the content of the filter."},
+    .fpr_measured = {"fpr_measured", "measured", CLI_NUMBER, "Measured rate: hits divided by queries."},
+    .fpr_low = {"fpr_low", NULL, CLI_NUMBER, "Low end of its 99 % confidence interval."},
+    .fpr_high = {"fpr_high", NULL, CLI_NUMBER, "High end of this interval."},
+    .queries = {"queries", "random keys", CLI_INTEGER, "Random keys that were looked up."},
+    .hits = {"hits", NULL, CLI_INTEGER, "Random keys that were answered \"present\"."},
+    .keys = {"keys", "keys", CLI_INTEGER, "Keys in KEYS."},
+    .missing = {"missing", NULL, CLI_INTEGER, "Keys in KEYS that were answered \"new\": false negatives."},
+    .saturated = {"saturated", NULL, CLI_BOOLEAN, "true: the filter holds more keys than it was made for."},
+    .verdict = {"verdict", "rate", CLI_STRING,
+                "About the rate alone: kept, doubtful (above the promise, but maybe by chance), too rare (to "
+                "be measured), broken, undecided, or none (no promise)."},
+};
+
 typedef struct report {
     const char *path;
     audit run;
@@ -133,25 +154,25 @@ static void print_text(const report *result) {
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], c[CLI_TEXT_NUMBER];
 
     cli_text_print(stdout, result->path);
-    printf("\n  promised      %s\n",
+    printf("\n  %-13s %s\n", fields.fpr.label,
            result->promises ? cli_text_rate(a, sizeof a, result->promised) : "none is recorded");
-    printf("  computed      %s\n", cli_text_rate(a, sizeof a, result->info.fpr_live));
+    printf("  %-13s %s\n", fields.fpr_live.label, cli_text_rate(a, sizeof a, result->info.fpr_live));
     cli_text_rate(a, sizeof a, (double)run->hits / (double)run->queries);
     cli_text_rate(b, sizeof b, result->low);
     cli_text_rate(c, sizeof c, result->high);
     if (run->hits > 0)
-        printf("  measured      %s, with 99 %% confidence from %s to %s\n", a, b, c);
+        printf("  %-13s %s, with 99 %% confidence from %s to %s\n", fields.fpr_measured.label, a, b, c);
     else
-        printf("  measured      0, with 99 %% confidence below %s\n", c);
-    printf("  random keys   %s looked up, %s of them answered wrongly\n",
+        printf("  %-13s 0, with 99 %% confidence below %s\n", fields.fpr_measured.label, c);
+    printf("  %-13s %s looked up, %s of them answered wrongly\n", fields.queries.label,
            cli_text_count(a, sizeof a, run->queries), cli_text_count(b, sizeof b, run->hits));
     if (run->has_keys)
-        printf("  keys          %s looked up, %s of them missing\n", cli_text_count(a, sizeof a, run->keys),
-               cli_text_count(b, sizeof b, run->missing));
+        printf("  %-13s %s looked up, %s of them missing\n", fields.keys.label,
+               cli_text_count(a, sizeof a, run->keys), cli_text_count(b, sizeof b, run->missing));
     if (result->promises)
-        printf("  rate          %s%s\n", explain(result), overfull);
+        printf("  %-13s %s%s\n", fields.verdict.label, explain(result), overfull);
     else
-        printf("  rate          no promise is recorded; measured %s%s\n",
+        printf("  %-13s no promise is recorded; measured %s%s\n", fields.verdict.label,
                cli_text_rate(a, sizeof a, (double)run->hits / (double)run->queries), overfull);
 }
 
@@ -159,18 +180,18 @@ static tamis_status print_json(const report *result, tamis_error *err) {
     const audit *run = &result->run;
     json_t *object = json_object();
 
-    cli_json_text(object, "file", result->path);
-    cli_json_real(object, "fpr", result->promises ? result->promised : NAN);
-    cli_json_real(object, "fpr_live", result->info.fpr_live);
-    cli_json_real(object, "fpr_measured", (double)run->hits / (double)run->queries);
-    cli_json_real(object, "fpr_low", result->low);
-    cli_json_real(object, "fpr_high", result->high);
-    cli_json_count(object, "queries", run->queries);
-    cli_json_count(object, "hits", run->hits);
-    cli_json_count(object, "keys", run->keys);
-    cli_json_count(object, "missing", run->missing);
-    cli_json_bool(object, "saturated", result->info.saturated);
-    cli_json_text(object, "verdict", verdict_name(result->verdict));
+    cli_json_string(object, &fields.file, result->path);
+    cli_json_number(object, &fields.fpr, result->promises ? result->promised : NAN);
+    cli_json_number(object, &fields.fpr_live, result->info.fpr_live);
+    cli_json_number(object, &fields.fpr_measured, (double)run->hits / (double)run->queries);
+    cli_json_number(object, &fields.fpr_low, result->low);
+    cli_json_number(object, &fields.fpr_high, result->high);
+    cli_json_integer(object, &fields.queries, run->queries);
+    cli_json_integer(object, &fields.hits, run->hits);
+    cli_json_integer(object, &fields.keys, run->keys);
+    cli_json_integer(object, &fields.missing, run->missing);
+    cli_json_boolean(object, &fields.saturated, result->info.saturated);
+    cli_json_string(object, &fields.verdict, verdict_name(result->verdict));
     return cli_json_write(object, stdout, 0, "audit", err);
 }
 
@@ -288,5 +309,6 @@ const cli_command cmd_audit = {
     .operands = "FILTER [KEYS...]",
     .manual = &cli_manual_audit,
     .options = options,
+    .fields = CLI_FIELDS(fields),
     .run = run_audit,
 };
