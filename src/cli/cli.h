@@ -161,8 +161,7 @@ typedef struct cli_fields {
 typedef struct cli_manual {
     const char *const *description; /* paragraphs, NULL-ended; the help prints the first one */
     const cli_entry *schemes;       /* help and manual; NULL: no such section */
-    const char *json_intro;         /* sentence before the members of --json */
-    const cli_entry *json;          /* "name: kind" of each member of --json; NULL: no such section */
+    const char *const *json;        /* paragraphs before the members of --json; NULL: no such section */
     const char *const *notes;       /* paragraphs, NULL-ended; NULL: no such section */
     const cli_entry *metrics;       /* manual; NULL: no such section */
     const cli_entry *files;         /* help and manual; NULL: no such section */
@@ -191,7 +190,7 @@ typedef struct cli_command {
     const cli_manual *manual;         /* cli_manual_VERB */
     const cli_option *options;        /* ended by one without a name */
     const cli_conflict *conflicts;    /* ended by one without a reason; NULL: none */
-    cli_fields fields;                /* members of --json */
+    cli_fields fields;                /* members of --json, if the manual has a section JSON */
     /* Runs the command with parsed arguments. *negative is false; a command whose answer is negative sets it
      * (exit status 1). */
     tamis_status (*run)(const cli_args *args, bool *negative, tamis_error *err);

@@ -10,7 +10,6 @@
 
 #include "cli/cli.h"
 #include "cli/core/cli_help.h"
-#include "cli/core/cli_json.h"
 #include "cli/core/cli_option.h"
 #include "cli/process/cli_signal.h"
 
@@ -21,10 +20,8 @@ static tamis_status run_command(const cli_command *command, int argc, char **arg
 
     if (status == TAMIS_OK && args.help)
         cli_help_command(stdout, command);
-    else if (status == TAMIS_OK) {
-        cli_json_begin(command->fields.count > 0 ? NULL : command->manual->json);
+    else if (status == TAMIS_OK)
         status = command->run(&args, negative, err);
-    }
     cli_args_release(&args);
     return status;
 }

@@ -7,20 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The manual's list of members; NULL: not known. */
-static const cli_entry *documented;
 /* A member or element was lost, since memory ran out, or its text was not UTF-8. */
 static bool incomplete;
-
-void cli_json_put(json_t *object, const char *name, json_t *value) {
-    if (json_object_set_new(object, name, value) != 0)
-        incomplete = true;
-}
-
-void cli_json_append(json_t *array, json_t *value) {
-    if (json_array_append_new(array, value) != 0)
-        incomplete = true;
-}
 
 /* Kinds in JSON and in the manual. */
 static const struct {
@@ -37,8 +25,7 @@ static const struct {
     [CLI_ARRAY_OF_STRINGS] = {JSON_ARRAY, "array of strings"},
 };
 
-const char *cli_json_kind_of(const cli_field *field, const char **null) {
-    *null = field->kind & CLI_NULL ? " or null" : "";
+const char *cli_json_kind_name(const cli_field *field) {
     return kinds[field->kind & ~CLI_NULL].name;
 }
 
@@ -101,96 +88,18 @@ void cli_json_string(json_t *object, const cli_field *field, const char *text) {
 }
 
 void cli_json_label(json_t *object, const char *name, const char *text) {
-    cli_json_put(object, name, string_of(text));
+    if (json_object_set_new(object, name, string_of(text)) != 0)
+        incomplete = true;
 }
 
-void cli_json_count(json_t *object, const char *name, uint64_t number) {
-    /* JSON integers of jansson are signed. No count or size here is near the limit. */
-    cli_json_put(object, name, json_integer(number > INT64_MAX ? INT64_MAX : (json_int_t)number));
-}
-
-void cli_json_count_or_null(json_t *object, const char *name, bool is_known, uint64_t number) {
-    if (is_known)
-        cli_json_count(object, name, number);
-    else
-        cli_json_null(object, name);
-}
-
-void cli_json_real(json_t *object, const char *name, double number) {
-    cli_json_put(object, name, isfinite(number) ? json_real(number) : json_null());
-}
-
-void cli_json_text(json_t *object, const char *name, const char *text) {
-    json_t *value = text ? json_string(text) : json_null();
-    char *plain = !value ? strdup(text) : NULL;
-
-    for (char *pos = plain; pos && *pos != '\0'; pos++)
-        if ((unsigned char)*pos >= 0x80)
-            *pos = '?';
-    cli_json_put(object, name, plain ? json_string(plain) : value);
-    free(plain);
-}
-
-void cli_json_bool(json_t *object, const char *name, bool value) {
-    cli_json_put(object, name, json_boolean(value));
-}
-
-void cli_json_null(json_t *object, const char *name) {
-    cli_json_put(object, name, json_null());
-}
-
-void cli_json_begin(const cli_entry *members) {
-    documented = members;
-}
-
-/* True if the kind in the manual, such as "integer or null" or "array of objects", is that of the value. */
-static bool has_kind_name(const json_t *value, const char *kind) {
-    static const char *const words[] = {
-        [JSON_OBJECT] = "object",   [JSON_ARRAY] = "array", [JSON_STRING] = "string",
-        [JSON_INTEGER] = "integer", [JSON_REAL] = "number", [JSON_TRUE] = "boolean",
-        [JSON_FALSE] = "boolean"};
-
-    if (json_is_null(value))
-        return strstr(kind, " or null") != NULL;
-    const char *const word = words[json_typeof(value)];
-    return strncmp(kind, word, strlen(word)) == 0;
-}
-
-/* True if the manual has an entry "name: kind" for the member. It may have several of one name, for objects
- * in objects. */
-static bool is_documented(const char *name, const json_t *value) {
-    const size_t length = strlen(name);
-
-    for (const cli_entry *entry = documented; entry->name; entry++)
-        if (strncmp(entry->name, name, length) == 0 && strncmp(entry->name + length, ": ", 2) == 0 &&
-            has_kind_name(value, entry->name + length + 2))
-            return true;
-    return false;
-}
-
-/* Checks the members of an object, and of the objects in it. */
-static void check_members(json_t *object) {
-    const char *name;
-    json_t *value, *element;
-    size_t i;
-
-    json_object_foreach(object, name, value) {
-        const bool as_documented = is_documented(name, value);
-        assert(as_documented); /* else correct section JSON of docs/man/VERB.txt */
-        (void)as_documented;
-        if (strcmp(name, "labels") != 0) /* the user has chosen the names of labels */
-            check_members(value);
-        json_array_foreach(value, i, element) {
-            check_members(element);
-        }
-    }
+void cli_json_append(json_t *array, json_t *value) {
+    if (json_array_append_new(array, value) != 0)
+        incomplete = true;
 }
 
 tamis_status cli_json_write(json_t *object, FILE *out, size_t indent, const char *what, tamis_error *err) {
     bool complete = object && !incomplete, written = false;
 
-    if (documented)
-        check_members(object);
     incomplete = false;
     errno = 0;
     /* Nine digits are more precise than any measurement here. Seventeen would print 0.1 as

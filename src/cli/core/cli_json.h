@@ -16,21 +16,18 @@
  * A command describes what it prints in one table. To add a field, give it a name, a row, and a call:
  *
  *     static const struct {
- *         cli_field records, rate;                                       order of the manual
+ *         cli_field records, rate;                                  order of the manual
  *     } fields = {
  *         .records = {"records", "records", CLI_INTEGER, "Records read."},
  *         .rate = {"rate", NULL, CLI_NUMBER | CLI_NULL, "Records per second; null = unknown."},
  *     };
  *
- *     cli_json_integer(object, &fields.records, 5);                      member of JSON
- *     printf("%s %d\n", fields.records.label, 5);                        line of text
- *     .fields = CLI_FIELDS(fields),                                      section JSON of the manual
+ *     cli_json_integer(object, &fields.records, 5);                 member of JSON
+ *     printf("%s %d\n", fields.records.label, 5);                   line of text
+ *     .fields = CLI_FIELDS(fields),                                 section JSON of the manual
  *
- * An assertion fails if a value has not the kind of its row.
+ * An assertion fails if a value does not have the kind of its row.
  */
-
-/* Returns the name of the field's kind, such as "array of objects", and sets *null to " or null" or "". */
-const char *cli_json_kind_of(const cli_field *field, const char **null);
 
 void cli_json_integer(json_t *object, const cli_field *field, uint64_t number);
 /* null unless the number is known */
@@ -46,25 +43,14 @@ void cli_json_label(json_t *object, const char *name, const char *text);
 /* Sets the field to `value`, which belongs to the object then. NULL: memory ran out. */
 void cli_json_set(json_t *object, const cli_field *field, json_t *value);
 
-/* Sets the members that objects may have, and the kinds of their values: section JSON of docs/man/VERB.txt,
- * which is the list in the manual. An assertion fails for others. NULL: any. */
-void cli_json_begin(const cli_entry *members);
-
-/* Adds `value`, which belongs to the object then. NULL: memory ran out. */
-void cli_json_put(json_t *object, const char *name, json_t *value);
 /* Appends `value`, which belongs to the array then. NULL: memory ran out. */
 void cli_json_append(json_t *array, json_t *value);
-void cli_json_count(json_t *object, const char *name, uint64_t number);
-/* null unless the number is known */
-void cli_json_count_or_null(json_t *object, const char *name, bool is_known, uint64_t number);
-void cli_json_real(json_t *object, const char *name, double number); /* null if not finite */
-void cli_json_bool(json_t *object, const char *name, bool value);
-void cli_json_null(json_t *object, const char *name);
-/* NULL: null. If the text is not UTF-8, its bytes from 0x80 on become '?'. */
-void cli_json_text(json_t *object, const char *name, const char *text);
 
 /* Writes the object and a newline, with `indent` blanks a level (0: one line), and drops its reference.
  * TAMIS_E_NOMEM: something is missing in the object, and nothing was written; `what` begins the message. */
 tamis_status cli_json_write(json_t *object, FILE *out, size_t indent, const char *what, tamis_error *err);
+
+/* Returns the kind of the field as the manual calls it, such as "array of objects", without " or null". */
+const char *cli_json_kind_name(const cli_field *field);
 
 #endif

@@ -29,7 +29,7 @@
 
 enum { INDENT = 4, PATH_SIZE = 4096 };
 
-typedef enum section_type { PARAGRAPHS, ENTRIES, INTRO_ENTRIES /* a paragraph, then entries */ } section_type;
+typedef enum section_type { PARAGRAPHS, ENTRIES } section_type;
 
 static const struct {
     const char *title, *member; /* heading in the text, member of cli_manual */
@@ -39,7 +39,7 @@ static const struct {
                 {.title = "NUMBERS", .member = "numbers", .type = PARAGRAPHS},
                 {.title = "ENVIRONMENT", .member = "environment", .type = ENTRIES},
                 {.title = "SCHEMES", .member = "schemes", .type = ENTRIES},
-                {.title = "JSON", .member = "json", .type = INTRO_ENTRIES},
+                {.title = "JSON", .member = "json", .type = PARAGRAPHS},
                 {.title = "METRICS", .member = "metrics", .type = ENTRIES},
                 {.title = "NOTES", .member = "notes", .type = PARAGRAPHS},
                 {.title = "FILES", .member = "files", .type = ENTRIES},
@@ -49,7 +49,7 @@ static const struct {
 enum { SECTIONS = sizeof sections / sizeof sections[0], NO_SECTION = SECTIONS };
 
 /* Item that the last line belongs to. Its C is not complete yet. */
-typedef enum item { NO_ITEM, PARAGRAPH, TERM, ENTRY_TEXT, INTRO } item;
+typedef enum item { NO_ITEM, PARAGRAPH, TERM, ENTRY_TEXT } item;
 
 typedef struct embedder {
     FILE *out;
@@ -99,10 +99,6 @@ static bool end_item(embedder *state) {
         fputc(',', state->out);
     else if (state->item == ENTRY_TEXT)
         fputs("},", state->out);
-    else if (state->item == INTRO) {
-        fputs(";\n", state->out);
-        open_array(state);
-    }
     state->item = NO_ITEM;
     return true;
 }
@@ -133,8 +129,7 @@ static bool begin_section(embedder *state, const char *title) {
     state->section = i;
     state->found[i] = true;
     state->has_content = false;
-    if (sections[i].type != INTRO_ENTRIES)
-        open_array(state);
+    open_array(state);
     return true;
 }
 
@@ -142,22 +137,15 @@ static bool begin_section(embedder *state, const char *title) {
 static bool add_text(embedder *state, const char *text) {
     if (state->section == NO_SECTION)
         return refuse(state, "text before the first heading; begin with # DESCRIPTION");
-    const section_type type = sections[state->section].type;
-    if (state->item == PARAGRAPH || state->item == INTRO) {
+    if (state->item == PARAGRAPH) {
         put_line(state, text);
         return true;
     }
     if (!end_item(state))
         return false;
-    if (type == PARAGRAPHS) {
+    if (sections[state->section].type == PARAGRAPHS) {
         fputs("\n    ", state->out);
         state->item = PARAGRAPH;
-    } else if (type == INTRO_ENTRIES && !state->has_content) {
-        fprintf(state->out, "\nstatic const char %.*s_%s_intro[] =\n    ", (int)state->verb_length,
-                state->verb, sections[state->section].member);
-        state->item = INTRO;
-    } else if (type == INTRO_ENTRIES && !strstr(text, ": ")) {
-        return refuse(state, "a member without its kind; write it as NAME: KIND");
     } else {
         fputs("\n    {", state->out);
         state->item = TERM;
@@ -272,11 +260,8 @@ static bool embed(FILE *out, const char *path) {
     fprintf(out, "\nconst cli_manual cli_manual_%.*s = {\n", (int)state.verb_length, verb);
     for (size_t i = 0; i < SECTIONS; i++) {
         const char *member = sections[i].member;
-        if (!state.found[i])
-            continue;
-        fprintf(out, "    .%s = %.*s_%s,\n", member, (int)state.verb_length, verb, member);
-        if (sections[i].type == INTRO_ENTRIES)
-            fprintf(out, "    .%s_intro = %.*s_%s_intro,\n", member, (int)state.verb_length, verb, member);
+        if (state.found[i])
+            fprintf(out, "    .%s = %.*s_%s,\n", member, (int)state.verb_length, verb, member);
     }
     fputs("};\n", out);
     return true;

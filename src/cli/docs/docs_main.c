@@ -45,6 +45,11 @@ static int check_table(const cli_command *command) {
                 (option->letter != 0 && option->letter == other->letter))
                 failed |= fail(command, option->name, "another option has its name or letter");
     }
+    for (size_t i = 0; i < command->fields.count; i++)
+        if (command->fields.rows[i].name && !command->fields.rows[i].meaning)
+            failed |= fail(command, "json", "a row of its fields has no meaning");
+    if ((command->fields.count > 0) != (command->manual->json != NULL))
+        failed |= fail(command, "json", "only one of the command and its text in docs/man has fields");
     for (const cli_conflict *conflict = command->conflicts; conflict && conflict->why; conflict++)
         if ((ids >> conflict->first & ids >> conflict->second & 1) == 0)
             failed |= fail(command, conflict->why, "a conflict names an option that the table lacks");

@@ -106,12 +106,10 @@ static void put_exits(FILE *out, const cli_entry *exits) {
 }
 
 /* Writes a section with a list of names and their descriptions. */
-static void put_entries(FILE *out, const char *title, const char *intro, const cli_entry *entries) {
+static void put_entries(FILE *out, const char *title, const cli_entry *entries) {
     if (!entries)
         return;
     fprintf(out, ".Sh %s\n", title);
-    if (intro)
-        put_text(out, intro);
     fputs(".Bl -tag -width Ds\n", out);
     for (; entries->name; entries++) {
         fputs(".It Li ", out);
@@ -129,17 +127,21 @@ static void put_paragraphs(FILE *out, const char *const *paragraphs) {
     }
 }
 
-/* Writes the members of --json, with their kinds, into the section JSON that has begun. */
-static void put_fields(FILE *out, const cli_fields *fields) {
-    const char *null;
+/* Writes the section with the members of --json and their kinds. */
+static void put_fields(FILE *out, const cli_command *command) {
+    const cli_fields *fields = &command->fields;
 
+    if (!command->manual->json)
+        return;
+    fputs(".Sh JSON\n", out);
+    put_paragraphs(out, command->manual->json);
     fputs(".Bl -tag -width Ds\n", out);
     for (size_t i = 0; i < fields->count; i++) {
         const cli_field *field = &fields->rows[i];
         if (!field->name)
             continue;
-        const char *kind = cli_json_kind_of(field, &null);
-        fprintf(out, ".It Li %s: %s%s\n", field->name, kind, null);
+        fprintf(out, ".It Li %s: %s%s\n", field->name, cli_json_kind_name(field),
+                field->kind & CLI_NULL ? " or null" : "");
         put_text(out, field->meaning);
     }
     fputs(".El\n", out);
@@ -209,20 +211,14 @@ void docs_manual_command(FILE *out, const cli_command *command) {
         put_option(out, &command->options[i]);
     put_option(out, &cli_option_help);
     fputs(".El\n", out);
-    put_entries(out, "SCHEMES", NULL, manual->schemes);
-    if (command->fields.count > 0) {
-        fputs(".Sh JSON\n", out);
-        put_text(out, manual->json_intro);
-        put_fields(out, &command->fields);
-    } else {
-        put_entries(out, "JSON", manual->json_intro, manual->json);
-    }
-    put_entries(out, "METRICS", NULL, manual->metrics);
+    put_entries(out, "SCHEMES", manual->schemes);
+    put_fields(out, command);
+    put_entries(out, "METRICS", manual->metrics);
     if (manual->notes) {
         fputs(".Sh NOTES\n", out);
         put_paragraphs(out, manual->notes);
     }
-    put_entries(out, "FILES", NULL, manual->files);
+    put_entries(out, "FILES", manual->files);
     put_exits(out, manual->exits);
     put_examples(out, manual->examples);
     put_see_also(out, command->name);
@@ -249,7 +245,7 @@ void docs_manual_main(FILE *out, const cli_command *none) {
           ".Sh NUMBERS\n",
           out);
     put_paragraphs(out, manual->numbers);
-    put_entries(out, "ENVIRONMENT", NULL, manual->environment);
+    put_entries(out, "ENVIRONMENT", manual->environment);
     put_exits(out, manual->exits);
     put_examples(out, manual->examples);
     put_see_also(out, "");
