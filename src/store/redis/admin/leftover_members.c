@@ -49,13 +49,7 @@ typedef struct member_search {
     generation_list unnamed; /* other generations that have members */
 } member_search;
 
-enum {
-    PREFIX = sizeof "tamis:{" - 1,
-    SUFFIX = sizeof "}:bits" - 1,
-    HEX = 16,
-    INFO_SIZE_MAX = 16 << 10,
-    VALUE_SIZE = 64
-};
+enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, VALUE_SIZE = 64 };
 
 #define HEX_4 "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
 
@@ -231,28 +225,14 @@ static tamis_status report_generation(const member_search *ctx, uint64_t generat
  * slots. */
 static tamis_status read_info(const tamis__redis_filter *rf, const char *section, const char *line,
                               char to[VALUE_SIZE], bool *is_known, tamis_error *err) {
-    const tamis_key words[] = {tamis__redis_word("INFO"), tamis__redis_word(section)};
-    char info[INFO_SIZE_MAX + 1];
-    tamis_error why = TAMIS_ERROR_INIT;
-    tamis__command command = {.redis = rf->redis,
-                              .what = rf->uri->shown_name,
-                              .words = words,
-                              .count = 2,
-                              .to = info,
-                              .buffer_size = INFO_SIZE_MAX};
-    const tamis_status status = tamis__command_run(&command, &why);
-    *is_known = false;
-    if (status == TAMIS_E_REFUSED) /* the user may not send INFO */
-        return TAMIS_OK;
-    if (status != TAMIS_OK && err)
-        *err = why;
-    info[command.size] = '\0';
-    const char *found = status == TAMIS_OK ? strstr(info, line) : NULL;
+    char info[TAMIS__REDIS_INFO];
+    const tamis_status status = tamis__redis_info(rf->redis, rf->uri->shown_name, section, info, err);
+    const char *found = strstr(info, line);
+    *is_known = found != NULL;
     if (!found)
         return status;
     found += strlen(line);
     snprintf(to, VALUE_SIZE, "%.*s", (int)strcspn(found, "\r\n"), found);
-    *is_known = true;
     return status;
 }
 

@@ -8,8 +8,6 @@
 
 #include "store/redis/layout/layout_tamis.h"
 
-enum { INFO_SIZE_MAX = 16 << 10 };
-
 tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks_each, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     const uint64_t blocks = tamis__blocks_of(filter->plan.bits), max = TAMIS__PARTITION_BLOCKS;
@@ -36,26 +34,12 @@ static uint64_t read_info(const char *info, const char *name) {
 /* Compares with maxmemory. Skipped if several servers share the filter: their shares are not known
  * beforehand. */
 tamis_status tamis__server_memory_check(const tamis__redis_filter *rf, uint64_t bytes, tamis_error *err) {
-    const tamis_key words[] = {tamis__redis_word("INFO"), tamis__redis_word("memory")};
-    char info[INFO_SIZE_MAX + 1];
-    tamis__command command = {.redis = rf->redis,
-                              .what = rf->uri->shown_name,
-                              .words = words,
-                              .count = 2,
-                              .to = info,
-                              .buffer_size = INFO_SIZE_MAX};
+    char info[TAMIS__REDIS_INFO];
     if (rf->redis->slot_count > 1 || rf->redis->codis)
         return TAMIS_OK;
-    tamis_error why = TAMIS_ERROR_INIT;
-    const tamis_status status = tamis__command_run(&command, &why);
-    if (status == TAMIS_E_REFUSED) /* the user may not send INFO: skip the check */
-        return TAMIS_OK;
-    if (status != TAMIS_OK) {
-        if (err)
-            *err = why;
+    const tamis_status status = tamis__redis_info(rf->redis, rf->uri->shown_name, "memory", info, err);
+    if (status != TAMIS_OK)
         return status;
-    }
-    info[command.size] = '\0';
     const uint64_t max = read_info(info, "\nmaxmemory:"), used = read_info(info, "\nused_memory:");
     const bool evicts = !strstr(info, "\nmaxmemory_policy:noeviction");
     if (max == 0 || (bytes <= max && (evicts || used <= max - bytes)))

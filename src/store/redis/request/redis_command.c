@@ -78,3 +78,23 @@ tamis_status tamis__command_run(tamis__command *command, tamis_error *err) {
                            command->redis->endpoint.shown, tamis__show(command->what).text, REPEATS_MAX);
     return status;
 }
+
+tamis_status tamis__redis_info(tamis_redis *redis, const char *what, const char *section,
+                               char info[TAMIS__REDIS_INFO], tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("INFO"), tamis__redis_word(section)};
+    tamis__command command = {.redis = redis,
+                              .what = what,
+                              .words = words,
+                              .count = 2,
+                              .to = info,
+                              .buffer_size = TAMIS__REDIS_INFO - 1};
+    tamis_error why = TAMIS_ERROR_INIT;
+    const tamis_status status = tamis__command_run(&command, &why);
+
+    info[status == TAMIS_OK ? command.size : 0] = '\0';
+    if (status == TAMIS_E_REFUSED)
+        return TAMIS_OK;
+    if (status != TAMIS_OK && err)
+        *err = why;
+    return status;
+}

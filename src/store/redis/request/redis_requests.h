@@ -85,6 +85,11 @@ typedef struct tamis__command {
 
 tamis_status tamis__command_run(tamis__command *command, tamis_error *err);
 
+enum { TAMIS__REDIS_INFO = (16 << 10) + 1 };
+/* Fetches a section of INFO from the only server. Empty if the user may not send INFO. */
+tamis_status tamis__redis_info(tamis_redis *redis, const char *what, const char *section,
+                               char info[TAMIS__REDIS_INFO], tamis_error *err);
+
 /* Returns TAMIS_E_IO with the message for a reply that this command cannot have. */
 tamis_status tamis__redis_bad_reply(const tamis_redis *redis, const char *what, tamis_error *err);
 
