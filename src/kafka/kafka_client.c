@@ -103,7 +103,49 @@ static const char *split_setting(const char *setting, char *name, size_t size) {
     return sign + 1;
 }
 
-tamis_status tamis__kafka_client_check_settings(kafka_client *client, tamis_error *err) {
+/* Why librdkafka could not connect to an address as [PROTOCOL://]HOST[:PORT]; NULL: it has the right form. */
+static const char *check_address(const char *text, size_t size) {
+    const char *end = text + size, *protocol = memmem(text, size, "://", 3);
+    const char *host = protocol ? protocol + 3 : text;
+    const char *colon = memrchr(host, ':', (size_t)(end - host));
+
+    /* An IPv6 address has several colons, and is in brackets if a port follows. */
+    if (colon && colon != memchr(host, ':', (size_t)(end - host)) && colon[-1] != ']')
+        colon = NULL;
+    if (colon == host || host == end)
+        return "has no host";
+    if (!colon)
+        return NULL;
+    const size_t digits = (size_t)(end - colon - 1);
+    const unsigned long port = strtoul(colon + 1, NULL, 10); /* a comma, a blank or the end follows */
+    return digits > 0 && digits <= 5 && strspn(colon + 1, "0123456789") >= digits && port >= 1 &&
+                   port <= 65535
+               ? NULL
+               : "has no port from 1 to 65535";
+}
+
+static tamis_status check_addresses(const char *brokers, tamis_error *err) {
+    static const char between[] = ", ";
+    const char *text = brokers + strspn(brokers, between);
+
+    if (*text == '\0')
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "brokers: is empty; give HOST:PORT as localhost:9092");
+    while (*text != '\0') {
+        const size_t size = strcspn(text, between);
+        const char *why = check_address(text, size);
+        if (why)
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "brokers: '%.*s' %s; give HOST:PORT as localhost:9092",
+                               size < 100 ? (int)size : 100, text, why);
+        text += size;
+        text += strspn(text, between);
+    }
+    return TAMIS_OK;
+}
+
+tamis_status tamis__kafka_client_check_options(kafka_client *client, tamis_error *err) {
+    if (check_addresses(client->brokers, err) != TAMIS_OK)
+        return err->status;
     for (size_t i = 0; i < client->setting_count; i++) {
         const char *setting = client->settings[i];
         char name[100];
@@ -161,11 +203,12 @@ static tamis_status check_timeout(const kafka_client *client, const rd_kafka_con
     if (rd_kafka_conf_get(conf, "transaction.timeout.ms", value, &size) != RD_KAFKA_CONF_OK ||
         2 * (uint64_t)client->commit_ms <= strtoull(value, NULL, 10))
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "commit time of %" PRIu32
-                       " ms: is more than half of transaction.timeout.ms, which is %s; commit "
-                       "more often, or raise that setting",
-                       client->commit_ms, value);
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "commit_ms %" PRIu32
+        ": is more than half of transaction.timeout.ms, which is %s; commit more often, or raise "
+        "that setting",
+        client->commit_ms, value);
 }
 
 /* ---- callbacks, from poll functions; without `debug`, the log comes from other threads ---- */

@@ -86,8 +86,8 @@ typedef struct kafka_client {
     tamis_error stop_error; /* message of `stopped` */
 } kafka_client;
 
-/* Checks the names of the settings, and sets client->wants_log. */
-tamis_status tamis__kafka_client_check_settings(kafka_client *client, tamis_error *err);
+/* Checks the addresses of the brokers and the names of the settings, and sets client->wants_log. */
+tamis_status tamis__kafka_client_check_options(kafka_client *client, tamis_error *err);
 /* Opens a handle. The caller destroys it. */
 tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
                                       tamis_error *err);
@@ -173,7 +173,7 @@ enum { TAMIS__KAFKA_EXISTING_MS = 3000 }; /* wait for a new topic: brokers learn
 /* Waits until a topic is known, and finds its number of partitions. TAMIS_E_NOT_FOUND */
 tamis_status tamis__kafka_await_topic(const kafka_client *client, const char *topic, uint64_t milliseconds,
                                       size_t *count, tamis_error *err);
-/* True if Kafka allows this name. */
-bool tamis__kafka_is_name(const char *name);
+/* Refuses a name that Kafka does not allow; accepts NULL. `option` is where the name comes from. */
+tamis_status tamis__kafka_check_name(const char *option, const char *name, tamis_error *err);
 
 #endif

@@ -35,12 +35,10 @@ static tamis_status check_options(const tamis_kafka_count_options *options, tami
         return tamis__fail(err, TAMIS_E_INVALID, 0, "a count cannot pass records on; drop them, or fail");
     if (options->commit_ms == 0)
         return tamis__fail(err, TAMIS_E_RANGE, 0, "commit_ms: is 0; give a time from 1 ms");
-    if (!tamis__kafka_is_name(options->group) || !tamis__kafka_is_name(options->from))
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "%.200s: names of group and topic have up to %d letters, digits and ._-; give another name",
-            tamis__kafka_is_name(options->group) ? options->from : options->group, TAMIS__KAFKA_NAME - 1);
-    return TAMIS_OK;
+    if (tamis__kafka_check_name("group", options->group, err) != TAMIS_OK ||
+        tamis__kafka_check_name("from", options->from, err) != TAMIS_OK)
+        return err->status;
+    return tamis__kafka_check_name("instance", options->instance, err);
 }
 
 /* Makes a template, and refuses one that could give the names of another. */
@@ -132,7 +130,7 @@ static tamis_status configure(kafka_count_run *run, tamis_error *err) {
                                  .on_rebalance = tamis__kafka_count_on_rebalance,
                                  .stop_error = TAMIS_ERROR_INIT};
     if (check_options(options, err) != TAMIS_OK ||
-        tamis__kafka_client_check_settings(&run->client, err) != TAMIS_OK ||
+        tamis__kafka_client_check_options(&run->client, err) != TAMIS_OK ||
         make_templates(run, err) != TAMIS_OK)
         return err->status;
     return make_description(run, err);

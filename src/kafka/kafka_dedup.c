@@ -29,18 +29,25 @@ const char *tamis_kafka_library_version(void) {
 /* ---- options ---- */
 
 static tamis_status check_outputs(const kafka_dedup_run *run, tamis_error *err) {
+    static const char *const options[] = {[KAFKA_UNIQUE] = "to",
+                                          [KAFKA_DUPLICATES] = "duplicates_to",
+                                          [KAFKA_DEAD_LETTERS] = "dead_letters_to"};
     const kafka_output *outputs = run->outputs;
 
+    if (tamis__kafka_check_name("from", run->options.from, err) != TAMIS_OK)
+        return err->status;
     for (size_t i = 0; i < KAFKA_OUTPUTS; i++) {
+        if (tamis__kafka_check_name(options[i], outputs[i].name, err) != TAMIS_OK)
+            return err->status;
         if (outputs[i].name && strcmp(run->options.from, outputs[i].name) == 0)
             return tamis__fail(err, TAMIS_E_INVALID, 0,
-                               "%.200s: is read and written; give another topic to write", run->options.from);
+                               "%s '%.150s': is the topic that is read; give another one", options[i],
+                               outputs[i].name);
         for (size_t k = 0; outputs[i].name && k < i; k++)
             if (outputs[k].name && strcmp(outputs[i].name, outputs[k].name) == 0)
-                return tamis__fail(
-                    err, TAMIS_E_INVALID, 0,
-                    "%.200s: cannot have two sorts of records; give each another topic, or none",
-                    outputs[i].name);
+                return tamis__fail(err, TAMIS_E_INVALID, 0,
+                                   "%s '%.150s': is the topic of another output; give each its own, or none",
+                                   options[i], outputs[i].name);
     }
     return TAMIS_OK;
 }
@@ -76,31 +83,33 @@ static tamis_status check_options(kafka_dedup_run *run, tamis_error *err) {
 
 static tamis_status make_names(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
+    const struct {
+        const char *option, *name;
+    } given[] = {{"group", options->group},
+                 {"instance", options->instance},
+                 {"to", options->to},
+                 {"duplicates_to", options->duplicates_to},
+                 {"dead_letters_to", options->dead_letters_to}};
     uint64_t number;
     char random_name[20];
 
-    if (!tamis__kafka_is_name(options->group) ||
-        (options->instance && !tamis__kafka_is_name(options->instance)))
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "%.200s: names of group and instance have up to %d letters, digits and ._- because the state "
-            "topic gets them; give another name",
-            tamis__kafka_is_name(options->group) ? options->instance : options->group, TAMIS__KAFKA_NAME - 1);
-    const char *names[] = {options->group, options->instance, options->to, options->duplicates_to,
-                           options->dead_letters_to};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i] &&
-            strstr(names[i], ".tamis")) /* else it could be taken for one that is made of two names */
+    if (tamis__kafka_check_name("group", options->group, err) != TAMIS_OK ||
+        tamis__kafka_check_name("instance", options->instance, err) != TAMIS_OK)
+        return err->status;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].name &&
+            strstr(given[i].name, ".tamis")) /* else it could be taken for one that is made of two names */
             return tamis__fail(
                 err, TAMIS_E_INVALID, 0,
-                "%.200s: names with .tamis are those of state topics and transactions; give another",
-                names[i]);
+                "%s '%.150s': names with .tamis are those of state topics and transactions; give another",
+                given[i].option, given[i].name);
     if ((size_t)snprintf(run->state_topic, sizeof run->state_topic, "%s.%s.tamis-state", options->group,
                          options->from) >= sizeof run->state_topic)
         return tamis__fail(
             err, TAMIS_E_RANGE, 0,
-            "%.100s.%.100s.tamis-state: is too long for the name of a topic; give a shorter group",
-            options->group, options->from);
+            "group '%.100s': %.100s.%.100s.tamis-state is too long for the name of a topic; give a shorter "
+            "group",
+            options->group, options->group, options->from);
     /* Members without a stable name must not fence each other. */
     if (tamis__random(&number, sizeof number, "the name of this member", err) != TAMIS_OK)
         return err->status;
@@ -108,7 +117,8 @@ static tamis_status make_names(kafka_dedup_run *run, tamis_error *err) {
     if ((size_t)snprintf(run->transactional_id, sizeof run->transactional_id, "%s.tamis.%s", options->group,
                          options->instance ? options->instance : random_name) >= sizeof run->transactional_id)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "%.200s: group and instance are too long together; shorten one", options->group);
+                           "instance '%.150s': is too long together with the group; shorten one",
+                           options->instance ? options->instance : random_name);
     return TAMIS_OK;
 }
 
@@ -162,7 +172,7 @@ static tamis_status configure(kafka_dedup_run *run, tamis_error *err) {
     configure_client(run);
     if (check_options(run, err) != TAMIS_OK || make_names(run, err) != TAMIS_OK ||
         plan_filter(run, err) != TAMIS_OK ||
-        tamis__kafka_client_check_settings(&run->client, err) != TAMIS_OK ||
+        tamis__kafka_client_check_options(&run->client, err) != TAMIS_OK ||
         tamis__kafka_keys_create(run, err) != TAMIS_OK)
         return err->status;
     const size_t size = largest_record(run);

@@ -64,7 +64,9 @@ static tamis_status check_options(status_run *run, tamis_error *err) {
     if ((size_t)snprintf(run->state_topic, sizeof run->state_topic, "%s.%s.tamis-state", options->group,
                          options->from) >= sizeof run->state_topic)
         run->state_topic[0] = '\0';
-    return tamis__kafka_client_check_settings(&run->client, err);
+    return tamis__kafka_check_name("from", options->from, err) == TAMIS_OK
+               ? tamis__kafka_client_check_options(&run->client, err)
+               : err->status;
 }
 
 /* ---- requests of the probe ---- */

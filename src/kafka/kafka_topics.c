@@ -39,11 +39,16 @@ static const struct {
     const char *name, *value;
 } state_settings[] = {{"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {"retention.bytes", "-1"}};
 
-bool tamis__kafka_is_name(const char *name) {
-    const size_t size = strlen(name);
+tamis_status tamis__kafka_check_name(const char *option, const char *name, tamis_error *err) {
+    const size_t size = name ? strlen(name) : 1;
 
-    return size > 0 && size < TAMIS__KAFKA_NAME &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == size;
+    if (!name || (size > 0 && size < TAMIS__KAFKA_NAME &&
+                  strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == size))
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "%s '%.150s': is no name of 1 to %d letters, digits, dots, underscores and hyphens; "
+                       "give one",
+                       option, name, TAMIS__KAFKA_NAME - 1);
 }
 
 /* ---- numbers of partitions ---- */

@@ -291,7 +291,9 @@ static void describe_bounds(const cli_option *option, char *text, size_t size) {
                  cli_text_real(high, sizeof high, option->rate_max));
         break;
     case CLI_TIME:
-        snprintf(text, size, "give a time from 1ms to 50000d, such as 500ms, 30s, 24h or 7d");
+        snprintf(text, size, "give a time from %s to %s, such as %s",
+                 cli_text_time(low, sizeof low, option->min), cli_text_time(high, sizeof high, option->max),
+                 option->max >= 7 * UINT64_C(86400000) ? "500ms, 30s, 24h or 7d" : "500ms or 30s");
         break;
     default:
         snprintf(text, size, "give a whole number from 0 to %" PRIu64 ", in decimal or as 0x...", UINT64_MAX);

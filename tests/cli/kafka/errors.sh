@@ -14,10 +14,19 @@ try dedup "${all[@]}" --group 'a/b'
 try dedup "${all[@]}" --duplicates-to out
 try dedup "${all[@]}" --dead-letters-to out
 try dedup "${all[@]}" --instance a.tamis.b
+try dedup "${all[@]}" --brokers localhost:abc
+try dedup "${all[@]}" --brokers '[::1]:9092,:9'
+try dedup "${all[@]}" --brokers localhost:70000
+try dedup "${all[@]}" --brokers ,
+try dedup --brokers localhost:9 --group g --from in,more --to out
+try dedup "${all[@]}" --to 'a b'
+try dedup "${all[@]}" --commit-every 1h
 try repartition "${all[@]}" --window 24h
 try repartition "${all[@]}" --duplicates-to again
 try check "${all[@]}"
 try check "${all[@]}" --filter missing.tamis
+printf 'x\n' | tamis build -q --expect 10 -o list.tamis -
+try check "${all[@]}" --filter list.tamis --present-to in
 try check "${all[@]}" --filter missing.tamis --expect 5
 try check --brokers localhost:9 --group g --from in --filter missing.tamis
 printf '1\n2\n' | tamis build -q --type int32 --expect 10 -o numbers.tamis -

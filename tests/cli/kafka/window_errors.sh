@@ -21,6 +21,10 @@ printf 'acks=1' > config
 try --config config
 printf ' fetch.min.bytes = many \r\n' > config
 try --config config
+try --config config -X fetch.min.bytes=more
+try --config config -X acks=1 -X fetch.min.bytes=1
+printf 'fetch.min.bytes=1\nfetch.min.bytes=many' > config
+try --config config
 printf 'acks=\0' > config
 try --config config
 head -c 70000 /dev/zero | tr '\0' '\n' > config

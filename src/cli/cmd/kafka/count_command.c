@@ -113,11 +113,8 @@ tamis_status kafka_count(const cli_args *args, tamis_error *err) {
             cli_remedy(err, "correct the sender, or give --on-error skip");
         if (status == TAMIS_E_NO_KEY)
             cli_remedy(err, "correct the sender, or give --missing drop");
-        kafka_name_option("count ", err);
-        kafka_name_option("sum ", err);
-        kafka_name_option("distinct ", err);
-        kafka_name_option("expire", err);
-        kafka_name_option("setting ", err);
+        kafka_settings_name(&config.settings, err);
+        kafka_name_option(args->values, err);
         if (args->values[CLI_OPT_STATS].given && (status == TAMIS_OK || stats.records > 0))
             print_stats(&stats, cli_progress_now() - begun);
     }

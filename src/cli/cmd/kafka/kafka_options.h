@@ -34,12 +34,15 @@ enum {
 
 enum { KAFKA_COMMIT_DEFAULT = 1000, KAFKA_COMMIT_MAX = 600000 }; /* milliseconds */
 
+extern const cli_option kafka_options[];
+extern const cli_conflict kafka_conflicts[];
+
 /* Prints a line of --stats. */
 void kafka_print_count(const char *name, uint64_t count);
 /* Callback `remark` of copies and counts: prints the remark. */
 void kafka_report_remark(void *context, const char *message);
-/* Puts dashes in front of the name of an option with which a message of the library begins. */
-void kafka_name_option(const char *name, tamis_error *err);
+/* Names the option whose name in the library a message of the library begins with. */
+void kafka_name_option(const cli_value *values, tamis_error *err);
 /* Actions of `tamis kafka`; the first three copy a topic. */
 typedef enum kafka_action {
     KAFKA_ACTION_DEDUP,

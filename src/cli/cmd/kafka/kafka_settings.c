@@ -58,10 +58,25 @@ static void join(char *setting) {
     memmove(end + 1, value, strlen(value) + 1);
 }
 
-static tamis_status add(kafka_settings *settings, const char *setting, tamis_error *err) {
-    if (settings->count == KAFKA_SETTINGS_MAX)
+/* Returns the index of the setting whose name is the first `size` bytes of `name`, or the number of
+ * settings. */
+static size_t find(const kafka_settings *settings, const char *name, size_t size) {
+    size_t i = 0;
+
+    while (i < settings->count &&
+           (strcspn(settings->list[i], "=") != size || strncmp(settings->list[i], name, size) != 0))
+        i++;
+    return i;
+}
+
+static tamis_status add(kafka_settings *settings, const char *setting, size_t line, tamis_error *err) {
+    const size_t i = find(settings, setting, strcspn(setting, "="));
+
+    if (i == KAFKA_SETTINGS_MAX)
         return cli_fail(err, "--setting: there are more than %d; leave some out", KAFKA_SETTINGS_MAX);
-    settings->list[settings->count++] = setting;
+    settings->list[i] = setting;
+    settings->lines[i] = line;
+    settings->count += i == settings->count;
     return TAMIS_OK;
 }
 
@@ -75,7 +90,7 @@ static tamis_status split_lines(kafka_settings *settings, const char *path, tami
         if (*line == '=' || !strchr(line, '='))
             return fail(path, number, "is not name=value; correct it, or begin a comment with #", err);
         join(line);
-        if (add(settings, line, err) != TAMIS_OK)
+        if (add(settings, line, number, err) != TAMIS_OK)
             return err->status;
     }
     return TAMIS_OK;
@@ -84,12 +99,29 @@ static tamis_status split_lines(kafka_settings *settings, const char *path, tami
 tamis_status kafka_settings_read(kafka_settings *settings, const char *path, const cli_value *options,
                                  tamis_error *err) {
     settings->count = 0;
+    settings->path = path;
     if (path && (read_file(settings, path, err) != TAMIS_OK || split_lines(settings, path, err) != TAMIS_OK))
         return err->status;
     for (size_t i = 0; i < options->count; i++)
-        if (add(settings, options->list[i], err) != TAMIS_OK)
+        if (add(settings, options->list[i], 0, err) != TAMIS_OK)
             return err->status;
     return TAMIS_OK;
+}
+
+void kafka_settings_name(const kafka_settings *settings, tamis_error *err) {
+    static const char word[] = "setting ";
+    const tamis_error original = *err;
+    const char *rest = original.text + strlen(word);
+
+    if (err->status == TAMIS_E_INVALID && strncmp(original.text, "settings: ", strlen("settings: ")) == 0)
+        cli_subject(err, "--setting or --config"); /* they contradict each other */
+    if (err->status != TAMIS_E_INVALID || strncmp(original.text, word, strlen(word)) != 0)
+        return;
+    const size_t i = find(settings, rest, strcspn(rest, ":"));
+    if (i < settings->count && settings->lines[i] > 0)
+        cli_fail(err, "--config '%.150s': line %zu: %.300s", settings->path, settings->lines[i], rest);
+    else
+        cli_fail(err, "--setting %.480s", rest);
 }
 
 void kafka_settings_forget(kafka_settings *settings) {

@@ -6,10 +6,13 @@
 
 enum { KAFKA_SETTINGS_MAX = 1000, KAFKA_SETTINGS_BYTES = 65536 };
 
-/* Settings of librdkafka, "name=value": those of a file first, then those of options, which win. */
+/* Settings of librdkafka, "name=value": those of a file first, then those of options. Each name is there
+ * once: the last one wins. */
 typedef struct kafka_settings {
     const char *list[KAFKA_SETTINGS_MAX];
+    size_t lines[KAFKA_SETTINGS_MAX]; /* line of the file; 0: a value of --setting */
     size_t count;
+    const char *path;
     char bytes[KAFKA_SETTINGS_BYTES]; /* the file; it may have passwords */
 } kafka_settings;
 
@@ -18,6 +21,8 @@ typedef struct kafka_settings {
  * count. */
 tamis_status kafka_settings_read(kafka_settings *settings, const char *path, const cli_value *options,
                                  tamis_error *err);
+/* Names option or line of the setting that a message of the library begins with. */
+void kafka_settings_name(const kafka_settings *settings, tamis_error *err);
 /* Overwrites the file's bytes. */
 void kafka_settings_forget(kafka_settings *settings);
 

@@ -147,7 +147,8 @@ tamis_status kafka_status(const cli_args *args, tamis_error *err) {
         to.settings = settings.list;
         to.setting_count = settings.count;
         status = values[CLI_OPT_JSON].given ? print_json(&to, err) : print_text(&to, err);
-        kafka_name_option("setting ", err);
+        kafka_settings_name(&settings, err);
+        kafka_name_option(values, err);
     }
     kafka_settings_forget(&settings);
     return status;
