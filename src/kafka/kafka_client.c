@@ -31,7 +31,8 @@
 #include "base/system.h"
 #include "kafka/kafka_client.h"
 
-enum { DESTROY_S = 5 }; /* seconds that librdkafka gets to destroy a handle */
+enum { DESTROY_S = 5 };                     /* seconds that librdkafka gets to destroy a handle */
+static const uint64_t WAIT_NS = 5000000000; /* time without an answer until a remark says so */
 
 typedef struct kafka_setting {
     const char *name;
@@ -225,6 +226,8 @@ static void on_error(rd_kafka_t *handle, int code, const char *reason, void *con
     kafka_client *client = context;
 
     (void)handle;
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && client->waits_since == 0)
+        client->waits_since = tamis__now_ns();
     /* "All brokers are down" follows the error that says why. */
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && client->error[0] != '\0')
         return;
@@ -415,6 +418,45 @@ void tamis__kafka_client_remark(const kafka_client *client, const char *format, 
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     client->remark(client->context, message);
+}
+
+/* ---- waits for brokers ---- */
+
+static bool waits_long(const kafka_client *client) {
+    return client->waits_since > 0 && tamis__now_ns() - client->waits_since >= WAIT_NS;
+}
+
+void tamis__kafka_client_note_wait(kafka_client *client) {
+    const char *error = tamis__kafka_client_error(client);
+
+    if (client->waits_since == 0)
+        client->waits_since = tamis__now_ns();
+    if (client->has_remarked_brokers || !waits_long(client))
+        return;
+    client->has_remarked_brokers = true;
+    tamis__kafka_client_remark(client, "%.200s: waits for the brokers%s%s", client->brokers,
+                               error[0] != '\0' ? ": " : "", error);
+}
+
+void tamis__kafka_client_note_answer(kafka_client *client) {
+    if (client->has_remarked_brokers)
+        tamis__kafka_client_remark(client, "%.200s: the brokers answer again", client->brokers);
+    client->has_remarked_brokers = false;
+    client->waits_since = 0;
+}
+
+void tamis__kafka_client_check_brokers(kafka_client *client) {
+    const struct rd_kafka_metadata *metadata;
+
+    if (!waits_long(client))
+        return;
+    if (rd_kafka_metadata(client->probe, 0, NULL, &metadata, TAMIS__KAFKA_SLICE) !=
+        RD_KAFKA_RESP_ERR_NO_ERROR) {
+        tamis__kafka_client_note_wait(client);
+        return;
+    }
+    rd_kafka_metadata_destroy(metadata);
+    tamis__kafka_client_note_answer(client);
 }
 
 /* ---- descriptions and headers ---- */

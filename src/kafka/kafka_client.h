@@ -71,6 +71,8 @@ typedef struct kafka_client {
     char error[TAMIS__KAFKA_ERROR]; /* last error that librdkafka reported; empty: none */
     rd_kafka_resp_err_t code;       /* of `error` */
     uint64_t error_at;              /* time of `error`, as of tamis__now_ns */
+    uint64_t waits_since;           /* since when no broker answers; 0: they do */
+    bool has_remarked_brokers;      /* that the run waits for them was reported */
     bool wants_log;                 /* the log of librdkafka becomes remarks */
     bool is_stuck;                  /* a handle could not be destroyed */
 
@@ -111,6 +113,16 @@ void tamis__kafka_describe(char *description, size_t size, const char *format, .
     __attribute__((format(printf, 3, 4)));
 /* Returns the last header of this name; `data` is NULL if the record has none. */
 tamis_key tamis__kafka_last_header(const rd_kafka_message_t *message, const char *name);
+
+/* ---- waits for brokers ---- */
+
+/* Reports a wait for brokers after some seconds, once. Called while a request is not answered. */
+void tamis__kafka_client_note_wait(kafka_client *client);
+/* Reports the end of a wait that was reported. Called after an answer. */
+void tamis__kafka_client_note_answer(kafka_client *client);
+/* Reports whether all brokers are away, and that they have come back. For the loop of a run, which may have
+ * nothing to request. */
+void tamis__kafka_client_check_brokers(kafka_client *client);
 
 /* ---- kafka_consumer.c ---- */
 
@@ -171,7 +183,7 @@ int tamis__kafka_wait_ms(bool is_open, uint64_t open_since, uint32_t commit_ms);
 enum { TAMIS__KAFKA_EXISTING_MS = 3000 }; /* wait for a new topic: brokers learn of it one by one */
 
 /* Waits until a topic is known, and finds its number of partitions. TAMIS_E_NOT_FOUND */
-tamis_status tamis__kafka_await_topic(const kafka_client *client, const char *topic, uint64_t milliseconds,
+tamis_status tamis__kafka_await_topic(kafka_client *client, const char *topic, uint64_t milliseconds,
                                       size_t *count, tamis_error *err);
 /* Refuses a name that Kafka does not allow; accepts NULL. `option` is where the name comes from. */
 tamis_status tamis__kafka_check_name(const char *option, const char *name, tamis_error *err);

@@ -114,6 +114,21 @@ static tamis_status make_description(kafka_count_run *run, tamis_error *err) {
                                                  "count: all templates are too long together; shorten them");
 }
 
+/* Callback of the client while A waits for brokers. */
+static void on_brokers_wait(void *context, bool for_offsets) {
+    (void)for_offsets;
+    tamis__kafka_client_note_wait(context);
+}
+
+/* Callback while a request waits for Redis. */
+static void on_redis_wait(void *context, const char *why) {
+    kafka_count_run *run = context;
+
+    run->has_remarked_redis = true;
+    tamis__kafka_client_remark(&run->client, "%s: waits for Redis%s%s", run->options.group,
+                               why[0] != '\0' ? ": " : "", why);
+}
+
 static tamis_status configure(kafka_count_run *run, tamis_error *err) {
     const tamis_kafka_count_options *options = &run->options;
 
@@ -128,6 +143,7 @@ static tamis_status configure(kafka_count_run *run, tamis_error *err) {
                                  .remark = options->remark,
                                  .context = options->context,
                                  .on_rebalance = tamis__kafka_count_on_rebalance,
+                                 .on_wait = on_brokers_wait,
                                  .stop_error = TAMIS_ERROR_INIT};
     if (check_options(options, err) != TAMIS_OK ||
         tamis__kafka_client_check_options(&run->client, err) != TAMIS_OK ||
@@ -161,6 +177,8 @@ static tamis_status start(kafka_count_run *run, tamis_error *err) {
                                           .name = run->name,
                                           .description = run->description,
                                           .partition_count = run->client.partition_count,
+                                          .on_wait = on_redis_wait,
+                                          .context = run,
                                           .allocator = run->options.allocator};
     return tamis__counts_open(&run->counts, &counts, err);
 }
@@ -197,6 +215,7 @@ static tamis_status loop(kafka_count_run *run, tamis_error *err) {
         if (tamis__kafka_client_must_stop(client))
             return TAMIS_E_INTERRUPTED;
         rd_kafka_poll(client->probe, 0); /* its errors and its log */
+        tamis__kafka_client_check_brokers(client);
         tamis__kafka_count_report_progress(run);
         if (!client->consumer || client->must_join)
             status = join(run, err);

@@ -13,6 +13,8 @@
 #include "base/system.h"
 #include "kafka/kafka_count_int.h"
 
+enum { STOP_MS = 10000 }; /* how long a run that must stop waits for the offsets to be committed */
+
 /* ---- callbacks ---- */
 
 /* Forgets the batch, and where the partitions are. */
@@ -58,6 +60,29 @@ static rd_kafka_topic_partition_list_t *list_offsets(const kafka_count_run *run,
     return list;
 }
 
+/* Commits offsets, and waits for the answer; if the run must stop, for some seconds only. */
+static rd_kafka_resp_err_t commit_offsets(kafka_client *client, const rd_kafka_topic_partition_list_t *list) {
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(client->consumer);
+    rd_kafka_resp_err_t code = rd_kafka_commit_queue(client->consumer, list, queue, NULL, NULL);
+    rd_kafka_event_t *event = NULL;
+
+    for (int stopping = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && !event && stopping < STOP_MS;) {
+        event = rd_kafka_queue_poll(queue, TAMIS__KAFKA_SLICE);
+        if (!event) {
+            tamis__kafka_client_note_wait(client);
+            stopping += tamis__kafka_client_must_stop(client) ? TAMIS__KAFKA_SLICE : 0;
+        }
+    }
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        code = event ? rd_kafka_event_error(event) : RD_KAFKA_RESP_ERR__TIMED_OUT;
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        tamis__kafka_client_note_answer(client);
+    if (event)
+        rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(queue);
+    return code;
+}
+
 tamis_status tamis__kafka_count_commit(kafka_count_run *run, const uint64_t *next, const char *metadata,
                                        rd_kafka_resp_err_t *code, tamis_error *err) {
     rd_kafka_topic_partition_list_t *list = list_offsets(run, next);
@@ -66,7 +91,7 @@ tamis_status tamis__kafka_count_commit(kafka_count_run *run, const uint64_t *nex
         list->elems[i].metadata = strdup(metadata); /* librdkafka frees it */
         list->elems[i].metadata_size = list->elems[i].metadata ? strlen(metadata) : 0;
     }
-    *code = list->cnt > 0 ? rd_kafka_commit(run->client.consumer, list, 0) : RD_KAFKA_RESP_ERR_NO_ERROR;
+    *code = list->cnt > 0 ? commit_offsets(&run->client, list) : RD_KAFKA_RESP_ERR_NO_ERROR;
     rd_kafka_topic_partition_list_destroy(list);
     /* A zombie is refused, and the next poll says so. Other transient errors do no harm: positions decide. */
     if (*code == RD_KAFKA_RESP_ERR_NO_ERROR || tamis__kafka_is_transient(*code) ||
@@ -190,6 +215,7 @@ tamis_status tamis__kafka_count_assign(kafka_count_run *run, tamis_error *err) {
 
     if (tamis__counts_begin(run->counts, run->home, err) != TAMIS_OK) /* A1 */
         return err->status;
+    tamis__kafka_count_note_redis(run);
     rd_kafka_topic_partition_list_t *offsets = tamis__kafka_client_list_assigned(client);
     tamis_status status = TAMIS_OK;
     if (offsets->cnt > 0)
@@ -206,6 +232,7 @@ tamis_status tamis__kafka_count_assign(kafka_count_run *run, tamis_error *err) {
     for (size_t i = 0; i < client->partition_count; i++)
         run->lower[i] = TAMIS__NO_POSITION;
     client->phase = KAFKA_RUNNING;
+    tamis__kafka_client_note_answer(client);
     if (client->assigned > 0)
         tamis__kafka_client_remark(client, "%s: %zu of %zu partitions are assigned to this process",
                                    run->options.from, client->assigned, client->partition_count);

@@ -29,9 +29,10 @@ void tamis__kafka_count_forget(kafka_count_run *run) {
 
 /* ---- C1 to C3 ---- */
 
-/* Handles a record without a counter. An error ends the run. */
+/* Handles a record without a counter of this template. An error ends the run. */
 static tamis_status handle_other(kafka_count_run *run, const rd_kafka_message_t *message,
-                                 const kafka_counter *counter, tamis_error *err) {
+                                 const kafka_counter *counter, const kafka_template *template,
+                                 tamis_error *err) {
     const bool is_malformed = counter->outcome == TAMIS_KEY_MALFORMED;
     char byte[32] = "";
 
@@ -40,13 +41,16 @@ static tamis_status handle_other(kafka_count_run *run, const rd_kafka_message_t 
     if (is_malformed && counter->pos != SIZE_MAX)
         snprintf(byte, sizeof byte, ", byte %zu", counter->pos + 1);
     if (is_malformed)
-        return tamis__fail(err, TAMIS_E_RECORD, 0,
-                           "%s [%d]: offset %" PRId64 "%s: %s; correct the sender, or skip malformed records",
-                           run->options.from, (int)message->partition, message->offset, byte, counter->why);
+        return tamis__fail(
+            err, TAMIS_E_RECORD, 0,
+            "%s [%d]: offset %" PRId64 "%s: %s '%.150s': %s; correct the sender, or skip malformed records",
+            run->options.from, (int)message->partition, message->offset, byte,
+            tamis__kafka_template_word(template), tamis__kafka_template_text(template), counter->why);
     return tamis__fail(err, TAMIS_E_NO_KEY, 0,
                        "%s [%d]: offset %" PRId64
-                       ": the record lacks a value for a counter; correct the sender, or drop such records",
-                       run->options.from, (int)message->partition, message->offset);
+                       ": %s '%.150s': the record lacks a value; correct the sender, or drop such records",
+                       run->options.from, (int)message->partition, message->offset,
+                       tamis__kafka_template_word(template), tamis__kafka_template_text(template));
 }
 
 /* Finds the counters of record i. Fails if the record ends the run; then none of its contributions is
@@ -56,7 +60,8 @@ static tamis_status find_counters(kafka_count_run *run, const rd_kafka_message_t
     for (size_t k = 0; k < run->template_count; k++) {
         kafka_counter *counter = &run->counters[k];
         tamis__kafka_template_find(run->templates[k], message, i, counter);
-        if (counter->outcome != TAMIS_KEY_FOUND && handle_other(run, message, counter, err) != TAMIS_OK)
+        if (counter->outcome != TAMIS_KEY_FOUND &&
+            handle_other(run, message, counter, run->templates[k], err) != TAMIS_OK)
             return err->status;
     }
     return TAMIS_OK;
@@ -151,6 +156,12 @@ tamis_status tamis__kafka_count_records(kafka_count_run *run, tamis_error *err) 
 
 /* ---- C4 to C6 ---- */
 
+void tamis__kafka_count_note_redis(kafka_count_run *run) {
+    if (run->has_remarked_redis)
+        tamis__kafka_client_remark(&run->client, "%s: Redis answers again", run->options.group);
+    run->has_remarked_redis = false;
+}
+
 static void add_stats(kafka_count_run *run) {
     run->committed.records += run->open.records;
     run->committed.counted += run->open.counted;
@@ -176,6 +187,8 @@ tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err) {
     if (!run->is_open)
         return TAMIS_OK;
     tamis_status status = tamis__counts_apply(run->counts, run->next, run->lower, &is_conflict, err);
+    if (status == TAMIS_OK)
+        tamis__kafka_count_note_redis(run);
     if (status == TAMIS_OK && is_conflict) {
         run->client.must_join = true;
         run->committed.conflicts++;

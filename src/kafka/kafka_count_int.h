@@ -44,6 +44,7 @@ typedef struct kafka_count_run {
     kafka_counter counters[TAMIS__KAFKA_TEMPLATES]; /* of the record that is added */
     bool has_remarked_expired;                      /* that a counter has expired already was reported */
     bool has_remarked_missing;                      /* that no record has a counter was reported */
+    bool has_remarked_redis;                        /* that the run waits for Redis was reported */
     bool is_open;                                   /* records were read that are not counted yet */
     uint64_t open_since;                            /* time of tamis__now_ns */
 
@@ -72,6 +73,8 @@ tamis_status tamis__kafka_count_records(kafka_count_run *run, tamis_error *err);
 tamis_status tamis__kafka_count_flush(kafka_count_run *run, tamis_error *err);
 /* Fills the statistics of the partitions that this member has now. */
 void tamis__kafka_count_observe(kafka_count_run *run);
+/* Reports that Redis answers again, after a reported wait. */
+void tamis__kafka_count_note_redis(kafka_count_run *run);
 /* Calls options.progress if that is due. */
 void tamis__kafka_count_report_progress(kafka_count_run *run);
 /* Forgets the statistics of the batch. The batch itself is forgotten by A1. */

@@ -278,6 +278,7 @@ static tamis_status loop(kafka_dedup_run *run, tamis_error *err) {
         if (tamis__kafka_client_must_stop(client))
             return TAMIS_E_INTERRUPTED;
         rd_kafka_poll(client->probe, 0); /* its errors and its log */
+        tamis__kafka_client_check_brokers(client);
         tamis__kafka_dedup_report_progress(run);
         if (run->needs_producer)
             status = tamis__kafka_dedup_make_producer(run, err);

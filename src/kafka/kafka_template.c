@@ -448,7 +448,7 @@ static void find_added(const kafka_template *template, const rd_kafka_message_t 
         counter->element = value;
     } else if (!parse_integer(value, &counter->count)) {
         counter->outcome = TAMIS_KEY_MALFORMED;
-        counter->why = "what a sum adds is no integer from -(2^53 - 1) to 2^53 - 1";
+        counter->why = "adds no integer from -(2^53 - 1) to 2^53 - 1";
         counter->pos = SIZE_MAX;
     }
 }

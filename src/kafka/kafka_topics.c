@@ -54,7 +54,7 @@ tamis_status tamis__kafka_check_name(const char *option, const char *name, tamis
 /* ---- numbers of partitions ---- */
 
 /* Finds the number of partitions of a topic; 0: there is no such topic. */
-static tamis_status count_partitions(const kafka_client *client, const char *topic, size_t *count,
+static tamis_status count_partitions(kafka_client *client, const char *topic, size_t *count,
                                      tamis_error *err) {
     const struct rd_kafka_metadata *metadata = NULL;
     rd_kafka_topic_t *handle = rd_kafka_topic_new(client->probe, topic, NULL);
@@ -73,10 +73,12 @@ static tamis_status count_partitions(const kafka_client *client, const char *top
             code = client->code; /* librdkafka would try the same password or certificate again */
         if (is_refused || tamis__kafka_client_must_stop(client))
             break;
+        tamis__kafka_client_note_wait(client);
     }
     rd_kafka_topic_destroy(handle);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return tamis__kafka_client_fail(client, client->brokers, code, err);
+    tamis__kafka_client_note_answer(client);
     code = metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
     *count = code == RD_KAFKA_RESP_ERR_NO_ERROR ? (size_t)metadata->topics[0].partition_cnt : 0;
     if (*count > 0 && metadata->broker_cnt > 1 && metadata->topics[0].partitions[0].replica_cnt == 1 &&
@@ -92,7 +94,7 @@ static tamis_status count_partitions(const kafka_client *client, const char *top
     return tamis__kafka_client_fail(client, topic, code, err);
 }
 
-tamis_status tamis__kafka_await_topic(const kafka_client *client, const char *topic, uint64_t milliseconds,
+tamis_status tamis__kafka_await_topic(kafka_client *client, const char *topic, uint64_t milliseconds,
                                       size_t *count, tamis_error *err) {
     const uint64_t deadline = tamis__now_ns() + milliseconds * 1000000;
 

@@ -133,6 +133,36 @@ head -n -100 "$work/hour00" | xargs redis-cli -p "$redis_port" pfadd distinct:20
 redis_ask rename kept distinct:2025-11-26T00 > "$work/out"
 compare "before what follows" "$work/all" "$redis_port"
 
+# ---- servers that are away ------------------------------------------------------------------------------------
+
+await_remark() { # PATTERN: of member a
+    for _ in {1..200}; do
+        ! grep -qE "$1" "$work/err.a" || return 0
+        sleep 0.1
+    done
+    fail "no remark: $1"
+}
+step "Redis does not answer for some seconds"
+: > "$work/err.a"
+start a
+await_remark ' partitions are assigned to this process$'
+kill -STOP "$redis_pid"
+records 5 1000 > "$work/more"
+cat "$work/more" >> "$work/all"
+produce < "$work/more"
+await_remark '^tamis: counts: waits for Redis: redis .*: did not answer in time; '
+kill -CONT "$redis_pid"
+await_remark '^tamis: counts: Redis answers again$'
+if [ "${TAMIS_TEST_SCALE-full}" = torture ]; then
+    kafka_stop
+    await_remark "^tamis: $kafka_brokers: waits for the brokers: .*refused"
+    kafka_again || fail "the broker does not start again"
+    await_remark "^tamis: $kafka_brokers: the brokers answer again"
+fi
+stopped $member
+drain a
+compare "servers that were away" "$work/all" "$redis_port"
+
 # ---- a zombie -------------------------------------------------------------------------------------------------
 
 # It stops in front of a script, and sends it when the other one has counted the same records.
@@ -218,7 +248,7 @@ group=other
 refused 'not-a-number: is no counter in .* remove or rename this key' --count not-a-number
 refused 'not-a-number: is no counter in .*it is no HyperLogLog' --distinct 'not-a-number={kafka:key}'
 redis_ask del not-a-number > "$work/out"
-refused 'in \[[0-3]\]: offset 0: what a sum adds is no integer .* or give --on-error skip' --sum 'pages={json:/page}'
+refused 'in \[[0-3]\]: offset 0: sum '"'pages=.json:.page.'"': adds no integer .* or give --on-error skip' --sum 'pages={json:/page}'
 compare "scripts that were refused" "$work/all" "$redis_port"
 group=counts
 uri_before=$uri
@@ -263,11 +293,18 @@ for _ in {1..100}; do
 done
 drain a
 compare "a replica" "$work/all" "$redis_port"
+: > "$work/err.a"
+start a
+await_remark ' partitions are assigned to this process$'
 redis_ask replicaof no one > "$work/out"
 records 99 500 > "$work/more"
 cat "$work/more" >> "$work/all"
 produce < "$work/more"
-refused 'redis .*: replicated.in.tamis-count: only 0 of 1 replicas confirmed the writes in time'
+status=0
+wait $member || status=$?
+[ $status = 2 ] || fail "no replica: status $status"
+grep -q 'redis .*: replicated.in.tamis-count: only 0 of 1 replicas confirmed the writes in time' "$work/err.a" || fail "no replica: another message"
+refused 'redis .*: has 0 of the 1 replicas that must confirm each batch; '
 redis_kill "$master"
 uri=$redis_uri
 drain a

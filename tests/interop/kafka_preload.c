@@ -157,12 +157,16 @@ void rd_kafka_DeleteRecords(rd_kafka_t *handle, rd_kafka_DeleteRecords_t **reque
         call(handle, requests, count, options, queue);
 }
 
-rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *handle, const rd_kafka_topic_partition_list_t *offsets,
-                                    int is_async) {
+rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *handle, const rd_kafka_topic_partition_list_t *offsets,
+                                          rd_kafka_queue_t *queue,
+                                          void (*callback)(rd_kafka_t *handle, rd_kafka_resp_err_t code,
+                                                           rd_kafka_topic_partition_list_t *offsets,
+                                                           void *context),
+                                          void *context) {
     const char *fault = fault_of("offset");
     rd_kafka_resp_err_t code;
 
-    CALL(code, rd_kafka_commit, handle, offsets, is_async);
+    CALL(code, rd_kafka_commit_queue, handle, offsets, queue, callback, context);
     return is_fault(fault, "lost") ? RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT : code;
 }
 

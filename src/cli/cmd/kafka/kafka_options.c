@@ -160,7 +160,10 @@ const cli_option kafka_options[] = {
      .value = "SIZE",
      .min = 1,
      .max = CLI_EXBIBYTE,
-     .help = "Maximum memory of the filter of a partition, growth included, as in 512MiB or 2G."},
+     .help = "Maximum memory of the filter of a partition, growth included, as in 512MiB or 2G.",
+     .more = "Keys of the open transaction come on top: at most a million, which take up to 64 MB in all "
+             "partitions "
+             "together."},
     {.id = KAFKA_WINDOW,
      .name = "window",
      .type = CLI_TIME,

@@ -16,7 +16,7 @@
  *            [positions, now, now, ...]           conflict: other positions than the known ones
  *            [template, text]                     another description
  *            [counter, name, why]                 a counter has another type
- *            [overflow, name]                     a number would exceed 64 bits
+ *            [overflow, name]                     a number would come near the limit of 64 bits
  *
  * Invariants:
  *
@@ -46,7 +46,8 @@ enum {
 };
 
 /*
- * Numbers of Lua are doubles: a sum that is less than 2^63 - 4096 there is less than 2^63.
+ * Numbers of Lua are doubles: a sum that is less than 2^63 - 4096 there is less than 2^63. So a counter is
+ * refused 4096 before its limit.
  *
  * `at` has the index of each counter's first argument; `timed` is a counter that expires. PEXPIREAT comes
  * behind INCRBY, because it removes a counter whose time is over. It is also called once before, to verify
@@ -147,6 +148,34 @@ static void forget_known(tamis__counts *counts) {
     }
 }
 
+/* Without the replicas that the URI demands, each batch would wait for them in vain. WAIT counts those that
+ * are connected, since this connection has written nothing. */
+static tamis_status check_replicas(const tamis__counts *counts, tamis_error *err) {
+    char replicas[24];
+    const uint64_t wanted = counts->redis->replicas;
+
+    if (wanted == 0)
+        return TAMIS_OK;
+    snprintf(replicas, sizeof replicas, "%" PRIu64, wanted);
+    const tamis_key words[] = {tamis__redis_word("WAIT"), tamis__redis_word(replicas),
+                               tamis__redis_word("100")};
+    tamis__command command = {.redis = counts->redis,
+                              .what = counts->options.name,
+                              .slot = counts->home,
+                              .words = words,
+                              .count = sizeof words / sizeof *words};
+    if (tamis__command_run(&command, err) != TAMIS_OK)
+        return err->status;
+    if (command.integer >= (int64_t)wanted)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_REFUSED, 0,
+        "redis %s: has %" PRId64 " of the %" PRIu64
+        " replicas that must confirm each batch; connect them (see INFO replication there), or lower "
+        "replicas=",
+        counts->redis->endpoint.shown, command.integer, wanted);
+}
+
 tamis_status tamis__counts_open(tamis__counts **counts, const tamis__counts_options *options,
                                 tamis_error *err) {
     const tamis_allocator allocator = tamis__allocator_resolve(options->allocator);
@@ -162,6 +191,8 @@ tamis_status tamis__counts_open(tamis__counts **counts, const tamis__counts_opti
                                               "name a Redis or a cluster", err);
     if (status == TAMIS_OK)
         status = find_tags(made, err);
+    if (status == TAMIS_OK)
+        status = check_replicas(made, err);
     if (status != TAMIS_OK) {
         tamis__counts_close(made);
         return status;
@@ -195,6 +226,14 @@ typedef struct counts_load {
 static uint32_t load_slot(void *context, size_t i) {
     (void)i;
     return ((const counts_load *)context)->slot;
+}
+
+/* `context` begins with the counts, like that of all requests here. */
+static void on_wait(void *context, const char *why) {
+    const tamis__counts_options *options = &(*(tamis__counts *const *)context)->options;
+
+    if (options->on_wait)
+        options->on_wait(options->context, why);
 }
 
 static bool put_load(void *context, size_t i, tamis__connection *conn) {
@@ -263,7 +302,8 @@ static tamis_status load_positions(tamis__counts *counts, uint32_t slot, tamis_e
                                       .put_command = put_load,
                                       .accept_reply = accept_load,
                                       .what = counts->options.name,
-                                      .slot = load_slot};
+                                      .slot = load_slot,
+                                      .on_wait = on_wait};
 
     if (counts->known[slot])
         return TAMIS_OK;
@@ -453,10 +493,10 @@ static tamis_status accept_refusal(counts_apply *apply, uint32_t slot, const tam
                            tamis__show(items[1].text).text, counts->redis->endpoint.shown,
                            reply->size > 2 && items[2].text ? tamis__show(items[2].text).text : "");
     if (strcmp(items[0].text, "overflow") == 0)
-        return tamis__fail(
-            err, TAMIS_E_MISMATCH, 0,
-            "%.150s: would exceed 64 bits in %.100s; rename this key, and counting goes on with 0",
-            tamis__show(items[1].text).text, counts->redis->endpoint.shown);
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "%.150s: would come to within 4096 of the limit of 64 bits in %.100s; rename this "
+                           "key, and counting goes on with 0",
+                           tamis__show(items[1].text).text, counts->redis->endpoint.shown);
     note_lower(apply, slot, reply);
     apply->is_conflict = true;
     return tamis__fail(err, TAMIS_E_CHANGED, 0, "%.100s: positions have changed", counts->options.name);
@@ -507,7 +547,8 @@ static tamis_status send_scripts(counts_apply *apply, tamis_error *err) {
                                       .what = counts->options.name,
                                       .slot = apply_slot,
                                       .barriers = {apply->range_count - 1, 0},
-                                      .unconfirmed = &unconfirmed};
+                                      .unconfirmed = &unconfirmed,
+                                      .on_wait = on_wait};
     tamis_status status;
     size_t repeats = 0;
 

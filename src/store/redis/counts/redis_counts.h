@@ -25,10 +25,15 @@ typedef struct tamis__counts_options {
     const char *name;        /* of the position keys: letters, digits and ._- */
     const char *description; /* what is counted, as text; another one is refused */
     size_t partition_count;  /* partitions are numbered from 0 */
+    /* NULL, or called once for each request that has waited five seconds for the server and goes on. `why` is
+     * the last error; empty: none */
+    void (*on_wait)(void *context, const char *why);
+    void *context; /* of `on_wait` */
     const tamis_allocator *allocator;
 } tamis__counts_options;
 
-/* Connects. The strings of *options stay until tamis__counts_close. TAMIS_E_UNSUPPORTED: a Codis */
+/* Connects. The strings of *options stay until tamis__counts_close. TAMIS_E_UNSUPPORTED: a Codis.
+ * TAMIS_E_REFUSED: the server of the home slot has fewer replicas than replicas= in the URI says. */
 TAMIS_PRIVATE_API tamis_status tamis__counts_open(tamis__counts **counts,
                                                   const tamis__counts_options *options, tamis_error *err);
 TAMIS_PRIVATE_API void tamis__counts_close(tamis__counts *counts);

@@ -48,6 +48,8 @@
 #include "base/memory.h"
 #include "base/system.h"
 
+static const uint64_t REPORT_NS = 5000000000; /* time without a reply until on_wait is called */
+
 enum {
     CODIS_WINDOW = 512, /* max. commands in flight to a proxy, which closes above its limit (default 1024) */
     UNSENT_MAX = 16 << 10,    /* bytes put before the next send */
@@ -96,6 +98,18 @@ uint32_t tamis__node_pipeline_shift(tamis__node_pipeline *pipeline) {
 uint64_t tamis__in_flight_deadline(const tamis__in_flight *run) {
     const uint64_t deadline = run->last + run->redis->patience_ns;
     return deadline > run->redis->connect_by ? deadline : run->redis->connect_by;
+}
+
+uint64_t tamis__in_flight_report_time(const tamis__in_flight *run) {
+    return run->requests->on_wait && !run->has_reported ? run->last + REPORT_NS : UINT64_MAX;
+}
+
+void tamis__in_flight_report_wait(tamis__in_flight *run) {
+    if (run->now < tamis__in_flight_report_time(run))
+        return;
+    run->has_reported = true;
+    run->requests->on_wait(run->requests->context,
+                           run->last_error.status == TAMIS_OK ? "" : run->last_error.text);
 }
 
 tamis_status tamis__in_flight_fail(const tamis__in_flight *run, tamis_error *err) {

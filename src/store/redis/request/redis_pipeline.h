@@ -53,6 +53,7 @@ typedef struct tamis__in_flight {
     uint64_t now;               /* time of this pass */
     uint64_t last;              /* time of the last reply, or of the start */
     tamis_error last_error;     /* latest error since the last reply */
+    bool has_reported;          /* on_wait was called */
     bool is_refused;            /* an error reply ends the run when no reply is outstanding */
     tamis_error refusal;        /* that error */
 } tamis__in_flight;
@@ -72,6 +73,10 @@ uint32_t tamis__node_pipeline_shift(tamis__node_pipeline *pipeline);
 /* Returns the time when the run gives up: patience_ns after the last reply, or the end of connect_wait if
  * that is later. */
 uint64_t tamis__in_flight_deadline(const tamis__in_flight *run);
+/* Returns the time when on_wait is called; UINT64_MAX: never. */
+uint64_t tamis__in_flight_report_time(const tamis__in_flight *run);
+/* Calls on_wait if it is time. */
+void tamis__in_flight_report_wait(tamis__in_flight *run);
 /* Returns last_error. */
 tamis_status tamis__in_flight_fail(const tamis__in_flight *run, tamis_error *err);
 /* Like tamis__redis_is_hopeless, but false after the first failure, which may be an accident and is

@@ -56,6 +56,9 @@ typedef struct tamis__requests {
     bool *denied;
     /* All commands are steps (see below), which become transactions if scripts are forbidden. */
     bool is_steps;
+    /* If not NULL, called once if there was no reply for five seconds and the run goes on waiting. `why` is
+     * the message of the last error; empty: none. */
+    void (*on_wait)(void *context, const char *why);
 } tamis__requests;
 
 /* Sends all commands and processes all replies. *any_retried (may be NULL) matters if

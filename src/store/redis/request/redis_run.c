@@ -271,6 +271,8 @@ static tamis_status send_pending(tamis__in_flight *run, tamis_error *err) {
 /* Returns the time until which only bytes from a server can make progress. */
 static uint64_t wait_until(const tamis__in_flight *run) {
     uint64_t until = tamis__in_flight_deadline(run);
+    if (tamis__in_flight_report_time(run) < until)
+        until = tamis__in_flight_report_time(run);
     if (run->full && run->full->conn && tamis__node_pipeline_has_capacity(run, run->full))
         return run->now;
     if (run->is_outdated && run->renew_at < until)
@@ -358,7 +360,11 @@ static tamis_status run_pass(tamis__in_flight *run, tamis_error *err) {
     for (size_t n = 0; n < run->capacity && status == TAMIS_OK; n++)
         if (run->pipelines[n] && run->pipelines[n]->conn)
             status = receive_replies(run, run->pipelines[n], run->fds[n].revents, err);
-    return status == TAMIS_OK ? check_patience(run, err) : status;
+    if (status == TAMIS_OK)
+        status = check_patience(run, err);
+    if (status == TAMIS_OK)
+        tamis__in_flight_report_wait(run);
+    return status;
 }
 
 /* ---- one run ---- */

@@ -88,8 +88,11 @@ static tamis_status confirm_pipeline(const confirmation *ctx, tamis__node_pipeli
         pipeline->is_unconfirmed = reply->integer < (int64_t)run->redis->replicas;
         if (!pipeline->is_unconfirmed)
             return TAMIS_OK;
-        if (tamis__now_ns() >= ctx->deadline)
-            return fail_too_few(ctx, pipeline, reply->integer, err);
+        run->now = tamis__now_ns();
+        fail_too_few(ctx, pipeline, reply->integer, &run->last_error);
+        if (run->now >= ctx->deadline)
+            return tamis__in_flight_fail(run, err);
+        tamis__in_flight_report_wait(run);
         put_wait(ctx, pipeline);
     }
 }
