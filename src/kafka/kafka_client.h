@@ -157,6 +157,8 @@ tamis_status tamis__kafka_client_poll(kafka_client *client, int milliseconds, rd
 tamis_status tamis__kafka_client_stay_member(kafka_client *client, int milliseconds, tamis_error *err);
 /* True if A is to end before it is done: the group has changed the assignment, or the run must stop. */
 bool tamis__kafka_client_is_interrupted(const kafka_client *client);
+/* Asks once for the offsets of the group. */
+rd_kafka_resp_err_t tamis__kafka_try_offsets(rd_kafka_t *consumer, rd_kafka_topic_partition_list_t *list);
 /* Fetches the offsets of the group. Waits for brokers that are away. TAMIS_OK also if A is interrupted. */
 tamis_status tamis__kafka_client_fetch_offsets(kafka_client *client, rd_kafka_topic_partition_list_t *list,
                                                tamis_error *err);

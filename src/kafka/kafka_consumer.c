@@ -281,12 +281,18 @@ static tamis_status wait_for_brokers(kafka_client *client, const char *what, rd_
     return tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);
 }
 
+rd_kafka_resp_err_t tamis__kafka_try_offsets(rd_kafka_t *consumer, rd_kafka_topic_partition_list_t *list) {
+    rd_kafka_resp_err_t code = rd_kafka_committed(consumer, list, REQUEST_MS);
+
+    for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+        code = list->elems[i].err;
+    return code;
+}
+
 tamis_status tamis__kafka_client_fetch_offsets(kafka_client *client, rd_kafka_topic_partition_list_t *list,
                                                tamis_error *err) {
     while (!tamis__kafka_client_is_interrupted(client)) {
-        rd_kafka_resp_err_t code = rd_kafka_committed(client->consumer, list, REQUEST_MS);
-        for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
-            code = list->elems[i].err;
+        const rd_kafka_resp_err_t code = tamis__kafka_try_offsets(client->consumer, list);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return TAMIS_OK;
         if (wait_for_brokers(client, client->group, code, true, err) != TAMIS_OK)

@@ -10,6 +10,12 @@
  * for an open transaction. A reader then looks for the last committed state record of each partition, from a
  * few offsets before the end (the tail). Where it finds none, it reads a longer tail: markers and aborted
  * records have offsets too.
+ *
+ * So the end of the input is behind the offset, also if all records are processed, when markers follow the
+ * last one. The reader reads the input from the offset on: if it comes to the end without a record, there
+ * is no lag.
+ *
+ * The rate is the difference of two offsets, in a time in which a member commits about twice.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,23 +30,27 @@
 
 enum {
     ANSWER_MS = 20000, /* how long the brokers may take for an answer */
-    REQUEST_MS = 1000, /* until a request is repeated */
-    TAIL = 8           /* offsets of the first tail; the next ones are four times as long */
+    RATE_MS = 2000,    /* time between the offsets of a rate: some commits */
+    TAIL = 8,          /* offsets of the first tail; the next ones are four times as long */
+    REST_MAX = 1000    /* largest lag that is examined, whether it has records at all */
 };
 
+/* What the reader reads of a partition, of the state topic or of the input. */
 typedef struct status_tail {
     bool is_unread;    /* the reader has not come to its end yet */
     bool is_found;     /* it has a state record */
-    uint64_t from, to; /* state offsets: the records from `from` to `to` - 1 */
+    uint64_t from, to; /* offsets: the records from `from` to `to` - 1 */
 } status_tail;
 
 typedef struct status_run {
     kafka_client client; /* the first field, as in other runs */
     tamis_kafka_status_options options;
+    void *context; /* of the call */
     tamis_allocator memory;
     char state_topic[TAMIS__KAFKA_NAME];
     tamis_kafka_partition_status *partitions;
     status_tail *tails;
+    int64_t *former; /* offsets of the group when the call began */
     rd_kafka_t *reader;
     rd_kafka_queue_t *answers;
     rd_kafka_event_t *group; /* description of the group: it has the names of owners */
@@ -59,7 +69,9 @@ static tamis_status check_options(status_run *run, tamis_error *err) {
                                  .from = options->from,
                                  .settings = options->settings,
                                  .setting_count = options->setting_count,
-                                 .stop_fd = options->stop_fd};
+                                 .stop_fd = options->stop_fd,
+                                 .remark = options->remark,
+                                 .context = run->context};
     /* A name that is too long for a state topic belongs to a group of count, which has none. */
     if ((size_t)snprintf(run->state_topic, sizeof run->state_topic, "%s.%s.tamis-state", options->group,
                          options->from) >= sizeof run->state_topic)
@@ -105,11 +117,9 @@ static tamis_status fetch_offsets(status_run *run, tamis_error *err) {
 
     for (size_t i = 0; i < run->client.partition_count; i++)
         rd_kafka_topic_partition_list_add(list, run->options.from, (int32_t)i);
-    do {
-        code = rd_kafka_committed(run->client.probe, list, REQUEST_MS);
-        for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
-            code = list->elems[i].err;
-    } while (must_repeat(run, code, begun));
+    do
+        code = tamis__kafka_try_offsets(run->client.probe, list);
+    while (must_repeat(run, code, begun));
     for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
         if (list->elems[i].offset >= 0)
             run->partitions[list->elems[i].partition].offset = list->elems[i].offset;
@@ -173,11 +183,9 @@ static size_t count_unread(const status_run *run) {
     return unread;
 }
 
-static void read_message(status_run *run, const rd_kafka_message_t *message) {
+static void accept_state(status_run *run, const rd_kafka_message_t *message) {
     tamis__kafka_record record;
 
-    if (message->partition < 0 || (size_t)message->partition >= run->client.partition_count)
-        return;
     status_tail *tail = &run->tails[message->partition];
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
         /* A damaged record is refused at the next start, and is not the concern of a report. */
@@ -191,31 +199,49 @@ static void read_message(status_run *run, const rd_kafka_message_t *message) {
     }
 }
 
+static void accept_input(status_run *run, const rd_kafka_message_t *message) {
+    status_tail *tail = &run->tails[message->partition];
+    const bool is_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+
+    if (tail->is_unread && is_end && (uint64_t)message->offset >= tail->to) /* no record came before */
+        run->partitions[message->partition].lag = 0;
+    if (is_end ||
+        !tamis__kafka_is_transient(message->err)) /* or in front of an open transaction, or at a record */
+        tail->is_unread = false;
+}
+
 /* Reads the tails that are unread, from their `from` to the end. */
-static tamis_status read_tails(status_run *run, tamis_error *err) {
+static tamis_status read_tails(status_run *run, const char *topic,
+                               void (*accept)(status_run *run, const rd_kafka_message_t *message),
+                               tamis_error *err) {
     rd_kafka_topic_partition_list_t *list =
         rd_kafka_topic_partition_list_new((int)run->client.partition_count);
     const uint64_t begun = tamis__now_ns();
 
+    if (!run->reader && tamis__kafka_client_open(&run->client, KAFKA_RESTORER, &run->reader, err) == TAMIS_OK)
+        rd_kafka_poll_set_consumer(run->reader);
     for (size_t i = 0; i < run->client.partition_count; i++)
         if (run->tails[i].is_unread)
-            rd_kafka_topic_partition_list_add(list, run->state_topic, (int32_t)i)->offset =
-                (int64_t)run->tails[i].from;
+            rd_kafka_topic_partition_list_add(list, topic, (int32_t)i)->offset = (int64_t)run->tails[i].from;
+    if (!run->reader) {
+        rd_kafka_topic_partition_list_destroy(list);
+        return err->status;
+    }
     const rd_kafka_resp_err_t code = rd_kafka_assign(run->reader, list);
     rd_kafka_topic_partition_list_destroy(list);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return tamis__kafka_client_fail(&run->client, run->state_topic, code, err);
+        return tamis__kafka_client_fail(&run->client, topic, code, err);
     while (count_unread(run) > 0) {
         rd_kafka_message_t *message = rd_kafka_consumer_poll(run->reader, TAMIS__KAFKA_SLICE);
-        if (message) {
-            read_message(run, message);
+        if (message && message->rkt && strcmp(rd_kafka_topic_name(message->rkt), topic) == 0 &&
+            message->partition >= 0 && (size_t)message->partition < run->client.partition_count)
+            accept(run, message);
+        if (message)
             rd_kafka_message_destroy(message);
-        }
         if (tamis__kafka_client_must_stop(&run->client))
             return TAMIS_E_INTERRUPTED;
         if (tamis__now_ns() - begun > (uint64_t)ANSWER_MS * 1000000)
-            return tamis__kafka_client_fail(&run->client, run->state_topic, RD_KAFKA_RESP_ERR__TIMED_OUT,
-                                            err);
+            return tamis__kafka_client_fail(&run->client, topic, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
     }
     return TAMIS_OK;
 }
@@ -243,16 +269,45 @@ static tamis_status read_state(status_run *run, tamis_error *err) {
         tail->from = tail->to > partition->state_low + TAIL ? tail->to - TAIL : partition->state_low;
         tail->is_unread = tail->from < tail->to;
     }
-    if (count_unread(run) == 0)
-        return TAMIS_OK;
-    if (tamis__kafka_client_open(&run->client, KAFKA_RESTORER, &run->reader, err) != TAMIS_OK)
-        return err->status;
-    rd_kafka_poll_set_consumer(run->reader);
     while (status == TAMIS_OK && count_unread(run) > 0) {
-        status = read_tails(run, err);
+        status = read_tails(run, run->state_topic, accept_state, err);
         extend_tails(run);
     }
     return status;
+}
+
+/* Finds partitions whose lag has no record. */
+static tamis_status examine_lag(status_run *run, tamis_error *err) {
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        const tamis_kafka_partition_status *partition = &run->partitions[i];
+        run->tails[i] = (status_tail){.is_unread = partition->lag > 0 && partition->lag <= REST_MAX,
+                                      .from = partition->end - partition->lag,
+                                      .to = partition->end};
+    }
+    return count_unread(run) > 0 ? read_tails(run, run->options.from, accept_input, err) : TAMIS_OK;
+}
+
+/* ---- the rate ---- */
+
+static void note_offsets(status_run *run) {
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        run->former[i] = run->partitions[i].offset;
+}
+
+/* Waits until the group has had the time to commit, and fetches its offsets again. */
+static tamis_status measure_rate(status_run *run, uint64_t since, tamis_error *err) {
+    while (tamis__now_ns() - since < (uint64_t)RATE_MS * 1000000) {
+        if (tamis__kafka_client_must_stop(&run->client))
+            return TAMIS_E_INTERRUPTED;
+        tamis__sys.poll(NULL, 0, TAMIS__KAFKA_SLICE);
+    }
+    if (fetch_offsets(run, err) != TAMIS_OK)
+        return err->status;
+    const double seconds = (double)(tamis__now_ns() - since) / 1e9;
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        if (run->former[i] >= 0 && run->partitions[i].offset > run->former[i])
+            run->partitions[i].rate = (double)(run->partitions[i].offset - run->former[i]) / seconds;
+    return TAMIS_OK;
 }
 
 /* ---- all partitions ---- */
@@ -266,17 +321,26 @@ static tamis_status find_state(status_run *run, size_t *count, tamis_error *err)
     return status == TAMIS_E_NOT_FOUND || status == TAMIS_E_REFUSED ? TAMIS_OK : status;
 }
 
-static tamis_status read_partition(status_run *run, size_t i, bool has_state, tamis_error *err) {
-    tamis_kafka_partition_status *partition = &run->partitions[i];
+static tamis_status query_state(status_run *run, size_t count, tamis_error *err) {
+    for (size_t i = 0; i < count && i < run->client.partition_count; i++) {
+        tamis_kafka_partition_status *partition = &run->partitions[i];
+        partition->has_state = true;
+        if (query_watermarks(run, run->state_topic, i, &partition->state_low, &partition->state_end, err) !=
+            TAMIS_OK)
+            return err->status;
+    }
+    return TAMIS_OK;
+}
 
-    if (query_watermarks(run, run->options.from, i, &partition->low, &partition->end, err) != TAMIS_OK)
-        return err->status;
-    const uint64_t offset = partition->offset >= 0 ? (uint64_t)partition->offset : partition->low;
-    partition->lag = partition->end > offset ? partition->end - offset : 0;
-    if (!has_state)
-        return TAMIS_OK;
-    partition->has_state = true;
-    return query_watermarks(run, run->state_topic, i, &partition->state_low, &partition->state_end, err);
+static tamis_status query_input(status_run *run, tamis_error *err) {
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        tamis_kafka_partition_status *partition = &run->partitions[i];
+        if (query_watermarks(run, run->options.from, i, &partition->low, &partition->end, err) != TAMIS_OK)
+            return err->status;
+        const uint64_t offset = partition->offset >= 0 ? (uint64_t)partition->offset : partition->low;
+        partition->lag = partition->end > offset ? partition->end - offset : 0;
+    }
+    return TAMIS_OK;
 }
 
 static tamis_status make_partitions(status_run *run, tamis_error *err) {
@@ -285,7 +349,9 @@ static tamis_status make_partitions(status_run *run, tamis_error *err) {
     run->partitions = tamis__alloc(&run->memory, size, _Alignof(tamis_kafka_partition_status));
     run->tails =
         tamis__alloc(&run->memory, run->client.partition_count * sizeof *run->tails, _Alignof(status_tail));
-    if (!run->partitions || !run->tails)
+    run->former =
+        tamis__alloc(&run->memory, run->client.partition_count * sizeof *run->former, _Alignof(int64_t));
+    if (!run->partitions || !run->tails || !run->former)
         return tamis__fail_nomem(err, "partitions", size);
     for (size_t i = 0; i < run->client.partition_count; i++) {
         run->partitions[i] = (tamis_kafka_partition_status)TAMIS_KAFKA_PARTITION_STATUS_INIT;
@@ -302,6 +368,8 @@ static tamis_status read_all(status_run *run, tamis_error *err) {
         make_partitions(run, err) != TAMIS_OK || find_state(run, &state_count, err) != TAMIS_OK ||
         describe_group(run, err) != TAMIS_OK || fetch_offsets(run, err) != TAMIS_OK)
         return err->status;
+    const uint64_t since = tamis__now_ns();
+    note_offsets(run);
     for (size_t i = 0; i < run->client.partition_count; i++)
         is_known |= run->partitions[i].offset >= 0;
     if (!is_known && run->members == 0 && state_count == 0)
@@ -309,10 +377,14 @@ static tamis_status read_all(status_run *run, tamis_error *err) {
             err, TAMIS_E_NOT_FOUND, 0,
             "%.100s: has no offset in topic %.100s, and no member; correct the name of the group",
             run->options.group, run->options.from);
-    for (size_t i = 0; i < run->client.partition_count; i++)
-        if (read_partition(run, i, i < state_count, err) != TAMIS_OK)
-            return err->status;
-    return read_state(run, err);
+    tamis_status status = query_state(run, state_count, err);
+    if (status == TAMIS_OK)
+        status = read_state(run, err);
+    if (status == TAMIS_OK && run->members > 0)
+        status = measure_rate(run, since, err);
+    if (status == TAMIS_OK)
+        status = query_input(run, err);
+    return status == TAMIS_OK ? examine_lag(run, err) : status;
 }
 
 static void release(status_run *run) {
@@ -325,6 +397,7 @@ static void release(status_run *run) {
     tamis__kafka_client_destroy(&run->client, run->reader);
     tamis__free(&memory, run->partitions, run->client.partition_count * sizeof *run->partitions);
     tamis__free(&memory, run->tails, run->client.partition_count * sizeof *run->tails);
+    tamis__free(&memory, run->former, run->client.partition_count * sizeof *run->former);
     tamis__kafka_client_end(&run->client, &memory);
     if (!run->client.is_stuck)
         tamis__free(&memory, run, sizeof *run);
@@ -348,6 +421,7 @@ tamis_status tamis_kafka_status_read(const tamis_kafka_status_options *options,
     if (!run)
         return tamis__fail_nomem(err, "status", sizeof *run);
     run->options = given;
+    run->context = context;
     run->memory = memory;
     tamis_status status = check_options(run, &found);
     if (status == TAMIS_OK)

@@ -132,5 +132,5 @@ tls -X security.protocol=ssl -X ssl.ca.location="$work/ca.pem" || fail "with TLS
 grep -qE '^unique +[23]$' "$work/err" || fail "with TLS: $(cat "$work/err")"
 tamis kafka status --brokers "127.0.0.1:$((kafka_port + 3))" --group tls --from in -X security.protocol=ssl \
     -X ssl.ca.location="$work/ca.pem" > "$work/status" || fail "the status with TLS"
-grep -qx 'lag 0 records' "$work/status" || fail "the status with TLS: $(cat "$work/status")"
+grep -qx 'lag 0 records, 0 records a second' "$work/status" || fail "the status with TLS: $(cat "$work/status")"
 echo "all good"

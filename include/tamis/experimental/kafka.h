@@ -299,6 +299,9 @@ typedef struct tamis_kafka_status_options {
     size_t setting_count;
     int stop_fd; /* the call ends when this descriptor is readable (TAMIS_E_INTERRUPTED); -1: none */
     const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
+    /* NULL, or called in the calling thread, with the `context` of the call, if it waits long for the
+     * brokers */
+    void (*remark)(void *context, const char *message);
 } tamis_kafka_status_options;
 
 #define TAMIS_KAFKA_STATUS_OPTIONS_INIT TAMIS__INIT(tamis_kafka_status_options, TAMIS__FIELD(stop_fd, -1))
@@ -310,7 +313,9 @@ typedef struct tamis_kafka_partition_status {
     int64_t offset; /* committed by the group: that of the first record that is not answered; -1: none */
     uint64_t low;   /* offset of the first record that the topic has */
     uint64_t end;   /* offset behind the last record of the topic */
-    uint64_t lag; /* end - offset, or end - low without an offset; markers of transactions count as records */
+    /* end - offset, or end - low without an offset: markers of transactions count as records; 0 if there
+     * are no others than markers and aborted records */
+    uint64_t lag;
     /* Instance name of the member that has the partition, or the id that the brokers gave this member;
      * NULL: no member. Valid during the call, like `host`. */
     const char *owner;
@@ -320,6 +325,7 @@ typedef struct tamis_kafka_partition_status {
     uint64_t state_end; /* offset behind the last state record; markers of transactions have offsets too */
     /* largest time of the records before `offset`, in milliseconds since 1970; -1: none, or no window */
     int64_t newest;
+    double rate; /* records a second by which `offset` moved in two seconds of this call; 0 without members */
 } tamis_kafka_partition_status;
 
 #define TAMIS_KAFKA_PARTITION_STATUS_INIT                                                                    \
@@ -336,7 +342,8 @@ typedef struct tamis_kafka_partition_status {
  * - TAMIS_E_NOT_FOUND: the topic does not exist; or the group has no offset in it, no member and no state.
  * - TAMIS_E_INVALID, TAMIS_E_TIMEOUT, TAMIS_E_REFUSED: as for a run.
  *
- * Cost: two requests a partition, and half a second until the newest state records are read.
+ * Cost: some requests a partition, half a second until the newest state records are read, and two seconds
+ * for the rate of a group that has members.
  */
 TAMIS_API tamis_status tamis_kafka_status_read(
     const tamis_kafka_status_options *options,

@@ -22,7 +22,11 @@ const struct kafka_status_fields kafka_status_fields = {
          "Offset of the first record that the group has not processed; null = the group has no offset yet."},
     .low = {"low", NULL, CLI_INTEGER, "Offset of the first record of the topic."},
     .end = {"end", "end", CLI_INTEGER, "Offset behind its last record."},
-    .lag = {"lag", "lag", CLI_INTEGER, "end less offset, or less low if there is no offset."},
+    .lag =
+        {"lag", "lag", CLI_INTEGER,
+         "end less offset, or less low if there is no offset; 0 if only markers of transactions are left."},
+    .rate = {"rate", NULL, CLI_NUMBER,
+             "Records a second that the group has processed, in two seconds; 0 without processes."},
     .state_low = {"state_low", "state low", CLI_INTEGER | CLI_NULL,
                   "Offset of the first state record that is kept; null = no state, as with count."},
     .state_end = {"state_end", "state end", CLI_INTEGER | CLI_NULL,
@@ -40,6 +44,7 @@ const struct kafka_status_fields kafka_status_fields = {
 
 typedef struct status_totals {
     uint64_t partitions, lag;
+    double rate;
 } status_totals;
 
 static const char *offset_text(char *text, size_t size, bool is_known, uint64_t offset) {
@@ -81,6 +86,7 @@ static tamis_status print_partition(void *context, const tamis_kafka_partition_s
            partition->host ? " " : "", partition->host ? partition->host : "");
     totals->partitions++;
     totals->lag += partition->lag;
+    totals->rate += partition->rate;
     return TAMIS_OK;
 }
 
@@ -97,6 +103,7 @@ static tamis_status append_partition(void *context, const tamis_kafka_partition_
     cli_json_integer(object, &kafka_status_fields.low, partition->low);
     cli_json_integer(object, &kafka_status_fields.end, partition->end);
     cli_json_integer(object, &kafka_status_fields.lag, partition->lag);
+    cli_json_number(object, &kafka_status_fields.rate, partition->rate);
     cli_json_integer_or_null(object, &kafka_status_fields.state_low, partition->has_state,
                              partition->state_low);
     cli_json_integer_or_null(object, &kafka_status_fields.state_end, partition->has_state,
@@ -124,11 +131,13 @@ static tamis_status print_json(const tamis_kafka_status_options *options, tamis_
 
 static tamis_status print_text(const tamis_kafka_status_options *options, tamis_error *err) {
     status_totals totals = {0};
-    char number[CLI_TEXT_NUMBER];
+    char lag[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
 
     if (kafka_library_status(options, print_partition, &totals, err) != TAMIS_OK)
         return err->status;
-    printf("%s %s\n", kafka_status_fields.lag.label, cli_text_records(number, sizeof number, totals.lag));
+    printf("%s %s, %s a second\n", kafka_status_fields.lag.label,
+           cli_text_records(lag, sizeof lag, totals.lag),
+           cli_text_records(rate, sizeof rate, (uint64_t)(totals.rate + 0.5)));
     return TAMIS_OK;
 }
 
@@ -146,6 +155,8 @@ tamis_status kafka_status(const cli_args *args, tamis_error *err) {
         to.from = values[KAFKA_FROM].text;
         to.settings = settings.list;
         to.setting_count = settings.count;
+        if (!values[CLI_OPT_QUIET].given)
+            to.remark = kafka_report_remark;
         status = values[CLI_OPT_JSON].given ? print_json(&to, err) : print_text(&to, err);
         kafka_settings_name(&settings, err);
         kafka_name_option(values, err);
