@@ -288,6 +288,8 @@ static tamis_status loop(kafka_dedup_run *run, tamis_error *err) {
             status = tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);
         else if (client->phase == KAFKA_ASSIGNED)
             status = tamis__kafka_dedup_restore(run, err);
+        else if (tamis__kafka_dedup_needs_first(run))
+            status = tamis__kafka_dedup_apply(run, tamis__kafka_dedup_open_first(run), err);
         else if (!tamis__kafka_client_has_reached_end(client))
             status = tamis__kafka_dedup_apply(run, tamis__kafka_dedup_forward(run, err), err);
         else if (run->is_open)

@@ -242,6 +242,10 @@ tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error 
 void tamis__kafka_dedup_destroy_producer(kafka_dedup_run *run);
 /* Opens a transaction, unless one is open. */
 kafka_outcome tamis__kafka_dedup_open_transaction(kafka_dedup_run *run);
+/* True if T0 is due for a partition. */
+bool tamis__kafka_dedup_needs_first(const kafka_dedup_run *run);
+/* T0: opens the first transaction of partitions that have none, whether they have records or not. */
+kafka_outcome tamis__kafka_dedup_open_first(kafka_dedup_run *run);
 /* Queues a record of the producer: `parts` as for rd_kafka_produceva. `topic` names it in errors. */
 kafka_outcome tamis__kafka_dedup_enqueue(kafka_dedup_run *run, const rd_kafka_vu_t *parts, size_t count,
                                          const char *topic, tamis_error *err);

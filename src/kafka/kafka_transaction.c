@@ -189,6 +189,29 @@ kafka_outcome tamis__kafka_dedup_open_transaction(kafka_dedup_run *run) {
     return KAFKA_DONE;
 }
 
+/* ---- T0 ---- */
+
+static bool is_new(const kafka_dedup_run *run, const kafka_partition *partition) {
+    return partition->input->is_assigned && !partition->has_chain && !partition->is_open &&
+           !run->is_stateless;
+}
+
+bool tamis__kafka_dedup_needs_first(const kafka_dedup_run *run) {
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        if (is_new(run, &run->partitions[i]))
+            return true;
+    return false;
+}
+
+kafka_outcome tamis__kafka_dedup_open_first(kafka_dedup_run *run) {
+    const kafka_outcome outcome = tamis__kafka_dedup_open_transaction(run);
+
+    for (size_t i = 0; i < run->client.partition_count && outcome == KAFKA_DONE; i++)
+        if (is_new(run, &run->partitions[i]))
+            run->partitions[i].is_open = true;
+    return outcome;
+}
+
 bool tamis__kafka_dedup_is_due(const kafka_dedup_run *run) {
     return run->is_open && (run->open.records >= RECORDS_MAX ||
                             tamis__kafka_wait_ms(run->is_open, run->open_since, run->options.commit_ms) == 0);

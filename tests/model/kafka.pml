@@ -75,6 +75,9 @@
 #ifndef RETENTION
 #define RETENTION 0 /* removals of state records */
 #endif
+#ifndef FIRST
+#define FIRST 0 /* 1: the first transaction may have no records (T0) */
+#endif
 #ifndef RECORDS
 #define RECORDS 3 /* in the input partition */
 #endif
@@ -141,6 +144,7 @@ byte filter_to[2], filter_covers[2]; /* record and state record up to which the 
 byte filter_low[2]; /* state record from which on it has them: the low watermark when it was empty */
 byte end_seen[2]; /* end of the state topic, as A3 found it */
 byte own_record[2]; /* number of the state record of the transaction, plus 1 */
+bit has_chain[2]; /* a state record was read or committed since the filter was empty */
 
 byte crashes, moves, kept, timeouts, losses, aborts, resets, retentions;
 bit changed; /* the operator or the retention changed something */
@@ -242,7 +246,7 @@ inline mark_offset(m) {
 /* ---- a member ---- */
 
 inline forget_filter(m) {
-    filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; filter_low[m] = 0
+    filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; filter_low[m] = 0; has_chain[m] = 0
 }
 
 /* What a member forgets that loses the partition or its producer. It keeps the filter. */
@@ -281,9 +285,9 @@ inline apply(m) {
     filter_to[m] = next[m];
     if
 #ifdef F_COVERS_END
-    :: own_record[m] > 0 -> filter_covers[m] = end
+    :: own_record[m] > 0 -> filter_covers[m] = end; has_chain[m] = FIRST
 #else
-    :: own_record[m] > 0 -> filter_covers[m] = own_record[m]
+    :: own_record[m] > 0 -> filter_covers[m] = own_record[m]; has_chain[m] = FIRST
 #endif
     :: else
     fi;
@@ -380,7 +384,7 @@ inline read_state(m) {
             :: state_status[scan] == COMMITTED ->
                 if
                 :: IS_GAP(m, scan) -> broken = 1; break
-                :: else -> filter[m] = filter[m] | state_keys[scan]; filter_to[m] = state_to[scan]
+                :: else -> filter[m] = filter[m] | state_keys[scan]; filter_to[m] = state_to[scan]; has_chain[m] = FIRST
                 fi
 #ifdef F_UNCOMMITTED
             :: state_status[scan] != COMMITTED -> filter[m] = filter[m] | state_keys[scan]
@@ -546,6 +550,12 @@ active [2] proctype member() {
     :: atomic { phase[_pid] == RUN && transaction[_pid] != DECIDED && end < LOG &&
                 next[_pid] != filter_to[_pid] ->
                 if :: FENCED(_pid) -> fail(_pid) :: else -> write_state(_pid) fi }
+#if FIRST
+    /* T0 */
+    :: atomic { phase[_pid] == RUN && transaction[_pid] != DECIDED && end < LOG && !has_chain[_pid] &&
+                next[_pid] == filter_to[_pid] ->
+                if :: FENCED(_pid) -> fail(_pid) :: else -> write_state(_pid) fi }
+#endif
     /* T4 */
     :: atomic { phase[_pid] == LOGGED -> if :: FENCED(_pid) -> fail(_pid) :: else -> send_offset(_pid) fi }
     /* T7: an error after which the producer may go on */
