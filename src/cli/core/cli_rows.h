@@ -180,6 +180,13 @@ enum { CLI_LOCK_WAIT_DEFAULT = 60 }; /* seconds */
                 "merge and tamis redis drop, expire, alias and unalias wait for each other."                 \
     }
 
+/* `what` is what a filter of a dedup gets: "record". */
+#define CLI_ROW_DUPLICATE_RATE(what)                                                                         \
+    {                                                                                                        \
+        .id = CLI_OPT_FPR, .name = "fpr", .type = CLI_RATE, .value = "RATE", .fallback = "1e-9",             \
+        .rate_min = TAMIS_FPR_MIN, .rate_max = TAMIS_FPR_MAX,                                                \
+        .help = "Probability that a new " what " is taken for a duplicate, as 1e-6 or 0.1%."                 \
+    }
 #define CLI_ROW_MEMORY                                                                                       \
     {                                                                                                        \
         .id = CLI_OPT_MEMORY, .name = "memory", .type = CLI_SIZE, .value = "SIZE", .min = 1,                 \

@@ -171,14 +171,7 @@ const cli_option dedup_options[] = {
              "and blocked are full then, see --on-full. If the number is far too large, kinds fingerprint "
              "and exact take little memory: they are made for what the FILEs can hold, or start small if "
              "their size is unknown. Kinds classic and blocked take the memory for N records at once."},
-    {.id = CLI_OPT_FPR,
-     .name = "fpr",
-     .type = CLI_RATE,
-     .value = "RATE",
-     .fallback = "1e-9",
-     .rate_min = TAMIS_FPR_MIN,
-     .rate_max = TAMIS_FPR_MAX,
-     .help = "Probability that a new record is taken for a duplicate, as 1e-6 or 0.1%."},
+    CLI_ROW_DUPLICATE_RATE("record"),
     CLI_ROW_MEMORY,
     {.id = DEDUP_WINDOW,
      .name = "window",
