@@ -4,7 +4,7 @@
  * How far a group is, seen from outside.
  *
  *     input       | low ........ offset ........ end |        offset: of the group; lag: from there to the end
- *     state       | state_low ............ state_end |        newest: in the last committed record
+ *     state       | state_low ............ state_end |        newest, state_to: in the last committed record
  *
  * The probe queries all but `newest`: it is outside the group, and read_uncommitted, so that it does not wait
  * for an open transaction. A reader then looks for the last committed state record of each partition, from a
@@ -191,6 +191,7 @@ static void accept_state(status_run *run, const rd_kafka_message_t *message) {
         /* A damaged record is refused at the next start, and is not the concern of a report. */
         if (!tamis__kafka_record_decode(&record, message->payload, message->len)) {
             run->partitions[message->partition].newest = record.newest;
+            run->partitions[message->partition].state_to = (int64_t)record.to;
             tail->is_found = true;
         }
         tail->is_unread = (uint64_t)message->offset + 1 < tail->to;

@@ -95,6 +95,7 @@ done
 [ "$(field lag "$work/status" | sort -u)" = 0 ] || fail "the lag: $(cat "$work/status")"
 [ "$(field offset "$work/status" | tr '\n' ' ')" = "$(awk '{ to[$1] = $4 } END { for (i = 0; i < 4; i++) printf "%d ", to[i] }' "$work/chain")" ] ||
     fail "the offsets: $(cat "$work/status")"
+[ "$(field state_to "$work/status")" = "$(field offset "$work/status")" ] || fail "the end of the state: $(cat "$work/status")"
 [ "$(field state_low "$work/status" | sort -u)" = 0 ] || fail "the state: $(cat "$work/status")"
 [ "$(field newest "$work/status" | sort -u)" = null ] || fail "without a window: $(cat "$work/status")"
 records "$((first + more))" 3000 > "$work/more"

@@ -285,6 +285,7 @@ static const struct {
              {"expire", KAFKA_EXPIRE},
              {"key", CLI_OPT_KEY},
              {"time", KAFKA_TIME},
+             {"false-positive rate", CLI_OPT_FPR},
              {"window", KAFKA_WINDOW},
              {"step", KAFKA_STEP},
              {"lateness", KAFKA_LATENESS},

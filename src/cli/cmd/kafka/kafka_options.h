@@ -58,8 +58,8 @@ tamis_status kafka_status(const cli_args *args, tamis_error *err);
 
 /* What tamis kafka status prints. */
 extern const struct kafka_status_fields {
-    cli_field group, topic, partitions, partition, offset, low, end, lag, rate, state_low, state_end, newest,
-        owner, host;
+    cli_field group, topic, partitions, partition, offset, low, end, lag, rate, state_low, state_end,
+        state_to, newest, owner, host;
 } kafka_status_fields;
 
 #endif

@@ -31,6 +31,10 @@ const struct kafka_status_fields kafka_status_fields = {
                   "Offset of the first state record that is kept; null = no state, as with count."},
     .state_end = {"state_end", "state end", CLI_INTEGER | CLI_NULL,
                   "Offset behind the last state record; null = no state, as with count."},
+    .state_to = {"state_to", NULL, CLI_INTEGER | CLI_NULL,
+                 "The offset of the group with which the newest state record was committed. If offset is "
+                 "another one, "
+                 "dedup refuses to start; null = no state."},
     .newest =
         {"newest", "newest", CLI_INTEGER | CLI_NULL,
          "With --window: the largest time of all records so far, in milliseconds since 1970; else null."},
@@ -108,6 +112,8 @@ static tamis_status append_partition(void *context, const tamis_kafka_partition_
                              partition->state_low);
     cli_json_integer_or_null(object, &kafka_status_fields.state_end, partition->has_state,
                              partition->state_end);
+    cli_json_integer_or_null(object, &kafka_status_fields.state_to, partition->state_to >= 0,
+                             (uint64_t)partition->state_to);
     cli_json_integer_or_null(object, &kafka_status_fields.newest, partition->newest >= 0,
                              (uint64_t)partition->newest);
     cli_json_string(object, &kafka_status_fields.owner, partition->owner);
