@@ -9,6 +9,7 @@ try --window 24h --kind exact
 try --window 24h --exact
 try --window 24h --step 25h
 try --window 24h --lateness 5h
+try --window 24h --fpr 1e-18
 try --window 24h --time csv:name
 try --window 24h --time json:ts
 try --window 24h --key kafka:key --time field:0
