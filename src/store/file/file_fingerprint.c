@@ -4,7 +4,7 @@
  * File fingerprints: is this the file that an earlier run read, or wrote, up to byte `length`?
  *
  *     base                                    base + length
- *     | 4 KiB: head |            ...       | 4 KiB: tail |  appended later
+ *     | first 4 KiB |            ...       | last 4 KiB  |  appended later
  *
  * A fingerprint is the length `length`, the XXH3 of the first and of the last 4 KiB before `length`, and
  * device and inode. Checking it takes two reads of 4 KiB, however large the file is.
@@ -15,8 +15,8 @@
  *
  * Result of a comparison, where "hint" means that the name or the inode agrees:
  *
- *     head and tail equal, at least 4 KiB, or a hint      SAME
- *     head and tail equal, shorter, no hint               OTHER    short prefixes are often equal by chance
+ *     both ends equal, at least 4 KiB, or a hint          SAME
+ *     both ends equal, shorter, no hint                   OTHER    short prefixes are often equal by chance
  *     one end equal, and a hint                           CHANGED
  *     no end equal, but both name and inode agree         CHANGED
  *     else                                                OTHER
@@ -66,12 +66,12 @@ static tamis_status checksum_bytes(const tamis__open_file *file, uint64_t offset
     return status;
 }
 
-static tamis_status checksum_head_and_tail(tamis__file_fingerprint *fingerprint, const tamis__open_file *file,
-                                           uint64_t length, bool *is_whole, tamis_error *err) {
+static tamis_status checksum_both_sides(tamis__file_fingerprint *fingerprint, const tamis__open_file *file,
+                                        uint64_t length, bool *is_whole, tamis_error *err) {
     const uint64_t size = end_size(length);
-    tamis_status status = checksum_bytes(file, 0, size, &fingerprint->head, is_whole, err);
+    tamis_status status = checksum_bytes(file, 0, size, &fingerprint->first_hash, is_whole, err);
     if (status == TAMIS_OK && *is_whole)
-        status = checksum_bytes(file, length - size, size, &fingerprint->tail, is_whole, err);
+        status = checksum_bytes(file, length - size, size, &fingerprint->last_hash, is_whole, err);
     fingerprint->length = length;
     return status;
 }
@@ -84,7 +84,7 @@ tamis_status tamis__file_fingerprint_compute(tamis__file_fingerprint *fingerprin
     if (tamis__sys.fstat(file->fd, &st) < 0)
         return tamis__fail_file(err, file->name, errno);
     *fingerprint = (tamis__file_fingerprint){.device = (uint64_t)st.st_dev, .inode = (uint64_t)st.st_ino};
-    const tamis_status status = checksum_head_and_tail(fingerprint, file, length, &is_whole, err);
+    const tamis_status status = checksum_both_sides(fingerprint, file, length, &is_whole, err);
     if (status != TAMIS_OK || is_whole)
         return status;
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
@@ -96,18 +96,18 @@ tamis_status tamis__file_fingerprint_compare(const tamis__file_fingerprint *know
                                              const tamis__open_file *file, bool named,
                                              tamis__file_match *match, tamis_error *err) {
     struct stat st;
-    tamis__file_fingerprint now = {.tail = 0};
+    tamis__file_fingerprint now = {.length = 0};
     bool is_whole;
     if (tamis__sys.fstat(file->fd, &st) < 0)
         return tamis__fail_file(err, file->name, errno);
     const bool same_file = (uint64_t)st.st_dev == known->device && (uint64_t)st.st_ino == known->inode;
-    const tamis_status status = checksum_head_and_tail(&now, file, known->length, &is_whole, err);
+    const tamis_status status = checksum_both_sides(&now, file, known->length, &is_whole, err);
     if (status != TAMIS_OK)
         return status;
     const bool hinted = named || same_file;
-    const bool one_end =
-        known->length > 0 && (now.head == known->head || (is_whole && now.tail == known->tail));
-    const bool equal = is_whole && now.head == known->head && now.tail == known->tail;
+    const bool one_end = known->length > 0 && (now.first_hash == known->first_hash ||
+                                               (is_whole && now.last_hash == known->last_hash));
+    const bool equal = is_whole && now.first_hash == known->first_hash && now.last_hash == known->last_hash;
     if (equal)
         *match =
             hinted || known->length >= TAMIS__FILE_FINGERPRINT_BYTES ? TAMIS__FILE_SAME : TAMIS__FILE_OTHER;
@@ -125,7 +125,7 @@ void tamis__file_prefix_add(tamis__file_prefix *prefix, const void *bytes, size_
 
 tamis__file_fingerprint tamis__file_prefix_fingerprint(const tamis__file_prefix *prefix) {
     const uint64_t sum = prefix->size > 0 ? XXH3_64bits(prefix->bytes, prefix->size) : 0;
-    return (tamis__file_fingerprint){.length = prefix->size, .head = sum, .tail = sum};
+    return (tamis__file_fingerprint){.length = prefix->size, .first_hash = sum, .last_hash = sum};
 }
 
 uint64_t tamis__file_head_checksum(const tamis__file_head *head) {
@@ -134,7 +134,7 @@ uint64_t tamis__file_head_checksum(const tamis__file_head *head) {
 
 bool tamis__file_head_matches(const tamis__file_fingerprint *known, const tamis__file_head *head) {
     const size_t size = (size_t)end_size(known->length);
-    return head->count >= size && (size > 0 ? XXH3_64bits(head->bytes, size) : 0) == known->head;
+    return head->count >= size && (size > 0 ? XXH3_64bits(head->bytes, size) : 0) == known->first_hash;
 }
 
 bool tamis__file_head_compare(const tamis__file_fingerprint *known, const tamis__file_head *head, bool named,
@@ -148,7 +148,7 @@ bool tamis__file_head_compare(const tamis__file_fingerprint *known, const tamis_
     }
     const bool begins = tamis__file_head_matches(known, head);
     if (begins && known->length == size) {
-        *match = TAMIS__FILE_SAME; /* the prefix is so short that its tail is its head */
+        *match = TAMIS__FILE_SAME; /* the prefix is so short that its last bytes are its first */
         return true;
     }
     const bool shorter = head->size < known->length;

@@ -15,7 +15,8 @@ enum { TAMIS__FILE_FINGERPRINT_BYTES = 4096 }; /* bytes hashed at each end of a 
 typedef struct tamis__file_fingerprint {
     uint64_t device, inode; /* hints only: a moved or restored file has others */
     uint64_t length;        /* size of the prefix in bytes */
-    uint64_t head, tail; /* XXH3 of the prefix's first and last 4096 bytes (fewer if shorter); 0: no bytes */
+    /* XXH3 of the prefix's first and last 4096 bytes (fewer if shorter); 0: no bytes */
+    uint64_t first_hash, last_hash;
 } tamis__file_fingerprint;
 
 typedef enum tamis__file_match {
@@ -67,7 +68,7 @@ typedef struct tamis__file_head {
     size_t count;
 } tamis__file_head;
 
-/* Returns the `head` of every fingerprint of this file with at least TAMIS__FILE_FINGERPRINT_BYTES bytes;
+/* Returns the `first_hash` of every fingerprint of this file with at least TAMIS__FILE_FINGERPRINT_BYTES bytes;
  * 0 if the file is shorter. */
 TAMIS_PRIVATE_API uint64_t tamis__file_head_checksum(const tamis__file_head *head);
 
@@ -78,7 +79,7 @@ TAMIS_PRIVATE_API bool tamis__file_head_matches(const tamis__file_fingerprint *k
 
 /* Compares as tamis__file_fingerprint_compare does, but without reading the file. Returns false if that is
  * not enough, and the file must be read. Unless `closely`, a different head means TAMIS__FILE_OTHER,
- * whatever name, inode and tail say. */
+ * whatever name, inode and last bytes say. */
 TAMIS_PRIVATE_API bool tamis__file_head_compare(const tamis__file_fingerprint *known,
                                                 const tamis__file_head *head, bool named, bool closely,
                                                 tamis__file_match *match);

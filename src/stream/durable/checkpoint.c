@@ -23,7 +23,8 @@
  *                   terminator   header
  *
  * checkpoint.h explains the flags. The counts of the run are records, unique, duplicates, unknown, missing,
- * malformed, bytes_in and bytes_read. A fingerprint is device, inode, length, head, tail. Texts have no NUL.
+ * malformed, bytes_in and bytes_read. A fingerprint is device, inode, length, first hash, last hash. Texts
+ * have no NUL.
  *
  * The checksums of the state cover these bytes. So bytes that cannot be decoded are not damaged: they are
  * from another version of this library, or from another program.
@@ -174,7 +175,7 @@ static void put_text(byte_writer *i, const char *text) {
 
 static void put_fingerprint(byte_writer *i, const tamis__file_fingerprint *fingerprint) {
     const uint64_t fields[] = {fingerprint->device, fingerprint->inode, fingerprint->length,
-                               fingerprint->head, fingerprint->tail};
+                               fingerprint->first_hash, fingerprint->last_hash};
     for (size_t n = 0; n < sizeof fields / sizeof *fields; n++)
         put_number(i, fields[n]);
 }
@@ -322,8 +323,8 @@ static tamis__file_fingerprint read_fingerprint(byte_reader *e) {
     fingerprint.device = read_number(e);
     fingerprint.inode = read_number(e);
     fingerprint.length = read_number(e);
-    fingerprint.head = read_number(e);
-    fingerprint.tail = read_number(e);
+    fingerprint.first_hash = read_number(e);
+    fingerprint.last_hash = read_number(e);
     return fingerprint;
 }
 

@@ -20,13 +20,13 @@ typedef struct tamis__durable {
     tamis_stream_result result;
     tamis_dedup *session;
     tamis_allocator memory;
-    tamis__checkpoint live; /* positions and statistics of the written records: the next commit's content */
+    tamis__checkpoint live; /* content of the next commit: offsets and statistics of the written records */
     const char *const *names;
     tamis__followed_names *followed; /* names of the inputs, set before the run begins; NULL: not followed */
     tamis__appended_output outputs[2];
     bool finished;      /* there is nothing to do */
     bool continued;     /* continues an earlier run, with that run's size hint */
-    bool closed_others; /* unfinished runs ended when this one began */
+    bool closed_others; /* this run closed unfinished ones when it began */
     uint64_t commits_made;
     /* For a new run whose inputs other runs have read, in whole or in part. */
     size_t skipped;            /* inputs without unread bytes */
@@ -38,7 +38,8 @@ typedef struct tamis__durable {
 } tamis__durable;
 
 /*
- * Finds where the run begins, opens its outputs, cuts them back to that position, and makes the first commit.
+ * Finds where the run begins, opens its outputs, cuts them back to their lengths there, and makes the first
+ * commit.
  * The regular files among `targets` are descriptors afterwards. `durable` must be zeroed. Call
  * tamis__durable_end even after a failure. Errors: see tamis_stream_run.
  */

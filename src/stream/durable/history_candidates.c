@@ -227,7 +227,7 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
         return TAMIS_OK;
     candidates->lookup++;
     make_clues(hashes, known->name, known->fingerprint.device, known->fingerprint.inode,
-               known->fingerprint.head);
+               known->fingerprint.first_hash);
     for (size_t n = 0; n < CLUES; n++)
         for (size_t clue = find_clue(candidates, hashes[n]);
              clue < CLUES * candidates->count && candidates->clues[clue].sum == hashes[n]; clue++) {
@@ -377,7 +377,7 @@ static bool run_has_unread(const tamis__search *s, const tamis__checkpoint_input
     const tamis__candidates *candidates = &s->candidates;
     uint64_t checksums[CLUES];
     make_clues(checksums, known->name, known->fingerprint.device, known->fingerprint.inode,
-               known->fingerprint.head);
+               known->fingerprint.first_hash);
     for (size_t clue = find_clue(candidates, checksums[1]);
          clue < CLUES * candidates->count && candidates->clues[clue].sum == checksums[1]; clue++)
         if (tamis__candidates_has_inode(s, candidates->clues[clue].input, known) &&

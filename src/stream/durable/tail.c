@@ -11,7 +11,7 @@
  *     OUT.tail-AT    | r1 | r2 | r3 |                   copied and synced; then OUT is cut back to AT
  *
  *     the run writes    r1 r2 r3    all bytes are equal: OUT.tail-AT is removed
- *                       r1 x        r2 differs: OUT.kept-B gets r2 and r3; B is the position that r2 had
+ *                       r1 x        r2 differs: OUT.kept-B gets r2 and r3; B is the offset that r2 had
  *                       r1, end     r2 and r3 did not come: the same
  *
  * OUT.kept-B stays, and a remark names it: the user decides what its bytes are worth.
@@ -19,7 +19,7 @@
  * Invariants:
  * 1. At any time each byte of the tail is in the output, in a synced copy, or in a synced kept file.
  * 2. No file is overwritten: copies are created with O_EXCL. An output has one copy at a time, OUT.tail-AT.
- *    Kept files with the same position are numbered: OUT.kept-B-2.
+ *    Kept files with the same offset are numbered: OUT.kept-B-2.
  * 3. Kept bytes begin with a whole record: the first differing byte's, found by the terminator before it.
  * 4. A commit records that a copy waits. The next process finds the copy by its name and compares it with the
  *    output from AT on (appended_output.c). The copy goes on waiting if it has all that is behind the last

@@ -2,7 +2,8 @@
 #ifndef TAMIS_STREAM_RUN_RUN_H
 #define TAMIS_STREAM_RUN_RUN_H
 
-/* State and steps of a run, for its two drivers: runner.c has plain runs, resumable.c runs with commits. */
+/* The struct and the steps of a run, for its two drivers: runner.c has plain runs, resumable.c runs with
+ * commits. */
 #include "base/memory.h"
 #include "store/file/target.h"
 #include "stream/durable/followed.h"
@@ -114,7 +115,7 @@ void tamis__run_close(tamis__run *r, tamis_status status, tamis_error *err);
 
 /* True if the run requires keys and no record so far had one. Malformed records do not count. */
 bool tamis__run_lacks_keys(const tamis__run *r);
-/* TAMIS_E_NO_KEY if so. */
+/* Returns TAMIS_E_NO_KEY if tamis__run_lacks_keys, else TAMIS_OK. */
 tamis_status tamis__run_check_keys(const tamis__run *r, tamis_error *err);
 
 /* ---- runs with options.commits ---- */

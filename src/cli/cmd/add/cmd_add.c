@@ -101,7 +101,7 @@ static void set_family_source(void *context, const tamis_stream_source *source) 
     cli_family_set_source(run->family, source);
 }
 
-static tamis_status stream(add_run *run, tamis_error *err) {
+static tamis_status stream_records(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     cli_stream records = config->stream;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
@@ -233,7 +233,7 @@ static void report_filter(const add_run *run, tamis_status status) {
 
 static tamis_status add_records(add_run *run, tamis_error *err) {
     const double start = cli_progress_now();
-    tamis_status status = stream(run, err);
+    tamis_status status = stream_records(run, err);
 
     if (status == TAMIS_OK && !run->family)
         status = cli_file_save(run->filter, run->config.filter, TAMIS_FORMAT_AUTO, run->compression, err);

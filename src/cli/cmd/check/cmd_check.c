@@ -33,7 +33,7 @@ typedef struct check_run {
 } check_run;
 
 /* Looks up the records of these inputs. */
-static tamis_status stream(check_run *run, cli_stream records, tamis_error *err) {
+static tamis_status stream_records(check_run *run, cli_stream records, tamis_error *err) {
     const check_config *config = &run->config;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -77,7 +77,7 @@ static tamis_status search_each(check_run *run, tamis_status failed, tamis_error
         input.input_count = 1;
         input.input_stats = input.input_stats ? input.input_stats + i : NULL;
         single.summary.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-        const tamis_status status = stream(&single, input, &ignored);
+        const tamis_status status = stream_records(&single, input, &ignored);
         if (status == TAMIS_E_INTERRUPTED)
             return status;
         if (!check_query_found(run->query))
@@ -169,7 +169,8 @@ static tamis_status run_queries(check_run *run, bool *negative, tamis_error *err
     const check_config *config = &run->config;
     cli_summary *summary = &run->summary;
     const double start = cli_progress_now();
-    tamis_status status = config->key_count > 0 ? answer_keys(run, err) : stream(run, config->stream, err);
+    tamis_status status =
+        config->key_count > 0 ? answer_keys(run, err) : stream_records(run, config->stream, err);
 
     if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && config->stream.quiet && !config->follow &&
         config->stream.input_count > 1)

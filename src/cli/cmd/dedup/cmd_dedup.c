@@ -154,7 +154,8 @@ static void report_follow(void *context, const char *message) {
     cli_report(message);
 }
 
-static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
+static tamis_status stream_records(dedup_run *run, const dedup_config *config, int stop_fd,
+                                   tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
     cli_stream records = config->stream;
@@ -444,7 +445,7 @@ static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error 
         config.stream.metrics = run.metrics;
         if (run.metrics)
             cli_metrics_set_filter(run.metrics, run.filter);
-        status = stream(&run, &config, stop_fd, err);
+        status = stream_records(&run, &config, stop_fd, err);
         if (run.metrics) {
             cli_metrics_observe(run.metrics);
             cli_metrics_update(run.metrics, &run.summary.stats);
