@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_json FILE [RUNS]: finds "event_id" in JSON lines in memory, with readers that check the whole record: tamis,
- * simdjson's DOM, yajl and jansson. Prints MB/s and ns a record, best of RUNS (default 5) by processor time. All must find
- * the same number of bytes. docs/PERFORMANCE.md has what the others do not check.
+ * bench_json FILE [RUNS]: finds "event_id" in JSON lines in memory, with readers that check the whole record:
+ * tamis, simdjson's DOM, yajl and jansson. Prints MB/s and ns a record, best of RUNS (default 5) by processor
+ * time. All must find the same number of bytes. docs/PERFORMANCE.md has what the others do not check.
  */
 #include <algorithm>
 #include <cstdio>

@@ -5,13 +5,13 @@
  * the text of the number FIRST + i. `add` adds COUNT elements, `check` looks up COUNT, every other one of
  * which was not added.
  *
- *     bench_redis bits PORT add|check COUNT BATCH BITS PROBES       layout java, as its published class: a SETBIT or
- *                                                                   GETBIT a probe, BATCH elements a flush
- *     bench_redis bitfield PORT add|check COUNT BATCH BITS PROBES   the same bits, a BITFIELD an element
- *     bench_redis filter URI add|check|absent COUNT BATCH           libtamis-redis, BATCH elements a call; absent: looks
- *                                                                   up elements that were not added
- *     bench_redis push URI BYTES                                    a filter made in memory
- *     bench_redis words add|check|absent COUNT                      writes the elements, a line each
+ *     bench_redis bits PORT add|check COUNT BATCH BITS PROBES      layout java, as its published class: a SETBIT or
+ *                                                                  GETBIT a probe, BATCH elements a flush
+ *     bench_redis bitfield PORT add|check COUNT BATCH BITS PROBES  the same bits, a BITFIELD an element
+ *     bench_redis filter URI add|check|absent COUNT BATCH          libtamis-redis, BATCH elements a call; absent: looks
+ *                                                                  up elements that were not added
+ *     bench_redis push URI BYTES                                   a filter made in memory
+ *     bench_redis words add|check|absent COUNT                     writes the elements, a line each
  *
  * Prints wall seconds and CPU seconds of the loop, and the number of elements found (push: 0). An added
  * element that is not found is an error.

@@ -5,12 +5,12 @@
  * as simple and fast as possible, on one thread. It knows the number of records, and its answers need not
  * be right. Each block of the file goes through these steps, in the second-level cache:
  *
- *     read      the bytes from the page cache
- *     split     find each newline; move the incomplete last line to the front of the next block
- *     hash      64 bits of each record
- *     touch     test and set two bits of one random cache line, 34 bits a record; lines are prefetched
- *     copy      copy records whose bits were not set, adjacent ones together, to a buffer; when it is full, write it
- *               to /dev/null
+ *     read   the bytes from the page cache
+ *     split  find each newline; move the incomplete last line to the front of the next block
+ *     hash   64 bits of each record
+ *     touch  test and set two bits of one random cache line, 34 bits a record; lines are prefetched
+ *     copy   copy records whose bits were not set, adjacent ones together, to a buffer; when it is full, write it
+ *            to /dev/null
  *
  * Prints the seconds of the run and of each step, the number of records, the number copied, and the bytes
  * of the table.

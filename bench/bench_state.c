@@ -3,15 +3,17 @@
 /*
  * The comparisons of bench/state.py with `tamis dedup --state`:
  *
- *     bench_state disk DIR OUTPUT LOG      writes two new files of so many bytes in parallel, and syncs both after
- *                                          each 64 MiB of the first: the time of the disk for an output and its log
- *     bench_state log STATE KEYS           makes a growing state of rate 1e-9 with so many distinct keys, and ends like
- *                                          SIGKILL after its only commit: all keys are in the log, without a snapshot
- *     bench_state open STATE               seconds of opening a state, keys read from its log, all keys, and the bytes
- *                                          of log and snapshot
- *     bench_state sqlite|lmdb DIR IN       writes the unique lines of IN to DIR/out, with the set of lines in a
- *                                          database there
- *     bench_state databases                prints which of the two databases it was built with
+ *     bench_state disk DIR OUTPUT LOG  writes two new files of so many bytes in parallel, and syncs both after
+ *                                      each 64 MiB of the first: the time of the disk for an output and
+ *                                      its log
+ *     bench_state log STATE KEYS       makes a growing state of rate 1e-9 with so many distinct keys, and ends like
+ *                                      SIGKILL after its only commit: all keys are in the log, without a
+ *                                      snapshot
+ *     bench_state open STATE           seconds of opening a state, keys read from its log, all keys, and the bytes
+ *                                      of log and snapshot
+ *     bench_state sqlite|lmdb DIR IN   writes the unique lines of IN to DIR/out, with the set of lines in a
+ *                                      database there
+ *     bench_state databases            prints which of the two databases it was built with
  *
  * The databases give the guarantee of --state. Each commit, after 64 MiB of records or one second, first
  * syncs the output. One transaction then stores the new lines and the offsets in input and output. The

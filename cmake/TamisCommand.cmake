@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The command `tamis`, linked with the static libraries so that one file is enough to carry it elsewhere,
-# and `tamis-docs`, which writes the manual pages and the completions from the same option tables. The prose of
-# both comes from docs/man: `tamis-embed` compiles it into C tables.
+# and `tamis-docs`, which writes the manual pages and the completions from the same option tables. The prose
+# of both comes from docs/man: `tamis-embed` compiles it into C tables.
 
 if(NOT TAMIS_JANSSON_FOUND)
   message(FATAL_ERROR "The command needs jansson: install libjansson-dev, or give -DTAMIS_BUILD_CLI=OFF")

@@ -56,7 +56,8 @@ foreach(name IN LISTS modules)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endforeach()
 
-# Manual pages of the headers. In a directory of their own: that of the command's pages is emptied when those are written.
+# Manual pages of the headers. In a directory of their own: that of the command's pages is emptied when those
+# are written.
 find_program(TAMIS_AWK NAMES awk)
 mark_as_advanced(TAMIS_AWK)
 if(TAMIS_AWK)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# libtamis, libtamis-stream, libtamis-redis and libtamis-kafka, each static and shared out of the same position-independent objects.
+# libtamis, libtamis-stream, libtamis-redis and libtamis-kafka, each static and shared out of the same
+# position-independent objects.
 
 # tamis_layer_sources(<out> <layer>...): the sources of these layers, found again at every build.
 function(tamis_layer_sources out)
@@ -54,9 +55,10 @@ function(tamis_library name)
   add_library(Tamis::${name}_static ALIAS ${name}_static)
 endfunction()
 
-# tamis_kernel_options(<source>...): vector code is small and hot; the rest gains nothing from -O3, nor do builds with
-# sanitizers. kernels/*_<set>.c is compiled for its set: src/base/isa.c asks the machine for each extension that is named
-# here before one of its functions is called. On other machines the file is empty; NEON no arm64 is without.
+# tamis_kernel_options(<source>...): vector code is small and hot; the rest gains nothing from -O3, nor do
+# builds with sanitizers. kernels/*_<set>.c is compiled for its set: src/base/isa.c asks the machine for each
+# extension that is named here before one of its functions is called. On other machines the file is empty;
+# NEON no arm64 is without.
 function(tamis_kernel_options)
   set(avx2 -mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt)
   set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vbmi2 -mavx512vpopcntdq)

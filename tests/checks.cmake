@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Rules about the sources and the built libraries. Rules about sources run in ordinary builds only, since one run is
-# enough. Rules about libraries cannot run if the compiler adds symbols of its own, as with sanitizers.
+# Rules about the sources and the built libraries. Rules about sources run in ordinary builds only, since one
+# run is enough. Rules about libraries cannot run if the compiler adds symbols of its own, as with sanitizers.
 
 if(TAMIS_SANITIZE OR TAMIS_FUZZ OR TAMIS_COVERAGE)
   return()

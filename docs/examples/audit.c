@@ -5,8 +5,8 @@
  *
  *     audit FILE
  *
- * Counts the distinct lines with a sketch of 64 KiB, makes a filter for them with a rate of 0.1 %, and measures it. Exits
- * with 1 if a line is missing, or if the rate is above the promise beyond chance.
+ * Counts the distinct lines with a sketch of 64 KiB, makes a filter for them with a rate of 0.1 %, and
+ * measures it. Exits with 1 if a line is missing, or if the rate is above the promise beyond chance.
  */
 #include <inttypes.h>
 #include <stdio.h>

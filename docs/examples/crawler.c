@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which URLs a crawler has still to fetch: cc crawler.c $(pkg-config --cflags --libs tamis)
+ * URLs that a crawler has not fetched yet: cc crawler.c $(pkg-config --cflags --libs tamis)
  *
  *     crawler FILE <urls >to_fetch
  *
- * prints those of standard input that it never printed before, and keeps them in FILE, about 6 bytes each, however many
- * they become. One page in 10^9 is taken for fetched and missed. FILE is replaced as a whole, when the URLs are out: a
- * crash before leaves the old one, and they are printed again. What is fetched twice costs little; what FILE held
- * before it was printed would never be fetched.
+ * Prints the URLs of standard input that it never printed before, and keeps them in FILE, about 6 bytes each,
+ * however many come. One new URL in 10^9 is taken for an old one, and not printed.
+ *
+ * FILE is replaced as a whole after the URLs were printed. After a crash before that, the old FILE is still
+ * there, and the URLs are printed again. The other order would be worse: a URL that is in FILE and was not
+ * printed would never be fetched.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines of a file, each once, into another, whatever ends the program: cc once.c $(pkg-config --cflags --libs tamis)
+/*
+ * The lines of a file, each once, into another file, also if the program is killed at any instant:
+ * cc once.c $(pkg-config --cflags --libs tamis)
  *
  *     once DIRECTORY INPUT OUTPUT
  *
- * What it commits is how far both files are. After a crash it cuts the output back to that, and goes on from there. */
+ * Each commit has the offsets in both files. After a crash the program cuts the output back to its committed
+ * length, and continues from there.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <stdint.h>

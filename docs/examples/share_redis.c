@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _POSIX_C_SOURCE 200809L /* getline */
 /*
- * Lines that no program has seen yet, on any machine that asks the same Redis:
+ * Lines that no program has seen yet, on any machine that uses the same Redis:
  * cc share_redis.c $(pkg-config --cflags --libs tamis-redis)
  *
  *     share_redis 'redis://localhost/seen?expect=1000000&fpr=1e-6' <lines >new_lines
  *
- * The filter is made where it is not there yet. Lines go to it in batches, one round trip each. A line whose answer is
- * lost with a connection is printed: twice is better here than never.
+ * The filter is made if it does not exist. Lines are added in batches, one round trip each. If a connection
+ * is lost, the answers of a batch may be unknown. Such lines are printed: twice is better here than never.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Which lines of standard input a blocklist may hold, as Guava's BloomFilter in Java answers, bit for bit:
+// The lines of standard input that a blocklist may have. The answers are those of Guava in Java:
 // c++ -std=c++17 share_with_guava.cpp $(pkg-config --cflags --libs tamis)
 #include <fstream>
 #include <iostream>
@@ -12,8 +12,8 @@
 #include <tamis/compat/guava.h>
 #include <tamis/tamis.h>
 
-// BloomFilter.create(Funnels.stringFunnel(UTF_8), expected, fpp): a handle that frees itself, and throws what fails with
-// the library's own sentence.
+// BloomFilter.create(Funnels.stringFunnel(UTF_8), expected, fpp): a handle that frees itself. Errors are
+// exceptions with the message of the library.
 class BloomFilter {
   public:
     explicit BloomFilter(std::int64_t expected, double fpp = 0.03) {

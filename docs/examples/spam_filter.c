@@ -2,16 +2,17 @@
 /*
  * Senders to block, ten million in 28 MB: cc spam_filter.c $(pkg-config --cflags --libs tamis)
  *
- *     spam_filter build LIST GOOD F ALLOW     from the addresses to block and those of known good senders
- *     spam_filter check F ALLOW <addresses    tells for each: pass, blocked or rescued
+ *     spam_filter build LIST GOOD F ALLOW     LIST: addresses to block; GOOD: known good senders
+ *     spam_filter check F ALLOW <addresses    prints for each: pass, blocked or rescued
  *
- * The filter lets no address of LIST pass, and wrongly hits one in 10,000 of all others. Which of these matter is known
- * beforehand: the senders one has heard from before. So all of GOOD are asked when the filter is made, and ALLOW gets
- * those it hits though LIST has them not: a few in 10,000, however long LIST and GOOD are. Known senders are thus
- * answered without any error; strangers with that of the filter. ALLOW is a plain list, searched exactly: a second
- * filter in its place would be wrong at times too, and what it wrongly rescued would be spam.
+ * The filter F answers "present" for each address of LIST, and wrongly for one in 10,000 of all others. Known
+ * good senders must not be blocked by mistake. So when F is made, all addresses of GOOD are looked up in it.
+ * Those that F has, though LIST does not, go into ALLOW: a few in 10,000. So known senders are never blocked
+ * by mistake, and unknown ones at the rate of F.
  *
- * An exception is one of just this filter: F and ALLOW are made together and belong together.
+ * ALLOW is a plain list that is searched exactly. A second filter instead would be wrong at times too, and
+ * would let spam pass. F and ALLOW are made together and belong together: ALLOW has the exceptions of just
+ * this F.
  */
 #include <ctype.h>
 #include <stdbool.h>

@@ -5,8 +5,9 @@
  *
  *     ten_million [N [FPP]]     10000000 0.03
  *
- * puts the integers below N, asks for each of them, which must be found, and for the N that follow, some of which are
- * found wrongly: as many as the theory says, not more and not fewer. Exits with 1 where that is not so.
+ * Adds the integers below N. Looks up each of them, which must be present, and the N integers that follow,
+ * some of which are false positives: as many as the theory says, not more and not fewer. Exits with 1
+ * otherwise.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -62,8 +63,8 @@ int main(int argc, char **argv) {
            tamis_guava_bit_size(guava), tamis_guava_hash_functions(guava));
     tamis_guava_free(guava);
 
-    /* The rate of Guava's size and number of hash functions is not just the fpp: k is rounded. `wrong` is binomial about
-     * it; it is off by 5 standard deviations once in a million runs. */
+    /* The rate of Guava's size and number of hash functions is not just the fpp: k is rounded. `wrong` is
+     * binomial about it; it is off by 5 standard deviations once in a million runs. */
     double bits = tamis_bloom_bits(n, options.fpp);
     double rate = tamis_bloom_fpr(n, bits, tamis_bloom_probes(n, bits));
     double off = wrong - n * rate, variance = n * rate * (1 - rate);

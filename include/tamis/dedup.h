@@ -122,7 +122,7 @@ typedef struct tamis_delivery {
  *
  * Positions of a source increase, and may have gaps. TAMIS_REDELIVERED: the position is not above that of an
  * earlier record of the source. That record was answered: either what the caller wrote because of it is
- * committed, or the caller still has it in hand. In both cases this one must not be written.
+ * committed, or the caller still has it to write. In both cases this one must not be written.
  *
  *     deliver from the last committed position on           tamis_dedup_source_at, or the first record
  *     tamis_dedup_add_delivered                             write what is absent or unknown

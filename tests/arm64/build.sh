@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# libtamis and its tests compile for arm64 without a warning. The other tests of this directory run after this one and use
-# its build.
+# libtamis and its tests compile for arm64 without a warning. The other tests of this directory run after this
+# one and use its build.
 # ctest: timeout=1800
 . "$TAMIS_SOURCE_DIR/tests/arm64/cross.bash"
 build_cross

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by the scripts of this directory. Builds libtamis and its tests for arm64 with Debian's cross compiler, in a build
-# directory of their own; qemu runs them. If a tool is missing, its name is printed and the test is skipped.
+# Sourced by the scripts of this directory. Builds libtamis and its tests for arm64 with Debian's cross
+# compiler, in a build directory of their own; qemu runs them. If a tool is missing, its name is printed and
+# the test is skipped.
 set -u
 here=$TAMIS_SOURCE_DIR/tests/arm64
 cross=$TAMIS_BUILD_DIR/arm64

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# All machines and sets of kernels write the same files, byte for byte, and give the same answers from them: arm64 with and
-# without vector kernels, and this machine with each of its sets.
+# All machines and sets of kernels write the same files, byte for byte, and give the same answers from them:
+# arm64 with and without vector kernels, and this machine with each of its sets.
 # ctest: timeout=1800
 . "$TAMIS_SOURCE_DIR/tests/arm64/cross.bash"
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"

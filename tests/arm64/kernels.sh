@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The tests of kernels on arm64. Each test runs all sets of the machine and prints their names; scalar and NEON must be among
-# them.
+# The tests of kernels on arm64. Each test runs all sets of the machine and prints their names; scalar and
+# NEON must be among them.
 # ctest: timeout=1800
 . "$TAMIS_SOURCE_DIR/tests/arm64/cross.bash"
 build_cross

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Unit tests of libtamis on arm64, with its vector kernels. Only tests that depend on how the CPU computes: tests of system
-# calls, and tests that need many keys, would take too long under emulation.
+# Unit tests of libtamis on arm64, with its vector kernels. Only tests that depend on how the CPU computes:
+# tests of system calls, and tests that need many keys, would take too long under emulation.
 # ctest: timeout=1800
 . "$TAMIS_SOURCE_DIR/tests/arm64/cross.bash"
 build_cross

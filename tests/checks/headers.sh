@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# headers.sh INCLUDE_DIR CC CXX: each public header compiles alone, and twice in one file, as C11, C17 and C++17.
+# headers.sh INCLUDE_DIR CC CXX: each public header compiles alone, and twice in one file, as C11, C17 and
+# C++17.
 set -u
 include=$1 cc=$2 cxx=$3
 status=0 seen=0

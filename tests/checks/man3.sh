@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# man3.sh DIR: the manual pages of the headers, in DIR, have every public function, under the library that it is in, and
-# nothing that is no public function; mandoc finds no fault with them.
+# man3.sh DIR: the manual pages of the headers, in DIR, have every public function, under the library that it
+# is in, and nothing that is no public function; mandoc finds no fault with them.
 set -u
 here=$(dirname "$(realpath "$0")")
 cd "$1" || exit 2

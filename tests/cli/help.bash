@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What the help says there is, so that a test need not list it: source "$TAMIS_SOURCE_DIR/tests/cli/help.bash".
+# What the help says there is, so that a test need not list it: source
+# "$TAMIS_SOURCE_DIR/tests/cli/help.bash".
 
 # The commands, one a line.
 verbs() { tamis --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p'; }
@@ -60,8 +61,8 @@ tamis help p
 END
 }
 
-# differing_offers: how the options that `try` offers, and what it says of them, differ from those of the help. `try`
-# answers the lines of its standard input, an offer a line.
+# differing_offers: how the options that `try` offers, and what it says of them, differ from those of the
+# help. `try` answers the lines of its standard input, an offer a line.
 differing_offers() {
     local verb
     for verb in $(verbs); do

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: timeout=900
 # ctest: disk
-# dedup --state --follow-input reads a log that grows and is rotated at random, also while dedup is down. It is killed at random,
-# and sometimes stopped; then it may go on with other outputs. At the end the outputs, one after the other, have the first
-# occurrences and the duplicates, in their order, byte for byte. Then the same with several logs, some of which come later, by
-# --files: the outputs have these records in any order. Then both without --state, and without kills.
-# 8 kills, 300 by ./dev torture; 300,000 records; for each.
+# dedup --state --follow-input reads a log that grows and is rotated at random, also while dedup is down. It
+# is killed at random, and sometimes stopped; then it may go on with other outputs. At the end the outputs,
+# one after the other, have the first occurrences and the duplicates, in their order, byte for byte. Then the
+# same with several logs, some of which come later, by --files: the outputs have these records in any order.
+# Then both without --state, and without kills. 8 kills, 300 by ./dev torture; 300,000 records; for each.
 set -u
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 export kills records seed

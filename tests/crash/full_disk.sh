@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The disk of the state or of the output is full, in each phase of dedup --state. The command must fail with a clear error. With more
-# space, the same command must give the outputs of an undisturbed run. Uses tmpfs of several sizes, in a mount namespace.
+# The disk of the state or of the output is full, in each phase of dedup --state. The command must fail with a
+# clear error. With more space, the same command must give the outputs of an undisturbed run. Uses tmpfs of
+# several sizes, in a mount namespace.
 set -u
 if [ -z "${inside-}" ]; then
     inside=1 unshare -m true 2>/dev/null || { echo "skipped: no mount namespace to be had"; exit 77; }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: timeout=900
 # ctest: disk
-# dedup --state is killed at random times and started again until it ends. Its outputs must be those of an undisturbed run,
-# for any kind, key, threads and compression. 12 kills, 500 by ./dev torture; two files of a million records, one of them
-# compressed.
+# dedup --state is killed at random times and started again until it ends. Its outputs must be those of an
+# undisturbed run, for any kind, key, threads and compression. 12 kills, 500 by ./dev torture; two files of a
+# million records, one of them compressed.
 set -u
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 kills_wanted=$(scaled 5 12 500)

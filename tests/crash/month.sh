@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: timeout=1800
 # ctest: disk
-# 30 simulated days of a window of 24 hours, a run a day over one state. A tenth of each day's keys came the day before, less than
-# 24 hours ago, and another tenth more than 25 hours ago: the output has exactly the others. Memory must not grow
-# after the third day, and the files of the state not beyond a snapshot, and a log of twice the filter and 64 MiB.
-# 10,000 records a day, and 50,000; by ./dev torture 10^7.
+# 30 simulated days of a window of 24 hours, a run a day over one state. A tenth of each day's keys came the
+# day before, less than 24 hours ago, and another tenth more than 25 hours ago: the output has exactly the
+# others. Memory must not grow after the third day, and the files of the state not beyond a snapshot, and a
+# log of twice the filter and 64 MiB. 10,000 records a day, and 50,000; by ./dev torture 10^7.
 set -u
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 records=$(scaled 10000 50000 10000000)
@@ -15,8 +15,9 @@ fail() {
     echo "day $day: $*" >&2
     exit 1
 }
-# day_of DAY: its records, "TIME KEY", spread over 24 hours. Record i of a day has its own key, unless i % 10 is 5 or 7: then it
-# has the key of the day before that came an hour and a half later in its day (22.5 hours ago), or earlier (25.5 hours ago).
+# day_of DAY: its records, "TIME KEY", spread over 24 hours. Record i of a day has its own key, unless i % 10
+# is 5 or 7: then it has the key of the day before that came an hour and a half later in its day (22.5 hours
+# ago), or earlier (25.5 hours ago).
 day_of() {
     awk -v day="$1" -v n="$records" 'BEGIN {
         shift = int(n / 16)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: timeout=900
 # ctest: disk
-# A consumer delivers the records of several partitions into dedup --source --position. Both are killed at random. The consumer
-# begins again somewhere in front of the positions that dedup printed as committed, and also goes back now and then on its own.
-# At the end each key, and each record without a key, is in the output exactly once. 8 kills, 300 by ./dev torture; a million
-# records.
+# A consumer delivers the records of several partitions into dedup --source --position. Both are killed at
+# random. The consumer begins again somewhere in front of the positions that dedup printed as committed, and
+# also goes back now and then on its own. At the end each key, and each record without a key, is in the output
+# exactly once. 8 kills, 300 by ./dev torture; a million records.
 set -u
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 export kills records seed

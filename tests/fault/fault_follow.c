@@ -4,10 +4,10 @@
 
 /*
  * A run over a state follows a log that was rotated twice while the run was down. Each of its system calls
- * and allocations fails once, or the log is rotated again before a call that examines or opens a file, or power is
- * lost after a change on the disk. The run is then started again: its outputs must be, byte for byte, those of one
- * run over all records. The same for two logs that match a pattern; the order of their records is open.
- * (tests/crash/follow.sh kills the command while logs are rotated.)
+ * and allocations fails once, or the log is rotated again before a call that examines or opens a file, or
+ * power is lost after a change on the disk. The run is then started again: its outputs must be, byte for
+ * byte, those of one run over all records. The same for two logs that match a pattern; the order of their
+ * records is open. (tests/crash/follow.sh kills the command while logs are rotated.)
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -2,12 +2,13 @@
 /* ctest: torture */
 
 /*
- * A state forgets keys, and each system call or allocation fails once, or power is lost after each change on the
- * disk. Then the state has all of the keys or none of them, and the others in any case, with their checkpoint and
- * note. It goes on from there, and forgetting again ends well. Of what was forgotten no file has the hash.
+ * A state forgets keys, and each system call or allocation fails once, or power is lost after each change on
+ * the disk. Then the state has all of the keys or none of them, and the others in any case, with their
+ * checkpoint and note. It goes on from there, and forgetting again ends well. Of what was forgotten no file
+ * has the hash.
  *
- * This holds for each scenario: tables that grow or have a size, a keyed hash, and records with positions. Records
- * with positions stay delivered when their keys are forgotten.
+ * This holds for each scenario: tables that grow or have a size, a keyed hash, and records with positions.
+ * Records with positions stay delivered when their keys are forgotten.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -87,8 +88,8 @@ static tamis_dedup *open_session(tamis_state *state) {
     return session;
 }
 
-/* Delivers records at positions from `from` on, whose keys are the numbers from `key` on. Returns how many got that
- * answer. */
+/* Delivers records at positions from `from` on, whose keys are the numbers from `key` on. Returns how many
+ * got that answer. */
 static size_t deliver(tamis_dedup *session, uint64_t from, uint64_t key, size_t count,
                       tamis_answer expected) {
     size_t found = 0;
@@ -314,7 +315,8 @@ static void no_file_has_the_hashes(void **unused) {
     uint64_t forgotten;
     make_state();
     assert_ok(open_state(&state));
-    /* The last part is in the log. The checkpoint has the hashes of the last key of each source, and keeps them. */
+    /* The last part is in the log. The checkpoint has the hashes of the last key of each source, and keeps
+     * them. */
     const uint64_t logged = KEYS - 3, other = KEYS - 4;
     tamis_hash hash;
     assert_int_equal(count_files_with(state, logged), 1);

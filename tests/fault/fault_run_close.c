@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * An unfinished run is closed, and each system call fails once. If the call ends well, the run is closed, also for the
- * next process. Otherwise it is open or closed, and closing it again ends well. No key is lost.
+ * An unfinished run is closed, and each system call fails once. If the call ends well, the run is closed,
+ * also for the next process. Otherwise it is open or closed, and closing it again ends well. No key is lost.
  */
 #include <errno.h>
 #include <inttypes.h>

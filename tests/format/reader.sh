@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# docs/FORMAT.md is complete: a reader written from it alone (tamis_reader.py) gives the answers of the library, false
-# positives included, for filters of every kind and scheme and for the golden files, and refuses bad files.
+# docs/FORMAT.md is complete: a reader written from it alone (tamis_reader.py) gives the answers of the
+# library, false positives included, for filters of every kind and scheme and for the golden files, and
+# refuses bad files.
 # ctest: timeout=1200
 set -u
 here=$TAMIS_SOURCE_DIR/tests/format
@@ -14,7 +15,8 @@ done
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 secret=$(printf 'a secret of 25 characters' | od -An -v -tx1 | tr -d ' \n')
 
-# query READER FILE: prints the reader's answers to the queries in FILE.asked. Names that end in -sip need the secret.
+# query READER FILE: prints the reader's answers to the queries in FILE.asked. Names that end in -sip need the
+# secret.
 query() {
     local -a options=()
     [[ $2 == *-sip.tamis ]] && options=(--secret "$secret")

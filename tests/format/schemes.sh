@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The schemes in docs/FORMAT.md are those of the library: the bound of the header field, the table of hashes, and the names
-# and numbers of tamis_scheme agree.
+# The schemes in docs/FORMAT.md are those of the library: the bound of the header field, the table of hashes,
+# and the names and numbers of tamis_scheme agree.
 set -u
 norm=$TAMIS_SOURCE_DIR/docs/FORMAT.md
 bound=$(sed -nE 's/^\| 68 \| u32 \| scheme \| (1 to [0-9]+),.*/\1/p' "$norm")

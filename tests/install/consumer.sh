@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# consumer.sh BUILD_DIR CC CXX CMAKE VERSION: installs the build into an empty directory and uses it like a user: builds
-# the examples with pkg-config and with find_package, and runs the command from a shell.
+# consumer.sh BUILD_DIR CC CXX CMAKE VERSION: installs the build into an empty directory and uses it like a
+# user: builds the examples with pkg-config and with find_package, and runs the command from a shell.
 set -euo pipefail
 build=$1 cc=$2 cxx=$3 cmake=$4 version=$5
 here=$(dirname "$(realpath "$0")")

@@ -11,7 +11,8 @@ printf 'mallory\neve\n' >"$work/blocked"
 # Known good senders, each twice, in mixed case. One of them is blocked nevertheless.
 { seq -f 'Friend%.0f@example.org' 100000 && echo SPAM7@example.com; } | sed p >"$work/good"
 
-# says STATUS TEXT COMMAND...: the command must exit with that status, and its last line must contain the text.
+# says STATUS TEXT COMMAND...: the command must exit with that status, and its last line must contain the
+# text.
 says() {
     local expected=$1 text=$2 status=0
     shift 2

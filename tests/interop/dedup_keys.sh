@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# tamis dedup with keys from JSON, CSV and fields, compared with python's json, csv and set. The output must have the same bytes, also
-# with compressed inputs and outputs.
+# tamis dedup with keys from JSON, CSV and fields, compared with python's json, csv and set. The output must
+# have the same bytes, also with compressed inputs and outputs.
 set -u
 for packer in gzip zstd lz4 xz bzip2; do
     command -v $packer >/dev/null || { echo "skipped: no $packer"; exit 77; }

@@ -3,12 +3,13 @@
 /*
  * Filters in files of any format, through the public interface, for shell scripts:
  *
- *     filter_file make FORMAT SCHEME RULE N P DATA OUT    makes an empty filter with the sizes of the format's own
- *                                                         program; RULE for Guava's k: size or fpp; DATA: user data
- *     filter_file add FORMAT IN OUT                       adds the keys of standard input
- *     filter_file ask FORMAT IN                           prints 0 or 1 for each key of standard input
- *     filter_file join FORMAT IN IN OUT                   writes the union
- *     filter_file data FORMAT IN                          prints the user data
+ *     filter_file make FORMAT SCHEME RULE N P DATA OUT  makes an empty filter with the sizes of the format's own
+ *                                                       program; RULE for Guava's k: size or fpp; DATA:
+ *                                                       user data
+ *     filter_file add FORMAT IN OUT                     adds the keys of standard input
+ *     filter_file ask FORMAT IN                         prints 0 or 1 for each key of standard input
+ *     filter_file join FORMAT IN IN OUT                 writes the union
+ *     filter_file data FORMAT IN                        prints the user data
  *
  * A key is a line of hexadecimal digits.
  */

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Typed keys of the command, compared with funnels of the system's Guava (libguava-java) on random keys and files.
+# Typed keys of the command, compared with funnels of the system's Guava (libguava-java) on random keys and
+# files.
 set -u
 jar=${TAMIS_GUAVA_JAR-/usr/share/java/guava.jar}
 [ -e "$jar" ] || { echo "skipped: no $jar"; exit 77; }

@@ -4,8 +4,8 @@
  * The C program of json_keys.py. Reads records from standard input, each preceded by its size in 8 bytes,
  * little-endian. Prints a line for each:
  *
- *     json_ops POINTER...     bad AT WHY       malformed, from byte AT on
- *                             ok VALUE...      for each pointer "=" and the value in hexadecimal, or "-" for no value
+ *     json_ops POINTER...  bad AT WHY   malformed, from byte AT on
+ *                          ok VALUE...  for each pointer "=" and the value in hexadecimal, or "-" for no value
  */
 #include <stdio.h>
 #include <stdlib.h>

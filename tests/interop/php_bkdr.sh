@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# bkdr31 and bkdr63, compared with PHP on random keys of any bytes and every length from 0 to 40. The seeds are integers, floats (from
-# the 19th on) and infinite (from the 309th on, beyond the maximum of --probes).
+# bkdr31 and bkdr63, compared with PHP on random keys of any bytes and every length from 0 to 40. The seeds
+# are integers, floats (from the 19th on) and infinite (from the 309th on, beyond the maximum of --probes).
 set -u
 command -v php >/dev/null || { echo "php: not installed (php-cli)"; exit 77; }
 here=$TAMIS_SOURCE_DIR/tests/interop

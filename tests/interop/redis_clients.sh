@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# One filter in Redis, layout tamis, used by libtamis-redis and by the clients of docs/examples/redis, which were written from
-# docs/REDIS-LAYOUT.md. Each sees the keys that the others added, and all give the same answers, including false positives. Then the
-# messages about a filter that is dropped, replaced or damaged. Uses those of Python, PHP and Java that are installed.
+# One filter in Redis, layout tamis, used by libtamis-redis and by the clients of docs/examples/redis, which
+# were written from docs/REDIS-LAYOUT.md. Each sees the keys that the others added, and all give the same
+# answers, including false positives. Then the messages about a filter that is dropped, replaced or damaged.
+# Uses those of Python, PHP and Java that are installed.
 set -u
 # shellcheck source=tests/support/random.bash
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -63,8 +64,8 @@ for name, some in ("keys", keys[:count]), ("others", keys[count:]):
         file.writelines(key.hex() + "\n" for key in some)
 END
 
-# same_answers NAME: every client gives the answers of the first one, for present and absent keys. All keys of "$work/keys" are
-# present.
+# same_answers NAME: every client gives the answers of the first one, for present and absent keys. All keys of
+# "$work/keys" are present.
 same_answers() {
     local name=$1 who
     shift
@@ -162,8 +163,8 @@ else
     echo "not seen: another decimal point (no localedef with de_DE)"
 fi
 
-# An expired filter is absent, not damaged: its plan expires first, however long its partitions take to be made. The copy of the plan
-# expires with it. If the copy stayed, it would mean that the filter was deleted.
+# An expired filter is absent, not damaged: its plan expires first, however long its partitions take to be
+# made. The copy of the plan expires with it. If the copy stayed, it would mean that the filter was deleted.
 expires_first() {
     local partitions first
     mapfile -t partitions < <(redis_ask keys "tamis:{$1:*")
@@ -202,7 +203,8 @@ done
 
 # ---- findings --------------------------------------------------------------------------------------------
 
-# found WHO NAME TEXT COMMAND...: runs the command between opening and lookup; the client must then print TEXT.
+# found WHO NAME TEXT COMMAND...: runs the command between opening and lookup; the client must then print
+# TEXT.
 found() {
     local who=$1 name=$2 text=$3 line status
     shift 3
@@ -260,7 +262,8 @@ for who in "${clients[@]}"; do
     head -n 99 "$work/others" >"$work/some"
     client "$who" small add <"$work/some" | grep -q '^1$' || fail "$who: does not add to a filter of layout 1"
     client c small contains <"$work/some" | grep -q '^0$' && fail "$who: adds to a filter of layout 1 are lost"
-    # Its maker was stopped, or is slow: nobody finishes it, since nobody knows which of its partitions were lost.
+    # Its maker was stopped, or is slow: nobody finishes it, since nobody knows which of its partitions were
+    # lost.
     for made in '' 'ready 0000000000000000' ready; do
         make_old "$made"
         redis_ask del "$bits" >/dev/null

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Layout java, compared with Guava in a JVM and a Java client of Redis, which `./dev peers` fetches: the published example, and random
-# repeated keys, in both directions. Each sees what the other wrote, gives the same answers, and leaves the same bits and the same
-# expiry.
+# Layout java, compared with Guava in a JVM and a Java client of Redis, which `./dev peers` fetches: the
+# published example, and random repeated keys, in both directions. Each sees what the other wrote, gives the
+# same answers, and leaves the same bits and the same expiry.
 # ctest: peers
 set -u
 peers=${TAMIS_PEERS_DIR-$TAMIS_SOURCE_DIR/build/peers}

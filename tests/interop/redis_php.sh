@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Layouts php1, php2 and php3, compared with PHP and php-redis on random repeated keys, on one server and on three. Each side gives the
-# answers of the other, sees what the other wrote, and removes it. For filters with more bits than fit a Redis here, only the positions
-# are compared.
+# Layouts php1, php2 and php3, compared with PHP and php-redis on random repeated keys, on one server and on
+# three. Each side gives the answers of the other, sees what the other wrote, and removes it. For filters with
+# more bits than fit a Redis here, only the positions are compared.
 set -u
 php -m 2>/dev/null | grep -qx redis || { echo "skipped: no php with its redis module (php-cli, php-redis)"; exit 77; }
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -32,7 +32,8 @@ both() {
     tamis() { "$ours" "$1" "$uri" || exit 1; }
     php() { command php "${php[@]}" "$1" "$bits" "$probes" "$servers" || exit 1; }
     local bits=$2 probes=$3 servers=$4
-    # Adds the same records by one side and, after the other has cleared the filter, by the other: the same answers and bits.
+    # Adds the same records by one side and, after the other has cleared the filter, by the other: the same
+    # answers and bits.
     php add <"$work/keys" >"$work/php"
     tamis ask <"$work/others" >"$work/tamis.asked"
     php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$*: answers to questions differ"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Layout redisson, compared with an implementation in Python, written from Redisson's Java source and the definition of its hash.
+# Layout redisson, compared with an implementation in Python, written from Redisson's Java source and the
+# definition of its hash.
 set -u
 for python in python3 /usr/bin/python3 ''; do
     [ -n "$python" ] && "$python" -c 'import redis, xxhash' 2>/dev/null && break

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: torture
-# Removes one guard of layout 2 at a time: the model must find the violation that it prevents. ctest: not-sanitized ctest: timeout=600
+# Removes one guard of layout 2 at a time: the model must find the violation that it prevents. ctest:
+# not-sanitized ctest: timeout=600
 . "$(dirname "$0")/run.bash"
 
 finds I2_live_partition_removed "a switch that checks, stops, and writes" -DA1=$BUILD -DB1=$BUILD -DF_SWITCH

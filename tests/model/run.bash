@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Shared by the tests of this directory: builds a model for one run, searches it, and prints the result in one line.
-# MODEL is the name of the model; redis_fence if it is not set.
+# Shared by the tests of this directory: builds a model for one run, searches it, and prints the result in one
+# line. MODEL is the name of the model; redis_fence if it is not set.
 set -u -o pipefail
 command -v spin > /dev/null || { echo "spin is missing; ./dev test installs it"; exit 77; }
 # A search takes as long as its compilation, and clang compiles in half of the time.
@@ -45,7 +45,8 @@ holds() {
     fi
 }
 
-# finds PROPERTY WHAT FLAG...: that property is violated, or one whose name begins with PROPERTY. MODEL_STORY=1 prints the run.
+# finds PROPERTY WHAT FLAG...: that property is violated, or one whose name begins with PROPERTY.
+# MODEL_STORY=1 prints the run.
 finds() {
     local wanted=$1 what=$2 found
     shift 2

@@ -131,8 +131,8 @@ static void fill_batch(window_walk *w, window_batch *b) {
     }
 }
 
-/* Adds the batch to the second filter in pieces, and compares the answers. A lookup before says what the next one
- * is. */
+/* Adds the batch to the second filter in pieces, and compares the answers. A lookup before says what the next
+ * one is. */
 static void add_in_pieces(window_walk *w, const window_batch *b, const tamis_answer *answers) {
     tamis_answer got[BATCH_MAX];
     tamis_error err = TAMIS_ERROR_INIT;

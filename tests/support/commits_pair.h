@@ -16,8 +16,8 @@
  * The run on which faults, kills and power losses are tried. It has two inputs, the second one compressed,
  * an output and a file of duplicates, all in a scratch directory.
  *
- * With `delivered`, its input is a pipe instead, whose records have positions in two sources. Before each run a
- * consumer delivers all records again that were not reported as committed, in the same order.
+ * With `delivered`, its input is a pipe instead, whose records have positions in two sources. Before each run
+ * a consumer delivers all records again that were not reported as committed, in the same order.
  */
 
 enum { PAIR_INPUTS = 2, PAIR_SOURCES = 2 };
@@ -44,10 +44,10 @@ extern void (*pair_on_report)(void);
 /* The current scenario, between set-up and tear-down. */
 extern const pair_scenario *pair_current;
 
-/* Writes the inputs, `records` records each out of `keys` keys; the pipe has as many as all of them. Then makes an undisturbed run without
- * compression, keeps its outputs for comparison, and removes its files. All runs make a snapshot when the
- * log has `snapshot_at` bytes. Until the tear-down, syncs and memory advice do nothing. False, with the
- * reason on stderr, if the run failed. */
+/* Writes the inputs, `records` records each out of `keys` keys; the pipe has as many as all of them. Then
+ * makes an undisturbed run without compression, keeps its outputs for comparison, and removes its files. All
+ * runs make a snapshot when the log has `snapshot_at` bytes. Until the tear-down, syncs and memory advice do
+ * nothing. False, with the reason on stderr, if the run failed. */
 bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, uint64_t snapshot_at,
                  commits_run *undisturbed);
 void pair_tear_down(void);

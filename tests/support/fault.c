@@ -321,8 +321,8 @@ const char *fault_call_name(fault_call call) {
  *     | pad | head: start, size, magic, owner | pad | the caller's bytes ... |
  *     ^ from calloc                                 ^ after HEAD bytes: aligned to 64, the largest alignment allowed
  *
- * The C library maps most blocks from LARGE bytes on, as the default allocator does: pages that nobody uses are
- * not touched, and a use after the free ends the process.
+ * The C library maps most blocks from LARGE bytes on, as the default allocator does: pages that nobody uses
+ * are not touched, and a use after the free ends the process.
  */
 enum { HEAD = 64, MALLOC_ALIGN = 16, LARGE = 128 << 10 };
 #define MAGIC_LIVE UINT64_C(0x7ab1e5eed0c0ffee)

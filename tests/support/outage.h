@@ -10,8 +10,8 @@
  * A model of power loss in a tree of directories.
  *
  * The model records every change below the root, in order. A test chooses a change after which the power is
- * lost, and the model builds every state that the disk may have then. Each item that no sync covers is there or
- * missing, independently of the others. An item is
+ * lost, and the model builds every state that the disk may have then. Each item that no sync covers is there
+ * or missing, independently of the others. An item is
  * - a name that was created, changed or removed;
  * - a directory with everything in it;
  * - a truncation;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Seed and directory for comparisons on random input. Source "$TAMIS_SOURCE_DIR/tests/support/random.bash" after checking
-# that the other program is installed. Prints $seed, and makes $work, an empty directory that is removed at the end.
+# Seed and directory for comparisons on random input. Source "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+# after checking that the other program is installed. Prints $seed, and makes $work, an empty directory that
+# is removed at the end.
 seed=${TAMIS_TEST_SEED-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 echo "seed: TAMIS_TEST_SEED=$seed"
 work=$(mktemp -d) || exit 2

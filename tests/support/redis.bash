@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Private redis-servers for scripts. Source "$TAMIS_SOURCE_DIR/tests/support/redis.bash", after random.bash if that is used
-# too. Without redis-server the script exits with 77: skipped.
+# Private redis-servers for scripts. Source "$TAMIS_SOURCE_DIR/tests/support/redis.bash", after random.bash if
+# that is used too. Without redis-server the script exits with 77: skipped.
 #
 #     redis_start [--option value ...]   starts one on a free port and waits until it answers; sets $redis_port,
 #                                        $redis_socket, $redis_dir, $redis_uri and $redis_pid

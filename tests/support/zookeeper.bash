@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A private ZooKeeper for scripts. Source "$TAMIS_SOURCE_DIR/tests/support/zookeeper.bash" after redis.bash. Without the
-# package zookeeper and Java the script exits with 77: skipped.
+# A private ZooKeeper for scripts. Source "$TAMIS_SOURCE_DIR/tests/support/zookeeper.bash" after redis.bash.
+# Without the package zookeeper and Java the script exits with 77: skipped.
 #
 #     zookeeper_start              starts it on a free port, waits until it accepts sessions, sets $zookeeper_port
 #     zookeeper_do < COMMANDS      runs commands of zkCli.sh: create PATH DATA, set PATH DATA, delete PATH

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Records with positions: whatever a sender delivers again, and whenever the program stops, each key is absent
- * exactly once. */
+/* Records with positions: whatever a sender delivers again, and whenever the program stops, each key is
+ * absent exactly once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

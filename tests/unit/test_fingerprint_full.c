@@ -184,7 +184,8 @@ static void check_readable(tamis_filter *filter) {
     free(bytes);
 }
 
-/* Exact filters for numbers of keys whose shares of a line are no powers of two: all keys or most are removed. */
+/* Exact filters for numbers of keys whose shares of a line are no powers of two: all keys or most are
+ * removed. */
 static void removed_keys_leave_a_readable_file(void **state) {
     (void)state;
     static const uint64_t sizes[] = {0, 300, 3000, 50000, 1000000};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters with positions, on a real server: each contribution counts once, whoever sends it, and whatever is lost. */
+/* Counters with positions, on a real server: each contribution counts once, whoever sends it, and whatever is
+ * lost. */
 #include "store/redis/counts/redis_counts.h"
 
 #include <setjmp.h>

@@ -277,8 +277,8 @@ static void assert_ok(tamis_status status) {
         fail_msg("%s: %s", tamis_status_name(status), run.err.text);
 }
 
-/* A session over the state of an unfinished run adds a key, and commits that checkpoint; NULL: the one of the run.
- * The key comes from a record with a position if `delivers`. */
+/* A session over the state of an unfinished run adds a key, and commits that checkpoint; NULL: the one of the
+ * run. The key comes from a record with a position if `delivers`. */
 static void commit_in_session(const char *checkpoint, size_t size, bool delivers) {
     tamis_state_options state_options = TAMIS_STATE_OPTIONS_INIT;
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Runs over a state whose records have positions. With several threads, records are queried while earlier ones
- * are written and committed.
+ * Runs over a state whose records have positions. With several threads, records are queried while earlier
+ * ones are written and committed.
  */
 #include <fcntl.h>
 #include <pthread.h> /* runs have threads: for the label */
@@ -160,8 +160,8 @@ static void records_that_come_again_are_dropped(void **state) {
     assert_true(reports > 200); /* after each commit */
 }
 
-/* Each run ends by an error in a commit, when later records are queried already. The next one gets the records
- * from the last reported positions on. */
+/* Each run ends by an error in a commit, when later records are queried already. The next one gets the
+ * records from the last reported positions on. */
 static void a_pipe_that_is_fed_again_loses_nothing(void **state) {
     (void)state;
     refused_from = 300;

@@ -425,8 +425,8 @@ static void memory_stays_constant(void **state) {
     tamis_filter_free(filter);
 }
 
-/* Adds three days of keys, all different or each once in `period`, and returns the memory at the end in multiples
- * of the planned memory. */
+/* Adds three days of keys, all different or each once in `period`, and returns the memory at the end in
+ * multiples of the planned memory. */
 static double memory_after(const tamis_plan_options *options, uint64_t per_day, uint64_t period) {
     tamis_filter *filter = create_window(options);
     const double planned = (double)tamis_filter_plan(filter)->memory;

@@ -339,7 +339,7 @@ typedef struct tamis_kafka_partition_status {
  * Reports how far a group is, of dedup or of count: calls `report` for each partition of the topic, in order.
  * A status other than TAMIS_OK ends the call with it; `report` then fills *err.
  *
- * Only reads, and never joins the group, so it disturbs no member. The numbers of a group that is at work
+ * Only reads, and never joins the group, so it disturbs no member. The numbers of a group that is running
  * come from several requests, one after the other. With count, the offsets of the group follow the positions
  * in the Redis.
  *

@@ -23,7 +23,7 @@ TAMIS_PRIVATE_API const char *tamis__errno_remedy(int sys_errno);
  * TAMIS_E_NOMEM. */
 TAMIS_PRIVATE_API tamis_status tamis__fail_file(tamis_error *err, const char *name, int sys_errno);
 
-/* Returns TAMIS_E_IO: the name stands for a FIFO, a device, a socket or a descriptor, but must be a regular
+/* Returns TAMIS_E_IO: the name refers to a FIFO, a device, a socket or a descriptor, but must be a regular
  * file. */
 tamis_status tamis__fail_irregular(tamis_error *err, const char *name);
 

@@ -16,7 +16,7 @@
  *   other threads of the process.
  *
  * Invariants:
- * 1. A process holds F if it has the lock of the inode that the lock file's name stands for. The holder
+ * 1. A process holds F if it has the lock of the inode that the lock file's name refers to. The holder
  *    removes the name before it unlocks. A process that opened the file before that gets a lock on a nameless
  *    inode. It notices this by comparing inodes (is_named), and tries again.
  * 2. A new holder removes the temporary file that the note (line 2) names, since its writer is dead. Only
@@ -166,7 +166,7 @@ static tamis_status lock_open_file(tamis_lock *lock, const tamis__target *target
     return fail_lock(err, target, sys_errno);
 }
 
-/* True if the lock file's name still stands for the locked inode: the last holder may have removed it. */
+/* True if the lock file's name still refers to the locked inode: the last holder may have removed it. */
 static bool is_named(const tamis_lock *lock) {
     struct stat st;
     return tamis__sys.stat(lock->path, &st) == 0 && st.st_dev == lock->device && st.st_ino == lock->inode;

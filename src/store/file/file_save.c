@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Saving a filter to a file. The steps, and what the target's name stands for after each:
+ * Saving a filter to a file. The steps, and what the target's name refers to after each:
  *
  *     lock the target        old file    no other tamis process saves it now (file_lock.c)
  *     compare with source    old file    the target is unchanged since the filter was read (source_file.h)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What the name of an output stands for. A name does not say how its file may be written, so it is classified
+ * What the name of an output refers to. A name does not say how its file may be written, so it is classified
  * before anything is created:
  *
  *     name                                      form          written by

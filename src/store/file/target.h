@@ -8,10 +8,10 @@
 
 #include "base/failure.h"
 
-/* What a file name given by the user stands for. Nothing is created or changed here. target.c explains it. */
+/* What a file name given by the user refers to. Nothing is created or changed here. target.c explains it. */
 
 /*
- * Returns the descriptor that a name stands for: `standard` for "-", 0 to 2 for /dev/stdin, /dev/stdout and
+ * Returns the descriptor that a name refers to: `standard` for "-", 0 to 2 for /dev/stdin, /dev/stdout and
  * /dev/stderr, N for /dev/fd/N and /proc/self/fd/N, -1 for other names. Such a descriptor is used directly.
  * Opening its name again would start at the beginning of a file that others append to, and fails for a
  * socket.

@@ -12,7 +12,7 @@
  *     finish          -                          new file    the directory is synced
  *
  * Invariants:
- * 1. The target's name always stands for a whole file: the old one before the commit, the new one after
+ * 1. The target's name always refers to a whole file: the old one before the commit, the new one after
  *    it.
  * 2. Every temporary file of a lock's holder is named in the lock's note (lock.h) before it exists. The next
  *    holder can thus remove what a killed process left.

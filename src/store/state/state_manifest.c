@@ -11,7 +11,7 @@
  *     32    fields, in the order of code_fields; then the notes
  *
  * It is read and replaced as a whole. The new content goes to manifest.new, is synced, and is renamed. So the
- * name always stands for a complete manifest (I1).
+ * name always refers to a complete manifest (I1).
  *
  * One list of fields (code_fields) serves for writing and reading, so that the two cannot differ. All sizes
  * are checked before memory is allocated. docs/DURABILITY.md describes the format.

@@ -181,7 +181,7 @@ static tamis_status search_once(const char *name, const struct stat *last, const
     return TAMIS_OK;
 }
 
-/* True if the name stands for `file`; for NULL, if it has no file. */
+/* True if the name refers to `file`; for NULL, if it has no file. */
 static bool has_name(const char *name, const struct stat *file) {
     struct stat st;
     if (tamis__sys.stat(name, &st) != 0)

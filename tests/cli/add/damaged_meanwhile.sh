@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter file is truncated while records are added: repeating the command would not help, and the message says what does.
+# A filter file is truncated while records are added: repeating the command would not help, and the message
+# says what does.
 echo a | tamis build -o f.tamis
 mkfifo in
 tamis add f.tamis in &

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# If two processes change a file, the second one fails with a message that names the first; lookups are not affected.
+# If two processes change a file, the second one fails with a message that names the first; lookups are not
+# affected.
 echo a > in
 tamis build -o f.tamis --expect 100 in
 mkfifo pipe

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# On a read-only file system, the message of add has the remedy, and no advice to write elsewhere, which add cannot.
+# On a read-only file system, the message of add has the remedy, and no advice to write elsewhere, which add
+# cannot.
 mkdir small
 mount -t tmpfs -o size=1m tmpfs small 2> /dev/null || { echo 'skipped: may not mount a file system' >&2; exit 77; }
 trap 'umount small' EXIT

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A family of filters in Redis: fields of a record name the filter, and the rest is the key. The published example of the Java
-# class, which finds its filters under their names; and layout tamis.
+# A family of filters in Redis: fields of a record name the filter, and the rest is the key. The published
+# example of the Java class, which finds its filters under their names; and layout tamis.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 java='layout=java&expect=3000&fpr=0.03'

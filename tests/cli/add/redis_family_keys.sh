@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A family takes the names of its filters from fields of a record; --key says which part of the record is the key.
+# A family takes the names of its filters from fields of a record; --key says which part of the record is the
+# key.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 java='layout=java&expect=3000&fpr=0.03'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For filters without a limit (families, layouts of PHP), add reports at its end that they have more keys than planned.
+# For filters without a limit (families, layouts of PHP), add reports at its end that they have more keys than
+# planned.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 1 2000 > keys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Records that cannot be printed on a full disk are in the filter on the server anyway. Where that can happen, one thread works unless
-# more are requested.
+# Records that cannot be printed on a full disk are in the filter on the server anyway. Where that can happen,
+# one thread works unless more are requested.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 threads() { tamis add --json --print fresh "$@" 2>&1 > out | grep -o '"threads": [0-9]*' | sed 's/[23]$/2 or 3/'; }

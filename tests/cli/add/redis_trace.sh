@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --trace prints a line for each record, in order: the published example of the Java class. Only for filters in Redis.
+# --trace prints a line for each record, in order: the published example of the Java class. Only for filters
+# in Redis.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 filter="$redis_uri/topic%20read?layout=java&expect=3000&fpr=0.03"

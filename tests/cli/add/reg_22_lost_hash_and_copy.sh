@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter whose hash and copy were both deleted is not made again while a whole partition of it is left; clean removes that.
+# A filter whose hash and copy were both deleted is not made again while a whole partition of it is left;
+# clean removes that.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s/[0-9a-f]{16}/GENERATION/g"; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A failed add --print fresh reports the number of keys that it has added on a server but not printed. Together with the printed
-# lines they are the keys of the filter.
+# A failed add --print fresh reports the number of keys that it has added on a server but not printed.
+# Together with the printed lines they are the keys of the filter.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 20000 > many

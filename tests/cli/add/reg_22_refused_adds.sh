@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# An error reply says that nothing was added. Only keys without a reply may be in the filter, and none if it was dropped.
+# An error reply says that nothing was added. Only keys without a reply may be in the filter, and none if it
+# was dropped.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 300 > keys
-# A command that is sent just before the patience ends may be left without a reply: on a busy machine, try again.
+# A command that is sent just before the patience ends may be left without a reply: on a busy machine, try
+# again.
 refusals='NOPERM\|NOREPLICAS\|OOM\|READONLY'
 try() { # WHAT URI
     for _ in 1 2 3 4 5; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# If the server goes away after some records, the summary is printed without what only the server knows, and the error
-# follows it.
+# If the server goes away after some records, the summary is printed without what only the server knows, and
+# the error follows it.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 records() {

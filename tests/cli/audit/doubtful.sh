@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# An interval above the promise is not reported as kept, even if it is not so far above that the promise is broken. A filter with
-# more keys than its capacity is also reported as such, with any rate.
+# An interval above the promise is not reported as kept, even if it is not so far above that the promise is
+# broken. A filter with more keys than its capacity is also reported as such, with any rate.
 for i in 1 2; do
     tamis gen words 600 --seed $i > keys$i
     tamis build -o $i.tamis --kind classic --expect 1000 --fpr 1e-4 keys$i

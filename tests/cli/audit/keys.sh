@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Keys of any bytes and length, from a file or a pipe; a last one without its newline; shapes with few keys or one.
+# Keys of any bytes and length, from a file or a pipe; a last one without its newline; shapes with few keys or
+# one.
 audit() {
     tamis audit --queries 5000 --json "$@" | grep -oE '"(queries|keys|missing|verdict)": [^,}]*' | tr '\n' ' '
     echo "${PIPESTATUS[0]}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A Guava file with one probe per key was made for some minimum number of keys or more: the output says what is unknown.
+# A Guava file with one probe per key was made for some minimum number of keys or more: the output says what
+# is unknown.
 printf '\1\1\0\0\0\4%032d' 0 | tr 0 '\0' > one.guava
 tamis gen words 100 > keys
 tamis info one.guava

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# If KEYS has only some of the keys, random keys of the same shape may be among the others. That breaks no promise, and a remark says why.
+# If KEYS has only some of the keys, random keys of the same shape may be among the others. That breaks no
+# promise, and a remark says why.
 seq 100 999 > keys
 tamis build --frozen -o f.tamis keys
 head -n 50 keys > few

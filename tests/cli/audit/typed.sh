@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Typed keys and random keys of that type: no key is missing, the rate is kept, no random key is among the keys.
+# Typed keys and random keys of that type: no key is missing, the rate is kept, no random key is among the
+# keys.
 audit() {
     tamis audit --json "$@" | grep -oE '"(queries|hits|keys|missing|verdict)": [^,}]*' | tr '\n' ' '
     echo "${PIPESTATUS[0]}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A bitmap of user numbers for each day: users of both days, of either day, of exactly one, not on Monday; counted in whole and in part.
+# A bitmap of user numbers for each day: users of both days, of either day, of exactly one, not on Monday;
+# counted in whole and in part.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 0 3 1000 | tamis bitmap set -q "$redis_uri/mon"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The files of other programs, by their first bytes: Guava's strategy and number of hash functions, DCSO's version.
+# The files of other programs, by their first bytes: Guava's strategy and number of hash functions, DCSO's
+# version.
 printf '%s\n' a b c > in
 tamis build -o g64 --format guava --expect 1000 --fpr 1e-3 in
 od -An -tx1 -N2 g64

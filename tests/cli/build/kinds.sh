@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Every kind and scheme keeps its promise: all added keys are present, and of other keys at most the rate plus 5
-# standard deviations. The published bkdr schemes cannot keep a rate: they only lose no record.
+# Every kind and scheme keeps its promise: all added keys are present, and of other keys at most the rate plus
+# 5 standard deviations. The published bkdr schemes cannot keep a rate: they only lose no record.
 tamis gen words 20000 --seed 1 | sort -u > in
 tamis gen words 60000 --seed 2 | sort -u | comm -13 in - > out
 head -c 40 /dev/zero | tr '\0' s > secret

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Records without a key are not in the filter, and a message says so. If no record has one, --key is wrong: nothing is written.
+# Records without a key are not in the filter, and a message says so. If no record has one, --key is wrong:
+# nothing is written.
 for i in 1 2 3; do echo "{\"id\":$i}"; done > in
 echo '{}' > one
 for reading in '< in' in '--expect 9 in' one; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Inputs that cannot be read twice are counted by keeping hashes. With more keys than that the filter grows, and kinds
-# that cannot grow need --expect.
+# Inputs that cannot be read twice are counted by keeping hashes. With more keys than that the filter grows,
+# and kinds that cannot grow need --expect.
 tamis gen words 5000 > words
 for plan in '' '--kind classic' '--kind blocked --seed 3' --exact '--scheme fnv-dcso -q' '--format guava -q' '--memory 64KiB'; do
     for kind in "$plan" "$plan --secret-file secret"; do

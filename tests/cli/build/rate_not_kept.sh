@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Schemes whose positions repeat in a small filter cannot keep the rate: one remark with the rate it will have.
+# Schemes whose positions repeat in a small filter cannot keep the rate: one remark with the rate it will
+# have.
 printf '%s\n' a b c > in
 for scheme in guava64 guava32 redisbloom bkdr31 fnv-dcso xxh3; do
     tamis build -o f --scheme $scheme --kind classic in

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Parameters in the URI of --output work for build as for add; a resize keeps the parameters that are not given.
+# Parameters in the URI of --output work for build as for add; a resize keeps the parameters that are not
+# given.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 100 > keys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter made by build without options accepts more keys and unions. A number of keys that is too small or far too large
-# does no harm.
+# A filter made by build without options accepts more keys and unions. A number of keys that is too small or
+# far too large does no harm.
 seq 20000 > a
 seq 15000 70000 > b
 tamis build -o a.tamis a

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The message about a record that is not a valid key names file and record, and nothing is saved. Contradicting options.
+# The message about a record that is not a valid key names file and record, and nothing is saved.
+# Contradicting options.
 printf '1\n2\n3' > one
 printf '4\n5 \n6\n' > two
 try() {

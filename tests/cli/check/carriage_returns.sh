@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# With DCSO's hashes, lines are read as by DCSO's bloom, in every command and format; other filters use all bytes.
+# With DCSO's hashes, lines are read as by DCSO's bloom, in every command and format; other filters use all
+# bytes.
 printf 'foo\r\nbar\r\nbaz' > windows
 printf 'foo\nbar\nbaz\n' > unix
 tamis build -q --format dcso --expect 10 -o a.bloom windows

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --follow with hexadecimal keys: a line is a key when it is complete; a bad line in the new file of that name is reported.
+# --follow with hexadecimal keys: a line is a key when it is complete; a bad line in the new file of that name
+# is reported.
 printf 'a\nb\n' | tamis build -o f.tamis --expect 10 -
 printf '61\n6' > log
 mkfifo out

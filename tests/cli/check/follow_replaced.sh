@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --follow reloads a filter that is replaced, even by one of another kind and hash. If the new file is not a filter, a message
-# says so once, and the old filter stays in use until there is a filter again.
+# --follow reloads a filter that is replaced, even by one of another kind and hash. If the new file is not a
+# filter, a message says so once, and the old filter stays in use until there is a filter again.
 set -m # so that an interrupt is not ignored
 echo a | tamis build -o one
 echo b | tamis build -o two

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters in Redis are queried like those in files, and together with them. An error is one message without the password.
+# Filters in Redis are queried like those in files, and together with them. An error is one message without
+# the password.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start --requirepass secret
 uri=redis://:secret@127.0.0.1:$redis_port

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The names of a family's filters are made of fields in any order, and the key of all fields that no name takes.
+# The names of a family's filters are made of fields in any order, and the key of all fields that no name
+# takes.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 split() { # TEMPLATE RECORD: the record's key, and the Redis key of its filter

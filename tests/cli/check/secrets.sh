@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Several secrets: each keyed filter uses its own. A secret that no filter uses, and a filter without its secret, are refused.
+# Several secrets: each keyed filter uses its own. A secret that no filter uses, and a filter without its
+# secret, are refused.
 for i in 1 2 3; do
     printf '%s\n' all "only $i" > in$i
     echo "the secret of number $i" > key$i

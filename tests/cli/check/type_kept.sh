@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A .tamis file stores the type of its keys, so that it need not be given again. Another type is an error, never a silent
-# "absent". Files of other programs store no type.
+# A .tamis file stores the type of its keys, so that it need not be given again. Another type is an error,
+# never a silent "absent". Files of other programs store no type.
 seq 100 > in
 tamis build -o n.tamis --type int32 in
 tamis check -c n.tamis in

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Typed records and keys: looked up by their bytes, printed unchanged; with several filters, and any terminator.
+# Typed records and keys: looked up by their bytes, printed unchanged; with several filters, and any
+# terminator.
 seq 100 > in
 tamis build -o a.tamis --type int32 in
 tamis build -o b.bloom --format guava --fpr 1e-9 --type int32 in

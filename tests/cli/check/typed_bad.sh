@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A record that is not a valid key: a message with position, reason and remedy, after the records before it are answered.
+# A record that is not a valid key: a message with position, reason and remedy, after the records before it
+# are answered.
 seq 100 > in
 tamis build -o f.tamis --type int32 in
 tamis build -o g.tamis --type int32 in

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# All filters are looked at before the first is cleared: where one of the names is none's, all keep their keys.
+# All filters are looked at before the first is cleared: where one of the names is none's, all keep their
+# keys.
 tamis gen words 400 > keys
 for i in a b; do tamis build -o $i.tamis --kind classic --expect 1000 --fpr 1e-3 keys; done
 cp a.tamis was

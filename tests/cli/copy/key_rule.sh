@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# If the format cannot store how keys are made, a remark says so, with the options for lookups in such a filter.
+# If the format cannot store how keys are made, a remark says so, with the options for lookups in such a
+# filter.
 printf '%s\n' Foo ' bar ' > words
 seq 7 9 > in
 build() { tamis build -q -o f --kind classic --expect 100 --fpr 1e-3 "$@"; }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A signal during copy, merge or clear: the old file stays, no temporary file is left, the exit status is the signal's.
+# A signal during copy, merge or clear: the old file stays, no temporary file is left, the exit status is the
+# signal's.
 set -m # so that an interrupt is not ignored
 tamis build -o f.tamis --kind blocked --expect 1e8 --fpr 1e-2 /dev/null
 mkdir out
 
-# interrupt SIGNAL STATUS COMMAND...: repeats until the signal comes during a run; after a run that was done earlier the file is whole.
+# interrupt SIGNAL STATUS COMMAND...: repeats until the signal comes during a run; after a run that was done
+# earlier the file is whole.
 interrupt() {
     local signal=$1 want=$2 status=0
     shift 2

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Options for making a filter that exists already: the same ones are accepted silently, however often; contradicting ones
-# are refused, and those that come too late are named.
+# Options for making a filter that exists already: the same ones are accepted silently, however often;
+# contradicting ones are refused, and those that come too late are named.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 head -c 32 /dev/zero > secret
 echo a > in

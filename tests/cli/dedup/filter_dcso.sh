@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter of DCSO's bloom remembers what was printed: its 64-bit digest suffices for the rate that it promises.
+# A filter of DCSO's bloom remembers what was printed: its 64-bit digest suffices for the rate that it
+# promises.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file seen.bloom
 printf '%s\n' foo new bar new > in

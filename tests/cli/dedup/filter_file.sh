@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --filter prints the records that the filter in the file does not have, run after run. The file is made if it does not exist.
+# --filter prints the records that the filter in the file does not have, run after run. The file is made if it
+# does not exist.
 printf '%s\n' a b a > one
 printf '%s\n' b c c > two
 tamis dedup --filter seen.tamis --expect 100 one

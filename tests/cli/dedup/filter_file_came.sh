@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A file of --filter that did not exist at the beginning, and that another program made meanwhile, is not replaced.
+# A file of --filter that did not exist at the beginning, and that another program made meanwhile, is not
+# replaced.
 echo b | tamis build -o other.tamis --expect 100
 mkfifo pipe
 tamis dedup --filter f.tamis pipe &

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Many more records than the capacity of the filter in the file (Guava's or tamis): they are refused or passed on, not dropped.
+# Many more records than the capacity of the filter in the file (Guava's or tamis): they are refused or passed
+# on, not dropped.
 tamis gen urls 20000 | LC_ALL=C sort -u > in
 head -n 2000 in > some
 for format in guava tamis; do

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --follow-input with --state and --header: the header of a file that was read in part is read again at the next start.
+# --follow-input with --state and --header: the header of a file that was read in part is read again at the
+# next start.
 . "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 follow() {
     tamis dedup --state seen --follow-input "$@" --header --key csv:id -o once -q 2> remarks &

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --follow-input with --state, over a rotation and a kill: a window, records with positions, CSV with a header, a link.
+# --follow-input with --state, over a rotation and a kill: a window, records with positions, CSV with a
+# header, a link.
 . "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 follow() {
     tamis dedup --state "$1" --follow-input "$1.log" -o "$1.out" -q "${@:2}" &

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A follower goes on with another output where it stopped, if nothing is behind the last commit of the old one.
+# A follower goes on with another output where it stopped, if nothing is behind the last commit of the old
+# one.
 . "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 follow() {
     tamis dedup --state seen --follow-input log -o "$@" &

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --follow-input with --state and several files: rotations, also while it is down, new files, removed and truncated ones.
+# --follow-input with --state and several files: rotations, also while it is down, new files, removed and
+# truncated ones.
 . "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 follow() {
     tamis dedup --state seen --follow-input --files 'log/*.log' -o once "$@" &

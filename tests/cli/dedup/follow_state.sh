@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --follow-input with --state: over rotations, also while it is down, and with files that are gone or truncated.
+# --follow-input with --state: over rotations, also while it is down, and with files that are gone or
+# truncated.
 . "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 follow() {
     tamis dedup --state seen --follow-input log -o once "$@" &

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Options of which only one value can count are refused when they are given twice; of others the last value counts.
+# Options of which only one value can count are refused when they are given twice; of others the last value
+# counts.
 for options in '--follow-input --files *.log --files *.txt' '--state st --source field:1 --source field:2' \
     '--state st --source field:1 --position field:2 --position field:2' '--window 1h --window=2h' \
     '--window 1h --time field:1 --time field:2'; do

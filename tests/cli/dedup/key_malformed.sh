@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A malformed record ends the run, is skipped or passed on. The message has file, line and byte, or the number of such records.
+# A malformed record ends the run, is skipped or passed on. The message has file, line and byte, or the number
+# of such records.
 printf '{"id":1}\n{"id":2\n{"id":1}\n{"a":"\\ud800","id":3}\n{"id":NaN}\n{}\n{"id":4}\n' > in
 for action in fail skip pass; do
     echo "$action"

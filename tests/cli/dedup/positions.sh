@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --source and --position: records that are delivered again are dropped; a source that was created again is refused.
+# --source and --position: records that are delivered again are dropped; a source that was created again is
+# refused.
 run() { "$@"; echo "exit $?"; }
 fed() { tamis dedup --state st --source field:1 --position field:2 --key field:3 --delimiter space -o once "$@"; }
 printf '%s\n' 'c0 0 a' 'c0 1 b' 'c1 4 a' 'c0 2 a' 'c1 9 c' > delivered

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A run with positions is killed before its first commit of records. The next run says that the consumer goes on
-# after its last acknowledged position. A run without positions says from where to feed the pipe again.
+# A run with positions is killed before its first commit of records. The next run says that the consumer goes
+# on after its last acknowledged position. A run without positions says from where to feed the pipe again.
 mkfifo pipe
 killed() {
     tamis dedup --state st -o once "$@" < pipe 2> none &

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: not-sanitized
-# With an --expect that is far too large, and an input of unknown size, the memory is that for the actual records: the run
-# works with less than a tenth of the memory of such a filter.
+# With an --expect that is far too large, and an input of unknown size, the memory is that for the actual
+# records: the run works with less than a tenth of the memory of such a filter.
 ulimit -v 700000
 tamis gen words 500000 --seed 1 > words; gzip -k words; tamis dedup --count words
 cat words | tamis dedup --expect 1e9 --count

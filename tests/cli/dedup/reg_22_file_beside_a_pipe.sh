@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A run over a file and a pipe that was killed before it committed anything is given again: the file is the one that it was
-# reading, and is read.
+# A run over a file and a pipe that was killed before it committed anything is given again: the file is the
+# one that it was reading, and is read.
 tamis gen words 100 --seed 1 > a.log
 mkfifo pipe
 tamis dedup --state st --commit-every 1h a.log pipe -o o 2> killed 9<> pipe &

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The command that finishes a run has the current names if its state and outputs were copied, moved or renamed.
+# The command that finishes a run has the current names if its state and outputs were copied, moved or
+# renamed.
 top=$PWD
 shown() { sed "s|$top|TOP|g"; }
 command_of() { sed -n 's/.*finish it by: \(.*\), or give it up with --abandon/\1/p' "$@"; }

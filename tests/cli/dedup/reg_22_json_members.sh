@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --json has the same members for one input, several and standard input, with every command that reads records.
+# --json has the same members for one input, several and standard input, with every command that reads
+# records.
 seq 3 > a; seq 2 4 > b
 members() { tr -d '\n' | python3 -c 'import json,sys; d=json.load(sys.stdin); print(sorted(d), [sorted(f) for f in d["files"]][0], [f["file"] for f in d["files"]], file=sys.stderr)' 2>&1; }
 tamis build -o f.tamis --expect 100 a

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Messages about records that are given up, kept or not read are printed with -q and --json too; others are not.
+# Messages about records that are given up, kept or not read are printed with -q and --json too; others are
+# not.
 tamis gen words 100000 --seed 1 > a.log
 echo new > b.log
 (ulimit -f 800; tamis dedup -q --commit-every 1B --state st a.log -o out 2> failed; echo "failed $?")

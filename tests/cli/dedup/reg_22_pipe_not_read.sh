@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A killed run over a pipe cannot be finished. The next run to its output says so once, and from where to feed the pipe
-# again: the same command, another one, and one that reads the other inputs of that run.
+# A killed run over a pipe cannot be finished. The next run to its output says so once, and from where to feed
+# the pipe again: the same command, another one, and one that reads the other inputs of that run.
 tamis gen words 500 --seed 1 > a
 tamis gen words 500 --seed 2 > b
 tamis gen words 500 --seed 3 > words

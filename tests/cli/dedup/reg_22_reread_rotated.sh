@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# With --reread too, a message says that the rest of a rotated log was not read, or that there may have been one.
+# With --reread too, a message says that the rest of a rotated log was not read, or that there may have been
+# one.
 run() { echo "$*" >&2; "$@"; echo "exit $?"; }
 begin() { rm -rf st o l*; printf '1\n2\n' > l; tamis dedup --state st l -o o; }
 begin; printf '3\n4\n' >> l; mv l l.1; printf '5\n' > l

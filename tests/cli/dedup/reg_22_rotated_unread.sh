@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A log is rotated before an unfinished run has read a byte of it: it is read, or a message says that it was not.
+# A log is rotated before an unfinished run has read a byte of it: it is read, or a message says that it was
+# not.
 top=$PWD
 run() { "$@" 2> said; echo "exit $?"; sed "s,$top,TOP,g; s/[0-9][0-9]* bytes/N bytes/g; s/byte [0-9]*/byte N/g; s/kept-[0-9]*/kept-N/" said; }
 command_of() { sed -n 's/.*finish it by: \([^(]*\)\( (.*)\)\?, or give it up with --abandon/\1/p' said; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# If the bytes to be kept cannot be copied to a new file, they are kept anyway, and do not prevent the next start.
+# If the bytes to be kept cannot be copied to a new file, they are kept anyway, and do not prevent the next
+# start.
 run() { "$@"; echo "exit $?"; }
 seq 1000 > a.log && tail -n 1 a.log >> a.log
 go() { run tamis dedup -q --state st a.log -o out --duplicates /dev/full; }

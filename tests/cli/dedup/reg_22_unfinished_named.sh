@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The message about an unfinished run names its inputs, and the command that finishes it if only an option was missing.
+# The message about an unfinished run names its inputs, and the command that finishes it if only an option was
+# missing.
 tamis gen words 100000 --seed 1 > a.log
 echo new > b.log
 (ulimit -f 800; tamis dedup -q --commit-every 1B --state st a.log -o out --duplicates again 2> failed; echo "failed $?")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A run in which no record had a key is unfinished. The command that finishes it fails again, so the advice is --missing.
+# A run in which no record had a key is unfinished. The command that finishes it fails again, so the advice is
+# --missing.
 run() { "$@"; echo "exit $?"; }
 for i in 1 2 3; do echo "{\"other\":$i}"; done > none
 echo '{"id":1}' > in

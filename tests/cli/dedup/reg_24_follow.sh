@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --follow-input says so when bytes are lost: those written after a rotation, and those of an overwritten file.
+# --follow-input says so when bytes are lost: those written after a rotation, and those of an overwritten
+# file.
 follow() {
     tamis dedup --follow-input log > out 2> err &
     exec 3< out

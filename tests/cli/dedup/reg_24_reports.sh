@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A follower goes on being told of changes by the system after the log was rotated: it does not look 50 times a second.
+# A follower goes on being told of changes by the system after the log was rotated: it does not look 50 times
+# a second.
 . "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 is_told() { ls -l "/proc/$!/fd" 2> /dev/null | grep -q inotify; }
 echo first > log

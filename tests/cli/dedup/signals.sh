@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# SIGHUP, SIGINT, SIGTERM: what was read is written, the summary is printed, status 128 and the signal's number.
-# Job control: without it bash starts background jobs with SIGINT ignored.
+# SIGHUP, SIGINT, SIGTERM: what was read is written, the summary is printed, status 128 and the signal's
+# number. Job control: without it bash starts background jobs with SIGINT ignored.
 set -m
 mkfifo in out
 for signal in HUP INT TERM; do

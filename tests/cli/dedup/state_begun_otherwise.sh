@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A run that was refused before its first commit does not bind the next one; records of another header are not appended.
+# A run that was refused before its first commit does not bind the next one; records of another header are not
+# appended.
 refused() { "$@" > stdout; echo "exit $?"; }
 seq 3 > in
 refused tamis dedup --state S --exact --key csv:1 nothere -o out
@@ -40,7 +41,8 @@ refused tamis dedup --state none --kind classic seven -o blocked
 flock B/lock tamis dedup --lock-wait 0 --state B --kind blocked seven -o blocked 2>&1 | sed 's/process .* has/process has/'
 printf x | dd of=B/manifest bs=1 seek=40 conv=notrunc status=none
 refused tamis dedup --state B --kind blocked seven -o blocked
-# A file that was truncated, or rewritten after its head, is not a new input, for any output. A finished run keeps its options.
+# A file that was truncated, or rewritten after its head, is not a new input, for any output. A finished run
+# keeps its options.
 seq 2000 > long && cp long kept
 tamis dedup -q --state L long -o lo
 head -c 6000 kept > long

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Half a record at the end of a log. If it was answered, it cannot get longer; --defer-unterminated waits for its end.
+# Half a record at the end of a log. If it was answered, it cannot get longer; --defer-unterminated waits for
+# its end.
 run() { "$@"; echo "exit $?"; }
 printf 'one\ntwo\nthr' > early
 run tamis dedup -q --state E early -o early.out
@@ -28,7 +29,8 @@ run tamis dedup -q --state C --defer-unterminated --key csv:id a.csv b.csv -o al
 printf '\n' >> b.csv
 run tamis dedup -q --state C --defer-unterminated --key csv:id a.csv b.csv -o all.csv
 cat all.csv
-# A byte order mark and half a header are read when the header is complete. A header read without its end cannot get longer.
+# A byte order mark and half a header are read when the header is complete. A header read without its end
+# cannot get longer.
 printf '\357\273\277id,name\n1,x\n' > whole; head -c 6 whole > part
 run tamis dedup --state M --defer-unterminated --key csv:name part -o marked
 run tamis dedup --state M --defer-unterminated --key csv:name part -o marked

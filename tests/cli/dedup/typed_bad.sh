@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A record that is not a valid key ends the run: the records before it are on standard output, and a file is unchanged.
+# A record that is not a valid key ends the run: the records before it are on standard output, and a file is
+# unchanged.
 printf '%s\n' 1 01 2 ' 7' 3 > in
 tamis dedup --type int64 in
 echo "status $?"

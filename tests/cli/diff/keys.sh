@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters with equal bits differ if their keys are made by different rules, since they give other answers for the same text.
+# Filters with equal bits differ if their keys are made by different rules, since they give other answers for
+# the same text.
 printf '%s\n' foo bar > words
 seq 7 9 > in
 build() { tamis build -q -o "$@"; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Every vector of other implementations: of XXH3 with seeds, SipHash with secrets, MurmurHash64A twice and FNV-1.
+# Every vector of other implementations: of XXH3 with seeds, SipHash with secrets, MurmurHash64A twice and
+# FNV-1.
 golden=$TAMIS_SOURCE_DIR/tests/golden/hash_vectors.tsv
 # The words are numbers in the table: their bytes are printed from the last to the first.
 turn() { sed 's/\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)/\8\7\6\5\4\3\2\1/g'; }

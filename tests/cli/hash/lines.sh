@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Lines of standard input: any bytes but the newline, empty ones, a last one without; operands and - in their order.
+# Lines of standard input: any bytes but the newline, empty ones, a last one without; operands and - in their
+# order.
 printf 'a\n\n\0b\r\n\xff' > in
 tamis hash < in | cmp - <(tamis hash --hex 61 '' 00620d ff)
 tamis hash - < in | cmp - <(tamis hash < in)

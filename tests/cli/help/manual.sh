@@ -11,7 +11,8 @@ for verb in $(verbs); do
         diff - <(section "$verb" "     The options are as follows" | grep -oE '^ {5}(-[a-zA-Z], )?--[a-z-]+' | grep -oE -e '--.*' | sort)
     examples "$verb" | diff - <(text "$verb" | sed -n '/^EXAMPLES/,/^SEE/s/^ \{11\}\([^ ]\)/\1/p')
 done
-# Every member of --json is in the manual, and no other. tests/cli/redis/json_members.sh does the same with a server.
+# Every member of --json is in the manual, and no other. tests/cli/redis/json_members.sh does the same with a
+# server.
 tamis gen words 5 > words
 tamis dedup --profile --json words words 2> summary > /dev/null && tamis dedup --json --state once -o once.log words 2>> summary
 members < summary | diff - <(documented dedup)

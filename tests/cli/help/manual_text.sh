@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tamis-embed refuses a malformed text of a manual with its file and line, and leaves no output then. docs/man has a text for
-# each command and no other, and each shared text is used.
+# tamis-embed refuses a malformed text of a manual with its file and line, and leaves no output then. docs/man
+# has a text for each command and no other, and each shared text is used.
 . "$TAMIS_SOURCE_DIR/tests/cli/help.bash"
 embed=$(dirname "$(command -v tamis)")/tamis-embed
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Targets that cannot be written: a directory, a FIFO, standard output, a missing or read-only directory, a full disk.
+# Targets that cannot be written: a directory, a FIFO, standard output, a missing or read-only directory, a
+# full disk.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 400 > keys
 tamis build -o a.tamis --kind classic --expect 100000 --fpr 1e-3 keys

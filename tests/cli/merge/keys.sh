@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters whose keys were made by different rules are not merged: a lookup by one rule would miss the keys of the other. A
-# filter without a rule fits any other one, and the union has the rule of the others.
+# Filters whose keys were made by different rules are not merged: a lookup by one rule would miss the keys of
+# the other. A filter without a rule fits any other one, and the union has the rule of the others.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 printf '%s\n' Foo ' bar ' 7 > words
 seq 7 9 > in

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The union has the labels of all filters. If labels have the same name, the first is kept, and a remark says so; --label
-# overrides them.
+# The union has the labels of all filters. If labels have the same name, the first is kept, and a remark says
+# so; --label overrides them.
 echo a > in
 make() { tamis build -o "$1" --kind classic --expect 100 --fpr 1e-3 "${@:2}" in; }
 labels() { tamis info "$1" | grep -E 'version|=' | sed 's/labels  */               /'; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The union of filters with the same keys has no more keys than they have: the error of the estimate must not cause a remark.
+# The union of filters with the same keys has no more keys than they have: the error of the estimate must not
+# cause a remark.
 for seed in 1 2 3; do
     for kind in classic blocked; do
         tamis gen words 4900 --seed $seed > keys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters on a server are merged with others there and with files, into either; the target is replaced atomically.
+# Filters on a server are merged with others there and with files, into either; the target is replaced
+# atomically.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 for i in 1 2 3; do tamis gen words 400 --seed $i > keys$i; done

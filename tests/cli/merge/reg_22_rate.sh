@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The union does not claim a better rate than it has; the message names a frozen filter at any position in the list.
+# The union does not claim a better rate than it has; the message names a frozen filter at any position in the
+# list.
 seq 20000 > a
 seq 20001 40000 > b
 seq 40001 60000 > c

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The union is the filter that would have been built from all keys: of any number of filters, also if the target is one of them.
+# The union is the filter that would have been built from all keys: of any number of filters, also if the
+# target is one of them.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 for i in 1 2 3 4 5; do tamis gen words 400 --seed $i > keys$i; done
 printf '%s' 0123456789abcdef > secret

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: not-sanitized
-# All kinds and schemes: every promise is kept, and the BKDR claims are missed. It takes too long for the quick scale.
+# All kinds and schemes: every promise is kept, and the BKDR claims are missed. It takes too long for the
+# quick scale.
 case ${TAMIS_TEST_SCALE:-full} in
 full | torture) ;;
 *) cat "${0%.sh}.out"; exit 0 ;;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A refusal by an ACL: the message names the refused command, or the Redis keys of the layout. With these rights the command works.
+# A refusal by an ACL: the message names the refused command, or the Redis keys of the layout. With these
+# rights the command works.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 10 > keys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Redis keys left by killed builds and drops are listed and removed; keys in use, and those of a running build, stay.
+# Redis keys left by killed builds and drops are listed and removed; keys in use, and those of a running
+# build, stay.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 1000 > keys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# If a family is named instead of a filter, or a filter instead of a family, the message helps; the trace of a family names the record.
+# If a family is named instead of a filter, or a filter instead of a family, the message helps; the trace of a
+# family names the record.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g"; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The list of filters: every layout that can be recognised, aliases, patterns, states, and keys that are not filters.
+# The list of filters: every layout that can be recognised, aliases, patterns, states, and keys that are not
+# filters.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 tamis redis ls "$redis_uri/"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# If the server fails while a filter is made, the filter does not exist and nothing is left; a repeated command makes it.
+# If the server fails while a filter is made, the filter does not exist and nothing is left; a repeated
+# command makes it.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g"; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Dropping or expiring a family affects its members, and nothing else. Of several names, a missing one does not prevent the others.
+# Dropping or expiring a family affects its members, and nothing else. Of several names, a missing one does
+# not prevent the others.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s|clerk:secret@||g"; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# If scripts are forbidden, operations that change the filter of a name use transactions. If these are forbidden too, they are refused.
+# If scripts are forbidden, operations that change the filter of a name use transactions. If these are
+# forbidden too, they are refused.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s|clerk:secret@||g; s|; tamis-redis.1. lists.*|...|"; }

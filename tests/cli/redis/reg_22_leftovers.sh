@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What a killed drop or expire of a family or of a filter leaves is listed and removed. Families in use, and those whose lock is held, stay.
+# What a killed drop or expire of a family or of a filter leaves is listed and removed. Families in use, and
+# those whose lock is held, stay.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E 's/[0-9a-f]{16}/GENERATION/g'; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# ls --leftover and clean say which filters they leave out because the lock of a killed command lives, and drop, expire and alias wait for it.
+# ls --leftover and clean say which filters they leave out because the lock of a killed command lives, and
+# drop, expire and alias wait for it.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s/[0-9a-f]{16}/GENERATION/g; s/(up to|within) [0-9]+ s/\1 N s/"; }

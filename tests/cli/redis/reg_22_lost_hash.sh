@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# ls lists a filter and a family whose configuration hash alone was lost as damaged, and drop removes it. Filters of Redisson with two braces are listed.
+# ls lists a filter and a family whose configuration hash alone was lost as damaged, and drop removes it.
+# Filters of Redisson with two braces are listed.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 100 > keys

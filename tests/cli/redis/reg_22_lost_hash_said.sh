@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Every command says that a filter is damaged if its hash was deleted, by its name and by an alias, and drop removes it.
+# Every command says that a filter is damaged if its hash was deleted, by its name and by an alias, and drop
+# removes it.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g"; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A user who may not read every Redis key: ls --leftover and clean leave out what cannot be read, say how many keys, and remove nothing unproven.
+# A user who may not read every Redis key: ls --leftover and clean leave out what cannot be read, say how many
+# keys, and remove nothing unproven.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s/[0-9a-f]{16}/GENERATION/g"; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The filter of a state as a file: with the type and normalisation of its keys, and while a run uses the state.
+# The filter of a state as a file: with the type and normalisation of its keys, and while a run uses the
+# state.
 tamis gen words 1000 --seed 7 > a.log
 tamis dedup --state seen --trim --ignore-case --key 'regex:^(.*?)(?: --hex)?$' a.log -o once
 tamis state export seen -o seen.tamis

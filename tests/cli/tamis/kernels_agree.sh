@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: long
-# Every set of kernels that is here runs when it is forced, and makes the files that scalar makes, byte for byte.
+# Every set of kernels that is here runs when it is forced, and makes the files that scalar makes, byte for
+# byte.
 tamis gen words 3000 >words
 tamis gen words 3000 --seed 2 >others
 

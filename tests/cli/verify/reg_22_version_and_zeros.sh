@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A changed bit in a version number is damage, not a later version. A changed bit in the zeros before the body is found.
+# A changed bit in a version number is damage, not a later version. A changed bit in the zeros before the body
+# is found.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis build -o whole.tamis --kind classic --expect 100 --fpr 1e-3 <(seq 100)
 for at in 8 52 64 68 300 2000 4095; do

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters in files, written and read by the real Guava in a JVM and by tamis: files.sh size|fpp JAR... (jars.bash)
+# Filters in files, written and read by the real Guava in a JVM and by tamis: files.sh size|fpp JAR...
+# (jars.bash)
 set -u
 here=$TAMIS_SOURCE_DIR/tests/interop/guava
 . "$here/jars.bash"

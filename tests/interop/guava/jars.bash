@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The command line of files.sh and side_by_side.sh, RULE JAR...: into $rule and $classpath. RULE, size or fpp, is the one
-# for k that this Guava has. Ends with 77 where there is no JVM or no jar.
+# The command line of files.sh and side_by_side.sh, RULE JAR...: into $rule and $classpath. RULE, size or fpp,
+# is the one for k that this Guava has. Ends with 77 where there is no JVM or no jar.
 rule=$1
 shift
 for jar in "$@"; do

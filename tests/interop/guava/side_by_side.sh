@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# One random script of operations, answered by the real Guava in a JVM and by tamis: side_by_side.sh size|fpp JAR...
-# (jars.bash)
+# One random script of operations, answered by the real Guava in a JVM and by tamis: side_by_side.sh size|fpp
+# JAR... (jars.bash)
 set -u
 here=$TAMIS_SOURCE_DIR/tests/interop/guava
 . "$here/jars.bash"

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Layout redisson, compared with another program. Its command line PEER... reads requests as lines, with keys in
-# hexadecimal, and prints 1 or 0 for each request and each key:
+# Layout redisson, compared with another program. Its command line PEER... reads requests as lines, with keys
+# in hexadecimal, and prints 1 or 0 for each request and each key:
 #
 #     NAME init N P          makes the filter, unless it exists
 #     NAME add|ask COUNT     then COUNT keys: 1 if the key was present
 #     NAME delete
 #
-# Each program reads filters that the other made. Answers, config hash and bits must be equal. The script that sources this
-# file sets the array $peer, sources random.bash and redis.bash, and starts the server.
+# Each program reads filters that the other made. Answers, config hash and bits must be equal. The script that
+# sources this file sets the array $peer, sources random.bash and redis.bash, and starts the server.
 ours=$TAMIS_INTEROP_DIR/redis_filter
 die() { echo "$*"; exit 1; }
 coproc PEER { exec "${peer[@]}"; }

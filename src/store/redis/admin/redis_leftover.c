@@ -492,7 +492,7 @@ static void warn_left_out(const leftover_search *ctx, tamis_error *err) {
     if (ctx->max_lock_ms > 0)
         snprintf(locked, sizeof locked,
                  "%s%s: locked for up to %" PRIu64
-                 " s by a command that is at work, or was killed: left out; look again after that",
+                 " s by a command that is running, or was killed: left out; look again after that",
                  ctx->locked, ctx->has_more_locked ? " and others" : "", (ctx->max_lock_ms + 999) / 1000);
     (void)tamis__fail(err, TAMIS_OK, 0, "redis %s: %s%s%s", ctx->rf.redis->endpoint.shown, denied,
                       *denied && *locked ? "; " : "", locked);

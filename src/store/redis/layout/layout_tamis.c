@@ -26,7 +26,7 @@
  * A partition that was evicted, deleted or cut short has no footer. Redis would answer for it as if it
  * were all zeros; the check makes the batch fail instead.
  *
- * Following. tamis:{NAME} may have a field alias -> "TARGET": NAME then stands for the filter TARGET, and
+ * Following. tamis:{NAME} may have a field alias -> "TARGET": NAME then refers to the filter TARGET, and
  * a plan in the same hash does not count. If plan or alias differ from those of the handle, the handle
  * switches to the filter that the name refers to now. The whole batch is then sent again. So a push
  * (redis_push.c) or a new alias takes effect for every client by one step. The replaced partitions stay

@@ -126,7 +126,7 @@ typedef struct tamis__config {
     char pushing[TAMIS__REDIS_PLAN]; /* plan that a push is making */
     char next[TAMIS__REDIS_PLAN];    /* plan that a resize fills; adders add to it too: see redis_push.c */
     char sending[TAMIS__SENDING];    /* number of the command that set next: see redis_resize.c */
-    char target[TAMIS__REDIS_NAME];  /* field alias: name of the filter that the name stands for */
+    char target[TAMIS__REDIS_NAME];  /* field alias: name of the filter that the name refers to */
     size_t target_size;              /* 0: no alias */
 } tamis__config;
 

@@ -210,7 +210,7 @@ static void report_failure(tamis__proxy_watcher *watcher, int rc) {
     else if (rc != ZCONNECTIONLOSS && rc != ZOPERATIONTIMEOUT && rc != ZSESSIONEXPIRED &&
              rc != ZINVALIDSTATE && rc != ZCLOSING)
         tamis__fail(&error, TAMIS_E_IO, 0,
-                    "codis %s: ZooKeeper did not tell of the proxies of '%.100s' (%s); check product and "
+                    "codis %s: ZooKeeper did not list the proxies of '%.100s' (%s); check product and "
                     "hosts",
                     tamis__show(watcher->hosts).text, tamis__show(watcher->product).text, zerror(rc));
     if (error.status != TAMIS_OK)
