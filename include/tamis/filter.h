@@ -124,6 +124,32 @@ TAMIS_API tamis_status tamis_filter_add(tamis_filter *filter, const void *key, s
 TAMIS_API tamis_status tamis_filter_contains(const tamis_filter *filter, const void *key, size_t size,
                                              tamis_answer *answer, tamis_error *err);
 
+/*
+ * Removes `count` keys in order. answers[i] is TAMIS_PRESENT if key i was in the filter and was removed, and
+ * TAMIS_ABSENT if it was not there and nothing was done. `answers` and `done` may be NULL.
+ *
+ * Remove only keys that were added. A false positive looks like a key that is there: removing a key that was
+ * never added can remove another key with the same fingerprint, which is then a false negative. So a program
+ * keeps an exact store of its keys, and removes what that store says was added. For kind exact the risk is
+ * n / 2^128 a key: there a key may be removed without such a store.
+ *
+ * - TAMIS_E_UNSUPPORTED: the kind cannot remove keys (tamis_filter_can), or the filter is an opened file that
+ *   is only read, belongs to a state (see tamis_state_forget), or is on a server. Nothing is done then.
+ *
+ * info.saturated and info.full stay as they were. In a concurrent filter all other threads wait. Usually O(1)
+ * a key; kind exact may search 64 KiB.
+ */
+TAMIS_API tamis_status tamis_filter_remove_many(tamis_filter *filter, const tamis_key *keys, size_t count,
+                                                tamis_answer *answers, size_t *done, tamis_error *err);
+/* Like tamis_filter_remove_many, for keys that are already hashed. TAMIS_E_MISMATCH as for
+ * tamis_filter_add_hashes. */
+TAMIS_API tamis_status tamis_filter_remove_hashes(tamis_filter *filter, const tamis_hash *hashes,
+                                                  size_t count, tamis_answer *answers, size_t *done,
+                                                  tamis_error *err);
+/* Removes a single key. `answer` may be NULL; *answer is unchanged on failure. */
+TAMIS_API tamis_status tamis_filter_remove(tamis_filter *filter, const void *key, size_t size,
+                                           tamis_answer *answer, tamis_error *err);
+
 /* Returns the hasher of the filter. It is valid as long as the filter. */
 TAMIS_API const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter);
 
@@ -203,8 +229,8 @@ typedef struct tamis_difference {
 TAMIS_API tamis_status tamis_filter_compare(tamis_difference *difference, const tamis_filter *a,
                                             const tamis_filter *b, tamis_error *err);
 
-/* Abilities that depend on the kind. They are numbers, not flags. 2 is reserved for removal of keys. */
-typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_GROW = 3 } tamis_ability;
+/* Abilities that depend on the kind. They are numbers, not flags. */
+typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_REMOVE = 2, TAMIS_CAN_GROW = 3 } tamis_ability;
 /* True if the filter has the ability. */
 TAMIS_API bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability);
 
@@ -246,8 +272,8 @@ typedef struct tamis_filter_info {
     uint32_t struct_size;
     tamis_kind kind;
     tamis_scheme scheme;
-    /* adds answered TAMIS_ABSENT; after a union an estimate for both filters. Window: with refresh, also
-     * adds of present keys that were counted again */
+    /* adds answered TAMIS_ABSENT, less removed keys; after a union an estimate for both filters. Window: with
+     * refresh, also adds of present keys that were counted again */
     uint64_t added;
     /* estimate of the distinct keys added; (1). Kind window: entries that may still be needed */
     double cardinality;

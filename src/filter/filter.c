@@ -537,6 +537,8 @@ static bool has_ability(const tamis_filter *filter, tamis_ability ability) {
     switch (ability) {
     case TAMIS_CAN_UNION:
         return filter->ops && filter->ops->union_into != NULL;
+    case TAMIS_CAN_REMOVE:
+        return tamis__filter_can_remove(filter);
     case TAMIS_CAN_GROW:
         return filter->ops && !tamis_kind_is_bloom(filter->plan.kind) && !filter->frozen;
     }

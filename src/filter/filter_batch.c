@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Adding and looking up keys: the path from the caller's batch to the kind.
+ * Adding, looking up and removing keys: the path from the caller's batch to the kind.
  *
  *     caller's batch --> pieces --> hashes --> verified blocks --> kind's kernel --> answers
  *                        |          |          only if the filter is in a file
@@ -40,6 +40,9 @@
  *
  * Why step 4 comes last: bytes may change between steps 2 and 3. It costs as much as a dozen lookups, so
  * pieces are large.
+ *
+ * Removing goes piece by piece as adding does, and needs the whole filter for itself: a concurrent filter is
+ * locked for the time of the call.
  *
  * Adds use smaller pieces: they are in memory, without step 4, and 256 keys suffice to hide the wait for
  * the first cache lines.
@@ -377,6 +380,84 @@ tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tami
     return status;
 }
 
+/* ---- removing ---- */
+
+static tamis_status check_can_remove(const tamis_filter *filter, tamis_error *err) {
+    tamis_status status = tamis__filter_check_local(filter, "remove", err);
+    if (status == TAMIS_OK && !tamis__filter_can_remove(filter))
+        status =
+            tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                        "remove: kind %s cannot remove keys, since what it stores of a key may belong to "
+                        "others too; use kind exact",
+                        tamis_kind_name(filter->plan.kind));
+    if (status == TAMIS_OK)
+        status = tamis__filter_check_writable(filter, "remove", err);
+    return status == TAMIS_OK ? tamis__filter_check_not_add_only(filter, "remove", err) : status;
+}
+
+/* Removes a batch in pieces. *done must be 0. */
+static tamis_status remove_batch(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
+                                 size_t *done, tamis_error *err) {
+    tamis_hash created[ADD_MAX];
+    tamis_answer unwanted[ADD_MAX];
+    while (*done < batch->count) {
+        const size_t from = *done, left = batch->count - from, chunk = left < ADD_MAX ? left : ADD_MAX;
+        if (batch->keys) {
+            const tamis_status status =
+                tamis_hash_many(filter->hasher, batch->keys + from, chunk, created, err);
+            if (status != TAMIS_OK)
+                return status;
+        }
+        filter->ops->remove(filter, batch->keys ? created : batch->hashes + from, chunk,
+                            answers ? answers + from : unwanted);
+        *done += chunk;
+    }
+    return TAMIS_OK;
+}
+
+/* Removes a batch while nobody else uses the filter. */
+static tamis_status remove_alone(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
+                                 size_t *done, tamis_error *err) {
+    size_t removed = 0;
+    tamis_status status = tamis__filter_claim(filter, true, err);
+    if (status == TAMIS_OK) {
+        if (filter->concurrent) /* a copy in progress must have all keys, or none of the removed ones */
+            tamis__concurrent_lock_whole(filter);
+        tamis__filter_lock_content(filter);
+        status = check_can_remove(filter, err);
+        if (status == TAMIS_OK)
+            status = remove_batch(filter, batch, answers, &removed, err);
+        tamis__filter_unlock_content(filter);
+        if (filter->concurrent)
+            tamis__concurrent_unlock_whole(filter);
+        tamis__filter_unclaim(filter, true);
+    }
+    if (done)
+        *done = removed;
+    return status;
+}
+
+tamis_status tamis_filter_remove_many(tamis_filter *filter, const tamis_key *keys, size_t count,
+                                      tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, keys, err);
+    return remove_alone(filter, &(tamis__key_batch){keys, NULL, count}, answers, done, err);
+}
+
+tamis_status tamis_filter_remove_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                        tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    const tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
+    if (status == TAMIS_OK)
+        return remove_alone(filter, &(tamis__key_batch){NULL, hashes, count}, answers, done, err);
+    if (done)
+        *done = 0;
+    return status;
+}
+
+/* ---- single keys ---- */
+
 tamis_status tamis_filter_add(tamis_filter *filter, const void *key, size_t size, tamis_answer *answer,
                               tamis_error *err) {
     TAMIS__NEED(filter, err);
@@ -392,4 +473,12 @@ tamis_status tamis_filter_contains(const tamis_filter *filter, const void *key, 
     TAMIS__NEED(answer, err);
     tamis_key view = {key, size};
     return tamis_filter_contains_many(filter, &view, 1, answer, NULL, err);
+}
+
+tamis_status tamis_filter_remove(tamis_filter *filter, const void *key, size_t size, tamis_answer *answer,
+                                 tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, key, err);
+    tamis_key view = {key, size};
+    return tamis_filter_remove_many(filter, &view, 1, answer, NULL, err);
 }

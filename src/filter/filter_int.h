@@ -173,6 +173,9 @@ struct tamis__filter_ops {
                              size_t *done, tamis_error *err);
     void (*contains_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                           tamis_answer *answers);
+    /* Removes in order. answers is never NULL. Call it only if tamis__filter_can_remove. NULL: the kind cannot
+     * remove keys. */
+    void (*remove)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers);
     /* Sets cardinality, fpr_live, false_present and ones. filter.c sets the rest. */
     void (*estimate)(const tamis_filter *filter, tamis_filter_info *info);
     void (*clear)(tamis_filter *filter);
@@ -228,7 +231,7 @@ struct tamis_filter {
     tamis_plan plan;
     tamis_hasher *hasher;
     uint64_t remade;          /* number of times that the body was replaced by one of another plan */
-    uint64_t added;           /* keys answered absent when they were added */
+    uint64_t added;           /* keys answered absent when they were added, less removed ones */
     uint64_t absent_in_parts; /* such keys of a batch in parts that is not finished */
     uint64_t size_hint;       /* expected total of keys; 0: none */
     bool ignore_memory_limit; /* replay: keys added now were accepted before */
@@ -371,6 +374,12 @@ TAMIS_PRIVATE_API void tamis__bloom_filled_estimate(tamis_filter *filter);
  */
 size_t tamis__filter_false_present_get(const tamis_filter *filter, double *values);
 bool tamis__filter_false_present_set(tamis_filter *filter, const double *values, size_t count);
+
+/* True if keys can be removed. Kinds fingerprint and exact share their operations, but an entry of kind
+ * fingerprint may stand for several keys. */
+static inline bool tamis__filter_can_remove(const tamis_filter *filter) {
+    return filter->ops && filter->ops->remove && filter->plan.kind != TAMIS_KIND_FINGERPRINT;
+}
 
 /* Removes a key from a filter of kind exact. False if the filter does not have it. The rest of the filter is
  * that of a filter which never had it, but for the order of its entries. Usually O(1); a chain of spilled

@@ -546,6 +546,7 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .destroy = destroy,
     .add = add,
     .contains = contains,
+    .remove = tamis__fingerprint_remove_many,
     .estimate = estimate,
     .clear = clear,
     .copy = copy,

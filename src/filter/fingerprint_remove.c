@@ -96,3 +96,9 @@ bool tamis__fingerprint_remove(tamis_filter *filter, const tamis_hash *hash) {
     filter->added--;
     return true;
 }
+
+void tamis__fingerprint_remove_many(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                    tamis_answer *answers) {
+    for (size_t i = 0; i < count; i++)
+        answers[i] = tamis__fingerprint_remove(filter, &hashes[i]) ? TAMIS_PRESENT : TAMIS_ABSENT;
+}

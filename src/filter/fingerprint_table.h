@@ -422,6 +422,10 @@ bool tamis__fingerprint_body_extent(const tamis_filter *filter, size_t i, tamis_
 tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                       tamis_error *err);
 
+/* fingerprint_remove.c: tamis__filter_ops.remove of kind exact. */
+void tamis__fingerprint_remove_many(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                    tamis_answer *answers);
+
 /* ---- fingerprint_convert.c ---- */
 
 /*

@@ -320,6 +320,7 @@ static void reg_22_no_key_is_removed_beside_the_session(void **state) {
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "belongs to a state"));
     assert_int_equal(tamis_filter_union(filter, other, &err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_filter_remove(filter, "k", 1, NULL, &err), TAMIS_E_UNSUPPORTED);
     tamis_filter_free(other);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
     assert_int_equal(query(o.session, 1, 2), 1);

@@ -119,6 +119,12 @@ static void of_filter(void **state) {
     REFUSED(tamis_filter_contains_many(ANY, ANY, 1, NULL, ANY, &err), "answers");
     REFUSED(tamis_filter_add_hashes(NULL, ANY, 1, ANY, ANY, &err), "filter");
     REFUSED(tamis_filter_add_hashes(ANY, NULL, 1, ANY, ANY, &err), "hashes");
+    REFUSED(tamis_filter_remove_many(NULL, ANY, 1, ANY, ANY, &err), "filter");
+    REFUSED(tamis_filter_remove_many(ANY, NULL, 1, ANY, ANY, &err), "keys");
+    REFUSED(tamis_filter_remove_hashes(NULL, ANY, 1, ANY, ANY, &err), "filter");
+    REFUSED(tamis_filter_remove_hashes(ANY, NULL, 1, ANY, ANY, &err), "hashes");
+    REFUSED(tamis_filter_remove(NULL, ANY, 1, ANY, &err), "filter");
+    REFUSED(tamis_filter_remove(ANY, NULL, 1, ANY, &err), "key");
     REFUSED(tamis_filter_contains_hashes(NULL, ANY, 1, ANY, ANY, &err), "filter");
     REFUSED(tamis_filter_contains_hashes(ANY, NULL, 1, ANY, ANY, &err), "hashes");
     REFUSED(tamis_filter_contains_hashes(ANY, ANY, 1, NULL, ANY, &err), "answers");
