@@ -87,8 +87,14 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  *
  * Growth: fingerprint and exact grow without their keys, opened files too. A filter planned for a number of
  * keys doubles its lines when it is full, and info.capacity rises. Meanwhile the old and the new lines are
- * both in memory, and plan.memory_limit must allow that. Frozen filters and the kinds classic and blocked are
- * full at their capacity.
+ * both in memory, and plan.memory_limit must allow that. Frozen filters and the kinds classic, blocked and
+ * cuckoo are full at their capacity.
+ *
+ * Kind cuckoo stores a copy of a key for each add, also of a key that is answered present, because removing
+ * (below) takes a copy away: two keys that look alike must both survive the removal of one. So a key that was
+ * added twice has to be removed twice, copies count towards the capacity, and a full filter refuses present
+ * keys too. After 8 copies no more are stored, and these are never removed, since their number is not known
+ * any more.
  *
  * In a concurrent filter:
  *
@@ -133,6 +139,9 @@ TAMIS_API tamis_status tamis_filter_contains(const tamis_filter *filter, const v
  * keeps an exact store of its keys, and removes what that store says was added. For kind exact the risk is
  * n / 2^128 a key: there a key may be removed without such a store.
  *
+ * Kind cuckoo removes one copy of a key, and none of 8: see tamis_filter_add_many. A key whose adds exceed its
+ * removals is never absent.
+ *
  * - TAMIS_E_UNSUPPORTED: the kind cannot remove keys (tamis_filter_can), or the filter is an opened file that
  *   is only read, belongs to a state (see tamis_state_forget), or is on a server. Nothing is done then.
  *
@@ -149,6 +158,11 @@ TAMIS_API tamis_status tamis_filter_remove_hashes(tamis_filter *filter, const ta
 /* Removes a single key. `answer` may be NULL; *answer is unchanged on failure. */
 TAMIS_API tamis_status tamis_filter_remove(tamis_filter *filter, const void *key, size_t size,
                                            tamis_answer *answer, tamis_error *err);
+
+/* Counts the copies of a key in a filter of kind cuckoo, at most 8. Copies of keys that look alike count too.
+ * TAMIS_E_UNSUPPORTED: another kind. Other errors as for a lookup; *copies is unchanged then. */
+TAMIS_API tamis_status tamis_filter_count_key(const tamis_filter *filter, const void *key, size_t size,
+                                              uint64_t *copies, tamis_error *err);
 
 /* Returns the hasher of the filter. It is valid as long as the filter. */
 TAMIS_API const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter);
@@ -273,7 +287,7 @@ typedef struct tamis_filter_info {
     tamis_kind kind;
     tamis_scheme scheme;
     /* adds answered TAMIS_ABSENT, less removed keys; after a union an estimate for both filters. Window: with
-     * refresh, also adds of present keys that were counted again */
+     * refresh, also adds of present keys that were counted again. Cuckoo: copies in the filter */
     uint64_t added;
     /* estimate of the distinct keys added; (1). Kind window: entries that may still be needed */
     double cardinality;
@@ -285,7 +299,7 @@ typedef struct tamis_filter_info {
     double false_present;
     uint64_t memory;      /* bytes in use; (4) */
     uint64_t memory_peak; /* largest number of bytes ever in use, growth included */
-    uint64_t capacity;    /* keys at which the filter grows or is full; 0: no such number */
+    uint64_t capacity;    /* keys (cuckoo: copies) at which the filter grows or is full; 0: no such number */
     /* True if an absent key was refused (TAMIS_E_FULL), or if the filter got more keys than its capacity
      * by options.allow_over_capacity or a union */
     bool saturated;

@@ -24,11 +24,14 @@ typedef enum tamis_kind {
     /* the same with all 128 bits of a hash; a lookup errs with n / 2^128 */
     TAMIS_KIND_EXACT = 4,
     /* table of fingerprints with times; keys expire, see tamis/experimental/window.h. Never chosen by AUTO */
-    TAMIS_KIND_WINDOW = 5
+    TAMIS_KIND_WINDOW = 5,
+    /* table of fingerprints from which keys can be removed, see tamis_filter_add_many; 2 or 3 lines per key;
+     * does not grow. Never chosen by AUTO. 6 is reserved for another kind with removal */
+    TAMIS_KIND_CUCKOO = 7
 } tamis_kind;
 
-/* Returns the name of a kind: "auto", "classic", "blocked", "fingerprint", "exact" or "window"; NULL for any
- * other number. The string is static. */
+/* Returns the name of a kind: "auto", "classic", "blocked", "fingerprint", "exact", "window" or "cuckoo"; NULL
+ * for any other number. The string is static. */
 TAMIS_API const char *tamis_kind_name(tamis_kind kind);
 /* Finds a kind by its name. TAMIS_E_INVALID: no such kind; the message lists all names. */
 TAMIS_API tamis_status tamis_kind_parse(tamis_kind *kind, const char *name, tamis_error *err);
@@ -84,9 +87,10 @@ typedef struct tamis_plan {
     /* Computed rate at `capacity` keys (growing filter: at 2^40). Classic under a scheme of another
      * program may exceed fpr, see docs/MATH.md */
     double fpr_predicted;
-    uint64_t bits;      /* classic, blocked: m, a multiple of 64 except under fnv-dcso and redisson */
+    /* Classic, blocked: m, a multiple of 64 except under fnv-dcso and redisson. Cuckoo: bits of all slots */
+    uint64_t bits;
     uint32_t probes;    /* classic, blocked: k */
-    uint32_t slot_bits; /* fingerprint, exact: bits of a slot, end marker included */
+    uint32_t slot_bits; /* bits of a slot; fingerprint, exact: end marker included; cuckoo: 8 to 57 */
     uint32_t home_bits; /* fingerprint, exact: log2 of the buckets of a line */
     /* Fingerprint, exact: partitions, chosen by the first bits of the hash; 256 at first in a growing
      * filter */
@@ -122,7 +126,7 @@ typedef struct tamis_plan {
  *
  * - TAMIS_E_RANGE: expect, fpr or probes are out of bounds; or fpr is below n / 2^b for n keys and the b bits
  *   of the scheme's hash; or the filter needs more bits or probes than the kind or the scheme supports.
- * - TAMIS_E_INVALID: classic or blocked without expect, since they cannot grow; or probes for a kind that has
+ * - TAMIS_E_INVALID: classic, blocked or cuckoo without expect, since they cannot grow; or probes for a kind that has
  *   none; or a window for another kind, or kind window without one; or *plan or *options has no struct_size
  *   (start both from their _INIT macros).
  * - TAMIS_E_MEMORY_LIMIT: the filter exceeds options->memory; the message names the memory that it needs.
@@ -161,8 +165,8 @@ TAMIS_API uint64_t tamis_plan_options_max_lateness(const tamis_plan_options *opt
  * keys that can come. If that is not known: 0 lets the filter grow as keys come, UINT64_MAX keeps expect.
  *
  * If the filter would take more than 64 MiB, expect is lowered to `max_keys`, and a kind AUTO becomes one
- * that grows, since a number that was guessed may be too small. Kinds classic and blocked keep expect if
- * options->kind names them. If no plan can be made, nothing changes. Cost: two plans.
+ * that grows, since a number that was guessed may be too small. Kinds classic, blocked and cuckoo keep expect
+ * if options->kind names them. If no plan can be made, nothing changes. Cost: two plans.
  */
 TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys);
 
@@ -173,8 +177,8 @@ TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t ma
  * planned size, with the planned rate. The last step takes a sixteenth more for a moment. `capacity`
  * becomes that of the small table.
  *
- * Nothing changes for a plan of at most 64 MiB, with a memory limit, of kind classic or blocked, or that
- * grows already. A frozen filter cannot be made with it. Cost: a plan.
+ * Nothing changes for a plan of at most 64 MiB, with a memory limit, of kind classic, blocked or cuckoo,
+ * or that grows already. A frozen filter cannot be made with it. Cost: a plan.
  */
 TAMIS_API void tamis_plan_start_small(tamis_plan *plan);
 

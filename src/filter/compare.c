@@ -24,7 +24,7 @@
  *     classic, blocked  equal bits                 equal m, k, hash         corrected by an estimate
  *     fingerprint,      may differ                 any sizes, equal hash    none: an entry covers or replaces
  *     exact                                                                 the other
- *     window            may differ                 none
+ *     window, cuckoo    may differ                 none
  *
  * Locking. The contents of both filters are locked while they are compared. Two threads that compare the same
  * two filters must lock them in the same order, or they could wait for each other for ever. So the filter

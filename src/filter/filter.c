@@ -41,7 +41,8 @@
  *     reason    kinds               a new key would                           the message advises
  *     --------  -----------------   ---------------------------------------   -------------------------------
  *     CAPACITY  classic, blocked,   exceed the capacity                       expect more keys, or a kind
- *               frozen tables                                                 that grows
+ *               cuckoo, frozen                                                that grows
+ *               tables
  *     MEMORY    tables              grow past plan.memory_limit               allow more memory
  *     RATE      tables              raise the rate above plan.fpr             a larger rate
  *     LINES     tables              need more lines than position bits allow  a smaller rate (wider slots)
@@ -88,6 +89,8 @@ static const struct tamis__filter_ops *ops_of(tamis_kind kind) {
         return &tamis__fingerprint_ops;
     case TAMIS_KIND_WINDOW:
         return &tamis__window_ops;
+    case TAMIS_KIND_CUCKOO:
+        return &tamis__cuckoo_ops;
     case TAMIS_KIND_AUTO:
         break;
     }
@@ -98,6 +101,7 @@ static const struct tamis__filter_ops *ops_of(tamis_kind kind) {
 static bool (*valid_of(const struct tamis__filter_ops *ops))(const void *, const uint8_t *, uint64_t) {
     return ops == &tamis__fingerprint_ops ? tamis__fingerprint_valid
            : ops == &tamis__window_ops    ? NULL
+           : ops == &tamis__cuckoo_ops    ? tamis__cuckoo_valid
                                           : tamis__bloom_valid;
 }
 
@@ -154,10 +158,11 @@ tamis_status tamis__filter_fail_full(const tamis_filter *filter, tamis_error *er
     case TAMIS_FULL_NOT:
         break;
     }
-    return tamis__fail(err, TAMIS_E_FULL, 0, "filter: full, it holds the %" PRIu64 " keys it was made for%s",
-                       plan->capacity,
-                       filter->frozen ? " and is frozen; make one that is not, or expect more keys"
-                                      : "; expect more keys, or use kind fingerprint, which grows");
+    return tamis__fail(
+        err, TAMIS_E_FULL, 0, "filter: full, it holds the %" PRIu64 " keys it was made for%s", plan->capacity,
+        filter->frozen                    ? " and is frozen; make one that is not, or expect more keys"
+        : plan->kind == TAMIS_KIND_CUCKOO ? "; expect more keys, or use kind exact, which grows"
+                                          : "; expect more keys, or use kind fingerprint, which grows");
 }
 
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err) {
@@ -540,7 +545,7 @@ static bool has_ability(const tamis_filter *filter, tamis_ability ability) {
     case TAMIS_CAN_REMOVE:
         return tamis__filter_can_remove(filter);
     case TAMIS_CAN_GROW:
-        return filter->ops && !tamis_kind_is_bloom(filter->plan.kind) && !filter->frozen;
+        return filter->ops && tamis__kind_grows(filter->plan.kind) && !filter->frozen;
     }
     return false;
 }

@@ -388,7 +388,7 @@ static tamis_status check_can_remove(const tamis_filter *filter, tamis_error *er
         status =
             tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                         "remove: kind %s cannot remove keys, since what it stores of a key may belong to "
-                        "others too; use kind exact",
+                        "others too; use kind exact or cuckoo",
                         tamis_kind_name(filter->plan.kind));
     if (status == TAMIS_OK)
         status = tamis__filter_check_writable(filter, "remove", err);
@@ -481,4 +481,41 @@ tamis_status tamis_filter_remove(tamis_filter *filter, const void *key, size_t s
     TAMIS__NEED_IF(size, key, err);
     tamis_key view = {key, size};
     return tamis_filter_remove_many(filter, &view, 1, answer, NULL, err);
+}
+
+static tamis_status check_can_count(const tamis_filter *filter, tamis_error *err) {
+    const tamis_status status = tamis__filter_check_local(filter, "count", err);
+    if (status != TAMIS_OK || filter->ops->copies)
+        return status;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "count: kind %s does not count the copies of a key; use kind cuckoo",
+                       tamis_kind_name(filter->plan.kind));
+}
+
+tamis_status tamis_filter_count_key(const tamis_filter *filter, const void *key, size_t size,
+                                    uint64_t *copies, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, key, err);
+    TAMIS__NEED(copies, err);
+    const tamis_key view = {key, size};
+    tamis_hash hash;
+    uint64_t counted = 0;
+    tamis__filter_enter(filter);
+    tamis_status status = check_can_count(filter, err);
+    if (status == TAMIS_OK)
+        status = tamis_hash_many(filter->hasher, &view, 1, &hash, err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_claim(filter, false, err);
+    if (status == TAMIS_OK) {
+        status = verify_query(filter, &(key_query){&hash, NULL, 1}, err);
+        if (status == TAMIS_OK)
+            counted = filter->ops->copies(filter, &hash);
+        if (status == TAMIS_OK)
+            status = check_same(filter, err);
+        tamis__filter_unclaim(filter, false);
+    }
+    tamis__filter_leave(filter);
+    if (status == TAMIS_OK)
+        *copies = counted;
+    return status;
 }

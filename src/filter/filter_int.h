@@ -176,6 +176,8 @@ struct tamis__filter_ops {
     /* Removes in order. answers is never NULL. Call it only if tamis__filter_can_remove. NULL: the kind cannot
      * remove keys. */
     void (*remove)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers);
+    /* Number of copies of a key. NULL: the kind stores a key once. */
+    uint32_t (*copies)(const tamis_filter *filter, const tamis_hash *hash);
     /* Sets cardinality, fpr_live, false_present and ones. filter.c sets the rest. */
     void (*estimate)(const tamis_filter *filter, tamis_filter_info *info);
     void (*clear)(tamis_filter *filter);
@@ -230,8 +232,8 @@ struct tamis_filter {
     tamis_allocator allocator;
     tamis_plan plan;
     tamis_hasher *hasher;
-    uint64_t remade;          /* number of times that the body was replaced by one of another plan */
-    uint64_t added;           /* keys answered absent when they were added, less removed ones */
+    uint64_t remade; /* number of times that the body was replaced by one of another plan */
+    uint64_t added;  /* keys answered absent when they were added, less removed ones; cuckoo: copies */
     uint64_t absent_in_parts; /* such keys of a batch in parts that is not finished */
     uint64_t size_hint;       /* expected total of keys; 0: none */
     bool ignore_memory_limit; /* replay: keys added now were accepted before */
@@ -351,6 +353,7 @@ extern const struct tamis__filter_ops tamis__classic_ops;
 extern const struct tamis__filter_ops tamis__blocked_ops;
 extern const struct tamis__filter_ops tamis__fingerprint_ops; /* exact too */
 extern const struct tamis__filter_ops tamis__window_ops;
+extern const struct tamis__filter_ops tamis__cuckoo_ops;
 
 /* The bits of a classic or blocked filter: bit i is bit i & 63 of word i >> 6. */
 TAMIS_PRIVATE_API const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count);
@@ -390,6 +393,9 @@ TAMIS_PRIVATE_API bool tamis__fingerprint_remove(tamis_filter *filter, const tam
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
 /* The same for classic and blocked filters: bits past m are zero. */
 bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size);
+
+/* The same for cuckoo filters: what follows the slots is zero. */
+bool tamis__cuckoo_valid(const void *context, const uint8_t *bytes, uint64_t size);
 
 /* Expected number of new keys that a classic or blocked filter answered present. O(1): no bits are read. */
 double tamis__bloom_false_present(const tamis_filter *filter);

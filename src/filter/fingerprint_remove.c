@@ -89,11 +89,11 @@ bool tamis__fingerprint_remove(tamis_filter *filter, const tamis_hash *hash) {
                     slot_entry(g, line_at(in, spilled.line), spilled.slot, g->spill_bucket));
         removed = spilled;
     }
-    in->used--;
+    in->used -= in->used > 0; /* a forged file may say that there are fewer entries */
     /* Shares are rounded, so the difference may be below 0; a file with such a number is refused as
      * damaged. */
     in->covered = in->used > 0 ? fmax(in->covered, 0) : 0;
-    filter->added--;
+    filter->added -= filter->added > 0;
     return true;
 }
 

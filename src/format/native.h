@@ -90,7 +90,7 @@ static const uint8_t native_magic[NATIVE_MAGIC] = {0x89, 'T', 'A', 'M', 'I', 'S'
     X(block_size, 48, 4, TAMIS__BLOCK, TAMIS__BLOCK)                                                         \
     X(needs, 52, 4, 0, 0)                                                                                    \
     X(sums_sum, 56, 8, 0, UINT64_MAX)                                                                        \
-    X(kind, 64, 4, TAMIS_KIND_CLASSIC, TAMIS_KIND_WINDOW)                                                    \
+    X(kind, 64, 4, TAMIS_KIND_CLASSIC, TAMIS_KIND_CUCKOO)                                                    \
     X(scheme, 68, 4, TAMIS_SCHEME_XXH3, TAMIS_SCHEME_REDISSON)                                               \
     X(seed, 72, 8, 0, UINT64_MAX)                                                                            \
     X(secret_print, 80, 8, 0, UINT64_MAX)                                                                    \

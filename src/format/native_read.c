@@ -73,7 +73,8 @@
  *                                                                    of each step, no more than its slots
  *
  * The rows of partitions are checked again, with the line shape, by the kind (fingerprint_image.c). Here
- * it suffices that products of a number of lines cannot overflow.
+ * it suffices that products of a number of lines cannot overflow. A cuckoo filter has no such section: its sizes
+ * follow from `bits` and `slot_bits` (filter/cuckoo.c).
  *
  * How the filter uses the bytes:
  * - The bytes stay and the filter is read-only (a mapped file): the filter uses them in place.
@@ -105,7 +106,8 @@
 #include "format/native.h"
 #include "hash/hasher.h"
 
-#define REMEDY "restore the file from a copy, or build it anew"
+#define UNUSED_KIND 6 /* reserved for a later kind */
+#define REMEDY      "restore the file from a copy, or build it anew"
 
 typedef struct header {
     const tamis__encoded_bytes *source;
@@ -229,6 +231,10 @@ static tamis_status check_fields(const header *h, tamis_error *err) {
                                "%s: %s is %" PRIu64 ", and this tamis knows those up to %" PRIu64
                                "; use a newer tamis",
                                h->source->name, field_rows[i].name, h->field[i], field_rows[i].max);
+    if (h->field[NATIVE_kind] == UNUSED_KIND)
+        return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                           "%s: kind is %d, which this tamis does not know; use a newer tamis",
+                           h->source->name, UNUSED_KIND);
     for (int i = 0; i < NATIVE_FIELD_COUNT; i++)
         if (h->field[i] < field_rows[i].min || h->field[i] > field_rows[i].max)
             return fail_field(h, (native_field)i, err);
@@ -247,18 +253,18 @@ static tamis_status check_fields(const header *h, tamis_error *err) {
 static tamis_status check_uses(const header *h, tamis_error *err) {
     tamis_kind kind = (tamis_kind)h->field[NATIVE_kind];
     const tamis_scheme scheme = (tamis_scheme)h->field[NATIVE_scheme];
-    const bool bloom = tamis_kind_is_bloom(kind);
+    const bool bloom = tamis_kind_is_bloom(kind), cuckoo = kind == TAMIS_KIND_CUCKOO;
     const struct {
         native_field field;
         bool used;
     } uses[] = {
         {NATIVE_seed, scheme == TAMIS_SCHEME_XXH3},
         {NATIVE_secret_print, scheme == TAMIS_SCHEME_SIP},
-        {NATIVE_bits, bloom},
+        {NATIVE_bits, bloom || cuckoo},
         {NATIVE_probes, bloom},
         {NATIVE_slot_bits, !bloom},
-        {NATIVE_home_bits, !bloom && kind != TAMIS_KIND_WINDOW},
-        {NATIVE_partitions, !bloom},
+        {NATIVE_home_bits, !bloom && !cuckoo && kind != TAMIS_KIND_WINDOW},
+        {NATIVE_partitions, !bloom && !cuckoo},
     };
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
         if (!uses[i].used && h->field[uses[i].field])
@@ -502,7 +508,7 @@ static tamis_plan plan_of(const header *h) {
     plan.partitions = is_window(h) ? 0 : (uint32_t)h->field[NATIVE_partitions]; /* tables, of a window */
     plan.memory_limit = h->field[NATIVE_memory_limit];
     plan.memory = h->field[NATIVE_body_size];
-    const bool table = !tamis_kind_is_bloom(plan.kind);
+    const bool table = tamis__kind_grows(plan.kind);
     plan.lines = is_window(h)             ? TAMIS__WINDOW_LINES_FIRST
                  : table && plan.capacity ? plan.memory / TAMIS__LINE
                                           : 0;

@@ -38,7 +38,7 @@
  *     data         a DCSO file had user data                    as many as there
  *     keys         the type of the keys is known                4
  *     frozen       a table refuses keys past its capacity       0
- *     partitions   the kind is fingerprint or exact             24 for each: lines, entries, coverage
+ *     partitions   the kind is fingerprint, exact or window     24 for each: lines, entries, coverage
  *     split        a partition of a growing table was split     32: a bit for each first partition
  *
  * Sizes (layout_of). header_size is 256 and the sections. The body begins at the next multiple of 4096, so
@@ -76,8 +76,13 @@ typedef struct layout {
     uint64_t blocks;
 } layout;
 
+static bool is_bloom(const tamis_filter *filter) {
+    return tamis_kind_is_bloom(filter->plan.kind);
+}
+
+/* True for filters with partitions, or with several tables. */
 static bool is_table(const tamis_filter *filter) {
-    return !tamis_kind_is_bloom(filter->plan.kind);
+    return !is_bloom(filter) && filter->plan.kind != TAMIS_KIND_CUCKOO;
 }
 
 static uint64_t round_up(uint64_t size, uint64_t to) {
@@ -100,7 +105,7 @@ static double bounded_false_present(double mistaken) {
 
 /* Reads the counts at the last union. False if there was no union. */
 static bool get_union_counts(const tamis_filter *filter, uint64_t *added, double *mistaken) {
-    if (is_table(filter))
+    if (!is_bloom(filter))
         return false;
     *mistaken = tamis__bloom_union_counts(filter, added);
     return *added || *mistaken > 0;
@@ -260,10 +265,10 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     const tamis_plan *plan = &filter->plan;
     const tamis_metadata *metadata = &filter->metadata.fields;
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    if (is_table(filter))
-        filter->ops->estimate(filter, &info);
-    else
+    if (is_bloom(filter)) /* without reading its bits */
         info.false_present = tamis__bloom_false_present(filter);
+    else
+        filter->ops->estimate(filter, &info);
     memcpy(header, native_magic, NATIVE_MAGIC);
     put_field(header, NATIVE_format, NATIVE_FORMAT);
     put_field(header, NATIVE_header_size, l->header_size);

@@ -40,6 +40,7 @@ static const char *const kind_names[] = {
     [TAMIS_KIND_AUTO] = "auto",       [TAMIS_KIND_CLASSIC] = "classic",
     [TAMIS_KIND_BLOCKED] = "blocked", [TAMIS_KIND_FINGERPRINT] = "fingerprint",
     [TAMIS_KIND_EXACT] = "exact",     [TAMIS_KIND_WINDOW] = "window",
+    [TAMIS_KIND_CUCKOO] = "cuckoo",
 };
 enum { KIND_COUNT = sizeof kind_names / sizeof *kind_names };
 
@@ -51,18 +52,22 @@ tamis_status tamis_kind_parse(tamis_kind *kind, const char *name, tamis_error *e
     TAMIS__NEED(name, err);
     TAMIS__NEED(kind, err);
     for (int i = 0; i < KIND_COUNT; i++) {
-        if (strcmp(name, kind_names[i]) == 0) {
+        if (kind_names[i] && strcmp(name, kind_names[i]) == 0) {
             *kind = (tamis_kind)i;
             return TAMIS_OK;
         }
     }
-    return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "%.100s: no such kind; use auto, classic, blocked, fingerprint, exact or window",
-                       name);
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "%.100s: no such kind; use auto, classic, blocked, fingerprint, exact, window or cuckoo", name);
 }
 
 bool tamis_kind_is_bloom(tamis_kind kind) {
     return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
+}
+
+bool tamis__kind_grows(tamis_kind kind) {
+    return !tamis_kind_is_bloom(kind) && kind != TAMIS_KIND_CUCKOO;
 }
 
 /* ---- the choice ---- */
@@ -225,7 +230,7 @@ tamis_status tamis__plan_check(const tamis_plan_options *options, tamis_error *e
             err, TAMIS_E_RANGE, 0, "false-positive rate %s: not between %s and %g; choose one within%s",
             tamis__plan_number(rate, options->fpr), tamis__plan_number(min, TAMIS_FPR_MIN), TAMIS_FPR_MAX,
             !options->probes && options->fpr < TAMIS_FPR_MIN ? ", or kind exact" : "");
-    if ((unsigned)options->kind >= KIND_COUNT)
+    if (!tamis_kind_name(options->kind))
         return tamis__fail(err, TAMIS_E_INVALID, 0, "kind %d: no such kind; see tamis/plan.h",
                            (int)options->kind);
     if (!tamis_scheme_name(options->scheme))

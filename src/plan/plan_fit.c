@@ -15,6 +15,7 @@
  *   defines the sizes, its rule is solved for the rate instead.
  * - blocked: all memory as blocks; k is the one with the lowest rate.
  * - fingerprint: the widest slots that fit. There are eight widths, so the rate is one of eight.
+ * - cuckoo: the widest slots that fit, of any width.
  *
  * The most keys. Memory grows with n but is rounded up to words, blocks or lines. Rounding has no inverse, so
  * n is found by bisection over plans. Plans of kind blocked are slow, so for them the bisection starts from
@@ -105,6 +106,18 @@ static void fit_table_rate(tamis_plan *plan, const tamis_plan_options *options, 
     } while (!tamis__plan_fits(plan) && shape != tamis__line_shape_for(1, false));
 }
 
+/* Finds the widest slots that fit. The caller knows that the narrowest fit. */
+static void fit_cuckoo_rate(tamis_plan *plan, const tamis_plan_options *options) {
+    tamis_plan_options mine = *options;
+    for (uint32_t bits = TAMIS__CUCKOO_BITS_MAX; bits >= TAMIS__CUCKOO_BITS_MIN; bits--) {
+        mine.fpr = tamis__cuckoo_rate(bits);
+        if (tamis__plan_kind(plan, &mine, TAMIS_KIND_CUCKOO, NULL) == TAMIS_OK && tamis__plan_fits(plan))
+            return;
+    }
+    mine.fpr = TAMIS_FPR_MAX; /* up to 8 keys fill two buckets, whose rate is above that of larger tables */
+    tamis__plan_kind(plan, &mine, TAMIS_KIND_CUCKOO, NULL);
+}
+
 static tamis_status fit_rate(tamis_plan *plan, const tamis_plan_options *options, tamis_kind kind,
                              tamis_error *err) {
     tamis_plan_options mine = *options;
@@ -125,6 +138,8 @@ static tamis_status fit_rate(tamis_plan *plan, const tamis_plan_options *options
         return fit_classic_rate(plan, options, err);
     if (kind == TAMIS_KIND_BLOCKED)
         fit_blocked_rate(plan, options);
+    else if (kind == TAMIS_KIND_CUCKOO)
+        fit_cuckoo_rate(plan, options);
     else
         fit_table_rate(plan, options, mine.fpr);
     return TAMIS_OK;

@@ -58,12 +58,12 @@ void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys) {
     if (tamis__read_struct(&parsed, sizeof parsed, options, "TAMIS_PLAN_OPTIONS_INIT", NULL) != TAMIS_OK ||
         parsed.expect == 0 || tamis_plan_make(&plan, &parsed, NULL) != TAMIS_OK || plan.memory <= LARGE)
         return;
-    const bool is_bloom = tamis_kind_is_bloom(plan.kind);
-    if (is_bloom && parsed.kind != TAMIS_KIND_AUTO)
+    const bool grows = tamis__kind_grows(plan.kind);
+    if (!grows && parsed.kind != TAMIS_KIND_AUTO)
         return;
     if (max_keys < parsed.expect)
         options->expect = max_keys;
-    if (!is_bloom) {
+    if (grows) {
         options->kind = plan.kind;
     } else if (options->expect < parsed.expect) {
         /* A number that is only a guess is not a reason for a kind that cannot grow past it. */
@@ -125,7 +125,7 @@ static void set_step(tamis_plan *plan, const tamis_plan *final, uint64_t lines, 
 void tamis_plan_start_small(tamis_plan *plan) {
     tamis_plan final, small = *plan;
     uint32_t doublings = 0;
-    if (tamis_kind_is_bloom(plan->kind) || plan->capacity == 0 || plan->memory_limit ||
+    if (!tamis__kind_grows(plan->kind) || plan->capacity == 0 || plan->memory_limit ||
         plan->memory <= LARGE || !plan_final(plan, plan->capacity, &final))
         return;
     while (final.memory >> doublings > LARGE) /* whole steps: the old table is small beside the final one */

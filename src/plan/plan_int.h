@@ -89,6 +89,8 @@ uint32_t tamis__plan_digest_bits(tamis_scheme scheme);
 tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tamis_error *err);
 /* True if another program defines the sizes of this scheme, so that the plan uses its rule. */
 bool tamis__scheme_has_own_sizes(tamis_scheme scheme);
+/* True if filters of this kind grow beyond their number of keys: tables of fingerprints and windows. */
+bool tamis__kind_grows(tamis_kind kind);
 /* Returns the largest number of bits that a classic filter of this scheme can use. */
 uint64_t tamis__scheme_bits_max(tamis_scheme scheme);
 /* Returns the lowest rate that can be requested for this kind, scheme and number of keys. */
@@ -148,6 +150,28 @@ tamis__window_shape tamis__window_shape_of(const tamis_plan *plan);
 tamis_status tamis__plan_window(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err);
 /* As tamis__plan_check_made, for kind window. */
 tamis_status tamis__plan_check_window(const tamis_plan *plan, tamis_error *err);
+
+/* ---- cuckoo filters, plan_cuckoo.c ---- */
+
+enum {
+    TAMIS__CUCKOO_SLOTS = 4,     /* slots of a bucket */
+    TAMIS__CUCKOO_BITS_MIN = 8,  /* bits of a slot */
+    TAMIS__CUCKOO_BITS_MAX = 57, /* a slot that begins at any bit lies within 8 bytes */
+    TAMIS__CUCKOO_SPARE = 8      /* bytes behind the last slot at least: slots are read as 8 bytes */
+};
+
+/* Returns the number of buckets. */
+uint64_t tamis__cuckoo_buckets(const tamis_plan *plan);
+/* Returns the memory for so many bits of slots: a multiple of 64 bytes. */
+uint64_t tamis__cuckoo_bytes(uint64_t bits);
+/* Returns the rate of a table with so many entries. */
+double tamis__cuckoo_fpr(double entries, double buckets, uint32_t slot_bits);
+/* Returns the rate of a full table of many keys, with slots of so many bits. */
+double tamis__cuckoo_rate(uint32_t slot_bits);
+/* Sizes a cuckoo filter. As tamis__plan_kind. */
+tamis_status tamis__plan_cuckoo(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err);
+/* Returns the name of the first field of a plan that is wrong, and stores its value; NULL: none is. */
+const char *tamis__plan_check_cuckoo(const tamis_plan *plan, uint64_t *value);
 
 /* ---- the choice, plan.c ---- */
 

@@ -10,6 +10,7 @@
  *     fingerprint    64-byte lines in partitions              lines, equal in all partitions
  *     exact          the same with slots of 120 bits          the same
  *     window         64-byte lines, see plan_window.c         lines
+ *     cuckoo         buckets of 4 slots, see plan_cuckoo.c    pairs of buckets
  *
  * Classic under a scheme of another program has exactly the m and k of that program. Otherwise the filter
  * could not be shared. Its predicted rate may then exceed p. Under all other schemes m is enlarged until the
@@ -204,10 +205,13 @@ static tamis_status check_kind(const tamis_plan_options *options, tamis_kind kin
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: has no probes; leave them out, or use kind classic or blocked",
                            tamis_kind_name(kind));
-    if (tamis_kind_is_bloom(kind) && !options->expect)
+    if (!tamis__kind_grows(kind) && !options->expect)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: cannot grow, and the number of keys (expect) was not given; give it%s",
-                           tamis_kind_name(kind), can_be_table ? ", or use kind fingerprint" : "");
+                           tamis_kind_name(kind),
+                           kind == TAMIS_KIND_CUCKOO ? ", or use kind exact, which can remove keys too"
+                           : can_be_table            ? ", or use kind fingerprint"
+                                                     : "");
     if (options->window && kind != TAMIS_KIND_WINDOW)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: its keys do not expire; leave the window out, or use kind window",
@@ -437,6 +441,8 @@ tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_plan_options *option
         return plan_blocked(plan, options, err);
     if (kind == TAMIS_KIND_WINDOW)
         return tamis__plan_window(plan, options, err);
+    if (kind == TAMIS_KIND_CUCKOO)
+        return tamis__plan_cuckoo(plan, options, err);
     plan_table(plan, options, kind == TAMIS_KIND_EXACT);
     return TAMIS_OK;
 }
@@ -477,8 +483,16 @@ static tamis_status check_made_table(const tamis_plan *plan, tamis_error *err) {
     return TAMIS_OK;
 }
 
+static tamis_status check_made_cuckoo(const tamis_plan *plan, tamis_error *err) {
+    uint64_t value;
+    const char *field = tamis__plan_check_cuckoo(plan, &value);
+    return field ? fail_made(field, value, "that of a cuckoo filter", err) : TAMIS_OK;
+}
+
 tamis_status tamis__plan_check_made(const tamis_plan *plan, tamis_error *err) {
     if (plan->kind == TAMIS_KIND_WINDOW)
         return tamis__plan_check_window(plan, err);
+    if (plan->kind == TAMIS_KIND_CUCKOO)
+        return check_made_cuckoo(plan, err);
     return tamis_kind_is_bloom(plan->kind) ? check_made_bloom(plan, err) : check_made_table(plan, err);
 }

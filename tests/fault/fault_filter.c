@@ -33,31 +33,63 @@ static tamis_status try_create(tamis_filter **filter, const tamis_plan *plan, bo
     return tamis_filter_create(filter, plan, &options, err);
 }
 
+static void create_without_memory(const filter_case *c, bool concurrent) {
+    tamis_plan plan = case_plan(c, 1000, 0);
+    bool reached = true;
+    for (uint64_t n = 1; reached; n++) {
+        fault_memory memory = {.fail_at = n};
+        tamis_allocator allocator = fault_memory_allocator(&memory);
+        tamis_filter *filter = NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        tamis_status status = try_create(&filter, &plan, concurrent, &allocator, &err);
+        reached = memory.refused > 0;
+        if (reached) {
+            check_nomem(status, &err);
+            assert_null(filter);
+        } else {
+            assert_int_equal(status, TAMIS_OK);
+            assert_true(n > 3);
+            tamis_filter_free(filter);
+        }
+        assert_int_equal(memory.live_blocks, 0);
+    }
+}
+
+static const filter_case cuckoo = {"cuckoo", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_SIP, false, 1e-4};
+
 static void creation_without_memory(void **state) {
     (void)state;
     for (int i = 0; i < 2 * FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i % FILTER_CASES];
-        bool concurrent = i >= FILTER_CASES && case_has_digest(c);
-        tamis_plan plan = case_plan(c, 1000, 0);
-        bool reached = true;
-        for (uint64_t n = 1; reached; n++) {
-            fault_memory memory = {.fail_at = n};
-            tamis_allocator allocator = fault_memory_allocator(&memory);
-            tamis_filter *filter = NULL;
-            tamis_error err = TAMIS_ERROR_INIT;
-            tamis_status status = try_create(&filter, &plan, concurrent, &allocator, &err);
-            reached = memory.refused > 0;
-            if (reached) {
-                check_nomem(status, &err);
-                assert_null(filter);
-            } else {
-                assert_int_equal(status, TAMIS_OK);
-                assert_true(n > 3);
-                tamis_filter_free(filter);
-            }
-            assert_int_equal(memory.live_blocks, 0);
-        }
+        create_without_memory(c, i >= FILTER_CASES && case_has_digest(c));
     }
+    create_without_memory(&cuckoo, false);
+}
+
+/* Only copies take memory: adds and removals need none, a full table included. */
+static void a_cuckoo_filter_without_memory(void **state) {
+    (void)state;
+    fault_memory memory = {0};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_plan plan = case_plan(&cuckoo, 1000, 0);
+    tamis_filter *filter = plan_filter(&plan, &allocator), *copy = NULL;
+    const uint64_t created = memory.requests;
+    uint64_t key = 0;
+    while (tamis_filter_add(filter, &key, sizeof key, NULL, NULL) == TAMIS_OK)
+        key++;
+    assert_int_equal(tamis_filter_remove(filter, &key, sizeof key, NULL, NULL), TAMIS_OK);
+    assert_int_equal(memory.requests, created);
+    for (uint64_t n = 1; !copy; n++) {
+        tamis_error err = TAMIS_ERROR_INIT;
+        memory.fail_at = memory.requests + n;
+        memory.refused = 0;
+        if (tamis_filter_copy(&copy, filter, &err) != TAMIS_OK)
+            check_nomem(err.status, &err);
+    }
+    assert_true(tamis_filter_is_equal(copy, filter));
+    tamis_filter_free(copy);
+    tamis_filter_free(filter);
+    assert_int_equal(memory.live_blocks, 0);
 }
 
 static void a_hasher_without_memory(void **state) {
@@ -337,10 +369,11 @@ static void calls_that_need_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(creation_without_memory), cmocka_unit_test(a_hasher_without_memory),
-        cmocka_unit_test(a_copy_without_memory),   cmocka_unit_test(every_growth_without_memory),
-        cmocka_unit_test(memory_that_stays_short), cmocka_unit_test(every_map_that_fails),
-        cmocka_unit_test(creation_when_map_fails), cmocka_unit_test(calls_that_need_no_memory),
+        cmocka_unit_test(creation_without_memory),     cmocka_unit_test(a_cuckoo_filter_without_memory),
+        cmocka_unit_test(a_hasher_without_memory),     cmocka_unit_test(a_copy_without_memory),
+        cmocka_unit_test(every_growth_without_memory), cmocka_unit_test(memory_that_stays_short),
+        cmocka_unit_test(every_map_that_fails),        cmocka_unit_test(creation_when_map_fails),
+        cmocka_unit_test(calls_that_need_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

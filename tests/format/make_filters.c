@@ -99,6 +99,10 @@ static const struct {
     {"window-growing-sip", TAMIS_KIND_WINDOW, TAMIS_SCHEME_SIP, 1e-3, 0, 30000},
     {"window-wide", TAMIS_KIND_WINDOW, TAMIS_SCHEME_GUAVA64, 1e-12, 0, 9000},
     {"window-narrow", TAMIS_KIND_WINDOW, TAMIS_SCHEME_REDISBLOOM, 1e-7, 2000, 2000},
+    {"cuckoo-xxh3", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_XXH3, 0.001, 30, 30},
+    {"cuckoo-sip", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_SIP, 1e-6, 9000, 9000},
+    {"cuckoo-narrow", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_GUAVA64, 0.05, 20000, 20000},
+    {"cuckoo-wide", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_REDISBLOOM, 1e-16, 3000, 3000},
 };
 
 enum { WINDOW = 24 * 3600 * 1000 };

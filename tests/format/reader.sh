@@ -71,6 +71,8 @@ planted "$golden/good/fingerprint-parts.tamis" 's/(line_number + g) % n/(line_nu
 planted "$work/window-narrow.tamis" 's/lines \/\/ 2) + 1 - a/lines \/\/ 2) + 2 - a/'
 planted "$work/window-narrow.tamis" 's/<= steps and/<= steps + 1 and/'
 planted "$work/window-wide.tamis" 's/at = 4 \* n/at = 4 * n + 1/'
+planted "$work/cuckoo-narrow.tamis" 's/F = 1 + mulhi/F = mulhi/'
+planted "$work/cuckoo-narrow.tamis" 's/b \/\/ 2) + 1$/b \/\/ 2)/'
 for entries in grown united; do # entries of several lengths
     planted "$golden/good/fingerprint-$entries.tamis" 's/value >> above == wanted >> above/value == wanted/'
 done

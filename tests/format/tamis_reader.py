@@ -27,7 +27,7 @@ FIELDS = (  # of the header, in order: type and name
 LAYOUT = struct.Struct("<" + "".join(FIELDS[0::2]))
 NAMES = FIELDS[1::2]
 BLOCK = 65536
-KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact", 5: "window"}
+KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact", 5: "window", 7: "cuckoo"}
 WINDOW_SLOTS = {32: 16, 40: 12, 48: 10, 56: 9, 64: 8}
 SCHEMES = {1: "xxh3", 2: "sip", 3: "guava64", 4: "guava32", 5: "bkdr31", 6: "bkdr63", 7: "redisbloom", 8: "fnv-dcso", 9: "redisson"}
 FIXED = {(slot_bits, 4) for slot_bits in (16, 20, 24, 32, 40, 48, 64, 120)}  # slot_bits, home_bits
@@ -103,18 +103,21 @@ def read_header(data):
 
 
 def check_plan(h):
-    table = h["kind"] >= 3
+    cuckoo = h["kind"] == 7
+    table = h["kind"] >= 3 and not cuckoo
     insist(h["kind"] in KINDS, f"kind {h['kind']}")
     insist(h["scheme"] in SCHEMES, f"scheme {h['scheme']}")
     insist(h["kind"] == 1 or h["scheme"] not in (5, 6, 8), f"scheme {h['scheme']} of kind {h['kind']}")
     for name, used in {"seed": h["scheme"] == 1, "secret_print": h["scheme"] == 2, "bits": not table,
-                       "probes": not table, "slot_bits": table, "home_bits": table, "partitions": table,
-                       "covered": table}.items():
+                       "probes": not table and not cuckoo, "slot_bits": table or cuckoo, "home_bits": table,
+                       "partitions": table, "covered": table or cuckoo}.items():
         insist(used or h[name] == 0, f"{name} {h[name]}, and this kind or scheme has none")
     for name, most in {"capacity": 10**12, "fpr": 1, "bits": 2**62, "probes": 255, "added": 2**63 - 1, "flags": 3,
                        "false_present": 2**63, "fpr_predicted": 1, "covered": 1}.items():
         insist(0 <= h[name] <= most, f"{name} {h[name]}")
-    if h["kind"] == 5:
+    if cuckoo:
+        check_cuckoo(h)
+    elif h["kind"] == 5:
         insist(h["slot_bits"] in WINDOW_SLOTS and h["home_bits"] == 0, f"slot_bits {h['slot_bits']}")
         insist(1 <= h["partitions"] <= 16, f"{h['partitions']} tables")
     elif table:
@@ -126,6 +129,14 @@ def check_plan(h):
         insist(h["bits"] and h["probes"], "bits or probes 0")
         insist(h["kind"] == 1 or h["bits"] % 512 == 0, f"bits {h['bits']}")
         insist(h["body_size"] == (h["bits"] + 511) // 512 * 64, f"bits {h['bits']} in {h['body_size']} bytes")
+
+
+def check_cuckoo(h):
+    f, bits = h["slot_bits"], h["bits"]
+    insist(8 <= f <= 57, f"slot_bits {f}")
+    insist(bits > 0 and bits % (8 * f) == 0, f"bits {bits} with slot_bits {f}")
+    insist(1 <= h["capacity"] <= bits // f and h["added"] <= h["capacity"], f"added {h['added']}, capacity {h['capacity']}")
+    insist(h["body_size"] == ((bits + 7) // 8 + 8 + 63) // 64 * 64, f"bits {bits} in {h['body_size']} bytes")
 
 
 def read_sections(data, h):
@@ -168,7 +179,7 @@ def read_sections(data, h):
             h["window"] = read_window(content)
         else:
             insist(not kind >> 31, f"section {kind:#x} is not known")
-    if h["kind"] >= 3:
+    if h["kind"] in (3, 4, 5):
         insist(h["table"], "no partitions")
         check_window(h) if h["kind"] == 5 else check_table(h)
 
@@ -316,6 +327,27 @@ def positions_blocked(h, x, y):
         yield start + (w >> 64 - 9 * (place + 1) & 511)
 
 
+def slot_of_cuckoo(body, f, i):
+    first, last = f * i // 8, (f * i + f - 1) // 8
+    return int.from_bytes(body[first : last + 1], "little") >> f * i % 8 & (1 << f) - 1
+
+
+def cuckoo_has(h, body, x, y):
+    f = h["slot_bits"]
+    b = h["bits"] // (4 * f)
+    F = 1 + mulhi(x, 2**f - 1)
+    first = mulhi(y, b)
+    s = 2 * mulhi(fmix(F * 0x9E3779B97F4A7C15 & U64), b // 2) + 1
+    return any(slot_of_cuckoo(body, f, 4 * bucket + i) == F for bucket in (first, (s - first) % b) for i in range(4))
+
+
+def verify_cuckoo(h, body):
+    f, bits = h["slot_bits"], h["bits"]
+    entries = sum(slot_of_cuckoo(body, f, i) != 0 for i in range(bits // f))
+    insist(entries == h["added"], f"{entries} entries, and added is {h['added']}")
+    insist(int.from_bytes(body[bits // 8 :], "little") >> bits % 8 == 0, "a bit behind the slots is not zero")
+
+
 class Line:
     """A line of a table: 64 bytes."""
 
@@ -420,6 +452,8 @@ class Filter:
         return self.has_hash(*digest(h, key, self.secret_key))
 
     def has_hash(self, x, y):
+        if self.header["kind"] == 7:
+            return cuckoo_has(self.header, self.body, x, y)
         if self.header["kind"] == 5:
             return window_has(self.header, self.body, x, y)
         if self.header["kind"] >= 3:
@@ -431,6 +465,8 @@ class Filter:
         return all(self.body[p // 8] >> p % 8 & 1 for p in positions)
 
     def verify_lines(self):
+        if self.header["kind"] == 7:
+            verify_cuckoo(self.header, self.body)
         if self.header["kind"] in (3, 4):
             for at in range(0, len(self.body), 64):
                 Line(self.body[at : at + 64], self.header["slot_bits"], self.header["home_bits"])

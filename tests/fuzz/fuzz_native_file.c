@@ -63,7 +63,7 @@ static void encode_again(const tamis_filter *filter, const tamis_answer *answers
     free(again);
 }
 
-/* Adds keys. A key whose add succeeded is present afterwards. */
+/* Adds keys, and removes some. A key whose add succeeded is present afterwards. */
 static void add(tamis_filter *filter) {
     for (uint64_t i = 0; i < KEYS; i++) {
         tamis_answer answer = TAMIS_UNKNOWN;
@@ -74,6 +74,9 @@ static void add(tamis_filter *filter) {
             continue;
         assert(tamis_filter_contains(filter, &i, sizeof i, &answer, NULL) == TAMIS_OK);
         assert(answer == TAMIS_PRESENT);
+        if (i % 2 && tamis_filter_can(filter, TAMIS_CAN_REMOVE))
+            assert(tamis_filter_remove(filter, &i, sizeof i, &answer, NULL) == TAMIS_OK &&
+                   answer == TAMIS_PRESENT);
     }
 }
 

@@ -112,7 +112,8 @@ static inline tamis_plan plan_in_partitions(tamis_plan plan, uint32_t partitions
 static inline tamis_filter_options plan_options(const tamis_plan *plan) {
     static const char secret[] = "a secret for tests only, 32 bytes";
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    options.frozen = !tamis_kind_is_bloom(plan->kind) && plan->capacity > 0;
+    options.frozen =
+        !tamis_kind_is_bloom(plan->kind) && plan->kind != TAMIS_KIND_CUCKOO && plan->capacity > 0;
     if (plan->scheme == TAMIS_SCHEME_SIP) {
         options.secret = secret;
         options.secret_size = sizeof secret - 1;

@@ -119,6 +119,9 @@ static void of_filter(void **state) {
     REFUSED(tamis_filter_contains_many(ANY, ANY, 1, NULL, ANY, &err), "answers");
     REFUSED(tamis_filter_add_hashes(NULL, ANY, 1, ANY, ANY, &err), "filter");
     REFUSED(tamis_filter_add_hashes(ANY, NULL, 1, ANY, ANY, &err), "hashes");
+    REFUSED(tamis_filter_count_key(NULL, ANY, 1, ANY, &err), "filter");
+    REFUSED(tamis_filter_count_key(ANY, NULL, 1, ANY, &err), "key");
+    REFUSED(tamis_filter_count_key(ANY, ANY, 1, NULL, &err), "copies");
     REFUSED(tamis_filter_remove_many(NULL, ANY, 1, ANY, ANY, &err), "filter");
     REFUSED(tamis_filter_remove_many(ANY, NULL, 1, ANY, ANY, &err), "keys");
     REFUSED(tamis_filter_remove_hashes(NULL, ANY, 1, ANY, ANY, &err), "filter");

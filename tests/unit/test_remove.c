@@ -78,8 +78,10 @@ static void check_removal(tamis_filter *filter) {
 
 static void removed_keys_are_absent_and_the_others_stay(void **state) {
     (void)state;
-    for (int i = 0; i < 4; i++) {
-        tamis_filter *filter = make(TAMIS_KIND_EXACT, i % 2 ? KEYS : 0, i / 2), *copy = NULL;
+    for (int i = 0; i < 5; i++) {
+        tamis_filter *filter =
+            i < 4 ? make(TAMIS_KIND_EXACT, i % 2 ? KEYS : 0, i / 2) : make(TAMIS_KIND_CUCKOO, KEYS, false);
+        tamis_filter *copy = NULL;
         check_removal(filter);
         assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
         assert_true(tamis_filter_is_equal(copy, filter));

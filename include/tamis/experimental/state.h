@@ -86,6 +86,7 @@ typedef struct tamis_state_options {
  * - TAMIS_E_SECRET: the secret is missing or wrong. Nothing has changed.
  * - TAMIS_E_DAMAGED: bytes before the last commit have changed; the message names the file and the offset.
  * - TAMIS_E_FORMAT: not a state, or one of a later version.
+ * - TAMIS_E_UNSUPPORTED: the scheme of a new state has no digest, or its kind is cuckoo.
  * - TAMIS_E_IO; TAMIS_E_BUSY.
  *
  * Cost: reading the snapshot and adding the keys logged since; docs/PERFORMANCE.md has measured times.
@@ -97,7 +98,8 @@ TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *directo
 TAMIS_API void tamis_state_close(tamis_state *state);
 
 /* Returns the filter, to look up and add keys. The state owns it. It is valid until close or abort. The log
- * has added keys only, so tamis_filter_clear, and tamis_filter_union into it, are TAMIS_E_UNSUPPORTED. A copy
+ * has added keys only, so tamis_filter_clear, tamis_filter_remove, and tamis_filter_union into it, are
+ * TAMIS_E_UNSUPPORTED. A copy
  * of the filter allows both. */
 TAMIS_API tamis_filter *tamis_state_filter(tamis_state *state);
 /* Returns the text that describes the keys, as given at creation. */

@@ -44,10 +44,14 @@ enum { SMOOTHING = 16 };
 
 /* A false "present" loses a record, so the promised rate must be possible: n keys with digests of b bits
  * collide at a rate of at least n/2^b. */
-static tamis_status check_scheme(const tamis_filter *filter, tamis_error *err) {
+static tamis_status check_filter(const tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     const tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
     const uint32_t bits = tamis_scheme_digest_bits(scheme);
+    if (plan->kind == TAMIS_KIND_CUCKOO)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "dedup session: kind cuckoo stores a key again each time it comes; use kind "
+                           "fingerprint or exact");
     if (bits >= 128 ||
         (bits > 0 && plan->capacity > 0 && plan->fpr >= ldexp((double)plan->capacity, -(int)bits)))
         return TAMIS_OK;
@@ -96,7 +100,7 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "dedup session: its filter is not that of its state; give no filter beside a state");
-    status = check_scheme(filter, err);
+    status = check_filter(filter, err);
     if (status == TAMIS_OK && checked.state)
         status = tamis__state_check_logged(checked.state, err);
     if (status != TAMIS_OK)

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Sizing a cuckoo filter: from n keys and rate p to the bits of a slot and the number of buckets.
+ *
+ *     bucket   | slot 0 | slot 1 | slot 2 | slot 3 |     f bits each, one bucket after the other without gaps
+ *
+ * A lookup of an absent key compares its fingerprint, which is one of 2^f - 1 numbers, with the entries of two
+ * buckets. With n entries in b buckets a bucket has n / b of them on average:
+ *
+ *     rate = 1 - (1 - 1 / (2^f - 1))^(2 n / b)         about 8 * load / 2^f, where load = n / (4 b)
+ *
+ * The narrowest slots are used that keep the rate at capacity. Any width is possible, so a rate costs
+ * what it needs: half of it is one bit a key more.
+ *
+ *     buckets = n / (4 * load) * (1 + 1 / sqrt(n)) + 2, and even; 2 for up to 8 keys, which always fit there
+ *
+ * Why load 0.95: with four slots a bucket and two buckets a key, an entry finds a place up to a load of 0.98 if
+ * there are many buckets (docs/MATH.md, "Cuckoo filter"). At 0.95 a new key moves few entries. In small tables
+ * the load at which the first key finds no place varies: by about 1 / sqrt(n) of it. Hence more buckets. Of 100,000
+ * tables of each size from 9 to 40 keys, one or none refuses one of its keys; of 20,000 with 100 to 3000 keys none.
+ *
+ *     rate    bits of a slot   bits a key at 10^6 keys
+ *     1e-2    10               10.5
+ *     1e-4    17               17.9
+ *     1e-6    23               24.2
+ *     1e-9    33               34.8
+ *
+ * Why at least 8 bits: each bucket must lead to many others, or entries have nowhere to move. And no program
+ * wants a rate of 3 %.
+ */
+#include <math.h>
+
+#include "base/memory.h"
+#include "plan/plan_int.h"
+
+#define LOAD 0.95 /* share of used slots at capacity, with many keys */
+
+double tamis__cuckoo_fpr(double entries, double buckets, uint32_t slot_bits) {
+    return -expm1(2 * entries / buckets * log1p(-1 / (ldexp(1, (int)slot_bits) - 1)));
+}
+
+uint64_t tamis__cuckoo_buckets(const tamis_plan *plan) {
+    return plan->bits / (TAMIS__CUCKOO_SLOTS * plan->slot_bits);
+}
+
+uint64_t tamis__cuckoo_bytes(uint64_t bits) {
+    const uint64_t used = bits / 8 + (bits % 8 != 0) + TAMIS__CUCKOO_SPARE;
+    return (used + TAMIS__LINE - 1) / TAMIS__LINE * TAMIS__LINE;
+}
+
+double tamis__cuckoo_rate(uint32_t slot_bits) {
+    return tamis__cuckoo_fpr(TAMIS__CUCKOO_SLOTS * LOAD, 1, slot_bits);
+}
+
+/* The expected number of 64-byte lines of a bucket, which may begin at any multiple of its size. */
+static double lines_of_bucket(uint32_t slot_bits) {
+    const uint32_t bits = TAMIS__CUCKOO_SLOTS * slot_bits;
+    uint32_t step = 8 * TAMIS__LINE;
+    while (bits % step != 0)
+        step /= 2;
+    return 1 + (double)(bits - step) / (8 * TAMIS__LINE);
+}
+
+tamis_status tamis__plan_cuckoo(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
+    const double n = (double)options->expect;
+    double pairs = ceil(n / (2 * TAMIS__CUCKOO_SLOTS * LOAD) * (1 + 1 / sqrt(n)));
+    pairs = n <= 2 * TAMIS__CUCKOO_SLOTS ? 1 : pairs + 1;
+    uint32_t bits = TAMIS__CUCKOO_BITS_MIN;
+    while (bits <= TAMIS__CUCKOO_BITS_MAX && tamis__cuckoo_fpr(n, 2 * pairs, bits) > options->fpr)
+        bits++;
+    if (bits > TAMIS__CUCKOO_BITS_MAX) {
+        char rate[TAMIS__PLAN_NUMBER], min[TAMIS__PLAN_NUMBER];
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "false-positive rate %s: below %s, the lowest of kind cuckoo; choose that or more, or kind exact",
+            tamis__plan_number(rate, options->fpr),
+            tamis__plan_number(min, tamis__cuckoo_fpr(n, 2 * pairs, TAMIS__CUCKOO_BITS_MAX)));
+    }
+    plan->slot_bits = bits;
+    plan->bits = 2 * (uint64_t)pairs * TAMIS__CUCKOO_SLOTS * bits;
+    plan->memory = tamis__cuckoo_bytes(plan->bits);
+    plan->bits_per_key = 8 * (double)plan->memory / n;
+    plan->fpr_predicted = tamis__cuckoo_fpr(n, 2 * pairs, bits);
+    plan->lines_touched = 2 * lines_of_bucket(bits);
+    return TAMIS_OK;
+}
+
+const char *tamis__plan_check_cuckoo(const tamis_plan *plan, uint64_t *value) {
+    const uint64_t unit = 2 * TAMIS__CUCKOO_SLOTS * (uint64_t)plan->slot_bits;
+    *value = plan->slot_bits;
+    if (plan->slot_bits < TAMIS__CUCKOO_BITS_MIN || plan->slot_bits > TAMIS__CUCKOO_BITS_MAX)
+        return "slot_bits";
+    *value = plan->bits;
+    if (plan->bits == 0 || plan->bits % unit != 0 || plan->bits > TAMIS_BITS_MAX)
+        return "bits";
+    *value = plan->capacity;
+    if (plan->capacity == 0 || plan->capacity > TAMIS__CUCKOO_SLOTS * tamis__cuckoo_buckets(plan))
+        return "capacity";
+    return NULL;
+}
