@@ -127,7 +127,7 @@ function escaped(text) {
 }
 
 function library_of(name) {
-    if (name ~ /^redis/)
+    if (name ~ /^redis(_|$)/)
         return "tamis-redis"
     if (name == "kafka")
         return "tamis-kafka"

@@ -6,7 +6,7 @@
  * The stable part of the API: filters in memory and in files, and dedup. A program includes what else it
  * needs:
  *
- *     tamis/compat/        filters as other libraries have them: Guava
+ *     tamis/compat/        filters as other libraries have them: Guava, RedisBloom
  *     tamis/experimental/  may change before 0.2: states, windows, streams, filters in a Redis, Kafka, ...
  */
 

@@ -47,13 +47,6 @@
 #define DCSO_MODULUS   UINT64_C(18446744073709551557)
 #define DCSO_GENERATOR UINT64_C(18446744073709550147)
 
-/* Returns x mod m.bits. x * inverse / 2^64 is at most x / bits and greater than x / bits - 1. So the
- * computed quotient is correct or one too small, and one subtraction corrects the remainder. */
-static inline uint64_t remainder_of(uint64_t x, tamis__modulus m) {
-    const uint64_t rest = x - tamis__mulhi(x, m.inverse) * m.bits;
-    return rest >= m.bits ? rest - m.bits : rest;
-}
-
 /* One subtraction suffices, because twice the modulus exceeds 2^64. */
 static inline uint64_t dcso_reduce(uint64_t x) {
     return x >= DCSO_MODULUS ? x - DCSO_MODULUS : x;
@@ -71,7 +64,7 @@ static void modulo_positions(const uint64_t word[2], uint64_t mask, tamis__modul
                              uint64_t *positions) {
     uint64_t x = word[0];
     for (uint32_t i = 0; i < probes; i++, x += word[1])
-        positions[i] = remainder_of(x & mask, m);
+        positions[i] = tamis__remainder(x & mask, m);
 }
 
 /* Start and step are the halves of one word. A value that is negative in Java is complemented. */
@@ -79,7 +72,7 @@ static void guava32_positions(uint64_t x, tamis__modulus m, uint32_t probes, uin
     uint32_t c = (uint32_t)x, step = (uint32_t)(x >> 32);
     for (uint32_t i = 0; i < probes; i++) {
         c += step;
-        positions[i] = remainder_of(c >> 31 ? ~c : c, m);
+        positions[i] = tamis__remainder(c >> 31 ? ~c : c, m);
     }
 }
 
@@ -97,10 +90,10 @@ __attribute__((noinline)) static bool dcso_unreduced(uint64_t x, tamis__modulus 
     bool reduced = false;
     uint32_t i = 0;
     for (; i + 4 <= probes; i += 4) {
-        positions[i] = remainder_of(power_1, m);
-        positions[i + 1] = remainder_of(power_2, m);
-        positions[i + 2] = remainder_of(power_3, m);
-        positions[i + 3] = remainder_of(power_4, m);
+        positions[i] = tamis__remainder(power_1, m);
+        positions[i + 1] = tamis__remainder(power_2, m);
+        positions[i + 2] = tamis__remainder(power_3, m);
+        positions[i + 3] = tamis__remainder(power_4, m);
         reduced |= power_1 >= DCSO_MODULUS || power_2 >= DCSO_MODULUS || power_3 >= DCSO_MODULUS ||
                    power_4 >= DCSO_MODULUS;
         power_1 *= g * g * g * g;
@@ -109,7 +102,7 @@ __attribute__((noinline)) static bool dcso_unreduced(uint64_t x, tamis__modulus 
         power_4 *= g * g * g * g;
     }
     for (; i < probes; i++, power_1 *= g) {
-        positions[i] = remainder_of(power_1, m);
+        positions[i] = tamis__remainder(power_1, m);
         reduced |= power_1 >= DCSO_MODULUS;
     }
     return !reduced;
@@ -122,7 +115,7 @@ static void dcso_positions(uint64_t x, tamis__modulus m, uint32_t probes, uint64
         return;
     for (uint32_t i = 0; i < probes; i++) {
         x = dcso_reduce(x * DCSO_GENERATOR); /* as in DCSO's code, the product wraps at 64 bits first */
-        positions[i] = remainder_of(x, m);
+        positions[i] = tamis__remainder(x, m);
     }
 }
 
@@ -131,7 +124,7 @@ static void redisson_positions(const uint64_t word[2], tamis__modulus m, uint32_
                                uint64_t *positions) {
     uint64_t x = word[0];
     for (uint32_t i = 0; i < probes; i++) {
-        positions[i] = remainder_of(x & INT64_MAX, m);
+        positions[i] = tamis__remainder(x & INT64_MAX, m);
         x += word[i % 2 == 0];
     }
 }

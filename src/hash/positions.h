@@ -59,6 +59,13 @@ static inline tamis__modulus tamis__modulus_of(uint64_t bits) {
     return (tamis__modulus){bits, UINT64_MAX / bits};
 }
 
+/* Returns x mod m.bits. The computed quotient is correct or one too small (positions.c has the proof), and one
+ * subtraction corrects the remainder. */
+static inline uint64_t tamis__remainder(uint64_t x, tamis__modulus m) {
+    const uint64_t rest = x - tamis__mulhi(x, m.inverse) * m.bits;
+    return rest >= m.bits ? rest - m.bits : rest;
+}
+
 /* Computes the positions of one digest. `scheme` is a scheme with a digest. */
 void tamis__positions_in(tamis_scheme scheme, const uint64_t word[2], tamis__modulus m, uint32_t probes,
                          uint64_t *positions);

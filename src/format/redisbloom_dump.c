@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RedisBloom's scaling filter as bytes: the dump of BF.SCANDUMP, and the fields of an RDB file.
+ *
+ * Dump. All numbers are little-endian, without padding:
+ *
+ *     header      u64 items, u32 sub-filters, u32 options, u32 expansion                       20 bytes
+ *                 for each sub-filter                                                          53 bytes each
+ *                     u64 bytes, u64 bits, u64 items, f64 rate, f64 bits for each item,
+ *                     u32 hashes, u64 capacity, u8 logarithm of the bits
+ *     chunks      the bit arrays, oldest first; at most 16 MiB each, none spans two arrays
+ *
+ *     iterator    1 after the header, then 1 plus the bytes of all chunks so far; 0 at the end
+ *
+ * RDB. The same numbers in another order, each an unsigned number (u), a double (d) or a string (s):
+ *
+ *     items u, sub-filters u, options u, expansion u (since version 4; before it: 2)
+ *     for each sub-filter: capacity u, rate d, hashes u, bits for each item d, bits u, logarithm u, array s, items u
+ *
+ * Versions 0 and 1 have no options, so their filters have 32-bit hashes, which are not supported.
+ *
+ * Both ways in lead through the same checks, tamis__rb_append and tamis__rb_check. A header may promise any
+ * number of bytes, and costs nothing: the memory of a bit array is allocated with its first chunk.
+ */
+#include <inttypes.h>
+
+#include "base/versioned.h"
+#include "filter/redisbloom_chain.h"
+
+enum { HEADER = 20, RECORD = 53, RDB_OLDEST = 2, RDB_WITH_EXPANSION = 4, OLD_EXPANSION = 2 };
+#define CHUNK_MAX ((uint64_t)16 << 20)
+
+/* ---- header ---- */
+
+static void store_double(uint8_t *to, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    tamis__store64le(to, bits);
+}
+
+static double load_double(const uint8_t *from) {
+    const uint64_t bits = tamis__load64le(from);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void store_record(uint8_t *to, const tamis_redisbloom_subfilter *size) {
+    tamis__store64le(to, size->bytes);
+    tamis__store64le(to + 8, size->bits);
+    tamis__store64le(to + 16, size->keys);
+    store_double(to + 24, size->rate);
+    store_double(to + 32, size->bits_per_key);
+    tamis__store32le(to + 40, size->hashes);
+    tamis__store64le(to + 44, size->capacity);
+    to[52] = (uint8_t)size->bits_log2;
+}
+
+static tamis_redisbloom_subfilter load_record(const uint8_t *from) {
+    return (tamis_redisbloom_subfilter){
+        .struct_size = sizeof(tamis_redisbloom_subfilter),
+        .bytes = tamis__load64le(from),
+        .bits = tamis__load64le(from + 8),
+        .keys = tamis__load64le(from + 16),
+        .rate = load_double(from + 24),
+        .bits_per_key = load_double(from + 32),
+        .hashes = tamis__load32le(from + 40),
+        .capacity = tamis__load64le(from + 44),
+        .bits_log2 = from[52],
+    };
+}
+
+size_t tamis_redisbloom_header_size(const tamis_redisbloom *filter) {
+    return HEADER + RECORD * filter->count;
+}
+
+void tamis_redisbloom_header_write(const tamis_redisbloom *filter, void *bytes) {
+    uint8_t *to = bytes;
+    tamis__store64le(to, filter->keys);
+    tamis__store32le(to + 8, (uint32_t)filter->count);
+    tamis__store32le(to + 12, filter->options);
+    tamis__store32le(to + 16, filter->growth);
+    for (size_t i = 0; i < filter->count; i++)
+        store_record(to + HEADER + RECORD * i, &filter->subfilters[i].size);
+}
+
+/* Fills an empty chain from a header whose size is correct. */
+static tamis_status decode_header(tamis_redisbloom *chain, const uint8_t *bytes, tamis_error *err) {
+    const uint32_t count = tamis__load32le(bytes + 8);
+    chain->keys = tamis__load64le(bytes);
+    chain->options = tamis__load32le(bytes + 12);
+    chain->growth = tamis__load32le(bytes + 16);
+    for (uint32_t i = 0; i < count; i++) {
+        const tamis_redisbloom_subfilter size = load_record(bytes + HEADER + (size_t)RECORD * i);
+        const tamis_status status = tamis__rb_append(chain, &size, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return tamis__rb_check(chain, err);
+}
+
+tamis_status tamis_redisbloom_load_header(tamis_redisbloom **filter, const void *bytes, size_t size,
+                                          const tamis_allocator *allocator, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, bytes, err);
+    if (size < HEADER || (size - HEADER) % RECORD != 0 ||
+        (size - HEADER) / RECORD != tamis__load32le((const uint8_t *)bytes + 8))
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "redisbloom: %zu bytes are not a header; dump the filter again", size);
+    tamis_redisbloom *created;
+    tamis_status status = tamis__rb_create_empty(&created, allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = decode_header(created, bytes, err);
+    if (status != TAMIS_OK) {
+        tamis_redisbloom_free(created);
+        return status;
+    }
+    *filter = created;
+    return TAMIS_OK;
+}
+
+/* ---- chunks ---- */
+
+/* Finds the sub-filter with byte `offset` of all bit arrays, and sets *within to the byte in its own. Returns
+ * the number of sub-filters if there is none. */
+static size_t find_subfilter(const tamis_redisbloom *chain, uint64_t offset, uint64_t *within) {
+    size_t i = 0;
+    for (; i < chain->count && offset >= chain->subfilters[i].size.bytes; i++)
+        offset -= chain->subfilters[i].size.bytes;
+    *within = offset;
+    return i;
+}
+
+uint64_t tamis_redisbloom_chunk(const tamis_redisbloom *filter, uint64_t iterator, const void **bytes,
+                                size_t *size) {
+    uint64_t within;
+    *size = 0;
+    *bytes = NULL;
+    if (iterator < 1 || iterator - 1 >= filter->loaded)
+        return 0;
+    const tamis__rb_subfilter *sub = &filter->subfilters[find_subfilter(filter, iterator - 1, &within)];
+    uint64_t left = sub->size.bytes - within;
+    if (left > filter->loaded - (iterator - 1))
+        left = filter->loaded - (iterator - 1);
+    *size = (size_t)(left < CHUNK_MAX ? left : CHUNK_MAX);
+    *bytes = sub->bits + within;
+    return iterator + *size;
+}
+
+tamis_status tamis_redisbloom_load_chunk(tamis_redisbloom *filter, uint64_t iterator, const void *bytes,
+                                         size_t size, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, bytes, err);
+    uint64_t within = 0;
+    const bool fits = iterator >= 1 && size <= iterator - 1;
+    const uint64_t offset = fits ? iterator - 1 - size : UINT64_MAX;
+    const size_t index = find_subfilter(filter, offset, &within);
+    if (!fits || index == filter->count)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "redisbloom: chunk %" PRIu64
+                           ": no sub-filter is there; load the chunks in their order",
+                           iterator);
+    tamis__rb_subfilter *sub = &filter->subfilters[index];
+    if (size > sub->size.bytes - within)
+        return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
+                           "redisbloom: chunk %" PRIu64
+                           ": spans two sub-filters or exceeds the last; load each as it was dumped",
+                           iterator);
+    if (offset > filter->loaded)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "redisbloom: chunk %" PRIu64 ": bytes %" PRIu64 " to %" PRIu64
+                           " are missing; load the chunks in their order",
+                           iterator, filter->loaded, offset);
+    const uint64_t repeated = filter->loaded - offset < size ? filter->loaded - offset : size;
+    if (repeated && memcmp(sub->bits + within, bytes, (size_t)repeated) != 0)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "redisbloom: chunk %" PRIu64 ": the filter has other bits; load into a new filter",
+                           iterator);
+    if (repeated == size)
+        return TAMIS_OK;
+    if (!sub->bits) {
+        const tamis_status status = tamis__rb_allocate_bits(filter, index, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    memcpy(sub->bits + within, bytes, size);
+    filter->loaded = offset + size;
+    return TAMIS_OK;
+}
+
+/* ---- RDB ---- */
+
+/* Reads a number that fits 32 bits. */
+static bool read_small(const tamis_redisbloom_source *source, uint32_t *value) {
+    uint64_t number;
+    if (!source->number(source->context, &number) || number > UINT32_MAX)
+        return false;
+    *value = (uint32_t)number;
+    return true;
+}
+
+static tamis_status missing_field(tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_DAMAGED, 0,
+        "redisbloom: a field is missing or too large; the dump is damaged, dump the filter again");
+}
+
+/* Reads the next sub-filter and appends it with its bits. */
+static tamis_status read_subfilter(tamis_redisbloom *chain, const tamis_redisbloom_source *source,
+                                   tamis_error *err) {
+    tamis_redisbloom_subfilter size = TAMIS_REDISBLOOM_SUBFILTER_INIT;
+    size_t bytes = 0;
+    if (!source->number(source->context, &size.capacity) || !source->real(source->context, &size.rate) ||
+        !read_small(source, &size.hashes) || !source->real(source->context, &size.bits_per_key) ||
+        !source->number(source->context, &size.bits) || !read_small(source, &size.bits_log2))
+        return missing_field(err);
+    uint8_t *bits = source->bytes(source->context, &bytes);
+    if (!bits)
+        return missing_field(err);
+    size.bytes = bytes;
+    tamis_status status = source->number(source->context, &size.keys) ? tamis__rb_append(chain, &size, err)
+                                                                      : missing_field(err);
+    if (status != TAMIS_OK) {
+        tamis__free(&chain->allocator, bits, bytes);
+        return status;
+    }
+    chain->subfilters[chain->count - 1].bits = bits;
+    chain->loaded += bytes;
+    return TAMIS_OK;
+}
+
+static tamis_status read_chain(tamis_redisbloom *chain, uint32_t version,
+                               const tamis_redisbloom_source *source, tamis_error *err) {
+    uint64_t count;
+    chain->growth = OLD_EXPANSION;
+    if (!source->number(source->context, &chain->keys) || !source->number(source->context, &count) ||
+        !read_small(source, &chain->options) ||
+        (version >= RDB_WITH_EXPANSION && !read_small(source, &chain->growth)))
+        return missing_field(err);
+    if (count > UINT32_MAX)
+        return missing_field(err);
+    for (uint64_t i = 0; i < count; i++) {
+        const tamis_status status = read_subfilter(chain, source, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return tamis__rb_check(chain, err);
+}
+
+tamis_status tamis_redisbloom_rdb_read(tamis_redisbloom **filter, uint32_t version,
+                                       const tamis_redisbloom_source *source,
+                                       const tamis_allocator *allocator, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    tamis_redisbloom_source given = TAMIS_REDISBLOOM_SOURCE_INIT;
+    tamis_status status =
+        tamis__read_struct(&given, sizeof given, source, "TAMIS_REDISBLOOM_SOURCE_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    if (version < RDB_OLDEST || version > TAMIS_REDISBLOOM_RDB_VERSION)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "redisbloom: encoding version %" PRIu32
+                           " is not one of %d to %d; save the filter with a newer release",
+                           version, RDB_OLDEST, TAMIS_REDISBLOOM_RDB_VERSION);
+    tamis_redisbloom *created;
+    status = tamis__rb_create_empty(&created, allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = read_chain(created, version, &given, err);
+    if (status != TAMIS_OK) {
+        tamis_redisbloom_free(created);
+        return status;
+    }
+    *filter = created;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_redisbloom_rdb_write(const tamis_redisbloom *filter, const tamis_redisbloom_sink *sink,
+                                        tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    tamis_redisbloom_sink to = TAMIS_REDISBLOOM_SINK_INIT;
+    tamis_status status = tamis__read_struct(&to, sizeof to, sink, "TAMIS_REDISBLOOM_SINK_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__rb_check_complete(filter, err);
+    if (status != TAMIS_OK)
+        return status;
+    to.number(to.context, filter->keys);
+    to.number(to.context, filter->count);
+    to.number(to.context, filter->options);
+    to.number(to.context, filter->growth);
+    for (size_t i = 0; i < filter->count; i++) {
+        const tamis_redisbloom_subfilter *size = &filter->subfilters[i].size;
+        to.number(to.context, size->capacity);
+        to.real(to.context, size->rate);
+        to.number(to.context, size->hashes);
+        to.real(to.context, size->bits_per_key);
+        to.number(to.context, size->bits);
+        to.number(to.context, size->bits_log2);
+        to.bytes(to.context, filter->subfilters[i].bits, (size_t)size->bytes);
+        to.number(to.context, size->keys);
+    }
+    return TAMIS_OK;
+}
