@@ -48,6 +48,11 @@ if(TAMIS_KAFKA)
     libtamis-redis librdkafka libxxhash)
 endif()
 
+if(TARGET tamis_module)
+  tamis_check(symbols-module ${binaries_py} module "$<TARGET_FILE:tamis_module>")
+  tamis_check(needed-module ${binaries_py} needed "$<TARGET_FILE:tamis_module>" libm)
+endif()
+
 if(TARGET tamis_man3)
   tamis_check(man3 bash "${checks_dir}/man3.sh" "${PROJECT_BINARY_DIR}/man3")
 endif()

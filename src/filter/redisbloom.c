@@ -19,8 +19,8 @@
  *     bytes               floor(n e) bits, at least 1, up to whole words of 64 bits
  *     hashes              ceil(0.693147180559945 e)
  *
- * Chains of other releases may have other sizes, for example a power of two. Each sub-filter has its own sizes,
- * which come from the stored bytes and are never computed again.
+ * Chains of other releases may have other sizes, for example a power of two. The sizes of a sub-filter come
+ * from its stored bytes and are never computed again.
  *
  * Positions are those of scheme redisbloom (hash/positions.h). Position x is bit x % 8 of byte x / 8.
  *

@@ -15,7 +15,8 @@
  * RDB. The same numbers in another order, each an unsigned number (u), a double (d) or a string (s):
  *
  *     items u, sub-filters u, options u, expansion u (since version 4; before it: 2)
- *     for each sub-filter: capacity u, rate d, hashes u, bits for each item d, bits u, logarithm u, array s, items u
+ *     for each sub-filter: capacity u, rate d, hashes u, bits for each item d, bits u, logarithm u, array s,
+ *     items u
  *
  * Versions 0 and 1 have no options, so their filters have 32-bit hashes, which are not supported.
  *

@@ -5,6 +5,7 @@
 binaries.py symbols LIBRARY.so LIST [--update]   every exported symbol is tamis_*; the public ones are LIST
 binaries.py archive LIBRARY.a                    every global symbol is tamis_*
 binaries.py needed LIBRARY.so NAME...            the library needs no shared library but these
+binaries.py module LIBRARY.so                    a Redis module exports its two functions alone
 """
 import re
 import subprocess
@@ -60,11 +61,23 @@ def needed(library, *allowed):
             yield f"{library} needs {name}: only " + ", ".join(sorted(allowed)) + " are allowed"
 
 
+def module(library):
+    """redis-server exports its symbols too, so that any other name of ours could be taken from there."""
+    expected = {"RedisModule_OnLoad", "RedisModule_OnUnload"}
+    exported = {line.split()[-1] for line in output_of("nm", "-D", "--defined-only", library).splitlines()}
+    for name in sorted(exported - expected):
+        yield f"{library} exports {name}: only " + " and ".join(sorted(expected)) + " may be"
+    for name in sorted(expected - exported):
+        yield f"{library} does not export {name}"
+
+
 def main(arguments):
     if len(arguments) >= 2 and arguments[0] == "symbols":
         findings = symbols(arguments[1], arguments[2], "--update" in arguments[3:])
     elif len(arguments) == 2 and arguments[0] == "archive":
         findings = archive(arguments[1])
+    elif len(arguments) == 2 and arguments[0] == "module":
+        findings = module(arguments[1])
     elif len(arguments) >= 2 and arguments[0] == "needed":
         findings = needed(*arguments[1:])
     else:

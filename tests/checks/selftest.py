@@ -150,6 +150,9 @@ def binary_checks(cc):
         loose = library(root, cc, "loose", both + " int other(void) { return 3; }")
         math = library(root, cc, "math", "double sin(double); double tamis_a(double x) { return sin(x); }",
                        versioned, "-Wl,--no-as-needed", "-lm")
+        entry = "int RedisModule_OnLoad(void) { return 0; } int RedisModule_OnUnload(void) { return 0; }"
+        module = library(root, cc, "module", entry)
+        wide = library(root, cc, "wide", entry + " int tamis_a(void) { return 1; }")
         listed, longer = os.path.join(root, "list"), os.path.join(root, "long")
         for what, passes, command in [
             ("good symbols", True, ("symbols", good, listed)),
@@ -158,6 +161,9 @@ def binary_checks(cc):
             ("a foreign symbol", False, ("symbols", loose, listed)),
             ("a good library", True, ("needed", math, "libm")),
             ("a library too many", False, ("needed", math, "libxxhash")),
+            ("a good module", True, ("module", module)),
+            ("a module with another symbol", False, ("module", wide)),
+            ("a module without functions", False, ("module", good)),
             ("good globals", True, ("archive", plain)),
             ("a foreign global", False, ("archive", loose)),
         ]:

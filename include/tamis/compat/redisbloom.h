@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /*
- * The scaling Bloom filter of RedisBloom's BF.* commands: equal sizes, bits, answers and stored bytes. It is a
- * chain of sub-filters. When the newest one is full, a larger one with half of its rate is added.
+ * The scaling Bloom filter of RedisBloom's BF.* commands: equal sizes, bits, answers and stored bytes. It
+ * is a chain of sub-filters. When the newest one is full, a larger one with half of its rate is added.
  *
  * One thread at a time. Calls with a const handle may run at the same time.
  */
@@ -24,7 +24,7 @@ typedef struct tamis_redisbloom tamis_redisbloom;
 
 typedef struct tamis_redisbloom_options {
     uint32_t struct_size;
-    /* > 0 and < 1. The first sub-filter gets half of it if the filter scales, so that all together keep it. */
+    /* > 0 and < 1. The first sub-filter of a filter that scales gets half of it, so that all keep it */
     double rate;
     uint64_t capacity; /* keys of the first sub-filter, > 0 */
     uint32_t
@@ -176,7 +176,7 @@ typedef struct tamis_redisbloom_sink {
 /*
  * Reads a filter of encoding version 2 to 4.
  *
- * - TAMIS_E_DAMAGED: a field is missing, or the fields are not those of a filter; the message names the field.
+ * - TAMIS_E_DAMAGED: a field is missing, or the fields are not those of a filter; the message names it.
  * - TAMIS_E_UNSUPPORTED: another version, or see tamis_redisbloom_load_header.
  * - TAMIS_E_NOMEM.
  */

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The types of filters: how the server saves, loads, copies, compares and frees them.
+ *
+ * `MBbloom--` has RedisBloom's name and encoding version: RDB files, dumps and replicas move over in both
+ * directions. `TAMISload` (module.h) has the header and the chunks that are loaded, each as a string:
+ *
+ *     string header; then for each chunk u iterator, string bits; then u 0
+ *
+ * Bytes from outside go through the library's checks, which are the same for RDB files, RESTORE and
+ * BF.LOADCHUNK. The server leaves errors of reading to us (MODULE_HANDLE_IO_ERRORS), so a damaged payload is
+ * refused and does not end the server.
+ *
+ * Lazy freeing: UNLINK and eviction free a value in a thread of the server if its effort exceeds 64.
+ */
+#include <stdio.h>
+
+#include "module/module.h"
+
+enum { ENCODING = TAMIS_REDISBLOOM_RDB_VERSION, LOAD_ENCODING = 0, EFFORT_BYTES = 64 << 10 };
+
+static RedisModuleType *filter_type, *load_type;
+
+/* ---- memory ---- */
+
+/* From this size on, memory is first requested by a call that may fail: Calloc ends the server then. */
+#define TRY_FROM ((size_t)64 << 10)
+
+static void *allocate(void *context, size_t size, size_t align) {
+    (void)context;
+    if (align > 16) /* what the server's allocator gives; filters of this module need no more */
+        return NULL;
+    if (server.TryCalloc)
+        return server.TryCalloc(1, size);
+    if (server.TryAlloc && size >= TRY_FROM) {
+        void *probe = server.TryAlloc(size);
+        if (!probe)
+            return NULL;
+        server.Free(probe);
+    }
+    return server.Calloc(1, size);
+}
+
+static void release(void *context, void *block, size_t size) {
+    (void)context;
+    (void)size;
+    server.Free(block);
+}
+
+const tamis_allocator *module_allocator(void) {
+    static const tamis_allocator allocator = {allocate, release, NULL};
+    return &allocator;
+}
+
+bloom_value *bloom_value_create(tamis_redisbloom *filter) {
+    bloom_value *value = server.Alloc(sizeof *value);
+    value->filter = filter;
+    return value;
+}
+
+static void free_value(void *data) {
+    bloom_value *value = data;
+    tamis_redisbloom_free(value->filter);
+    server.Free(value);
+}
+
+static tamis_redisbloom_info info_of(const void *data) {
+    const bloom_value *value = data;
+    tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
+    tamis_redisbloom_info_get(value->filter, &info, NULL);
+    return info;
+}
+
+/* As RedisBloom reports it. */
+static size_t memory_usage(const void *data) {
+    return (size_t)info_of(data).size;
+}
+
+static size_t memory_usage_of_loaded(const void *data) {
+    return (size_t)info_of(data).memory;
+}
+
+static size_t free_effort(RedisModuleString *key, const void *data) {
+    (void)key;
+    const tamis_redisbloom_info info = info_of(data);
+    return (size_t)(info.subfilters + info.memory / EFFORT_BYTES);
+}
+
+static void *copy_value(RedisModuleString *from, RedisModuleString *to, const void *data) {
+    (void)from;
+    (void)to;
+    const bloom_value *value = data;
+    tamis_redisbloom *copy;
+    return tamis_redisbloom_copy(&copy, value->filter, NULL) == TAMIS_OK ? bloom_value_create(copy) : NULL;
+}
+
+/* ---- headers and chunks ---- */
+
+/* Returns the header, which the caller frees. */
+static char *header_of(const tamis_redisbloom *filter, size_t *size) {
+    *size = tamis_redisbloom_header_size(filter);
+    char *header = server.Alloc(*size);
+    tamis_redisbloom_header_write(filter, header);
+    return header;
+}
+
+static void digest_value(RedisModuleDigest *digest, void *data) {
+    const bloom_value *value = data;
+    const void *bytes;
+    size_t size;
+    char *header = header_of(value->filter, &size);
+    server.DigestAddStringBuffer(digest, header, size);
+    server.Free(header);
+    for (uint64_t next = 1; (next = tamis_redisbloom_chunk(value->filter, next, &bytes, &size)) != 0;)
+        server.DigestAddStringBuffer(digest, bytes, size);
+    server.DigestEndSequence(digest);
+}
+
+static void rewrite(RedisModuleIO *aof, RedisModuleString *key, void *data) {
+    const bloom_value *value = data;
+    const void *bytes;
+    size_t size;
+    char *header = header_of(value->filter, &size);
+    server.EmitAOF(aof, "BF.LOADCHUNK", "slb", key, 1LL, header, size);
+    server.Free(header);
+    for (uint64_t next = 1; (next = tamis_redisbloom_chunk(value->filter, next, &bytes, &size)) != 0;)
+        server.EmitAOF(aof, "BF.LOADCHUNK", "slb", key, (long long)next, (const char *)bytes, size);
+}
+
+/* ---- RDB of filters ---- */
+
+static void save_number(void *io, uint64_t value) {
+    server.SaveUnsigned(io, value);
+}
+
+static void save_real(void *io, double value) {
+    server.SaveDouble(io, value);
+}
+
+static void save_bytes(void *io, const void *bytes, size_t size) {
+    server.SaveStringBuffer(io, bytes, size);
+}
+
+static void save_filter(RedisModuleIO *io, void *data) {
+    const bloom_value *value = data;
+    tamis_redisbloom_sink sink = TAMIS_REDISBLOOM_SINK_INIT;
+    sink.context = io;
+    sink.number = save_number;
+    sink.real = save_real;
+    sink.bytes = save_bytes;
+    tamis_redisbloom_rdb_write(value->filter, &sink, NULL);
+}
+
+static bool load_number(void *io, uint64_t *value) {
+    *value = server.LoadUnsigned(io);
+    return !server.IsIOError(io);
+}
+
+static bool load_real(void *io, double *value) {
+    *value = server.LoadDouble(io);
+    return !server.IsIOError(io);
+}
+
+static void *load_bytes(void *io, size_t *size) {
+    char *bytes = server.LoadStringBuffer(io, size);
+    if (bytes && server.IsIOError(io)) {
+        server.Free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+static void *load_filter(RedisModuleIO *io, int encoding_version) {
+    tamis_redisbloom_source source = TAMIS_REDISBLOOM_SOURCE_INIT;
+    tamis_redisbloom *filter;
+    tamis_error err = TAMIS_ERROR_INIT;
+    source.context = io;
+    source.number = load_number;
+    source.real = load_real;
+    source.bytes = load_bytes;
+    if (tamis_redisbloom_rdb_read(&filter, (uint32_t)encoding_version, &source, module_allocator(), &err) !=
+        TAMIS_OK) {
+        server.LogIOError(io, "warning", "%s", err.text);
+        return NULL;
+    }
+    return bloom_value_create(filter);
+}
+
+/* ---- RDB of incomplete filters ---- */
+
+static void save_incomplete(RedisModuleIO *io, void *data) {
+    const bloom_value *value = data;
+    const void *bytes;
+    size_t size;
+    char *header = header_of(value->filter, &size);
+    server.SaveStringBuffer(io, header, size);
+    server.Free(header);
+    for (uint64_t next = 1; (next = tamis_redisbloom_chunk(value->filter, next, &bytes, &size)) != 0;) {
+        server.SaveUnsigned(io, next);
+        server.SaveStringBuffer(io, bytes, size);
+    }
+    server.SaveUnsigned(io, 0);
+}
+
+static tamis_status load_saved_chunks(RedisModuleIO *io, tamis_redisbloom *filter, tamis_error *err) {
+    uint64_t iterator;
+    while (load_number(io, &iterator) && iterator != 0) {
+        size_t size = 0;
+        void *bytes = load_bytes(io, &size);
+        const tamis_status status =
+            bytes ? tamis_redisbloom_load_chunk(filter, iterator, bytes, size, err) : TAMIS_E_DAMAGED;
+        server.Free(bytes);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return server.IsIOError(io) ? TAMIS_E_DAMAGED : TAMIS_OK;
+}
+
+static void *load_incomplete(RedisModuleIO *io, int encoding_version) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_redisbloom *filter = NULL;
+    size_t size = 0;
+    void *header = encoding_version == LOAD_ENCODING ? load_bytes(io, &size) : NULL;
+    tamis_status status = header
+                              ? tamis_redisbloom_load_header(&filter, header, size, module_allocator(), &err)
+                              : TAMIS_E_DAMAGED;
+    server.Free(header);
+    if (status == TAMIS_OK)
+        status = load_saved_chunks(io, filter, &err);
+    tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
+    if (status == TAMIS_OK)
+        status = tamis_redisbloom_info_get(filter, &info, &err);
+    if (status != TAMIS_OK || info.complete) {
+        server.LogIOError(io, "warning", "%s", *err.text ? err.text : "not an incomplete filter");
+        tamis_redisbloom_free(filter);
+        return NULL;
+    }
+    return bloom_value_create(filter);
+}
+
+bool bloom_types_create(RedisModuleCtx *ctx) {
+    RedisModuleTypeMethods methods = {
+        .version = MODULE_TYPE_METHODS_VERSION,
+        .rdb_load = load_filter,
+        .rdb_save = save_filter,
+        .aof_rewrite = rewrite,
+        .mem_usage = memory_usage,
+        .digest = digest_value,
+        .free = free_value,
+        .free_effort = free_effort,
+        .copy = copy_value,
+    };
+    filter_type = server.CreateDataType(ctx, "MBbloom--", ENCODING, &methods);
+    methods.rdb_load = load_incomplete;
+    methods.rdb_save = save_incomplete;
+    methods.mem_usage = memory_usage_of_loaded;
+    load_type = server.CreateDataType(ctx, "TAMISload", LOAD_ENCODING, &methods);
+    return filter_type && load_type;
+}
+
+/* ---- keys ---- */
+
+bloom_key bloom_key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode) {
+    bloom_key opened = {.key = server.OpenKey(ctx, name, mode)};
+    const int type = server.KeyType(opened.key);
+    if (type == MODULE_KEY_EMPTY)
+        return opened;
+    opened.state = BLOOM_KEY_OTHER;
+    if (type != MODULE_KEY_MODULE)
+        return opened;
+    const RedisModuleType *module_type = server.ModuleTypeGetType(opened.key);
+    if (module_type == filter_type)
+        opened.state = BLOOM_KEY_FILTER;
+    else if (module_type == load_type)
+        opened.state = BLOOM_KEY_INCOMPLETE;
+    else
+        return opened;
+    const bloom_value *value = server.ModuleTypeGetValue(opened.key);
+    opened.filter = value->filter;
+    return opened;
+}
+
+void bloom_key_close(bloom_key *key) {
+    server.CloseKey(key->key);
+}
+
+void bloom_key_set(bloom_key *key, tamis_redisbloom *filter) {
+    tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
+    tamis_redisbloom_info_get(filter, &info, NULL);
+    server.ModuleTypeSetValue(key->key, info.complete ? filter_type : load_type, bloom_value_create(filter));
+    key->filter = filter;
+    key->state = info.complete ? BLOOM_KEY_FILTER : BLOOM_KEY_INCOMPLETE;
+}
+
+void bloom_key_complete(bloom_key *key) {
+    const long long left = server.GetExpire(key->key);
+    bloom_value *value = server.ModuleTypeGetValue(key->key);
+    value->filter = NULL; /* it moves to the new value */
+    server.DeleteKey(key->key);
+    bloom_key_set(key, key->filter);
+    if (left != MODULE_NO_EXPIRE)
+        server.SetExpire(key->key, left);
+}
+
+int bloom_key_refuse(RedisModuleCtx *ctx, const bloom_key *key) {
+    if (key->state == BLOOM_KEY_EMPTY)
+        return server.ReplyWithError(ctx, "ERR not found");
+    if (key->state != BLOOM_KEY_INCOMPLETE)
+        return server.ReplyWithError(ctx, MODULE_WRONG_TYPE);
+    tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
+    tamis_redisbloom_info_get(key->filter, &info, NULL);
+    char text[160];
+    snprintf(text, sizeof text, "ERR filter is incomplete: BF.LOADCHUNK has loaded %llu of %llu bytes",
+             (unsigned long long)info.loaded, (unsigned long long)info.bytes);
+    return server.ReplyWithError(ctx, text);
+}
