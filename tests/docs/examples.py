@@ -14,7 +14,8 @@ python        is what this line prints.
 c, cpp        must be a part of a program of docs/examples, which the test checks/install builds and runs.
 text          is not run: pictures, formats, URIs of servers that are not there.
 
-Where a document says localhost and port 6379, a private redis-server is asked, which is started at its first use. Blocks
+Where a document says localhost and port 6379, a private redis-server is asked, which is started at its first use. If the
+document says --loadmodule, that server has the Redis module of this build. Blocks
 with ./dev kafka have a broker on a private port, which is stopped in the end.
 Exit status: 0; 1 with a message if an example fails; 77 if a program that an example needs is missing and the others
 hold; 2 if the test itself cannot run.
@@ -86,7 +87,7 @@ def commands_of(lines):
 class Server:
     """A redis-server on a free port of this machine."""
 
-    def __init__(self):
+    def __init__(self, options):
         if not shutil.which("redis-server"):
             raise Missing("redis-server")
         self.directory = tempfile.mkdtemp(prefix="tamis-redis-")
@@ -96,7 +97,7 @@ class Server:
             die = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []  # also where we are killed
             self.process = subprocess.Popen(
                 [*die, "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", path, "--save", "",
-                 "--dir", self.directory], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                 "--dir", self.directory, *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while self.process.poll() is None:
                 with socket.socket(socket.AF_UNIX) as client:
                     try:
@@ -146,6 +147,7 @@ class Reader:
 
     def __init__(self, tamis, directory):
         self.directory = directory
+        self.module = None  # the Redis module that the server of this document has
         self.server = self.kafka = None
         self.environment = {name: value for name, value in os.environ.items()
                             if name not in ("NO_COLOR", "TAMIS_KERNEL", "COLUMNS")}
@@ -166,7 +168,9 @@ class Reader:
             self.kafka = self.kafka or Kafka(self)
             text = self.kafka.local(text)
         if "localhost" in text and self.server is None:
-            self.server = Server()
+            if self.module and not os.path.exists(self.module):
+                raise Missing("the Redis module")
+            self.server = Server(["--loadmodule", self.module] if self.module else [])
         if self.server is None:
             return text
         port = str(self.server.port)
@@ -275,6 +279,8 @@ def main():
     try:
         with open(document, encoding="utf-8") as file:
             text = file.read()
+        if "--loadmodule" in text:
+            reader.module = os.path.join(os.path.dirname(os.path.dirname(tamis)), "module", "tamis.so")
         for line, language, lines in blocks_of(text):
             language, _, other = language.partition(" ")
             run = getattr(reader, language, None) if language in ("sh", "console", "java", "php", "python", "c", "cpp",
