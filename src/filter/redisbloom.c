@@ -240,11 +240,13 @@ tamis_status tamis__rb_check(const tamis_redisbloom *chain, tamis_error *err) {
                            "redisbloom: 32-bit hashes of very old releases; add the items to a new filter");
     if (!(chain->options & TAMIS__RB_NONSCALING) && chain->growth < 1)
         return damaged(err, "the expansion");
-    uint64_t keys = 0;
+    uint64_t keys = 0, capacity = 0;
     for (size_t i = 0; i < chain->count; i++) {
-        keys += chain->subfilters[i].size.keys;
-        if (keys < chain->subfilters[i].size.keys)
-            return damaged(err, "the number of items");
+        const tamis_redisbloom_subfilter *size = &chain->subfilters[i].size;
+        if (size->capacity > (uint64_t)INT64_MAX - capacity)
+            return damaged(err, "the capacity");
+        capacity += size->capacity;
+        keys += size->keys; /* at most its capacity */
     }
     if (chain->count == 0)
         return damaged(err, "the number of sub-filters");

@@ -650,6 +650,7 @@ static void other_damaged_headers(void **state) {
     refuses_header(KEYS, 2, 8, TAMIS_E_DAMAGED);
     refuses_header(ITEMS, 101, 8, TAMIS_E_DAMAGED);
     refuses_header(CAPACITY, 0, 8, TAMIS_E_DAMAGED);
+    refuses_header(CAPACITY, UINT64_MAX, 8, TAMIS_E_DAMAGED);
     refuses_header(GROWTH, 0, 4, TAMIS_E_DAMAGED);
     refuses_header(OPTIONS, UINT32_MAX, 4, TAMIS_E_UNSUPPORTED);
     refuses_header(OPTIONS, 1, 4, TAMIS_E_UNSUPPORTED);
