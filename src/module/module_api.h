@@ -60,6 +60,24 @@ typedef struct RedisModuleTypeMethods {
 } RedisModuleTypeMethods;
 enum { MODULE_TYPE_METHODS_VERSION = 3 };
 
+typedef struct RedisModuleCommand RedisModuleCommand;
+
+typedef struct module_info_version {
+    int version; /* 1 */
+    size_t history_size, key_spec_size, argument_size;
+} module_info_version;
+
+/* What COMMAND INFO and COMMAND DOCS report, from Redis 7 on. The sizes in the version are those of the structs
+ * behind `history`, `key_specs` and `args`, which stay NULL here. */
+typedef struct RedisModuleCommandInfo {
+    const module_info_version *version;
+    const char *summary, *complexity, *since;
+    const void *history;
+    const char *tips;
+    int arity; /* number of arguments with the name; -N: at least N */
+    const void *key_specs, *args;
+} RedisModuleCommandInfo;
+
 /* X(required, result, name, parameters) */
 #define MODULE_API_TABLE(X)                                                                                  \
     X(1, int, SetModuleAttribs, (RedisModuleCtx *, const char *name, int version, int api_version))          \
@@ -67,6 +85,8 @@ enum { MODULE_TYPE_METHODS_VERSION = 3 };
     X(1, int, CreateCommand,                                                                                 \
       (RedisModuleCtx *, const char *name, RedisModuleCmdFunc function, const char *flags, int first_key,    \
        int last_key, int key_step))                                                                          \
+    X(0, RedisModuleCommand *, GetCommand, (RedisModuleCtx *, const char *name))                             \
+    X(0, int, SetCommandInfo, (RedisModuleCommand *, const RedisModuleCommandInfo *))                        \
     X(1, RedisModuleType *, CreateDataType,                                                                  \
       (RedisModuleCtx *, const char *name, int encoding_version, RedisModuleTypeMethods *))                  \
     X(1, void, SetModuleOptions, (RedisModuleCtx *, int options))                                            \

@@ -38,23 +38,23 @@ bool is_word(const RedisModuleString *argument, const char *word) {
 #define WRITE "write deny-oom"
 #define READ  "readonly fast"
 
-/* X(function, name, smallest and largest number of arguments, flags). The name counts as an argument; 0 means
- * any number. Each command has its key first, and no other key. */
+/* X(function, name, smallest and largest number of arguments, flags, summary). The name counts as an
+ * argument; 0 means any number. Each command has its key first, and no other key. */
 #define COMMAND_TABLE(X)                                                                                     \
-    X(reserve, "bf.reserve", 4, 7, WRITE)                                                                    \
-    X(add, "bf.add", 3, 3, WRITE " fast")                                                                    \
-    X(madd, "bf.madd", 3, 0, WRITE " fast")                                                                  \
-    X(insert, "bf.insert", 4, 0, WRITE " fast")                                                              \
-    X(exists, "bf.exists", 3, 3, READ)                                                                       \
-    X(mexists, "bf.mexists", 3, 0, READ)                                                                     \
-    X(card, "bf.card", 2, 2, READ)                                                                           \
-    X(info, "bf.info", 2, 3, READ)                                                                           \
-    X(scandump, "bf.scandump", 3, 3, READ)                                                                   \
-    X(loadchunk, "bf.loadchunk", 4, 4, WRITE)                                                                \
-    X(debug, "bf.debug", 2, 2, READ)
+    X(reserve, "bf.reserve", 4, 7, WRITE, "Makes an empty Bloom filter")                                     \
+    X(add, "bf.add", 3, 3, WRITE " fast", "Adds an item to a Bloom filter")                                  \
+    X(madd, "bf.madd", 3, 0, WRITE " fast", "Adds items to a Bloom filter")                                  \
+    X(insert, "bf.insert", 4, 0, WRITE " fast", "Adds items to a Bloom filter that is made with options")    \
+    X(exists, "bf.exists", 3, 3, READ, "Looks up an item in a Bloom filter")                                 \
+    X(mexists, "bf.mexists", 3, 0, READ, "Looks up items in a Bloom filter")                                 \
+    X(card, "bf.card", 2, 2, READ, "Returns the number of items in a Bloom filter")                          \
+    X(info, "bf.info", 2, 3, READ, "Returns the sizes of a Bloom filter")                                    \
+    X(scandump, "bf.scandump", 3, 3, READ, "Returns a chunk of a Bloom filter")                              \
+    X(loadchunk, "bf.loadchunk", 4, 4, WRITE, "Loads a chunk of a Bloom filter")                             \
+    X(debug, "bf.debug", 2, 2, READ, "Returns the sizes of the sub-filters of a Bloom filter")
 
 /* Runs a command that has a suitable number of arguments. */
-#define COMMAND_RUN(function, name, min, max, flags)                                                         \
+#define COMMAND_RUN(function, name, min, max, flags, summary)                                                \
     static int run_##function(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {                     \
         return argc < (min) || ((max) && argc > (max)) ? server.WrongArity(ctx)                              \
                                                        : bloom_##function(ctx, argv, argc);                  \
@@ -65,12 +65,25 @@ static const struct {
     const char *name;
     RedisModuleCmdFunc run;
     const char *flags;
+    const char *summary;
+    int arity; /* as COMMAND INFO reports it: -N for N or more */
 } commands[] = {
-#define COMMAND_ROW(function, name, min, max, flags) {name, run_##function, flags},
+#define COMMAND_ROW(function, name, min, max, flags, summary)                                                \
+    {name, run_##function, flags, summary, (min) == (max) ? (min) : -(min)},
     COMMAND_TABLE(COMMAND_ROW)
 #undef COMMAND_ROW
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* For COMMAND INFO and COMMAND DOCS, where the server has them. */
+static void describe_command(RedisModuleCtx *ctx, int i) {
+    /* with the sizes of the server's structs on machines with 64 bits, of which none is used */
+    static const module_info_version version = {1, 16, 56, 72};
+    const RedisModuleCommandInfo info = {
+        .version = &version, .summary = commands[i].summary, .arity = commands[i].arity};
+    if (server.GetCommand && server.SetCommandInfo)
+        server.SetCommandInfo(server.GetCommand(ctx, commands[i].name), &info);
+}
 
 static bool create_commands(RedisModuleCtx *ctx) {
     for (int i = 0; i < COMMANDS; i++) {
@@ -81,6 +94,7 @@ static bool create_commands(RedisModuleCtx *ctx) {
                        commands[i].name);
             return false;
         }
+        describe_command(ctx, i);
     }
     return true;
 }

@@ -276,6 +276,19 @@ def test_replies(server):
             same(f"RESP{protocol}: {command}", got, expected_reply(reply, protocol, is_single))
 
 
+def test_documentation(server):
+    """COMMAND INFO and COMMAND DOCS have what the table of commands has."""
+    names = server.ask("COMMAND", "LIST", "FILTERBY", "MODULE", "bf")
+    same("commands", sorted(names), [b"bf." + name.encode() for name in sorted(
+        "reserve add madd insert exists mexists card info scandump loadchunk debug".split())])
+    arity = {name: row[1] for name, row in zip(names, server.ask("COMMAND", "INFO", *names))}
+    same("arity", [arity[b"bf." + name] for name in (b"reserve", b"add", b"madd", b"info")], [-4, 3, -3, -2])
+    docs = server.ask("COMMAND", "DOCS", *names)
+    is_true("summaries", all(b"Bloom filter" in row[row.index(b"summary") + 1] for row in docs[1::2]))
+    keys = server.ask("COMMAND", "GETKEYS", "BF.MADD", "key", "item")
+    same("keys", keys, [b"key"])
+
+
 def test_growth(server):
     """Listings of RedisBloom's own tests: numbers of sub-filters, and BF.DEBUG of 4000 numbers."""
     ask = server.ask
@@ -600,7 +613,7 @@ def test_refused_arguments():
 
 def main():
     server = Server("plain")
-    for test in (test_replies, test_growth, test_client, test_chunks, test_dump_of_redisbloom, test_hostile_dumps,
+    for test in (test_replies, test_documentation, test_growth, test_client, test_chunks, test_dump_of_redisbloom, test_hostile_dumps,
                  test_files, test_memory_limit):
         start = time.monotonic()
         server.ask("FLUSHALL")
