@@ -210,6 +210,7 @@ tamis_status cli_command_unknown(tamis_error *err, const char *typed, const char
 
 extern const cli_command cmd_build;
 extern const cli_command cmd_add;
+extern const cli_command cmd_remove;
 extern const cli_command cmd_check;
 extern const cli_command cmd_dedup;
 extern const cli_command cmd_info;
@@ -232,6 +233,7 @@ extern const cli_command cmd_help;
 extern const cli_manual cli_manual_tamis;
 extern const cli_manual cli_manual_build;
 extern const cli_manual cli_manual_add;
+extern const cli_manual cli_manual_remove;
 extern const cli_manual cli_manual_check;
 extern const cli_manual cli_manual_dedup;
 extern const cli_manual cli_manual_info;

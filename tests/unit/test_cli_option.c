@@ -189,7 +189,10 @@ static void choices_are_those_of_the_library(void **state) {
     for (number = 0; number < TAMIS_KIND_WINDOW; number++) /* --window chooses that one */
         assert_string_equal(cli_kinds[number], tamis_kind_name((tamis_kind)number));
     assert_null(cli_kinds[number]);
-    assert_null(tamis_kind_name((tamis_kind)(number + 1)));
+    for (number = 0; cli_build_kinds[number] != NULL; number++)
+        assert_string_equal(cli_build_kinds[number], tamis_kind_name(cli_kind_of((uint64_t)number)));
+    assert_int_equal(number, CLI_BUILD_CUCKOO + 1);
+    assert_null(tamis_kind_name((tamis_kind)(TAMIS_KIND_CUCKOO + 1)));
     for (number = 0; tamis_scheme_name((tamis_scheme)number) != NULL; number++)
         assert_string_equal(cli_schemes[number], tamis_scheme_name((tamis_scheme)number));
     assert_null(cli_schemes[number]);

@@ -230,6 +230,8 @@ static void print_body(FILE *out, const info_report *report) {
             cli_text_count(text, sizeof text, plan->bits), plan->probes, plan->probes == 1 ? "" : "s");
     else if (plan->kind == TAMIS_KIND_WINDOW)
         print_window(out, report, plan);
+    else if (plan->kind == TAMIS_KIND_CUCKOO)
+        row(out, fields.slot_bits.label, "of %" PRIu32 " bits, 4 a bucket", plan->slot_bits);
     else
         row(out, fields.slot_bits.label, "of %" PRIu32 " bits, %u buckets a line", plan->slot_bits,
             1u << plan->home_bits);
@@ -247,7 +249,7 @@ static void print_content(FILE *out, const info_report *report) {
 
     if (is_bloom(report))
         row(out, fields.fill.label, "%.1f %% of its bits are set", 100 * fill_ratio(report));
-    if (info->added > 0)
+    if (info->added > 0 && info->kind != TAMIS_KIND_CUCKOO) /* its copies are the keys */
         snprintf(added, sizeof added, "; %s %s new when added",
                  cli_text_count(count, sizeof count, info->added), info->added == 1 ? "was" : "were");
     if (!isfinite(info->cardinality))

@@ -60,8 +60,8 @@ static tamis_status refuse_keys(const merge_run *run, const tamis_filter *from, 
 static tamis_status refuse(const merge_run *run, const tamis_filter *from, const char *path,
                            tamis_error *err) {
     char shown[CLI_SERVER_SHOWN], other[CLI_SERVER_SHOWN];
-    const bool is_window = tamis_filter_plan(from)->kind == TAMIS_KIND_WINDOW;
-    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED && !is_window; /* the first filter is frozen */
+    const bool has_unions = tamis_filter_can(from, TAMIS_CAN_UNION);
+    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED && has_unions; /* the first filter is frozen */
 
     if (keys_differ(run, from, err))
         return refuse_keys(run, from, path, err);

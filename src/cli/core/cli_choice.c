@@ -7,12 +7,19 @@
 #define CHECK_CHOICES(list, last)                                                                            \
     _Static_assert(sizeof(list) / sizeof *(list) == (last) + 2, #list " has a word for each value and NULL")
 
-const char *const cli_kinds[] = {
-    [TAMIS_KIND_AUTO] = "auto",       [TAMIS_KIND_CLASSIC] = "classic",
-    [TAMIS_KIND_BLOCKED] = "blocked", [TAMIS_KIND_FINGERPRINT] = "fingerprint",
-    [TAMIS_KIND_EXACT] = "exact",     NULL,
-};
+#define KINDS                                                                                                \
+    [TAMIS_KIND_AUTO] = "auto", [TAMIS_KIND_CLASSIC] = "classic", [TAMIS_KIND_BLOCKED] = "blocked",          \
+    [TAMIS_KIND_FINGERPRINT] = "fingerprint", [TAMIS_KIND_EXACT] = "exact"
+
+const char *const cli_kinds[] = {KINDS, NULL};
 CHECK_CHOICES(cli_kinds, TAMIS_KIND_EXACT);
+
+const char *const cli_build_kinds[] = {KINDS, [CLI_BUILD_CUCKOO] = "cuckoo", NULL};
+CHECK_CHOICES(cli_build_kinds, CLI_BUILD_CUCKOO);
+
+tamis_kind cli_kind_of(uint64_t value) {
+    return value == CLI_BUILD_CUCKOO ? TAMIS_KIND_CUCKOO : (tamis_kind)value;
+}
 
 const char *const cli_schemes[] = {
     [TAMIS_SCHEME_AUTO] = "auto",

@@ -13,7 +13,12 @@
  * Values of options that several commands share, NULL-ended. The index of a value is the number of the
  * library's enum, named beside each list. A test compares the words with the library's names.
  */
-extern const char *const cli_kinds[];   /* tamis_kind */
+extern const char *const cli_kinds[]; /* tamis_kind */
+/* The same for build, whose last one has no number beside the others: CLI_BUILD_CUCKOO. */
+extern const char *const cli_build_kinds[];
+enum { CLI_BUILD_CUCKOO = TAMIS_KIND_EXACT + 1 };
+/* Returns the kind of a value of either list. */
+tamis_kind cli_kind_of(uint64_t value);
 extern const char *const cli_schemes[]; /* tamis_scheme */
 extern const char *const cli_late[];
 extern const char *const cli_on_full[];      /* tamis_on_full */

@@ -20,7 +20,7 @@ static tamis_status check_kind(cli_filter_spec *filter, const cli_value *values,
     if (exact && kind->given && kind->number != TAMIS_KIND_EXACT)
         return cli_fail(err, "--exact: contradicts --kind %s: it means --kind exact; leave one of them out",
                         kind->text);
-    filter->plan_options.kind = exact ? TAMIS_KIND_EXACT : (tamis_kind)kind->number;
+    filter->plan_options.kind = exact ? TAMIS_KIND_EXACT : cli_kind_of(kind->number);
     return cli_plan_check_rate(kind, &values[CLI_OPT_FPR], err);
 }
 
@@ -167,7 +167,7 @@ tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, co
     if (spec->start_small)
         tamis_plan_start_small(plan);
     options->seed = spec->seed;
-    options->frozen = spec->frozen && !tamis_kind_is_bloom(plan->kind);
+    options->frozen = spec->frozen && !tamis_kind_is_bloom(plan->kind) && plan->kind != TAMIS_KIND_CUCKOO;
     options->allow_over_capacity =
         spec->server && plan->kind == TAMIS_KIND_CLASSIC; /* like other programs with this layout */
     if (secret) {
@@ -202,7 +202,7 @@ tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint6
     if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK ||
         tamis_filter_metadata_get(filter, &metadata, NULL) != TAMIS_OK)
         return err->status; /* *err has the library's message */
-    if (info.full == TAMIS_FULL_CAPACITY && !tamis_kind_is_bloom(info.kind))
+    if (info.full == TAMIS_FULL_CAPACITY && !tamis_kind_is_bloom(info.kind) && info.kind != TAMIS_KIND_CUCKOO)
         return cli_fail(
             err,
             "%.200s: full at record %s: made for %s with --frozen; build it again without --frozen, "

@@ -227,7 +227,8 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     list_counters(counters, summary, stats, true);
     put_counters(object, counters);
     cli_json_integer(object, &fields->bytes_in, stats->bytes_in);
-    cli_json_integer(object, &fields->bytes_out, stats->bytes_out);
+    if (fields->bytes_out.name) /* the command can print records */
+        cli_json_integer(object, &fields->bytes_out, stats->bytes_out);
     cli_json_number(object, &fields->seconds, summary->seconds);
     cli_json_number(object, &fields->records_per_second,
                     per_second(summary, stats->records, summary->before.records));

@@ -110,7 +110,7 @@ static bool grows(const cli_filter_spec *filter) {
     const tamis_plan_options *plan_options = &filter->plan_options;
 
     return !filter->frozen && !tamis_kind_is_bloom(plan_options->kind) &&
-           tamis_scheme_digest_bits(plan_options->scheme) >= 128;
+           plan_options->kind != TAMIS_KIND_CUCKOO && tamis_scheme_digest_bits(plan_options->scheme) >= 128;
 }
 
 static tamis_status refuse(const char *much, bool frozen, tamis_error *err) {

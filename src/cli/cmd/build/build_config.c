@@ -77,7 +77,16 @@ const cli_option build_options[] = {
      .help = "Probability that a record that is not in the filter is taken for one that is, as "
              "1e-6 or 0.1%."},
     CLI_ROW_MEMORY,
-    CLI_ROW_KIND,
+    {.id = CLI_OPT_KIND,
+     .name = "kind",
+     .type = CLI_CHOICE,
+     .value = "KIND",
+     .fallback = "auto",
+     .choices = cli_build_kinds,
+     .help = "Kind of filter: auto, classic, blocked, fingerprint, exact or cuckoo; see tamis plan.",
+     .more = "Kind cuckoo is for records that go again: see tamis-remove(1). It never grows, and it stores a "
+             "copy "
+             "of a record each time it is added, 8 at most; auto never chooses it."},
     CLI_ROW_EXACT,
     CLI_ROW_SCHEME,
     CLI_ROW_SEED,
