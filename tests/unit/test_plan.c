@@ -76,6 +76,8 @@ static void kinds_have_names(void **state) {
         assert_int_equal(tamis_kind_is_bloom(kind), kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED);
     }
     assert_null(tamis_kind_name((tamis_kind)6));
+    assert_string_equal(tamis_kind_name(TAMIS_KIND_CUCKOO), "cuckoo");
+    assert_null(tamis_kind_name((tamis_kind)8));
     assert_null(tamis_kind_name((tamis_kind)-1));
     static const char *const wrong[] = {"", "Classic", "bloom", "exact "};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
