@@ -9,6 +9,8 @@
  *     miss    look up 10 million others (all absent)
  *     again   clear the filter and add the first ones again, to memory that the system has already given
  *
+ * For kinds that can remove keys, a row "remove" has the time to remove all of them, in column "again".
+ *
  * Keys are made outside the timed parts, added in one batch (by threads in batches of 1024) and looked up
  * in batches of 1024. The lower bound ("floor") changes or reads as many random cache lines of a block as
  * large as the blocked filter, and does nothing else. At 0.01 there are also concurrent filters with 1 and
@@ -131,6 +133,15 @@ static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool quer
     return whole.present;
 }
 
+static void measure_removal(tamis_filter *filter, const char *name, double p, const tamis_key *in) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    char row[80];
+    const double start = now();
+    succeed(tamis_filter_remove_many(filter, in, KEYS, NULL, NULL, &err), &err);
+    snprintf(row, sizeof row, "%s, remove", name);
+    print_row(row, p, (const double[PARTS]){NAN, ns_a_key(start), NAN, NAN}, NAN, NAN);
+}
+
 /* Threads 0: an ordinary filter, else a concurrent one. Returns its memory in bytes. */
 static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool grows, size_t threads,
                         const tamis_key *in, const tamis_key *out) {
@@ -155,13 +166,15 @@ static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool gro
     tamis_filter_info_get(filter, &info, NULL);
     succeed(tamis_filter_clear(filter, &err), &err);
     do_shares(filter, in, false, threads, &ns[AGAIN]);
-    tamis_filter_free(filter);
     char name[64], many[16] = "";
     if (threads)
         snprintf(many, sizeof many, ", %zu threads", threads);
     snprintf(name, sizeof name, "%s%s%s%s", tamis_kind_name(kind),
              scheme == TAMIS_SCHEME_GUAVA64 ? ", guava64" : "", grows ? ", growing" : "", many);
     print_row(name, p, ns, 8.0 * (double)info.memory_peak / KEYS, (double)wrong / KEYS);
+    if (tamis_filter_can(filter, TAMIS_CAN_REMOVE))
+        measure_removal(filter, name, p, in);
+    tamis_filter_free(filter);
     return info.memory_peak;
 }
 
@@ -256,6 +269,7 @@ int main(int count, char **args) {
         measure(TAMIS_KIND_CLASSIC, xxh3, p, false, 0, in, out);
         measure(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, p, false, 0, in, out);
         uint64_t bytes = measure(TAMIS_KIND_BLOCKED, xxh3, p, false, 0, in, out);
+        measure(TAMIS_KIND_COUNTING, xxh3, p, false, 0, in, out);
         measure(TAMIS_KIND_FINGERPRINT, xxh3, p, false, 0, in, out);
         measure(TAMIS_KIND_FINGERPRINT, xxh3, p, true, 0, in, out);
         measure_floor(p, bytes, in, out);

@@ -64,7 +64,7 @@ typedef struct tamis_dedup_options {
  *
  * - options: NULL for the defaults.
  * - TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or too few bits for the promised rate; or its
- *   kind is cuckoo, which stores a key each time it comes; or the state was opened with read_only.
+ *   kind is counting or cuckoo, which count a key each time it comes; or the state was opened with read_only.
  * - TAMIS_E_INVALID: the filter of the state has keys that are not logged, because a session was closed
  *   before it committed. Call tamis_state_abort first.
  */

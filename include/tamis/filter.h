@@ -46,7 +46,7 @@ typedef struct tamis_filter_options {
     const void *secret;
     size_t secret_size;               /* TAMIS_SECRET_MIN..TAMIS_SECRET_MAX, or 0 */
     const tamis_allocator *allocator; /* NULL: the default */
-    /* Allow over capacity (classic, blocked): accept keys above the capacity too instead of returning
+    /* Allow over capacity (classic, blocked, counting): accept keys above the capacity too instead of returning
      * TAMIS_E_FULL. The rate then rises, and info.saturated is true. No key is lost in either mode. A
      * .tamis file stores this option; for other files see tamis_open_options. */
     bool allow_over_capacity;
@@ -88,13 +88,13 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  * Growth: fingerprint and exact grow without their keys, opened files too. A filter planned for a number of
  * keys doubles its lines when it is full, and info.capacity rises. Meanwhile the old and the new lines are
  * both in memory, and plan.memory_limit must allow that. Frozen filters and the kinds classic, blocked and
- * cuckoo are full at their capacity.
+ * counting and cuckoo are full at their capacity.
  *
- * Kind cuckoo stores a copy of a key for each add, also of a key that is answered present, because removing
- * (below) takes a copy away: two keys that look alike must both survive the removal of one. So a key that was
- * added twice has to be removed twice, copies count towards the capacity, and a full filter refuses present
- * keys too. After 8 copies no more are stored, and these are never removed, since their number is not known
- * any more.
+ * Kinds counting and cuckoo count each add, also of a key that is answered present, because removing (below)
+ * takes one away: two keys that look alike must both survive the removal of one. So a key that was added twice
+ * has to be removed twice. After 15 adds (counting) or 8 (cuckoo) no more are counted, and none is removed,
+ * since their number is not known any more. In kind cuckoo each add counts towards the capacity, and a full
+ * filter refuses present keys too.
  *
  * In a concurrent filter:
  *
@@ -139,7 +139,7 @@ TAMIS_API tamis_status tamis_filter_contains(const tamis_filter *filter, const v
  * keeps an exact store of its keys, and removes what that store says was added. For kind exact the risk is
  * n / 2^128 a key: there a key may be removed without such a store.
  *
- * Kind cuckoo removes one copy of a key, and none of 8: see tamis_filter_add_many. A key whose adds exceed its
+ * Kinds counting and cuckoo remove one copy of a key, and none of 15 or 8: see tamis_filter_add_many. A key whose adds exceed its
  * removals is never absent.
  *
  * - TAMIS_E_UNSUPPORTED: the kind cannot remove keys (tamis_filter_can), or the filter is an opened file that
@@ -159,7 +159,8 @@ TAMIS_API tamis_status tamis_filter_remove_hashes(tamis_filter *filter, const ta
 TAMIS_API tamis_status tamis_filter_remove(tamis_filter *filter, const void *key, size_t size,
                                            tamis_answer *answer, tamis_error *err);
 
-/* Counts the copies of a key in a filter of kind cuckoo, at most 8. Copies of keys that look alike count too.
+/* Counts the copies of a key: in kind counting at most 15, in kind cuckoo at most 8. Copies of keys that look
+ * alike count too, so the number may be too large, but never too small.
  * TAMIS_E_UNSUPPORTED: another kind. Other errors as for a lookup; *copies is unchanged then. */
 TAMIS_API tamis_status tamis_filter_count_key(const tamis_filter *filter, const void *key, size_t size,
                                               uint64_t *copies, tamis_error *err);
@@ -183,8 +184,8 @@ TAMIS_API void tamis_filter_expect(tamis_filter *filter, uint64_t more);
 TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err);
 
 /*
- * Adds all keys of `from` to `into`. Scheme, seed and secret must be equal. For classic and blocked, kind,
- * bits and probes must be equal too.
+ * Adds all keys of `from` to `into`. Scheme, seed and secret must be equal. For classic, blocked and
+ * counting, kind, bits and probes must be equal too. A counting filter counts the keys of both.
  *
  * Key types: TAMIS_E_MISMATCH if both filters store a key type (tamis_metadata.key_type) and these differ. A
  * lookup by one rule would miss keys made by the other. Bytes and utf8 count as equal. If only one filter has
@@ -211,7 +212,7 @@ TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter
  * *copy. TAMIS_E_NOMEM. O(memory). */
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
-/* True if tamis_filter_union(a, b) is possible: scheme, seed and secret are equal; for classic and blocked
+/* True if tamis_filter_union(a, b) is possible: scheme, seed and secret are equal; for Bloom filters
  * also kind, bits and probes; the key types do not differ; and `a` is not frozen and does not belong to a
  * state. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *a, const tamis_filter *b);
@@ -229,8 +230,8 @@ typedef struct tamis_difference {
     /* Both of the above, and all bytes are equal. The filters then give the same answer for every key,
      * taken as bytes. How keys were made (tamis_metadata.key_type) is not compared. */
     bool same_body;
-    /* Bits set in `a` only. The three counts are for classic and blocked with the same hash and shape,
-     * else 0. */
+    /* Bits set in `a` only. The three counts are for Bloom filters with the same hash and shape, else 0. In
+     * kind counting they count counters that are not 0. */
     uint64_t only_a;
     uint64_t only_b;  /* bits set in `b` only */
     uint64_t in_both; /* bits set in both */
@@ -303,16 +304,19 @@ typedef struct tamis_filter_info {
     /* True if an absent key was refused (TAMIS_E_FULL), or if the filter got more keys than its capacity
      * by options.allow_over_capacity or a union */
     bool saturated;
-    uint64_t ones;   /* classic, blocked: set bits; 0 for other kinds */
+    uint64_t ones;   /* classic, blocked: set bits; counting: counters above 0; 0 for other kinds */
     tamis_full full; /* reason why the last refused key was refused */
     /* options.concurrent of this handle: many threads may add and look up at once */
     bool concurrent;
+    /* counting: counters that have reached 15 and stay there, so that the keys that they count are present
+     * for ever; 0 for other kinds */
+    uint64_t counters_saturated;
 } tamis_filter_info;
 
 #define TAMIS_FILTER_INFO_INIT TAMIS__INIT(tamis_filter_info, )
 
 /* Reports statistics of a filter. Start *info from TAMIS_FILTER_INFO_INIT (TAMIS_E_INVALID without
- * struct_size). O(bits) for classic and blocked, which count their set bits; O(1) for other kinds. */
+ * struct_size). O(bits) for Bloom filters, which count their set bits; O(1) for other kinds. */
 TAMIS_API tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info,
                                              tamis_error *err);
 /* Returns the plan, which the filter owns. Growth above the number of keys and unions change it. Read the

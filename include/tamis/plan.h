@@ -25,18 +25,21 @@ typedef enum tamis_kind {
     TAMIS_KIND_EXACT = 4,
     /* table of fingerprints with times; keys expire, see tamis/experimental/window.h. Never chosen by AUTO */
     TAMIS_KIND_WINDOW = 5,
+    /* Bloom filter of 4-bit counters; one 64-byte line per key; keys can be removed, see tamis_filter_add_many.
+     * Never chosen by AUTO */
+    TAMIS_KIND_COUNTING = 6,
     /* table of fingerprints from which keys can be removed, see tamis_filter_add_many; 2 or 3 lines per key;
-     * does not grow. Never chosen by AUTO. 6 is reserved for another kind with removal */
+     * does not grow. Never chosen by AUTO */
     TAMIS_KIND_CUCKOO = 7
 } tamis_kind;
 
-/* Returns the name of a kind: "auto", "classic", "blocked", "fingerprint", "exact", "window" or "cuckoo"; NULL
- * for any other number. The string is static. */
+/* Returns the name of a kind: "auto", "classic", "blocked", "fingerprint", "exact", "window", "counting" or
+ * "cuckoo"; NULL for any other number. The string is static. */
 TAMIS_API const char *tamis_kind_name(tamis_kind kind);
 /* Finds a kind by its name. TAMIS_E_INVALID: no such kind; the message lists all names. */
 TAMIS_API tamis_status tamis_kind_parse(tamis_kind *kind, const char *name, tamis_error *err);
-/* True for Bloom filters, which have bits and probes: classic and blocked. The other kinds are tables of
- * slots. */
+/* True for Bloom filters, which have bits and probes: classic, blocked and counting. The other kinds are
+ * tables of slots. */
 TAMIS_API bool tamis_kind_is_bloom(tamis_kind kind);
 
 #define TAMIS_FPR_MIN    1e-30                     /* smallest valid false-positive rate */
@@ -51,7 +54,7 @@ typedef struct tamis_plan_options {
     uint64_t expect;      /* distinct keys; 0: unknown, the filter must grow */
     double fpr;           /* false-positive rate of a lookup at capacity; default 1e-9 */
     uint64_t memory;      /* memory limit in bytes, for the peak while growing */
-    /* classic, blocked: probes per key, up to TAMIS_PROBES_MAX; default: the number that takes the least
+    /* classic, blocked, counting: probes per key, up to TAMIS_PROBES_MAX; default: the number that takes the least
      * memory */
     uint32_t probes;
     /* Kind window, where `expect` is the number of keys within a window. All times are milliseconds. */
@@ -87,9 +90,10 @@ typedef struct tamis_plan {
     /* Computed rate at `capacity` keys (growing filter: at 2^40). Classic under a scheme of another
      * program may exceed fpr, see docs/MATH.md */
     double fpr_predicted;
-    /* Classic, blocked: m, a multiple of 64 except under fnv-dcso and redisson. Cuckoo: bits of all slots */
+    /* Classic, blocked: m, a multiple of 64 except under fnv-dcso and redisson. Counting: 4 for each counter.
+     * Cuckoo: bits of all slots */
     uint64_t bits;
-    uint32_t probes;    /* classic, blocked: k */
+    uint32_t probes;    /* classic, blocked, counting: k */
     uint32_t slot_bits; /* bits of a slot; fingerprint, exact: end marker included; cuckoo: 8 to 57 */
     uint32_t home_bits; /* fingerprint, exact: log2 of the buckets of a line */
     /* Fingerprint, exact: partitions, chosen by the first bits of the hash; 256 at first in a growing
@@ -126,7 +130,7 @@ typedef struct tamis_plan {
  *
  * - TAMIS_E_RANGE: expect, fpr or probes are out of bounds; or fpr is below n / 2^b for n keys and the b bits
  *   of the scheme's hash; or the filter needs more bits or probes than the kind or the scheme supports.
- * - TAMIS_E_INVALID: classic, blocked or cuckoo without expect, since they cannot grow; or probes for a kind that has
+ * - TAMIS_E_INVALID: classic, blocked, counting or cuckoo without expect, since they cannot grow; or probes for a kind that has
  *   none; or a window for another kind, or kind window without one; or *plan or *options has no struct_size
  *   (start both from their _INIT macros).
  * - TAMIS_E_MEMORY_LIMIT: the filter exceeds options->memory; the message names the memory that it needs.
@@ -214,6 +218,8 @@ TAMIS_API double tamis_bloom_over_capacity_fpr(double t, double k);
 TAMIS_API double tamis_bloom_cardinality(double ones, double m, double k);
 /* Returns p of a blocked filter: n keys in m/512 blocks, k probes in one block, Poisson distributed loads. */
 TAMIS_API double tamis_blocked_fpr(double n, double m, double k);
+/* Returns p of a counting filter: the same with 128 counters in the 512 bits of a block. */
+TAMIS_API double tamis_counting_fpr(double n, double m, double k);
 
 /*
  * The statistics of a measured rate: `queries` lookups of absent keys, fixed beforehand, with `hits` answers

@@ -7,6 +7,9 @@
  * is present if all of its k bits are set. A false positive is an absent key whose bits were all set by other
  * keys. A false negative cannot happen: bits are never cleared.
  *
+ * Kind counting has counters in the place of bits, so that keys can be removed: see counting.c. It shares
+ * the operations below that do not depend on the bits.
+ *
  * The two kinds have the same array and differ only in the choice of positions:
  *
  *     classic   | . x . . . . . x . . . . . . . . . x . . . . . x . . |  anywhere in the m bits
@@ -80,7 +83,7 @@
 
 /* Checks the sizes. Plans may be made by hand, to match another program's filter. */
 static tamis_status check_plan(const tamis_plan *plan, tamis_error *err) {
-    const bool blocked = plan->kind == TAMIS_KIND_BLOCKED;
+    const bool blocked = plan->kind != TAMIS_KIND_CLASSIC;
     if (plan->bits < 1 || plan->bits > TAMIS_BITS_MAX || plan->probes < 1 ||
         plan->probes > TAMIS_PROBES_MAX || (blocked && plan->bits % (64 * BLOCK_WORDS)))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -103,14 +106,18 @@ static tamis_status create_empty(tamis_filter *filter, bloom **created, tamis_er
     b->bits = plan->bits;
     b->modulus = tamis__modulus_of(plan->bits);
     b->probes = plan->probes;
-    b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
+    b->positions = plan->kind == TAMIS_KIND_COUNTING ? plan->bits / COUNTER_BITS : plan->bits;
+    b->block = plan->kind == TAMIS_KIND_CLASSIC ? 0 : tamis__block_positions_of(plan->kind);
+    b->rate = plan->kind == TAMIS_KIND_CLASSIC   ? tamis_bloom_fpr
+              : plan->kind == TAMIS_KIND_BLOCKED ? tamis_blocked_fpr
+                                                 : tamis_counting_fpr;
     b->max_absent = tamis__bloom_max_absent(b, plan->capacity);
     b->bytes = (size_t)((plan->bits + 63) / 64 * 8);
     *created = b;
     return TAMIS_OK;
 }
 
-static tamis_status create(tamis_filter *filter, tamis_error *err) {
+tamis_status tamis__bloom_create(tamis_filter *filter, tamis_error *err) {
     bloom *b = NULL;
     const tamis_status status = create_empty(filter, &b, err);
     if (status != TAMIS_OK)
@@ -122,7 +129,7 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static void destroy(tamis_filter *filter) {
+void tamis__bloom_destroy(tamis_filter *filter) {
     bloom *b = filter->body;
     if (!b)
         return;
@@ -132,14 +139,14 @@ static void destroy(tamis_filter *filter) {
     filter->body = NULL;
 }
 
-static void clear(tamis_filter *filter) {
+void tamis__bloom_clear(tamis_filter *filter) {
     bloom *b = filter->body;
     memset(b->words, 0, b->bytes);
     b->union_added = 0;
     b->union_false_present = 0;
 }
 
-static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
+tamis_status tamis__bloom_copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     (void)err; /* create() has allocated all memory */
     bloom *mine = to->body;
     const bloom *other = from->body;
@@ -192,7 +199,7 @@ const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count) {
     return b->words;
 }
 
-static bool body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *out) {
+bool tamis__bloom_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *out) {
     const bloom *b = filter->body;
     if (i > 0)
         return false;
@@ -201,7 +208,7 @@ static bool body_extent(const tamis_filter *filter, size_t i, tamis__body_extent
 }
 
 /* Restores from an image. Its body is the words, then zeros to the end of a 64-byte line. */
-static tamis_status restore(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
+tamis_status tamis__bloom_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
     bloom *b = NULL;
     const tamis_status status = create_empty(filter, &b, err);
     if (status != TAMIS_OK)
@@ -262,13 +269,9 @@ void tamis__bloom_count_absent(tamis_filter *filter, uint64_t absent) {
 
 /* ---- blocked ---- */
 
-static tamis__blocks blocks_of(const bloom *b) {
-    return (tamis__blocks){b->words, b->bits / (64 * BLOCK_WORDS), b->probes};
-}
-
 static tamis_status blocked_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis__blocks blocks = blocks_of(filter->body);
+    tamis__blocks blocks = tamis__blocks_of(filter->body);
     uint64_t before = tamis__bloom_remaining(filter), remaining = before;
     *done = filter->kernels->blocked_add(&blocks, hashes, count, &remaining, answers);
     tamis__bloom_count_absent(filter, before - remaining);
@@ -277,29 +280,29 @@ static tamis_status blocked_add(tamis_filter *filter, const tamis_hash *hashes, 
 
 static void blocked_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers) {
-    tamis__blocks blocks = blocks_of(filter->body);
+    tamis__blocks blocks = tamis__blocks_of(filter->body);
     filter->kernels->blocked_contains(&blocks, hashes, count, answers);
 }
 
-static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                  tamis_error *err) {
-    tamis__blocks blocks = blocks_of(filter->body);
+tamis_status tamis__blocks_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                 tamis_error *err) {
+    tamis__blocks blocks = tamis__blocks_of(filter->body);
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         status = tamis__block_verifier_check(filter->verifier, tamis__block_of(&blocks, &hashes[i]), err);
     return status;
 }
 
-/* ---- parts of a blocked filter: ranges of blocks ---- */
+/* ---- parts of a blocked or counting filter: ranges of blocks ---- */
 
-static uint32_t max_parts(const tamis_filter *filter, uint32_t max) {
-    const tamis__blocks blocks = blocks_of(filter->body);
+uint32_t tamis__blocks_max_parts(const tamis_filter *filter, uint32_t max) {
+    const tamis__blocks blocks = tamis__blocks_of(filter->body);
     while (max > blocks.blocks)
         max /= 2;
     return max;
 }
 
-static bool parts_fit(const tamis_filter *filter, size_t count) {
+bool tamis__blocks_parts_fit(const tamis_filter *filter, size_t count) {
     return tamis__bloom_remaining(filter) >= count;
 }
 
@@ -307,11 +310,11 @@ static bool parts_fit(const tamis_filter *filter, size_t count) {
  * block b is 2^64 * b / blocks, rounded up. A block on the border of two equal shares belongs to the part
  * on its left. */
 static uint64_t first_block(const tamis_filter *filter, uint32_t part, uint32_t parts) {
-    return (uint64_t)(((tamis__u128)part * blocks_of(filter->body).blocks + parts - 1) / parts);
+    return (uint64_t)(((tamis__u128)part * tamis__blocks_of(filter->body).blocks + parts - 1) / parts);
 }
 
-static uint64_t part_from(const tamis_filter *filter, uint32_t part, uint32_t parts) {
-    const tamis__blocks blocks = blocks_of(filter->body);
+uint64_t tamis__blocks_part_from(const tamis_filter *filter, uint32_t part, uint32_t parts) {
+    const tamis__blocks blocks = tamis__blocks_of(filter->body);
     const tamis__u128 first = first_block(filter, part, parts);
     return (uint64_t)(((first << 64) + blocks.blocks - 1) / blocks.blocks);
 }
@@ -319,29 +322,29 @@ static uint64_t part_from(const tamis_filter *filter, uint32_t part, uint32_t pa
 static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers, size_t *done, tamis_error *err) {
     (void)err;
-    tamis__blocks blocks = blocks_of(filter->body);
+    tamis__blocks blocks = tamis__blocks_of(filter->body);
     uint64_t remaining = UINT64_MAX;
     *done = filter->kernels->blocked_add(&blocks, hashes, count, &remaining, answers);
     return TAMIS_OK;
 }
 
-static const tamis__parts_ops parts_ops = {max_parts, parts_fit, part_from, part_add,
-                                           tamis__bloom_count_absent};
+static const tamis__parts_ops parts_ops = {tamis__blocks_max_parts, tamis__blocks_parts_fit,
+                                           tamis__blocks_part_from, part_add, tamis__bloom_count_absent};
 
-static tamis_status blocked_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                                  uint64_t *pos, tamis_error *err) {
+static tamis_status blocks_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
+                                 uint64_t *pos, tamis_error *err) {
     (void)err;
     copy_words(to, from, first_block(from, part, parts) * BLOCK_WORDS,
                first_block(from, part + 1, parts) * BLOCK_WORDS, pos);
     return TAMIS_OK;
 }
 
-static const tamis__piece_ops blocked_pieces = {
-    .populate = populate, .end = finish_pieces, .copy = blocked_piece};
+const tamis__piece_ops tamis__blocks_pieces = {
+    .populate = populate, .end = finish_pieces, .copy = blocks_piece};
 
 const struct tamis__filter_ops tamis__classic_ops = {
-    .create = create,
-    .destroy = destroy,
+    .create = tamis__bloom_create,
+    .destroy = tamis__bloom_destroy,
     .add = tamis__classic_add,
     .contains = tamis__classic_contains,
     .add_keys = tamis__classic_add_keys,
@@ -349,27 +352,27 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .touch = tamis__classic_touch,
     .touch_keys = tamis__classic_touch_keys,
     .estimate = tamis__bloom_estimate,
-    .clear = clear,
-    .copy = copy,
-    .body_extent = body_extent,
-    .restore = restore,
+    .clear = tamis__bloom_clear,
+    .copy = tamis__bloom_copy,
+    .body_extent = tamis__bloom_body_extent,
+    .restore = tamis__bloom_restore,
     .union_into = tamis__bloom_union,
     .pieces = &classic_pieces,
     .concurrent = &tamis__classic_concurrent,
 };
 
 const struct tamis__filter_ops tamis__blocked_ops = {
-    .create = create,
-    .destroy = destroy,
+    .create = tamis__bloom_create,
+    .destroy = tamis__bloom_destroy,
     .add = blocked_add,
     .contains = blocked_contains,
-    .touch = blocked_touch,
+    .touch = tamis__blocks_touch,
     .estimate = tamis__bloom_estimate,
-    .clear = clear,
-    .copy = copy,
-    .body_extent = body_extent,
-    .restore = restore,
+    .clear = tamis__bloom_clear,
+    .copy = tamis__bloom_copy,
+    .body_extent = tamis__bloom_body_extent,
+    .restore = tamis__bloom_restore,
     .union_into = tamis__bloom_union,
     .parts = &parts_ops,
-    .pieces = &blocked_pieces,
+    .pieces = &tamis__blocks_pieces,
 };

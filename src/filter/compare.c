@@ -11,7 +11,7 @@
  *
  * Union has two conditions: a key must mean the same in both filters (equal hashes, compatible key types),
  * and the kind must be able to combine the bodies. Bloom filters need equal m and k: the union is the bitwise
- * or of their words. Fingerprint tables of any sizes can be merged, since each entry is a range of hashes
+ * or of their words; in kind counting it is the sum of their counters. Fingerprint tables of any sizes can be merged, since each entry is a range of hashes
  * (fingerprint_convert.c).
  *
  * Equal and different bodies. Bloom filters with the same keys have the same bits, whatever the order of
@@ -22,6 +22,7 @@
  *     kind              same keys, other order     union                    keys counted twice
  *     ----------------  -------------------------  -----------------------  ---------------------------------
  *     classic, blocked  equal bits                 equal m, k, hash         corrected by an estimate
+ *     counting          equal counters             equal m, k, hash         corrected by an estimate
  *     fingerprint,      may differ                 any sizes, equal hash    none: an entry covers or replaces
  *     exact                                                                 the other
  *     window, cuckoo    may differ                 none
@@ -79,15 +80,19 @@ static bool same_shape(const tamis_plan *a, const tamis_plan *b) {
            (a->bits || (grows == (b->capacity == 0) && (grows || a->lines == b->lines)));
 }
 
+/* In counting filters a counter that is not 0 is a bit that is set. */
 static void count_bits(const tamis_filter *a, const tamis_filter *b, tamis_difference *created) {
     size_t count;
     const uint64_t *ours = tamis__bloom_words(a, &count), *theirs = tamis__bloom_words(b, &count);
+    const bool counting = a->plan.kind == TAMIS_KIND_COUNTING;
     for (size_t i = 0; i < count; i++) {
-        created->only_a += (uint64_t)__builtin_popcountll(ours[i] & ~theirs[i]);
-        created->only_b += (uint64_t)__builtin_popcountll(theirs[i] & ~ours[i]);
-        created->in_both += (uint64_t)__builtin_popcountll(ours[i] & theirs[i]);
+        const uint64_t our = counting ? tamis__counters_used(ours[i]) : ours[i];
+        const uint64_t their = counting ? tamis__counters_used(theirs[i]) : theirs[i];
+        created->only_a += (uint64_t)__builtin_popcountll(our & ~their);
+        created->only_b += (uint64_t)__builtin_popcountll(their & ~our);
+        created->in_both += (uint64_t)__builtin_popcountll(our & their);
     }
-    created->same_body = created->only_a == 0 && created->only_b == 0;
+    created->same_body = memcmp(ours, theirs, count * sizeof *ours) == 0;
 }
 
 static bool same_parts(const tamis_filter *a, const tamis_filter *b) {

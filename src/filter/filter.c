@@ -89,6 +89,8 @@ static const struct tamis__filter_ops *ops_of(tamis_kind kind) {
         return &tamis__fingerprint_ops;
     case TAMIS_KIND_WINDOW:
         return &tamis__window_ops;
+    case TAMIS_KIND_COUNTING:
+        return &tamis__counting_ops;
     case TAMIS_KIND_CUCKOO:
         return &tamis__cuckoo_ops;
     case TAMIS_KIND_AUTO:

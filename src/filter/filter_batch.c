@@ -388,7 +388,7 @@ static tamis_status check_can_remove(const tamis_filter *filter, tamis_error *er
         status =
             tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                         "remove: kind %s cannot remove keys, since what it stores of a key may belong to "
-                        "others too; use kind exact or cuckoo",
+                        "others too; use kind exact, counting or cuckoo",
                         tamis_kind_name(filter->plan.kind));
     if (status == TAMIS_OK)
         status = tamis__filter_check_writable(filter, "remove", err);
@@ -488,7 +488,7 @@ static tamis_status check_can_count(const tamis_filter *filter, tamis_error *err
     if (status != TAMIS_OK || filter->ops->copies)
         return status;
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                       "count: kind %s does not count the copies of a key; use kind cuckoo",
+                       "count: kind %s does not count the copies of a key; use kind counting or cuckoo",
                        tamis_kind_name(filter->plan.kind));
 }
 

@@ -41,7 +41,7 @@ typedef struct tamis__tally {
     uint64_t memory_peak; /* largest value of `memory` so far */
 } tamis__tally;
 
-/* A contiguous range of a filter's body. Classic and blocked filters have one extent. A table has one for
+/* A contiguous range of a filter's body. Bloom filters have one extent. A table has one for
  * each partition, a window one for each of its tables. */
 typedef struct tamis__body_extent {
     const uint8_t *bytes;
@@ -176,9 +176,9 @@ struct tamis__filter_ops {
     /* Removes in order. answers is never NULL. Call it only if tamis__filter_can_remove. NULL: the kind cannot
      * remove keys. */
     void (*remove)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers);
-    /* Number of copies of a key. NULL: the kind stores a key once. */
+    /* Number of copies of a key. NULL: the kind stores a key once; others count every add. */
     uint32_t (*copies)(const tamis_filter *filter, const tamis_hash *hash);
-    /* Sets cardinality, fpr_live, false_present and ones. filter.c sets the rest. */
+    /* Sets cardinality, fpr_live, false_present, ones and counters_saturated. filter.c sets the rest. */
     void (*estimate)(const tamis_filter *filter, tamis_filter_info *info);
     void (*clear)(tamis_filter *filter);
     /* Copies the body to a filter just created from the same plan. The caller destroys it on failure. */
@@ -262,8 +262,8 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
                                    const tamis_allocator *allocator, tamis_error *err);
 
 /* Verifies the whole image and makes it the filter's own memory, so that the filter can be changed there.
- * The image is in `block`, allocated by the filter's allocator and freed with the filter. Classic and
- * blocked only. On failure nothing has changed. */
+ * The image is in `block`, allocated by the filter's allocator and freed with the filter. Bloom filters
+ * only. On failure nothing has changed. */
 tamis_status tamis__filter_own(tamis_filter *filter, void *block, size_t size, tamis_error *err);
 
 /* Makes a remote filter without body, plan and hasher. The caller sets these; tamis_filter_free releases
@@ -351,11 +351,12 @@ void tamis__filter_swap(tamis_filter *filter, tamis_filter *with);
 
 extern const struct tamis__filter_ops tamis__classic_ops;
 extern const struct tamis__filter_ops tamis__blocked_ops;
+extern const struct tamis__filter_ops tamis__counting_ops;
 extern const struct tamis__filter_ops tamis__fingerprint_ops; /* exact too */
 extern const struct tamis__filter_ops tamis__window_ops;
 extern const struct tamis__filter_ops tamis__cuckoo_ops;
 
-/* The bits of a classic or blocked filter: bit i is bit i & 63 of word i >> 6. */
+/* The bits of a Bloom filter: bit i is bit i & 63 of word i >> 6. */
 TAMIS_PRIVATE_API const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count);
 /* The same words, writable, of a filter just made: for callers that have its bits from elsewhere. Bits
  * past the last stay zero. Then call tamis__bloom_filled with the number of keys answered absent.
@@ -391,16 +392,16 @@ TAMIS_PRIVATE_API bool tamis__fingerprint_remove(tamis_filter *filter, const tam
 
 /* True if the lines of a block are consistent with the table `context`: see tamis__verified_body. */
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
-/* The same for classic and blocked filters: bits past m are zero. */
+/* The same for Bloom filters: bits past m are zero. */
 bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size);
 
 /* The same for cuckoo filters: what follows the slots is zero. */
 bool tamis__cuckoo_valid(const void *context, const uint8_t *bytes, uint64_t size);
 
-/* Expected number of new keys that a classic or blocked filter answered present. O(1): no bits are read. */
+/* Expected number of new keys that a Bloom filter answered present. O(1): no bits are read. */
 double tamis__bloom_false_present(const tamis_filter *filter);
 
-/* Of a classic or blocked filter: filter->added after the last union. Returns the value of
+/* Of a Bloom filter: filter->added after the last union. Returns the value of
  * tamis__bloom_false_present then. */
 double tamis__bloom_union_counts(const tamis_filter *filter, uint64_t *added);
 

@@ -78,7 +78,7 @@
  *
  * How the filter uses the bytes:
  * - The bytes stay and the filter is read-only (a mapped file): the filter uses them in place.
- * - The bytes are a block that the filter may own (source->block_size), kind classic or blocked: they
+ * - The bytes are a block that the filter may own (source->block_size), a Bloom filter: they
  *   become its memory. No copy is made.
  * - Otherwise the filter is copied to memory of its own.
  *
@@ -106,8 +106,7 @@
 #include "format/native.h"
 #include "hash/hasher.h"
 
-#define UNUSED_KIND 6 /* reserved for a later kind */
-#define REMEDY      "restore the file from a copy, or build it anew"
+#define REMEDY "restore the file from a copy, or build it anew"
 
 typedef struct header {
     const tamis__encoded_bytes *source;
@@ -231,10 +230,6 @@ static tamis_status check_fields(const header *h, tamis_error *err) {
                                "%s: %s is %" PRIu64 ", and this tamis knows those up to %" PRIu64
                                "; use a newer tamis",
                                h->source->name, field_rows[i].name, h->field[i], field_rows[i].max);
-    if (h->field[NATIVE_kind] == UNUSED_KIND)
-        return tamis__fail(err, TAMIS_E_FORMAT, 0,
-                           "%s: kind is %d, which this tamis does not know; use a newer tamis",
-                           h->source->name, UNUSED_KIND);
     for (int i = 0; i < NATIVE_FIELD_COUNT; i++)
         if (h->field[i] < field_rows[i].min || h->field[i] > field_rows[i].max)
             return fail_field(h, (native_field)i, err);
@@ -244,8 +239,8 @@ static tamis_status check_fields(const header *h, tamis_error *err) {
     if (status == TAMIS_OK)
         status = check_real(h, "false_present", h->false_present, NATIVE_COUNT_MAX, err);
     if (status == TAMIS_OK)
-        status =
-            check_real(h, "covered", h->covered, h->field[NATIVE_kind] < TAMIS_KIND_FINGERPRINT ? 0 : 1, err);
+        status = check_real(h, "covered", h->covered,
+                            tamis_kind_is_bloom((tamis_kind)h->field[NATIVE_kind]) ? 0 : 1, err);
     return status;
 }
 
@@ -278,7 +273,7 @@ static tamis_status check_uses(const header *h, tamis_error *err) {
     if (bloom && h->field[NATIVE_bits] == 0)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: bits is 0, not from 1 to %" PRIu64 "; " REMEDY,
                            h->source->name, TAMIS_BITS_MAX);
-    if (kind == TAMIS_KIND_BLOCKED && h->field[NATIVE_bits] % (8 * TAMIS__LINE) != 0)
+    if (bloom && kind != TAMIS_KIND_CLASSIC && h->field[NATIVE_bits] % (8 * TAMIS__LINE) != 0)
         return fail_unit(h, NATIVE_bits, 8 * TAMIS__LINE, err);
     if (bloom && h->field[NATIVE_probes] == 0)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: probes is 0, not from 1 to %d; " REMEDY,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The mathematics of Bloom filters, classic and blocked. docs/MATH.md derives each formula and uses the same
+ * The mathematics of Bloom filters: classic, blocked and counting. docs/MATH.md derives each formula and uses the same
  * names: n keys, m bits, k probes, false-positive rate p.
  *
  *     classic   | m bits                                                      |   p = (1 - (1 - 1/m)^(kn))^k
@@ -17,7 +17,8 @@
  *    variance, so that a plan keeps its promise for few keys too.
  * 3. Blocked: some blocks get more keys than others, and they cost more than the empty ones save.
  *    tamis_blocked_fpr() sums over the Poisson distribution of keys per block.
- * 4. Schemes of other programs: their positions are uneven (tamis__uneven_fpr) or repeat (tamis__repeats_fpr,
+ * 4. Counting: the same blocks, with 128 counters of 4 bits in the place of 512 bits.
+ * 5. Schemes of other programs: their positions are uneven (tamis__uneven_fpr) or repeat (tamis__repeats_fpr,
  *    tamis__multiples_fpr), which raises the rate.
  *
  * What blocks of 512 bits cost, in bits per key (docs/MATH.md):
@@ -38,9 +39,8 @@
 
 #include "plan/plan_int.h"
 
-#define LN2                      0.693147180559945309417
-#define BLOCK_BITS               ((double)TAMIS__BLOCK_BITS)
-#define BLOCKED_BITS_PER_KEY_MAX 512.0
+#define LN2        0.693147180559945309417
+#define BLOCK_BITS ((double)TAMIS__BLOCK_BITS)
 
 /* Returns the share of m bits that are set after `throws` throws at random positions. */
 static double fill_after(double throws, double m) {
@@ -239,9 +239,12 @@ double tamis__multiples_fpr(double fill, double k) {
     return keys_per_bit * share * pow(fill, k - multiples);
 }
 
-/* ---- blocked ---- */
+/* ---- blocked and counting ---- */
 
 /*
+ * A block has `positions` that a probe can select: 512 bits in kind blocked, 128 counters in kind counting.
+ * Both take 512 bits of memory.
+ *
  * The rate of blocks with k probes as a function of their average load, the number of keys in a block.
  *
  *     rate(load) = sum over i of Poisson(i; load) * rate of a block that holds i keys
@@ -251,15 +254,15 @@ double tamis__multiples_fpr(double fill, double k) {
  * the early end of the sum and the secant search below cut a plan from 1500-3600 to 16-45 microseconds
  * (docs/PERFORMANCE.md, "Tried").
  */
-enum { BLOCK_RATES = 1024 }; /* covers loads up to BLOCK_BITS and their random spread */
+enum { BLOCK_RATES = 1024 }; /* covers loads up to 512 and their random spread */
 typedef struct blocked_curve {
     bit_logs logs;
     double k;
     double rates[BLOCK_RATES]; /* rate of a block with i keys; 0: not computed yet */
 } blocked_curve;
 
-static void curve_init(blocked_curve *curve, double k) {
-    *curve = (blocked_curve){.logs = bit_logs_of(BLOCK_BITS), .k = k};
+static void curve_init(blocked_curve *curve, uint32_t positions, double k) {
+    *curve = (blocked_curve){.logs = bit_logs_of(positions), .k = k};
 }
 
 static double block_rate(blocked_curve *curve, double keys) {
@@ -274,7 +277,7 @@ static double block_rate(blocked_curve *curve, double keys) {
 /* Returns the rate at an average of `load` keys per block: the sum over the Poisson distribution. Terms
  * further than 12 standard deviations from the mean are left out. */
 static double blocked_fpr_at(blocked_curve *curve, double load) {
-    if (load > 128 * BLOCK_BITS)
+    if (load > 128 * curve->logs.b)
         return 1; /* every bit is set */
     double reach = 12 * sqrt(load) + 40, p = 0;
     const double first = floor(load - reach > 0 ? load - reach : 0);
@@ -290,18 +293,27 @@ static double blocked_fpr_at(blocked_curve *curve, double load) {
     return p;
 }
 
-double tamis_blocked_fpr(double n, double m, double k) {
+static double block_fpr(uint32_t positions, double n, double m, double k) {
     if (!(n >= 0) || !(m >= 1) || !(k >= 1))
         return NAN;
     if (n == 0)
         return 0;
     blocked_curve curve;
-    curve_init(&curve, k);
+    curve_init(&curve, positions, k);
     return blocked_fpr_at(&curve, n * BLOCK_BITS / m);
 }
 
-#define LOAD_MIN (BLOCK_BITS / BLOCKED_BITS_PER_KEY_MAX)
-#define LOAD_MAX BLOCK_BITS
+double tamis_blocked_fpr(double n, double m, double k) {
+    return block_fpr(TAMIS__BLOCK_BITS, n, m, k);
+}
+
+double tamis_counting_fpr(double n, double m, double k) {
+    return block_fpr(TAMIS__BLOCK_COUNTERS, n, m, k);
+}
+
+/* The loads that are searched: 512 bits for each key, to a key for each position. */
+#define LOAD_MIN        1.0
+#define LOAD_MAX(curve) ((curve)->logs.b)
 
 /* What is known about a rate p: loads up to `keeps` keep it, and loads from `fails` on exceed it. The rate
  * rises with the load except in its last bits, so a rate within SURE of p counts as unknown. */
@@ -327,10 +339,10 @@ static load_range find_range(blocked_curve *curve, double p) {
     const double k = curve->k, near = 1e-8;
     load_range known = {0, INFINITY};
     /* The first guess is the load of a filter whose blocks all have the same load. */
-    double load = -BLOCK_BITS / k * log1p(-pow(p, 1 / k)), slope = k;
+    double load = -curve->logs.b / k * log1p(-pow(p, 1 / k)), slope = k;
     double last_load = 0, last_rate = 0, step = 1;
     for (int i = 0; i < 12 && fabs(step) > near; i++) {
-        load = fmin(fmax(load, LOAD_MIN), LOAD_MAX);
+        load = fmin(fmax(load, LOAD_MIN), LOAD_MAX(curve));
         if (load == last_load)
             break;
         const double rate = try_load(curve, &known, load, p);
@@ -359,10 +371,10 @@ static bool keeps_rate(blocked_curve *curve, const load_range *known, double loa
  * result is that of a plain bisection, bit for bit, so that the faster search never changes a plan. The range
  * found before answers most comparisons of the bisection without computing a rate.
  */
-static double blocked_load(double p, double k) {
+static double blocked_load(uint32_t positions, double p, double k) {
     blocked_curve curve;
-    curve_init(&curve, k);
-    double low = LOAD_MIN, high = LOAD_MAX;
+    curve_init(&curve, positions, k);
+    double low = LOAD_MIN, high = LOAD_MAX(&curve);
     if (blocked_fpr_at(&curve, low) > p)
         return 0;
     const load_range known = find_range(&curve, p);
@@ -383,49 +395,53 @@ static uint32_t probes_near(double p) {
 }
 
 /* Returns the load for k probes if it can reach `best`, else 0. For most k a single rate rules that out. */
-static double load_from(double p, double k, double best) {
+static double load_from(uint32_t positions, double p, double k, double best) {
     blocked_curve curve;
-    curve_init(&curve, k);
-    return blocked_fpr_at(&curve, best) > p * (1 + SURE) ? 0 : blocked_load(p, k);
+    curve_init(&curve, positions, k);
+    return blocked_fpr_at(&curve, best) > p * (1 + SURE) ? 0 : blocked_load(positions, p, k);
 }
 
 /* Returns the largest load over all k and stores that k. The load has one maximum: with fewer probes the
  * rate is too coarse, with more the block fills up. The smaller of two equal k wins. */
-static double best_load(double p, uint32_t *k) {
+static double best_load(uint32_t positions, double p, uint32_t *k) {
     uint32_t best_probes = probes_near(p);
-    double best = blocked_load(p, best_probes), load = 0;
+    double best = blocked_load(positions, p, best_probes), load = 0;
     /* Near the smallest rates only some k reach p at all. */
     for (uint32_t first = 1; best <= 0 && first <= TAMIS__BLOCKED_PROBES_MAX; first++)
-        best = blocked_load(p, best_probes = first);
+        best = blocked_load(positions, p, best_probes = first);
     if (best <= 0)
         return 0;
-    for (; best_probes < TAMIS__BLOCKED_PROBES_MAX && (load = load_from(p, best_probes + 1, best)) > best;
-         best_probes++)
+    while (best_probes < TAMIS__BLOCKED_PROBES_MAX &&
+           (load = load_from(positions, p, best_probes + 1, best)) > best) {
         best = load;
-    for (; best_probes > 1 && (load = load_from(p, best_probes - 1, best)) >= best; best_probes--)
+        best_probes++;
+    }
+    while (best_probes > 1 && (load = load_from(positions, p, best_probes - 1, best)) >= best) {
         best = load;
+        best_probes--;
+    }
     *k = best_probes;
     return best;
 }
 
-double tamis__blocked_load(double p, uint32_t *k) {
-    return *k ? blocked_load(p, *k) : best_load(p, k);
+double tamis__blocked_load(uint32_t positions, double p, uint32_t *k) {
+    return *k ? blocked_load(positions, p, *k) : best_load(positions, p, k);
 }
 
-bool tamis__blocked_size(double n, double p, double *m, uint32_t *k) {
-    const double load = tamis__blocked_load(p, k);
+bool tamis__blocked_size(uint32_t positions, double n, double p, double *m, uint32_t *k) {
+    const double load = tamis__blocked_load(positions, p, k);
     if (load <= 0)
         return false;
     *m = ceil(n / load) * BLOCK_BITS;
     return true;
 }
 
-double tamis__blocked_best_fpr(double n, double m, uint32_t *k) {
+double tamis__blocked_best_fpr(uint32_t positions, double n, double m, uint32_t *k) {
     if (*k)
-        return tamis_blocked_fpr(n, m, *k);
+        return block_fpr(positions, n, m, *k);
     double best = INFINITY;
     for (uint32_t probes = 1; probes <= TAMIS__BLOCKED_PROBES_MAX; probes++) {
-        const double rate = tamis_blocked_fpr(n, m, probes);
+        const double rate = block_fpr(positions, n, m, probes);
         if (rate >= best)
             break; /* the rate has one minimum */
         best = rate;

@@ -37,10 +37,10 @@
 #define ABOVE       1.1 /* plan.caution is set if fpr_predicted exceeds fpr by this factor */
 
 static const char *const kind_names[] = {
-    [TAMIS_KIND_AUTO] = "auto",       [TAMIS_KIND_CLASSIC] = "classic",
-    [TAMIS_KIND_BLOCKED] = "blocked", [TAMIS_KIND_FINGERPRINT] = "fingerprint",
-    [TAMIS_KIND_EXACT] = "exact",     [TAMIS_KIND_WINDOW] = "window",
-    [TAMIS_KIND_CUCKOO] = "cuckoo",
+    [TAMIS_KIND_AUTO] = "auto",         [TAMIS_KIND_CLASSIC] = "classic",
+    [TAMIS_KIND_BLOCKED] = "blocked",   [TAMIS_KIND_FINGERPRINT] = "fingerprint",
+    [TAMIS_KIND_EXACT] = "exact",       [TAMIS_KIND_WINDOW] = "window",
+    [TAMIS_KIND_COUNTING] = "counting", [TAMIS_KIND_CUCKOO] = "cuckoo",
 };
 enum { KIND_COUNT = sizeof kind_names / sizeof *kind_names };
 
@@ -59,11 +59,12 @@ tamis_status tamis_kind_parse(tamis_kind *kind, const char *name, tamis_error *e
     }
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
-        "%.100s: no such kind; use auto, classic, blocked, fingerprint, exact, window or cuckoo", name);
+        "%.100s: no such kind; use auto, classic, blocked, fingerprint, exact, window, counting or cuckoo",
+        name);
 }
 
 bool tamis_kind_is_bloom(tamis_kind kind) {
-    return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
+    return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED || kind == TAMIS_KIND_COUNTING;
 }
 
 bool tamis__kind_grows(tamis_kind kind) {

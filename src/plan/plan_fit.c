@@ -13,7 +13,7 @@
  *
  * - classic: all memory as bits; k is the better of the two integers next to m/n ln 2. If another program
  *   defines the sizes, its rule is solved for the rate instead.
- * - blocked: all memory as blocks; k is the one with the lowest rate.
+ * - blocked, counting: all memory as blocks; k is the one with the lowest rate.
  * - fingerprint: the widest slots that fit. There are eight widths, so the rate is one of eight.
  * - cuckoo: the widest slots that fit, of any width.
  *
@@ -90,7 +90,8 @@ static void fit_blocked_rate(tamis_plan *plan, const tamis_plan_options *options
     uint64_t max = TAMIS_BITS_MAX / TAMIS__BLOCK_BITS, blocks = options->memory / TAMIS__LINE;
     const uint64_t bits = TAMIS__BLOCK_BITS * (blocks < max ? blocks : max);
     uint32_t probes = options->probes;
-    tamis__blocked_best_fpr((double)options->expect, (double)bits, &probes);
+    tamis__blocked_best_fpr(tamis__block_positions_of(plan->kind), (double)options->expect, (double)bits,
+                            &probes);
     tamis__plan_set_bits(plan, bits, probes);
     plan->fpr = plan->fpr_predicted;
 }
@@ -136,7 +137,7 @@ static tamis_status fit_rate(tamis_plan *plan, const tamis_plan_options *options
     }
     if (kind == TAMIS_KIND_CLASSIC)
         return fit_classic_rate(plan, options, err);
-    if (kind == TAMIS_KIND_BLOCKED)
+    if (tamis_kind_is_bloom(kind))
         fit_blocked_rate(plan, options);
     else if (kind == TAMIS_KIND_CUCKOO)
         fit_cuckoo_rate(plan, options);
@@ -157,10 +158,10 @@ static tamis_status fit_keys(tamis_plan *plan, const tamis_plan_options *options
     if (!tamis__plan_fits(plan))
         return refuse_memory(plan, err);
     uint64_t low = 1, high = TAMIS_EXPECT_MAX; /* low fits; above high nothing can be planned */
-    if (kind == TAMIS_KIND_BLOCKED) {
+    if (tamis_kind_is_bloom(kind) && kind != TAMIS_KIND_CLASSIC) {
         /* A plan is slow here, but its formula has an inverse up to rounding. */
         uint32_t probes = options->probes;
-        double load = tamis__blocked_load(options->fpr, &probes);
+        double load = tamis__blocked_load(tamis__block_positions_of(kind), options->fpr, &probes);
         double keys = floor(load * (double)(options->memory / TAMIS__LINE));
         high = (uint64_t)fmin(fmax(keys + 1, 1), (double)TAMIS_EXPECT_MAX);
         low = high > 3 ? high - 2 : 1;

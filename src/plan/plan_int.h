@@ -22,9 +22,15 @@ enum {
     TAMIS__FINGERPRINT_PARTITION_BYTES = 64, /* bytes of a partition besides its lines */
     TAMIS__FINGERPRINT_GROUP_BYTES = 16,     /* growing: further bytes of each first partition */
     TAMIS__FINGERPRINT_GROWN_LOG2 = 40,      /* growing: log2 of the keys up to which the rate is planned */
-    TAMIS__BLOCK_BITS = 512,                 /* blocked: bits of a block */
-    TAMIS__BLOCKED_PROBES_MAX = 32           /* blocked: max. probes chosen; the caller may give more */
+    TAMIS__BLOCK_BITS = 512,                 /* blocked, counting: bits of a block */
+    TAMIS__BLOCK_COUNTERS = 128,             /* counting: counters of a block, of 4 bits each */
+    TAMIS__BLOCKED_PROBES_MAX = 32 /* blocked, counting: max. probes chosen; the caller may give more */
 };
+
+/* Blocked, counting: the number of positions in a block that a probe selects from. */
+static inline uint32_t tamis__block_positions_of(tamis_kind kind) {
+    return kind == TAMIS_KIND_COUNTING ? TAMIS__BLOCK_COUNTERS : TAMIS__BLOCK_BITS;
+}
 
 /* Returns the lines that partition i of a growing table starts with: 64 to 79. The starting sizes differ
  * so that the 256 partitions grow one after the other, not all at the same number of keys. The next size
@@ -71,15 +77,15 @@ double tamis__repeats_fpr(double fill, double m, double k, uint32_t positions);
 double tamis__multiples_fpr(double fill, double k);
 
 /*
- * Blocked: returns the maximal average number of keys per block at rate p, or 0 if p is out of reach. Uses *k
- * probes; if *k is 0, finds the best k and stores it.
+ * Blocked and counting, with `positions` in a block: returns the maximal average number of keys per block at
+ * rate p, or 0 if p is out of reach. Uses *k probes; if *k is 0, finds the best k and stores it.
  */
-double tamis__blocked_load(double p, uint32_t *k);
-/* Blocked: computes the smallest m for n keys at rate p. Returns false if p is out of reach. *k as in
+double tamis__blocked_load(uint32_t positions, double p, uint32_t *k);
+/* Computes the smallest m for n keys at rate p. Returns false if p is out of reach. *k as in
  * tamis__blocked_load. */
-bool tamis__blocked_size(double n, double p, double *m, uint32_t *k);
-/* Blocked: returns the lowest rate of n keys in m bits. *k as in tamis__blocked_load. */
-double tamis__blocked_best_fpr(double n, double m, uint32_t *k);
+bool tamis__blocked_size(uint32_t positions, double n, double p, double *m, uint32_t *k);
+/* Returns the lowest rate of n keys in m bits. *k as in tamis__blocked_load. */
+double tamis__blocked_best_fpr(uint32_t positions, double n, double m, uint32_t *k);
 
 /* ---- one kind, plan_kind.c; `options` is checked: fpr is given, expect and probes may be 0 ---- */
 
@@ -122,7 +128,7 @@ const tamis__line_shape *tamis__line_shape_wider(const tamis__line_shape *shape)
 /* Sets *next to the next size of a table that began small (tamis_plan_start_small). False: it has its planned
  * size. */
 TAMIS_PRIVATE_API bool tamis__plan_next_size(const tamis_plan *now, tamis_plan *next);
-/* Sets bits and probes in a plan of kind classic or blocked, and everything that follows from them. */
+/* Sets bits and probes in a plan of a Bloom filter, and everything that follows from them. */
 void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);
 
 /* ---- windows, plan_window.c ---- */

@@ -7,6 +7,7 @@
  *     kind           size                                     rounded up to
  *     classic        m bits, k probes                         64-bit words (fnv-dcso, redisson: not rounded)
  *     blocked        512-bit blocks, k probes                 blocks
+ *     counting       the same, of 128 counters each           blocks
  *     fingerprint    64-byte lines in partitions              lines, equal in all partitions
  *     exact          the same with slots of 120 bits          the same
  *     window         64-byte lines, see plan_window.c         lines
@@ -248,8 +249,9 @@ void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes) {
     plan->memory = 8 * (bits / 64 + (bits % 64 != 0));
     plan->bits_per_key = 8 * (double)plan->memory / n;
     plan->lines_touched = 1;
-    if (plan->kind == TAMIS_KIND_BLOCKED) {
-        plan->fpr_predicted = tamis_blocked_fpr(n, m, k);
+    if (plan->kind != TAMIS_KIND_CLASSIC) {
+        plan->fpr_predicted =
+            plan->kind == TAMIS_KIND_BLOCKED ? tamis_blocked_fpr(n, m, k) : tamis_counting_fpr(n, m, k);
         return;
     }
     plan->fpr_predicted = tamis__classic_fpr(plan->scheme, n, m, k);
@@ -340,17 +342,22 @@ static tamis_status plan_classic(tamis_plan *plan, const tamis_plan_options *opt
     return TAMIS_OK;
 }
 
+/* Kinds blocked and counting. */
 static tamis_status plan_blocked(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     double m;
     uint32_t k = options->probes;
+    const uint32_t positions = tamis__block_positions_of(plan->kind);
     char rate[TAMIS__PLAN_NUMBER];
-    if (!tamis__blocked_size((double)options->expect, options->fpr, &m, &k))
+    if (!tamis__blocked_size(positions, (double)options->expect, options->fpr, &m, &k))
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "kind blocked: cannot reach a rate of %s in its 512-bit blocks%s; choose %s%s",
-                           tamis__plan_number(rate, options->fpr),
+                           "kind %s: cannot reach a rate of %s in its %s blocks%s; choose %s%s",
+                           tamis_kind_name(plan->kind), tamis__plan_number(rate, options->fpr),
+                           plan->kind == TAMIS_KIND_BLOCKED ? "512-bit" : "128-counter",
                            options->probes ? " with the probes given" : "",
                            options->fpr < TAMIS_FPR_MAX ? "a larger rate or " : "",
-                           options->probes ? "other probes" : "kind fingerprint");
+                           options->probes                    ? "other probes"
+                           : plan->kind == TAMIS_KIND_BLOCKED ? "kind fingerprint"
+                                                              : "kind cuckoo");
     tamis__plan_set_bits(plan, (uint64_t)m, k);
     return TAMIS_OK;
 }
@@ -437,7 +444,7 @@ tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_plan_options *option
         return status;
     if (kind == TAMIS_KIND_CLASSIC)
         return plan_classic(plan, options, err);
-    if (kind == TAMIS_KIND_BLOCKED)
+    if (kind == TAMIS_KIND_BLOCKED || kind == TAMIS_KIND_COUNTING)
         return plan_blocked(plan, options, err);
     if (kind == TAMIS_KIND_WINDOW)
         return tamis__plan_window(plan, options, err);
@@ -459,7 +466,7 @@ static tamis_status fail_made(const char *field, uint64_t value, const char *bou
 static tamis_status check_made_bloom(const tamis_plan *plan, tamis_error *err) {
     if (plan->bits < 1 || plan->bits > TAMIS_BITS_MAX)
         return fail_made("bits", plan->bits, "from 1 to 2^62", err);
-    if (plan->kind == TAMIS_KIND_BLOCKED && plan->bits % TAMIS__BLOCK_BITS)
+    if (plan->kind != TAMIS_KIND_CLASSIC && plan->bits % TAMIS__BLOCK_BITS)
         return fail_made("bits", plan->bits, "a multiple of 512", err);
     if (plan->probes < 1 || plan->probes > TAMIS_PROBES_MAX)
         return fail_made("probes", plan->probes, "from 1 to 255", err);

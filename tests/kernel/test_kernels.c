@@ -122,6 +122,147 @@ static void blocked_is_the_same_in_every_set(void **state) {
     isa_each(blocked_is_the_models);
 }
 
+/* ---- counting ---- */
+
+/* Counter number i of a key, see docs/FORMAT.md, "Counting". */
+static uint64_t counter_of(const tamis_hash *hash, uint32_t i) {
+    return bit_of(hash, i) / 4;
+}
+
+typedef struct counting_case {
+    uint64_t words[BLOCKS * 8] __attribute__((aligned(64)));
+    uint8_t counters[BLOCKS * 128]; /* of the model: one byte a counter */
+    tamis_hash hashes[KEYS];
+    tamis_answer got[KEYS];
+} counting_case;
+
+static uint8_t model_smallest(const counting_case *c, const tamis_hash *hash, uint32_t probes) {
+    uint8_t min = 15;
+    for (uint32_t i = 0; i < probes; i++) {
+        const uint8_t counter = c->counters[counter_of(hash, i)];
+        min = counter < min ? counter : min;
+    }
+    return min;
+}
+
+/* Changes each counter of the key once, unless it is saturated. */
+static void model_change(counting_case *c, const tamis_hash *hash, uint32_t probes, int by) {
+    bool changed[BLOCKS * 128] = {0};
+    for (uint32_t i = 0; i < probes; i++) {
+        const uint64_t counter = counter_of(hash, i);
+        if (!changed[counter] && c->counters[counter] < 15)
+            c->counters[counter] = (uint8_t)(c->counters[counter] + by);
+        changed[counter] = true;
+    }
+}
+
+static void compare_counters(const counting_case *c) {
+    for (uint64_t i = 0; i < BLOCKS * 128; i++)
+        assert_int_equal(c->words[i / 16] >> i % 16 * 4 & 15, c->counters[i]);
+}
+
+static void counting_add_stops_at_its_capacity(const struct tamis__counting_kernels *kernels,
+                                               counting_case *c, uint32_t probes) {
+    tamis__blocks in = {c->words, BLOCKS, probes};
+    const uint64_t capacity = KEYS / 10;
+    uint64_t left = capacity, absent = 0;
+    size_t i = 0;
+    memset(c->got, 0x77, sizeof c->got);
+    const size_t done = kernels->add(&in, c->hashes, KEYS, &left, c->got);
+    for (; i < KEYS; i++) {
+        const bool present = model_smallest(c, &c->hashes[i], probes) > 0;
+        if (!present && absent == capacity)
+            break;
+        absent += !present;
+        assert_int_equal(c->got[i], present ? TAMIS_PRESENT : TAMIS_ABSENT);
+        model_change(c, &c->hashes[i], probes, 1);
+    }
+    assert_int_equal(done, i);
+    assert_int_equal(left, capacity - absent);
+    for (; i < KEYS; i++)
+        assert_int_equal(c->got[i], 0x77);
+    compare_counters(c);
+}
+
+static void counting_contains_and_counts_as_the_model(const struct tamis__counting_kernels *kernels,
+                                                      counting_case *c, uint32_t probes) {
+    tamis__blocks in = {c->words, BLOCKS, probes};
+    for (size_t from = 0, chunk; from < KEYS; from += chunk) { /* batches of all sizes */
+        chunk = 1 + from % 130;
+        chunk = KEYS - from < chunk ? KEYS - from : chunk;
+        kernels->contains(&in, c->hashes + from, chunk, c->got + from);
+    }
+    for (size_t i = 0; i < KEYS; i++) {
+        const uint8_t smallest = model_smallest(c, &c->hashes[i], probes);
+        assert_int_equal(c->got[i], smallest ? TAMIS_PRESENT : TAMIS_ABSENT);
+        assert_int_equal(tamis__counting_smallest(&in, &c->hashes[i]), smallest);
+    }
+}
+
+/* Removes all keys, also those that are absent. Saturated counters stay. */
+static void counting_removes_as_the_model(const struct tamis__counting_kernels *kernels, counting_case *c,
+                                          uint32_t probes) {
+    tamis__blocks in = {c->words, BLOCKS, probes};
+    size_t gone = 0;
+    const size_t result = kernels->remove(&in, c->hashes, KEYS, c->got);
+    for (size_t i = 0; i < KEYS; i++) {
+        const bool present = model_smallest(c, &c->hashes[i], probes) > 0;
+        assert_int_equal(c->got[i], present ? TAMIS_PRESENT : TAMIS_ABSENT);
+        if (present)
+            model_change(c, &c->hashes[i], probes, -1);
+        gone += present && model_smallest(c, &c->hashes[i], probes) == 0;
+    }
+    assert_int_equal(result, gone);
+    compare_counters(c);
+}
+
+static void counting_is_the_models(tamis__isa isa) {
+    static counting_case c;
+    const struct tamis__counting_kernels *kernels = tamis__filter_kernels_of(isa)->counting;
+    uint64_t random = test_seed(53);
+    for (uint32_t probes = 1; probes <= 255; probes += probes < 32 ? 1 : 71) {
+        memset(&c, 0, sizeof c);
+        for (size_t j = 0; j < KEYS; j++)
+            c.hashes[j] = (tamis_hash){{test_random(&random), test_random(&random)}, 0};
+        for (size_t j = 1; j < KEYS; j += 3)
+            c.hashes[j] = c.hashes[j / 2];
+        for (size_t j = 100; j < 140; j++) /* one key that saturates its counters */
+            c.hashes[j] = c.hashes[99];
+        c.hashes[0] = (tamis_hash){{0, 0}, 0};
+        c.hashes[2] = (tamis_hash){{UINT64_MAX, UINT64_MAX}, 0};
+        counting_add_stops_at_its_capacity(kernels, &c, probes);
+        counting_contains_and_counts_as_the_model(kernels, &c, probes);
+        counting_removes_as_the_model(kernels, &c, probes);
+        counting_contains_and_counts_as_the_model(kernels, &c, probes);
+    }
+}
+
+static void counting_is_the_same_in_every_set(void **state) {
+    (void)state;
+    isa_each(counting_is_the_models);
+}
+
+/* Each pair of counters, at each position of a word beside other values. */
+static void counters_of_words_are_added_and_examined_one_by_one(void **state) {
+    (void)state;
+    uint64_t random = test_seed(54);
+    for (int i = 0; i < 256 * 16; i++) {
+        const int shift = i % 16 * 4;
+        const uint64_t pair_a = (uint64_t)(i / 16 % 16) << shift, pair_b = (uint64_t)(i / 256) << shift;
+        const uint64_t others = ~(UINT64_C(15) << shift);
+        const uint64_t a = (test_random(&random) & others) | pair_a;
+        const uint64_t b = (test_random(&random) & others) | pair_b;
+        const uint64_t sum = tamis__counters_sum(a, b), used = tamis__counters_used(a);
+        const uint64_t saturated = tamis__counters_saturated(a);
+        for (int j = 0; j < 64; j += 4) {
+            const uint64_t one = a >> j & 15, other = b >> j & 15;
+            assert_int_equal(sum >> j & 15, one + other > 15 ? 15 : one + other);
+            assert_int_equal(used >> j & 15, one > 0);
+            assert_int_equal(saturated >> j & 15, one == 15);
+        }
+    }
+}
+
 /* ---- unions ---- */
 
 /* Unions of any number of words change no other words. The lines are empty to full. */
@@ -165,6 +306,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_has_its_table),
         cmocka_unit_test(blocked_is_the_same_in_every_set),
+        cmocka_unit_test(counting_is_the_same_in_every_set),
+        cmocka_unit_test(counters_of_words_are_added_and_examined_one_by_one),
         cmocka_unit_test(union_is_the_same_in_every_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,7 @@ static const filter_case filter_cases[] = {
     {"blocked xxh3", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 0.001},
     {"blocked sip", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_SIP, false, 0.01},
     {"blocked guava64", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_GUAVA64, false, 0.001},
+    {"counting xxh3", TAMIS_KIND_COUNTING, TAMIS_SCHEME_XXH3, false, 0.01},
     {"fingerprint xxh3", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-4},
     {"fingerprint sip", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, false, 1e-6},
     {"fingerprint guava64", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA64, false, 1e-9},
@@ -72,7 +73,7 @@ static const filter_case filter_cases[] = {
 enum { FILTER_CASES = sizeof filter_cases / sizeof *filter_cases };
 
 static inline bool case_is_bloom(const filter_case *c) {
-    return c->kind == TAMIS_KIND_CLASSIC || c->kind == TAMIS_KIND_BLOCKED;
+    return tamis_kind_is_bloom(c->kind);
 }
 
 /* True if the scheme makes a hash of each key. bkdr31 and bkdr63 hash a key once for each probe, and

@@ -217,6 +217,11 @@ static void blocked_rate_is_as_predicted(void **state) {
     check_rates(&(filter_case){"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 0}, 1);
 }
 
+static void counting_rate_is_as_predicted(void **state) {
+    (void)state;
+    check_rates(&(filter_case){"counting", TAMIS_KIND_COUNTING, TAMIS_SCHEME_XXH3, false, 0}, 1);
+}
+
 /* The rate of a table is at most about 1e-4, whatever was requested. */
 static void fingerprint_rate_is_as_predicted(void **state) {
     (void)state;
@@ -255,6 +260,7 @@ static void false_present_is_counted_right(void **state) {
     static const filter_case cases[] = {
         {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, 0.05},
         {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 0.05},
+        {"counting", TAMIS_KIND_COUNTING, TAMIS_SCHEME_XXH3, false, 0.05},
         {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -508,6 +514,7 @@ int main(void) {
         cmocka_unit_test(guava64_rate_is_as_predicted),
         cmocka_unit_test(rates_of_other_programs_are_as_predicted),
         cmocka_unit_test(blocked_rate_is_as_predicted),
+        cmocka_unit_test(counting_rate_is_as_predicted),
         cmocka_unit_test(fingerprint_rate_is_as_predicted),
         cmocka_unit_test(fpr_live_of_bits_is_the_rate_counted),
         cmocka_unit_test(false_present_is_counted_right),

@@ -257,17 +257,16 @@ static void blocked_fpr_is_what_a_simulation_gives(void **state) {
 }
 
 /* Sums over Poisson-distributed loads, with the exact distribution of the set bits of a block. */
-static double exact_blocked_fpr(double load, uint32_t k) {
-    enum { BITS = 512 };
-    double share[BITS + 1] = {1}, rate = 0, max = load + 12 * sqrt(load) + 40;
+static double exact_blocked_fpr(int bits, double load, uint32_t k) {
+    double share[TAMIS__BLOCK_BITS + 1] = {1}, rate = 0, max = load + 12 * sqrt(load) + 40;
     for (double keys = 0; keys <= max; keys++) {
         double present = 0;
-        for (int x = 0; x <= BITS; x++)
-            present += share[x] * pow((double)x / BITS, k);
+        for (int x = 0; x <= bits; x++)
+            present += share[x] * pow((double)x / bits, k);
         rate += exp(keys * log(load) - load - lgamma(keys + 1)) * present;
         for (uint32_t i = 0; i < k; i++) {
-            for (int x = BITS; x > 0; x--)
-                share[x] = share[x] * x / BITS + share[x - 1] * (BITS - x + 1) / BITS;
+            for (int x = bits; x > 0; x--)
+                share[x] = share[x] * x / bits + share[x - 1] * (bits - x + 1) / bits;
             share[0] = 0;
         }
     }
@@ -281,7 +280,7 @@ static void blocked_fpr_is_exact_down_to_tiny_rates(void **state) {
         uint32_t k;
     } rows[] = {{9.9, 6}, {22, 12}, {38.8, 16}, {80.1, 22}, {150, 26}, {300, 30}}; /* 1e-2 to 1e-15 */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        double exact = exact_blocked_fpr(512 / rows[i].bits, rows[i].k);
+        double exact = exact_blocked_fpr(512, 512 / rows[i].bits, rows[i].k);
         double got = tamis_blocked_fpr(1e6, 1e6 * rows[i].bits, rows[i].k);
         if (!(got >= exact * (1 - 1e-6) && got <= 1.004 * exact))
             fail_msg("%g bits a key: exact %g, computed %g", rows[i].bits, exact, got);
@@ -290,13 +289,45 @@ static void blocked_fpr_is_exact_down_to_tiny_rates(void **state) {
     assert_true(tamis_blocked_fpr(1e300, 512, 1) == 1);
 }
 
+/* The expansion is less accurate in blocks of 128 counters: by 0.9 % at 1e-7. */
+static void counting_fpr_is_exact_down_to_its_smallest_rates(void **state) {
+    (void)state;
+    for (double bits = 8; bits <= 512; bits *= 2) {
+        for (uint32_t k = 1; k <= 20; k++) {
+            const double exact = exact_blocked_fpr(TAMIS__BLOCK_COUNTERS, 512 / bits, k);
+            const double got = tamis_counting_fpr(1e6, 1e6 * bits, k);
+            if (!(got >= exact * (1 - 1e-6) && got <= 1.009 * exact))
+                fail_msg("%g bits a key, k %u: exact %g, computed %g", bits, k, exact, got);
+        }
+    }
+    assert_true(isnan(tamis_counting_fpr(-1, 512, 3)) && tamis_counting_fpr(0, 512, 3) == 0);
+    assert_true(tamis_counting_fpr(1e300, 512, 1) == 1);
+}
+
+static void counting_size_keeps_the_rate_and_no_more(void **state) {
+    (void)state;
+    for (int i = 0; i < RATES; i++) {
+        double m = 0;
+        uint32_t k = 0; /* the best number of probes */
+        if (!tamis__blocked_size(TAMIS__BLOCK_COUNTERS, 1e6, rates[i], &m, &k)) {
+            assert_true(rates[i] < 1e-7);
+            continue;
+        }
+        assert_true(fmod(m, 512) == 0 && tamis_counting_fpr(1e6, m, k) <= rates[i]);
+        for (uint32_t probes = 1; probes <= 32; probes++)
+            assert_true(tamis_counting_fpr(1e6, 0.98 * m - 512, probes) > rates[i]);
+        uint32_t best = 0;
+        assert_true(tamis__blocked_best_fpr(TAMIS__BLOCK_COUNTERS, 1e6, m, &best) <= rates[i]);
+    }
+}
+
 static void blocked_size_keeps_the_rate_and_no_more(void **state) {
     (void)state;
     for (double n = 1000; n <= 1e12; n *= 1000) {
         for (int i = 0; i < RATES; i++) {
             double m = 0;
             uint32_t k = 0; /* the best number of probes */
-            if (!tamis__blocked_size(n, rates[i], &m, &k)) {
+            if (!tamis__blocked_size(TAMIS__BLOCK_BITS, n, rates[i], &m, &k)) {
                 assert_true(rates[i] < 1e-7);
                 assert_true(m == 0 && k == 0);
                 continue;
@@ -315,7 +346,7 @@ static void tiny_rates_are_out_of_a_blocks_reach(void **state) {
     (void)state;
     double m = 7;
     uint32_t k = 7;
-    assert_false(tamis__blocked_size(1e6, 1e-30, &m, &k));
+    assert_false(tamis__blocked_size(TAMIS__BLOCK_BITS, 1e6, 1e-30, &m, &k));
 }
 
 /* A given number of probes needs at least the memory of the best one, and keeps the rate. */
@@ -323,15 +354,16 @@ static void blocked_takes_the_probes_given(void **state) {
     (void)state;
     double best = 0;
     uint32_t k = 0;
-    assert_true(tamis__blocked_size(1e6, 1e-3, &best, &k));
+    assert_true(tamis__blocked_size(TAMIS__BLOCK_BITS, 1e6, 1e-3, &best, &k));
     for (uint32_t probes = 3; probes <= 40; probes++) {
         double m = 0;
         uint32_t given = probes;
-        assert_true(tamis__blocked_size(1e6, 1e-3, &m, &given));
+        assert_true(tamis__blocked_size(TAMIS__BLOCK_BITS, 1e6, 1e-3, &m, &given));
         assert_int_equal(given, probes);
         assert_true(m >= best && tamis_blocked_fpr(1e6, m, probes) <= 1e-3);
         given = 0;
-        assert_true(tamis__blocked_best_fpr(1e6, m, &given) <= tamis_blocked_fpr(1e6, m, probes));
+        assert_true(tamis__blocked_best_fpr(TAMIS__BLOCK_BITS, 1e6, m, &given) <=
+                    tamis_blocked_fpr(1e6, m, probes));
         assert_true(given >= 1 && given <= TAMIS__BLOCKED_PROBES_MAX);
     }
 }
@@ -374,7 +406,7 @@ static void reg_22_a_fast_search_has_every_bit_of_the_plain_one(void **state) {
         for (uint32_t k = 1; k <= TAMIS__BLOCKED_PROBES_MAX; k++) {
             double load = plain_load(p, k);
             uint32_t given = k;
-            if (tamis__blocked_load(p, &given) != load)
+            if (tamis__blocked_load(TAMIS__BLOCK_BITS, p, &given) != load)
                 fail_msg("p = %.17g, k = %u: another load than %.17g", p, k, load);
             expected_k = load > best ? k : expected_k;
             best = fmax(best, load);
@@ -382,7 +414,8 @@ static void reg_22_a_fast_search_has_every_bit_of_the_plain_one(void **state) {
                 break;
         }
         uint32_t k = 0;
-        double load = tamis__blocked_load(p, &k), keys = 1 + (double)test_below(&random, 1000);
+        double load = tamis__blocked_load(TAMIS__BLOCK_BITS, p, &k),
+               keys = 1 + (double)test_below(&random, 1000);
         if (load != best || k != expected_k)
             fail_msg("p = %.17g: load %.17g of %u probes, not %.17g of %u", p, load, k, best, expected_k);
         assert_true(tamis_blocked_fpr(keys, 512, 1 + i % 9) == plain_fpr_at(keys, 1 + i % 9));
@@ -402,6 +435,8 @@ int main(void) {
         cmocka_unit_test(uneven_positions_are_counted),
         cmocka_unit_test(blocked_fpr_is_what_a_simulation_gives),
         cmocka_unit_test(blocked_fpr_is_exact_down_to_tiny_rates),
+        cmocka_unit_test(counting_fpr_is_exact_down_to_its_smallest_rates),
+        cmocka_unit_test(counting_size_keeps_the_rate_and_no_more),
         cmocka_unit_test(blocked_size_keeps_the_rate_and_no_more),
         cmocka_unit_test(blocked_takes_the_probes_given),
         cmocka_unit_test(tiny_rates_are_out_of_a_blocks_reach),

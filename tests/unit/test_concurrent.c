@@ -166,7 +166,8 @@ static tamis_plan divided_plan(const filter_case *c, uint64_t n, int partitions)
 static void assert_as_ordinary(const filter_case *c, const tamis_plan *plan, const shared *s,
                                uint64_t absent) {
     tamis_filter *alone = plan_filter(plan, NULL);
-    assert_int_equal(tamis_filter_add_hashes(alone, s->hashes, s->count, NULL, NULL, NULL), TAMIS_OK);
+    for (uint32_t i = 0; i < s->threads; i++) /* kind counting counts every add */
+        assert_int_equal(tamis_filter_add_hashes(alone, s->hashes, s->count, NULL, NULL, NULL), TAMIS_OK);
     tamis_filter_info is = filter_info(s->filter), was = filter_info(alone);
     assert_int_equal(is.added, absent);
     assert_int_equal(is.ones, was.ones);

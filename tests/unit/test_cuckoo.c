@@ -95,9 +95,6 @@ static void refused_plans_say_why(void **state) {
     options.scheme = TAMIS_SCHEME_FNV_DCSO;
     assert_int_equal(make_plan(&plan, &options, &err), TAMIS_E_UNSUPPORTED);
     options.scheme = TAMIS_SCHEME_AUTO;
-    options.kind = (tamis_kind)6;
-    assert_int_equal(make_plan(&plan, &options, &err), TAMIS_E_INVALID);
-    assert_null(tamis_kind_name((tamis_kind)6));
 }
 
 /* A number of keys that was requested for this kind is kept, since it cannot grow. */

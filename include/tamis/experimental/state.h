@@ -86,7 +86,7 @@ typedef struct tamis_state_options {
  * - TAMIS_E_SECRET: the secret is missing or wrong. Nothing has changed.
  * - TAMIS_E_DAMAGED: bytes before the last commit have changed; the message names the file and the offset.
  * - TAMIS_E_FORMAT: not a state, or one of a later version.
- * - TAMIS_E_UNSUPPORTED: the scheme of a new state has no digest, or its kind is cuckoo.
+ * - TAMIS_E_UNSUPPORTED: the scheme of a new state has no digest, or its kind is counting or cuckoo.
  * - TAMIS_E_IO; TAMIS_E_BUSY.
  *
  * Cost: reading the snapshot and adding the keys logged since; docs/PERFORMANCE.md has measured times.

@@ -104,5 +104,6 @@ const struct tamis__filter_kernels tamis__filter_kernels_avx2 = {
     .blocked_add = blocked_add,
     .or_words = or_words,
     .tables = &tamis__table_kernels_avx2,
+    .counting = &tamis__counting_kernels_scalar,
 };
 #endif

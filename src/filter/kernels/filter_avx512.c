@@ -98,5 +98,6 @@ const struct tamis__filter_kernels tamis__filter_kernels_avx512 = {
     .blocked_add = blocked_add,
     .or_words = or_words,
     .tables = &tamis__table_kernels_avx512,
+    .counting = &tamis__counting_kernels_avx512,
 };
 #endif

@@ -12,6 +12,7 @@
  *     filter_neon.c          AArch64
  *     filter_blocked.h       positions of a key in its block; filter_blocked_loops.h: the loops over a batch
  *     fingerprint_*.[ch]     the same for fingerprint tables
+ *     counting_*.[ch]        the same for counting filters
  *
  * Invariant: all sets give the same bits and the same answers as scalar. A filter can be written by one
  * machine and read by any other.
@@ -22,10 +23,11 @@
 #include "base/bytes.h"
 #include "base/failure.h"
 #include "base/isa.h"
+#include "filter/kernels/counting_kernels.h"
 #include "filter/kernels/fingerprint_kernels.h"
 #include "filter/line_count.h"
 
-/* A blocked filter: `blocks` lines of 8 words each, and `probes` bits a key. */
+/* A blocked or counting filter: `blocks` lines of 8 words each, and `probes` positions a key. */
 typedef struct tamis__blocks {
     uint64_t *words;
     uint64_t blocks;
@@ -49,7 +51,8 @@ struct tamis__filter_kernels {
     /* Merges `count` words of `from` into `into` (bitwise or) and counts the bits of the result. The last
      * line may be shorter than 8 words. */
     void (*or_words)(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts);
-    const struct tamis__table_kernels *tables; /* kinds fingerprint and exact */
+    const struct tamis__table_kernels *tables;      /* kinds fingerprint and exact */
+    const struct tamis__counting_kernels *counting; /* kind counting */
 };
 
 /* The positions of a key in its block, below 512, in the order of its probes. For filters whose blocks are

@@ -97,5 +97,6 @@ const struct tamis__filter_kernels tamis__filter_kernels_neon = {
     .blocked_add = blocked_add,
     .or_words = or_words,
     .tables = &tamis__table_kernels_neon,
+    .counting = &tamis__counting_kernels_scalar,
 };
 #endif

@@ -77,4 +77,5 @@ const struct tamis__filter_kernels tamis__filter_kernels_scalar = {
     .blocked_add = blocked_add,
     .or_words = or_words,
     .tables = &tamis__table_kernels_scalar,
+    .counting = &tamis__counting_kernels_scalar,
 };

@@ -222,7 +222,9 @@ uint64_t tamis_audit_queries(const tamis_plan *plan, double rate) {
 }
 
 double tamis_audit_max_rate(const tamis_plan *plan, double rate, double keys) {
-    const double spread = plan->kind == TAMIS_KIND_BLOCKED ? 2 * pow(rate, -0.2) : sqrt(fmax(1, -log2(rate)));
+    const double spread = tamis_kind_is_bloom(plan->kind) && plan->kind != TAMIS_KIND_CLASSIC
+                              ? 2 * pow(rate, -0.2)
+                              : sqrt(fmax(1, -log2(rate)));
     if (!(rate > 0))
         return 0;
     return fmin(1, rate * (1 + 6 * spread / sqrt(fmax(1, keys))));

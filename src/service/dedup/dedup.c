@@ -48,10 +48,12 @@ static tamis_status check_filter(const tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     const tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
     const uint32_t bits = tamis_scheme_digest_bits(scheme);
-    if (plan->kind == TAMIS_KIND_CUCKOO)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "dedup session: kind cuckoo stores a key again each time it comes; use kind "
-                           "fingerprint or exact");
+    if (filter->ops && filter->ops->copies)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "dedup session: kind %s counts a key again each time it comes; use kind fingerprint "
+            "or exact",
+            tamis_kind_name(plan->kind));
     if (bits >= 128 ||
         (bits > 0 && plan->capacity > 0 && plan->fpr >= ldexp((double)plan->capacity, -(int)bits)))
         return TAMIS_OK;

@@ -127,11 +127,12 @@ static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "state: scheme %s has no hash of a key to log; use another, such as xxh3",
                            tamis_scheme_name(filter->plan.scheme));
-    if (filter->plan.kind == TAMIS_KIND_CUCKOO)
+    if (filter->ops->copies)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
-            "state: kind cuckoo stores a key again each time it comes; use kind fingerprint, or "
-            "exact to forget keys");
+            "state: kind %s counts a key again each time it comes; use kind fingerprint, or exact "
+            "to forget keys",
+            tamis_kind_name(filter->plan.kind));
     return TAMIS_OK;
 }
 

@@ -172,6 +172,8 @@ static double compute(const plan_trial *trial) {
         return tamis_bloom_fpr(n, m, k);
     if (trial->plan.kind == TAMIS_KIND_BLOCKED)
         return tamis_blocked_fpr(n, m, k);
+    if (trial->plan.kind == TAMIS_KIND_COUNTING)
+        return tamis_counting_fpr(n, m, k);
     return trial->plan.fpr_predicted;
 }
 
