@@ -31,6 +31,7 @@ static const char secret[] = "a secret of 25 characters";
  *     -frozen               a table that does not grow
  *     -united               the union of a table made for `expect` keys (0: growing) and one made for the other
  *                           keys; classic: the union of two halves
+ *     -removed              a third more keys were added, and removed again; one key was added 20 times
  */
 static const struct {
     const char *name;
@@ -103,6 +104,9 @@ static const struct {
     {"cuckoo-sip", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_SIP, 1e-6, 9000, 9000},
     {"cuckoo-narrow", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_GUAVA64, 0.05, 20000, 20000},
     {"cuckoo-wide", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_REDISBLOOM, 1e-16, 3000, 3000},
+    {"counting-xxh3", TAMIS_KIND_COUNTING, TAMIS_SCHEME_XXH3, 0.05, 300, 300},
+    {"counting-removed", TAMIS_KIND_COUNTING, TAMIS_SCHEME_GUAVA64, 0.01, 900, 600},
+    {"counting-sip", TAMIS_KIND_COUNTING, TAMIS_SCHEME_SIP, 1e-4, 5000, 5000},
 };
 
 enum { WINDOW = 24 * 3600 * 1000 };
@@ -308,6 +312,15 @@ static uint64_t make_union(tamis_filter *filter, tamis_filter *other, uint64_t s
     return keys;
 }
 
+static void add_and_remove(tamis_filter *filter, uint64_t set, uint64_t keys) {
+    uint8_t key[KEY_MAX];
+    add(filter, set + 2, 0, keys / 3);
+    for (uint64_t id = 0; id < keys / 3; id++)
+        must("remove", tamis_filter_remove(filter, key, make_key(set + 2, id, key), NULL, &err));
+    for (int i = 0; i < 20; i++)
+        add(filter, set, 0, 1);
+}
+
 static bool is_requested(const char *name, int argc, char **argv) {
     for (int i = 4; i < argc; i++)
         if (strcmp(argv[i], name) == 0)
@@ -325,7 +338,7 @@ int main(int argc, char **argv) {
         uint64_t set = random_number(), in = filters[i].keys;
         if (!is_requested(filters[i].name, argc, argv))
             continue;
-        const bool table = filters[i].kind >= TAMIS_KIND_FINGERPRINT;
+        const bool table = !tamis_kind_is_bloom(filters[i].kind);
         const uint64_t expect = filters[i].expect, seed = random_seed(i);
         tamis_filter *filter = make(i, expect, seed), *other = NULL;
         if (is_named(filters[i].name, "-united")) {
@@ -337,6 +350,8 @@ int main(int argc, char **argv) {
                 choose(filter, set, in + queried);
             in = filters[i].kind == TAMIS_KIND_WINDOW ? add_timed(filter, set, in) : add(filter, set, 0, in);
         }
+        if (is_named(filters[i].name, "-removed"))
+            add_and_remove(filter, set, in);
         say(filter, filters[i].name);
         snprintf(path, sizeof path, "%s/%s.tamis", argv[1], filters[i].name);
         must(path, tamis_filter_save(filter, path, &err));

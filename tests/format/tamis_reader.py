@@ -27,7 +27,7 @@ FIELDS = (  # of the header, in order: type and name
 LAYOUT = struct.Struct("<" + "".join(FIELDS[0::2]))
 NAMES = FIELDS[1::2]
 BLOCK = 65536
-KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact", 5: "window", 7: "cuckoo"}
+KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact", 5: "window", 6: "counting", 7: "cuckoo"}
 WINDOW_SLOTS = {32: 16, 40: 12, 48: 10, 56: 9, 64: 8}
 SCHEMES = {1: "xxh3", 2: "sip", 3: "guava64", 4: "guava32", 5: "bkdr31", 6: "bkdr63", 7: "redisbloom", 8: "fnv-dcso", 9: "redisson"}
 FIXED = {(slot_bits, 4) for slot_bits in (16, 20, 24, 32, 40, 48, 64, 120)}  # slot_bits, home_bits
@@ -104,7 +104,7 @@ def read_header(data):
 
 def check_plan(h):
     cuckoo = h["kind"] == 7
-    table = h["kind"] >= 3 and not cuckoo
+    table = h["kind"] in (3, 4, 5)
     insist(h["kind"] in KINDS, f"kind {h['kind']}")
     insist(h["scheme"] in SCHEMES, f"scheme {h['scheme']}")
     insist(h["kind"] == 1 or h["scheme"] not in (5, 6, 8), f"scheme {h['scheme']} of kind {h['kind']}")
@@ -456,6 +456,8 @@ class Filter:
             return cuckoo_has(self.header, self.body, x, y)
         if self.header["kind"] == 5:
             return window_has(self.header, self.body, x, y)
+        if self.header["kind"] == 6:
+            return all(self.body[p // 8] >> (p & 4) & 15 for p in positions_blocked(self.header, x, y))
         if self.header["kind"] >= 3:
             return table_has(self.header, self.body, x, y)
         positions = positions_classic if self.header["kind"] == 1 else positions_blocked

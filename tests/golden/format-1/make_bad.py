@@ -58,6 +58,7 @@ def flip(data, place):
 CLASSIC, XXH3, BLOCKED = good("classic-guava64"), good("classic-xxh3"), good("blocked-guava64")
 TABLE, EXACT, GROWING = good("fingerprint-few"), good("exact-few"), good("fingerprint-growing-few")
 FROZEN = good("fingerprint-frozen")
+COUNTING = good("counting-removed")
 PARTS = good("fingerprint-parts")
 PARTS_AT = PARTS.index(struct.pack("<II", reader.PARTITIONS, 4 * 24))
 PARTS_ROWS = list(struct.iter_unpack("<QQd", PARTS[PARTS_AT + 8 : PARTS_AT + 8 + 4 * 24]))
@@ -120,6 +121,8 @@ def header_fields():
                       partitions=[1], added=[2**63], false_present=[-1.0, math.inf], flags=[2**63],
                       fpr_predicted=[2.0], covered=[0.5]).items()
     yield from fields("blocked-", BLOCKED, bits=[511, 1024], scheme=[5, 8]).items()
+    yield from fields("counting-", COUNTING, bits=[0, 511, 39936], probes=[0], scheme=[5], slot_bits=[4], partitions=[1],
+                      covered=[0.5]).items()
     yield from fields("table-", TABLE, bits=[1], probes=[1], slot_bits=[0, 17, 136], home_bits=[3, 9],
                       partitions=[0, 256], capacity=[0], covered=[-1.0, math.nan]).items()
     yield from fields("exact-", EXACT, slot_bits=[64]).items()
@@ -159,6 +162,7 @@ def sections():
         yield f"frozen-of-{size}", with_sections(TABLE, section(reader.FROZEN, b"\1" + bytes(size - 1)))
     yield "frozen-twice", with_sections(FROZEN, section(reader.FROZEN, b""))
     yield "frozen-classic", with_sections(CLASSIC, section(reader.FROZEN, b""))
+    yield "frozen-counting", with_sections(COUNTING, section(reader.FROZEN, b""))
     yield "frozen-blocked", with_sections(BLOCKED, section(reader.FROZEN, b""))
     # A growing table has 256 partitions, a megabyte. This one lacks their rows; readers come to the sections first.
     yield "frozen-growing", with_sections(put(TABLE, capacity=0, slot_bits=32, partitions=256), section(reader.FROZEN, b""))
