@@ -31,12 +31,12 @@ static const struct {
     cli_field file, format, compression, kind, scheme, seed, version, created, labels, user_data, key_type,
         ignore_case, trim, capacity, fpr, estimated, bits, probes, slot_bits, memory, memory_limit;
     cli_window_fields times;
-    cli_field whole, added, fill, keys, load, fpr_live, false_present, saturated;
+    cli_field whole, added, fill, counters_saturated, keys, load, fpr_live, false_present, saturated;
 } fields = {
     .file = {"file", NULL, CLI_STRING, "The name, as given; bytes that are not UTF-8 are shown as ?."},
     .format = {"format", "format", CLI_STRING, "tamis, guava or dcso."},
     .compression = {"compression", NULL, CLI_STRING | CLI_NULL, "gzip, zstd, lz4, xz or bzip2; null = none."},
-    .kind = {"kind", NULL, CLI_STRING, "classic, blocked, fingerprint, exact or window."},
+    .kind = {"kind", NULL, CLI_STRING, "classic, blocked, fingerprint, exact, window, counting or cuckoo."},
     .scheme = {"scheme", "scheme", CLI_STRING, "The hash, see tamis-hash(1); sip = keyed by a secret."},
     .seed = {"seed", NULL, CLI_STRING, "Seed of xxh3, in decimal, as text because it has 64 bits; else 0."},
     .version = {"version", "version", CLI_STRING,
@@ -58,8 +58,9 @@ static const struct {
     .estimated =
         {"estimated", NULL, CLI_BOOLEAN,
          "true: capacity and fpr were computed from bits and probes, because the file stores neither."},
-    .bits = {"bits", "bits", CLI_INTEGER, "Bits of a classic or blocked filter; else 0."},
-    .probes = {"probes", NULL, CLI_INTEGER, "Bits that a key sets in such a filter."},
+    .bits = {"bits", "bits", CLI_INTEGER,
+             "Bits of a classic, blocked or counting filter (4 for a counter); else 0."},
+    .probes = {"probes", NULL, CLI_INTEGER, "Bits or counters of a key in such a filter."},
     .slot_bits = {"slot_bits", "slots", CLI_INTEGER,
                   "Bits of a slot of fingerprint, exact or window; else 0."},
     .memory = {"memory", "filter memory", CLI_INTEGER,
@@ -79,7 +80,11 @@ static const struct {
     .added = {"added", NULL, CLI_INTEGER | CLI_NULL,
               "Adds that were answered \"new\"; null = on a server, which does not count them."},
     .fill = {"fill", "fill", CLI_NUMBER | CLI_NULL,
-             "Share of the bits that are set, 0 to 1; null = kinds without such bits."},
+             "Share of the bits that are set, or of the counters above 0, 0 to 1; null = kinds without such "
+             "bits."},
+    .counters_saturated = {"counters_saturated", NULL, CLI_INTEGER | CLI_NULL,
+                           "Counters at 15, which stay there, so that the keys that have them cannot be "
+                           "removed; null = not of kind counting."},
     .keys = {"keys", "keys", CLI_NUMBER | CLI_NULL,
              "Estimated number of distinct keys, in a window those of its steps; null = all bits are set, so "
              "no estimate is possible."},
@@ -118,8 +123,19 @@ static double load_factor(const info_report *report) {
     return has_capacity(report) ? report->info.cardinality / (double)report->info.capacity : 0;
 }
 
+static bool is_counting(const info_report *report) {
+    return report->info.kind == TAMIS_KIND_COUNTING;
+}
+
+/* Number of counters: 4 bits each. */
+static uint64_t counters(const info_report *report) {
+    return tamis_filter_plan(report->filter)->bits / 4;
+}
+
+/* Share of the bits that are set, or of the counters above 0. */
 static double fill_ratio(const info_report *report) {
-    return (double)report->info.ones / (double)tamis_filter_plan(report->filter)->bits;
+    const uint64_t bits = tamis_filter_plan(report->filter)->bits;
+    return (double)report->info.ones / (double)(is_counting(report) ? counters(report) : bits);
 }
 
 __attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *label, const char *format, ...) {
@@ -225,7 +241,10 @@ static void print_body(FILE *out, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
     char text[CLI_TEXT_NUMBER], limit[CLI_TEXT_NUMBER];
 
-    if (is_bloom(report))
+    if (is_counting(report))
+        row(out, "counters", "%s of 4 bits, %" PRIu32 " probe%s a key",
+            cli_text_count(text, sizeof text, counters(report)), plan->probes, plan->probes == 1 ? "" : "s");
+    else if (is_bloom(report))
         row(out, fields.bits.label, "%s, %" PRIu32 " probe%s a key",
             cli_text_count(text, sizeof text, plan->bits), plan->probes, plan->probes == 1 ? "" : "s");
     else if (plan->kind == TAMIS_KIND_WINDOW)
@@ -247,7 +266,11 @@ static void print_content(FILE *out, const info_report *report) {
     const tamis_filter_info *info = &report->info;
     char text[CLI_TEXT_NUMBER], count[CLI_TEXT_NUMBER], added[80] = "";
 
-    if (is_bloom(report))
+    if (is_counting(report))
+        row(out, fields.fill.label, "%.1f %% of its counters are above 0, %s %s saturated",
+            100 * fill_ratio(report), cli_text_count(count, sizeof count, info->counters_saturated),
+            info->counters_saturated == 1 ? "is" : "are");
+    else if (is_bloom(report))
         row(out, fields.fill.label, "%.1f %% of its bits are set", 100 * fill_ratio(report));
     if (info->added > 0 && info->kind != TAMIS_KIND_CUCKOO) /* its copies are the keys */
         snprintf(added, sizeof added, "; %s %s new when added",
@@ -303,6 +326,8 @@ static void put_content(json_t *object, const info_report *report) {
     cli_json_boolean(object, &fields.whole, report->whole);
     cli_json_integer_or_null(object, &fields.added, !cli_server_format(report->filter), info->added);
     cli_json_number(object, &fields.fill, report->whole && is_bloom(report) ? fill_ratio(report) : NAN);
+    cli_json_integer_or_null(object, &fields.counters_saturated, report->whole && is_counting(report),
+                             info->counters_saturated);
     cli_json_number(object, &fields.keys, report->whole ? info->cardinality : NAN);
     cli_json_number(object, &fields.load, report->whole && has_capacity(report) ? load_factor(report) : NAN);
     cli_json_number(object, &fields.fpr_live, report->whole ? info->fpr_live : NAN);

@@ -27,7 +27,7 @@ static const cli_summary_fields fields = {
     .memory_peak = {"memory_peak", NULL, CLI_INTEGER, "Largest size of the filter in bytes."},
     .bits_per_key = {"bits_per_key", NULL, CLI_NUMBER,
                      "Bits of memory_peak per key in the filter; 0 = no keys."},
-    .kind = {"kind", "kind", CLI_STRING, "Kind of the filter: exact or cuckoo."},
+    .kind = {"kind", "kind", CLI_STRING, "Kind of the filter: exact, counting or cuckoo."},
     .scheme = {"scheme", NULL, CLI_STRING, "Hash in use."},
     .capacity = {"capacity", NULL, CLI_INTEGER, "Keys that the filter was made for; 0 = no limit, it grows."},
     .fpr = {"fpr", NULL, CLI_NUMBER, "Promised probability of a wrong answer, 0 to 1."},
@@ -102,7 +102,7 @@ static tamis_status open_locked(remove_run *run, const cli_args *args, tamis_err
         status =
             cli_fail(err,
                      "%.300s: kind %s cannot remove records; build it again from the others, with --kind "
-                     "exact or cuckoo",
+                     "exact, counting or cuckoo",
                      run->path, tamis_kind_name(tamis_filter_plan(run->filter)->kind));
     return status;
 }

@@ -14,11 +14,14 @@
 const char *const cli_kinds[] = {KINDS, NULL};
 CHECK_CHOICES(cli_kinds, TAMIS_KIND_EXACT);
 
-const char *const cli_build_kinds[] = {KINDS, [CLI_BUILD_CUCKOO] = "cuckoo", NULL};
+const char *const cli_build_kinds[] = {
+    KINDS, [CLI_BUILD_COUNTING] = "counting", [CLI_BUILD_CUCKOO] = "cuckoo", NULL};
 CHECK_CHOICES(cli_build_kinds, CLI_BUILD_CUCKOO);
 
 tamis_kind cli_kind_of(uint64_t value) {
-    return value == CLI_BUILD_CUCKOO ? TAMIS_KIND_CUCKOO : (tamis_kind)value;
+    return value == CLI_BUILD_COUNTING ? TAMIS_KIND_COUNTING
+           : value == CLI_BUILD_CUCKOO ? TAMIS_KIND_CUCKOO
+                                       : (tamis_kind)value;
 }
 
 const char *const cli_schemes[] = {

@@ -14,9 +14,9 @@
  * library's enum, named beside each list. A test compares the words with the library's names.
  */
 extern const char *const cli_kinds[]; /* tamis_kind */
-/* The same for build, whose last one has no number beside the others: CLI_BUILD_CUCKOO. */
+/* The same for build and plan. The last two have other numbers than the library's kinds. */
 extern const char *const cli_build_kinds[];
-enum { CLI_BUILD_CUCKOO = TAMIS_KIND_EXACT + 1 };
+enum { CLI_BUILD_COUNTING = TAMIS_KIND_EXACT + 1, CLI_BUILD_CUCKOO };
 /* Returns the kind of a value of either list. */
 tamis_kind cli_kind_of(uint64_t value);
 extern const char *const cli_schemes[]; /* tamis_scheme */

@@ -199,6 +199,17 @@ enum { CLI_LOCK_WAIT_DEFAULT = 60 }; /* seconds */
         .choices = cli_kinds,                                                                                \
         .help = "Kind of filter: auto, classic, blocked, fingerprint or exact; see tamis plan."              \
     }
+/* For commands that make filters whose keys may be removed. */
+#define CLI_ROW_ANY_KIND                                                                                     \
+    {                                                                                                        \
+        .id = CLI_OPT_KIND, .name = "kind", .type = CLI_CHOICE, .value = "KIND", .fallback = "auto",         \
+        .choices = cli_build_kinds,                                                                          \
+        .help = "Kind of filter: auto, classic, blocked, fingerprint, exact, counting or cuckoo; see "       \
+                "tamis plan.",                                                                               \
+        .more = "Kinds counting and cuckoo are for records that go again: see tamis-remove(1). They never "  \
+                "grow, and they count each time that a record is added, counting up to 15 times and cuckoo " \
+                "up to 8. auto never chooses them."                                                          \
+    }
 #define CLI_ROW_EXACT                                                                                        \
     {                                                                                                        \
         .id = CLI_OPT_EXACT, .name = "exact", .type = CLI_FLAG,                                              \

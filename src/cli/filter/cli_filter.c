@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/core/cli_choice.h"
 #include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
@@ -17,7 +18,7 @@ static tamis_status check_kind(cli_filter_spec *filter, const cli_value *values,
     const cli_value *kind = &values[CLI_OPT_KIND];
     const bool exact = values[CLI_OPT_EXACT].given;
 
-    if (exact && kind->given && kind->number != TAMIS_KIND_EXACT)
+    if (exact && kind->given && cli_kind_of(kind->number) != TAMIS_KIND_EXACT)
         return cli_fail(err, "--exact: contradicts --kind %s: it means --kind exact; leave one of them out",
                         kind->text);
     filter->plan_options.kind = exact ? TAMIS_KIND_EXACT : cli_kind_of(kind->number);

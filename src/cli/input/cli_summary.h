@@ -45,7 +45,8 @@ typedef struct cli_summary_fields {
                     "Largest size of the filter in bytes, growth included."},                                \
     .bits_per_key = {"bits_per_key", NULL, CLI_NUMBER,                                                       \
                      "Bits of memory_peak per key in the filter; 0 = no keys."},                             \
-    .kind = {"kind", "kind", CLI_STRING, "Kind of the filter: classic, blocked, fingerprint or exact."},     \
+    .kind = {"kind", "kind", CLI_STRING,                                                                     \
+             "Kind of the filter: classic, blocked, fingerprint, exact, counting or cuckoo."},               \
     .scheme = {"scheme", NULL, CLI_STRING, "Hash in use, with its name in --scheme."},                       \
     .capacity = {"capacity", NULL, CLI_INTEGER,                                                              \
                  "Keys that the filter was made for; 0 = no limit, it grows."}

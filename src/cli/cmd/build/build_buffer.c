@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The buffer holds two things for each distinct key:
+ * The buffer holds two things for each distinct key. For kind counting, which counts every add, it holds the
+ * hashes of all keys.
  *
  *     known     an exact filter with a hash of its own (xxh3, or sip with a secret). It finds duplicates.
  *     hashes    the hash that the filter to be built takes, 24 bytes a key
@@ -12,7 +13,7 @@
  * freed. All later keys go directly into that filter.
  *
  * Invariants:
- * 1. Each key was added once: it is in `known` and `hashes`, or in `filter`.
+ * 1. Each key (kind counting: each time) was added once: it is in `known` and `hashes`, or in `filter`.
  * 2. `filter` is NULL until the buffer is full; afterwards `known`, `hasher` and `hashes` are NULL.
  *
  * A growing filter from the start would need no buffer. But it is larger than a filter of the right size, and
@@ -37,6 +38,7 @@ struct build_buffer {
     tamis_hasher *hasher;     /* hasher of the filter to be built */
     tamis_hash *hashes;       /* malloc, KEPT_MAX entries */
     size_t count;             /* number of hashes */
+    uint64_t distinct;        /* number of distinct keys */
 };
 
 /* ---- buffered hashes ---- */
@@ -80,14 +82,17 @@ static tamis_status add_batch(build_buffer *buffer, const tamis_key *keys, size_
 
     if (status == TAMIS_OK)
         status = tamis_filter_add_many(buffer->known, keys, count, answers, NULL, err);
-    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        if (answers[i] == TAMIS_ABSENT)
+    const bool keeps_all = buffer->spec->plan_options.kind == TAMIS_KIND_COUNTING;
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
+        buffer->distinct += answers[i] == TAMIS_ABSENT;
+        if (keeps_all || answers[i] == TAMIS_ABSENT)
             buffer->hashes[buffer->count++] = hashes[i];
+    }
     return status;
 }
 
 uint64_t build_buffer_count(const build_buffer *buffer) {
-    return buffer->count;
+    return buffer->distinct;
 }
 
 tamis_status build_buffer_flush(const build_buffer *buffer, tamis_filter *filter, tamis_error *err) {

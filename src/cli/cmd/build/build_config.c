@@ -63,10 +63,11 @@ const cli_option build_options[] = {
      .min = 1,
      .max = TAMIS_EXPECT_MAX,
      .help = "Number of distinct records to make room for; without it they are counted.",
-     .more = "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, as far "
-             "as --memory allows. If N is far too large, they take no more memory than the FILEs can "
-             "need. Kinds classic and blocked cannot grow: they take the memory for N records at once, and "
-             "more than N records are an error."},
+     .more =
+         "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, as far "
+         "as --memory allows. If N is far too large, they take no more memory than the FILEs can "
+         "need. Bloom filters (classic, blocked, counting) cannot grow: they take the memory for N records "
+         "at once, and more than N records are an error."},
     {.id = CLI_OPT_FPR,
      .name = "fpr",
      .type = CLI_RATE,
@@ -77,16 +78,7 @@ const cli_option build_options[] = {
      .help = "Probability that a record that is not in the filter is taken for one that is, as "
              "1e-6 or 0.1%."},
     CLI_ROW_MEMORY,
-    {.id = CLI_OPT_KIND,
-     .name = "kind",
-     .type = CLI_CHOICE,
-     .value = "KIND",
-     .fallback = "auto",
-     .choices = cli_build_kinds,
-     .help = "Kind of filter: auto, classic, blocked, fingerprint, exact or cuckoo; see tamis plan.",
-     .more = "Kind cuckoo is for records that go again: see tamis-remove(1). It never grows, and it stores a "
-             "copy "
-             "of a record each time it is added, 8 at most; auto never chooses it."},
+    CLI_ROW_ANY_KIND,
     CLI_ROW_EXACT,
     CLI_ROW_SCHEME,
     CLI_ROW_SEED,

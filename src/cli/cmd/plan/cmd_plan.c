@@ -76,14 +76,15 @@ static const cli_option options[] = {
      .value = "N",
      .min = 1,
      .max = TAMIS_PROBES_MAX,
-     .help = "Bits that a record sets in a classic or blocked filter."},
+     .help = "Bits that a record sets in a classic or blocked filter, or counters of a counting one."},
     {.id = CLI_OPT_KIND,
      .name = "kind",
      .type = CLI_CHOICE,
      .value = "KIND",
      .fallback = "auto",
-     .choices = cli_kinds,
-     .help = "Plan this kind instead of choosing: classic, blocked, fingerprint or exact."},
+     .choices = cli_build_kinds,
+     .help = "Plan this kind instead of choosing: classic, blocked, fingerprint, exact, counting or "
+             "cuckoo."},
     {.id = CLI_OPT_SCHEME,
      .name = "scheme",
      .type = CLI_CHOICE,
@@ -246,7 +247,7 @@ static tamis_status run_record(const cli_args *args, const cli_value *const valu
         return cli_fail(
             err, "--measure: the number of records is missing; give --expect N, or --memory SIZE for as "
                  "many as fit");
-    if (plan_record_solve(&record, values, (tamis_kind)args->values[CLI_OPT_KIND].number, err) != TAMIS_OK)
+    if (plan_record_solve(&record, values, cli_kind_of(args->values[CLI_OPT_KIND].number), err) != TAMIS_OK)
         return err->status;
     if (args->values[CLI_OPT_JSON].given)
         return plan_record_json(stdout, &record, err);
@@ -356,7 +357,7 @@ static tamis_status run_kafka(const cli_args *args, tamis_error *err) {
     if (values[OPT_RATE].given &&
         plan_kafka_read_rate(&plan.options.rate, values[OPT_RATE].text, err) != TAMIS_OK)
         return err->status;
-    filter.kind = values[OPT_WINDOW].given ? TAMIS_KIND_WINDOW : (tamis_kind)values[CLI_OPT_KIND].number;
+    filter.kind = values[OPT_WINDOW].given ? TAMIS_KIND_WINDOW : cli_kind_of(values[CLI_OPT_KIND].number);
     filter.expect = values[CLI_OPT_EXPECT].number;
     filter.fpr = values[CLI_OPT_FPR].rate;
     filter.window = values[OPT_WINDOW].number;
@@ -418,7 +419,7 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
         return err->status;
     for (int i = 0; i < PLAN_NUMBERS; i++)
         values[i] = &args->values[number_options[i]];
-    request.plan_options.kind = (tamis_kind)args->values[CLI_OPT_KIND].number;
+    request.plan_options.kind = cli_kind_of(args->values[CLI_OPT_KIND].number);
     request.plan_options.scheme = (tamis_scheme)args->values[CLI_OPT_SCHEME].number;
     if (plan_record_is_requested(values))
         return run_record(args, values, err);

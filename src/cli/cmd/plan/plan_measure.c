@@ -120,7 +120,7 @@ static tamis_status plan_standard(plan_trial *trial, const standard_case *from, 
 static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tamis_error *err) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan *plan = &trial->plan;
-    const uint64_t unit = given->kind == TAMIS_KIND_BLOCKED ? 512 : 64;
+    const uint64_t unit = given->kind == TAMIS_KIND_CLASSIC ? 64 : 512;
 
     *trial = (plan_trial){0};
     *plan = *given;

@@ -184,11 +184,11 @@ tamis_status plan_request_plan(tamis_plan *plan, const plan_request *request, ta
 static double min_bits(const plan_request *request, tamis_kind *lightest) {
     double min = 0;
 
-    for (int kind = TAMIS_KIND_CLASSIC; kind <= TAMIS_KIND_EXACT; kind++) {
+    for (int kind = TAMIS_KIND_CLASSIC; kind <= TAMIS_KIND_CUCKOO; kind++) {
         tamis_plan_options plan_options = request->plan_options;
         tamis_plan plan = TAMIS_PLAN_INIT;
         bool candidate =
-            plan_options.kind == TAMIS_KIND_AUTO ? kind != TAMIS_KIND_EXACT : (int)plan_options.kind == kind;
+            plan_options.kind == TAMIS_KIND_AUTO ? kind < TAMIS_KIND_EXACT : (int)plan_options.kind == kind;
         plan_options.kind = (tamis_kind)kind;
         plan_options.memory = 0;
         if (request->fit)

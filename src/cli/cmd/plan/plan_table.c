@@ -118,8 +118,11 @@ tamis_status plan_table_make(plan_table *table, const plan_request *request, tam
     memset(table, 0, sizeof *table);
     table->request = *request;
     table->chosen = (tamis_plan)TAMIS_PLAN_INIT;
-    for (int i = 0; i < PLAN_ROWS; i++)
-        make_row(&table->rows[i], (tamis_kind)(TAMIS_KIND_CLASSIC + i), request);
+    for (; table->row_count < PLAN_ROWS; table->row_count++)
+        make_row(&table->rows[table->row_count], (tamis_kind)(TAMIS_KIND_CLASSIC + table->row_count),
+                 request);
+    if (request->plan_options.kind > TAMIS_KIND_EXACT)
+        make_row(&table->rows[table->row_count++], request->plan_options.kind, request);
     const tamis_status status = plan_request_plan(&table->chosen, request, request->plan_options.kind, err);
     table->decided = status == TAMIS_OK;
     table->grows_to = growth_within(request);
@@ -144,7 +147,7 @@ static double rate_of(const plan_table *table) {
 static bool is_nearly(const plan_table *table) {
     if (table->request.plan_options.kind != TAMIS_KIND_AUTO || !table->decided || !table->request.fit)
         return false;
-    for (int i = 0; i < PLAN_ROWS; i++) {
+    for (int i = 0; i < table->row_count; i++) {
         const tamis_plan *plan = &table->rows[i].plan;
         if (!table->rows[i].possible || plan->kind == TAMIS_KIND_EXACT)
             continue;
@@ -281,7 +284,7 @@ void plan_table_text(FILE *out, const plan_table *table) {
     print_head(out, table);
     fprintf(out, "\n  %-12s %8s  %10s  %-13s %6s  %9s\n", "kind", "bits/key", size, "  per key", "lines",
             "rate");
-    for (int i = 0; i < PLAN_ROWS; i++)
+    for (int i = 0; i < table->row_count; i++)
         print_row(out, table, &table->rows[i]);
     print_notes(out, table);
 }
@@ -347,7 +350,7 @@ tamis_status plan_table_json(FILE *out, const plan_table *table, tamis_error *er
     cli_json_integer(object, &plan_fields.grows_to, (uint64_t)table->grows_to);
     cli_json_string(object, &plan_fields.hint,
                     table->hash_set > 0 ? "a plain hash set does as well for so few" : NULL);
-    for (int i = 0; i < PLAN_ROWS; i++)
+    for (int i = 0; i < table->row_count; i++)
         cli_json_append(kinds, row_object(table, &table->rows[i]));
     cli_json_set(object, &plan_fields.kinds, kinds);
     return cli_json_write(object, out, 2, "plan", err);

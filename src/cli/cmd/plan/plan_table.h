@@ -9,7 +9,10 @@
 
 #include "cli/cmd/plan/plan_request.h"
 
-enum { PLAN_ROWS = 4 }; /* every kind but auto */
+enum {
+    PLAN_ROWS = 4,    /* the kinds that are always listed: classic to exact */
+    PLAN_ROWS_MAX = 5 /* and another one that was requested */
+};
 
 /* Cost of one kind. */
 typedef struct plan_row {
@@ -26,7 +29,8 @@ typedef struct plan_table {
     tamis_plan chosen;
     double grows_to; /* records that a growing filter holds in the given memory; 0: not applicable */
     double hash_set; /* bytes of a plain hash set that would do as well; 0: it would not */
-    plan_row rows[PLAN_ROWS];
+    int row_count;
+    plan_row rows[PLAN_ROWS_MAX];
 } plan_table;
 
 /* Fills the table and returns the status of the choice. If it is not TAMIS_OK, `decided` is false and *err is
