@@ -9,7 +9,7 @@
  *     body   | partition 0 | partition 1 | partition 2.0 | ... | partition 2.15 | partition 3 | ...
  *                                         `--- partition 2 was split into 16 --'
  *
- *     section "partitions"    for each ose: lines, entries, coverage
+ *     section "partitions"    for each of these: lines, entries, coverage
  *     section "split"         one bit for each of the first partitions: it was split
  *
  * A reader needs no decoding: a restored table points into the image (`borrowed`) and is only read. So a

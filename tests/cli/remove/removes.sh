@@ -19,9 +19,12 @@ printf 'a\t1\nb\t2\n' | tamis build -o keys.tamis --kind cuckoo --expect 10 --ke
 printf '2\n7\n' | tamis remove --stats keys.tamis 2>&1 | grep -E '^(records|absent|removed) '
 tamis check keys.tamis -k 1 -k 2
 
-# Kind cuckoo stores a copy each time.
+# Kind cuckoo stores a copy each time, also from a pipe whose records are counted first.
 printf '%s\n' x x y | tamis build -o twice.tamis --kind cuckoo --expect 10
 echo x | tamis remove twice.tamis
 tamis check twice.tamis -k x -k y
 echo x | tamis remove twice.tamis
 tamis check twice.tamis -k x -k y
+printf '%s\n' x x y | tamis build -o piped.tamis --kind cuckoo
+echo x | tamis remove piped.tamis
+tamis check piped.tamis -k x -k y

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The buffer holds two things for each distinct key. For kind counting, which counts every add, it holds the
- * hashes of all keys.
+ * The buffer holds two things for each distinct key. For kinds whose keys can go (counting, cuckoo) it holds
+ * the hashes of all keys: each add counts there, since each one needs a removal.
  *
  *     known     an exact filter with a hash of its own (xxh3, or sip with a secret). It finds duplicates.
  *     hashes    the hash that the filter to be built takes, 24 bytes a key
@@ -13,7 +13,7 @@
  * freed. All later keys go directly into that filter.
  *
  * Invariants:
- * 1. Each key (kind counting: each time) was added once: it is in `known` and `hashes`, or in `filter`.
+ * 1. Each key (counting, cuckoo: each time) was added once: it is in `known` and `hashes`, or in `filter`.
  * 2. `filter` is NULL until the buffer is full; afterwards `known`, `hasher` and `hashes` are NULL.
  *
  * A growing filter from the start would need no buffer. But it is larger than a filter of the right size, and
@@ -82,7 +82,8 @@ static tamis_status add_batch(build_buffer *buffer, const tamis_key *keys, size_
 
     if (status == TAMIS_OK)
         status = tamis_filter_add_many(buffer->known, keys, count, answers, NULL, err);
-    const bool keeps_all = buffer->spec->plan_options.kind == TAMIS_KIND_COUNTING;
+    const tamis_kind kind = buffer->spec->plan_options.kind;
+    const bool keeps_all = kind == TAMIS_KIND_COUNTING || kind == TAMIS_KIND_CUCKOO;
     for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
         buffer->distinct += answers[i] == TAMIS_ABSENT;
         if (keeps_all || answers[i] == TAMIS_ABSENT)

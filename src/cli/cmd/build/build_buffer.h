@@ -8,7 +8,7 @@
  * Buffers the distinct keys of an input that can be read only once. A filter needs the number of its keys
  * before it is made, so their hashes wait here until the number is known.
  *
- *     keys -> known yet? -yes-> dropped
+ *     keys -> known yet? -yes-> dropped (kinds counting and cuckoo: kept)
  *                |no
  *                v
  *             buffer of 2^16 hashes -> end of the input: build_buffer_count, build_buffer_flush
@@ -25,7 +25,7 @@ tamis_status build_buffer_create(build_buffer **buffer, const cli_filter_spec *s
                                  tamis_error *err);
 void build_buffer_free(build_buffer *buffer);
 
-/* The query function of a tamis_stream_service; `buffer` is its context. TAMIS_E_INVALID: more distinct keys
+/* The query function of a tamis_stream_service; `buffer` is its context. TAMIS_E_INVALID: more keys to keep
  * than the buffer holds, and the filter cannot grow. */
 tamis_status build_buffer_add(void *buffer, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err);
@@ -34,7 +34,7 @@ tamis_status build_buffer_add(void *buffer, const tamis_key *keys, size_t count,
  * keys afterwards. */
 tamis_filter *build_buffer_detach_filter(build_buffer *buffer);
 
-/* Number of buffered hashes, one for each distinct key. */
+/* Number of distinct keys. Kinds counting and cuckoo may have more hashes. */
 uint64_t build_buffer_count(const build_buffer *buffer);
 
 /* Adds all buffered hashes to a filter with the scheme, seed and secret of `spec`. */
