@@ -87,14 +87,14 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  *
  * Growth: fingerprint and exact grow without their keys, opened files too. A filter planned for a number of
  * keys doubles its lines when it is full, and info.capacity rises. Meanwhile the old and the new lines are
- * both in memory, and plan.memory_limit must allow that. Frozen filters and the kinds classic, blocked and
+ * both in memory, and plan.memory_limit must allow that. Frozen filters and the kinds classic, blocked,
  * counting and cuckoo are full at their capacity.
  *
  * Kinds counting and cuckoo count each add, also of a key that is answered present, because removing (below)
- * takes one away: two keys that look alike must both survive the removal of one. So a key that was added twice
- * has to be removed twice. After 15 adds (counting) or 8 (cuckoo) no more are counted, and none is removed,
- * since their number is not known any more. In kind cuckoo each add counts towards the capacity, and a full
- * filter refuses present keys too.
+ * takes one away: two keys that look alike must both survive the removal of one. So a key that was added
+ * twice has to be removed twice. After 15 adds (counting) or 4 (cuckoo) no more are counted, and none is removed,
+ * since their number is not known any more. In kind cuckoo each copy counts towards the capacity, and a full
+ * filter refuses present keys too. Many keys with 4 copies can fill it earlier: keep duplicates out of it.
  *
  * In a concurrent filter:
  *
@@ -139,8 +139,8 @@ TAMIS_API tamis_status tamis_filter_contains(const tamis_filter *filter, const v
  * keeps an exact store of its keys, and removes what that store says was added. For kind exact the risk is
  * n / 2^128 a key: there a key may be removed without such a store.
  *
- * Kinds counting and cuckoo remove one copy of a key, and none of 15 or 8: see tamis_filter_add_many. A key whose adds exceed its
- * removals is never absent.
+ * Kinds counting and cuckoo remove one copy of a key, and none of 15 or 4: see tamis_filter_add_many. A key
+ * whose adds exceed its removals is never absent.
  *
  * - TAMIS_E_UNSUPPORTED: the kind cannot remove keys (tamis_filter_can), or the filter is an opened file that
  *   is only read, belongs to a state (see tamis_state_forget), or is on a server. Nothing is done then.
@@ -159,7 +159,7 @@ TAMIS_API tamis_status tamis_filter_remove_hashes(tamis_filter *filter, const ta
 TAMIS_API tamis_status tamis_filter_remove(tamis_filter *filter, const void *key, size_t size,
                                            tamis_answer *answer, tamis_error *err);
 
-/* Counts the copies of a key: in kind counting at most 15, in kind cuckoo at most 8. Copies of keys that look
+/* Counts the copies of a key: in kind counting at most 15, in kind cuckoo at most 4. Copies of keys that look
  * alike count too, so the number may be too large, but never too small.
  * TAMIS_E_UNSUPPORTED: another kind. Other errors as for a lookup; *copies is unchanged then. */
 TAMIS_API tamis_status tamis_filter_count_key(const tamis_filter *filter, const void *key, size_t size,

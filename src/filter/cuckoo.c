@@ -30,13 +30,17 @@
  * removal leaves a false positive, which a filter may answer. What a program that adds a key twice by mistake
  * gets is memory taken, never a wrong "absent".
  *
- * A full set of copies. Both buckets together hold eight copies. The ninth cannot be stored, and how many there
- * are is not known from then on. So these copies stay for ever: no removal takes one away. A key that comes very
- * often takes eight slots, and the filter is not full because of it.
+ * At most four copies. A fifth one is not stored, and how many adds there were is not known from then on. So
+ * four copies stay for ever: no removal takes one away.
  *
  *     adds, removals of one key      copies      lookup
  *     2, 1                           1           present
- *     8, 9 or more; any              8           present: kept for ever
+ *     4, 5 or more; any              4           present: kept for ever
+ *
+ * Why not eight, which both buckets hold: such a key would have all slots of its buckets, and two of them
+ * that share a bucket would find no slot. 100 keys that came eight times filled a table for 20,000 keys. With
+ * four, such a key has half of the slots, and its entries can move: 5,000 of 10,000 keys then fit a table for
+ * 100,000.
  *
  * Layout: slots of f bits, one after the other without gaps, four a bucket. Slot i has the bits from f i on of
  * the body, where bit n is bit n % 8 of byte n / 8. A slot is read and written as a word of 8 bytes: with f up to
@@ -68,9 +72,9 @@
 
 enum {
     SLOTS = TAMIS__CUCKOO_SLOTS,
-    COPIES_MAX = 2 * SLOTS, /* copies that are kept for ever */
-    BATCH = 64,             /* keys whose buckets are fetched together */
-    SEARCH_MAX = 1000       /* buckets that a search for a free slot reads */
+    COPIES_MAX = SLOTS, /* copies that are kept for ever */
+    BATCH = 64,         /* keys whose buckets are fetched together */
+    SEARCH_MAX = 1000   /* buckets that a search for a free slot reads */
 };
 
 typedef struct cuckoo {
@@ -131,6 +135,11 @@ static inline uint32_t slots_with(const cuckoo *c, uint64_t bucket, uint64_t val
 /* The slots of both buckets that have the fingerprint of the query: those of `b` are bits 4 to 7. */
 static inline uint32_t slots_of(const cuckoo *c, const cuckoo_query *q) {
     return slots_with(c, q->a, q->fingerprint) | slots_with(c, q->b, q->fingerprint) << SLOTS;
+}
+
+/* True if so many copies are kept for ever. */
+static inline bool are_kept(uint32_t copies) {
+    return __builtin_popcount(copies) >= COPIES_MAX;
 }
 
 /* The first and the last byte of a bucket. */
@@ -228,7 +237,7 @@ static bool add_copy(tamis_filter *filter, const cuckoo_query *q, tamis_answer *
     const uint32_t copies = slots_of(c, q);
     uint64_t bucket;
     uint32_t slot;
-    if (copies != (1u << COPIES_MAX) - 1) {
+    if (!are_kept(copies)) {
         const bool at_capacity = filter->added >= filter->plan.capacity;
         if (at_capacity || !find_slot(c, q, &bucket, &slot)) {
             filter->full = at_capacity ? TAMIS_FULL_CAPACITY : TAMIS_FULL_CROWDED;
@@ -271,7 +280,7 @@ static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_
 static bool remove_copy(tamis_filter *filter, const cuckoo_query *q) {
     cuckoo *c = filter->body;
     const uint32_t copies = slots_of(c, q);
-    if (copies == 0 || copies == (1u << COPIES_MAX) - 1)
+    if (copies == 0 || are_kept(copies))
         return copies != 0;
     const uint32_t slot = (uint32_t)__builtin_ctz(copies);
     slot_put(c, slot < SLOTS ? q->a : q->b, slot % SLOTS, 0);

@@ -46,8 +46,9 @@
  *     MEMORY    tables              grow past plan.memory_limit               allow more memory
  *     RATE      tables              raise the rate above plan.fpr             a larger rate
  *     LINES     tables              need more lines than position bits allow  a smaller rate (wider slots)
- *     CROWDED   tables              find no slot in a table that is not       a secret (scheme sip): the keys
- *                                   full                                      may be chosen to collide
+ *     CROWDED   tables, cuckoo      find no slot in a table that is not       a secret (scheme sip): the keys
+ *                                   full                                      may be chosen to collide; in
+ *                                                                             cuckoo, to add each key once
  *
  * Copies of a concurrent filter are made while other threads add. The steps, with the lock that each holds:
  *
@@ -154,8 +155,9 @@ tamis_status tamis__filter_fail_full(const tamis_filter *filter, tamis_error *er
         return tamis__fail(
             err, TAMIS_E_FULL, 0,
             "filter: full, cannot add one more after %" PRIu64
-            " keys, whose hashes crowd as if chosen to; key the hash with a secret (scheme sip)",
-            filter->added);
+            " keys, whose hashes crowd as if chosen to%s; %skey the hash with a secret (scheme sip)",
+            filter->added, plan->kind == TAMIS_KIND_CUCKOO ? ", or that were added often" : "",
+            plan->kind == TAMIS_KIND_CUCKOO ? "add each key once, or " : "");
     case TAMIS_FULL_CAPACITY:
     case TAMIS_FULL_NOT:
         break;

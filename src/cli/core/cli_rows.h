@@ -208,7 +208,7 @@ enum { CLI_LOCK_WAIT_DEFAULT = 60 }; /* seconds */
                 "tamis plan.",                                                                               \
         .more = "Kinds counting and cuckoo are for records that go again: see tamis-remove(1). They never "  \
                 "grow, and they count each time that a record is added, counting up to 15 times and cuckoo " \
-                "up to 8. auto never chooses them."                                                          \
+                "up to 4. auto never chooses them."                                                          \
     }
 #define CLI_ROW_EXACT                                                                                        \
     {                                                                                                        \
