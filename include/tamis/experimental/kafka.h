@@ -325,8 +325,8 @@ typedef struct tamis_kafka_partition_status {
     uint64_t state_end; /* offset behind the last state record; markers of transactions have offsets too */
     /* largest time of the records before `offset`, in milliseconds since 1970; -1: none, or no window */
     int64_t newest;
-    /* offset of the input at which the newest state record ends: with dedup, `offset` has to be this one; -1:
-     * none */
+    /* offset of the input at which the newest state record ends: with dedup, `offset` has to be this one
+     * while no member commits; -1: none */
     int64_t state_to;
     double rate; /* records a second by which `offset` moved in two seconds of this call; 0 without members */
 } tamis_kafka_partition_status;

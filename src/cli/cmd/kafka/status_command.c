@@ -33,8 +33,7 @@ const struct kafka_status_fields kafka_status_fields = {
                   "Offset behind the last state record; null = no state, as with count."},
     .state_to = {"state_to", NULL, CLI_INTEGER | CLI_NULL,
                  "The offset of the group with which the newest state record was committed. If offset is "
-                 "another one, "
-                 "dedup refuses to start; null = no state."},
+                 "another one while no process runs, dedup refuses to start; null = no state."},
     .newest =
         {"newest", "newest", CLI_INTEGER | CLI_NULL,
          "With --window: the largest time of all records so far, in milliseconds since 1970; else null."},
