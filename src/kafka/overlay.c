@@ -9,12 +9,13 @@
  *
  *     hashes   | a | b | c | a |             in order: the state record and the filter get them as they are
  *     times    | 7 | 7 | 9 | 9 |
- *     slots    | 0 | 3 | 0 | 1 | 4 | 0 | 2 | 0 |      3: hashes[2], which is c
+ *     slots    | 0 | c 3 | 0 | a 1 | a 4 | 0 | b 2 | 0 |      c 3: hashes[2], which is c
  *
  * An open-addressing table of numbers, with linear probing, at most half full. 0 is the empty slot, so the
  * numbers begin at 1 and every hash is a valid entry, also one of all zeros. Hashes are random already, so
- * their first word selects the slot. With a window a hash may be there several times: a transaction that
- * catches up has records of a long time. Without one, all times are 0.
+ * their first word selects the slot. Its high half is in the slot too. So a lookup passes by the entries of
+ * other hashes without a look at them, which would be a cache miss each. With a window a hash may be there
+ * several times: a transaction that catches up has records of a long time. Without one, all times are 0.
  *
  * Emptying costs one memset of the slots, or less if few are used. A table of a large transaction is freed
  * instead: the next transactions are probably smaller.
@@ -29,12 +30,9 @@
 
 enum { SLOTS_MIN = 1024, SLOTS_KEPT = 1 << 20 };
 
-/* The number of an entry, or 0 for an empty slot. The search goes on from `slot`. */
-static uint32_t next_entry(const tamis__overlay *overlay, size_t *slot) {
-    const uint32_t number = overlay->slots[*slot];
-
-    *slot = (*slot + 1) & (overlay->slot_count - 1);
-    return number;
+/* The half of the hash that its slots have. */
+static uint64_t tag_of(const tamis_hash *hash) {
+    return hash->word[0] >> 32;
 }
 
 static size_t first_slot(const tamis__overlay *overlay, const tamis_hash *hash) {
@@ -47,13 +45,17 @@ void tamis__overlay_prefetch(const tamis__overlay *overlay, const tamis_hash *ha
 }
 
 bool tamis__overlay_has(const tamis__overlay *overlay, const tamis_hash *hash, int64_t from, int64_t to) {
-    uint32_t number;
+    const uint64_t tag = tag_of(hash);
 
     if (overlay->count == 0)
         return false;
-    for (size_t slot = first_slot(overlay, hash); (number = next_entry(overlay, &slot)) != 0;) {
-        const tamis_hash *entry = &overlay->hashes[number - 1];
-        const int64_t time = overlay->times[number - 1];
+    for (size_t slot = first_slot(overlay, hash); overlay->slots[slot] != 0;
+         slot = (slot + 1) & (overlay->slot_count - 1)) {
+        if (overlay->slots[slot] >> 32 != tag)
+            continue;
+        const size_t i = (uint32_t)overlay->slots[slot] - 1;
+        const tamis_hash *entry = &overlay->hashes[i];
+        const int64_t time = overlay->times[i];
         if (entry->word[0] == hash->word[0] && entry->word[1] == hash->word[1] && time >= from && time <= to)
             return true;
     }
@@ -62,16 +64,17 @@ bool tamis__overlay_has(const tamis__overlay *overlay, const tamis_hash *hash, i
 
 /* Puts entry `number` into the first empty slot of its hash. */
 static void fill_slot(tamis__overlay *overlay, size_t number) {
-    size_t slot = first_slot(overlay, &overlay->hashes[number - 1]);
+    const tamis_hash *hash = &overlay->hashes[number - 1];
+    size_t slot = first_slot(overlay, hash);
 
     while (overlay->slots[slot] != 0)
         slot = (slot + 1) & (overlay->slot_count - 1);
-    overlay->slots[slot] = (uint32_t)number;
+    overlay->slots[slot] = tag_of(hash) << 32 | number;
 }
 
 static tamis_status grow_slots(tamis__overlay *overlay, tamis_error *err) {
     const size_t count = overlay->slot_count == 0 ? SLOTS_MIN : 2 * overlay->slot_count;
-    uint32_t *slots = NULL;
+    uint64_t *slots = NULL;
 
     if (count <= UINT32_MAX)
         slots = tamis__alloc(&overlay->memory, count * sizeof *slots, sizeof *slots);
@@ -118,7 +121,7 @@ tamis_status tamis__overlay_add(tamis__overlay *overlay, const tamis_allocator *
 void tamis__overlay_undo(tamis__overlay *overlay) {
     size_t slot = first_slot(overlay, &overlay->hashes[overlay->count - 1]);
 
-    while (overlay->slots[slot] != overlay->count)
+    while ((uint32_t)overlay->slots[slot] != overlay->count)
         slot = (slot + 1) & (overlay->slot_count - 1);
     overlay->slots[slot] = 0;
     overlay->count--;

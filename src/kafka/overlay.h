@@ -19,7 +19,7 @@ typedef struct tamis__overlay {
     int64_t *times;                      /* the time of each */
     size_t count;                        /* number of entries */
     size_t hash_capacity, time_capacity; /* entries that the arrays can have */
-    uint32_t *slots;                     /* number of an entry plus 1; 0: an empty slot */
+    uint64_t *slots;                     /* 32 bits of a hash, and the number of its entry plus 1; 0: empty */
     size_t slot_count;                   /* power of two, or 0 */
     tamis_allocator memory;              /* set with the first entry */
 } tamis__overlay;

@@ -78,6 +78,21 @@ static void keeps_order_and_clusters(void **state) {
     tamis__overlay_release(&overlay);
 }
 
+/* One cluster of slots that all have the same half of a hash: the other bits tell the keys apart. */
+static void compares_whole_hashes(void **state) {
+    tamis__overlay overlay = {0};
+
+    (void)state;
+    for (uint64_t i = 0; i < 1000; i++) {
+        assert_true(add(&overlay, i << 20, 7));
+        assert_true(add(&overlay, i << 20, 8));
+    }
+    for (uint64_t i = 0; i < 1000; i++)
+        assert_false(add(&overlay, i << 20, 7) || add(&overlay, i << 20, 8));
+    assert_int_equal(overlay.count, 2000);
+    tamis__overlay_release(&overlay);
+}
+
 static void empty_forgets(void **state) {
     tamis__overlay overlay = {0};
 
@@ -109,8 +124,11 @@ static void undo_removes_the_last(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(special_values),           cmocka_unit_test(times_count),
-        cmocka_unit_test(keeps_order_and_clusters), cmocka_unit_test(empty_forgets),
+        cmocka_unit_test(special_values),
+        cmocka_unit_test(times_count),
+        cmocka_unit_test(keeps_order_and_clusters),
+        cmocka_unit_test(compares_whole_hashes),
+        cmocka_unit_test(empty_forgets),
         cmocka_unit_test(undo_removes_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
