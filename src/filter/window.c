@@ -38,6 +38,11 @@
  * If it fails in a large table that is not half full, the fingerprints are not random, and more lines would
  * not help: TAMIS_FULL_CROWDED.
  *
+ * Keys in any order (tamis__window_batch). State records of Kafka have lost the order of their keys. There a
+ * key that is older than the lateness is counted too, unless its step is not kept any more. Later lookups are
+ * right all the same: they are for times within the lateness of the newest one. Of the entries of a key up to
+ * `safe` they find the latest, in whatever order these were stored.
+ *
  * Growth. The window has several tables, each larger than the one before. New entries go into the last one;
  * lookups search all. A table whose entries are all too old is dropped. So the window grows without its keys,
  * and one window later there is one table again.
@@ -567,7 +572,8 @@ static tamis_status add_batch(tamis_filter *filter, const tamis__window_batch *b
             return TAMIS_E_RANGE;
         if (time > w->newest)
             advance_time(filter, time);
-        if (time < w->newest - (int64_t)filter->plan.lateness) {
+        if (batch->in_any_order ? w->newest_step - queries[*done].step >= w->shape.kept
+                                : time < w->newest - (int64_t)filter->plan.lateness) {
             answers[*done] = TAMIS_LATE;
             continue;
         }
@@ -620,7 +626,7 @@ tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, co
     TAMIS__NEED_IF(count, hashes, err);
     TAMIS__NEED_IF(count, times, err);
     size_t added = 0;
-    const tamis__window_batch batch = {hashes, times, count, answers, NULL};
+    const tamis__window_batch batch = {hashes, times, count, answers, NULL, false};
     const tamis_status status = tamis__window_add(filter, &batch, &added, err);
     if (done)
         *done = added;

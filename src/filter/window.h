@@ -33,6 +33,7 @@ typedef struct tamis__window_batch {
     size_t count;
     tamis_answer *answers; /* receives the answers; may be NULL */
     uint8_t *changes;      /* receives the change of each key; may be NULL */
+    bool in_any_order;     /* keys older than the lateness count too, if a later lookup can find them */
 } tamis__window_batch;
 
 /* Returns `count` keys of the batch from key `from` on. */
@@ -42,12 +43,13 @@ static inline tamis__window_batch tamis__window_batch_slice(const tamis__window_
                                  .times = batch->times + from,
                                  .count = count,
                                  .answers = batch->answers ? batch->answers + from : NULL,
-                                 .changes = batch->changes ? batch->changes + from : NULL};
+                                 .changes = batch->changes ? batch->changes + from : NULL,
+                                 .in_any_order = batch->in_any_order};
 }
 
 /* As tamis_window_add, for checked arguments. */
-tamis_status tamis__window_add(tamis_filter *filter, const tamis__window_batch *batch, size_t *done,
-                               tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__window_add(tamis_filter *filter, const tamis__window_batch *batch,
+                                                 size_t *done, tamis_error *err);
 
 /* Counts keys as their changes say, in order. *done is the number of keys before the first one for which that
  * is not possible: then the window is not the one in which the keys got their changes. TAMIS_E_NOMEM,

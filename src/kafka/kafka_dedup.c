@@ -131,7 +131,7 @@ static tamis_status plan_filter(kafka_dedup_run *run, tamis_error *err) {
         return err->status;
     run->has_window = wanted.kind == TAMIS_KIND_WINDOW;
     run->plan = (tamis_plan)TAMIS_PLAN_INIT;
-    if (tamis__kafka_plan_filter(&run->plan, &wanted, err) != TAMIS_OK)
+    if (tamis__kafka_plan_filter(&run->plan, &run->keys.size, &wanted, err) != TAMIS_OK)
         return err->status;
     tamis_plan_start_small(&run->plan);
     run->plan.refresh = run->has_window; /* committed keys are counted whatever the filter says */
@@ -255,7 +255,7 @@ static void observe_partitions(kafka_dedup_run *run) {
         if (!partition->filter)
             continue;
         /* tamis_filter_info_get would read all of a Bloom filter. */
-        stats->keys += run->has_window ? tamis_window_entries(partition->filter) : partition->filter->added;
+        stats->keys += tamis__kafka_partition_keys(run, partition);
         stats->memory += partition->filter->tally.memory;
     }
 }

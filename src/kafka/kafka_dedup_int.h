@@ -79,13 +79,19 @@ typedef struct kafka_found {
     bool is_ahead;   /* its time is too far ahead of the clock */
 } kafka_found;
 
+/* Hashes of the keys of a partition. kafka_plan.c chooses them. */
+typedef struct kafka_hash_size {
+    unsigned bits;     /* 48, 64 or 128 */
+    uint64_t keys_max; /* with 48 bits: the most keys of a partition; else UINT64_MAX */
+} kafka_hash_size;
+
 typedef struct kafka_keys {
     tamis_extractor *extractor; /* of key and time in the value; NULL: neither is a part of it */
     enum { KAFKA_VALUE, KAFKA_KEY, KAFKA_HEADER } source;
     const char *header; /* name of the header */
     tamis_hasher *hasher;
     uint64_t hasher_id;
-    bool whole; /* hashes have 128 bits, for an exact filter or a very small rate; else 64 */
+    kafka_hash_size size;
 } kafka_keys;
 
 /* Topics that records go to. */
@@ -164,8 +170,9 @@ typedef struct kafka_dedup_run {
 
 enum { TAMIS__KAFKA_SEGMENT = 64 << 20 }; /* bytes of a segment of the state topic, with a window */
 
-/* Plans the filter of a partition. `wanted` has the library's own size. */
-tamis_status tamis__kafka_plan_filter(tamis_plan *plan, tamis_plan_options *wanted, tamis_error *err);
+/* Plans the filter of a partition and its hashes. `wanted` has the library's own size. */
+tamis_status tamis__kafka_plan_filter(tamis_plan *plan, kafka_hash_size *hashes, tamis_plan_options *wanted,
+                                      tamis_error *err);
 /* The time between two horizons of a window: an eighth of all that a lookup can find. */
 uint64_t tamis__kafka_horizon_gap(const tamis_plan *plan);
 
@@ -184,6 +191,11 @@ tamis_status tamis__kafka_partition_commit(kafka_dedup_run *run, kafka_partition
                                            tamis_error *err);
 /* T7: forgets what is not committed. */
 void tamis__kafka_partition_abort(kafka_partition *partition);
+/* Returns the number of keys in the filter, which must be there. */
+uint64_t tamis__kafka_partition_keys(const kafka_dedup_run *run, const kafka_partition *partition);
+/* T1: adds a key to the overlay. TAMIS_E_FULL: the partition has as many keys as its hashes allow. */
+tamis_status tamis__kafka_partition_add(const kafka_dedup_run *run, kafka_partition *partition,
+                                        const kafka_found *found, tamis_error *err);
 /* Forgets filter and overlay. */
 void tamis__kafka_partition_release(kafka_partition *partition);
 
@@ -202,8 +214,6 @@ tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *
 
 /* ---- kafka_keys.c ---- */
 
-/* True if the hashes of state records have 128 bits for this filter, else 64. */
-bool tamis__kafka_needs_whole_hashes(const tamis_plan *plan);
 tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err);
 void tamis__kafka_keys_release(kafka_keys *keys);
 /* Finds and hashes the keys of the batch: run->found. */

@@ -196,7 +196,7 @@ static void check_partitions(kafka_dedup_run *run, const kafka_partition *partit
                              const kafka_found *found) {
     tamis_answer answer = TAMIS_ABSENT;
 
-    if (run->sampled == SAMPLE_MAX || found->hash.word[1] % SAMPLE != 0)
+    if (run->sampled == SAMPLE_MAX || found->hash.word[0] % SAMPLE != 0)
         return;
     run->sample_other = (run->sample_other + 1) % run->client.partition_count;
     const kafka_partition *other = &run->partitions[run->sample_other];
@@ -225,8 +225,7 @@ static kafka_outcome answer_key(kafka_dedup_run *run, kafka_partition *partition
     const kafka_found *found = &run->found[i];
     const bool is_unique = run->answers[i] != TAMIS_PRESENT && !is_in_overlay(run, partition, found);
 
-    if (is_unique &&
-        tamis__overlay_add(&partition->overlay, &run->memory, found->hash, found->time, err) != TAMIS_OK)
+    if (is_unique && tamis__kafka_partition_add(run, partition, found, err) != TAMIS_OK)
         return KAFKA_FAILED;
     if (is_unique)
         check_partitions(run, partition, found);

@@ -26,10 +26,6 @@
 #include "base/versioned.h"
 #include "kafka/kafka_dedup_int.h"
 
-/* Smallest rate for which hashes have 64 bits: equal ones add a twentieth to it with 10^9 keys in a
- * partition. */
-#define SHORT_HASH_FPR 1e-9
-
 static const char key_part[] = "kafka:key", header_part[] = "kafka:header:";
 
 static tamis_status find_source(kafka_keys *keys, const tamis_extractor_options *extract, tamis_error *err) {
@@ -109,17 +105,13 @@ static tamis_status make_description(kafka_dedup_run *run, tamis_error *err) {
     else
         tamis__kafka_describe(text, size, "window=none");
     tamis__kafka_describe(text, size, "scheme=%s", tamis_scheme_name(tamis_hasher_scheme(run->keys.hasher)));
-    tamis__kafka_describe(text, size, "hash=%016" PRIx64 "\nhash-bits=%d", run->keys.hasher_id,
-                          run->keys.whole ? 128 : 64);
+    tamis__kafka_describe(text, size, "hash=%016" PRIx64 "\nhash-bits=%u", run->keys.hasher_id,
+                          run->keys.size.bits);
     return strlen(text) + 1 < size
                ? TAMIS_OK
                : tamis__fail(err, TAMIS_E_RANGE, 0,
                              "key: its parts are longer than %d bytes together; shorten them",
                              TAMIS__KAFKA_RECORD_DESCRIPTION);
-}
-
-bool tamis__kafka_needs_whole_hashes(const tamis_plan *plan) {
-    return plan->kind == TAMIS_KIND_EXACT || plan->fpr < SHORT_HASH_FPR;
 }
 
 tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err) {
@@ -141,7 +133,6 @@ tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err) {
         tamis_hash_many(run->keys.hasher, &empty, 1, &hash, err) != TAMIS_OK)
         return err->status;
     run->keys.hasher_id = hash.hasher_id;
-    run->keys.whole = tamis__kafka_needs_whole_hashes(&run->plan);
     return make_description(run, err);
 }
 
@@ -195,9 +186,13 @@ static int64_t latest_time(const kafka_dedup_run *run) {
     return tamis__sys.now_unix_ms() + (half < AHEAD_MIN ? AHEAD_MIN : half > AHEAD_MAX ? AHEAD_MAX : half);
 }
 
-/* A digest of 64 bits has a second word of 0. */
-static tamis_hash short_hash(tamis_hash hash) {
-    return tamis__kafka_short_hash(hash.word[0] ^ hash.word[1], hash.hasher_id);
+/* The hash of a key, from its digest. A digest of 64 bits has a second word of 0. */
+static tamis_hash hash_of(const kafka_keys *keys, const tamis_hash *digest) {
+    const uint64_t bits = digest->word[0] ^ digest->word[1];
+
+    if (keys->size.bits == 128)
+        return *digest;
+    return tamis__kafka_short_hash(keys->size.bits == 48 ? bits >> 16 << 16 : bits, digest->hasher_id);
 }
 
 /* The partition of a key, as producers choose it for records with this key in Kafka. */
@@ -238,7 +233,7 @@ tamis_status tamis__kafka_keys_find(kafka_dedup_run *run, tamis_error *err) {
             .outcome = extracted[i].outcome,
             .why = extracted[i].outcome == TAMIS_KEY_MISSING ? "the record has no key" : extracted[i].why,
             .pos = extracted[i].outcome == TAMIS_KEY_MISSING ? SIZE_MAX : extracted[i].pos,
-            .hash = run->keys.whole ? hashes[i] : short_hash(hashes[i]),
+            .hash = hash_of(&run->keys, &hashes[i]),
             .time = extracted[i].time,
             .target = target_of(run, &records[i]),
             .is_ahead = run->has_window && extracted[i].time > latest};

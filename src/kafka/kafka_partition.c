@@ -19,19 +19,22 @@
  *
  * Windows. A key is counted at the time of its record, whatever the filter says: two keys of one transaction
  * may have equal fingerprints, and if only the first were counted, later lookups would miss the second
- * (plan.refresh does that, see plan_filter of kafka_dedup.c). `horizons` says up to which time the keys of
- * older state records are: one for each eighth of window and lateness, about ten.
+ * (plan.refresh does that, see plan_filter of kafka_dedup.c). Committed keys are counted in any order, since
+ * state records have lost theirs. `horizons` says up to which time the keys of older state records are: one
+ * for each eighth of window and lateness, about ten.
  *
  *     state records   | r0 r1 r2 | r3 r4 | r5 r6 r7 | r8 ...
  *     horizons          until 9h   12h     15h            newest: 18h
  *                     <- expired ->needed
  */
+#include <inttypes.h>
 #include <string.h>
 
+#include "filter/filter_int.h"
 #include "filter/window.h"
 #include "kafka/kafka_dedup_int.h"
 
-enum { CHUNK = 1024 }; /* hashes that are added together */
+enum { CHUNK = 1024 }; /* hashes of a state record that are added together */
 
 kafka_partition *tamis__kafka_partition(kafka_dedup_run *run, int32_t number) {
     if (number < 0 || (size_t)number >= run->client.partition_count)
@@ -57,26 +60,38 @@ tamis_status tamis__kafka_partition_reset(kafka_dedup_run *run, kafka_partition 
     return tamis_filter_create(&partition->filter, &run->plan, &run->filter_options, err);
 }
 
-/* Adds committed hashes to the filter. `times` is read only with a window. */
+uint64_t tamis__kafka_partition_keys(const kafka_dedup_run *run, const kafka_partition *partition) {
+    return run->has_window ? tamis_window_entries(partition->filter) : partition->filter->added;
+}
+
+tamis_status tamis__kafka_partition_add(const kafka_dedup_run *run, kafka_partition *partition,
+                                        const kafka_found *found, tamis_error *err) {
+    const uint64_t keys = tamis__kafka_partition_keys(run, partition) + partition->overlay.count;
+
+    if (keys >= run->keys.size.keys_max)
+        return tamis__fail(
+            err, TAMIS_E_FULL, 0,
+            "%.100s [%d]: has %" PRIu64
+            " keys, and its state cannot tell more apart at this rate; give a higher rate, or "
+            "begin again with another group, new output topics and a larger number of expected keys",
+            run->options.from, (int)partition->number, keys);
+    return tamis__overlay_add(&partition->overlay, &run->memory, found->hash, found->time, err);
+}
+
+/* Adds committed hashes to the filter. `times` is read only with a window. Those of a state record come in
+ * any order; a key that no later lookup can find is left out. */
 static tamis_status add_hashes(kafka_dedup_run *run, kafka_partition *partition, const tamis_hash *hashes,
                                const int64_t *times, size_t count, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_answer answers[CHUNK];
+    const tamis__window_batch batch = {
+        .hashes = hashes, .times = times, .count = count, .in_any_order = true};
     tamis_status status = TAMIS_OK;
+    size_t done;
 
-    if (count > 0 && !run->has_window)
+    if (count > 0 && run->has_window)
+        status = tamis__window_add(partition->filter, &batch, &done, &why);
+    else if (count > 0)
         status = tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, &why);
-    for (size_t first = 0; run->has_window && status == TAMIS_OK && first < count; first += CHUNK) {
-        const size_t chunk = count - first < CHUNK ? count - first : CHUNK;
-        status =
-            tamis_window_add(partition->filter, hashes + first, times + first, chunk, answers, NULL, &why);
-        for (size_t i = 0; status == TAMIS_OK && i < chunk; i++)
-            if (answers[i] == TAMIS_LATE) /* it would be forgotten */
-                status =
-                    tamis__fail(&why, TAMIS_E_DAMAGED, 0,
-                                "a committed key is older than the window has any; begin again with another "
-                                "group and new output topics");
-    }
     if (status == TAMIS_OK)
         return TAMIS_OK;
     return tamis__fail(err, status, why.sys_errno, "%.100s [%d]: %s", run->options.from,

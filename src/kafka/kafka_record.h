@@ -13,7 +13,7 @@
 /* A state record: the value of a record of the state topic. kafka_record.c has the layout. */
 
 enum {
-    TAMIS__KAFKA_RECORD_HASHES = 32768, /* most hashes of a record: 256 KiB, or half a MiB of whole digests */
+    TAMIS__KAFKA_RECORD_HASHES = 32768,    /* most hashes of a record: 204 KiB, or 460 KiB of whole digests */
     TAMIS__KAFKA_RECORD_DESCRIPTION = 2048 /* most bytes of a description */
 };
 
@@ -21,35 +21,36 @@ typedef struct tamis__kafka_record {
     uint32_t partition;
     bool begins;             /* the first record of the chain */
     bool timed;              /* with a window: the hashes have times */
-    bool whole;              /* hashes of 16 bytes, else of 8 (tamis__kafka_short_hash) */
+    unsigned bits;           /* bits of a hash: 48 or 64 (tamis__kafka_short_hash), or 128 */
     uint64_t from, to;       /* input offsets: the records from `from` to `to` - 1 are answered */
     int64_t newest;          /* largest time of all records before `to`; -1: none, or no window */
     uint64_t needed;         /* state offset: records of the chain below it are not needed any more */
     const char *description; /* what keys are, without a zero byte at its end */
     size_t description_size;
-    size_t count; /* number of hashes */
-    /* In a decoded record: the part that tamis__kafka_record_read has not read yet. */
-    const uint8_t *hashes, *times;
-    const uint8_t *end; /* of the times */
-    size_t left;        /* number of hashes */
-    int64_t time;       /* time of the hash that was read last; 0 at first */
+    size_t count;  /* number of hashes */
+    uint64_t step; /* with times: they are stored in whole steps of so many milliseconds */
+    /* In a decoded record. */
+    int64_t first;                             /* time at which the step of the earliest key begins */
+    unsigned width;                            /* bits of the number of steps from `first` to a key */
+    const uint8_t *words, *low, *high, *steps; /* kafka_record.c has the layout */
+    size_t left;                               /* hashes that tamis__kafka_record_read has not read yet */
+    size_t bit;                                /* bit of `high` from which the next one is found */
 } tamis__kafka_record;
 
-/* Returns the hash that stands for these 64 bits of a digest. Its other word follows from them, so that
- * filters take it for any other hash. */
+/* Returns the hash that stands for these 64 bits of a digest; in a hash of 48 bits, the last 16 are 0. Its
+ * other word follows from them, so that filters take it for any other hash. */
 static inline tamis_hash tamis__kafka_short_hash(uint64_t bits, uint64_t hasher_id) {
     return (tamis_hash){.word = {tamis__xxh64_avalanche(bits), bits}, .hasher_id = hasher_id};
 }
 
-/* Returns the bytes that a key takes in a record. With times, its time is `milliseconds` (at most
- * TAMIS_TIME_MAX) after that of the key before it. */
-size_t tamis__kafka_key_size(bool whole, bool timed, uint64_t milliseconds);
+/* Returns the size of a record. `width` is that of the numbers of steps, and -1 without times. */
+size_t tamis__kafka_record_size(size_t description_size, size_t count, unsigned bits, int width);
 /* Returns the largest size of a record with a description of this size and this number of hashes. */
 size_t tamis__kafka_record_size_max(size_t description_size, size_t count);
 
 /* Encodes *record, and `record->count` hashes and times, and returns the number of bytes. `bytes` has
- * tamis__kafka_record_size_max bytes. Unless the record is whole, the hashes are short ones. `times` is
- * not used if the record is not timed. */
+ * tamis__kafka_record_size_max bytes. Unless `record->bits` is 128, the hashes are short ones. `times` and
+ * `record->step` are not used if the record is not timed. */
 size_t tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *record, const tamis_hash *hashes,
                                   const int64_t *times);
 
@@ -57,8 +58,8 @@ size_t tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *rec
  * state record at offset 7 ...". *record is unchanged then. Its pointers point into `bytes`. */
 const char *tamis__kafka_record_decode(tamis__kafka_record *record, const void *bytes, size_t size);
 
-/* Reads the next hashes of a decoded record and their times, at most `max`; without times, all are 0.
- * Returns their number. */
+/* Reads the next hashes of a decoded record, at most `max`, and the times at which their steps begin; without
+ * times, all are 0. Returns their number. They do not come in the order in which they were encoded. */
 size_t tamis__kafka_record_read(tamis__kafka_record *record, size_t max, uint64_t hasher_id,
                                 tamis_hash *hashes, int64_t *times);
 

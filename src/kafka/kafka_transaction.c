@@ -268,7 +268,8 @@ static kafka_outcome produce_records(kafka_dedup_run *run, kafka_partition *part
     const size_t total = partition->overlay.count;
     tamis__kafka_record record = {.partition = (uint32_t)partition->number,
                                   .timed = run->has_window,
-                                  .whole = run->keys.whole,
+                                  .bits = run->keys.size.bits,
+                                  .step = run->plan.step,
                                   .from = partition->to,
                                   .needed = partition->needed,
                                   .description = run->description,

@@ -221,13 +221,18 @@ static uint64_t number(const unsigned char *bytes, int size) {
 static void print_record(const rd_kafka_message_t *message) {
     const unsigned char *bytes = message->payload;
 
-    if (message->len < 56 || memcmp(bytes, "TKSR\3", 5) != 0)
+    if (message->len < 56 || memcmp(bytes, "TKSR\4", 5) != 0)
         die("state topic", "not a state record");
-    /* Times behind the hashes, with a window, have 1 to 8 bytes each. */
-    const uint64_t count = number(bytes + 24, 4), hash = bytes[5] & 4 ? 16 : 8;
-    const uint64_t size = 56 + number(bytes + 6, 2) + hash * count;
-    if (message->len < size + (bytes[5] & 2 ? count : 0) ||
-        message->len > size + (bytes[5] & 2 ? 8 * count : 0))
+    const uint64_t count = number(bytes + 24, 4), description = number(bytes + 6, 2);
+    uint64_t sorted = 0, size = 56 + description;
+    while (UINT64_C(1) << sorted < count)
+        sorted++;
+    if (bytes[5] & 2) /* with times */
+        size += 17 + (count * bytes[48 + description + 16] + 7) / 8;
+    size += bytes[5] & 4 ? 8 * count : 0; /* whole digests */
+    size +=
+        (count * ((bytes[5] & 8 ? 48 : 64) - sorted) + 7) / 8 + (count + (UINT64_C(1) << sorted) - 1 + 7) / 8;
+    if (message->len != size)
         die("state topic", "a state record has another size");
     printf("%d %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (int)message->partition,
            message->offset, number(bytes + 8, 8), number(bytes + 16, 8), count, number(bytes + 40, 8));

@@ -55,7 +55,8 @@ oracle() {
             print $2 "\t" $3 "\t" (found ? "duplicate" : "unique")
         }'
 }
-window_options=(--window ${window}s --step ${step}s --time csv:1)
+# Hashes of 48 bits. The filter is hardly used, so its rate is far below 1e-6.
+window_options=(--window ${window}s --step ${step}s --time csv:1 --fpr 1e-6 --expect 1000000)
 window_drain() { drain a "${window_options[@]}"; }
 # check_window NAME: compares both outputs with the oracle's answers
 check_window() {

@@ -70,6 +70,7 @@ static void begin_walk(walk *w, uint64_t seed) {
     assert_int_equal(
         tamis_hash_many(tamis_filter_hasher(w->owner.filter), &(tamis_key){"", 0}, 1, &hash, NULL), TAMIS_OK);
     w->run->keys.hasher_id = hash.hasher_id;
+    w->run->keys.size = (kafka_hash_size){seed % 2 == 0 ? 64 : 48, UINT64_MAX};
 }
 
 static void end_walk(walk *w) {
@@ -83,6 +84,8 @@ static void store(walk *w, size_t first, size_t count, bool is_last) {
     const kafka_partition *owner = &w->owner;
     const tamis__kafka_record record = {.begins = w->records == 0,
                                         .timed = true,
+                                        .step = w->run->plan.step,
+                                        .bits = w->run->keys.size.bits,
                                         .from = owner->to,
                                         .to = is_last ? owner->next : owner->to,
                                         .newest = is_last ? owner->newest_next : owner->newest,
@@ -100,6 +103,13 @@ static void store(walk *w, size_t first, size_t count, bool is_last) {
     to->size = tamis__kafka_record_encode(to->bytes, &record, to->hashes, to->times);
 }
 
+static tamis_hash new_hash(walk *w) {
+    const uint64_t bits = test_random(&w->random);
+
+    return tamis__kafka_short_hash(w->run->keys.size.bits == 48 ? bits >> 16 << 16 : bits,
+                                   w->run->keys.hasher_id);
+}
+
 /* A transaction of 0 to 3 full state records and one more. Times mostly move on, and are late now and then. */
 static void commit(walk *w) {
     kafka_partition *owner = &w->owner;
@@ -111,8 +121,8 @@ static void commit(walk *w) {
         time -= (int64_t)test_below(&w->random, w->run->plan.lateness + 1);
         if (time > owner->newest_next)
             owner->newest_next = time;
-        const tamis_hash hash = tamis__kafka_short_hash(test_random(&w->random), w->run->keys.hasher_id);
-        assert_int_equal(tamis__overlay_add(&owner->overlay, &w->run->memory, hash, time, NULL), TAMIS_OK);
+        const kafka_found found = {.hash = new_hash(w), .time = time};
+        assert_int_equal(tamis__kafka_partition_add(w->run, owner, &found, NULL), TAMIS_OK);
     }
     owner->next = owner->to + 1 + keys;
     owner->is_open = true;
@@ -196,10 +206,37 @@ static void the_first_transaction_is_needed(void **state) {
     end_walk(&w);
 }
 
+/* A partition does not get more keys than its hashes allow, before and after a restore. */
+static void too_many_keys_are_refused(void **state) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    kafka_partition restored;
+    walk w;
+
+    (void)state;
+    begin_walk(&w, 1);
+    while (w.records < 3)
+        commit(&w);
+    const uint64_t committed = tamis__kafka_partition_keys(w.run, &w.owner);
+    kafka_found found = {.hash = new_hash(&w), .time = w.owner.newest};
+    w.run->keys.size.keys_max = committed + 1;
+    assert_int_equal(tamis__kafka_partition_add(w.run, &w.owner, &found, &err), TAMIS_OK);
+    found.hash = new_hash(&w);
+    assert_int_equal(tamis__kafka_partition_add(w.run, &w.owner, &found, &err), TAMIS_E_FULL);
+    assert_non_null(strstr(err.text, "in [0]: has "));
+    assert_int_equal(w.owner.overlay.count, 1);
+    restore(&w, 0, &restored);
+    assert_int_equal(tamis__kafka_partition_keys(w.run, &restored), committed);
+    w.run->keys.size.keys_max = committed;
+    assert_int_equal(tamis__kafka_partition_add(w.run, &restored, &found, &err), TAMIS_E_FULL);
+    tamis__kafka_partition_release(&restored);
+    end_walk(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_restore_knows_what_can_be_found),
         cmocka_unit_test(the_first_transaction_is_needed),
+        cmocka_unit_test(too_many_keys_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

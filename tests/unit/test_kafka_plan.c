@@ -10,7 +10,7 @@
 
 #include <tamis/experimental/kafka.h>
 
-#include "kafka/kafka_record.h"
+#include "kafka/kafka_dedup_int.h"
 #include "support/scratch.h"
 
 static const double HOUR = 3600;
@@ -53,8 +53,12 @@ static void test_window(void **state) {
     const double kept = 12000 * 29.25 * HOUR;
     assert_true(fabs((double)plan.state_keys - kept) <= 64);
     /* A transaction a second in each partition, with its marker. */
-    const double overhead = 64 * 29.25 * HOUR * (double)(tamis__kafka_record_size_max(160, 0) + 73 + 78);
-    assert_true(fabs((double)plan.state_bytes - kept * 9 - overhead) < 1e6);
+    const double transactions = 64 * 29.25 * HOUR; /* of 187.5 keys, up to two steps of an hour apart */
+    const double record = ((double)tamis__kafka_record_size(160, 187, 64, 2) +
+                           (double)tamis__kafka_record_size(160, 188, 64, 2)) /
+                          2;
+    assert_true(fabs((double)plan.state_bytes - transactions * (record + 73 + 78)) < 1e6);
+    assert_true(record / 187.5 < 9.0);
     assert_int_equal(plan.segment_bytes, 64 * (UINT64_C(64) << 20));
     assert_true(fabs(plan.restore_seconds - kept / 64 * 13 / TAMIS_KAFKA_RESTORE_RATE) < 0.01);
 }
@@ -70,7 +74,7 @@ static void test_slow(void **state) {
     const double kept = 0.01 * 29.25 * HOUR;
     assert_true(fabs((double)plan.state_keys - kept) <= 1);
     assert_true(fabs((double)plan.state_bytes -
-                     kept * (8 + 3 + 78 + 73 + (double)tamis__kafka_record_size_max(160, 0))) < 1000);
+                     kept * (78 + 73 + (double)tamis__kafka_record_size(160, 1, 64, 2))) < 1000);
 }
 
 /* Without a window all keys stay; a transaction may need several records. */
@@ -106,12 +110,64 @@ static void test_all_keys(void **state) {
     assert_int_equal(plan.state_keys, 100000000);
     assert_int_equal(plan.segment_bytes, 0);
     const double records = ceil(1e8 / 3 / TAMIS__KAFKA_RECORD_HASHES);
-    assert_true(fabs((double)plan.state_bytes - 8e8 -
-                     3 * records * (double)(tamis__kafka_record_size_max(160, 0) + 73)) < 1000);
+    const size_t record = tamis__kafka_record_size(160, (size_t)(1e8 / 3 / records), 64, -1) + 73;
+    assert_true(fabs((double)plan.state_bytes - 3 * records * (double)record) < 3 * records * 10);
+    assert_true((double)plan.state_bytes < 6.5e8);
     /* With a rate, also the transactions are known. */
     const tamis_kafka_plan slow = make(&options, 1000, 3, 1, NULL);
     assert_true(slow.state_bytes > plan.state_bytes + 3 * 100000 * UINT64_C(200));
     assert_int_equal(slow.host_partitions, 3);
+}
+
+/* Hashes of 48 bits: only if a rate from 1e-6 and the number of keys are given, and 16 times as many would fit. */
+static void test_hash_bits(void **state) {
+    const double keys_max = 1e-6 / 16 * 0x1p48; /* equal hashes have a 16th of the rate */
+    const uint64_t fit = (uint64_t)(keys_max / 16);
+    const struct {
+        tamis_kind kind;
+        uint64_t expect;
+        double fpr;
+        unsigned bits;
+    } cases[] = {{TAMIS_KIND_AUTO, fit, 1e-6, 48},     {TAMIS_KIND_AUTO, fit + 1, 1e-6, 64},
+                 {TAMIS_KIND_AUTO, 1000, 0.9e-6, 64},  {TAMIS_KIND_AUTO, 1000, 0, 64},
+                 {TAMIS_KIND_AUTO, 0, 1e-3, 64},       {TAMIS_KIND_AUTO, 1000 * fit, 1e-3, 48},
+                 {TAMIS_KIND_WINDOW, fit, 1e-6, 48},   {TAMIS_KIND_EXACT, 1000, 1e-3, 128},
+                 {TAMIS_KIND_AUTO, 1000, 0.9e-9, 128}, {TAMIS_KIND_BLOCKED, 1000, 0.1, 48}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
+        tamis_plan plan = TAMIS_PLAN_INIT;
+        kafka_hash_size hashes;
+        options.kind = cases[i].kind;
+        options.window = options.kind == TAMIS_KIND_WINDOW ? 1000 : 0;
+        options.expect = cases[i].expect;
+        options.fpr = cases[i].fpr;
+        assert_int_equal(tamis__kafka_plan_filter(&plan, &hashes, &options, NULL), TAMIS_OK);
+        assert_int_equal(hashes.bits, cases[i].bits);
+        if (hashes.bits != 48) {
+            assert_true(hashes.keys_max == UINT64_MAX);
+            continue;
+        }
+        /* The promise, with as many keys as there may be. */
+        assert_true((double)hashes.keys_max >= 16 * (double)options.expect);
+        assert_true(plan.fpr + (double)hashes.keys_max * 0x1p-48 <= options.fpr * (1 + 1e-12));
+    }
+}
+
+/* The state has 2 bytes less a key, and the plan shows the whole rate. */
+static void test_short_hashes(void **state) {
+    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan filter = TAMIS_PLAN_INIT;
+
+    (void)state;
+    options.expect = 2000000;
+    options.fpr = 1e-6;
+    const tamis_kafka_plan plan = make(&options, 0, 4, 1, &filter);
+    assert_true(filter.fpr == 1e-6);
+    assert_true((double)plan.state_bytes < 4.5 * 2000000);
+    options.fpr = 1e-7;
+    assert_true(make(&options, 0, 4, 1, NULL).state_bytes - plan.state_bytes >= 2 * 2000000 - 100);
 }
 
 static void test_refused(void **state) {
@@ -147,8 +203,9 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_window), cmocka_unit_test(test_slow),
-                                       cmocka_unit_test(test_few), cmocka_unit_test(test_all_keys),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_window),    cmocka_unit_test(test_slow),
+                                       cmocka_unit_test(test_few),       cmocka_unit_test(test_all_keys),
+                                       cmocka_unit_test(test_hash_bits), cmocka_unit_test(test_short_hashes),
                                        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,9 @@ typedef struct tamis_kafka_dedup_options {
      * default rate. With kind window, a record is a duplicate if its key came within the window before its
      * time (tamis/experimental/window.h). No refresh. A record whose time is ahead of the clock of this
      * host by more than half the lateness (at least a second, at most five minutes) is treated as a late
-     * one: it would make others late. */
+     * one: it would make others late. With `expect`, and an `fpr` from 1e-6 on, the state may have shorter
+     * hashes, 2 bytes less a key. They are part of the rate. TAMIS_E_FULL: a partition has as many keys as they
+     * allow, at least 16 times `expect`. */
     const tamis_plan_options *plan;
     uint64_t seed; /* for scheme xxh3 */
     /* for scheme sip; only a hash of it is kept */

@@ -5,6 +5,7 @@ tamis plan --kafka --rate 12k/s --window 24h --partitions 64 --hosts 4
 tamis plan --kafka --rate 1G/d --window 24h --step 30m --lateness 1h --fpr 1e-6 --partitions 64 --commit-every 100ms
 tamis plan --kafka --rate 3/h --window 1h --expect 2 --partitions 1
 tamis plan --kafka --expect 10M --partitions 1
+tamis plan --kafka --expect 4M --partitions 4 --fpr 1e-6
 tamis plan --kafka --expect 1e12 --partitions 8192 --hosts 300 --kind exact
 tamis plan --kafka --rate 720k/m --window 1d --partitions 64 --json
 tamis plan --kafka --expect 10M --rate 1k/s --partitions 4 --json
