@@ -88,7 +88,9 @@ if(TARGET tamis_man3)
 endif()
 if(TARGET tamis_module)
   add_dependencies(tamis_installable tamis_module)
-  install(TARGETS tamis_module LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/redis/modules")
+  # Redis loads only a module that it could execute.
+  install(TARGETS tamis_module LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/redis/modules"
+    PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 endif()
 if(TARGET tamis_command)
   add_dependencies(tamis_installable tamis_command tamis_documents)

@@ -168,6 +168,9 @@ quietly "$cmake" -S "$work/parent" -B "$work/parent/build" -G Ninja -DCMAKE_C_CO
 
 step "the command, its pages and its completions"
 "$prefix/bin/tamis" --version >"$work/out" || fail "tamis --version failed"
+# Redis refuses a module without permission to execute it.
+module=$(find "$prefix" -name tamis.so)
+[ -x "$module" ] || fail "tamis.so was not installed, or cannot be executed"
 grep -qF "$version" "$work/out" || fail "tamis --version printed: $(cat "$work/out")"
 "$prefix/bin/tamis" dedup <"$work/many" | cmp - "$work/many_unique" || fail "tamis dedup failed"
 
