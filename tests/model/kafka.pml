@@ -15,13 +15,14 @@
  *                  +--> filter, in memory: the hashes of the state records below `covers`
  *
  * A member that lives keeps its filter when it loses the partition, or its producer. If the partition comes back, it
- * reads only the state records from `covers` on.
+ * reads only the state records from `covers` on. A standby goes on reading while another member has the partition.
  *
  * The model tries every order of all steps of two members, the broker and the operator:
  * - A member crashes at any step, and its filter is gone.
  * - The group gives the partition to the other member at any time. The old owner does not know it: it is a zombie
  *   until it looks, and may do any of its steps before that, restoring included.
  * - KEPT: a rebalance leaves the partition where it is.
+ * - STANDBY: a member adds state records to its filter while it has no partition, and while it restores (S).
  * - The broker aborts an open transaction that takes too long, and refuses the producer from then on.
  * - The request to commit or its answer is lost, or the producer fails while the outcome is unknown.
  * - A commit is decided first. The markers in the state topic and at the offset follow later, in any order.
@@ -30,7 +31,9 @@
  *
  * What the model leaves out, and why that hides no fault:
  * - There is one partition. Partitions share no key and no filter. A transaction that carries several commits or
- *   aborts all of them, and the group fences a member as a whole.
+ *   aborts all of them, and the group fences a member as a whole. So a member that restores one partition while it
+ *   answers records of another is like two members that the group moves together. If its producer fails, both
+ *   partitions go on with A2.
  * - Readers of the output come after the markers there. The order in which a reader sees them changes no set.
  * - A member restores in one step (A5), once all state records in front of its end offset are decided. Only the
  *   retention can change what it reads. The consumer notices that as an offset out of range, also in the middle. A
@@ -78,6 +81,9 @@
 #ifndef FIRST
 #define FIRST 0 /* 1: the first transaction may have no records (T0) */
 #endif
+#ifndef STANDBY
+#define STANDBY 0 /* 1: members without the partition keep a filter of it */
+#endif
 #ifndef RECORDS
 #define RECORDS 3 /* in the input partition */
 #endif
@@ -93,7 +99,7 @@
 #define KEY_BIT(i) (((i) & 1) + 1)
 
 /* Names of properties in assertions: always false. */
-bool I0_end_reached_with_kept_filter, I0_end_reached_after_retention, I0_refused, I1_record_twice, I1_key_twice,
+bool I0_end_reached_with_kept_filter, I0_end_reached_after_retention, I0_end_reached_by_standby, I0_refused, I1_record_twice, I1_key_twice,
     I1_record_lost, I2_committed_hash_missing, I3_trace_of_an_abort, I4_refused_without_reason;
 
 /* ---- Kafka ---- */
@@ -150,6 +156,7 @@ byte crashes, moves, kept, timeouts, losses, aborts, resets, retentions;
 bit changed; /* the operator or the retention changed something */
 #ifdef REACH
 bit has_kept[2]; /* the member has restored with a filter that it kept, and read state records behind it */
+bit is_warm[2]; /* the member has read a state record without having the partition */
 #endif
 hidden byte scan;
 hidden byte broken;
@@ -161,7 +168,7 @@ inline abort_transaction(m) {
     :: transaction_log[m] > 0 ->
         state_status[transaction_log[m] - 1] = ABORTED;
         state_from[transaction_log[m] - 1] = 0; state_to[transaction_log[m] - 1] = 0; /* nobody reads them */
-#ifndef F_UNCOMMITTED
+#if !defined(F_UNCOMMITTED) && !defined(F_STANDBY_UNCOMMITTED)
         state_keys[transaction_log[m] - 1] = 0;
 #endif
     :: else
@@ -246,6 +253,9 @@ inline mark_offset(m) {
 /* ---- a member ---- */
 
 inline forget_filter(m) {
+#ifdef REACH
+    is_warm[m] = 0;
+#endif
     filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; filter_low[m] = 0; has_chain[m] = 0
 }
 
@@ -411,6 +421,45 @@ inline read_state(m) {
     scan = 0; broken = 0
 }
 
+/* S: a member that does not answer records of the partition reads one state record. The reader stops in front of an
+ * open transaction (K5). */
+#ifdef F_STANDBY_UNDECIDED
+#define IS_DECIDED(i) true
+#else
+#define IS_DECIDED(i) (state_status[i] != OPEN)
+#endif
+#define STANDS_BY(m) (STANDBY && phase[m] >= IDLE && phase[m] <= READ && \
+                      (low > filter_covers[m] || (filter_covers[m] < end && IS_DECIDED(filter_covers[m]))))
+inline stand_by(m) {
+    if
+    :: low > filter_covers[m] -> /* offset out of range */
+#ifndef F_STANDBY_CHAIN
+        forget_filter(m); filter_low[m] = low;
+#endif
+        filter_covers[m] = low
+    :: else ->
+        if
+#ifdef F_STANDBY_UNCOMMITTED
+        :: state_status[filter_covers[m]] != COMMITTED ->
+            filter[m] = filter[m] | state_keys[filter_covers[m]]; filter_covers[m] = filter_covers[m] + 1
+#endif
+        :: state_status[filter_covers[m]] == COMMITTED ->
+            if
+#ifndef F_STANDBY_CHAIN
+            :: IS_GAP(m, filter_covers[m]) -> forget_filter(m)
+#endif
+            :: else ->
+                filter[m] = filter[m] | state_keys[filter_covers[m]]; filter_to[m] = state_to[filter_covers[m]];
+                filter_covers[m] = filter_covers[m] + 1; has_chain[m] = FIRST;
+#ifdef REACH
+                is_warm[m] = 1
+#endif
+            fi
+        :: else -> filter_covers[m] = filter_covers[m] + 1
+        fi
+    fi
+}
+
 #define CURRENT(m) (member_generation[m] == generation)
 #ifdef F_EPOCH
 #define FENCED(m) false
@@ -542,6 +591,8 @@ active [2] proctype member() {
                 phase[_pid] = CHOOSE }
     :: atomic { phase[_pid] == CHOOSE -> choose_filter(_pid) }
     :: atomic { phase[_pid] == READ && ALL_STABLE(_pid) -> read_state(_pid) }
+    /* S */
+    :: atomic { STANDS_BY(_pid) -> stand_by(_pid) }
     /* T1, T2 */
     :: atomic { phase[_pid] == RUN && next[_pid] < RECORDS && next[_pid] - filter_to[_pid] < BATCH &&
                 transaction[_pid] != DECIDED ->
@@ -613,6 +664,9 @@ active proctype events() {
 #elif REACH == 2
     :: atomic { offset == RECORDS && has_kept[owner] && phase[owner] == RUN && low > 0 ->
                 assert(I0_end_reached_after_retention || false) }
+#elif REACH == 4
+    :: atomic { offset == RECORDS && is_warm[owner] && phase[owner] == RUN ->
+                assert(I0_end_reached_by_standby || false) }
 #endif
 #endif
     od

@@ -9,12 +9,20 @@ MODEL=kafka
 holds "the partition moves, a member crashes"
 holds "the partition moves and comes back" -DCRASHES=0 -DMOVES=2
 holds "the partition moves, the retention removes" -DCRASHES=0 -DRETENTION=1
+holds "a standby keeps a filter, the partition moves and comes back" -DCRASHES=0 -DMOVES=2 -DSTANDBY=1 -DRECORDS=2
+holds "a standby keeps a filter, the partition moves, the retention removes" \
+    -DCRASHES=0 -DRETENTION=1 -DSTANDBY=1 -DRECORDS=2
 holds "a rebalance leaves the partition where it is, the broker aborts, an outcome is lost" \
     -DCRASHES=0 -DMOVES=0 -DKEPT=1 -DTIMEOUTS=1 -DLOSSES=1 -DRECORDS=2
 holds "the first transaction has no records, the partition moves, a member crashes" -DFIRST=1 -DRECORDS=2
 if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
     holds "the first transaction has no records, the partition moves and comes back, an outcome is lost" \
         -DFIRST=1 -DCRASHES=0 -DMOVES=2 -DLOSSES=1
+    holds "a standby keeps a filter, the partition moves, a member crashes" -DSTANDBY=1
+    holds "a standby keeps a filter, the partition moves and comes back, the operator sets the offset" \
+        -DCRASHES=0 -DMOVES=2 -DRESETS=1 -DSTANDBY=1
+    holds "a standby keeps a filter, the partition moves, the broker aborts, an outcome is lost" \
+        -DCRASHES=0 -DTIMEOUTS=1 -DLOSSES=1 -DSTANDBY=1
     holds "the partition moves, two crashes" -DCRASHES=2 -DRECORDS=4
     holds "the partition moves and comes back, a member crashes" -DMOVES=2
     holds "the partition moves, a rebalance leaves it where it is, a member crashes" -DKEPT=1

@@ -5,11 +5,12 @@
 MODEL=kafka
 . "$(dirname "$0")/run.bash"
 
-# Without these three, a fault might be missing only because the search never gets there.
+# Without these four, a fault might be missing only because the search never gets there.
 finds I0_end_reached_with "all records are answered by a member that went on with the filter it kept" \
     -DCRASHES=0 -DMOVES=2 -DREACH=1
 finds I0_end_reached_after "the same after the retention removed state records that this filter has" \
     -DCRASHES=0 -DMOVES=2 -DRETENTION=1 -DREACH=2
+finds I0_end_reached_by "all records are answered by a member whose filter was warm" -DCRASHES=0 -DSTANDBY=1 -DREACH=4
 finds I0_refused "the retention removes state records, and a member refuses" -DCRASHES=0 -DRETENTION=1 -DREACH=3
 
 # Fencing.
@@ -40,6 +41,13 @@ finds I2 "the same, if the chain is not checked" -DCRASHES=0 -DMOVES=2 -DF_COVER
 finds I4 "a zombie that refuses what the new owner has moved" -DCRASHES=0 -DF_REFETCH
 finds I4 "a transaction of duplicates without a state record" -DMOVES=0 -DF_EMPTY
 finds I1 "an offset that the operator has set" -DCRASHES=0 -DMOVES=0 -DRESETS=1 -DF_CHAIN
+
+# Standby.
+finds I3 "a standby that reads records of aborted transactions" -DCRASHES=0 -DMOVES=1 -DABORTS=1 -DSTANDBY=1 -DF_STANDBY_UNCOMMITTED
+finds I4 "a standby that goes on behind a record that is not decided" -DCRASHES=0 -DSTANDBY=1 -DF_STANDBY_UNDECIDED
+finds I2 "the same, if the chain is not checked" -DCRASHES=0 -DSTANDBY=1 -DF_STANDBY_UNDECIDED -DF_CHAIN
+finds I2 "a standby that does not notice that records in front of it were removed, nor the gap in the chain" \
+    -DCRASHES=0 -DRETENTION=1 -DSTANDBY=1 -DF_STANDBY_CHAIN
 
 # State records that somebody removed.
 finds I2 "an empty filter above a low watermark of 0" -DCRASHES=0 -DRETENTION=1 -DF_WATERMARK

@@ -41,6 +41,7 @@
  * - ABORTS: a member aborts its transaction at any step, and goes on.
  * - Cuts are carried out late, twice, or never, also those of a zombie or of a member that has crashed.
  * - RETENTION: the broker, or a person, removes state records up to any offset.
+ * - STANDBY: a member adds state records to its filter while it has no partition, and while it restores (S).
  * - COARSE: the owner's `needed` may be lower than it could be, but not lower than that of the state record before.
  *   That includes an owner that computes it from the newest time before this transaction, or that has fewer horizons:
  *   kafka_partition.c does both.
@@ -80,6 +81,9 @@
 #ifndef RETENTION
 #define RETENTION 0 /* removals of state records that no member has requested */
 #endif
+#ifndef STANDBY
+#define STANDBY 0 /* 1: members without the partition keep a filter of it */
+#endif
 #ifndef COARSE
 #define COARSE 0 /* 1: `needed` may be lower than it could be */
 #endif
@@ -117,8 +121,8 @@
 #define FIRST_NEEDED(newest_time) (STEP_OF(BEFORE(newest_time, LATENESS + WINDOW)) * STEP)
 
 /* Names of properties in assertions: always false. */
-bool I0_end_reached_after_cut, I0_end_reached_after_range_error, I0_end_reached_with_kept_filter, I0_refused,
-    I1_answer_differs, I1_order, I2_refused_without_reason;
+bool I0_end_reached_after_cut, I0_end_reached_after_range_error, I0_end_reached_with_kept_filter,
+    I0_end_reached_by_standby, I0_refused, I1_answer_differs, I1_order, I2_refused_without_reason;
 
 /* ---- input ---- */
 
@@ -181,6 +185,7 @@ byte crashes, moves, aborts, retentions;
 #ifdef REACH
 bit restored[2]; /* the member began at a low watermark above 0 */
 bit range_error[2]; /* and it has read an offset that was out of range */
+bit is_warm[2]; /* the member has read a state record without having the partition */
 bit goes_on[2]; /* the member has restored with a filter that it kept, while the low watermark was above 0 */
 #define NOTE(flag, value) flag = (value)
 #else
@@ -241,6 +246,7 @@ inline forget_horizons(m) {
 inline forget_filter(m) {
     filter[2 * m] = 0; filter[2 * m + 1] = 0; filter_covers[m] = 0; filter_low[m] = 0;
     position[m] = 0; newest[m] = 0; newest_committed[m] = 0; needed[m] = 0;
+    NOTE(is_warm[m], false);
     forget_horizons(m)
 }
 
@@ -462,6 +468,36 @@ inline read_state(m) {
     fi
 }
 
+/* S: a member that does not answer records of the partition reads the state records of one transaction. */
+#define STANDS_BY(m) (STANDBY && phase[m] >= IDLE && phase[m] <= READ && \
+                      (low > filter_covers[m] || (filter_covers[m] < end && state_status[filter_covers[m]] != OPEN)))
+inline stand_by(m) {
+    if
+    :: low > filter_covers[m] -> /* offset out of range */
+#ifndef F_STANDBY_RANGE
+        forget_filter(m); filter_low[m] = low;
+#endif
+        filter_covers[m] = low
+    :: else ->
+        place = filter_covers[m];
+        if
+#ifndef F_STANDBY_RANGE
+        :: state_status[place] == COMMITTED && IS_GAP(m, place) -> forget_filter(m)
+#endif
+        :: else ->
+            filter_covers[m] = place + 1;
+            if
+            :: state_status[place] == COMMITTED ->
+                scan = place;
+                add_record(m, scan);
+                newest_committed[m] = newest[m];
+                NOTE(is_warm[m], true)
+            :: else
+            fi
+        fi
+    fi
+}
+
 inline answer(m) {
     read_input(next[m]);
     key = input_key[next[m]]; time = input_time[next[m]];
@@ -575,6 +611,9 @@ inline commit(m) {
         assert(I0_end_reached_after_range_error || !(restored[m] && range_error[m] && offset == RECORDS));
 #elif REACH == 4
         assert(I0_end_reached_with_kept_filter || !(goes_on[m] && offset == RECORDS && oracle[RECORDS - 1] == DUPLICATE));
+#elif REACH == 5
+        assert(I0_end_reached_by_standby ||
+               !(is_warm[m] && low > 0 && offset == RECORDS && oracle[RECORDS - 1] == DUPLICATE));
 #endif
 #endif
     fi
@@ -599,6 +638,8 @@ active [2] proctype member() {
     :: atomic { phase[_pid] == END -> end_seen[_pid] = end; phase[_pid] = CHOOSE }
     :: atomic { phase[_pid] == CHOOSE -> choose_filter(_pid) }
     :: atomic { phase[_pid] == READ && ALL_STABLE(_pid) -> read_state(_pid) }
+    /* S */
+    :: atomic { STANDS_BY(_pid) -> stand_by(_pid) }
     /* T1, T2 */
     :: atomic { phase[_pid] == RUN && next[_pid] < RECORDS && next[_pid] - position[_pid] < BATCH -> answer(_pid) }
     /* T3 */
@@ -613,7 +654,7 @@ active [2] proctype member() {
                 printf("member %d: notices that it has lost the partition\n", _pid);
                 abort_transaction(_pid); forget_transaction(_pid); phase[_pid] = IDLE;
                 if
-                :: moves == MOVES && owner != _pid -> forget_filter(_pid) /* it does not come back */
+                :: moves == MOVES && owner != _pid && !STANDBY -> forget_filter(_pid) /* it does not come back */
                 :: else
                 fi }
     od

@@ -14,7 +14,10 @@ holds "a member crashes, steps of two times" -DMOVES=0 -DSTEP=2 -DTIMES=6
 holds "a member crashes, the retention removes, the owner keeps more than it must" -DMOVES=0 -DRETENTION=1 -DCOARSE=1
 holds "the partition moves and comes back, no record may be late" \
     -DCRASHES=0 -DMOVES=2 -DLATENESS=0 -DTIMES=3 -DBATCH=1 -DLOG=4
+holds "a standby keeps a filter, the partition moves, no record may be late" -DCRASHES=0 -DSTANDBY=1 -DLATENESS=0 -DTIMES=3 -DLOG=4
 if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
+    holds "a standby keeps a filter, the partition moves" -DCRASHES=0 -DSTANDBY=1
+    holds "a standby keeps a filter, the partition moves, the retention removes" -DCRASHES=0 -DRETENTION=1 -DSTANDBY=1 -DTIMES=3
     holds "the partition moves, a member crashes"
     holds "the partition moves and comes back" -DCRASHES=0 -DMOVES=2
     holds "the partition moves, a member aborts" -DCRASHES=0 -DABORTS=1

@@ -5,11 +5,13 @@
 MODEL=kafka_window
 . "$(dirname "$0")/run.bash"
 
-# Without these four, a fault might be missing only because the search never gets there.
+# Without these five, a fault might be missing only because the search never gets there.
 finds I0_end_reached_after_cut "a member that restored a cut topic finds a duplicate in the last record" -DMOVES=0 -DREACH=1
 finds I0_end_reached_after_range "a member whose topic was cut during the restore answers the last record" -DMOVES=0 -DREACH=2
 finds I0_end_reached_with "a member that went on with the filter it kept, above a cut, finds a duplicate in the last record" \
     -DCRASHES=0 -DMOVES=2 -DREACH=4
+finds I0_end_reached_by "a member whose filter was warm finds a duplicate in the last record, above a cut" \
+    -DCRASHES=0 -DSTANDBY=1 -DREACH=5 -DLATENESS=0 -DTIMES=3
 finds I0_refused "the retention removes records that are needed, and a member refuses" -DMOVES=0 -DRETENTION=1 -DREACH=3
 
 # Cuts.
@@ -26,6 +28,8 @@ finds I1_answer "a restore that drops keys which are late by the newest time of 
 finds I2 "a cut during a restore that is taken for a loss" -DMOVES=0 -DF_RANGE_REFUSED
 finds I2 "a cut during a restore that the member does not notice" -DMOVES=0 -DF_RANGE
 finds I2 "a kept filter below the low watermark" -DCRASHES=0 -DMOVES=2 -DF_LOW
+finds I1_answer "a standby that does not notice that records in front of it were removed, nor the gap in the chain" \
+    -DCRASHES=0 -DRETENTION=1 -DSTANDBY=1 -DLATENESS=0 -DTIMES=2 -DF_STANDBY_RANGE
 
 # The newest time.
 finds I1_answer "a newest time that is restored from the times of the keys" -DMOVES=0 -DF_NEWEST
