@@ -43,6 +43,7 @@ typedef enum kafka_phase {
 typedef struct kafka_input {
     bool is_assigned;
     bool is_started;   /* the consumer has delivered a record since it reads this partition */
+    bool is_paused;    /* the consumer fetches nothing of it; librdkafka keeps that over assignments */
     uint64_t polled;   /* offset behind the last record that the consumer has delivered */
     uint64_t position; /* offset up to which the partition was read, records or not */
     uint64_t stop_at;  /* with until_end: offset at which this partition is finished */

@@ -12,15 +12,16 @@
  *
  * librdkafka calls on_rebalance from a poll of the consumer. The group waits for the answer, so the callback
  * only does what must be done in that moment. A runs afterwards, in the loop of the run. The consumer is
- * given an empty assignment until then, so that it reads nothing (the input is paused).
+ * given an empty assignment until then, so that it reads nothing (the input is paused). In a run of dedup the
+ * phase is KAFKA_RUNNING from then on, since A goes on beside records of other partitions.
  *
  * If the session of a static member is over, librdkafka 2.0 forgets its member id, but may send one more
  * heartbeat. The broker refuses it as that of another process with the same name, and the consumer is useless
  * from then on. So a new one joins the group (must_join). If there is such a process, that one is refused
  * then.
  *
- * While A waits for brokers, the consumer is polled, so that the group does not expel this member. If the
- * group changes the assignment meanwhile, A ends, and begins again with the next one.
+ * While A of a count waits for brokers, the consumer is polled, so that the group does not expel this member.
+ * If the group changes the assignment meanwhile, A ends, and begins again with the next one.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,6 +66,8 @@ tamis_status tamis__kafka_client_join(kafka_client *client, tamis_error *err) {
     if (tamis__kafka_client_open(client, KAFKA_MEMBER, &client->consumer, err) != TAMIS_OK)
         return err->status;
     rd_kafka_poll_set_consumer(client->consumer);
+    for (size_t i = 0; i < client->partition_count; i++)
+        client->inputs[i].is_paused = false;
     return subscribe(client, err);
 }
 
@@ -189,7 +192,7 @@ static bool has_backlog(const kafka_client *client) {
     int64_t low, end;
 
     for (size_t i = 0; client->phase == KAFKA_RUNNING && i < client->partition_count; i++)
-        if (client->inputs[i].is_assigned &&
+        if (client->inputs[i].is_assigned && !client->inputs[i].is_paused &&
             rd_kafka_get_watermark_offsets(client->consumer, client->from, (int32_t)i, &low, &end) ==
                 RD_KAFKA_RESP_ERR_NO_ERROR &&
             end > (int64_t)client->inputs[i].position)
@@ -259,7 +262,7 @@ tamis_status tamis__kafka_client_stay_member(kafka_client *client, int milliseco
     rd_kafka_message_t *message;
     const tamis_status status = tamis__kafka_client_poll(client, milliseconds, &message, err);
 
-    if (message) /* a record for dedup after B1: it is read again, since A ends with a seek */
+    if (message) /* a late one of an earlier assignment */
         rd_kafka_message_destroy(message);
     rd_kafka_poll(client->probe, 0);
     return status;

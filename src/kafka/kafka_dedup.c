@@ -6,9 +6,9 @@
  *
  *     options --> topics (B2) --> producer (B1) --> join the group --> loop --> commit --> leave the group
  *
- * The loop does what the phase asks for: a new producer, a restore, or a batch of records. A step of it lasts
- * at most a slice of time while nothing happens, so stop_fd is seen soon. Waits for brokers that are away end
- * by themselves only when they answer.
+ * The loop does what the phase asks for: a new producer, a slice of the restore, or a batch of records. A step of
+ * it lasts at most a slice of time while nothing happens, so stop_fd is seen soon. Waits for brokers that are
+ * away end by themselves only when they answer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -66,10 +66,11 @@ static tamis_status check_options(kafka_dedup_run *run, tamis_error *err) {
     run->outputs[KAFKA_DEAD_LETTERS].name = options->dead_letters_to;
     if (check_outputs(run, err) != TAMIS_OK)
         return err->status;
-    if (run->is_stateless && (options->plan || options->secret || (options->duplicates_to && !run->list)))
+    if (run->is_stateless &&
+        (options->plan || options->secret || options->standby || (options->duplicates_to && !run->list)))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
-            "options.plan, secret or duplicates_to: partitions have no filter in this run; leave "
+            "options.plan, secret, standby or duplicates_to: partitions have no filter in this run; leave "
             "them out");
     if (options->missing > TAMIS_STREAM_FAIL || options->malformed > TAMIS_STREAM_FAIL ||
         options->late > TAMIS_STREAM_DROP)
@@ -164,7 +165,6 @@ static void configure_client(kafka_dedup_run *run) {
                                  .context = options->context,
                                  .on_rebalance = tamis__kafka_dedup_on_rebalance,
                                  .on_delivery = tamis__kafka_dedup_on_delivery,
-                                 .on_wait = tamis__kafka_dedup_on_wait,
                                  .stop_error = TAMIS_ERROR_INIT};
 }
 
@@ -216,10 +216,13 @@ static void release(kafka_dedup_run *run) {
     tamis__kafka_dedup_drop_batch(run);
     leave_group(run);
     tamis__kafka_dedup_destroy_producer(run);
+    tamis__kafka_dedup_close_reader(run);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
     if (run->cut_results)
         rd_kafka_queue_destroy(run->cut_results);
+    if (run->offset_results)
+        rd_kafka_queue_destroy(run->offset_results);
     for (size_t i = 0; run->partitions && i < run->client.partition_count; i++)
         tamis__kafka_partition_release(&run->partitions[i]);
     tamis__free(&memory, run->partitions, run->client.partition_count * sizeof *run->partitions);
@@ -238,9 +241,10 @@ static void observe_partitions(kafka_dedup_run *run) {
     tamis_kafka_dedup_stats *stats = &run->committed;
 
     stats->partitions = run->client.assigned;
-    stats->lag = stats->keys = stats->memory = 0;
+    stats->lag = stats->keys = stats->memory = stats->standby = 0;
     for (size_t i = 0; i < run->client.partition_count; i++) {
         const kafka_partition *partition = &run->partitions[i];
+        stats->standby += tamis__kafka_is_warm(partition);
         if (!run->client.inputs[i].is_assigned || (!partition->filter && !run->is_stateless))
             continue;
         int64_t low, end;
@@ -286,8 +290,8 @@ static tamis_status loop(kafka_dedup_run *run, tamis_error *err) {
             status = join_group(run, err);
         else if (client->phase == KAFKA_UNASSIGNED)
             status = tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);
-        else if (client->phase == KAFKA_ASSIGNED)
-            status = tamis__kafka_dedup_restore(run, err);
+        else if (tamis__kafka_dedup_advance(run, err) != TAMIS_OK)
+            status = err->status;
         else if (tamis__kafka_dedup_needs_first(run))
             status = tamis__kafka_dedup_apply(run, tamis__kafka_dedup_open_first(run), err);
         else if (!tamis__kafka_client_has_reached_end(client))

@@ -8,9 +8,10 @@
  *
  *     kafka_dedup.c          the run: its options, the loop, its end
  *     kafka_dedup_group.c    A1, N: partitions of the group; from where the consumer reads
+ *     kafka_stages.c         A2 to A7, R, S: what is next for each partition
  *     kafka_topics.c         B2: the topics and their settings; W3: cuts of the state topic
  *     kafka_plan.c           the plan of the filters, and of what a run will need
- *     kafka_restore.c        A2 to A7
+ *     kafka_restore.c        A5, A6, S: reading the state topic
  *     kafka_forward.c        T1, T2: a batch of records
  *     kafka_transaction.c    B1, T3 to T7
  *     kafka_keys.c           keys of records
@@ -45,10 +46,25 @@ typedef struct kafka_horizon {
 
 enum { TAMIS__KAFKA_HORIZONS = 16 };
 
-/* A partition of the input. One that is not assigned keeps its filter until the next assignment (A4). */
+/* What is next for a partition. */
+typedef enum kafka_stage {
+    KAFKA_IDLE,       /* nothing: it is not assigned */
+    KAFKA_OFFSET,     /* A2 */
+    KAFKA_WATERMARKS, /* A3, A4; of a standby too */
+    KAFKA_STATE,      /* A5, and then A6 and A7; of a standby: S */
+    KAFKA_READY,      /* the consumer has to deliver its records */
+    KAFKA_JOINED      /* records are answered */
+} kafka_stage;
+
+/* A partition of the input. One that is not assigned keeps its filter until the next assignment (A4), that of a
+ * standby for ever (S). */
 typedef struct kafka_partition {
     int32_t number;
+    kafka_stage stage;
     kafka_input *input;       /* this partition in the client: how far the consumer has read it */
+    int64_t offset;           /* of the group, as A2 found it; negative: none */
+    uint64_t offset_request;  /* number of the request of A2 for it; 0: none yet */
+    bool is_read;             /* the reader delivers its state records, from `covers` on */
     tamis_filter *filter;     /* committed hashes; NULL: none */
     uint64_t covers;          /* the filter has the hashes of state records from `low` up to this offset */
     bool has_chain;           /* a state record was read or committed, so `to` is valid */
@@ -139,9 +155,24 @@ typedef struct kafka_dedup_run {
 
     kafka_partition *partitions; /* all of the input, by number; NULL: not made yet */
 
-    bool needs_producer;          /* B1 is due */
+    bool needs_producer;              /* B1 is due */
+    rd_kafka_queue_t *offset_results; /* of the brokers to requests of A2; NULL: none yet */
+    uint64_t offset_requests;         /* their number */
+    rd_kafka_t *reader;               /* of the state topic; NULL: not needed yet */
+    rd_kafka_topic_t *reader_topic;   /* the state topic, as the reader knows it */
+    rd_kafka_queue_t *reader_queue;   /* of the records of all partitions that it reads */
+    uint64_t offsets_at,
+        watermarks_at;        /* no request of A2, of A3 or A7 before this time: the last one has failed */
+    kafka_partition *refused; /* R repeats A2 for this partition; NULL: for none */
+    tamis_error refusal;      /* why */
+    int poll_ms;              /* longest wait for a record while A goes on */
+    uint64_t assigned_at;     /* time of A1 */
+    uint64_t restored;        /* hashes of assigned partitions that were read since A1 */
     uint64_t restore_progress_at; /* time of the last progress of A, for the remark */
     bool has_remarked_restore;    /* that A waits was reported */
+    bool has_remarked_part;       /* that some partitions go on was reported */
+    bool has_remarked_joined;     /* that all partitions go on was reported */
+    bool has_remarked_standby;    /* that the copies of a standby are complete was reported */
 
     rd_kafka_message_t *batch[TAMIS__KAFKA_BATCH]; /* records that are not answered yet */
     size_t batch_count;
@@ -224,16 +255,40 @@ tamis_status tamis__kafka_keys_find(kafka_dedup_run *run, tamis_error *err);
 /* Callback of librdkafka when the group gives or takes partitions. */
 void tamis__kafka_dedup_on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t code,
                                      rd_kafka_topic_partition_list_t *partitions, void *context);
-/* Makes the consumer deliver the records of the assigned partitions from `next` on. */
+/* Goes back after an abort: the consumer delivers the records of joined partitions from `next` on. */
 tamis_status tamis__kafka_dedup_seek(kafka_dedup_run *run, tamis_error *err);
+/* A7: makes the consumer deliver the records of ready partitions from `next` on. */
+tamis_status tamis__kafka_dedup_join(kafka_dedup_run *run, tamis_error *err);
+/* B1: joined partitions go on with A2. Until then the consumer delivers none of their records. */
+void tamis__kafka_dedup_pause(kafka_dedup_run *run);
+
+/* ---- kafka_stages.c ---- */
+
+/* Goes on with A, and with S. Returns soon, so that records of other partitions are answered meanwhile. */
+tamis_status tamis__kafka_dedup_advance(kafka_dedup_run *run, tamis_error *err);
+/* Begins A2 for a partition. Answers to earlier requests do not count. */
+void tamis__kafka_begin_restore(kafka_partition *partition);
+/* R for *err: A2 will be repeated. The copy of a standby is forgotten instead. Returns err->status if neither
+ * helps. */
+tamis_status tamis__kafka_dedup_refuse(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err);
+/* True if the member does not have the partition, and its filter is as complete as that of the owner was when
+ * the member began to read. */
+bool tamis__kafka_is_warm(const kafka_partition *partition);
 
 /* ---- kafka_restore.c ---- */
 
-/* A2 to A7 for all assigned partitions. If the group changes the assignment meanwhile, it returns TAMIS_OK
- * and the phase is not KAFKA_RUNNING. */
-tamis_status tamis__kafka_dedup_restore(kafka_dedup_run *run, tamis_error *err);
-/* Called while A waits: reports progress, and a long wait. */
-void tamis__kafka_dedup_on_wait(void *context, bool for_offsets);
+/* Makes the reader deliver the state records of a partition, from `covers` on; does nothing if it does so. */
+tamis_status tamis__kafka_dedup_read_state(kafka_dedup_run *run, kafka_partition *partition,
+                                           tamis_error *err);
+/* Makes the reader deliver no state records of a partition any more; none that it has fetched either. */
+void tamis__kafka_dedup_stop_state(kafka_dedup_run *run, kafka_partition *partition);
+/* A5: adds state records that the reader has fetched, for some milliseconds. *has_read: there were some. */
+tamis_status tamis__kafka_dedup_add_state(kafka_dedup_run *run, bool *has_read, tamis_error *err);
+/* A6: compares the chain with the offset of A2. */
+tamis_status tamis__kafka_dedup_check_chain(const kafka_dedup_run *run, const kafka_partition *partition,
+                                            tamis_error *err);
+/* Destroys the reader. */
+void tamis__kafka_dedup_close_reader(kafka_dedup_run *run);
 
 /* ---- kafka_forward.c ---- */
 

@@ -200,7 +200,7 @@ static void check_partitions(kafka_dedup_run *run, const kafka_partition *partit
         return;
     run->sample_other = (run->sample_other + 1) % run->client.partition_count;
     const kafka_partition *other = &run->partitions[run->sample_other];
-    if (other == partition || !other->input->is_assigned ||
+    if (other == partition || !other->input->is_assigned || other->stage != KAFKA_JOINED ||
         query_filter(run, other, &found->hash, &found->time, 1, &answer, NULL) != TAMIS_OK)
         return;
     const bool is_there =
@@ -298,7 +298,7 @@ static kafka_outcome answer_batch(kafka_dedup_run *run, tamis_error *err) {
         for (end = first + 1; end < run->batch_count; end++)
             if (run->batch[end]->partition != run->batch[first]->partition)
                 break;
-        if (!partition || !partition->input->is_assigned)
+        if (!partition || !partition->input->is_assigned || partition->stage != KAFKA_JOINED)
             continue;
         if (!run->is_stateless && look_up(run, partition, first, end, err) != TAMIS_OK)
             return KAFKA_FAILED;
@@ -323,6 +323,8 @@ kafka_outcome tamis__kafka_dedup_forward(kafka_dedup_run *run, tamis_error *err)
         int wait = 0;
         if (run->batch_count == 0)
             wait = tamis__kafka_wait_ms(run->is_open, run->open_since, run->options.commit_ms);
+        if (wait > run->poll_ms)
+            wait = run->poll_ms;
         rd_kafka_message_t *message;
         if (tamis__kafka_client_poll(&run->client, wait, &message, err) != TAMIS_OK)
             return KAFKA_FAILED;

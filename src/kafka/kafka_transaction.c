@@ -174,8 +174,7 @@ tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error 
     } while (outcome == KAFKA_AGAIN && !(is_first && tamis__now_ns() > deadline) && may_repeat(run, &wait));
     if (outcome != KAFKA_DONE)
         return tamis__kafka_client_fail(&run->client, run->transactional_id, run->failed_code, err);
-    if (run->client.phase == KAFKA_RUNNING)
-        run->client.phase = KAFKA_ASSIGNED;
+    tamis__kafka_dedup_pause(run);
     return TAMIS_OK;
 }
 
@@ -192,8 +191,8 @@ kafka_outcome tamis__kafka_dedup_open_transaction(kafka_dedup_run *run) {
 /* ---- T0 ---- */
 
 static bool is_new(const kafka_dedup_run *run, const kafka_partition *partition) {
-    return partition->input->is_assigned && !partition->has_chain && !partition->is_open &&
-           !run->is_stateless;
+    return partition->stage == KAFKA_JOINED && partition->input->is_assigned && !partition->has_chain &&
+           !partition->is_open && !run->is_stateless;
 }
 
 bool tamis__kafka_dedup_needs_first(const kafka_dedup_run *run) {

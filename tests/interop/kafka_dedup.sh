@@ -77,6 +77,104 @@ check_outputs "two members"
 check_chain
 step "$(wc -l < "$work/chain") transactions are committed"
 
+# ---- a partition is restored while others go on ------------------------------------------------------------
+
+# more COUNT: produces that many more records
+produced=$((first + more))
+more() {
+    records $produced "$1" > "$work/more"
+    produced=$((produced + $1))
+    cat "$work/more" >> "$work/all"
+    produce < "$work/more"
+}
+# await WHAT COMMAND...: until the command succeeds
+await() {
+    local what=$1 i
+    shift
+    for ((i = 0; i < 600; i++)); do
+        ! "$@" || return 0
+        sleep 0.1
+    done
+    fail "never: $what"
+}
+has_said() { grep -qE "$2" "$work/err.$1"; } # INSTANCE PATTERN
+count_in() { kcat -b "$kafka_brokers" -C -t "$1" -p "$2" -o beginning -e -q -X isolation.level=read_committed | wc -l; }
+has_forwarded() { # PARTITION...
+    local number
+    for number in "$@"; do
+        [ "$(count_in in "$number")" = $(($(count_in out "$number") + $(count_in again "$number"))) ] || return 1
+    done
+}
+joined='in: 2 of 4 partitions are assigned to this process; [0-9]+ keys were restored$'
+
+# Member a has partitions 0 and 1. It dies with a transaction whose offsets are sent: nobody can fetch them.
+step "partitions whose offset is not decided, or whose state is not, beside others"
+: > "$work/err.a"
+: > "$work/err.b"
+start b
+b=$member
+await "b has all partitions" has_said b '4 of 4 partitions'
+: > "$work/err.b"
+KAFKA_FAULT=offsets:after:1 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so start a
+a=$member
+await "b has two partitions" has_said b "$joined"
+await "a has two partitions" has_said a "$joined"
+more 1000
+wait $a && fail "a did not die" || [ $? = 137 ] || fail "a: another status"
+await "b goes on with its own partitions" has_said b 'in: [12] of 4 assigned partitions go on; the others are restored meanwhile$'
+more 1000
+await "records of these partitions" has_forwarded 2 3
+! has_said b '4 of 4 partitions' || fail "b did not wait for the offsets"
+# Member a ends its transaction. Another one is in the state of partition 0.
+"$TAMIS_INTEROP_DIR/kafka_ops" "$kafka_brokers" hold once.in.tamis-state 50 &
+holder=$!
+sleep 0.5
+: > "$work/err.a"
+: > "$work/err.b"
+start a
+a=$member
+await "a goes on with a partition" has_said a 'in: 1 of 2 assigned partitions go on; the others are restored meanwhile$'
+more 1000
+await "records of the others" has_forwarded 1 2 3
+! has_said a "$joined" || fail "a did not wait for the state"
+! has_forwarded 0 || fail "a has not read the state"
+kill -TERM $holder
+wait $holder
+await "a has both partitions" has_said a "$joined"
+await "all records" has_forwarded 0 1 2 3
+kill -TERM "$a" "$b"
+wait "$a" || [ $? = 143 ] || fail "a: not status 143"
+wait "$b" || [ $? = 143 ] || fail "b: not status 143"
+check_outputs "partitions that are restored beside others"
+check_chain
+
+# ---- standby -----------------------------------------------------------------------------------------------
+
+step "a standby takes over"
+: > "$work/err.a"
+: > "$work/err.b"
+start a
+a=$member
+await "a has all partitions" has_said a '4 of 4 partitions'
+dedup b --standby --metrics "$work/metrics" 2>> "$work/err.b" &
+b=$!
+await "b keeps partitions warm" has_said b 'in: 2 of 4 partitions are kept warm by this process$'
+await "the metrics" grep -qx 'tamis_kafka_standby_partitions 2' "$work/metrics"
+more 5000
+await "all records" has_forwarded 0 1 2 3
+killed "$a"
+await "b has all partitions" has_said b '4 of 4 partitions'
+more 1000
+await "all records" has_forwarded 0 1 2 3
+restored=$(sed -n 's/.*4 of 4 partitions are assigned to this process; \([0-9]*\) keys were restored$/\1/p' "$work/err.b" | tail -n 1)
+step "$restored of $(wc -l < "$work/keys") keys were left to restore"
+((restored < 100)) || fail "$restored keys are restored by the standby"
+kill -TERM "$b"
+wait "$b" || [ $? = 143 ] || fail "b: not status 143"
+drain a
+check_outputs "a standby"
+check_chain
+
 # ---- status ------------------------------------------------------------------------------------------------
 
 # status GROUP TOPIC OPTION...
@@ -98,7 +196,8 @@ done
 [ "$(field state_to "$work/status")" = "$(field offset "$work/status")" ] || fail "the end of the state: $(cat "$work/status")"
 [ "$(field state_low "$work/status" | sort -u)" = 0 ] || fail "the state: $(cat "$work/status")"
 [ "$(field newest "$work/status" | sort -u)" = null ] || fail "without a window: $(cat "$work/status")"
-records "$((first + more))" 3000 > "$work/more"
+records $produced 3000 > "$work/more"
+produced=$((produced + 3000))
 cat "$work/more" >> "$work/all"
 slowly 30 0.1 < "$work/more" | produce &
 producer=$!
@@ -108,9 +207,7 @@ wait $producer
 kill -TERM $member
 wait $member || [ $? = 143 ] || fail "the member"
 drain a
-records "$((first + more + 3000))" 100 > "$work/more"
-cat "$work/more" >> "$work/all"
-produce < "$work/more"
+more 100
 status once in > "$work/status" || fail "the status"
 grep -qx 'lag 100 records, 0 records a second' "$work/status" || fail "the lag: $(cat "$work/status")"
 drain a

@@ -10,13 +10,14 @@
  *     kafka_ops BROKERS allow USER TYPE NAME OPERATION       TYPE: topic or group
  *     kafka_ops BROKERS offset GROUP TOPIC PARTITION OFFSET of a group without members
  *     kafka_ops BROKERS cut TOPIC PARTITION OFFSET          removes all records before this offset
- *     kafka_ops BROKERS hold TOPIC SECONDS                  an open transaction, which is aborted then
+ *     kafka_ops BROKERS hold TOPIC SECONDS                  an open transaction, which is aborted then, or at SIGTERM
  *     kafka_ops BROKERS chain TOPIC                         a line for each committed state record, as
  *                                                           docs/KAFKA-PROTOCOL.md has them: partition offset
  *                                                           from to hashes needed
  */
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,10 @@ static void check(rd_kafka_error_t *error) {
         die("transaction", rd_kafka_error_string(error));
 }
 
+static void wake(int signal) {
+    (void)signal;
+}
+
 static void hold(const char *brokers, const char *topic, unsigned seconds) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char why[300];
@@ -203,6 +208,7 @@ static void hold(const char *brokers, const char *topic, unsigned seconds) {
                           RD_KAFKA_V_END) != RD_KAFKA_RESP_ERR_NO_ERROR)
         die(topic, "not written");
     rd_kafka_flush(producer, WAIT_MS);
+    signal(SIGTERM, wake);
     sleep(seconds);
     check(rd_kafka_abort_transaction(producer, WAIT_MS));
     rd_kafka_destroy(producer);

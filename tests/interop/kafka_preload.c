@@ -130,6 +130,19 @@ rd_kafka_error_t *rd_kafka_commit_transaction(rd_kafka_t *handle, int millisecon
     return lose(fault, error);
 }
 
+void rd_kafka_ListConsumerGroupOffsets(rd_kafka_t *handle, rd_kafka_ListConsumerGroupOffsets_t **groups,
+                                       size_t count, const rd_kafka_AdminOptions_t *options,
+                                       rd_kafka_queue_t *queue) {
+    const char *fault = fault_of("committed");
+    void *found = real("rd_kafka_ListConsumerGroupOffsets");
+    __typeof__(rd_kafka_ListConsumerGroupOffsets) *call;
+
+    memcpy(&call, &found, sizeof call);
+    die_if(is_fault(fault, "before"));
+    call(handle, groups, count, options, queue);
+    die_if(is_fault(fault, "after"));
+}
+
 rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *handle, rd_kafka_topic_partition_list_t *partitions,
                                        int milliseconds) {
     const char *fault = fault_of("committed");
@@ -145,6 +158,15 @@ rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *handle, const rd_kafka_topic_par
 
     CALL(code, rd_kafka_assign, handle, partitions);
     return code;
+}
+
+int rd_kafka_consume_start_queue(rd_kafka_topic_t *topic, int32_t partition, int64_t offset,
+                                 rd_kafka_queue_t *queue) {
+    const char *fault = fault_of("read");
+    int result;
+
+    CALL(result, rd_kafka_consume_start_queue, topic, partition, offset, queue);
+    return result;
 }
 
 void rd_kafka_DeleteRecords(rd_kafka_t *handle, rd_kafka_DeleteRecords_t **requests, size_t count,

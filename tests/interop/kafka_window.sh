@@ -127,7 +127,7 @@ timed_records $((count * 9 / 10)) "$count" | produce
 first=$(first_offset)
 needed=$(awk '$1 == 0 { needed = $6 } END { print needed }' "$work/chain")
 ((needed > first)) || fail "the cut was not lost"
-(KAFKA_FAULT=assign:pause:2 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so dedup a --until-end "${window_options[@]}") \
+(KAFKA_FAULT=read:pause:1 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so dedup a --until-end "${window_options[@]}") \
     2> "$work/err.fault" &
 member=$!
 for _ in {1..100}; do

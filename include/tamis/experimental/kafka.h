@@ -39,6 +39,7 @@ typedef struct tamis_kafka_dedup_stats {
     uint64_t lag;        /* records that are not committed yet, by the last end offsets that were fetched */
     uint64_t keys;       /* in their filters */
     uint64_t memory;     /* bytes of their filters */
+    uint64_t standby;    /* partitions of other members whose keys this member has too, see options.standby */
 } tamis_kafka_dedup_stats;
 
 #define TAMIS_KAFKA_DEDUP_STATS_INIT TAMIS__INIT(tamis_kafka_dedup_stats, )
@@ -94,6 +95,10 @@ typedef struct tamis_kafka_dedup_options {
     void (*progress)(void *context, const tamis_kafka_dedup_stats *stats);
     void *context;                    /* argument of `remark` and `progress` */
     const tamis_allocator *allocator; /* NULL: the default; librdkafka uses that of the C library */
+    /* Keep a copy of the filter of each partition that another member has, by reading its state. When such a
+     * partition comes to this member, only the rest is read. Memory is that of a filter for each partition of
+     * `from`. */
+    bool standby;
 } tamis_kafka_dedup_options;
 
 #define TAMIS_KAFKA_DEDUP_OPTIONS_INIT                                                                       \
@@ -147,7 +152,7 @@ TAMIS_API tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *op
  * producers choose by default for a record with this key.
  *
  * Options, statistics and errors are those of tamis_kafka_dedup_run. There is no state topic and no filter:
- * options.plan, duplicates_to and secret are NULL (TAMIS_E_INVALID). So a moved offset is not noticed:
+ * options.plan, duplicates_to and secret are NULL, standby is false (TAMIS_E_INVALID). So a moved offset is not noticed:
  * records are copied again, or left out. A group without offsets begins at the first record. Several topics
  * may be copied into one: one run for each. TAMIS_E_MISMATCH: `to` has another number of partitions than in
  * an earlier run of the group, or the keys are other ones, so equal keys would be in different partitions.
@@ -161,7 +166,7 @@ TAMIS_API tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_optio
  * are dropped. Keys are looked up as bytes.
  *
  * The filter is borrowed until the call returns, and may be on a server. As with tamis_kafka_repartition_run
- * there is no state, and options.plan and secret are NULL. Further errors are TAMIS_E_IO and TAMIS_E_TIMEOUT:
+ * there is no state, and options.plan, secret and standby are not set. Further errors are TAMIS_E_IO and TAMIS_E_TIMEOUT:
  * a lookup on a server has failed.
  */
 TAMIS_API tamis_status tamis_kafka_check_run(const tamis_filter *filter,

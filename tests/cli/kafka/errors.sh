@@ -23,6 +23,7 @@ try dedup "${all[@]}" --to 'a b'
 try dedup "${all[@]}" --commit-every 1h
 try repartition "${all[@]}" --window 24h
 try repartition "${all[@]}" --duplicates-to again
+try repartition "${all[@]}" --standby
 try check "${all[@]}"
 try check "${all[@]}" --filter missing.tamis
 printf 'x\n' | tamis build -q --expect 10 -o list.tamis -

@@ -63,6 +63,7 @@ static const struct {
             {KAFKA_LATENESS, DEDUP},
             {KAFKA_LATE, DEDUP},
             {KAFKA_INSTANCE, RUNS},
+            {KAFKA_STANDBY, DEDUP},
             {KAFKA_COMMIT_EVERY, RUNS},
             {KAFKA_UNTIL_END, RUNS},
             {KAFKA_METRICS, RUNS},
@@ -209,6 +210,7 @@ static tamis_status configure(kafka_config *config, const cli_value *values, int
     to->commit_ms =
         values[KAFKA_COMMIT_EVERY].given ? (uint32_t)values[KAFKA_COMMIT_EVERY].number : KAFKA_COMMIT_DEFAULT;
     to->until_end = values[KAFKA_UNTIL_END].given;
+    to->standby = values[KAFKA_STANDBY].given;
     to->stop_fd = stop_fd;
     set_policies(to, values);
     return TAMIS_OK;

@@ -16,6 +16,8 @@ tamis_status kafka_metrics_open(cli_metrics **metrics, const cli_value *values, 
 void kafka_metrics_update_dedup(cli_metrics *metrics, const tamis_kafka_dedup_stats *stats) {
     const cli_metric others[] = {
         {"kafka_partitions", "gauge", "Partitions that this process has.", stats->partitions},
+        {"kafka_standby_partitions", "gauge", "Partitions of other processes that are kept warm.",
+         stats->standby},
         {"kafka_lag_records", "gauge", "Records of these partitions that are not committed yet.", stats->lag},
         {"kafka_transactions_total", "counter", "Committed transactions.", stats->transactions},
         {"kafka_aborted_total", "counter", "Aborted transactions, whose records were read again.",

@@ -218,6 +218,16 @@ const cli_option kafka_options[] = {
      .more = "A process that is started again then gets its partitions back at once, and ends the "
              "transaction that it left open. Without it, the group notices its end after session.timeout.ms, "
              "and the open transaction ends after transaction.timeout.ms."},
+    {.id = KAFKA_STANDBY,
+     .name = "standby",
+     .type = CLI_FLAG,
+     .help =
+         "dedup: keep the keys of partitions of other processes in memory too, for when they come to this "
+         "one.",
+     .more =
+         "It reads their state while they write it, so that almost nothing is left to read then. The "
+         "memory is that of the filters of all partitions of FROM. A process more than FROM has partitions "
+         "is a spare one."},
     {.id = KAFKA_COMMIT_EVERY,
      .name = "commit-every",
      .type = CLI_TIME,
