@@ -34,6 +34,13 @@ static inline uint16_t tamis__load16le(const void *from) {
     return value;
 }
 
+static inline void tamis__store16le(void *to, uint16_t value) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap16(value);
+#endif
+    memcpy(to, &value, sizeof value);
+}
+
 static inline uint32_t tamis__load32le(const void *from) {
     uint32_t value;
     memcpy(&value, from, sizeof value);

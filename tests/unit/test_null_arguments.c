@@ -17,6 +17,7 @@
 #include <tamis/compat/funnel.h>
 #include <tamis/compat/guava.h>
 #include <tamis/compat/redisbloom.h>
+#include <tamis/compat/redisbloom_cuckoo.h>
 #include <tamis/experimental/audit.h>
 #include <tamis/experimental/census.h>
 #include <tamis/experimental/compressed.h>
@@ -169,6 +170,36 @@ static void of_funnel(void **state) {
     REFUSED(tamis_key_maker_make(ANY, NULL, 1, ANY, ANY, &err), "texts");
     REFUSED(tamis_key_maker_make(ANY, ANY, 1, NULL, ANY, &err), "keys");
     REFUSED(tamis_key_maker_make(ANY, ANY, 1, ANY, NULL, &err), "made");
+}
+
+static void of_redisbloom_cuckoo(void **state) {
+    (void)state;
+    REFUSED(tamis_redisbloom_cuckoo_create(NULL, NULL, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_copy(NULL, ANY, &err), "copy");
+    REFUSED(tamis_redisbloom_cuckoo_copy(ANY, NULL, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_add(NULL, ANY, 1, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_add(ANY, NULL, 1, &err), "key");
+    REFUSED(tamis_redisbloom_cuckoo_add_absent(NULL, ANY, 1, ANY, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_add_absent(ANY, NULL, 1, ANY, &err), "key");
+    REFUSED(tamis_redisbloom_cuckoo_contains_many(NULL, ANY, 1, ANY, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_contains_many(ANY, NULL, 1, ANY, &err), "keys");
+    REFUSED(tamis_redisbloom_cuckoo_contains_many(ANY, ANY, 1, NULL, &err), "answers");
+    REFUSED(tamis_redisbloom_cuckoo_count(NULL, ANY, 1, ANY, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_count(ANY, NULL, 1, ANY, &err), "key");
+    REFUSED(tamis_redisbloom_cuckoo_count(ANY, ANY, 1, NULL, &err), "count");
+    REFUSED(tamis_redisbloom_cuckoo_remove(NULL, ANY, 1, ANY, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_remove(ANY, NULL, 1, ANY, &err), "key");
+    REFUSED(tamis_redisbloom_cuckoo_compact(NULL, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_info_get(NULL, ANY, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_info_get(ANY, NULL, &err), "info");
+    REFUSED(tamis_redisbloom_cuckoo_load_header(NULL, ANY, 1, NULL, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_load_header(ANY, NULL, 1, NULL, &err), "bytes");
+    REFUSED(tamis_redisbloom_cuckoo_load_chunk(NULL, 1, ANY, 1, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_load_chunk(ANY, 1, NULL, 1, &err), "bytes");
+    REFUSED(tamis_redisbloom_cuckoo_rdb_read(NULL, 4, ANY, NULL, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_rdb_read(ANY, 4, NULL, NULL, &err), "source");
+    REFUSED(tamis_redisbloom_cuckoo_rdb_write(NULL, ANY, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_rdb_write(ANY, NULL, &err), "sink");
 }
 
 static void of_redisbloom(void **state) {
@@ -365,6 +396,7 @@ static void arguments_that_may_be_null(void **state) {
     tamis_key_maker_free(NULL);
     tamis_guava_free(NULL);
     tamis_redisbloom_free(NULL);
+    tamis_redisbloom_cuckoo_free(NULL);
     tamis_state_close(NULL);
     tamis_file_unlock(NULL);
     tamis_extractor_free(NULL);
@@ -387,6 +419,7 @@ int main(void) {
         cmocka_unit_test(of_funnel),
         cmocka_unit_test(of_guava),
         cmocka_unit_test(of_redisbloom),
+        cmocka_unit_test(of_redisbloom_cuckoo),
         cmocka_unit_test(of_hash),
         cmocka_unit_test(of_plan),
         cmocka_unit_test(of_redis),

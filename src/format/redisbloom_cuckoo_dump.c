@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RedisBloom's cuckoo filter as bytes: the dump of CF.SCANDUMP, and the fields of an RDB file.
+ *
+ * Dump. All numbers are little-endian, without padding:
+ *
+ *     header      u64 items, u64 buckets of the first table, u64 deleted items,                38 bytes
+ *                 u64 tables, u16 slots of a bucket, u16 iterations, u16 expansion
+ *     chunks      the tables, oldest first; at most 16 MiB each, none spans two tables
+ *
+ *     position    1 after the header, then 1 plus the bytes of all chunks so far; 0 at the end
+ *
+ * RDB. The same numbers in another order, each an unsigned number (u) or a string (s):
+ *
+ *     tables u, buckets u, items u, deleted items u, slots of a bucket u, iterations u, expansion u
+ *     for each table: buckets u, slots s
+ *
+ * Both ways in lead through the same check, tamis__rbc_append_checked. A header may promise any number of
+ * bytes, and costs little: the memory of a table is allocated with its first chunk.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/versioned.h"
+#include "filter/redisbloom_tables.h"
+
+#define CHUNK_MAX ((uint64_t)16 << 20)
+
+/* ---- header ---- */
+
+void tamis_redisbloom_cuckoo_header_write(const tamis_redisbloom_cuckoo *filter, void *bytes) {
+    uint8_t *to = bytes;
+    tamis__store64le(to, filter->keys);
+    tamis__store64le(to + 8, filter->buckets);
+    tamis__store64le(to + 16, filter->removed);
+    tamis__store64le(to + 24, filter->count);
+    tamis__store16le(to + 32, (uint16_t)filter->bucket_size);
+    tamis__store16le(to + 34, (uint16_t)filter->max_iterations);
+    tamis__store16le(to + 36, (uint16_t)filter->expansion);
+}
+
+tamis_status tamis_redisbloom_cuckoo_load_header(tamis_redisbloom_cuckoo **filter, const void *bytes,
+                                                 size_t size, const tamis_allocator *allocator,
+                                                 tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, bytes, err);
+    if (size != TAMIS_REDISBLOOM_CUCKOO_HEADER)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "redisbloom cuckoo: %zu bytes are not a header; dump the filter again", size);
+    tamis_redisbloom_cuckoo *created;
+    tamis_status status = tamis__rbc_create_empty(&created, allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    const uint8_t *from = bytes;
+    created->keys = tamis__load64le(from);
+    created->buckets = tamis__load64le(from + 8);
+    created->removed = tamis__load64le(from + 16);
+    created->bucket_size = tamis__load16le(from + 32);
+    created->max_iterations = tamis__load16le(from + 34);
+    created->expansion = tamis__load16le(from + 36);
+    status = tamis__rbc_append_checked(created, tamis__load64le(from + 24), err);
+    if (status != TAMIS_OK) {
+        tamis_redisbloom_cuckoo_free(created);
+        return status;
+    }
+    *filter = created;
+    return TAMIS_OK;
+}
+
+/* ---- chunks ---- */
+
+/* Finds the table with byte `offset` of all tables, and sets *within to the byte in its own. Returns the
+ * number of tables if there is none. Tables that do not grow may be many: their number is computed. */
+static size_t find_table(const tamis_redisbloom_cuckoo *filter, uint64_t offset, uint64_t *within) {
+    size_t i = 0;
+    if (filter->expansion == 1) {
+        const uint64_t bytes = tamis__rbc_table_bytes(filter, 0);
+        *within = offset % bytes;
+        return offset / bytes < filter->count ? (size_t)(offset / bytes) : filter->count;
+    }
+    for (; i < filter->count && offset >= tamis__rbc_table_bytes(filter, i); i++)
+        offset -= tamis__rbc_table_bytes(filter, i);
+    *within = offset;
+    return i;
+}
+
+uint64_t tamis_redisbloom_cuckoo_chunk(const tamis_redisbloom_cuckoo *filter, uint64_t position,
+                                       const void **bytes, size_t *size) {
+    uint64_t within;
+    *size = 0;
+    *bytes = NULL;
+    if (position < 1 || position - 1 >= filter->loaded)
+        return 0;
+    const size_t index = find_table(filter, position - 1, &within);
+    uint64_t left = tamis__rbc_table_bytes(filter, index) - within;
+    if (left > filter->loaded - (position - 1))
+        left = filter->loaded - (position - 1);
+    *size = (size_t)(left < CHUNK_MAX ? left : CHUNK_MAX);
+    *bytes = filter->tables[index].slots + within;
+    return position + *size;
+}
+
+tamis_status tamis_redisbloom_cuckoo_load_chunk(tamis_redisbloom_cuckoo *filter, uint64_t position,
+                                                const void *bytes, size_t size, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, bytes, err);
+    uint64_t within = 0;
+    const bool fits = position >= 1 && size >= 1 && size <= position - 1;
+    const uint64_t offset = fits ? position - 1 - size : UINT64_MAX;
+    const size_t index = find_table(filter, offset, &within);
+    if (!fits || index == filter->count)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "redisbloom cuckoo: chunk %" PRIu64
+                           ": no table is there; load the chunks in their order",
+                           position);
+    if (size > tamis__rbc_table_bytes(filter, index) - within)
+        return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
+                           "redisbloom cuckoo: chunk %" PRIu64
+                           ": spans two tables or exceeds the last; load each as it was dumped",
+                           position);
+    if (offset > filter->loaded)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "redisbloom cuckoo: chunk %" PRIu64 ": bytes %" PRIu64 " to %" PRIu64
+                           " are missing; load the chunks in their order",
+                           position, filter->loaded, offset);
+    tamis__rbc_table *table = &filter->tables[index];
+    const uint64_t repeated = filter->loaded - offset < size ? filter->loaded - offset : size;
+    if (repeated && memcmp(table->slots + within, bytes, (size_t)repeated) != 0)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "redisbloom cuckoo: chunk %" PRIu64
+                           ": the filter has other slots; load into a new filter",
+                           position);
+    if (repeated == size)
+        return TAMIS_OK;
+    if (!table->slots) {
+        const tamis_status status = tamis__rbc_allocate_slots(filter, index, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    memcpy(table->slots + within, bytes, size);
+    filter->loaded = offset + size;
+    return TAMIS_OK;
+}
+
+/* ---- RDB ---- */
+
+/* Reads a number that fits 32 bits. */
+static bool read_small(const tamis_redisbloom_source *source, uint32_t *value) {
+    uint64_t number;
+    if (!source->number(source->context, &number) || number > UINT32_MAX)
+        return false;
+    *value = (uint32_t)number;
+    return true;
+}
+
+static tamis_status missing_field(tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_DAMAGED, 0,
+        "redisbloom cuckoo: a field is missing or too large; the dump is damaged, dump the filter again");
+}
+
+/* Reads the slots of a table. */
+static tamis_status read_table(tamis_redisbloom_cuckoo *filter, size_t index,
+                               const tamis_redisbloom_source *source, tamis_error *err) {
+    uint64_t buckets;
+    size_t bytes = 0;
+    if (!source->number(source->context, &buckets))
+        return missing_field(err);
+    uint8_t *slots = source->bytes(source->context, &bytes);
+    if (!slots)
+        return missing_field(err);
+    if (buckets != filter->tables[index].buckets || bytes != tamis__rbc_table_bytes(filter, index)) {
+        tamis__free(&filter->allocator, slots, bytes);
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redisbloom cuckoo: table %zu has another size than the filter says; dump the filter "
+            "again",
+            index);
+    }
+    filter->tables[index].slots = slots;
+    filter->loaded += bytes;
+    return TAMIS_OK;
+}
+
+static tamis_status read_filter(tamis_redisbloom_cuckoo *filter, const tamis_redisbloom_source *source,
+                                tamis_error *err) {
+    uint64_t count;
+    if (!source->number(source->context, &count) || !source->number(source->context, &filter->buckets) ||
+        !source->number(source->context, &filter->keys) ||
+        !source->number(source->context, &filter->removed) || !read_small(source, &filter->bucket_size) ||
+        !read_small(source, &filter->max_iterations) || !read_small(source, &filter->expansion))
+        return missing_field(err);
+    tamis_status status = tamis__rbc_append_checked(filter, count, err);
+    for (size_t i = 0; status == TAMIS_OK && i < filter->count; i++)
+        status = read_table(filter, i, source, err);
+    return status;
+}
+
+tamis_status tamis_redisbloom_cuckoo_rdb_read(tamis_redisbloom_cuckoo **filter, uint32_t version,
+                                              const tamis_redisbloom_source *source,
+                                              const tamis_allocator *allocator, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    tamis_redisbloom_source given = TAMIS_REDISBLOOM_SOURCE_INIT;
+    tamis_status status =
+        tamis__read_struct(&given, sizeof given, source, "TAMIS_REDISBLOOM_SOURCE_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    if (version != TAMIS_REDISBLOOM_CUCKOO_RDB_VERSION)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "redisbloom cuckoo: encoding version %" PRIu32
+                           " is not %d; save the filter with a newer release",
+                           version, TAMIS_REDISBLOOM_CUCKOO_RDB_VERSION);
+    tamis_redisbloom_cuckoo *created;
+    status = tamis__rbc_create_empty(&created, allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = read_filter(created, &given, err);
+    if (status != TAMIS_OK) {
+        tamis_redisbloom_cuckoo_free(created);
+        return status;
+    }
+    *filter = created;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_redisbloom_cuckoo_rdb_write(const tamis_redisbloom_cuckoo *filter,
+                                               const tamis_redisbloom_sink *sink, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    tamis_redisbloom_sink to = TAMIS_REDISBLOOM_SINK_INIT;
+    tamis_status status = tamis__read_struct(&to, sizeof to, sink, "TAMIS_REDISBLOOM_SINK_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__rbc_check_complete(filter, err);
+    if (status != TAMIS_OK)
+        return status;
+    to.number(to.context, filter->count);
+    to.number(to.context, filter->buckets);
+    to.number(to.context, filter->keys);
+    to.number(to.context, filter->removed);
+    to.number(to.context, filter->bucket_size);
+    to.number(to.context, filter->max_iterations);
+    to.number(to.context, filter->expansion);
+    for (size_t i = 0; i < filter->count; i++) {
+        to.number(to.context, filter->tables[i].buckets);
+        to.bytes(to.context, filter->tables[i].slots, (size_t)tamis__rbc_table_bytes(filter, i));
+    }
+    return TAMIS_OK;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Bytes of a cuckoo filter of RedisBloom, of any kind. The first byte of the input is even for a dump
+ * (header, then the slots in one piece) and odd for the fields of an RDB file: numbers of 8 bytes, slots with
+ * their size in 2 bytes before them.
+ *
+ * Whatever is accepted works: keys that are added are found until they are removed, its dump makes an equal
+ * filter, and its fields too. Memory is limited to 1 MiB for each filter.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/compat/redisbloom_cuckoo.h>
+
+#define LIMIT ((size_t)1 << 20)
+enum { HEADER = TAMIS_REDISBLOOM_CUCKOO_HEADER };
+
+static void require(bool holds) {
+    if (!holds)
+        abort();
+}
+
+static void *limited_alloc(void *context, size_t size, size_t align) {
+    (void)context;
+    (void)align;
+    return size <= LIMIT ? calloc(1, size) : NULL;
+}
+
+static void limited_free(void *context, void *block, size_t size) {
+    (void)context;
+    (void)size;
+    free(block);
+}
+
+static const tamis_allocator limited = {limited_alloc, limited_free, NULL};
+
+/* ---- fields ---- */
+
+typedef struct field_bytes {
+    const uint8_t *data;
+    size_t left;
+    uint8_t *written; /* of a sink: as many bytes as `capacity` */
+    size_t size, capacity;
+} field_bytes;
+
+static bool read_bytes(field_bytes *from, void *to, size_t size) {
+    if (from->left < size)
+        return false;
+    memcpy(to, from->data, size);
+    from->data += size;
+    from->left -= size;
+    return true;
+}
+
+static bool read_number(void *context, uint64_t *value) {
+    return read_bytes(context, value, sizeof *value);
+}
+
+static void *read_block(void *context, size_t *size) {
+    uint16_t length;
+    if (!read_bytes(context, &length, sizeof length))
+        return NULL;
+    field_bytes *from = context;
+    if (from->left < length)
+        return NULL;
+    void *block = calloc(1, (size_t)length + 1);
+    require(block != NULL && read_bytes(from, block, length));
+    *size = length;
+    return block;
+}
+
+static void write_bytes(field_bytes *to, const void *bytes, size_t size) {
+    require(size <= to->capacity - to->size);
+    memcpy(to->written + to->size, bytes, size);
+    to->size += size;
+}
+
+static void write_number(void *context, uint64_t value) {
+    write_bytes(context, &value, sizeof value);
+}
+
+static void write_block(void *context, const void *bytes, size_t size) {
+    const uint16_t length = (uint16_t)size;
+    write_bytes(context, &length, sizeof length);
+    write_bytes(context, bytes, size);
+}
+
+static tamis_status from_fields(tamis_redisbloom_cuckoo **filter, const uint8_t *data, size_t size) {
+    field_bytes from = {.data = data, .left = size};
+    tamis_redisbloom_source source = TAMIS_REDISBLOOM_SOURCE_INIT;
+    source.context = &from;
+    source.number = read_number;
+    source.bytes = read_block;
+    return tamis_redisbloom_cuckoo_rdb_read(filter, TAMIS_REDISBLOOM_CUCKOO_RDB_VERSION, &source, &limited,
+                                            NULL);
+}
+
+/* ---- dumps ---- */
+
+/* Loads a header, and as many slots as there are behind it, in pieces of any size. */
+static tamis_status from_dump(tamis_redisbloom_cuckoo **filter, const uint8_t *data, size_t size) {
+    const size_t header = size < HEADER ? size : HEADER;
+    const tamis_status status = tamis_redisbloom_cuckoo_load_header(filter, data, header, &limited, NULL);
+    size_t chunk = 64;
+    for (size_t offset = 0; status == TAMIS_OK && offset < size - header;) {
+        if (chunk > size - header - offset)
+            chunk = size - header - offset;
+        const tamis_status loaded = tamis_redisbloom_cuckoo_load_chunk(*filter, 1 + offset + chunk,
+                                                                       data + header + offset, chunk, NULL);
+        if (loaded == TAMIS_E_TOO_LONG && chunk > 1) {
+            chunk /= 2;
+            continue;
+        }
+        require(loaded == TAMIS_OK || loaded == TAMIS_E_NOMEM || loaded == TAMIS_E_RANGE);
+        if (loaded != TAMIS_OK)
+            break;
+        offset += chunk;
+    }
+    return status;
+}
+
+/* Loads the dump of a filter into another, which must then have the same dump. */
+static void check_dump(const tamis_redisbloom_cuckoo *filter) {
+    uint8_t header[HEADER], again[HEADER];
+    tamis_redisbloom_cuckoo_header_write(filter, header);
+    tamis_redisbloom_cuckoo *copy = NULL;
+    require(tamis_redisbloom_cuckoo_load_header(&copy, header, HEADER, &limited, NULL) == TAMIS_OK);
+    const void *bytes, *copied;
+    size_t chunk, copied_size;
+    for (uint64_t at = 1, next; (next = tamis_redisbloom_cuckoo_chunk(filter, at, &bytes, &chunk)) != 0;
+         at = next) {
+        require(tamis_redisbloom_cuckoo_load_chunk(copy, next, bytes, chunk, NULL) == TAMIS_OK);
+        require(tamis_redisbloom_cuckoo_chunk(copy, at, &copied, &copied_size) == next &&
+                chunk == copied_size);
+        require(memcmp(bytes, copied, chunk) == 0);
+    }
+    tamis_redisbloom_cuckoo_header_write(copy, again);
+    require(memcmp(header, again, HEADER) == 0);
+    tamis_redisbloom_cuckoo_free(copy);
+}
+
+/* ---- filters ---- */
+
+static void check_fields(const tamis_redisbloom_cuckoo *filter, const tamis_redisbloom_cuckoo_info *info) {
+    field_bytes to = {.capacity = 64 + 16 * (size_t)info->tables + (size_t)info->bytes};
+    to.written = malloc(to.capacity);
+    require(to.written != NULL);
+    tamis_redisbloom_sink sink = TAMIS_REDISBLOOM_SINK_INIT;
+    sink.context = &to;
+    sink.number = write_number;
+    sink.bytes = write_block;
+    require(tamis_redisbloom_cuckoo_rdb_write(filter, &sink, NULL) == TAMIS_OK);
+    tamis_redisbloom_cuckoo *copy = NULL;
+    require(from_fields(&copy, to.written, to.size) == TAMIS_OK);
+    tamis_redisbloom_cuckoo_free(copy);
+    free(to.written);
+}
+
+static void check_keys(tamis_redisbloom_cuckoo *filter) {
+    static const tamis_key keys[] = {{"", 0}, {"a", 1}, {"foo", 3}, {"bar", 3}, {"tamis", 5}};
+    for (size_t i = 0; i < 5; i++) {
+        uint64_t before = 0, after = 0;
+        tamis_answer answer = TAMIS_UNKNOWN;
+        tamis_redisbloom_cuckoo_count(filter, keys[i].data, keys[i].size, &before, NULL);
+        if (tamis_redisbloom_cuckoo_add(filter, keys[i].data, keys[i].size, NULL) != TAMIS_OK)
+            continue;
+        require(tamis_redisbloom_cuckoo_count(filter, keys[i].data, keys[i].size, &after, NULL) == TAMIS_OK);
+        require(after == before + 1);
+        require(tamis_redisbloom_cuckoo_contains_many(filter, &keys[i], 1, &answer, NULL) == TAMIS_OK);
+        require(answer == TAMIS_PRESENT);
+        if (i % 2)
+            continue;
+        require(tamis_redisbloom_cuckoo_remove(filter, keys[i].data, keys[i].size, &answer, NULL) ==
+                TAMIS_OK);
+        require(answer == TAMIS_PRESENT);
+        require(tamis_redisbloom_cuckoo_count(filter, keys[i].data, keys[i].size, &after, NULL) == TAMIS_OK);
+        require(after == before);
+    }
+    tamis_redisbloom_cuckoo_compact(filter, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 1)
+        return 0;
+    tamis_redisbloom_cuckoo *filter = NULL;
+    const tamis_status status =
+        data[0] % 2 ? from_fields(&filter, data + 1, size - 1) : from_dump(&filter, data + 1, size - 1);
+    require((status == TAMIS_OK) == (filter != NULL));
+    if (!filter)
+        return 0;
+    tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
+    require(tamis_redisbloom_cuckoo_info_get(filter, &info, NULL) == TAMIS_OK && info.keys <= info.bytes);
+    check_dump(filter);
+    if (info.complete && info.bytes < UINT16_MAX)
+        check_fields(filter, &info);
+    if (info.complete)
+        check_keys(filter);
+    check_dump(filter);
+    tamis_redisbloom_cuckoo_free(filter);
+    return 0;
+}

@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The vectors come from a model that was written from the description of RedisBloom's filter alone
+ * (tests/golden/make_redisbloom_cuckoo.py). tests/interop/redis_module.sh has the commands.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/compat/redisbloom_cuckoo.h>
+
+#include "support/fault.h"
+
+enum { HEADER = TAMIS_REDISBLOOM_CUCKOO_HEADER, TEXT = 16 };
+
+static tamis_redisbloom_cuckoo *made(uint64_t capacity, uint32_t bucket_size, uint32_t max_iterations,
+                                     uint32_t expansion) {
+    tamis_redisbloom_cuckoo_options options = TAMIS_REDISBLOOM_CUCKOO_OPTIONS_INIT;
+    options.capacity = capacity;
+    options.bucket_size = bucket_size;
+    options.max_iterations = max_iterations;
+    options.expansion = expansion;
+    tamis_redisbloom_cuckoo *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_redisbloom_cuckoo_create(&filter, &options, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return filter;
+}
+
+static tamis_status add(tamis_redisbloom_cuckoo *filter, const char *text) {
+    return tamis_redisbloom_cuckoo_add(filter, text, strlen(text), NULL);
+}
+
+static bool removed(tamis_redisbloom_cuckoo *filter, const char *text) {
+    tamis_answer answer = TAMIS_UNKNOWN;
+    assert_int_equal(tamis_redisbloom_cuckoo_remove(filter, text, strlen(text), &answer, NULL), TAMIS_OK);
+    return answer == TAMIS_PRESENT;
+}
+
+static uint64_t count(const tamis_redisbloom_cuckoo *filter, const char *text) {
+    uint64_t copies = 99;
+    assert_int_equal(tamis_redisbloom_cuckoo_count(filter, text, strlen(text), &copies, NULL), TAMIS_OK);
+    return copies;
+}
+
+static tamis_redisbloom_cuckoo_info info_of(const tamis_redisbloom_cuckoo *filter) {
+    tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
+    assert_int_equal(tamis_redisbloom_cuckoo_info_get(filter, &info, NULL), TAMIS_OK);
+    return info;
+}
+
+static uint64_t fnv_of_slots(const tamis_redisbloom_cuckoo *filter) {
+    const void *bytes;
+    size_t size;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (uint64_t next = 1; (next = tamis_redisbloom_cuckoo_chunk(filter, next, &bytes, &size)) != 0;) {
+        for (size_t i = 0; i < size; i++)
+            hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+/* Loads all chunks of `from` into `to`. */
+static void load_chunks(tamis_redisbloom_cuckoo *to, const tamis_redisbloom_cuckoo *from) {
+    const void *bytes;
+    size_t size;
+    for (uint64_t next = 1; (next = tamis_redisbloom_cuckoo_chunk(from, next, &bytes, &size)) != 0;)
+        assert_int_equal(tamis_redisbloom_cuckoo_load_chunk(to, next, bytes, size, NULL), TAMIS_OK);
+}
+
+static tamis_redisbloom_cuckoo *with_header_of(const tamis_redisbloom_cuckoo *filter) {
+    uint8_t header[HEADER];
+    tamis_redisbloom_cuckoo *loaded = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_redisbloom_cuckoo_header_write(filter, header);
+    if (tamis_redisbloom_cuckoo_load_header(&loaded, header, HEADER, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return loaded;
+}
+
+static void assert_equal_filters(const tamis_redisbloom_cuckoo *a, const tamis_redisbloom_cuckoo *b) {
+    uint8_t header_a[HEADER], header_b[HEADER];
+    tamis_redisbloom_cuckoo_header_write(a, header_a);
+    tamis_redisbloom_cuckoo_header_write(b, header_b);
+    assert_memory_equal(header_a, header_b, HEADER);
+    assert_int_equal(info_of(a).loaded, info_of(b).loaded);
+    assert_int_equal(fnv_of_slots(a), fnv_of_slots(b));
+}
+
+/* ---- slots of RedisBloom ---- */
+
+typedef struct expected_state {
+    uint64_t keys, removed, tables, slots; /* `slots`: FNV-1a of all slots */
+} expected_state;
+
+static const struct {
+    uint64_t capacity;
+    uint32_t bucket_size, max_iterations, expansion, number;
+    expected_state added, left, compacted;
+} vectors[] = {
+    {1024,
+     2,
+     20,
+     1,
+     600,
+     {598, 0, 1, UINT64_C(0x2fb10ec7b907ce01)},
+     {398, 200, 1, UINT64_C(0xf18d40ec16912e1e)},
+     {398, 0, 1, UINT64_C(0xf18d40ec16912e1e)}},
+    {1024,
+     2,
+     20,
+     1,
+     5000,
+     {4954, 0, 6, UINT64_C(0x5d57811828fd5f7b)},
+     {3293, 88, 5, UINT64_C(0x981c8c51ac3c8885)},
+     {3293, 0, 5, UINT64_C(0x104782fc239617a5)}},
+    {8,
+     2,
+     20,
+     1,
+     100,
+     {98, 0, 13, UINT64_C(0x0ab27e44c36bbc2b)},
+     {64, 1, 9, UINT64_C(0x2c95a16d49e3d2c0)},
+     {64, 0, 9, UINT64_C(0x00f08607bb64c7e8)}},
+    {100,
+     3,
+     7,
+     2,
+     3000,
+     {2964, 0, 5, UINT64_C(0x51d1739700fb58d2)},
+     {1964, 59, 4, UINT64_C(0x874f3456b7c08dec)},
+     {1964, 0, 4, UINT64_C(0x1133849ef327f622)}},
+    {64,
+     4,
+     500,
+     0,
+     90,
+     {64, 0, 1, UINT64_C(0xbd741eb8c39735ec)},
+     {44, 20, 1, UINT64_C(0x62ac1ea9263f743f)},
+     {44, 0, 1, UINT64_C(0x62ac1ea9263f743f)}},
+    {16,
+     1,
+     1,
+     3,
+     2000,
+     {1992, 0, 5, UINT64_C(0x96109e2fd58bcbf7)},
+     {1325, 34, 5, UINT64_C(0x112d2021f819372a)},
+     {1325, 0, 5, UINT64_C(0x3a3f1c16363a4fe0)}},
+    {2,
+     1,
+     20,
+     2,
+     300,
+     {300, 0, 8, UINT64_C(0x95153f2c63e81256)},
+     {200, 3, 8, UINT64_C(0x389d72288b9a0680)},
+     {200, 0, 8, UINT64_C(0xbdb2e0cc611521ae)}},
+    {1000,
+     255,
+     3,
+     16,
+     900,
+     {804, 0, 1, UINT64_C(0xe8a01d16697bcc72)},
+     {504, 300, 1, UINT64_C(0x7160405b9a04de73)},
+     {504, 0, 1, UINT64_C(0x7160405b9a04de73)}},
+    {50,
+     5,
+     50,
+     4,
+     4000,
+     {3925, 0, 4, UINT64_C(0x763b094a49362a0d)},
+     {2597, 82, 4, UINT64_C(0xddf22c2f932a646e)},
+     {2597, 0, 4, UINT64_C(0x41f56edc677d37ea)}},
+};
+
+static void assert_state(const tamis_redisbloom_cuckoo *filter, const expected_state *expected) {
+    const tamis_redisbloom_cuckoo_info info = info_of(filter);
+    assert_int_equal(info.keys, expected->keys);
+    assert_int_equal(info.removed, expected->removed);
+    assert_int_equal(info.tables, expected->tables);
+    assert_int_equal(fnv_of_slots(filter), expected->slots);
+}
+
+/* Adds the numbers, each fifth only if it is absent; removes each third; compacts. */
+static void slots_of_redisbloom(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        tamis_redisbloom_cuckoo *filter = made(vectors[i].capacity, vectors[i].bucket_size,
+                                               vectors[i].max_iterations, vectors[i].expansion);
+        char text[TEXT];
+        for (unsigned k = 0; k < vectors[i].number; k++) {
+            const size_t size = (size_t)snprintf(text, sizeof text, "%u", k);
+            const tamis_status status =
+                k % 5 ? add(filter, text)
+                      : tamis_redisbloom_cuckoo_add_absent(filter, text, size, NULL, NULL);
+            assert_true(status == TAMIS_OK || (status == TAMIS_E_FULL && vectors[i].expansion == 0));
+            assert_true(status == TAMIS_E_FULL || count(filter, text) >= 1);
+        }
+        assert_state(filter, &vectors[i].added);
+        for (unsigned k = 0; k < vectors[i].number; k += 3) {
+            snprintf(text, sizeof text, "%u", k);
+            removed(filter, text);
+        }
+        assert_state(filter, &vectors[i].left);
+        assert_int_equal(tamis_redisbloom_cuckoo_compact(filter, NULL), TAMIS_OK);
+        assert_state(filter, &vectors[i].compacted);
+        tamis_redisbloom_cuckoo_free(filter);
+    }
+}
+
+static void copies_of_a_key(void **state) {
+    (void)state;
+    tamis_redisbloom_cuckoo *filter = NULL;
+    assert_int_equal(tamis_redisbloom_cuckoo_create(&filter, NULL, NULL), TAMIS_OK);
+    assert_int_equal(info_of(filter).size, 56 + 16 + 1024);
+    tamis_answer answer = TAMIS_UNKNOWN;
+    assert_int_equal(tamis_redisbloom_cuckoo_add_absent(filter, "a", 1, &answer, NULL), TAMIS_OK);
+    assert_int_equal(answer, TAMIS_ABSENT);
+    assert_int_equal(tamis_redisbloom_cuckoo_add_absent(filter, "a", 1, &answer, NULL), TAMIS_OK);
+    assert_int_equal(answer, TAMIS_PRESENT);
+    for (unsigned i = 2; i <= 9; i++) {
+        assert_int_equal(add(filter, "a"), TAMIS_OK);
+        assert_int_equal(count(filter, "a"), i);
+    }
+    assert_int_equal(info_of(filter).tables, 3); /* four copies fit a table */
+    const tamis_key keys[] = {{"a", 1}, {"b", 1}};
+    tamis_answer answers[2];
+    assert_int_equal(tamis_redisbloom_cuckoo_contains_many(filter, keys, 2, answers, NULL), TAMIS_OK);
+    assert_int_equal(answers[0], TAMIS_PRESENT);
+    assert_int_equal(answers[1], TAMIS_ABSENT);
+    for (unsigned i = 9; i > 0; i--) {
+        assert_int_equal(count(filter, "a"), i);
+        assert_true(removed(filter, "a"));
+    }
+    assert_false(removed(filter, "a"));
+    assert_int_equal(count(filter, ""), 0);
+    assert_int_equal(info_of(filter).tables, 1); /* compacted on the way */
+    assert_int_equal(info_of(filter).keys, 0);
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
+/* A key that finds no slot changes nothing. */
+static void full_is_rolled_back(void **state) {
+    (void)state;
+    tamis_redisbloom_cuckoo *filter = made(32, 4, 500, 0);
+    char text[TEXT];
+    unsigned refused = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        const uint64_t slots = fnv_of_slots(filter);
+        snprintf(text, sizeof text, "%u", i);
+        const tamis_status status = add(filter, text);
+        if (status == TAMIS_OK)
+            continue;
+        assert_int_equal(status, TAMIS_E_FULL);
+        assert_int_equal(fnv_of_slots(filter), slots);
+        refused++;
+    }
+    assert_true(refused >= 68);
+    assert_int_equal(info_of(filter).keys, 100 - refused);
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis_redisbloom_cuckoo_add(filter, "0", 1, &err), TAMIS_E_FULL);
+    assert_non_null(strstr(err.text, "full with"));
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
+static void refused_options(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t capacity;
+        uint32_t bucket_size, max_iterations, expansion;
+    } cases[] = {{100, 0, 20, 1},
+                 {100, 256, 20, 1},
+                 {100, 2, 0, 1},
+                 {100, 2, 65536, 1},
+                 {100, 2, 20, 32769},
+                 {UINT64_MAX, 2, 20, 1},
+                 {UINT64_C(1) << 32, 2, 20, 1},
+                 {3000000000, 1, 20, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tamis_redisbloom_cuckoo_options options = TAMIS_REDISBLOOM_CUCKOO_OPTIONS_INIT;
+        options.capacity = cases[i].capacity;
+        options.bucket_size = cases[i].bucket_size;
+        options.max_iterations = cases[i].max_iterations;
+        options.expansion = cases[i].expansion;
+        tamis_redisbloom_cuckoo *filter = NULL;
+        assert_int_equal(tamis_redisbloom_cuckoo_create(&filter, &options, NULL), TAMIS_E_RANGE);
+        assert_null(filter);
+    }
+}
+
+/* RedisBloom aborts at a capacity below a bucket: CVE-2024-25116. */
+static void reg_cve_2024_25116_capacity_below_a_bucket(void **state) {
+    (void)state;
+    tamis_redisbloom_cuckoo *filter = made(0, 255, 20, 1);
+    assert_int_equal(info_of(filter).buckets, 1);
+    assert_int_equal(add(filter, "a"), TAMIS_OK);
+    assert_int_equal(count(filter, "a"), 1); /* both buckets are the same one */
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
+/* Makes a filter, lets it grow, copies it and loads a dump of it. The first failure ends the work. */
+static tamis_status work(const tamis_allocator *allocator) {
+    tamis_redisbloom_cuckoo_options options = TAMIS_REDISBLOOM_CUCKOO_OPTIONS_INIT;
+    options.capacity = 4;
+    options.allocator = allocator;
+    tamis_redisbloom_cuckoo *filter = NULL, *copy = NULL, *dump = NULL;
+    tamis_status status = tamis_redisbloom_cuckoo_create(&filter, &options, NULL);
+    for (unsigned i = 0; status == TAMIS_OK && i < 60; i++) {
+        char text[TEXT];
+        snprintf(text, sizeof text, "%u", i);
+        const uint64_t slots = fnv_of_slots(filter);
+        status = add(filter, text);
+        assert_int_equal(info_of(filter).keys, i + (status == TAMIS_OK));
+        if (status != TAMIS_OK)
+            assert_int_equal(fnv_of_slots(filter), slots);
+    }
+    if (status == TAMIS_OK)
+        status = tamis_redisbloom_cuckoo_copy(&copy, filter, NULL);
+    if (status == TAMIS_OK) {
+        uint8_t header[HEADER];
+        tamis_redisbloom_cuckoo_header_write(filter, header);
+        status = tamis_redisbloom_cuckoo_load_header(&dump, header, HEADER, allocator, NULL);
+    }
+    const void *bytes;
+    size_t size;
+    for (uint64_t next = 1;
+         status == TAMIS_OK && (next = tamis_redisbloom_cuckoo_chunk(filter, next, &bytes, &size)) != 0;)
+        status = tamis_redisbloom_cuckoo_load_chunk(dump, next, bytes, size, NULL);
+    tamis_redisbloom_cuckoo_free(filter);
+    tamis_redisbloom_cuckoo_free(copy);
+    tamis_redisbloom_cuckoo_free(dump);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    for (uint64_t n = 1;; n++) {
+        fault_memory memory = {.fail_at = n};
+        const tamis_allocator allocator = fault_memory_allocator(&memory);
+        const tamis_status status = work(&allocator);
+        assert_int_equal(memory.live_blocks, 0);
+        if (!memory.refused) {
+            assert_int_equal(status, TAMIS_OK);
+            break;
+        }
+        assert_int_equal(status, TAMIS_E_NOMEM);
+    }
+}
+
+/* ---- dumps ---- */
+
+static tamis_redisbloom_cuckoo *with_numbers(unsigned number) {
+    tamis_redisbloom_cuckoo *filter = made(64, 2, 20, 2);
+    char text[TEXT];
+    for (unsigned i = 0; i < number; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        assert_int_equal(add(filter, text), TAMIS_OK);
+    }
+    return filter;
+}
+
+static void header_bytes(void **state) {
+    (void)state;
+    static const uint8_t expected[HEADER] = {
+        [0] = 2, [8] = 0, [9] = 2, [16] = 1, [24] = 1, [32] = 2, [34] = 20, [36] = 1};
+    tamis_redisbloom_cuckoo *filter = NULL;
+    assert_int_equal(tamis_redisbloom_cuckoo_create(&filter, NULL, NULL), TAMIS_OK);
+    assert_int_equal(add(filter, "a"), TAMIS_OK);
+    assert_int_equal(add(filter, "b"), TAMIS_OK);
+    assert_int_equal(add(filter, "c"), TAMIS_OK);
+    assert_true(removed(filter, "b"));
+    uint8_t header[HEADER];
+    tamis_redisbloom_cuckoo_header_write(filter, header);
+    assert_memory_equal(header, expected, HEADER);
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
+static void round_trip_by_chunks(void **state) {
+    (void)state;
+    tamis_redisbloom_cuckoo *filter = with_numbers(1000);
+    assert_true(info_of(filter).tables > 3);
+    tamis_redisbloom_cuckoo *copy = with_header_of(filter);
+    load_chunks(copy, filter);
+    assert_equal_filters(copy, filter);
+    assert_true(info_of(copy).complete);
+    load_chunks(copy, filter); /* once more: accepted, since nothing differs */
+    assert_int_equal(add(copy, "another"), add(filter, "another"));
+    assert_equal_filters(copy, filter);
+    tamis_redisbloom_cuckoo_free(copy);
+    assert_int_equal(tamis_redisbloom_cuckoo_copy(&copy, filter, NULL), TAMIS_OK);
+    assert_equal_filters(copy, filter);
+    tamis_redisbloom_cuckoo_free(copy);
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
+/* Tables of equal size are found by division: positions in each of them, and behind the last. */
+static void chunks_of_equal_tables(void **state) {
+    (void)state;
+    tamis_redisbloom_cuckoo *filter = made(4, 2, 20, 1);
+    for (unsigned i = 0; i < 9; i++)
+        assert_int_equal(add(filter, "a"), TAMIS_OK);
+    assert_int_equal(info_of(filter).tables, 5); /* both buckets of "a" are the same one */
+    const void *bytes;
+    size_t size;
+    for (uint64_t position = 1; position <= 20; position++) {
+        assert_int_equal(tamis_redisbloom_cuckoo_chunk(filter, position, &bytes, &size),
+                         (position - 1) / 4 * 4 + 5);
+        assert_int_equal(size, 4 - (position - 1) % 4);
+    }
+    assert_int_equal(tamis_redisbloom_cuckoo_chunk(filter, 21, &bytes, &size), 0);
+    assert_int_equal(tamis_redisbloom_cuckoo_chunk(filter, UINT64_MAX, &bytes, &size), 0);
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
+/* Chunks of any size inside a table, and what is refused between them (CVE-2024-25115: a chunk that is
+ * written outside of its table). */
+static void reg_cve_2024_25115_chunk_outside_of_its_table(void **state) {
+    (void)state;
+    tamis_redisbloom_cuckoo *filter = with_numbers(100);
+    tamis_redisbloom_cuckoo *half = with_header_of(filter);
+    const void *bytes;
+    size_t size;
+    assert_int_equal(tamis_redisbloom_cuckoo_chunk(filter, 1, &bytes, &size), 65);
+    const uint8_t *slots = bytes;
+    const tamis_key key = {"0", 1};
+    tamis_answer answer = 9;
+    uint64_t copies;
+    for (uint64_t i = 0; i < 8; i++) {
+        assert_int_equal(info_of(half).loaded, i);
+        assert_false(info_of(half).complete);
+        assert_int_equal(tamis_redisbloom_cuckoo_contains_many(half, &key, 1, &answer, NULL),
+                         TAMIS_E_DAMAGED);
+        assert_int_equal(add(half, "0"), TAMIS_E_DAMAGED);
+        assert_int_equal(tamis_redisbloom_cuckoo_add_absent(half, "0", 1, &answer, NULL), TAMIS_E_DAMAGED);
+        assert_int_equal(tamis_redisbloom_cuckoo_remove(half, "0", 1, &answer, NULL), TAMIS_E_DAMAGED);
+        assert_int_equal(tamis_redisbloom_cuckoo_count(half, "0", 1, &copies, NULL), TAMIS_E_DAMAGED);
+        assert_int_equal(tamis_redisbloom_cuckoo_compact(half, NULL), TAMIS_E_DAMAGED);
+        assert_int_equal(answer, 9);
+        assert_int_equal(tamis_redisbloom_cuckoo_load_chunk(half, 3 + i, slots + i + 1, 1, NULL),
+                         TAMIS_E_DAMAGED);
+        assert_int_equal(tamis_redisbloom_cuckoo_load_chunk(half, 2 + i, slots + i, 1, NULL), TAMIS_OK);
+    }
+    const uint8_t other[100] = {1, 2, 3};
+    static const struct {
+        uint64_t position;
+        size_t size;
+        tamis_status status;
+    } cases[] = {{0, 0, TAMIS_E_RANGE},          {1, 0, TAMIS_E_RANGE},
+                 {5, 0, TAMIS_E_RANGE},          {1, 1, TAMIS_E_RANGE},
+                 {UINT64_MAX, 1, TAMIS_E_RANGE}, {(uint64_t)INT64_MAX, 8, TAMIS_E_RANGE},
+                 {66, 65, TAMIS_E_TOO_LONG},     {67, 3, TAMIS_E_TOO_LONG},
+                 {9, 8, TAMIS_E_DAMAGED},        {50, 10, TAMIS_E_DAMAGED}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(
+            tamis_redisbloom_cuckoo_load_chunk(half, cases[i].position, other, cases[i].size, NULL),
+            cases[i].status);
+    assert_int_equal(info_of(half).loaded, 8);
+    tamis_redisbloom_cuckoo *copy = NULL;
+    assert_int_equal(tamis_redisbloom_cuckoo_copy(&copy, half, NULL), TAMIS_OK);
+    assert_equal_filters(copy, half);
+    load_chunks(copy, filter);
+    assert_equal_filters(copy, filter);
+    tamis_redisbloom_cuckoo_free(copy);
+    tamis_redisbloom_cuckoo_free(half);
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
+/* ---- headers that crash or harm other loaders ---- */
+
+enum { KEYS = 0, BUCKETS = 8, REMOVED = 16, TABLES = 24, SLOTS = 32, ITERATIONS = 34, EXPANSION = 36 };
+
+static tamis_status header_with(size_t offset, uint64_t value, size_t width) {
+    uint8_t header[HEADER] = {
+        [KEYS] = 2, [BUCKETS + 1] = 2, [TABLES] = 1, [SLOTS] = 2, [ITERATIONS] = 20, [EXPANSION] = 1};
+    for (size_t i = 0; i < width; i++)
+        header[offset + i] = (uint8_t)(value >> 8 * i);
+    tamis_redisbloom_cuckoo *filter = NULL;
+    const tamis_status status = tamis_redisbloom_cuckoo_load_header(&filter, header, HEADER, NULL, NULL);
+    assert_int_equal(filter != NULL, status == TAMIS_OK);
+    tamis_redisbloom_cuckoo_free(filter);
+    return status;
+}
+
+static void reg_redisbloom_cuckoo_division_by_zero(void **state) {
+    (void)state;
+    assert_int_equal(header_with(BUCKETS, 0, 8), TAMIS_E_DAMAGED);
+    assert_int_equal(header_with(SLOTS, 0, 2), TAMIS_E_DAMAGED);
+}
+
+static void reg_redisbloom_cuckoo_no_table(void **state) {
+    (void)state;
+    assert_int_equal(header_with(TABLES, 0, 8), TAMIS_E_DAMAGED);
+}
+
+static void reg_redisbloom_cuckoo_2_64_tables(void **state) {
+    (void)state;
+    assert_int_equal(header_with(TABLES, UINT64_MAX, 8), TAMIS_E_DAMAGED);
+    assert_int_equal(header_with(TABLES, 65537, 8), TAMIS_E_DAMAGED);
+    assert_int_equal(header_with(TABLES, 65536, 8), TAMIS_OK);
+}
+
+static void other_damaged_headers(void **state) {
+    (void)state;
+    assert_int_equal(header_with(KEYS, 2, 8), TAMIS_OK);
+    assert_int_equal(header_with(KEYS, 1024, 8), TAMIS_OK);
+    assert_int_equal(header_with(KEYS, 1025, 8), TAMIS_E_DAMAGED);
+    assert_int_equal(header_with(BUCKETS, 513, 8), TAMIS_E_DAMAGED);
+    assert_int_equal(header_with(BUCKETS, UINT64_C(1) << 63, 8), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(header_with(BUCKETS, UINT64_C(1) << 31, 8), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(header_with(BUCKETS, UINT64_C(1) << 30, 8), TAMIS_OK); /* nothing is allocated */
+    assert_int_equal(header_with(SLOTS, 256, 2), TAMIS_E_DAMAGED);
+    assert_int_equal(header_with(ITERATIONS, 0, 2), TAMIS_E_DAMAGED);
+    assert_int_equal(header_with(EXPANSION, 3, 2), TAMIS_E_DAMAGED);
+    assert_int_equal(header_with(EXPANSION, 65535, 2), TAMIS_E_DAMAGED);
+    assert_int_equal(header_with(EXPANSION, 0, 2), TAMIS_OK);
+    assert_int_equal(header_with(REMOVED, UINT64_MAX, 8), TAMIS_E_DAMAGED);
+    uint8_t bytes[HEADER + 1] = {0};
+    tamis_redisbloom_cuckoo *filter = NULL;
+    for (size_t size = 0; size <= sizeof bytes; size++)
+        assert_int_equal(tamis_redisbloom_cuckoo_load_header(&filter, bytes, size, NULL, NULL),
+                         TAMIS_E_DAMAGED);
+    assert_null(filter);
+}
+
+/* ---- fields of an RDB file ---- */
+
+/* Fields: numbers, and one table. Field `fail_from`, from 1, is missing. */
+typedef struct field_list {
+    uint64_t numbers[8]; /* of the header, then buckets */
+    uint8_t slots[64];
+    size_t size, next, fail_from;
+} field_list;
+
+static bool load_number(void *context, uint64_t *value) {
+    field_list *fields = context;
+    if (fields->next + 1 == fields->fail_from || fields->next >= 8)
+        return false;
+    *value = fields->numbers[fields->next++];
+    return true;
+}
+
+static void *load_bytes(void *context, size_t *size) {
+    field_list *fields = context;
+    if (fields->next + 1 == fields->fail_from)
+        return NULL;
+    fields->next++;
+    void *block = calloc(1, fields->size + 1);
+    assert_non_null(block);
+    memcpy(block, fields->slots, fields->size);
+    *size = fields->size;
+    return block;
+}
+
+static void save_number(void *context, uint64_t value) {
+    field_list *fields = context;
+    assert_true(fields->next < 8);
+    fields->numbers[fields->next++] = value;
+}
+
+static void save_bytes(void *context, const void *bytes, size_t size) {
+    field_list *fields = context;
+    assert_true(size <= sizeof fields->slots);
+    memcpy(fields->slots, bytes, size);
+    fields->size = size;
+}
+
+static void *plain_alloc(void *context, size_t size, size_t align) {
+    (void)context;
+    assert_true(align <= 16);
+    return calloc(1, size);
+}
+
+static void plain_free(void *context, void *block, size_t size) {
+    (void)context;
+    (void)size;
+    free(block);
+}
+
+static const tamis_allocator plain = {plain_alloc, plain_free, NULL};
+
+static tamis_status read_fields(tamis_redisbloom_cuckoo **filter, uint32_t version, field_list fields) {
+    tamis_redisbloom_source source = TAMIS_REDISBLOOM_SOURCE_INIT;
+    source.context = &fields;
+    source.number = load_number;
+    source.bytes = load_bytes;
+    *filter = NULL;
+    return tamis_redisbloom_cuckoo_rdb_read(filter, version, &source, &plain, NULL);
+}
+
+static tamis_status write_fields(const tamis_redisbloom_cuckoo *filter, field_list *fields) {
+    tamis_redisbloom_sink sink = TAMIS_REDISBLOOM_SINK_INIT;
+    sink.context = fields;
+    sink.number = save_number;
+    sink.bytes = save_bytes;
+    return tamis_redisbloom_cuckoo_rdb_write(filter, &sink, NULL);
+}
+
+static void fields_of_a_filter(void **state) {
+    (void)state;
+    tamis_redisbloom_cuckoo *filter = made(64, 2, 20, 4), *copy;
+    assert_int_equal(add(filter, "a"), TAMIS_OK);
+    assert_int_equal(add(filter, "b"), TAMIS_OK);
+    assert_true(removed(filter, "b"));
+    field_list fields = {.next = 0};
+    assert_int_equal(write_fields(filter, &fields), TAMIS_OK);
+    static const uint64_t expected[8] = {1, 32, 1, 1, 2, 20, 4, 32};
+    assert_memory_equal(fields.numbers, expected, sizeof expected);
+    fields.next = 0;
+    assert_int_equal(read_fields(&copy, 4, fields), TAMIS_OK);
+    assert_equal_filters(copy, filter);
+    tamis_redisbloom_cuckoo_free(copy);
+    assert_int_equal(read_fields(&copy, 3, fields), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(read_fields(&copy, 5, fields), TAMIS_E_UNSUPPORTED);
+    for (fields.fail_from = 1; fields.fail_from <= 9; fields.fail_from++)
+        assert_int_equal(read_fields(&copy, 4, fields), TAMIS_E_DAMAGED);
+    /* RESTORE with fewer slots than the buckets need. */
+    field_list changed = fields;
+    changed.size = 63;
+    assert_int_equal(read_fields(&copy, 4, changed), TAMIS_E_DAMAGED);
+    for (size_t i = 0; i < 8; i++) {
+        changed = fields;
+        changed.numbers[i] = UINT64_MAX;
+        assert_int_equal(read_fields(&copy, 4, changed), TAMIS_E_DAMAGED);
+    }
+    changed = fields;
+    changed.numbers[7] = 64;
+    assert_int_equal(read_fields(&copy, 4, changed), TAMIS_E_DAMAGED);
+    assert_null(copy);
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
+/* Dragonfly: a filter of which only the header was loaded makes a snapshot that cannot be loaded. */
+static void reg_dragonfly_8104_only_a_header_is_loaded(void **state) {
+    (void)state;
+    tamis_redisbloom_cuckoo *filter = made(64, 2, 20, 1);
+    tamis_redisbloom_cuckoo *half = with_header_of(filter);
+    field_list fields = {.next = 0};
+    assert_int_equal(write_fields(half, &fields), TAMIS_E_DAMAGED);
+    assert_int_equal(fields.next, 0);
+    tamis_redisbloom_cuckoo_free(half);
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slots_of_redisbloom),
+        cmocka_unit_test(copies_of_a_key),
+        cmocka_unit_test(full_is_rolled_back),
+        cmocka_unit_test(refused_options),
+        cmocka_unit_test(reg_cve_2024_25116_capacity_below_a_bucket),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(header_bytes),
+        cmocka_unit_test(round_trip_by_chunks),
+        cmocka_unit_test(chunks_of_equal_tables),
+        cmocka_unit_test(reg_cve_2024_25115_chunk_outside_of_its_table),
+        cmocka_unit_test(reg_redisbloom_cuckoo_division_by_zero),
+        cmocka_unit_test(reg_redisbloom_cuckoo_no_table),
+        cmocka_unit_test(reg_redisbloom_cuckoo_2_64_tables),
+        cmocka_unit_test(other_damaged_headers),
+        cmocka_unit_test(fields_of_a_filter),
+        cmocka_unit_test(reg_dragonfly_8104_only_a_header_is_loaded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
