@@ -23,35 +23,6 @@ static RedisModuleType *filter_type, *load_type;
 
 /* ---- memory ---- */
 
-/* From this size on, memory is first requested by a call that may fail: Calloc ends the server then. */
-#define TRY_FROM ((size_t)64 << 10)
-
-static void *allocate(void *context, size_t size, size_t align) {
-    (void)context;
-    if (align > 16) /* what the server's allocator gives; filters of this module need no more */
-        return NULL;
-    if (server.TryCalloc)
-        return server.TryCalloc(1, size);
-    if (server.TryAlloc && size >= TRY_FROM) {
-        void *probe = server.TryAlloc(size);
-        if (!probe)
-            return NULL;
-        server.Free(probe);
-    }
-    return server.Calloc(1, size);
-}
-
-static void release(void *context, void *block, size_t size) {
-    (void)context;
-    (void)size;
-    server.Free(block);
-}
-
-const tamis_allocator *module_allocator(void) {
-    static const tamis_allocator allocator = {allocate, release, NULL};
-    return &allocator;
-}
-
 bloom_value *bloom_value_create(tamis_redisbloom *filter) {
     bloom_value *value = server.Alloc(sizeof *value);
     value->filter = filter;
@@ -129,55 +100,16 @@ static void rewrite(RedisModuleIO *aof, RedisModuleString *key, void *data) {
 
 /* ---- RDB of filters ---- */
 
-static void save_number(void *io, uint64_t value) {
-    server.SaveUnsigned(io, value);
-}
-
-static void save_real(void *io, double value) {
-    server.SaveDouble(io, value);
-}
-
-static void save_bytes(void *io, const void *bytes, size_t size) {
-    server.SaveStringBuffer(io, bytes, size);
-}
-
 static void save_filter(RedisModuleIO *io, void *data) {
     const bloom_value *value = data;
-    tamis_redisbloom_sink sink = TAMIS_REDISBLOOM_SINK_INIT;
-    sink.context = io;
-    sink.number = save_number;
-    sink.real = save_real;
-    sink.bytes = save_bytes;
+    const tamis_redisbloom_sink sink = module_sink(io);
     tamis_redisbloom_rdb_write(value->filter, &sink, NULL);
 }
 
-static bool load_number(void *io, uint64_t *value) {
-    *value = server.LoadUnsigned(io);
-    return !server.IsIOError(io);
-}
-
-static bool load_real(void *io, double *value) {
-    *value = server.LoadDouble(io);
-    return !server.IsIOError(io);
-}
-
-static void *load_bytes(void *io, size_t *size) {
-    char *bytes = server.LoadStringBuffer(io, size);
-    if (bytes && server.IsIOError(io)) {
-        server.Free(bytes);
-        return NULL;
-    }
-    return bytes;
-}
-
 static void *load_filter(RedisModuleIO *io, int encoding_version) {
-    tamis_redisbloom_source source = TAMIS_REDISBLOOM_SOURCE_INIT;
+    const tamis_redisbloom_source source = module_source(io);
     tamis_redisbloom *filter;
     tamis_error err = TAMIS_ERROR_INIT;
-    source.context = io;
-    source.number = load_number;
-    source.real = load_real;
-    source.bytes = load_bytes;
     if (tamis_redisbloom_rdb_read(&filter, (uint32_t)encoding_version, &source, module_allocator(), &err) !=
         TAMIS_OK) {
         server.LogIOError(io, "warning", "%s", err.text);
@@ -204,9 +136,9 @@ static void save_incomplete(RedisModuleIO *io, void *data) {
 
 static tamis_status load_saved_chunks(RedisModuleIO *io, tamis_redisbloom *filter, tamis_error *err) {
     uint64_t iterator;
-    while (load_number(io, &iterator) && iterator != 0) {
+    while (module_load_number(io, &iterator) && iterator != 0) {
         size_t size = 0;
-        void *bytes = load_bytes(io, &size);
+        void *bytes = module_load_bytes(io, &size);
         const tamis_status status =
             bytes ? tamis_redisbloom_load_chunk(filter, iterator, bytes, size, err) : TAMIS_E_DAMAGED;
         server.Free(bytes);
@@ -220,7 +152,7 @@ static void *load_incomplete(RedisModuleIO *io, int encoding_version) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_redisbloom *filter = NULL;
     size_t size = 0;
-    void *header = encoding_version == LOAD_ENCODING ? load_bytes(io, &size) : NULL;
+    void *header = encoding_version == LOAD_ENCODING ? module_load_bytes(io, &size) : NULL;
     tamis_status status = header
                               ? tamis_redisbloom_load_header(&filter, header, size, module_allocator(), &err)
                               : TAMIS_E_DAMAGED;

@@ -3,18 +3,22 @@
 #define TAMIS_MODULE_MODULE_H
 
 /*
- * The Redis module: the commands BF.* and the type of RedisBloom, on tamis_redisbloom.
+ * The Redis module: the commands BF.* and CF.* and the types of RedisBloom, on tamis_redisbloom and
+ * tamis_redisbloom_cuckoo.
  *
- *     module_main.c     loading: functions of the server, settings, the table of commands
- *     bloom_write.c     commands that change a filter, and what they send to replicas and to the AOF
- *     bloom_read.c      commands that only read
- *     bloom_type.c      the types: RDB, AOF, digest, copies, memory
+ *     module_main.c                     loading: functions of the server, settings, the table of commands
+ *     module_storage.c                  memory of filters, fields of RDB files
+ *     bloom_write.c, cuckoo_write.c     commands that change a filter, and what they send to replicas
+ *     bloom_read.c, cuckoo_read.c       commands that only read
+ *     bloom_type.c, cuckoo_type.c       the types: RDB, AOF, digest, copies
  *
- * A key has one of two types. `MBbloom--` is a filter, in RedisBloom's format. While BF.LOADCHUNK loads a
- * filter, its key has the type `TAMISload`: no command sees a filter with missing bits, but the key is saved,
- * replicated and copied. With its last chunk the key becomes `MBbloom--`.
+ * The key of a filter has one of two types. `MBbloom--`, or `MBbloomCF` for a cuckoo filter, is a filter in
+ * RedisBloom's format. While BF.LOADCHUNK or CF.LOADCHUNK loads a filter, its key has the type `TAMISload` or
+ * `TAMISloCF`: no command sees a filter with missing bits, but the key is saved, replicated and copied. With
+ * its last chunk the key becomes a filter.
  */
 #include <tamis/compat/redisbloom.h>
+#include <tamis/compat/redisbloom_cuckoo.h>
 
 #include "module/module_api.h"
 
@@ -25,23 +29,38 @@ typedef struct bloom_value {
 
 /* Sizes of a filter that a command creates without naming them. */
 typedef struct module_settings {
-    double rate;         /* bf-error-rate */
-    long long capacity;  /* bf-initial-size */
-    long long expansion; /* bf-expansion-factor; 0: nonscaling */
+    double rate;                     /* bf-error-rate */
+    long long capacity;              /* bf-initial-size */
+    long long expansion;             /* bf-expansion-factor; 0: nonscaling */
+    long long cuckoo_capacity;       /* cf-initial-size */
+    long long cuckoo_bucket_size;    /* cf-bucket-size */
+    long long cuckoo_max_iterations; /* cf-max-iterations */
+    long long cuckoo_expansion;      /* cf-expansion-factor; 0: a filter does not grow */
+    long long cuckoo_max_tables; /* cf-max-expansions: a filter with as many tables refuses clients' adds */
 } module_settings;
 
 extern module_settings settings;
 
-enum { BLOOM_EXPANSION_MAX = 32768 };
+enum { BLOOM_EXPANSION_MAX = 32768 }; /* of cuckoo filters too */
 #define BLOOM_CAPACITY_MAX (1LL << 30)
-#define BLOOM_RATE_MAX     0.25 /* larger rates count as this one */
+enum { CUCKOO_BUCKET_MAX = 255, CUCKOO_ITERATIONS_MAX = 65535, CUCKOO_TABLES_MAX = 65536 };
+#define BLOOM_RATE_MAX 0.25 /* larger rates count as this one */
+
+/* ---- module_storage.c ---- */
+
+/* Allocates from the server, so that its used_memory has every byte of a filter. */
+const tamis_allocator *module_allocator(void);
+/* Fields of an RDB file or a payload. */
+tamis_redisbloom_sink module_sink(RedisModuleIO *io);
+tamis_redisbloom_source module_source(RedisModuleIO *io);
+/* Load the next field. False, NULL: there is none. The caller frees the bytes with server.Free. */
+bool module_load_number(void *io, uint64_t *value);
+void *module_load_bytes(void *io, size_t *size);
 
 /* ---- bloom_type.c ---- */
 
 /* Creates both types. False: the server refused one. */
 bool bloom_types_create(RedisModuleCtx *ctx);
-/* Allocates from the server, so that its used_memory has every byte of a filter. */
-const tamis_allocator *module_allocator(void);
 /* Makes a value of a filter, which becomes the value's. */
 bloom_value *bloom_value_create(tamis_redisbloom *filter);
 
@@ -69,6 +88,30 @@ void bloom_key_complete(bloom_key *key);
 /* Replies why the key is not a filter. */
 int bloom_key_refuse(RedisModuleCtx *ctx, const bloom_key *key);
 
+/* ---- cuckoo_type.c ---- */
+
+/* The value of a key of either type of cuckoo filters. */
+typedef struct cuckoo_value {
+    tamis_redisbloom_cuckoo *filter;
+} cuckoo_value;
+
+/* A key that a CF command has opened. Its states are those of bloom_key. */
+typedef struct cuckoo_key {
+    RedisModuleKey *key; /* NULL: opened for reading and empty */
+    bloom_key_state state;
+    tamis_redisbloom_cuckoo *filter; /* NULL: neither a filter nor incomplete */
+} cuckoo_key;
+
+/* These work as those of Bloom filters. */
+bool cuckoo_types_create(RedisModuleCtx *ctx);
+cuckoo_key cuckoo_key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode);
+void cuckoo_key_close(cuckoo_key *key);
+void cuckoo_key_set(cuckoo_key *key, tamis_redisbloom_cuckoo *filter);
+void cuckoo_key_complete(cuckoo_key *key);
+/* Replies why the key is not a filter: `other` if it is empty or has another type, or if `other` is NULL what
+ * BF commands reply then. */
+int cuckoo_key_refuse(RedisModuleCtx *ctx, const cuckoo_key *key, const char *other);
+
 /* ---- module_main.c ---- */
 
 /* Replies with true or false: a boolean in RESP3, 1 or 0 in RESP2. */
@@ -89,5 +132,20 @@ int bloom_card(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_scandump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_debug(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+
+int cuckoo_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_addnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_insertnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_del(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_compact(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_mexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_count(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_debug(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cuckoo_scandump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 #endif

@@ -37,7 +37,10 @@ enum {
     MODULE_POSTPONED_LENGTH = -1, /* for ReplyWithArray: ReplySetArrayLength follows */
     MODULE_HANDLE_IO_ERRORS = 1   /* for SetModuleOptions: rdb_load checks IsIOError */
 };
-#define MODULE_FLAG_RESP3 (1 << 22) /* of GetContextFlags: the client speaks RESP3 */
+/* Flags of GetContextFlags. */
+#define MODULE_FLAG_REPLICATED (1 << 12) /* the command came from the primary */
+#define MODULE_FLAG_LOADING    (1 << 13) /* the command came from the AOF */
+#define MODULE_FLAG_RESP3      (1 << 22) /* the client speaks RESP3 */
 
 #define MODULE_WRONG_TYPE "WRONGTYPE Operation against a key holding the wrong kind of value"
 
@@ -67,8 +70,8 @@ typedef struct module_info_version {
     size_t history_size, key_spec_size, argument_size;
 } module_info_version;
 
-/* What COMMAND INFO and COMMAND DOCS report, from Redis 7 on. The sizes in the version are those of the structs
- * behind `history`, `key_specs` and `args`, which stay NULL here. */
+/* What COMMAND INFO and COMMAND DOCS report, from Redis 7 on. The sizes in the version are those of the
+ * structs behind `history`, `key_specs` and `args`, which stay NULL here. */
 typedef struct RedisModuleCommandInfo {
     const module_info_version *version;
     const char *summary, *complexity, *since;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Loading the module: functions of the server, settings, the table of commands. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -16,7 +17,16 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
                                                               int argc);
 __attribute__((visibility("default"))) int RedisModule_OnUnload(RedisModuleCtx *ctx);
 
-module_settings settings = {.rate = 0.01, .capacity = 100, .expansion = 2};
+module_settings settings = {
+    .rate = 0.01,
+    .capacity = 100,
+    .expansion = 2,
+    .cuckoo_capacity = 1024,
+    .cuckoo_bucket_size = 2,
+    .cuckoo_max_iterations = 20,
+    .cuckoo_expansion = 1,
+    .cuckoo_max_tables = 32,
+};
 
 /* ---- replies and arguments ---- */
 
@@ -41,23 +51,38 @@ bool is_word(const RedisModuleString *argument, const char *word) {
 /* X(function, name, smallest and largest number of arguments, flags, summary). The name counts as an
  * argument; 0 means any number. Each command has its key first, and no other key. */
 #define COMMAND_TABLE(X)                                                                                     \
-    X(reserve, "bf.reserve", 4, 7, WRITE, "Makes an empty Bloom filter")                                     \
-    X(add, "bf.add", 3, 3, WRITE " fast", "Adds an item to a Bloom filter")                                  \
-    X(madd, "bf.madd", 3, 0, WRITE " fast", "Adds items to a Bloom filter")                                  \
-    X(insert, "bf.insert", 4, 0, WRITE " fast", "Adds items to a Bloom filter that is made with options")    \
-    X(exists, "bf.exists", 3, 3, READ, "Looks up an item in a Bloom filter")                                 \
-    X(mexists, "bf.mexists", 3, 0, READ, "Looks up items in a Bloom filter")                                 \
-    X(card, "bf.card", 2, 2, READ, "Returns the number of items in a Bloom filter")                          \
-    X(info, "bf.info", 2, 3, READ, "Returns the sizes of a Bloom filter")                                    \
-    X(scandump, "bf.scandump", 3, 3, READ, "Returns a chunk of a Bloom filter")                              \
-    X(loadchunk, "bf.loadchunk", 4, 4, WRITE, "Loads a chunk of a Bloom filter")                             \
-    X(debug, "bf.debug", 2, 2, READ, "Returns the sizes of the sub-filters of a Bloom filter")
+    X(bloom_reserve, "bf.reserve", 4, 7, WRITE, "Makes an empty Bloom filter")                               \
+    X(bloom_add, "bf.add", 3, 3, WRITE " fast", "Adds an item to a Bloom filter")                            \
+    X(bloom_madd, "bf.madd", 3, 0, WRITE " fast", "Adds items to a Bloom filter")                            \
+    X(bloom_insert, "bf.insert", 4, 0, WRITE " fast",                                                        \
+      "Adds items to a Bloom filter that is made with options")                                              \
+    X(bloom_exists, "bf.exists", 3, 3, READ, "Looks up an item in a Bloom filter")                           \
+    X(bloom_mexists, "bf.mexists", 3, 0, READ, "Looks up items in a Bloom filter")                           \
+    X(bloom_card, "bf.card", 2, 2, READ, "Returns the number of items in a Bloom filter")                    \
+    X(bloom_info, "bf.info", 2, 3, READ, "Returns the sizes of a Bloom filter")                              \
+    X(bloom_scandump, "bf.scandump", 3, 3, READ, "Returns a chunk of a Bloom filter")                        \
+    X(bloom_loadchunk, "bf.loadchunk", 4, 4, WRITE, "Loads a chunk of a Bloom filter")                       \
+    X(bloom_debug, "bf.debug", 2, 2, READ, "Returns the sizes of the sub-filters of a Bloom filter")         \
+    X(cuckoo_reserve, "cf.reserve", 3, 0, WRITE, "Makes an empty cuckoo filter")                             \
+    X(cuckoo_add, "cf.add", 3, 3, WRITE " fast", "Adds an item to a cuckoo filter")                          \
+    X(cuckoo_addnx, "cf.addnx", 3, 3, WRITE " fast", "Adds an item to a cuckoo filter if it is absent")      \
+    X(cuckoo_insert, "cf.insert", 4, 0, WRITE " fast",                                                       \
+      "Adds items to a cuckoo filter that is made with options")                                             \
+    X(cuckoo_insertnx, "cf.insertnx", 4, 0, WRITE " fast", "Adds items that are absent to a cuckoo filter")  \
+    X(cuckoo_del, "cf.del", 3, 3, "write fast", "Removes an item from a cuckoo filter")                      \
+    X(cuckoo_compact, "cf.compact", 2, 2, "write", "Moves items of a cuckoo filter into fewer tables")       \
+    X(cuckoo_exists, "cf.exists", 3, 3, READ, "Looks up an item in a cuckoo filter")                         \
+    X(cuckoo_mexists, "cf.mexists", 3, 0, READ, "Looks up items in a cuckoo filter")                         \
+    X(cuckoo_count, "cf.count", 3, 3, READ, "Returns how often a cuckoo filter has an item")                 \
+    X(cuckoo_info, "cf.info", 2, 2, READ, "Returns the sizes of a cuckoo filter")                            \
+    X(cuckoo_scandump, "cf.scandump", 3, 3, READ, "Returns a chunk of a cuckoo filter")                      \
+    X(cuckoo_loadchunk, "cf.loadchunk", 4, 4, WRITE, "Loads a chunk of a cuckoo filter")                     \
+    X(cuckoo_debug, "cf.debug", 2, 2, READ, "Returns the sizes of a cuckoo filter as one line")
 
 /* Runs a command that has a suitable number of arguments. */
 #define COMMAND_RUN(function, name, min, max, flags, summary)                                                \
     static int run_##function(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {                     \
-        return argc < (min) || ((max) && argc > (max)) ? server.WrongArity(ctx)                              \
-                                                       : bloom_##function(ctx, argv, argc);                  \
+        return argc < (min) || ((max) && argc > (max)) ? server.WrongArity(ctx) : function(ctx, argv, argc); \
     }
 COMMAND_TABLE(COMMAND_RUN)
 
@@ -117,24 +142,37 @@ static bool parse_rate(const RedisModuleString *value, double *to) {
     return true;
 }
 
+/* Settings that are whole numbers. */
+static const struct {
+    const char *name, *older_name; /* the name of older releases of RedisBloom, or NULL */
+    long long *value, min, max;
+} numbers[] = {
+    {"bf-initial-size", "INITIAL_SIZE", &settings.capacity, 1, BLOOM_CAPACITY_MAX},
+    {"bf-expansion-factor", NULL, &settings.expansion, 0, BLOOM_EXPANSION_MAX},
+    {"cf-initial-size", NULL, &settings.cuckoo_capacity, 2, BLOOM_CAPACITY_MAX},
+    {"cf-bucket-size", NULL, &settings.cuckoo_bucket_size, 1, CUCKOO_BUCKET_MAX},
+    {"cf-max-iterations", NULL, &settings.cuckoo_max_iterations, 1, CUCKOO_ITERATIONS_MAX},
+    {"cf-expansion-factor", NULL, &settings.cuckoo_expansion, 0, BLOOM_EXPANSION_MAX},
+    {"cf-max-expansions", "CF_MAX_EXPANSIONS", &settings.cuckoo_max_tables, 1, CUCKOO_TABLES_MAX},
+};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
 /* Sets one setting. False: the log says why not. */
 static bool parse_setting(RedisModuleCtx *ctx, const RedisModuleString *name,
                           const RedisModuleString *value) {
-    const char *expected;
+    char expected[80] = "a number between 0 and 1";
     bool parsed;
-    if (is_word(name, "bf-error-rate") || is_word(name, "ERROR_RATE")) {
+    int i = 0;
+    while (i < NUMBERS && !is_word(name, numbers[i].name) &&
+           !(numbers[i].older_name && is_word(name, numbers[i].older_name)))
+        i++;
+    if (i < NUMBERS) {
+        parsed = parse_whole(value, numbers[i].min, numbers[i].max, numbers[i].value);
+        snprintf(expected, sizeof expected, "%lld to %lld", numbers[i].min, numbers[i].max);
+    } else if (is_word(name, "bf-error-rate") || is_word(name, "ERROR_RATE")) {
         parsed = parse_rate(value, &settings.rate);
-        expected = "a number between 0 and 1";
-    } else if (is_word(name, "bf-initial-size") || is_word(name, "INITIAL_SIZE")) {
-        parsed = parse_whole(value, 1, BLOOM_CAPACITY_MAX, &settings.capacity);
-        expected = "1 to 1073741824";
-    } else if (is_word(name, "bf-expansion-factor")) {
-        parsed = parse_whole(value, 0, BLOOM_EXPANSION_MAX, &settings.expansion);
-        expected = "0 to 32768";
     } else {
-        server.Log(ctx, "warning",
-                   "tamis: %s: unknown argument; known are bf-error-rate, bf-initial-size and "
-                   "bf-expansion-factor",
+        server.Log(ctx, "warning", "tamis: %s: unknown argument; the guide of the module lists them",
                    server.StringPtrLen(name, NULL));
         return false;
     }
@@ -154,7 +192,13 @@ static bool parse_settings(RedisModuleCtx *ctx, RedisModuleString **argv, int ar
         if (!parse_setting(ctx, argv[i], argv[i + 1]))
             return false;
     }
-    return true;
+    if (settings.cuckoo_capacity >= 2 * settings.cuckoo_bucket_size)
+        return true;
+    server.Log(
+        ctx, "warning",
+        "tamis: cf-initial-size %lld: less than two buckets of cf-bucket-size %lld; give a larger size",
+        settings.cuckoo_capacity, settings.cuckoo_bucket_size);
+    return false;
 }
 
 /* ---- loading ---- */
@@ -176,7 +220,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     server.SetModuleAttribs(ctx, MODULE_NAME, MODULE_VERSION, MODULE_API_VERSION);
     if (!parse_settings(ctx, argv, argc) || !create_commands(ctx))
         return MODULE_ERR;
-    if (!bloom_types_create(ctx)) {
+    if (!bloom_types_create(ctx) || !cuckoo_types_create(ctx)) {
         server.Log(ctx, "warning", "tamis: the server refused a data type; use Redis 6.2 or newer");
         return MODULE_ERR;
     }

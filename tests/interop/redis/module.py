@@ -249,12 +249,130 @@ TABLE = [
     ("BF.LOADCHUNK k 5 data", Error("ERR received bad data")),
     ("EXISTS none", 0),
     ("TYPE k", b"MBbloom--"),
+    # CF.RESERVE
+    ("CF.RESERVE", arity("cf.reserve")),
+    ("CF.RESERVE c", arity("cf.reserve")),
+    ("CF.RESERVE c 100 BUCKETSIZE", arity("cf.reserve")),
+    ("CF.RESERVE c many", Error("Bad capacity")),
+    ("CF.RESERVE c 0", Error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]")),
+    ("CF.RESERVE c 7 BUCKETSIZE 4", Error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]")),
+    ("CF.RESERVE c 1073741825", Error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]")),
+    ("CF.RESERVE c 100 BUCKETSIZE x", Error("Couldn't parse BUCKETSIZE")),
+    ("CF.RESERVE c 100 MAXITERATIONS x", Error("Couldn't parse MAXITERATIONS")),
+    ("CF.RESERVE c 100 EXPANSION x", Error("Couldn't parse EXPANSION")),
+    ("CF.RESERVE c 100 BUCKETSIZE 0", Error("BUCKETSIZE: value must be in the range [1, 255]")),
+    ("CF.RESERVE c 1000 BUCKETSIZE 256", Error("BUCKETSIZE: value must be in the range [1, 255]")),
+    ("CF.RESERVE c 100 MAXITERATIONS 0", Error("MAXITERATIONS: value must be in the range [1, 65535]")),
+    ("CF.RESERVE c 100 MAXITERATIONS 65536", Error("MAXITERATIONS: value must be in the range [1, 65535]")),
+    ("CF.RESERVE c 100 EXPANSION -1", Error("EXPANSION: value must be in the range [0, 32768]")),
+    ("CF.RESERVE c 100 EXPANSION 32769", Error("EXPANSION: value must be in the range [0, 32768]")),
+    ("CF.RESERVE string 100", Error(WRONGTYPE)),
+    ("CF.RESERVE k 100", Error(WRONGTYPE)),
+    ("EXISTS c", 0),
+    ("CF.RESERVE c 100 bucketsize 4 EXPANSION 3 MAXITERATIONS 7 WORD x", b"OK"),
+    ("CF.RESERVE c 100", Error("ERR item exists")),
+    ("CF.INFO c", {"Size": 56 + 16 + 128, "Number of buckets": 32, "Number of filters": 1,
+                   "Number of items inserted": 0, "Number of items deleted": 0, "Bucket size": 4,
+                   "Expansion rate": 4, "Max iterations": 7}),
+    # CF.ADD, CF.ADDNX
+    ("CF.ADD c", arity("cf.add")),
+    ("CF.ADDNX c a b", arity("cf.addnx")),
+    ("CF.ADD c a", T),
+    ("CF.ADD c a", T),
+    ("CF.ADDNX c a", F),
+    ("CF.ADDNX c b", T),
+    ("CF.ADD string a", Error(WRONGTYPE)),
+    ("CF.ADD k a", Error(WRONGTYPE)),
+    ("CF.ADDNX string a", Error(WRONGTYPE)),
+    ("CF.RESERVE small 8 BUCKETSIZE 4 EXPANSION 0", b"OK"),
+    ("CF.INSERT small ITEMS a a a a a", [T, T, T, T, "full"]),
+    ("CF.ADD small a", Error("Filter is full")),
+    ("CF.ADDNX small a", F),
+    ("CF.INSERTNX small ITEMS a b c f h zz y", [0, -1, 1, 1, 1, 1, -1]),
+    ("CF.ADDNX small y", Error("Filter is full")),
+    ("CF.COUNT small a", 4),
+    # CF.INSERT, CF.INSERTNX
+    ("CF.INSERT n ITEMS", arity("cf.insert")),
+    ("CF.INSERT n NOCREATE ITEMS", arity("cf.insert")),
+    ("CF.INSERT n CAPACITY 30 NOCREATE", arity("cf.insert")),
+    ("CF.INSERTNX n NOCREATE CAPACITY", arity("cf.insertnx")),
+    ("CF.INSERT n CAPACITY many ITEMS a", Error("Bad capacity")),
+    ("CF.INSERT n CAPACITY 3 ITEMS a", Error("Capacity must be in the range [cf-bucket-size * 2, 1073741824]")),
+    ("CF.INSERT n WORD ITEMS a", Error("Unknown argument received")),
+    ("CF.INSERT n NOCREATE ITEMS a", Error("ERR not found")),
+    ("CF.INSERTNX n NOCREATE ITEMS a", Error("ERR not found")),
+    ("CF.INSERT string ITEMS a", Error(WRONGTYPE)),
+    ("EXISTS n", 0),
+    ("CF.INSERT n CAPACITY 5000 ITEMS a b a", [T, T, T]),
+    ("CF.INSERTNX n ITEMS a c", [0, 1]),
+    ("CF.DEBUG n", b"bktsize:2 buckets:4096 items:4 deletes:0 filters:1 max_iterations:20 expansion:1"),
+    # CF.EXISTS, CF.MEXISTS, CF.COUNT
+    ("CF.EXISTS n", arity("cf.exists")),
+    ("CF.MEXISTS n", arity("cf.mexists")),
+    ("CF.COUNT n", arity("cf.count")),
+    ("CF.EXISTS n a", T),
+    ("CF.EXISTS n other", F),
+    ("CF.MEXISTS n a other c", [T, F, T]),
+    ("CF.COUNT n a", 2),
+    ("CF.COUNT n other", 0),
+    ("CF.EXISTS none a", F),
+    ("CF.EXISTS string a", F),
+    ("CF.MEXISTS none a b", [F, F]),
+    ("CF.MEXISTS string a b", [F, F]),
+    ("CF.COUNT none a", 0),
+    ("CF.COUNT string a", 0),
+    # CF.DEL, CF.COMPACT
+    ("CF.DEL n", arity("cf.del")),
+    ("CF.DEL n a", T),
+    ("CF.DEL n other", F),
+    ("CF.DEL none a", Error("Not found")),
+    ("CF.DEL string a", Error("Not found")),
+    ("CF.INFO n", {"Size": 56 + 16 + 8192, "Number of buckets": 4096, "Number of filters": 1,
+                   "Number of items inserted": 3, "Number of items deleted": 1, "Bucket size": 2,
+                   "Expansion rate": 1, "Max iterations": 20}),
+    ("CF.COMPACT n", b"OK"),
+    ("CF.DEBUG n", b"bktsize:2 buckets:4096 items:3 deletes:0 filters:1 max_iterations:20 expansion:1"),
+    ("CF.COMPACT none", Error("Cuckoo filter was not found")),
+    ("CF.COMPACT string", Error("Cuckoo filter was not found")),
+    # CF.INFO, CF.DEBUG
+    ("CF.INFO", arity("cf.info")),
+    ("CF.INFO none", Error("ERR not found")),
+    ("CF.INFO string", Error(WRONGTYPE)),
+    ("CF.DEBUG none", Error("ERR not found")),
+    ("CF.DEBUG k", Error(WRONGTYPE)),
+    # CF.SCANDUMP, CF.LOADCHUNK
+    ("CF.SCANDUMP n", arity("cf.scandump")),
+    ("CF.SCANDUMP n x", Error("Invalid position")),
+    ("CF.SCANDUMP n -1", Error("Invalid position")),
+    ("CF.SCANDUMP none 0", Error("ERR not found")),
+    ("CF.SCANDUMP string 0", Error(WRONGTYPE)),
+    ("CF.SCANDUMP n 8193", [0, None]),
+    ("CF.SCANDUMP n 9223372036854775807", [0, None]),
+    ("CF.RESERVE empty 100", b"OK"),
+    ("CF.SCANDUMP empty 0", [0, None]),
+    ("CF.LOADCHUNK n 1", arity("cf.loadchunk")),
+    ("CF.LOADCHUNK n x data", Error("Invalid position")),
+    ("CF.LOADCHUNK n 0 data", Error("Invalid position")),
+    ("CF.LOADCHUNK n -1 data", Error("Invalid position")),
+    ("CF.LOADCHUNK n 1 data", Error("ERR item exists")),
+    ("CF.LOADCHUNK none 1 data", Error("Invalid header")),
+    ("CF.LOADCHUNK none 1 " + 38 * "x", Error("Couldn't create filter!")),
+    ("CF.LOADCHUNK none 2 data", Error("ERR not found")),
+    ("CF.LOADCHUNK string 1 data", Error(WRONGTYPE)),
+    ("CF.LOADCHUNK n 2 data", Error("Couldn't load chunk!")),
+    ("CF.LOADCHUNK n 9000 data", Error("Couldn't load chunk!")),
+    ("CF.LOADCHUNK n 9223372036854775807 data", Error("Couldn't load chunk!")),
+    ("EXISTS none", 0),
+    ("TYPE n", b"MBbloomCF"),
+    ("BF.ADD n a", Error(WRONGTYPE)),
 ]
 
 
 def expected_reply(reply, protocol, is_single):
     if reply in (T, F):
         return reply == T if protocol == 3 else int(reply == T)
+    if reply == "full":  # of CF.INSERT
+        return False if protocol == 3 else -1
     if isinstance(reply, list):
         return [expected_reply(item, protocol, is_single) for item in reply]
     if isinstance(reply, dict):
@@ -279,12 +397,15 @@ def test_replies(server):
 def test_documentation(server):
     """COMMAND INFO and COMMAND DOCS have what the table of commands has."""
     names = server.ask("COMMAND", "LIST", "FILTERBY", "MODULE", "bf")
-    same("commands", sorted(names), [b"bf." + name.encode() for name in sorted(
-        "reserve add madd insert exists mexists card info scandump loadchunk debug".split())])
+    expected = ["bf." + name for name in "reserve add madd insert exists mexists card info scandump loadchunk debug".split()]
+    expected += ["cf." + name for name in "reserve add addnx insert insertnx exists mexists count del info compact "
+                 "scandump loadchunk debug".split()]
+    same("commands", sorted(names), sorted(name.encode() for name in expected))
     arity = {name: row[1] for name, row in zip(names, server.ask("COMMAND", "INFO", *names))}
     same("arity", [arity[b"bf." + name] for name in (b"reserve", b"add", b"madd", b"info")], [-4, 3, -3, -2])
     docs = server.ask("COMMAND", "DOCS", *names)
-    is_true("summaries", all(b"Bloom filter" in row[row.index(b"summary") + 1] for row in docs[1::2]))
+    is_true("summaries", all((b"cuckoo filter" if name.startswith(b"cf.") else b"Bloom filter") in row[row.index(b"summary") + 1]
+                             for name, row in zip(docs[::2], docs[1::2])))
     keys = server.ask("COMMAND", "GETKEYS", "BF.MADD", "key", "item")
     same("keys", keys, [b"key"])
 
@@ -325,12 +446,33 @@ def test_client(server):
     same("loaded", server.ask("DUMP", "py3"), server.ask("DUMP", "py"))
 
 
+def test_cuckoo_client(server):
+    """redis-py's typed calls."""
+    cuckoo = redis.Redis(unix_socket_path=server.path).cf()
+    same("reserve", cuckoo.create("py", 1000, expansion=2, bucket_size=4, max_iterations=10), True)
+    same("add", cuckoo.add("py", "a"), 1)
+    same("addnx", [cuckoo.addnx("py", "a"), cuckoo.addnx("py", "b")], [0, 1])
+    same("insert", cuckoo.insert("py2", ["a", "b"], capacity=10), [1, 1])
+    same("insertnx", cuckoo.insertnx("py2", ["a", "c"]), [0, 1])
+    same("exists", [cuckoo.exists("py", "b"), cuckoo.exists("py", "c")], [1, 0])
+    same("count", cuckoo.count("py", "a"), 1)
+    same("del", [cuckoo.delete("py", "a"), cuckoo.delete("py", "a")], [1, 0])
+    info = cuckoo.info("py")
+    same("info", (info.size, info.bucketNum, info.filterNum, info.insertedNum, info.deletedNum, info.bucketSize,
+                  info.expansionRate, info.maxIteration), (56 + 16 + 1024, 256, 1, 1, 1, 4, 2, 10))
+    position, data = cuckoo.scandump("py", 0)
+    while position:
+        cuckoo.loadchunk("py3", position, data)
+        position, data = cuckoo.scandump("py", position)
+    same("loaded", server.ask("DUMP", "py3"), server.ask("DUMP", "py"))
+
+
 # ---- dumps ------------------------------------------------------------------------------------------------
 
-def chunks_of(ask, key):
+def chunks_of(ask, key, command="BF.SCANDUMP"):
     chunks, position = [], 0
     while True:
-        position, data = ask("BF.SCANDUMP", key, position)
+        position, data = ask(command, key, position)
         if not position:
             return chunks
         chunks.append((position, data))
@@ -423,6 +565,77 @@ def test_dump_of_redisbloom(server):
         same("written back", ask("DUMP", key), payload(GOLDEN))
 
 
+def test_cuckoo_chunks(server):
+    """Nothing of a cuckoo filter is visible before its last chunk."""
+    ask = server.ask
+    ask("CF.RESERVE", "source", 8, "EXPANSION", 2)
+    ask("CF.INSERT", "source", "ITEMS", *range(20))
+    chunks = chunks_of(ask, "source", "CF.SCANDUMP")
+    same("sizes", [(position, len(data)) for position, data in chunks], [(1, 38), (9, 8), (25, 16)])
+    for i, chunk in enumerate(chunks):
+        for _ in range(2):  # a client may repeat a call
+            same("chunk", ask("CF.LOADCHUNK", "target", *chunk), b"OK")
+        if i == 0:
+            same("expires", ask("PEXPIRE", "target", 1000000), 1)
+        if i == 2:
+            break
+        for command in ("CF.ADD target 1", "CF.ADDNX target 1", "CF.INSERT target ITEMS 1", "CF.INSERTNX target ITEMS 1",
+                        "CF.EXISTS target 1", "CF.MEXISTS target 1 2", "CF.COUNT target 1", "CF.DEL target 1",
+                        "CF.COMPACT target", "CF.INFO target", "CF.DEBUG target", "CF.SCANDUMP target 0"):
+            same(command, ask(*command.split()),
+                 Error(f"ERR filter is incomplete: CF.LOADCHUNK has loaded {8 * i} of 24 bytes"))
+        same("reserve", ask("CF.RESERVE", "target", 100), Error("ERR item exists"))
+        same("another header", ask("CF.LOADCHUNK", "target", 1, 38 * b"x"), Error("ERR item exists"))
+        same("gap", ask("CF.LOADCHUNK", "target", 25, b"x"), Error("Couldn't load chunk!"))
+        same("type", ask("TYPE", "target"), b"TAMISloCF")
+        before = server.digests()
+        same("restore", ask("RESTORE", "restored", 1000000, ask("DUMP", "target")), b"OK")
+        same("copy", ask("COPY", "target", "copy"), 1)
+        same("reload", ask("DEBUG", "RELOAD"), b"OK")
+        for key in (b"target", b"copy", b"restored"):
+            same(key, server.digests()[key], before[b"target"])
+        same("unlink", ask("UNLINK", "copy", "restored"), 2)
+    same("type", ask("TYPE", "target"), b"MBbloomCF")
+    is_true("keeps its time to live", 900000 < ask("PTTL", "target") <= 1000000)
+    same("dump", ask("DUMP", "target"), ask("DUMP", "source"))
+    same("items", ask("CF.MEXISTS", "target", *range(20)), 20 * [1])
+
+
+def test_hostile_cuckoo_dumps(server):
+    ask = server.ask
+    ask("CF.RESERVE", "source", 8)
+    ask("CF.INSERT", "source", "ITEMS", "a", "b")
+    dump = ask("DUMP", "source")[:-10]
+    fields = bytes.fromhex("0201" "0204" "0202" "0200" "0202" "0214" "0201" "0204" "0508")
+    is_true(f"fields: {dump.hex()}", dump[10:-9] == fields and len(dump[-9:]) == 9)
+    changed = {0: "no table", 2: "buckets", 4: "items", 8: "bucket size", 10: "iterations", 14: "buckets of the table"}
+    for offset, what in changed.items():
+        for number in ("00", "03", "81ffffffffffffffff"):
+            data = dump[:10 + offset] + bytes.fromhex("02" + number) + dump[12 + offset:]
+            got = ask("RESTORE", "hostile", 0, payload(data))
+            if not (number == "03" and what in ("items", "iterations")):
+                if number == "00" and what == "items":
+                    continue
+                is_true(f"{what} {number}: {got!r}", isinstance(got, Error) and "Bad data format" in got.args[0])
+            ask("DEL", "hostile")
+    header = chunks_of(ask, "source", "CF.SCANDUMP")[0][1]
+    random.seed(SEED)
+    for i in range(COUNT):  # whatever is accepted works
+        data = bytearray(dump if i % 2 else header)
+        for _ in range(random.randrange(1, 4)):
+            data[random.randrange(10 if i % 2 else 0, len(data))] = random.randrange(256)
+        if i % 2:
+            ask("RESTORE", "random", 0, payload(bytes(data)))
+        else:
+            ask("CF.LOADCHUNK", "random", 1, bytes(data))
+            ask("CF.LOADCHUNK", "random", random.choice((9, 17, 200)), random.randbytes(random.choice((8, 9, 16))))
+        for command in ("CF.INSERT random NOCREATE ITEMS 1 2 3 4 5 6 7 8 9", "CF.DEL random 1", "CF.COMPACT random",
+                        "CF.DEBUG random", "CF.SCANDUMP random 1"):
+            ask(*command.split())
+        ask("DEL", "random")
+    same("alive", ask("PING"), b"PONG")
+
+
 def test_hostile_dumps(server):
     """Payloads that crash other loaders, or make them read or write outside of their memory."""
     ask = server.ask
@@ -489,6 +702,23 @@ def fill(ask):
     ask("BF.LOADCHUNK", "half", *chunks[1])
     for chunk in chunks:
         ask("BF.LOADCHUNK", "loaded", *chunk)
+    ask("CF.INSERT", "cf-auto", "ITEMS", *range(3000))
+    ask("CF.RESERVE", "cf-grown", 64, "BUCKETSIZE", 4, "EXPANSION", 2)
+    ask("CF.INSERTNX", "cf-grown", "ITEMS", *range(2000))
+    for i in range(300):
+        ask("CF.ADD", "cf-single", i % 100)
+        ask("CF.ADDNX", "cf-single", i)
+        ask("CF.DEL", "cf-grown", i)
+        ask("CF.DEL", "cf-auto", 5 * i)
+    ask("CF.COMPACT", "cf-grown")
+    ask("CF.RESERVE", "cf-fixed", 64, "BUCKETSIZE", 2, "EXPANSION", 0)
+    is_true("full", ask("CF.INSERT", "cf-fixed", "ITEMS", *range(100)).count(-1) >= 36)
+    ask("CF.RESERVE", "cf-empty", 64)
+    chunks = chunks_of(ask, "cf-grown", "CF.SCANDUMP")
+    for chunk in chunks:
+        ask("CF.LOADCHUNK", "cf-loaded", *chunk)
+    for chunk in chunks[:3]:
+        ask("CF.LOADCHUNK", "cf-half", *chunk)
 
 
 def test_files(server):
@@ -496,6 +726,7 @@ def test_files(server):
     fill(ask)
     before = server.digests()
     same("copies are equal", before[b"loaded"], before[b"large"])
+    same("copies are equal", before[b"cf-loaded"], before[b"cf-grown"])
     same("reload", ask("DEBUG", "RELOAD"), b"OK")
     same("after DEBUG RELOAD", server.digests(), before)
     same("copy", ask("COPY", "large", "copied"), 1)
@@ -514,11 +745,13 @@ def test_files(server):
 def test_replica_and_aof():
     """A replica and a restarted server have other settings, and get equal filters."""
     primary = Server("primary", "--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--appendfsync", "no",
-                     "--repl-diskless-sync-delay", "0", arguments=("bf-error-rate", "0.05", "BF-INITIAL-SIZE", "77"))
+                     "--repl-diskless-sync-delay", "0", arguments=("bf-error-rate", "0.05", "BF-INITIAL-SIZE", "77", "cf-initial-size", "100",
+                                                               "cf-max-iterations", "5", "cf-bucket-size", "3"))
     port = free_port()
     same("port", primary.ask("CONFIG", "SET", "port", port), b"OK")
     replica = Server("replica", "--replicaof", "127.0.0.1", str(port),
-                     arguments=("ERROR_RATE", "0.3", "INITIAL_SIZE", "5", "bf-expansion-factor", "1"))
+                     arguments=("ERROR_RATE", "0.3", "INITIAL_SIZE", "5", "bf-expansion-factor", "1",
+                                "cf-initial-size", "64", "cf-expansion-factor", "0", "CF_MAX_EXPANSIONS", "1"))
     end = time.monotonic() + 60
     while b"master_link_status:up" not in replica.ask("INFO", "replication") and time.monotonic() < end:
         time.sleep(0.02)
@@ -532,14 +765,21 @@ def test_replica_and_aof():
     primary.ask("BF.ADD", "single", 1)
     primary.ask("BF.MADD", "single", 1, 2)
     primary.ask("BF.ADD", "fixed", "another")
+    same("present", primary.ask("CF.ADDNX", "cf-single", 1), 0)
+    same("present", primary.ask("CF.INSERTNX", "cf-single", "ITEMS", 1, 2), [0, 0])
+    same("absent", primary.ask("CF.DEL", "cf-empty", 1), 0)
+    is_true("a replica does not compact", str(replica.ask("CF.COMPACT", "cf-auto").args[0]).startswith("READONLY"))
     sent = int(primary.ask("INFO", "replication").split(b"master_repl_offset:")[1].split()[0]) - int(offset)
     is_true(f"only pings were sent: {sent}", sent % 14 == 0)
     replica.kill()
 
-    primary.command += ["bf-expansion-factor", "3"]
+    primary.command += ["bf-expansion-factor", "3", "cf-max-expansions", "1"]
     primary.kill()
     primary.start()  # from the commands in the AOF
     same("after the AOF", primary.digests(), before)
+    same("limit", primary.ask("CF.ADD", "cf-auto", 1), Error("Maximum expansions reached"))
+    same("limit", primary.ask("CF.ADD", "cf-none", 1), Error("Maximum expansions reached"))
+    same("no key", primary.ask("EXISTS", "cf-none"), 0)
     primary.ask("BGREWRITEAOF")
     end = time.monotonic() + 60
     while b"aof_rewrite_in_progress:0" not in primary.ask("INFO", "persistence") and time.monotonic() < end:
@@ -553,11 +793,16 @@ def test_replica_and_aof():
 def test_memory_limit(server):
     ask = server.ask
     ask("BF.ADD", "k", "a")
+    ask("CF.ADD", "c", "a")
     ask("CONFIG", "SET", "maxmemory", 1)
-    for command in ("BF.ADD k b", "BF.MADD k b", "BF.INSERT k ITEMS b", "BF.RESERVE k2 0.01 100", "BF.LOADCHUNK k 2 x"):
+    for command in ("BF.ADD k b", "BF.MADD k b", "BF.INSERT k ITEMS b", "BF.RESERVE k2 0.01 100", "BF.LOADCHUNK k 2 x",
+                    "CF.ADD c b", "CF.ADDNX c b", "CF.INSERT c ITEMS b", "CF.INSERTNX c ITEMS b", "CF.RESERVE c2 100",
+                    "CF.LOADCHUNK c 2 x"):
         got = ask(*command.split())
         is_true(f"{command}: {got!r}", isinstance(got, Error) and got.args[0].startswith("OOM "))
     same("lookup", ask("BF.EXISTS", "k", "a"), 1)
+    same("lookup", ask("CF.EXISTS", "c", "a"), 1)
+    same("removal", ask("CF.DEL", "c", "a"), 1)
     ask("CONFIG", "SET", "maxmemory", 0)
     ask("CONFIG", "SET", "appendonly", "no")
 
@@ -608,13 +853,16 @@ def test_refused_arguments():
     refused("twice", "a module of the name bf is loaded already", "--loadmodule", MODULE, "--loadmodule", MODULE)
     refused("rate", "tamis: bf-error-rate 1: expected a number between 0 and 1", "--loadmodule", MODULE, "bf-error-rate", "1")
     refused("unknown", "tamis: word: unknown argument", "--loadmodule", MODULE, "word", "1")
+    refused("range", "tamis: cf-bucket-size 256: expected 1 to 255", "--loadmodule", MODULE, "cf-bucket-size", "256")
+    refused("buckets", "tamis: cf-initial-size 10: less than two buckets", "--loadmodule", MODULE, "cf-initial-size", "10",
+            "cf-bucket-size", "6")
     refused("lonely", "tamis: bf-initial-size: its value is missing", "--loadmodule", MODULE, "bf-initial-size")
 
 
 def main():
     server = Server("plain")
-    for test in (test_replies, test_documentation, test_growth, test_client, test_chunks, test_dump_of_redisbloom, test_hostile_dumps,
-                 test_files, test_memory_limit):
+    for test in (test_replies, test_documentation, test_growth, test_client, test_cuckoo_client, test_chunks, test_cuckoo_chunks,
+                 test_dump_of_redisbloom, test_hostile_dumps, test_hostile_cuckoo_dumps, test_files, test_memory_limit):
         start = time.monotonic()
         server.ask("FLUSHALL")
         test(server)

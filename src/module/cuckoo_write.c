@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The commands CF.* that change a filter. Replies and errors are those of RedisBloom.
+ *
+ * Replication, as in bloom_write.c: no command is sent on whose result depends on settings, and none that
+ * changed nothing.
+ *
+ *     command                           is sent as
+ *     CF.RESERVE                        CF.RESERVE with all options
+ *     CF.ADD, CF.ADDNX                  CF.RESERVE if it made the filter; CF.ADD if the item was added
+ *     CF.INSERT, CF.INSERTNX            CF.RESERVE likewise; CF.INSERT NOCREATE of the items that were added
+ *     CF.DEL, CF.COMPACT, CF.LOADCHUNK  as it is
+ *
+ * The limit cf-max-expansions holds for clients. A replica and a server that reads its AOF ignore theirs, so
+ * that they follow the primary.
+ */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "module/module.h"
+
+/* How to make a filter. */
+typedef struct creation {
+    long long capacity, bucket_size, max_iterations, expansion;
+} creation;
+
+static creation creation_by_settings(void) {
+    return (creation){settings.cuckoo_capacity, settings.cuckoo_bucket_size, settings.cuckoo_max_iterations,
+                      settings.cuckoo_expansion};
+}
+
+/* ---- creation ---- */
+
+/* Creates a filter at an empty key, here and on replicas. False: the error is replied. */
+static bool create(RedisModuleCtx *ctx, cuckoo_key *key, RedisModuleString *name, const creation *how) {
+    tamis_redisbloom_cuckoo_options options = TAMIS_REDISBLOOM_CUCKOO_OPTIONS_INIT;
+    options.capacity = (uint64_t)how->capacity;
+    options.bucket_size = (uint32_t)how->bucket_size;
+    options.max_iterations = (uint32_t)how->max_iterations;
+    options.expansion = (uint32_t)how->expansion;
+    options.allocator = module_allocator();
+    tamis_redisbloom_cuckoo *filter;
+    const tamis_status status = tamis_redisbloom_cuckoo_create(&filter, &options, NULL);
+    if (status != TAMIS_OK) {
+        server.ReplyWithError(ctx, status == TAMIS_E_NOMEM ? "ERR Insufficient memory to create filter"
+                                                           : "ERR Could not create filter");
+        return false;
+    }
+    cuckoo_key_set(key, filter);
+    server.Replicate(ctx, "CF.RESERVE", "slclclcl", name, how->capacity, "BUCKETSIZE", how->bucket_size,
+                     "MAXITERATIONS", how->max_iterations, "EXPANSION", how->expansion);
+    return true;
+}
+
+/* Reads the arguments of CF.RESERVE. Returns the error, or NULL. Unknown pairs are ignored, as in RedisBloom.
+ *  */
+static const char *parse_reserve(creation *how, RedisModuleString **argv, int argc) {
+    const struct {
+        const char *word;
+        long long *value, min, max;
+        const char *unreadable, *outside;
+    } options[] = {
+        {"MAXITERATIONS", &how->max_iterations, 1, CUCKOO_ITERATIONS_MAX, "Couldn't parse MAXITERATIONS",
+         "MAXITERATIONS: value must be in the range [1, 65535]"},
+        {"BUCKETSIZE", &how->bucket_size, 1, CUCKOO_BUCKET_MAX, "Couldn't parse BUCKETSIZE",
+         "BUCKETSIZE: value must be in the range [1, 255]"},
+        {"EXPANSION", &how->expansion, 0, BLOOM_EXPANSION_MAX, "Couldn't parse EXPANSION",
+         "EXPANSION: value must be in the range [0, 32768]"},
+    };
+    if (server.StringToLongLong(argv[2], &how->capacity) != MODULE_OK)
+        return "Bad capacity";
+    for (size_t option = 0; option < sizeof options / sizeof *options; option++) {
+        int i = 3;
+        while (i + 1 < argc && !is_word(argv[i], options[option].word))
+            i += 2;
+        if (i + 1 >= argc)
+            continue;
+        long long value;
+        if (server.StringToLongLong(argv[i + 1], &value) != MODULE_OK)
+            return options[option].unreadable;
+        if (value < options[option].min || value > options[option].max)
+            return options[option].outside;
+        *options[option].value = value;
+    }
+    return how->capacity < 2 * how->bucket_size || how->capacity > BLOOM_CAPACITY_MAX
+               ? "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]"
+               : NULL;
+}
+
+int cuckoo_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    creation how = creation_by_settings();
+    if (argc % 2 == 0)
+        return server.WrongArity(ctx);
+    const char *error = parse_reserve(&how, argv, argc);
+    if (error)
+        return server.ReplyWithError(ctx, error);
+    cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
+    if (key.state == BLOOM_KEY_OTHER)
+        cuckoo_key_refuse(ctx, &key, NULL);
+    else if (key.state != BLOOM_KEY_EMPTY)
+        server.ReplyWithError(ctx, "ERR item exists");
+    else if (create(ctx, &key, argv[1], &how))
+        server.ReplyWithSimpleString(ctx, "OK");
+    cuckoo_key_close(&key);
+    return MODULE_OK;
+}
+
+/* ---- items ---- */
+
+/* Items to add: some of a command's arguments. */
+typedef struct item_list {
+    RedisModuleString **items;
+    int count;
+    bool single; /* the reply is one answer, not an array */
+    bool absent; /* add only items that are absent */
+} item_list;
+
+/* True if the filter has as many tables as the settings allow. */
+static bool has_all_tables(RedisModuleCtx *ctx, const cuckoo_key *key) {
+    tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
+    if (server.GetContextFlags(ctx) & (MODULE_FLAG_REPLICATED | MODULE_FLAG_LOADING))
+        return false;
+    info.tables = 1; /* of a filter that is to be made */
+    if (key->filter)
+        tamis_redisbloom_cuckoo_info_get(key->filter, &info, NULL);
+    return info.tables >= (uint64_t)settings.cuckoo_max_tables;
+}
+
+/* Replies for an item of a list. In RESP3, CF.INSERT has true and false, and CF.INSERTNX numbers. */
+static void reply_item(RedisModuleCtx *ctx, const item_list *list, tamis_status status, bool is_added) {
+    if (status == TAMIS_OK && (list->single || !list->absent))
+        reply_bool(ctx, is_added);
+    else if (status == TAMIS_OK)
+        server.ReplyWithLongLong(ctx, is_added);
+    else if (status != TAMIS_E_FULL)
+        server.ReplyWithError(ctx, "ERR Insufficient memory");
+    else if (list->single)
+        server.ReplyWithError(ctx, "Filter is full");
+    else if (!list->absent && server.GetContextFlags(ctx) & MODULE_FLAG_RESP3)
+        reply_bool(ctx, false);
+    else
+        server.ReplyWithLongLong(ctx, -1);
+}
+
+/* Adds items and replies for each. Returns the number of items added, which are then first in `added`. */
+static size_t add_items(RedisModuleCtx *ctx, tamis_redisbloom_cuckoo *filter, const item_list *list,
+                        RedisModuleString **added) {
+    size_t count = 0;
+    if (!list->single)
+        server.ReplyWithArray(ctx, list->count);
+    for (int i = 0; i < list->count; i++) {
+        size_t size;
+        const char *item = server.StringPtrLen(list->items[i], &size);
+        tamis_answer answer = TAMIS_ABSENT;
+        const tamis_status status =
+            list->absent ? tamis_redisbloom_cuckoo_add_absent(filter, item, size, &answer, NULL)
+                         : tamis_redisbloom_cuckoo_add(filter, item, size, NULL);
+        const bool is_added = status == TAMIS_OK && answer == TAMIS_ABSENT;
+        reply_item(ctx, list, status, is_added);
+        if (is_added)
+            added[count++] = list->items[i];
+    }
+    return count;
+}
+
+/* Adds items to a filter, which `how` makes if the key is empty. `how` NULL: an empty key is an error. */
+static int add_to_key(RedisModuleCtx *ctx, RedisModuleString *name, const item_list *list,
+                      const creation *how) {
+    cuckoo_key key = cuckoo_key_open(ctx, name, MODULE_READ | MODULE_WRITE);
+    const bool is_new = key.state == BLOOM_KEY_EMPTY && how;
+    if (key.state != BLOOM_KEY_FILTER && !is_new) {
+        cuckoo_key_refuse(ctx, &key, NULL);
+    } else if (has_all_tables(ctx, &key)) {
+        server.ReplyWithError(ctx, "Maximum expansions reached");
+    } else if (!is_new || create(ctx, &key, name, how)) {
+        RedisModuleString **added = server.Alloc((size_t)list->count * sizeof *added);
+        const size_t count = add_items(ctx, key.filter, list, added);
+        if (count && list->single)
+            server.Replicate(ctx, "CF.ADD", "ss", name, added[0]);
+        else if (count)
+            server.Replicate(ctx, "CF.INSERT", "sccv", name, "NOCREATE", "ITEMS", added, count);
+        server.Free(added);
+    }
+    cuckoo_key_close(&key);
+    return MODULE_OK;
+}
+
+int cuckoo_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argc;
+    const creation how = creation_by_settings();
+    const item_list list = {argv + 2, 1, true, false};
+    return add_to_key(ctx, argv[1], &list, &how);
+}
+
+int cuckoo_addnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argc;
+    const creation how = creation_by_settings();
+    const item_list list = {argv + 2, 1, true, true};
+    return add_to_key(ctx, argv[1], &list, &how);
+}
+
+/* ---- CF.INSERT, CF.INSERTNX ---- */
+
+/* Reads the options. The first letter of a word decides, as in RedisBloom. Returns the error, or NULL; *items
+ * is the number of the first item, or 0 if arguments are missing. */
+static const char *parse_insert(creation *how, bool *no_create, int *items, RedisModuleString **argv,
+                                int argc) {
+    *items = 0;
+    for (int i = 2; i < argc; i++) {
+        size_t size;
+        const char *word = server.StringPtrLen(argv[i], &size);
+        switch (size ? tolower((unsigned char)*word) : 0) {
+        case 'i':
+            *items = i + 1 < argc ? i + 1 : 0;
+            return NULL;
+        case 'n':
+            *no_create = true;
+            break;
+        case 'c':
+            if (++i == argc)
+                return NULL;
+            if (server.StringToLongLong(argv[i], &how->capacity) != MODULE_OK)
+                return "Bad capacity";
+            if (how->capacity < 2 * how->bucket_size || how->capacity > BLOOM_CAPACITY_MAX)
+                return "Capacity must be in the range [cf-bucket-size * 2, 1073741824]";
+            break;
+        default:
+            return "Unknown argument received";
+        }
+    }
+    return NULL;
+}
+
+static int insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool absent) {
+    creation how = creation_by_settings();
+    bool no_create = false;
+    int items;
+    const char *error = parse_insert(&how, &no_create, &items, argv, argc);
+    if (error)
+        return server.ReplyWithError(ctx, error);
+    if (!items)
+        return server.WrongArity(ctx);
+    const item_list list = {argv + items, argc - items, false, absent};
+    return add_to_key(ctx, argv[1], &list, no_create ? NULL : &how);
+}
+
+int cuckoo_insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return insert(ctx, argv, argc, false);
+}
+
+int cuckoo_insertnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return insert(ctx, argv, argc, true);
+}
+
+/* ---- removal ---- */
+
+int cuckoo_del(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argc;
+    cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
+    if (key.state != BLOOM_KEY_FILTER) {
+        cuckoo_key_refuse(ctx, &key, "Not found");
+    } else {
+        size_t size;
+        const char *item = server.StringPtrLen(argv[2], &size);
+        tamis_answer answer = TAMIS_ABSENT;
+        tamis_redisbloom_cuckoo_remove(key.filter, item, size, &answer, NULL);
+        if (answer == TAMIS_PRESENT)
+            server.ReplicateVerbatim(ctx);
+        reply_bool(ctx, answer == TAMIS_PRESENT);
+    }
+    cuckoo_key_close(&key);
+    return MODULE_OK;
+}
+
+int cuckoo_compact(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argc;
+    cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
+    if (key.state != BLOOM_KEY_FILTER) {
+        cuckoo_key_refuse(ctx, &key, "Cuckoo filter was not found");
+    } else {
+        tamis_redisbloom_cuckoo_compact(key.filter, NULL);
+        server.ReplicateVerbatim(ctx);
+        server.ReplyWithSimpleString(ctx, "OK");
+    }
+    cuckoo_key_close(&key);
+    return MODULE_OK;
+}
+
+/* ---- CF.LOADCHUNK ---- */
+
+/* True if the filter has this header. */
+static bool has_header(const tamis_redisbloom_cuckoo *filter, const char *bytes) {
+    char header[TAMIS_REDISBLOOM_CUCKOO_HEADER];
+    tamis_redisbloom_cuckoo_header_write(filter, header);
+    bool equal = true;
+    for (size_t i = 0; i < sizeof header; i++)
+        equal &= header[i] == bytes[i];
+    return equal;
+}
+
+/* Loads a header. Once more into an incomplete filter is no error: a client may repeat a call. Returns the
+ * error, or NULL. */
+static const char *load_header(cuckoo_key *key, const char *bytes, size_t size) {
+    if (key->state == BLOOM_KEY_FILTER)
+        return "ERR item exists";
+    if (size != TAMIS_REDISBLOOM_CUCKOO_HEADER)
+        return "Invalid header";
+    if (key->state == BLOOM_KEY_INCOMPLETE)
+        return has_header(key->filter, bytes) ? NULL : "ERR item exists";
+    tamis_redisbloom_cuckoo *filter;
+    if (tamis_redisbloom_cuckoo_load_header(&filter, bytes, size, module_allocator(), NULL) != TAMIS_OK)
+        return "Couldn't create filter!";
+    cuckoo_key_set(key, filter);
+    return NULL;
+}
+
+static const char *load_chunk(cuckoo_key *key, long long position, const char *bytes, size_t size) {
+    if (tamis_redisbloom_cuckoo_load_chunk(key->filter, (uint64_t)position, bytes, size, NULL) != TAMIS_OK)
+        return "Couldn't load chunk!";
+    tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
+    tamis_redisbloom_cuckoo_info_get(key->filter, &info, NULL);
+    if (key->state == BLOOM_KEY_INCOMPLETE && info.complete)
+        cuckoo_key_complete(key);
+    return NULL;
+}
+
+int cuckoo_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argc;
+    long long position;
+    if (server.StringToLongLong(argv[2], &position) != MODULE_OK || position < 1)
+        return server.ReplyWithError(ctx, "Invalid position");
+    size_t size;
+    const char *bytes = server.StringPtrLen(argv[3], &size);
+    cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
+    if (key.state == BLOOM_KEY_OTHER || (key.state == BLOOM_KEY_EMPTY && position != 1)) {
+        cuckoo_key_refuse(ctx, &key, NULL);
+        cuckoo_key_close(&key);
+        return MODULE_OK;
+    }
+    const char *error =
+        position == 1 ? load_header(&key, bytes, size) : load_chunk(&key, position, bytes, size);
+    cuckoo_key_close(&key);
+    if (error)
+        return server.ReplyWithError(ctx, error);
+    server.ReplicateVerbatim(ctx);
+    return server.ReplyWithSimpleString(ctx, "OK");
+}

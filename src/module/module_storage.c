@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory of filters, and the fields of RDB files, for all types. */
+#include "module/module.h"
+
+/* ---- memory ---- */
+
+/* From this size on, memory is first requested by a call that may fail: Calloc ends the server then. */
+#define TRY_FROM ((size_t)64 << 10)
+
+static void *allocate(void *context, size_t size, size_t align) {
+    (void)context;
+    if (align > 16) /* what the server's allocator gives; filters of this module need no more */
+        return NULL;
+    if (server.TryCalloc)
+        return server.TryCalloc(1, size);
+    if (server.TryAlloc && size >= TRY_FROM) {
+        void *probe = server.TryAlloc(size);
+        if (!probe)
+            return NULL;
+        server.Free(probe);
+    }
+    return server.Calloc(1, size);
+}
+
+static void release(void *context, void *block, size_t size) {
+    (void)context;
+    (void)size;
+    server.Free(block);
+}
+
+const tamis_allocator *module_allocator(void) {
+    static const tamis_allocator allocator = {allocate, release, NULL};
+    return &allocator;
+}
+
+/* ---- fields ---- */
+
+static void save_number(void *io, uint64_t value) {
+    server.SaveUnsigned(io, value);
+}
+
+static void save_real(void *io, double value) {
+    server.SaveDouble(io, value);
+}
+
+static void save_bytes(void *io, const void *bytes, size_t size) {
+    server.SaveStringBuffer(io, bytes, size);
+}
+
+tamis_redisbloom_sink module_sink(RedisModuleIO *io) {
+    tamis_redisbloom_sink sink = TAMIS_REDISBLOOM_SINK_INIT;
+    sink.context = io;
+    sink.number = save_number;
+    sink.real = save_real;
+    sink.bytes = save_bytes;
+    return sink;
+}
+
+bool module_load_number(void *io, uint64_t *value) {
+    *value = server.LoadUnsigned(io);
+    return !server.IsIOError(io);
+}
+
+static bool load_real(void *io, double *value) {
+    *value = server.LoadDouble(io);
+    return !server.IsIOError(io);
+}
+
+void *module_load_bytes(void *io, size_t *size) {
+    char *bytes = server.LoadStringBuffer(io, size);
+    if (bytes && server.IsIOError(io)) {
+        server.Free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+tamis_redisbloom_source module_source(RedisModuleIO *io) {
+    tamis_redisbloom_source source = TAMIS_REDISBLOOM_SOURCE_INIT;
+    source.context = io;
+    source.number = module_load_number;
+    source.real = load_real;
+    source.bytes = module_load_bytes;
+    return source;
+}
