@@ -225,13 +225,10 @@ void bloom_key_set(bloom_key *key, tamis_redisbloom *filter) {
 }
 
 void bloom_key_complete(bloom_key *key) {
-    const long long left = server.GetExpire(key->key);
     bloom_value *value = server.ModuleTypeGetValue(key->key);
     value->filter = NULL; /* it moves to the new value */
-    server.DeleteKey(key->key);
-    bloom_key_set(key, key->filter);
-    if (left != MODULE_NO_EXPIRE)
-        server.SetExpire(key->key, left);
+    module_key_replace(key->key, filter_type, bloom_value_create(key->filter));
+    key->state = BLOOM_KEY_FILTER;
 }
 
 int bloom_key_refuse(RedisModuleCtx *ctx, const bloom_key *key) {

@@ -215,13 +215,10 @@ void cuckoo_key_set(cuckoo_key *key, tamis_redisbloom_cuckoo *filter) {
 }
 
 void cuckoo_key_complete(cuckoo_key *key) {
-    const long long left = server.GetExpire(key->key);
     cuckoo_value *value = server.ModuleTypeGetValue(key->key);
     value->filter = NULL; /* it moves to the new value */
-    server.DeleteKey(key->key);
-    cuckoo_key_set(key, key->filter);
-    if (left != MODULE_NO_EXPIRE)
-        server.SetExpire(key->key, left);
+    module_key_replace(key->key, filter_type, create_value(key->filter));
+    key->state = BLOOM_KEY_FILTER;
 }
 
 int cuckoo_key_refuse(RedisModuleCtx *ctx, const cuckoo_key *key, const char *other) {

@@ -50,6 +50,8 @@ enum { CUCKOO_BUCKET_MAX = 255, CUCKOO_ITERATIONS_MAX = 65535, CUCKOO_TABLES_MAX
 
 /* Allocates from the server, so that its used_memory has every byte of a filter. */
 const tamis_allocator *module_allocator(void);
+/* Replaces the value of a key by one of another type. Keeps the time at which it expires. */
+void module_key_replace(RedisModuleKey *key, RedisModuleType *type, void *value);
 /* Fields of an RDB file or a payload. */
 tamis_redisbloom_sink module_sink(RedisModuleIO *io);
 tamis_redisbloom_source module_source(RedisModuleIO *io);

@@ -108,6 +108,8 @@ typedef struct RedisModuleCommandInfo {
     X(1, int, DeleteKey, (RedisModuleKey *))                                                                 \
     X(1, long long, GetExpire, (RedisModuleKey *))                                                           \
     X(1, int, SetExpire, (RedisModuleKey *, long long milliseconds))                                         \
+    X(0, long long, GetAbsExpire, (RedisModuleKey *))                                                        \
+    X(0, int, SetAbsExpire, (RedisModuleKey *, long long unix_milliseconds))                                 \
     X(1, RedisModuleType *, ModuleTypeGetType, (RedisModuleKey *))                                           \
     X(1, void *, ModuleTypeGetValue, (RedisModuleKey *))                                                     \
     X(1, int, ModuleTypeSetValue, (RedisModuleKey *, RedisModuleType *, void *value))                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of filters, and the fields of RDB files, for all types. */
+/* Memory and keys of filters, and the fields of RDB files, for all types. */
 #include "module/module.h"
 
 /* ---- memory ---- */
@@ -31,6 +31,20 @@ static void release(void *context, void *block, size_t size) {
 const tamis_allocator *module_allocator(void) {
     static const tamis_allocator allocator = {allocate, release, NULL};
     return &allocator;
+}
+
+/* ---- keys ---- */
+
+void module_key_replace(RedisModuleKey *key, RedisModuleType *type, void *value) {
+    /* The time itself, where the server gives it: computed from the time left, it would differ on a replica. */
+    const bool exact = server.GetAbsExpire && server.SetAbsExpire;
+    const long long expires = exact ? server.GetAbsExpire(key) : server.GetExpire(key);
+    server.DeleteKey(key);
+    server.ModuleTypeSetValue(key, type, value);
+    if (expires != MODULE_NO_EXPIRE && exact)
+        server.SetAbsExpire(key, expires);
+    else if (expires != MODULE_NO_EXPIRE)
+        server.SetExpire(key, expires);
 }
 
 /* ---- fields ---- */
