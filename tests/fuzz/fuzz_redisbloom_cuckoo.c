@@ -177,7 +177,8 @@ static void check_keys(tamis_redisbloom_cuckoo *filter) {
                 TAMIS_OK);
         require(answer == TAMIS_PRESENT);
         require(tamis_redisbloom_cuckoo_count(filter, keys[i].data, keys[i].size, &after, NULL) == TAMIS_OK);
-        require(after == before);
+        require(after >=
+                before); /* compacting brings other entries into the key's bucket of a smaller table */
     }
     tamis_redisbloom_cuckoo_compact(filter, NULL);
 }
