@@ -6,7 +6,8 @@
  * The Redis module: the commands BF.* and CF.* and the types of RedisBloom, on tamis_redisbloom and
  * tamis_redisbloom_cuckoo.
  *
- *     module_main.c                     loading: functions of the server, settings, the table of commands
+ *     module_main.c                     loading: functions of the server, the table of commands
+ *     module_settings.c                 settings: arguments of the module, CONFIG SET
  *     module_storage.c                  memory of filters, fields of RDB files
  *     bloom_write.c, cuckoo_write.c     commands that change a filter, and what they send to replicas
  *     bloom_read.c, cuckoo_read.c       commands that only read
@@ -45,6 +46,13 @@ enum { BLOOM_EXPANSION_MAX = 32768 }; /* of cuckoo filters too */
 #define BLOOM_CAPACITY_MAX (1LL << 30)
 enum { CUCKOO_BUCKET_MAX = 255, CUCKOO_ITERATIONS_MAX = 65535, CUCKOO_TABLES_MAX = 65536 };
 #define BLOOM_RATE_MAX 0.25 /* larger rates count as this one */
+
+/* ---- module_settings.c ---- */
+
+/* Reads the arguments of the module. False: the log says what is wrong. */
+bool settings_parse(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+/* Makes the settings known to CONFIG GET and CONFIG SET, where the server has them for modules. */
+bool settings_register(RedisModuleCtx *ctx);
 
 /* ---- module_storage.c ---- */
 

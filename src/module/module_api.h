@@ -95,6 +95,19 @@ typedef struct RedisModuleCommandInfo {
     X(1, void, SetModuleOptions, (RedisModuleCtx *, int options))                                            \
     X(1, void, Log, (RedisModuleCtx *, const char *level, const char *format, ...))                          \
     X(1, int, GetContextFlags, (RedisModuleCtx *))                                                           \
+    X(0, int, RegisterNumericConfig,                                                                         \
+      (RedisModuleCtx *, const char *name, long long value, unsigned flags, long long min, long long max,    \
+       long long (*get)(const char *, void *),                                                               \
+       int (*set)(const char *, long long, void *, RedisModuleString **),                                    \
+       int (*apply)(RedisModuleCtx *, void *, RedisModuleString **), void *context))                         \
+    X(0, int, RegisterStringConfig,                                                                          \
+      (RedisModuleCtx *, const char *name, const char *value, unsigned flags,                                \
+       RedisModuleString *(*get)(const char *, void *),                                                      \
+       int (*set)(const char *, RedisModuleString *, void *, RedisModuleString **),                          \
+       int (*apply)(RedisModuleCtx *, void *, RedisModuleString **), void *context))                         \
+    X(0, int, LoadConfigs, (RedisModuleCtx *))                                                               \
+    X(1, RedisModuleString *, CreateString, (RedisModuleCtx *, const char *text, size_t size))               \
+    X(1, void, FreeString, (RedisModuleCtx *, RedisModuleString *))                                          \
     /* memory */                                                                                             \
     X(1, void *, Alloc, (size_t bytes))                                                                      \
     X(1, void *, Calloc, (size_t count, size_t size))                                                        \

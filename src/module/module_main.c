@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loading the module: functions of the server, settings, the table of commands. */
-#include <stdio.h>
+/* Loading the module: functions of the server, the table of commands. */
 #include <string.h>
 #include <strings.h>
 
@@ -16,17 +15,6 @@
 __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv,
                                                               int argc);
 __attribute__((visibility("default"))) int RedisModule_OnUnload(RedisModuleCtx *ctx);
-
-module_settings settings = {
-    .rate = 0.01,
-    .capacity = 100,
-    .expansion = 2,
-    .cuckoo_capacity = 1024,
-    .cuckoo_bucket_size = 2,
-    .cuckoo_max_iterations = 20,
-    .cuckoo_expansion = 1,
-    .cuckoo_max_tables = 32,
-};
 
 /* ---- replies and arguments ---- */
 
@@ -124,83 +112,6 @@ static bool create_commands(RedisModuleCtx *ctx) {
     return true;
 }
 
-/* ---- settings ---- */
-
-static bool parse_whole(const RedisModuleString *value, long long min, long long max, long long *to) {
-    long long number;
-    if (server.StringToLongLong(value, &number) != MODULE_OK || number < min || number > max)
-        return false;
-    *to = number;
-    return true;
-}
-
-static bool parse_rate(const RedisModuleString *value, double *to) {
-    double number;
-    if (server.StringToDouble(value, &number) != MODULE_OK || !(number > 0 && number < 1))
-        return false;
-    *to = number;
-    return true;
-}
-
-/* Settings that are whole numbers. */
-static const struct {
-    const char *name, *older_name; /* the name of older releases of RedisBloom, or NULL */
-    long long *value, min, max;
-} numbers[] = {
-    {"bf-initial-size", "INITIAL_SIZE", &settings.capacity, 1, BLOOM_CAPACITY_MAX},
-    {"bf-expansion-factor", NULL, &settings.expansion, 0, BLOOM_EXPANSION_MAX},
-    {"cf-initial-size", NULL, &settings.cuckoo_capacity, 2, BLOOM_CAPACITY_MAX},
-    {"cf-bucket-size", NULL, &settings.cuckoo_bucket_size, 1, CUCKOO_BUCKET_MAX},
-    {"cf-max-iterations", NULL, &settings.cuckoo_max_iterations, 1, CUCKOO_ITERATIONS_MAX},
-    {"cf-expansion-factor", NULL, &settings.cuckoo_expansion, 0, BLOOM_EXPANSION_MAX},
-    {"cf-max-expansions", "CF_MAX_EXPANSIONS", &settings.cuckoo_max_tables, 1, CUCKOO_TABLES_MAX},
-};
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
-
-/* Sets one setting. False: the log says why not. */
-static bool parse_setting(RedisModuleCtx *ctx, const RedisModuleString *name,
-                          const RedisModuleString *value) {
-    char expected[80] = "a number between 0 and 1";
-    bool parsed;
-    int i = 0;
-    while (i < NUMBERS && !is_word(name, numbers[i].name) &&
-           !(numbers[i].older_name && is_word(name, numbers[i].older_name)))
-        i++;
-    if (i < NUMBERS) {
-        parsed = parse_whole(value, numbers[i].min, numbers[i].max, numbers[i].value);
-        snprintf(expected, sizeof expected, "%lld to %lld", numbers[i].min, numbers[i].max);
-    } else if (is_word(name, "bf-error-rate") || is_word(name, "ERROR_RATE")) {
-        parsed = parse_rate(value, &settings.rate);
-    } else {
-        server.Log(ctx, "warning", "tamis: %s: unknown argument; the guide of the module lists them",
-                   server.StringPtrLen(name, NULL));
-        return false;
-    }
-    if (!parsed)
-        server.Log(ctx, "warning", "tamis: %s %s: expected %s", server.StringPtrLen(name, NULL),
-                   server.StringPtrLen(value, NULL), expected);
-    return parsed;
-}
-
-static bool parse_settings(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    for (int i = 0; i < argc; i += 2) {
-        if (i + 1 == argc) {
-            server.Log(ctx, "warning", "tamis: %s: its value is missing; give one",
-                       server.StringPtrLen(argv[i], NULL));
-            return false;
-        }
-        if (!parse_setting(ctx, argv[i], argv[i + 1]))
-            return false;
-    }
-    if (settings.cuckoo_capacity >= 2 * settings.cuckoo_bucket_size)
-        return true;
-    server.Log(
-        ctx, "warning",
-        "tamis: cf-initial-size %lld: less than two buckets of cf-bucket-size %lld; give a larger size",
-        settings.cuckoo_capacity, settings.cuckoo_bucket_size);
-    return false;
-}
-
 /* ---- loading ---- */
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -218,13 +129,17 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
         return MODULE_ERR;
     }
     server.SetModuleAttribs(ctx, MODULE_NAME, MODULE_VERSION, MODULE_API_VERSION);
-    if (!parse_settings(ctx, argv, argc) || !create_commands(ctx))
+    if (!settings_parse(ctx, argv, argc) || !create_commands(ctx))
         return MODULE_ERR;
     if (!bloom_types_create(ctx) || !cuckoo_types_create(ctx)) {
         server.Log(ctx, "warning", "tamis: the server refused a data type; use Redis 6.2 or newer");
         return MODULE_ERR;
     }
     server.SetModuleOptions(ctx, MODULE_HANDLE_IO_ERRORS);
+    if (!settings_register(ctx)) {
+        server.Log(ctx, "warning", "tamis: the server refused a setting; see the line before this one");
+        return MODULE_ERR;
+    }
     return MODULE_OK;
 }
 

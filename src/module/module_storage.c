@@ -36,7 +36,7 @@ const tamis_allocator *module_allocator(void) {
 /* ---- keys ---- */
 
 void module_key_replace(RedisModuleKey *key, RedisModuleType *type, void *value) {
-    /* The time itself, where the server gives it: computed from the time left, it would differ on a replica. */
+    /* The time itself, where the server gives it: set from the time left, it would differ on a replica. */
     const bool exact = server.GetAbsExpire && server.SetAbsExpire;
     const long long expires = exact ? server.GetAbsExpire(key) : server.GetExpire(key);
     server.DeleteKey(key);

@@ -790,6 +790,26 @@ def test_replica_and_aof():
     primary.kill()
 
 
+def test_settings(server):
+    """CONFIG SET of settings: they are those of filters that are made from then on."""
+    ask = server.ask
+    names = {"bf-error-rate": "0.01", "bf-initial-size": "100", "bf-expansion-factor": "2", "cf-initial-size": "1024",
+             "cf-bucket-size": "2", "cf-max-iterations": "20", "cf-expansion-factor": "1", "cf-max-expansions": "32"}
+    for name, value in names.items():
+        same(name, ask("CONFIG", "GET", "bf." + name), [b"bf." + name.encode(), value.encode()])
+    same("set", ask("CONFIG", "SET", "bf.bf-error-rate", "0.05", "bf.bf-initial-size", 50, "bf.cf-initial-size", 64,
+                    "bf.cf-bucket-size", 32, "bf.cf-expansion-factor", 0), b"OK")
+    same("rate", ask("CONFIG", "GET", "bf.bf-error-rate")[1], b"0.05")
+    for what, words in {"rate": ("bf-error-rate", "1"), "size": ("bf-initial-size", "0"), "buckets": ("cf-bucket-size", "33")}.items():
+        is_true(what, isinstance(ask("CONFIG", "SET", "bf." + words[0], words[1]), Error))
+    ask("BF.ADD", "b", 1)
+    ask("CF.ADD", "c", 1)
+    same("Bloom", ask("BF.DEBUG", "b")[1].split()[4:7:2], [b"capacity:50", b"ratio:0.025"])
+    same("cuckoo", ask("CF.DEBUG", "c"),
+         b"bktsize:32 buckets:2 items:1 deletes:0 filters:1 max_iterations:20 expansion:0")
+    same("set back", ask("CONFIG", "SET", *(word for name, value in names.items() for word in ("bf." + name, value))), b"OK")
+
+
 def test_memory_limit(server):
     ask = server.ask
     ask("BF.ADD", "k", "a")
@@ -854,7 +874,7 @@ def test_refused_arguments():
     refused("rate", "tamis: bf-error-rate 1: expected a number between 0 and 1", "--loadmodule", MODULE, "bf-error-rate", "1")
     refused("unknown", "tamis: word: unknown argument", "--loadmodule", MODULE, "word", "1")
     refused("range", "tamis: cf-bucket-size 256: expected 1 to 255", "--loadmodule", MODULE, "cf-bucket-size", "256")
-    refused("buckets", "tamis: cf-initial-size 10: less than two buckets", "--loadmodule", MODULE, "cf-initial-size", "10",
+    refused("buckets", "tamis: cf-initial-size: less than two buckets", "--loadmodule", MODULE, "cf-initial-size", "10",
             "cf-bucket-size", "6")
     refused("lonely", "tamis: bf-initial-size: its value is missing", "--loadmodule", MODULE, "bf-initial-size")
 
@@ -862,7 +882,7 @@ def test_refused_arguments():
 def main():
     server = Server("plain")
     for test in (test_replies, test_documentation, test_growth, test_client, test_cuckoo_client, test_chunks, test_cuckoo_chunks,
-                 test_dump_of_redisbloom, test_hostile_dumps, test_hostile_cuckoo_dumps, test_files, test_memory_limit):
+                 test_dump_of_redisbloom, test_hostile_dumps, test_hostile_cuckoo_dumps, test_files, test_settings, test_memory_limit):
         start = time.monotonic()
         server.ask("FLUSHALL")
         test(server)
