@@ -46,9 +46,9 @@ typedef struct tamis_filter_options {
     const void *secret;
     size_t secret_size;               /* TAMIS_SECRET_MIN..TAMIS_SECRET_MAX, or 0 */
     const tamis_allocator *allocator; /* NULL: the default */
-    /* Allow over capacity (classic, blocked, counting): accept keys above the capacity too instead of returning
-     * TAMIS_E_FULL. The rate then rises, and info.saturated is true. No key is lost in either mode. A
-     * .tamis file stores this option; for other files see tamis_open_options. */
+    /* Allow over capacity (classic, blocked, counting): accept keys above the capacity too instead of
+     * returning TAMIS_E_FULL. The rate then rises, and info.saturated is true. No key is lost in either
+     * mode. A .tamis file stores this option; for other files see tamis_open_options. */
     bool allow_over_capacity;
     /* Allow many threads to add and look up at once, see above. If several threads add equal keys, exactly
      * one gets TAMIS_ABSENT. A single thread is somewhat slower. Copies are concurrent too. A file does not
@@ -92,9 +92,10 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  *
  * Kinds counting and cuckoo count each add, also of a key that is answered present, because removing (below)
  * takes one away: two keys that look alike must both survive the removal of one. So a key that was added
- * twice has to be removed twice. After 15 adds (counting) or 4 (cuckoo) no more are counted, and none is removed,
- * since their number is not known any more. In kind cuckoo each copy counts towards the capacity, and a full
- * filter refuses present keys too. Many keys with 4 copies can fill it earlier: keep duplicates out of it.
+ * twice has to be removed twice. After 15 adds (counting) or 4 (cuckoo) no more are counted, and none is
+ * removed, since their number is not known any more. In kind cuckoo each copy counts towards the capacity,
+ * and a full filter refuses present keys too. Many keys with 4 copies can fill it earlier: keep duplicates
+ * out of it.
  *
  * In a concurrent filter:
  *

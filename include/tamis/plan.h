@@ -25,8 +25,8 @@ typedef enum tamis_kind {
     TAMIS_KIND_EXACT = 4,
     /* table of fingerprints with times; keys expire, see tamis/experimental/window.h. Never chosen by AUTO */
     TAMIS_KIND_WINDOW = 5,
-    /* Bloom filter of 4-bit counters; one 64-byte line per key; keys can be removed, see tamis_filter_add_many.
-     * Never chosen by AUTO */
+    /* Bloom filter of 4-bit counters; one 64-byte line per key; keys can be removed, see
+     * tamis_filter_add_many. Never chosen by AUTO */
     TAMIS_KIND_COUNTING = 6,
     /* table of fingerprints from which keys can be removed, see tamis_filter_add_many; 2 or 3 lines per key;
      * does not grow. Never chosen by AUTO */
@@ -54,8 +54,8 @@ typedef struct tamis_plan_options {
     uint64_t expect;      /* distinct keys; 0: unknown, the filter must grow */
     double fpr;           /* false-positive rate of a lookup at capacity; default 1e-9 */
     uint64_t memory;      /* memory limit in bytes, for the peak while growing */
-    /* classic, blocked, counting: probes per key, up to TAMIS_PROBES_MAX; default: the number that takes the least
-     * memory */
+    /* classic, blocked, counting: probes per key, up to TAMIS_PROBES_MAX; default: the number that takes
+     * the least memory */
     uint32_t probes;
     /* Kind window, where `expect` is the number of keys within a window. All times are milliseconds. */
     uint64_t window;   /* required: how long a key counts as seen */
@@ -130,9 +130,9 @@ typedef struct tamis_plan {
  *
  * - TAMIS_E_RANGE: expect, fpr or probes are out of bounds; or fpr is below n / 2^b for n keys and the b bits
  *   of the scheme's hash; or the filter needs more bits or probes than the kind or the scheme supports.
- * - TAMIS_E_INVALID: classic, blocked, counting or cuckoo without expect, since they cannot grow; or probes for a kind that has
- *   none; or a window for another kind, or kind window without one; or *plan or *options has no struct_size
- *   (start both from their _INIT macros).
+ * - TAMIS_E_INVALID: classic, blocked, counting or cuckoo without expect, since they cannot grow; or probes
+ *   for a kind that has none; or a window for another kind, or kind window without one; or *plan or *options
+ *   has no struct_size (start both from their _INIT macros).
  * - TAMIS_E_MEMORY_LIMIT: the filter exceeds options->memory; the message names the memory that it needs.
  * - TAMIS_E_UNSUPPORTED: the kind needs a digest of 128 bits, and the scheme has less.
  *

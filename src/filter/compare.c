@@ -11,8 +11,8 @@
  *
  * Union has two conditions: a key must mean the same in both filters (equal hashes, compatible key types),
  * and the kind must be able to combine the bodies. Bloom filters need equal m and k: the union is the bitwise
- * or of their words; in kind counting it is the sum of their counters. Fingerprint tables of any sizes can be merged, since each entry is a range of hashes
- * (fingerprint_convert.c).
+ * or of their words; in kind counting it is the sum of their counters. Fingerprint tables of any sizes can be
+ * merged, since each entry is a range of hashes (fingerprint_convert.c).
  *
  * Equal and different bodies. Bloom filters with the same keys have the same bits, whatever the order of
  * adds. So their bits are counted: only_a, only_b, in_both. Tables with the same keys may differ, in which

@@ -69,7 +69,7 @@ typedef struct tamis__image {
     bool saturated, allow_over_capacity, frozen;
     const tamis__body_extent *extents; /* tables: the partitions, without `bytes` */
     size_t extent_count;
-    const struct tamis__window_image *window; /* kind window (filter/window.h); NULL: another kind */
+    const struct tamis__window_image *window; /* kind window (filter/window/window.h); NULL: another kind */
 } tamis__image;
 
 /* The mapped file of a filter in an image, if the filter owns the mapping. */
@@ -173,8 +173,8 @@ struct tamis__filter_ops {
                              size_t *done, tamis_error *err);
     void (*contains_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                           tamis_answer *answers);
-    /* Removes in order. answers is never NULL. Call it only if tamis__filter_can_remove. NULL: the kind cannot
-     * remove keys. */
+    /* Removes in order. answers is never NULL. Call it only if tamis__filter_can_remove. NULL: the kind
+     * cannot remove keys. */
     void (*remove)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers);
     /* Number of copies of a key. NULL: the kind stores a key once; others count every add. */
     uint32_t (*copies)(const tamis_filter *filter, const tamis_hash *hash);

@@ -73,8 +73,8 @@
  *                                                                    of each step, no more than its slots
  *
  * The rows of partitions are checked again, with the line shape, by the kind (fingerprint_image.c). Here
- * it suffices that products of a number of lines cannot overflow. A cuckoo filter has no such section: its sizes
- * follow from `bits` and `slot_bits` (filter/cuckoo.c).
+ * it suffices that products of a number of lines cannot overflow. A cuckoo filter has no such section: its
+ * sizes follow from `bits` and `slot_bits` (filter/table/cuckoo.c).
  *
  * How the filter uses the bytes:
  * - The bytes stay and the filter is read-only (a mapped file): the filter uses them in place.
@@ -101,7 +101,7 @@
 #include "base/bytes.h"
 #include "filter/block_verifier.h"
 #include "filter/filter_int.h"
-#include "filter/window.h"
+#include "filter/window/window.h"
 #include "format/format.h"
 #include "format/native.h"
 #include "hash/hasher.h"

@@ -67,7 +67,7 @@
 #include "base/memory.h"
 #include "filter/block_verifier.h"
 #include "filter/filter_int.h"
-#include "filter/window.h"
+#include "filter/window/window.h"
 #include "format/native.h"
 #include "hash/hasher.h"
 

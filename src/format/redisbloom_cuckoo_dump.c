@@ -23,7 +23,7 @@
 
 #include "base/bytes.h"
 #include "base/versioned.h"
-#include "filter/redisbloom_tables.h"
+#include "filter/compat/redisbloom_tables.h"
 
 #define CHUNK_MAX ((uint64_t)16 << 20)
 

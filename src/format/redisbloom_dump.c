@@ -26,7 +26,7 @@
 #include <inttypes.h>
 
 #include "base/versioned.h"
-#include "filter/redisbloom_chain.h"
+#include "filter/compat/redisbloom_chain.h"
 
 enum { HEADER = 20, RECORD = 53, RDB_OLDEST = 2, RDB_WITH_EXPANSION = 4, OLD_EXPANSION = 2 };
 #define CHUNK_MAX ((uint64_t)16 << 20)

@@ -59,8 +59,8 @@ static inline tamis__modulus tamis__modulus_of(uint64_t bits) {
     return (tamis__modulus){bits, UINT64_MAX / bits};
 }
 
-/* Returns x mod m.bits. The computed quotient is correct or one too small (positions.c has the proof), and one
- * subtraction corrects the remainder. */
+/* Returns x mod m.bits. The computed quotient is correct or one too small (positions.c has the proof), and
+ * one subtraction corrects the remainder. */
 static inline uint64_t tamis__remainder(uint64_t x, tamis__modulus m) {
     const uint64_t rest = x - tamis__mulhi(x, m.inverse) * m.bits;
     return rest >= m.bits ? rest - m.bits : rest;

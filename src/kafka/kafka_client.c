@@ -53,8 +53,8 @@ static const kafka_setting defaults[] = {
     {"client.id", "tamis", CONSUMERS | PRODUCER},
     {"partitioner", "murmur2_random", PRODUCER}, /* that of the Java client: equal keys stay together */
     {"linger.ms", "5", PRODUCER},
-    /* Records that wait while a commit lasts. When as many are queued, librdkafka before 2.2 may fetch no more for
-     * a second, see poll_consumer. */
+    /* Records that wait while a commit lasts. When as many are queued, librdkafka before 2.2 may fetch no
+     * more for a second, see poll_consumer. */
     {"queued.min.messages", "200000", MEMBER},
 };
 

@@ -163,8 +163,8 @@ rd_kafka_resp_err_t tamis__kafka_try_offsets(rd_kafka_t *consumer, rd_kafka_topi
 /* Fetches the offsets of the group. Waits for brokers that are away. TAMIS_OK also if A is interrupted. */
 tamis_status tamis__kafka_client_fetch_offsets(kafka_client *client, rd_kafka_topic_partition_list_t *list,
                                                tamis_error *err);
-/* Asks once for the first offset of a partition and its end. The next try after a failure goes to the leader that the
- * brokers name then. Ends also while the leader is down. */
+/* Asks once for the first offset of a partition and its end. The next try after a failure goes to the
+ * leader that the brokers name then. Ends also while the leader is down. */
 rd_kafka_resp_err_t tamis__kafka_client_try_watermarks(const kafka_client *client, const char *topic,
                                                        int32_t number, int64_t *low, int64_t *high);
 /* Finds the first offset of a partition and its end. Waits for brokers that are away. TAMIS_OK also if A is

@@ -187,7 +187,8 @@ static tamis_status check_message(kafka_client *client, const rd_kafka_message_t
     }
 }
 
-/* True if a partition that is read has records that were not delivered yet, as far as the brokers have said. */
+/* True if a partition that is read has records that were not delivered yet, as far as the brokers have
+ * said. */
 static bool has_backlog(const kafka_client *client) {
     int64_t low, end;
 
@@ -202,10 +203,11 @@ static bool has_backlog(const kafka_client *client) {
 
 /* Waits for the next event of the consumer.
  *
- * librdkafka before 2.2 does not notice that its queue, once full, is empty again: its thread that fetches sleeps a
- * second then, unless a request wakes it. So a short wait with records to come ends with a request for metadata. It
- * goes to any broker, thus with several brokers not always to the one that sleeps. Waits between requests become
- * longer, since records of an open transaction do not come, whatever is requested. */
+ * librdkafka before 2.2 does not notice that its queue, once full, is empty again: its thread that fetches
+ * sleeps a second then, unless a request wakes it. So a short wait with records to come ends with a
+ * request for metadata. It goes to any broker, thus with several brokers not always to the one that
+ * sleeps. Waits between requests become longer, since records of an open transaction do not come, whatever
+ * is requested. */
 static rd_kafka_message_t *poll_consumer(kafka_client *client, int milliseconds) {
     const int first = client->wake_ms < WAKE_MIN_MS ? WAKE_MIN_MS : client->wake_ms;
     const struct rd_kafka_metadata *metadata;

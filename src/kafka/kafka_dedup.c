@@ -6,9 +6,9 @@
  *
  *     options --> topics (B2) --> producer (B1) --> join the group --> loop --> commit --> leave the group
  *
- * The loop does what the phase asks for: a new producer, a slice of the restore, or a batch of records. A step of
- * it lasts at most a slice of time while nothing happens, so stop_fd is seen soon. Waits for brokers that are
- * away end by themselves only when they answer.
+ * The loop does what the phase asks for: a new producer, a slice of the restore, or a batch of records. A
+ * step of it lasts at most a slice of time while nothing happens, so stop_fd is seen soon. Waits for brokers
+ * that are away end by themselves only when they answer.
  */
 #include <errno.h>
 #include <stdio.h>

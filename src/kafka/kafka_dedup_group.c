@@ -16,8 +16,8 @@
  * still being stopped. Seeking marks what lies in its queues as outdated.
  *
  * A pause belongs to the consumer and not to the assignment, so it is set before the consumer gets the
- * partition, and nothing of it is fetched. To resume a partition that is not paused would lose what lies in the
- * queues of librdkafka 2.0: `is_paused` is exact.
+ * partition, and nothing of it is fetched. To resume a partition that is not paused would lose what lies in
+ * the queues of librdkafka 2.0: `is_paused` is exact.
  */
 #include <inttypes.h>
 
@@ -192,7 +192,8 @@ tamis_status tamis__kafka_dedup_seek(kafka_dedup_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Lets a paused partition begin. The second seek wakes the thread that fetches, which may sleep for a second. */
+/* Lets a paused partition begin. The second seek wakes the thread that fetches, which may sleep for a
+ * second. */
 static tamis_status begin_partition(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
     rd_kafka_resp_err_t code = seek_partition(run, partition);
 

@@ -56,8 +56,8 @@ typedef enum kafka_stage {
     KAFKA_JOINED      /* records are answered */
 } kafka_stage;
 
-/* A partition of the input. One that is not assigned keeps its filter until the next assignment (A4), that of a
- * standby for ever (S). */
+/* A partition of the input. One that is not assigned keeps its filter until the next assignment (A4), that
+ * of a standby for ever (S). */
 typedef struct kafka_partition {
     int32_t number;
     kafka_stage stage;

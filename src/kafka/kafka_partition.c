@@ -31,7 +31,7 @@
 #include <string.h>
 
 #include "filter/filter_int.h"
-#include "filter/window.h"
+#include "filter/window/window.h"
 #include "kafka/kafka_dedup_int.h"
 
 enum { CHUNK = 1024 }; /* hashes of a state record that are added together */

@@ -10,14 +10,14 @@
  *
  * Hashes. Rates below 1e-9, and exact filters, have whole digests: hashes of 64 bits would add a twentieth to
  * 1e-9 with 10^9 keys in a partition. A rate from 1e-6 on has hashes of 48 bits if the number of keys is
- * given. They save 2 bytes of state a key. The promise is divided then: the filter is planned for 15/16 of the
- * rate, and equal hashes get the other 1/16. They need all of it with
+ * given. They save 2 bytes of state a key. The promise is divided then: the filter is planned for 15/16 of
+ * the rate, and equal hashes get the other 1/16. They need all of it with
  *
  *     rate / 16 * 2^48 keys        1.8e7 in a partition at 1e-6, 1.8e10 at 1e-3
  *
- * The run ends before a partition has more keys (tamis__kafka_partition_add). The expected number may be wrong,
- * and a filter grows, but a chain cannot get wider hashes. So 48 bits are chosen only if 16 times the expected
- * keys are allowed. With rates below 1e-6, the default one among them, too few keys would be.
+ * The run ends before a partition has more keys (tamis__kafka_partition_add). The expected number may be
+ * wrong, and a filter grows, but a chain cannot get wider hashes. So 48 bits are chosen only if 16 times the
+ * expected keys are allowed. With rates below 1e-6, the default one among them, too few keys would be.
  *
  * With a window a state record is removed when its keys cannot be found any more, but only with all records
  * up to the next horizon (kafka_partition.c). So the oldest key in the state is at most a gap older than a

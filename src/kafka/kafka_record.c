@@ -32,11 +32,11 @@
  * than b + 1.44 - log2(n) bits. Golomb-Rice codes take about 0.1 more than that, but then the size depends on
  * the hashes, so it tells a reader nothing. Measured: 4 ns a key to encode, 4 to check and read.
  *
- * Bits of a hash. With n earlier keys, a new one has the hash of one of them with a chance of n / 2^b. Filters
- * that are exact or promise less than 1e-9 have whole digests: the second word is sorted, and the first one is
- * written as it is. Other hashes have 64 bits, which add 5e-11 with 10^9 keys, or 48 if the plan allows it:
- * kafka_plan.c says when. All records of a chain have the same number of bits, because a lookup shortens its
- * hash in the same way.
+ * Bits of a hash. With n earlier keys, a new one has the hash of one of them with a chance of n / 2^b.
+ * Filters that are exact or promise less than 1e-9 have whole digests: the second word is sorted, and the
+ * first one is written as it is. Other hashes have 64 bits, which add 5e-11 with 10^9 keys, or 48 if the plan
+ * allows it: kafka_plan.c says when. All records of a chain have the same number of bits, because a lookup
+ * shortens its hash in the same way.
  *
  * Times. A window compares times by whole steps, so a record has the step of each key: `first` is the time at
  * which the earliest step begins, and each key has the number of steps from there to its own. `width` is the

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The state topic as a member reads it: to restore a filter (A5), or to keep a copy of one that another member
- * uses (S).
+ * The state topic as a member reads it: to restore a filter (A5), or to keep a copy of one that another
+ * member uses (S).
  *
  *     reader --> records of all partitions that are read, in one queue --> checks (A6) --> filter, `covers`
  *
  * The reader reports the end of a partition in front of an open transaction. That is not the end of A3, so a
- * restore waits until the transaction is decided. Such a report moves `covers` too: markers of transactions have
- * offsets, and are not delivered.
+ * restore waits until the transaction is decided. Such a report moves `covers` too: markers of transactions
+ * have offsets, and are not delivered.
  *
  * All partitions share one reader, which stays until the run ends: a consumer of librdkafka 2.0 that gets an
  * assignment waits half a second before its first record, and a second assignment soon after another may end

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A and S: what a member does before it answers the first record of a partition, and with those of others. Each
- * partition has a stage of its own, so those that are restored go on while others are not.
+ * A and S: what a member does before it answers the first record of a partition, and with those of others.
+ * Each partition has a stage of its own, so those that are restored go on while others are not.
  *
  *     OFFSET      A2  offset of the group   read_committed: waits for transactions that are not decided (K4)
  *     WATERMARKS  A3  end of the state      read_uncommitted: the true end (K5)
@@ -17,8 +17,8 @@
  * A3 comes after A2, and not before: see the proof. A partition of a standby that another member has is in
  * WATERMARKS, then in STATE, and its state is read on and on (S).
  *
- * Nothing here waits long. A request that fails for now, such as an A2 while a transaction of a killed member is
- * not decided, is repeated later.
+ * Nothing here waits long. A request that fails for now, such as an A2 while a transaction of a killed member
+ * is not decided, is repeated later.
  *
  * A refusal (R) repeats A2 first. If the offset has changed, another member has the partition. This one is a
  * zombie: it begins A again, until the group takes the partition away.
@@ -88,8 +88,8 @@ static tamis_status retry_later(kafka_dedup_run *run, const char *what, rd_kafka
 
 /* ---- A2, R ---- */
 
-/* Refuses an offset of a repartition that has put keys into other partitions. Offsets that somebody has set have no
- * such metadata. */
+/* Refuses an offset of a repartition that has put keys into other partitions. Offsets that somebody has
+ * set have no such metadata. */
 static tamis_status check_route(const kafka_dedup_run *run, const rd_kafka_topic_partition_t *stored,
                                 tamis_error *err) {
     static const char first[] = "partitions=";
@@ -161,8 +161,8 @@ static tamis_status store_offsets(kafka_dedup_run *run, const rd_kafka_topic_par
     return TAMIS_OK;
 }
 
-/* Reads an answer. A failed request is repeated by the consumer, which notices that the coordinator of the group has
- * moved: librdkafka 2.0 goes on to send other requests to the former one. */
+/* Reads an answer. A failed request is repeated by the consumer, which notices that the coordinator of the
+ * group has moved: librdkafka 2.0 goes on to send other requests to the former one. */
 static tamis_status read_offsets(kafka_dedup_run *run, rd_kafka_event_t *event, tamis_error *err) {
     const uint64_t request = (uint64_t)(uintptr_t)rd_kafka_event_opaque(event);
     size_t count = 0;
@@ -188,8 +188,9 @@ static tamis_status read_offsets(kafka_dedup_run *run, rd_kafka_event_t *event, 
     return status;
 }
 
-/* Asks for the offsets of the partitions of a list. A request of librdkafka's administration, unlike one of the
- * consumer, is not waited for, and has an answer for each partition if the offset of another is not decided. */
+/* Asks for the offsets of the partitions of a list. A request of librdkafka's administration, unlike one
+ * of the consumer, is not waited for, and has an answer for each partition if the offset of another is not
+ * decided. */
 static tamis_status request_offsets(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *list,
                                     tamis_error *err) {
     rd_kafka_ListConsumerGroupOffsets_t *wanted =

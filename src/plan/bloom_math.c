@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The mathematics of Bloom filters: classic, blocked and counting. docs/MATH.md derives each formula and uses the same
- * names: n keys, m bits, k probes, false-positive rate p.
+ * The mathematics of Bloom filters: classic, blocked and counting. docs/MATH.md derives each formula and uses
+ * the same names: n keys, m bits, k probes, false-positive rate p.
  *
  *     classic   | m bits                                                      |   p = (1 - (1 - 1/m)^(kn))^k
  *                  ^      ^           ^                   ^      k probes

@@ -5,8 +5,8 @@
  *
  *     bucket   | slot 0 | slot 1 | slot 2 | slot 3 |     f bits each, one bucket after the other without gaps
  *
- * A lookup of an absent key compares its fingerprint, which is one of 2^f - 1 numbers, with the entries of two
- * buckets. With n entries in b buckets a bucket has n / b of them on average:
+ * A lookup of an absent key compares its fingerprint, which is one of 2^f - 1 numbers, with the entries of
+ * two buckets. With n entries in b buckets a bucket has n / b of them on average:
  *
  *     rate = 1 - (1 - 1 / (2^f - 1))^(2 n / b)         about 8 * load / 2^f, where load = n / (4 b)
  *
@@ -15,10 +15,11 @@
  *
  *     buckets = n / (4 * load) * (1 + 1 / sqrt(n)) + 2, and even; 2 for up to 8 keys, which always fit there
  *
- * Why load 0.95: with four slots a bucket and two buckets a key, an entry finds a place up to a load of 0.98 if
- * there are many buckets (docs/MATH.md, "Cuckoo filter"). At 0.95 a new key moves few entries. In small tables
- * the load at which the first key finds no place varies: by about 1 / sqrt(n) of it. Hence more buckets. Of 100,000
- * tables of each size from 9 to 40 keys, one or none refuses one of its keys; of 20,000 with 100 to 3000 keys none.
+ * Why load 0.95: with four slots a bucket and two buckets a key, an entry finds a place up to a load of 0.98
+ * if there are many buckets (docs/MATH.md, "Cuckoo filter"). At 0.95 a new key moves few entries. In small
+ * tables the load at which the first key finds no place varies: by about 1 / sqrt(n) of it. Hence more
+ * buckets. Of 100,000 tables of each size from 9 to 40 keys, one or none refuses one of its keys; of 20,000
+ * with 100 to 3000 keys none.
  *
  *     rate    bits of a slot   bits a key at 10^6 keys
  *     1e-2    10               10.5

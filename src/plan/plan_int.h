@@ -40,8 +40,9 @@ static inline uint64_t tamis__fingerprint_first_lines(uint32_t i) {
 }
 
 /*
- * How a 64-byte line is divided into slots (picture in filter/fingerprint_line.h). Each shape is a compromise
- * between memory and false-positive rate. load, rate and second are measured by ./dev bench growth.
+ * How a 64-byte line is divided into slots (picture in filter/table/fingerprint_line.h). Each shape is a
+ * compromise between memory and false-positive rate. load, rate and second are measured by ./dev bench
+ * growth.
  *
  * The hash of an entry selects its home line. If that has no free slot, the entry is stored in a second line.
  * Such a spilled entry knows home_bits fewer bits of its hash.

@@ -18,8 +18,8 @@
  * A key that is renewed (refresh) may have two entries: its newest one, and the one before for late records.
  *
  * Step codes are steps modulo `codes` = 2^code_bits - 1, plus one; 0 is a free slot. Entries of steps that
- * are no longer kept stay in their slots until these are used again, or until filter/window.c purges the
- * table. With codes >= 2 * kept, that is once in `kept` steps or less often.
+ * are no longer kept stay in their slots until these are used again, or until filter/window/window.c purges
+ * the table. With codes >= 2 * kept, that is once in `kept` steps or less often.
  *
  * The rate. A lookup of an absent key compares its fingerprint of f bits with all entries of two lines, in
  * each table:

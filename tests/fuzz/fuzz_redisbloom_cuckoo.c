@@ -177,8 +177,8 @@ static void check_keys(tamis_redisbloom_cuckoo *filter) {
                 TAMIS_OK);
         require(answer == TAMIS_PRESENT);
         require(tamis_redisbloom_cuckoo_count(filter, keys[i].data, keys[i].size, &after, NULL) == TAMIS_OK);
-        require(after >=
-                before); /* compacting brings other entries into the key's bucket of a smaller table */
+        /* Compacting may bring other entries into the key's bucket of a smaller table. */
+        require(after >= before);
     }
     tamis_redisbloom_cuckoo_compact(filter, NULL);
 }

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 /* The structure of a table is private, so this test includes internal headers. */
-#include "filter/fingerprint_put.h"
 #include "filter/kernels/fingerprint_values.h"
+#include "filter/table/fingerprint_put.h"
 #include "support/isa.h"
 #include "support/scratch.h"
 

@@ -14,7 +14,7 @@
 
 #include <tamis/experimental/audit.h>
 
-#include "filter/bloom_int.h"
+#include "filter/bloom/bloom_int.h"
 #include "property/filter_model.h"
 
 static uint64_t seed;

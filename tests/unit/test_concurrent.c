@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "filter/filter_int.h"
-#include "filter/fingerprint_table.h"
 #include "filter/parts.h"
+#include "filter/table/fingerprint_table.h"
 #include "property/filter_model.h"
 #include "support/scratch.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "filter/bloom_int.h"
+#include "filter/bloom/bloom_int.h"
 #include "property/filter_model.h"
 
 enum { KEYS = 3000 };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "filter/fingerprint_table.h"
+#include "filter/table/fingerprint_table.h"
 #include "support/scratch.h"
 
 enum { KEYS = 1500000, BATCH = 1000 };

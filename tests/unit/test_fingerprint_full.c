@@ -2,7 +2,7 @@
 /* ctest: long */
 
 /*
- * Freeing slots in nearly full tables. The invariants of filter/fingerprint_table.h are checked on every line
+ * Freeing slots in nearly full tables. The invariants of filter/table/fingerprint_table.h are checked on every line
  * after every few insertions, for every shape, up to the insertion that finds no slot and beyond.
  */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 /* The structure of a table is private, so its internal header is included. */
-#include "filter/fingerprint_put.h"
+#include "filter/table/fingerprint_put.h"
 #include "support/scratch.h"
 
 enum { LINES = 64, STEP = 16 };

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/pages.h"
-#include "filter/fingerprint_table.h"
+#include "filter/table/fingerprint_table.h"
 #include "property/filter_model.h"
 #include "support/fault.h"
 

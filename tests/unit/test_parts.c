@@ -17,8 +17,8 @@
 
 /* Internal headers: the test sets the kernels of a filter, and reads the number of entries of a table. */
 #include "filter/filter_int.h"
-#include "filter/fingerprint_table.h"
 #include "filter/parts.h"
+#include "filter/table/fingerprint_table.h"
 #include "format/format.h"
 #include "property/filter_model.h"
 #include "service/dedup/dedup_parts.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "filter/fingerprint_line.h"
+#include "filter/table/fingerprint_line.h"
 #include "plan/plan_int.h"
 #include "support/scratch.h"
 

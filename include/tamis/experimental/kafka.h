@@ -74,8 +74,8 @@ typedef struct tamis_kafka_dedup_options {
      * time (tamis/experimental/window.h). No refresh. A record whose time is ahead of the clock of this
      * host by more than half the lateness (at least a second, at most five minutes) is treated as a late
      * one: it would make others late. With `expect`, and an `fpr` from 1e-6 on, the state may have shorter
-     * hashes, 2 bytes less a key. They are part of the rate. TAMIS_E_FULL: a partition has as many keys as they
-     * allow, at least 16 times `expect`. */
+     * hashes, 2 bytes less a key. They are part of the rate. TAMIS_E_FULL: a partition has as many keys as
+     * they allow, at least 16 times `expect`. */
     const tamis_plan_options *plan;
     uint64_t seed; /* for scheme xxh3 */
     /* for scheme sip; only a hash of it is kept */
@@ -152,10 +152,11 @@ TAMIS_API tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *op
  * producers choose by default for a record with this key.
  *
  * Options, statistics and errors are those of tamis_kafka_dedup_run. There is no state topic and no filter:
- * options.plan, duplicates_to and secret are NULL, standby is false (TAMIS_E_INVALID). So a moved offset is not noticed:
- * records are copied again, or left out. A group without offsets begins at the first record. Several topics
- * may be copied into one: one run for each. TAMIS_E_MISMATCH: `to` has another number of partitions than in
- * an earlier run of the group, or the keys are other ones, so equal keys would be in different partitions.
+ * options.plan, duplicates_to and secret are NULL, standby is false (TAMIS_E_INVALID). So a moved offset is
+ * not noticed: records are copied again, or left out. A group without offsets begins at the first record.
+ * Several topics may be copied into one: one run for each. TAMIS_E_MISMATCH: `to` has another number of
+ * partitions than in an earlier run of the group, or the keys are other ones, so equal keys would be in
+ * different partitions.
  */
 TAMIS_API tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_options *options,
                                                    tamis_kafka_dedup_stats *stats, tamis_error *err);
@@ -166,8 +167,8 @@ TAMIS_API tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_optio
  * are dropped. Keys are looked up as bytes.
  *
  * The filter is borrowed until the call returns, and may be on a server. As with tamis_kafka_repartition_run
- * there is no state, and options.plan, secret and standby are not set. Further errors are TAMIS_E_IO and TAMIS_E_TIMEOUT:
- * a lookup on a server has failed.
+ * there is no state, and options.plan, secret and standby are not set. Further errors are TAMIS_E_IO and
+ * TAMIS_E_TIMEOUT: a lookup on a server has failed.
  */
 TAMIS_API tamis_status tamis_kafka_check_run(const tamis_filter *filter,
                                              const tamis_kafka_dedup_options *options,

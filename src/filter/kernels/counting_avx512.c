@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Kind counting with AVX-512. A line is one vector of eight 64-bit words, and so is the mask of the counters of
- * a key: a one in every lane is shifted out of all lanes but its own, as in kind blocked.
+ * Kind counting with AVX-512. A line is one vector of eight 64-bit words, and so is the mask of the counters
+ * of a key: a one in every lane is shifted out of all lanes but its own, as in kind blocked.
  */
 #include "filter/kernels/filter_blocked.h"
 

@@ -3,7 +3,7 @@
 #define TAMIS_FILTER_KERNELS_COUNTING_KERNELS_H
 
 /*
- * Kernels of kind counting. The idea is in filter/counting.c.
+ * Kernels of kind counting. The idea is in filter/bloom/counting.c.
  *
  *     counting_scalar.c    always built; the oracle of the tests
  *     counting_avx512.c    x86-64 with AVX-512; the other sets take the scalar table
@@ -46,8 +46,8 @@ static inline uint64_t tamis__counters_sum(uint64_t a, uint64_t b) {
     return ((even | even_over) & low) | ((odd | odd_over) & low) << 4;
 }
 
-/* What the removal of a key did: nothing; or the key is absent now; or it is still present, since it was added more often
- * or shares its counters. */
+/* What the removal of a key did: nothing; or the key is absent now; or it is still present, since it was
+ * added more often or shares its counters. */
 typedef enum dropped { WAS_ABSENT, IS_GONE, IS_STILL_PRESENT } dropped;
 
 /* The kernels of one instruction set. */

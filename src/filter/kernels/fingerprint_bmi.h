@@ -17,7 +17,7 @@
  */
 #include <immintrin.h>
 
-#include "filter/fingerprint_line.h"
+#include "filter/table/fingerprint_line.h"
 
 /* The slots of a bucket. */
 static INLINED slot_range isa_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {

@@ -59,9 +59,9 @@
  *    fingerprint_table.h).
  * 3. `covered` and `used` of a partition change together with its entries.
  */
-#include "filter/fingerprint_put.h"
 #include "filter/kernels/fingerprint_kernels.h"
 #include "filter/kernels/fingerprint_values.h"
+#include "filter/table/fingerprint_put.h"
 
 /* ---- adding and looking up ---- */
 

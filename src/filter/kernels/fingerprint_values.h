@@ -26,7 +26,7 @@
  * Invariant: values are in ascending order, in a line and from line to line. Only forged files break it;
  * values_sort repairs it.
  */
-#include "filter/fingerprint_table.h"
+#include "filter/table/fingerprint_table.h"
 
 enum {
     VALUES_A_LINE = 16, /* max. slots of a line of a growing table; one or two vectors */

@@ -10,7 +10,7 @@
 
 #include "base/failure.h"
 #include "base/memory.h"
-#include "filter/window.h"
+#include "filter/window/window.h"
 #include "store/state/state_stats.h"
 
 /*
@@ -53,8 +53,8 @@ void tamis__dedup_log_append(tamis__dedup_log *log, const tamis_hash *hashes, co
                              size_t count, const tamis__filter_stats *stats);
 
 /*
- * The same for a window: appends the hashes that have a change (filter/window.h). `newest` is the newest time
- * of the window before the batch.
+ * The same for a window: appends the hashes that have a change (filter/window/window.h). `newest` is the
+ * newest time of the window before the batch.
  */
 void tamis__dedup_log_append_window(tamis__dedup_log *log, const tamis__window_batch *batch, int64_t newest,
                                     const tamis__filter_stats *stats);

@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "filter/filter_int.h"
-#include "filter/window.h"
+#include "filter/window/window.h"
 #include "service/dedup/dedup_int.h"
 
 void tamis__dedup_release_times(tamis_dedup *session) {

@@ -24,7 +24,7 @@
 #include "base/bytes.h"
 #include "base/system.h"
 #include "base/versioned.h"
-#include "filter/window.h"
+#include "filter/window/window.h"
 #include "hash/hasher.h"
 #include "store/file/file_error.h"
 #include "store/state/state_int.h"

@@ -26,7 +26,7 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "filter/concurrent.h"
-#include "filter/window.h"
+#include "filter/window/window.h"
 #include "hash/hasher.h"
 #include "store/file/file_error.h"
 #include "store/state/state_int.h"

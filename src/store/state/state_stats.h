@@ -32,8 +32,9 @@ TAMIS_PRIVATE_API tamis_status tamis__state_commit(tamis_state *state, const voi
                                                    tamis_error *err);
 
 /*
- * Logs keys that a window has counted, in that order, with their changes (filter/window.h). newest[i] is the
- * newest time of the window when it counted key i. The newest time of a commit is that of the statistics.
+ * Logs keys that a window has counted, in that order, with their changes (filter/window/window.h). newest[i]
+ * is the newest time of the window when it counted key i. The newest time of a commit is that of the
+ * statistics.
  */
 TAMIS_PRIVATE_API tamis_status tamis__state_log_window(tamis_state *state, const tamis_hash *hashes,
                                                        const int64_t *newest, const uint8_t *changes,

@@ -37,7 +37,7 @@
 #include <inttypes.h>
 
 #include "filter/block_verifier.h"
-#include "filter/window_table.h"
+#include "filter/window/window_table.h"
 
 bool tamis__window_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *out) {
     const window *w = filter->body;

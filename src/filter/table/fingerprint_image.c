@@ -47,7 +47,7 @@
 #include <inttypes.h>
 
 #include "filter/block_verifier.h"
-#include "filter/fingerprint_table.h"
+#include "filter/table/fingerprint_table.h"
 
 bool tamis__fingerprint_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *extent) {
     const table *t = filter->body;

@@ -56,7 +56,7 @@
  * (docs/MATH.md).
  */
 #include "base/system.h"
-#include "filter/fingerprint_put.h"
+#include "filter/table/fingerprint_put.h"
 
 enum {
     SMALL_LINES = 160, /* partitions with fewer lines double: rewriting costs more than memory */

@@ -24,9 +24,9 @@
  * Saturation. A counter that reaches 15 is saturated: it is not incremented any more, and not decremented
  * either, since nobody knows how many keys it stands for. It keeps its keys present for ever, which can only
  * add false positives. With different keys that practically never happens: the chance of a counter is below
- * 1e-13 in a full filter (docs/MATH.md, "Counting Bloom filter"). It happens if one key is added 15 times. All of
- * its counters are then saturated. Removing it has no effect, its count stays 15 ("15 or more"), and only
- * tamis_filter_clear makes it absent. tamis_filter_info has the number of saturated counters.
+ * 1e-13 in a full filter (docs/MATH.md, "Counting Bloom filter"). It happens if one key is added 15 times.
+ * All of its counters are then saturated. Removing it has no effect, its count stays 15 ("15 or more"), and
+ * only tamis_filter_clear makes it absent. tamis_filter_info has the number of saturated counters.
  *
  * Two probes of a key may select the same counter. It is then incremented once, not twice: a key is a set of
  * up to k counters. So adding and removing a key are exact inverses, a count is never too small, and a key
@@ -34,11 +34,12 @@
  * this for free, since they make a mask of the line with one bit for each counter.
  *
  * Why every add counts, also that of a present key: the answer "present" may be a false positive. If the add
- * did not count then, the key would vanish when the other keys are removed. So n adds of a key need n removals.
+ * did not count then, the key would vanish when the other keys are removed. So n adds of a key need n
+ * removals.
  *
- * Why all counters of a key are in one line: that is what makes kind blocked fast, and here each removal writes
- * too. The price is memory. A block of 128 counters has fewer keys than one of 512 bits, and their numbers differ
- * more, so at small rates it takes far more than the 4 bits of a counter:
+ * Why all counters of a key are in one line: that is what makes kind blocked fast, and here each removal
+ * writes too. The price is memory. A block of 128 counters has fewer keys than one of 512 bits, and their
+ * numbers differ more, so at small rates it takes far more than the 4 bits of a counter:
  *
  *     rate    blocked, bits a key   counting   probes   keys in a block
  *     1e-1         4.8                 19.7       3        26
@@ -47,16 +48,16 @@
  *     1e-4        22.0                123.8      10         4.1
  *     1e-6        38.8                308.9      13         1.7
  *
- * So it is for rates of about 1e-3 and more, and rates below 1e-7 are out of reach. Kind cuckoo takes less memory at
- * every rate. What this kind has instead: an add never moves or refuses anything below the capacity, keys are
- * counted up to 15, and two filters can be merged.
+ * So it is for rates of about 1e-3 and more, and rates below 1e-7 are out of reach. Kind cuckoo takes less
+ * memory at every rate. What this kind has instead: an add never moves or refuses anything below the
+ * capacity, keys are counted up to 15, and two filters can be merged.
  *
- * Time, to that of kind blocked (./dev bench memory, 10^7 keys, rate 1e-2, AVX-512, three runs): adding to used
- * memory and lookups 1.0 to 1.4. The kernel in AVX-512 takes 0.4 to 0.6 of the scalar one's time in a filter of 1 MiB
- * (6.0 instead of 12.4 ns for an add, 5.3 and 7.5 for a lookup, 6.3 and 18 for a removal).
+ * Time, to that of kind blocked (./dev bench memory, 10^7 keys, rate 1e-2, AVX-512, three runs): adding to
+ * used memory and lookups 1.0 to 1.4. The kernel in AVX-512 takes 0.4 to 0.6 of the scalar one's time in a
+ * filter of 1 MiB (6.0 instead of 12.4 ns for an add, 5.3 and 7.5 for a lookup, 6.3 and 18 for a removal).
  *
- * Why counters of 4 bits: with 3 bits, two counters in a million of a full filter are saturated, and more with
- * each key that comes and goes. More than 4 bits take memory without a use.
+ * Why counters of 4 bits: with 3 bits, two counters in a million of a full filter are saturated, and more
+ * with each key that comes and goes. More than 4 bits take memory without a use.
  *
  * Keys in the filter. filter->added is the number of keys answered absent when they were added, less those
  * that were absent after their removal. Errors of both sorts are false positives and equally frequent, so
@@ -78,7 +79,7 @@
  * Source: L. Fan, P. Cao, J. Almeida, A. Broder: Summary Cache, a scalable wide-area web cache sharing
  * protocol, 1998 (counters of 4 bits).
  */
-#include "filter/bloom_int.h"
+#include "filter/bloom/bloom_int.h"
 #include "filter/line_count.h"
 
 static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,

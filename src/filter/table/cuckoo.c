@@ -10,16 +10,16 @@
  *     bucket a                    bucket b = sum(fingerprint) - a, modulo the number of buckets
  *     | .  F  .  . |              | .  .  .  . |        F: found in either
  *
- * Moving. If both buckets are full, an entry of one of them moves to its own other bucket, and so on. The other
- * bucket follows from the fingerprint and the bucket alone: sum(fingerprint) - bucket leads there and back. So
- * entries move without their keys. `sum` is odd and the number of buckets even: the two buckets of a key have
- * an even and an odd number, and differ. Any even number of buckets is possible, so a table has the size that
- * its keys need; an exclusive or instead of the difference would need a power of two.
+ * Moving. If both buckets are full, an entry of one of them moves to its own other bucket, and so on. The
+ * other bucket follows from the fingerprint and the bucket alone: sum(fingerprint) - bucket leads there and
+ * back. So entries move without their keys. `sum` is odd and the number of buckets even: the two buckets of a
+ * key have an even and an odd number, and differ. Any even number of buckets is possible, so a table has the
+ * size that its keys need; an exclusive or instead of the difference would need a power of two.
  *
  * The search for a free slot goes breadth-first from both buckets: first the buckets that one move reaches,
- * then two, and so on. It changes nothing. Only when it has found a free slot, the entries on the path move, the
- * last one first, so that each entry is in one of its buckets all the time. A key that finds no slot changes
- * nothing (TAMIS_E_FULL).
+ * then two, and so on. It changes nothing. Only when it has found a free slot, the entries on the path move,
+ * the last one first, so that each entry is in one of its buckets all the time. A key that finds no slot
+ * changes nothing (TAMIS_E_FULL).
  *
  *     key -> a (full) --move--> c (full) --move--> e (free slot)      first c's entry to e, then a's to c
  *         -> b (full) --move--> d ...
@@ -42,24 +42,24 @@
  * four, such a key has half of the slots, and its entries can move: 5,000 of 10,000 keys then fit a table for
  * 100,000.
  *
- * Layout: slots of f bits, one after the other without gaps, four a bucket. Slot i has the bits from f i on of
- * the body, where bit n is bit n % 8 of byte n / 8. A slot is read and written as a word of 8 bytes: with f up to
- * 57 it lies within one. The last word may reach past the last slot, so at least 8 zero bytes follow.
+ * Layout: slots of f bits, one after the other without gaps, four a bucket. Slot i has the bits from f i on
+ * of the body, where bit n is bit n % 8 of byte n / 8. A slot is read and written as a word of 8 bytes: with
+ * f up to 57 it lies within one. The last word may reach past the last slot, so at least 8 zero bytes follow.
  *
- * Why not lines as in kind fingerprint: its entries know which bits of a hash they have, so that the table can
- * grow without keys. That takes 3 to 5 bits a key more, and an entry may stand for several keys. A table that
- * does not grow needs neither.
+ * Why not lines as in kind fingerprint: its entries know which bits of a hash they have, so that the table
+ * can grow without keys. That takes 3 to 5 bits a key more, and an entry may stand for several keys. A table
+ * that does not grow needs neither.
  *
  * Invariants:
- * 1. No false negative: a key whose adds exceed its removals has a copy, if only keys were removed that had been
- *    added.
- * 2. Each entry is in one of its two buckets. So entries with equal fingerprints in one bucket are copies of keys
- *    that cannot be told apart, and the copies of a key can be counted.
+ * 1. No false negative: a key whose adds exceed its removals has a copy, if only keys were removed that had
+ *    been added.
+ * 2. Each entry is in one of its two buckets. So entries with equal fingerprints in one bucket are copies of
+ *    keys that cannot be told apart, and the copies of a key can be counted.
  * 3. filter->added is the number of entries, and at most the capacity. The rate is that of the plan or lower.
  * 4. A failed add has changed nothing.
  *
  * References: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014);
- * buckets by a difference: Wang, Zhou, Shi, Qian, "Vacuum Filters" (2019), and filter/window.c.
+ * buckets by a difference: Wang, Zhou, Shi, Qian, "Vacuum Filters" (2019), and filter/window/window.c.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -189,8 +189,8 @@ static bool repeats(const search_step *steps, uint32_t step) {
     return false;
 }
 
-/* Moves the entries on the path to a step, whose bucket has a free slot. Returns the slot that becomes free in
- * the first bucket of the path, and stores that bucket. */
+/* Moves the entries on the path to a step, whose bucket has a free slot. Returns the slot that becomes
+ * free in the first bucket of the path, and stores that bucket. */
 static uint32_t move_entries(cuckoo *c, const search_step *steps, uint32_t step, uint32_t slot,
                              uint64_t *bucket) {
     while (step > 1) {
@@ -354,8 +354,8 @@ static uint64_t count_entries(const cuckoo *c) {
     return entries;
 }
 
-/* A file may say that it has other entries than it has. Adds and removals rely on the number, so it is counted
- * when a file is copied to be changed. */
+/* A file may say that it has other entries than it has. Adds and removals rely on the number, so it is
+ * counted when a file is copied to be changed. */
 static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     cuckoo *mine = to->body;
     const cuckoo *other = from->body;

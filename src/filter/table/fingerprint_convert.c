@@ -67,7 +67,7 @@
  *
  * Format source: docs/FORMAT.md, "Growth and union". Formulas: docs/MATH.md, "Growth as a whole".
  */
-#include "filter/fingerprint_put.h"
+#include "filter/table/fingerprint_put.h"
 
 enum {
     MAX_CELLS = 64, /* max. cells that one entry becomes; only a small table with a large rate needs more */

@@ -14,7 +14,7 @@
  * each of them. `used` counts entries, so moving one does not change it; the caller who adds a
  * new entry does. A line that was changed is passed to tamis__fingerprint_moved, once it is valid again.
  */
-#include "filter/fingerprint_table.h"
+#include "filter/table/fingerprint_table.h"
 
 /* Runs `call` with `g` set to the table's line layout. For the default layouts of dedup and build, and for
  * `exact`, the layout is a compile-time constant: shifts and offsets in code inlined below become

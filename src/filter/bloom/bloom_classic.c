@@ -36,7 +36,7 @@
  * 3. A lookup that starts after an add has returned finds the key: the bits are never cleared.
  */
 #include "filter/block_verifier.h"
-#include "filter/bloom_int.h"
+#include "filter/bloom/bloom_int.h"
 #include "filter/concurrent.h"
 
 enum {

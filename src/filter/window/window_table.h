@@ -35,7 +35,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "filter/window.h"
+#include "filter/window/window.h"
 #include "plan/plan_int.h"
 
 enum { LINE_BYTES = TAMIS__LINE };

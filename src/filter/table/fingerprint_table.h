@@ -61,7 +61,7 @@
 
 #include "base/pages.h"
 #include "filter/filter_int.h"
-#include "filter/fingerprint_line.h"
+#include "filter/table/fingerprint_line.h"
 #include "plan/plan_int.h"
 
 enum {

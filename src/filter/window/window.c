@@ -110,7 +110,7 @@
 #include <string.h>
 
 #include "base/system.h"
-#include "filter/window_table.h"
+#include "filter/window/window_table.h"
 
 enum {
     BATCH = 256,      /* keys that are added together */

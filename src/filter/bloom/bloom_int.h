@@ -83,7 +83,8 @@ extern const tamis__piece_ops tamis__blocks_pieces;
 
 /* Counting filters: adds the counters of `count` words of `from` to those of `into`. */
 void tamis__counting_sum(uint64_t *into, const uint64_t *from, uint64_t count);
-/* Counts the lines of the filter by their counters that are not 0. Returns how many counters are saturated. */
+/* Counts the lines of the filter by their counters that are not 0. Returns how many counters are
+ * saturated. */
 uint64_t tamis__counting_lines(const bloom *b, struct tamis__line_counts *counts);
 
 #endif

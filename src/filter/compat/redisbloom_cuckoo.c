@@ -37,6 +37,7 @@
  * 3. A table has fewer than 2^32 slots. RedisBloom computes slots in 32 bits: beyond it slots collide.
  * 4. keys <= slots. It is the number of fingerprints, unless a dump from outside has another number.
  * 5. A table with slots that are not loaded is never searched (tamis__rbc_check_complete).
+ *
  * Filters from outside are checked for 1 to 4 in tamis__rbc_append_checked, whichever format they come from.
  */
 #include <inttypes.h>
@@ -44,7 +45,7 @@
 
 #include "base/bytes.h"
 #include "base/versioned.h"
-#include "filter/redisbloom_tables.h"
+#include "filter/compat/redisbloom_tables.h"
 #include "hash/hash_functions.h"
 
 enum {

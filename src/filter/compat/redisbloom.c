@@ -33,6 +33,7 @@
  * 2. keys of a sub-filter <= its capacity, and the sum over all is the chain's `keys`.
  * 3. Every modulus is at most 8 times the bytes of its bit array, so that no position is outside of it.
  * 4. A sub-filter with bits that are not loaded is never tested (tamis__rb_check_complete).
+ *
  * Sub-filters from outside are checked for 2 and 3 in tamis__rb_append and tamis__rb_check, whichever format
  * they come from.
  */
@@ -40,7 +41,7 @@
 #include <math.h>
 
 #include "base/versioned.h"
-#include "filter/redisbloom_chain.h"
+#include "filter/compat/redisbloom_chain.h"
 #include "hash/hash_functions.h"
 
 #define LN2_SQUARED 0.480453013918201 /* RedisBloom's digits: one more could change a size */

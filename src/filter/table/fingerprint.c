@@ -63,7 +63,7 @@
  * ./dev bench memory measures the time a key.
  */
 #include "base/system.h"
-#include "filter/fingerprint_put.h"
+#include "filter/table/fingerprint_put.h"
 
 /* Number of partitions of a new table. */
 static uint32_t first_count(const table *t) {

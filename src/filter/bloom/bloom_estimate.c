@@ -34,7 +34,7 @@
  */
 #include <math.h>
 
-#include "filter/bloom_int.h"
+#include "filter/bloom/bloom_int.h"
 #include "filter/line_count.h"
 #include "plan/plan_int.h"
 
@@ -150,8 +150,9 @@ static uint64_t absent_by_bits(const tamis_filter *filter) {
  * Classic, with load x = n k / m: sqrt(m (e^x - 1 - x)) / k. This is the deviation of the number of zero
  * bits, divided by the derivative of its mean.
  *
- * Blocked, with B blocks of S bits, and counting, with S counters: a block gets L = n / B keys on average. A key leaves one given bit of its
- * block unset with probability 1 - u, and two given bits with 1 - v. For the number Z of zero bits,
+ * Blocked, with B blocks of S bits, and counting, with S counters: a block gets L = n / B keys on average. A
+ * key leaves one given bit of its block unset with probability 1 - u, and two given bits with 1 - v. For the
+ * number Z of zero bits,
  *
  *     Var Z = B S (e^(-L u) + (S - 1) e^(-L v) - S e^(-2 L u) (1 + L u^2)),   dZ/dn = -S u e^(-L u)
  */

@@ -17,7 +17,7 @@
  *
  * Only entries that have their whole hash may be removed: a shorter one may stand for several keys.
  */
-#include "filter/fingerprint_put.h"
+#include "filter/table/fingerprint_put.h"
 
 /* *slot: the slot in the range with that value. */
 static bool find_value(const line_geometry *g, const uint8_t *line, slot_range range, tamis__u128 value,

@@ -77,7 +77,7 @@
 
 #include "base/system.h"
 #include "filter/block_verifier.h"
-#include "filter/bloom_int.h"
+#include "filter/bloom/bloom_int.h"
 #include "hash/positions.h"
 #include "plan/plan_int.h"
 
