@@ -53,6 +53,9 @@ static const kafka_setting defaults[] = {
     {"client.id", "tamis", CONSUMERS | PRODUCER},
     {"partitioner", "murmur2_random", PRODUCER}, /* that of the Java client: equal keys stay together */
     {"linger.ms", "5", PRODUCER},
+    /* The end of a partition is reported with the answer to a fetch that found nothing. A restore waits for
+     * it. */
+    {"fetch.wait.max.ms", "50", RESTORER},
     /* Records that wait while a commit lasts. When as many are queued, librdkafka before 2.2 may fetch no
      * more for a second, see poll_consumer. */
     {"queued.min.messages", "200000", MEMBER},

@@ -10,9 +10,8 @@
  * restore waits until the transaction is decided. Such a report moves `covers` too: markers of transactions
  * have offsets, and are not delivered.
  *
- * All partitions share one reader, which stays until the run ends: a consumer of librdkafka 2.0 that gets an
- * assignment waits half a second before its first record, and a second assignment soon after another may end
- * the process. So the reader has none. Its partitions are started and stopped one by one.
+ * All partitions share one reader, which stays until the run ends. It has no assignment, because in librdkafka 2.0 a
+ * second one soon after another may end the process. Its partitions are started and stopped one by one.
  */
 #include <inttypes.h>
 #include <stdio.h>

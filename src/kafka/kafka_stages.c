@@ -37,7 +37,7 @@ enum {
     RETRY_MS = 100,         /* until a request that has failed is repeated */
     RETRY_JOINED_MS = 1000, /* likewise, if records of other partitions have to wait for it */
     WAIT_MS = 5,            /* for a record of the input, while A waits too */
-    PART_MS = 1000,         /* until a remark says that some partitions are not restored yet */
+    PART_MS = 2000,         /* until a remark says that some partitions are not restored yet */
     REMARK_MS = 10000       /* until a remark says what A waits for */
 };
 
