@@ -132,8 +132,9 @@ TAMIS_API tamis_status tamis_filter_contains(const tamis_filter *filter, const v
                                              tamis_answer *answer, tamis_error *err);
 
 /*
- * Removes `count` keys in order. answers[i] is TAMIS_PRESENT if key i was in the filter and was removed, and
- * TAMIS_ABSENT if it was not there and nothing was done. `answers` and `done` may be NULL.
+ * Removes `count` keys in order. answers[i] is TAMIS_PRESENT if key i was found: one copy of it was
+ * removed, unless its copies are kept for ever (see tamis_filter_add_many). It is TAMIS_ABSENT if key i was
+ * not there and nothing was done. `answers` and `done` may be NULL.
  *
  * Remove only keys that were added. A false positive looks like a key that is there: removing a key that was
  * never added can remove another key with the same fingerprint, which is then a false negative. So a program

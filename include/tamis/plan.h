@@ -169,8 +169,8 @@ TAMIS_API uint64_t tamis_plan_options_max_lateness(const tamis_plan_options *opt
  * keys that can come. If that is not known: 0 lets the filter grow as keys come, UINT64_MAX keeps expect.
  *
  * If the filter would take more than 64 MiB, expect is lowered to `max_keys`, and a kind AUTO becomes one
- * that grows, since a number that was guessed may be too small. Kinds classic, blocked and cuckoo keep expect
- * if options->kind names them. If no plan can be made, nothing changes. Cost: two plans.
+ * that grows, since a number that was guessed may be too small. Kinds classic, blocked, counting and cuckoo
+ * keep expect if options->kind names them. If no plan can be made, nothing changes. Cost: two plans.
  */
 TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys);
 
@@ -181,8 +181,8 @@ TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t ma
  * planned size, with the planned rate. The last step takes a sixteenth more for a moment. `capacity`
  * becomes that of the small table.
  *
- * Nothing changes for a plan of at most 64 MiB, with a memory limit, of kind classic, blocked or cuckoo,
- * or that grows already. A frozen filter cannot be made with it. Cost: a plan.
+ * Nothing changes for a plan of at most 64 MiB, with a memory limit, of kind classic, blocked, counting
+ * or cuckoo, or that grows already. A frozen filter cannot be made with it. Cost: a plan.
  */
 TAMIS_API void tamis_plan_start_small(tamis_plan *plan);
 

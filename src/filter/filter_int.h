@@ -193,8 +193,8 @@ struct tamis__filter_ops {
                           tamis_error *err);
     tamis_status (*touch_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                tamis_error *err);
-    /* Merges `from` into `into`. compare.c has checked that the hashers are equal and, for classic and
-     * blocked, the plans. Classic and blocked never fail. NULL: the kind has no unions. */
+    /* Merges `from` into `into`. compare.c has checked that the hashers are equal and, for classic,
+     * blocked and counting, the plans. These kinds never fail. NULL: the kind has no unions. */
     tamis_status (*union_into)(tamis_filter *into, const tamis_filter *from, tamis_error *err);
     const tamis__parts_ops *parts;  /* NULL: the body cannot be divided */
     const tamis__piece_ops *pieces; /* copies of concurrent filters */
@@ -234,7 +234,7 @@ struct tamis_filter {
     tamis_hasher *hasher;
     uint64_t remade; /* number of times that the body was replaced by one of another plan */
     uint64_t added;  /* keys answered absent when they were added, less removed ones; cuckoo: copies */
-    uint64_t absent_in_parts; /* such keys of a batch in parts that is not finished */
+    uint64_t absent_in_parts; /* keys answered absent by parts of a batch that has not ended */
     uint64_t size_hint;       /* expected total of keys; 0: none */
     bool ignore_memory_limit; /* replay: keys added now were accepted before */
     bool saturated;

@@ -71,7 +71,8 @@ tamis_status tamis_redisbloom_cuckoo_load_header(tamis_redisbloom_cuckoo **filte
 /* ---- chunks ---- */
 
 /* Finds the table with byte `offset` of all tables, and sets *within to the byte in its own. Returns the
- * number of tables if there is none. Tables that do not grow may be many: their number is computed. */
+ * number of tables if there is none. With an expansion of 1 there may be many tables, all of one size: the
+ * index is computed. */
 static size_t find_table(const tamis_redisbloom_cuckoo *filter, uint64_t offset, uint64_t *within) {
     size_t i = 0;
     if (filter->expansion == 1) {
@@ -209,7 +210,7 @@ tamis_status tamis_redisbloom_cuckoo_rdb_read(tamis_redisbloom_cuckoo **filter, 
     if (version != TAMIS_REDISBLOOM_CUCKOO_RDB_VERSION)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "redisbloom cuckoo: encoding version %" PRIu32
-                           " is not %d; save the filter with a newer release",
+                           " is not %d; save the filter with a release of RedisBloom that writes that one",
                            version, TAMIS_REDISBLOOM_CUCKOO_RDB_VERSION);
     tamis_redisbloom_cuckoo *created;
     status = tamis__rbc_create_empty(&created, allocator, err);

@@ -33,7 +33,7 @@ static void assign_partition(kafka_dedup_run *run, kafka_partition *partition) {
         tamis__kafka_begin_restore(partition);
         partition->input->stop_at = UINT64_MAX;
     } else if (run->options.standby) {
-        partition->stage = partition->is_read ? KAFKA_STATE : KAFKA_WATERMARKS;
+        partition->stage = partition->is_reading_state ? KAFKA_STATE : KAFKA_WATERMARKS;
     } else {
         tamis__kafka_dedup_stop_state(run, partition);
         tamis__kafka_partition_release(partition);

@@ -11,13 +11,13 @@
  * Hashes. Rates below 1e-9, and exact filters, have whole digests: hashes of 64 bits would add a twentieth to
  * 1e-9 with 10^9 keys in a partition. A rate from 1e-6 on has hashes of 48 bits if the number of keys is
  * given. They save 2 bytes of state a key. The promise is divided then: the filter is planned for 15/16 of
- * the rate, and equal hashes get the other 1/16. They need all of it with
+ * the rate, and equal hashes get the other 1/16. They use all of it at
  *
  *     rate / 16 * 2^48 keys        1.8e7 in a partition at 1e-6, 1.8e10 at 1e-3
  *
  * The run ends before a partition has more keys (tamis__kafka_partition_add). The expected number may be
  * wrong, and a filter grows, but a chain cannot get wider hashes. So 48 bits are chosen only if 16 times the
- * expected keys are allowed. With rates below 1e-6, the default one among them, too few keys would be.
+ * expected keys are allowed. Below 1e-6, and so at the default rate, this would allow too few keys.
  *
  * With a window a state record is removed when its keys cannot be found any more, but only with all records
  * up to the next horizon (kafka_partition.c). So the oldest key in the state is at most a gap older than a
@@ -76,7 +76,7 @@ static tamis_status check_options(const tamis_kafka_plan_options *options, const
                            "options.partitions, hosts or commit_ms is 0; give the number");
     if (!(options->rate >= 0 && options->rate <= (double)TAMIS_EXPECT_MAX))
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "rate: is no number from 0 to 1e12 records a second; correct it");
+                           "rate: is not a number from 0 to 1e12 records a second; correct it");
     if (wanted->expect == 0 && wanted->kind != TAMIS_KIND_WINDOW)
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,

@@ -8,7 +8,7 @@
  *            4      1         1       2   8      8    4       4           8        8        D                    8 bytes
  *
  *          keys   | first | step | width |                 with a window: 8, 8 and 1 bytes
- *                 | other word | other word | ...          of whole digests: 8 bytes each
+ *                 | first word | first word | ...          of whole digests: 8 bytes each
  *                 | low bits | low bits | ...              of the words, b - d bits each
  *                 | 1 1 0 1 0 0 1 ... |                    high bits of the words
  *                 | steps | steps | ...                    with a window: `width` bits each
@@ -18,13 +18,13 @@
  *
  * Hashes (the code of Elias and Fano). The state topic has the hash of each key once, and little else, so its
  * size is that of a hash times the number of keys. The order of the keys of a record has no meaning, so it
- * need not be stored: that saves nearly log2(count) bits a key. The keys are sorted by the first d bits of
+ * need not be stored: that saves nearly log2(count) bits a key. The keys are sorted by the high d bits of
  * their word, where 2^d is the first power of two that is not below `count`. The other b - d bits of each
- * word follow each other; b is 64, or 48 with flag 8. The first d bits are numbers that never go down, from 0
+ * word follow each other; b is 64, or 48 with flag 8. The high d bits are numbers that never go down, from 0
  * to 2^d - 1. They are in unary: a 1 for each key, and a 0 whenever the number goes up by one. For four keys
  * (d is 2):
  *
- *     first bits    0 0 1 3
+ *     high bits     0 0 1 3
  *     written       1 1 0 1 0 0 1          count ones, 2^d - 1 zeros
  *
  * So n keys take b - d + (n + 2^d) / n bits each, at most b + 2 - log2(n), whatever the hashes are. With 64

@@ -38,7 +38,7 @@ typedef struct tamis__kafka_record {
 } tamis__kafka_record;
 
 /* Returns the hash that stands for these 64 bits of a digest; in a hash of 48 bits, the last 16 are 0. Its
- * other word follows from them, so that filters take it for any other hash. */
+ * other word is computed from them, so that filters can use it like a whole one. */
 static inline tamis_hash tamis__kafka_short_hash(uint64_t bits, uint64_t hasher_id) {
     return (tamis_hash){.word = {tamis__xxh64_avalanche(bits), bits}, .hasher_id = hasher_id};
 }

@@ -10,8 +10,9 @@
  * restore waits until the transaction is decided. Such a report moves `covers` too: markers of transactions
  * have offsets, and are not delivered.
  *
- * All partitions share one reader, which stays until the run ends. It has no assignment, because in librdkafka 2.0 a
- * second one soon after another may end the process. Its partitions are started and stopped one by one.
+ * All partitions share one reader, which stays until the run ends. It has no assignment, because in
+ * librdkafka 2.0 a second one soon after another may end the process. Its partitions are started and stopped
+ * one by one.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,21 +40,21 @@ static tamis_status open_reader(kafka_dedup_run *run, tamis_error *err) {
 
 tamis_status tamis__kafka_dedup_read_state(kafka_dedup_run *run, kafka_partition *partition,
                                            tamis_error *err) {
-    if (partition->is_read)
+    if (partition->is_reading_state)
         return TAMIS_OK;
     if (open_reader(run, err) != TAMIS_OK)
         return err->status;
     if (rd_kafka_consume_start_queue(run->reader_topic, partition->number, (int64_t)partition->covers,
                                      run->reader_queue) != 0)
         return tamis__kafka_client_fail(&run->client, run->state_topic, rd_kafka_last_error(), err);
-    partition->is_read = true;
+    partition->is_reading_state = true;
     return TAMIS_OK;
 }
 
 void tamis__kafka_dedup_stop_state(kafka_dedup_run *run, kafka_partition *partition) {
-    if (partition->is_read)
+    if (partition->is_reading_state)
         rd_kafka_consume_stop(run->reader_topic, partition->number);
-    partition->is_read = false;
+    partition->is_reading_state = false;
 }
 
 void tamis__kafka_dedup_close_reader(kafka_dedup_run *run) {
@@ -128,7 +129,7 @@ static tamis_status add_record(kafka_dedup_run *run, kafka_partition *partition,
         snprintf(gap, sizeof gap,
                  "begins at input offset %" PRIu64 ", not %" PRIu64
                  ": records are missing before it; begin again "
-                 "with another group",
+                 "with another group and new output topics",
                  record.from, partition->to);
         return fail_record(run, message, TAMIS_E_DAMAGED, gap, err);
     }
@@ -153,7 +154,7 @@ static tamis_status add_record(kafka_dedup_run *run, kafka_partition *partition,
 static tamis_status read_message(kafka_dedup_run *run, const rd_kafka_message_t *message, tamis_error *err) {
     kafka_partition *partition = tamis__kafka_partition(run, message->partition);
 
-    if (!partition || !partition->is_read)
+    if (!partition || !partition->is_reading_state)
         return TAMIS_OK;
     switch (message->err) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:
@@ -230,17 +231,20 @@ tamis_status tamis__kafka_dedup_check_chain(const kafka_dedup_run *run, const ka
         return tamis__fail(err, TAMIS_E_CHANGED, 0,
                            "%s: its offset has expired or was removed, but its state ends at %" PRIu64
                            "; set the offset to %" PRIu64 ", and nothing is lost or repeated, unless the "
-                           "topic was made again: then begin with another group",
+                           "topic was made again: then begin with another group and new output "
+                           "topics",
                            named, to, to);
     if ((uint64_t)offset < to)
         return tamis__fail(err, TAMIS_E_CHANGED, 0,
                            "%s: its offset was moved to %" PRId64 ", but its state ends at %" PRIu64
                            "; set the offset to %" PRIu64 ", and nothing is lost or repeated, unless the "
-                           "topic was made again: then begin with another group",
+                           "topic was made again: then begin with another group and new output "
+                           "topics",
                            named, offset, to, to);
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
                        "%s: its offset is %" PRId64 ", but its state ends at %" PRIu64
                        "; if the offset was moved, set "
-                       "it to %" PRIu64 ", else state records are lost: begin again with another group",
+                       "it to %" PRIu64
+                       ", else state records are lost: begin again with another group and new output topics",
                        named, offset, to, to);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A and S: what a member does before it answers the first record of a partition, and with those of others.
+ * Steps A and S: what a member does with its partitions before it answers their first record, and with
+ * partitions of other members (standby).
  * Each partition has a stage of its own, so those that are restored go on while others are not.
  *
  *     OFFSET      A2  offset of the group   read_committed: waits for transactions that are not decided (K4)
@@ -68,7 +69,8 @@ bool tamis__kafka_is_warm(const kafka_partition *partition) {
            partition->covers >= partition->state_end;
 }
 
-/* Called after a request for `what` has failed with `code`. TAMIS_OK: it is repeated later. */
+/* Called after a request has failed with `code`. TAMIS_OK: it is repeated later. `what` is the group for A2,
+ * a topic for A3 and A7; each has a pause of its own. */
 static tamis_status retry_later(kafka_dedup_run *run, const char *what, rd_kafka_resp_err_t code,
                                 tamis_error *err) {
     const uint64_t now = tamis__now_ns();
@@ -130,7 +132,7 @@ static tamis_status store_offset(kafka_dedup_run *run, const rd_kafka_topic_part
 }
 
 /* True if the answer to a request is about this partition, and A1, B1 or R have not asked again since. */
-static bool is_answered(const kafka_dedup_run *run, int32_t number, uint64_t request) {
+static bool is_in_request(const kafka_dedup_run *run, int32_t number, uint64_t request) {
     return number >= 0 && (size_t)number < run->client.partition_count &&
            run->partitions[number].stage == KAFKA_OFFSET && run->partitions[number].offset_request == request;
 }
@@ -140,7 +142,7 @@ static rd_kafka_topic_partition_list_t *list_requested(const kafka_dedup_run *ru
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)run->client.assigned);
 
     for (size_t i = 0; i < run->client.partition_count; i++)
-        if (is_answered(run, (int32_t)i, request))
+        if (is_in_request(run, (int32_t)i, request))
             rd_kafka_topic_partition_list_add(list, run->options.from, (int32_t)i);
     return list;
 }
@@ -150,7 +152,7 @@ static tamis_status store_offsets(kafka_dedup_run *run, const rd_kafka_topic_par
                                   uint64_t request, tamis_error *err) {
     for (int i = 0; list && i < list->cnt; i++) {
         const rd_kafka_topic_partition_t *stored = &list->elems[i];
-        if (!is_answered(run, stored->partition, request))
+        if (!is_in_request(run, stored->partition, request))
             continue;
         const tamis_status status = stored->err == RD_KAFKA_RESP_ERR_NO_ERROR
                                         ? store_offset(run, stored, err)
@@ -189,8 +191,8 @@ static tamis_status read_offsets(kafka_dedup_run *run, rd_kafka_event_t *event, 
 }
 
 /* Asks for the offsets of the partitions of a list. A request of librdkafka's administration, unlike one
- * of the consumer, is not waited for, and has an answer for each partition if the offset of another is not
- * decided. */
+ * of the consumer, is not waited for, and has an answer for each partition even if the offset of another is
+ * not decided. */
 static tamis_status request_offsets(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *list,
                                     tamis_error *err) {
     rd_kafka_ListConsumerGroupOffsets_t *wanted =
@@ -295,18 +297,21 @@ static tamis_status begin_input(kafka_dedup_run *run, kafka_partition *partition
         return retry_later(run, run->options.from, code, err);
     if (offset < 0 || run->is_stateless)
         partition->to = (uint64_t)(offset < 0 ? low : offset);
+    /* An empty state would let keys into the old output again. */
+    const char *and_outputs = run->is_stateless ? "" : " and new output topics";
     if (partition->to < (uint64_t)low) {
         tamis__fail(err, TAMIS_E_CHANGED, 0,
                     "%s [%d]: %" PRIu64 " records were removed before they were read, from offset %" PRIu64
-                    " on; to go on without them, begin again with another group",
-                    run->options.from, (int)partition->number, (uint64_t)low - partition->to, partition->to);
+                    " on; to go on without them, begin again with another group%s",
+                    run->options.from, (int)partition->number, (uint64_t)low - partition->to, partition->to,
+                    and_outputs);
         return tamis__kafka_dedup_refuse(run, partition, err);
     }
     if (partition->to > (uint64_t)end) {
         tamis__fail(err, TAMIS_E_CHANGED, 0,
                     "%s [%d]: ends at %" PRId64 ", but was read up to %" PRIu64
-                    " before: it was made again; begin again with another group",
-                    run->options.from, (int)partition->number, end, partition->to);
+                    " before: it was made again; begin again with another group%s",
+                    run->options.from, (int)partition->number, end, partition->to, and_outputs);
         return tamis__kafka_dedup_refuse(run, partition, err);
     }
     tamis__kafka_dedup_stop_state(run, partition);
@@ -380,7 +385,7 @@ static void remark_stages(kafka_dedup_run *run) {
 
 /* ---- all partitions ---- */
 
-/* A query of watermarks is waited for. */
+/* True if the pause after a failed query of watermarks is over. Such a query blocks. */
 static bool may_query_watermarks(const kafka_dedup_run *run) {
     return tamis__now_ns() >= run->watermarks_at;
 }

@@ -45,10 +45,11 @@ tamis_status tamis__kafka_check_name(const char *option, const char *name, tamis
     if (!name || (size > 0 && size < TAMIS__KAFKA_NAME &&
                   strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == size))
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "%s '%.150s': is no name of 1 to %d letters, digits, dots, underscores and hyphens; "
-                       "give one",
-                       option, name, TAMIS__KAFKA_NAME - 1);
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "%s '%.150s': is not a name of 1 to %d letters, digits, dots, underscores and hyphens; "
+        "give one",
+        option, name, TAMIS__KAFKA_NAME - 1);
 }
 
 /* ---- numbers of partitions ---- */

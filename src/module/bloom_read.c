@@ -28,7 +28,7 @@ static int reply_lookups(RedisModuleCtx *ctx, bloom_key *key, RedisModuleString 
 
 static int look_up(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool many) {
     bloom_key key = bloom_key_open(ctx, argv[1], MODULE_READ);
-    if (key.state == BLOOM_KEY_INCOMPLETE) {
+    if (key.state == FILTER_KEY_INCOMPLETE) {
         bloom_key_refuse(ctx, &key);
     } else {
         if (many)
@@ -53,7 +53,7 @@ int bloom_mexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 static bool open_filter(RedisModuleCtx *ctx, RedisModuleString *name, bloom_key *key,
                         tamis_redisbloom_info *info) {
     *key = bloom_key_open(ctx, name, MODULE_READ);
-    if (key->state != BLOOM_KEY_FILTER) {
+    if (key->state != FILTER_KEY_FILTER) {
         bloom_key_refuse(ctx, key);
         bloom_key_close(key);
         return false;
@@ -66,9 +66,9 @@ int bloom_card(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
     bloom_key key = bloom_key_open(ctx, argv[1], MODULE_READ);
     tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
-    if (key.state == BLOOM_KEY_FILTER)
+    if (key.state == FILTER_KEY_FILTER)
         tamis_redisbloom_info_get(key.filter, &info, NULL);
-    if (key.state == BLOOM_KEY_FILTER || key.state == BLOOM_KEY_EMPTY)
+    if (key.state == FILTER_KEY_FILTER || key.state == FILTER_KEY_EMPTY)
         server.ReplyWithLongLong(ctx, (long long)info.keys);
     else
         bloom_key_refuse(ctx, &key);

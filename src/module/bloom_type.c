@@ -197,14 +197,14 @@ bloom_key bloom_key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
     const int type = server.KeyType(opened.key);
     if (type == MODULE_KEY_EMPTY)
         return opened;
-    opened.state = BLOOM_KEY_OTHER;
+    opened.state = FILTER_KEY_OTHER;
     if (type != MODULE_KEY_MODULE)
         return opened;
     const RedisModuleType *module_type = server.ModuleTypeGetType(opened.key);
     if (module_type == filter_type)
-        opened.state = BLOOM_KEY_FILTER;
+        opened.state = FILTER_KEY_FILTER;
     else if (module_type == load_type)
-        opened.state = BLOOM_KEY_INCOMPLETE;
+        opened.state = FILTER_KEY_INCOMPLETE;
     else
         return opened;
     const bloom_value *value = server.ModuleTypeGetValue(opened.key);
@@ -221,20 +221,20 @@ void bloom_key_set(bloom_key *key, tamis_redisbloom *filter) {
     tamis_redisbloom_info_get(filter, &info, NULL);
     server.ModuleTypeSetValue(key->key, info.complete ? filter_type : load_type, bloom_value_create(filter));
     key->filter = filter;
-    key->state = info.complete ? BLOOM_KEY_FILTER : BLOOM_KEY_INCOMPLETE;
+    key->state = info.complete ? FILTER_KEY_FILTER : FILTER_KEY_INCOMPLETE;
 }
 
 void bloom_key_complete(bloom_key *key) {
     bloom_value *value = server.ModuleTypeGetValue(key->key);
     value->filter = NULL; /* it moves to the new value */
     module_key_replace(key->key, filter_type, bloom_value_create(key->filter));
-    key->state = BLOOM_KEY_FILTER;
+    key->state = FILTER_KEY_FILTER;
 }
 
 int bloom_key_refuse(RedisModuleCtx *ctx, const bloom_key *key) {
-    if (key->state == BLOOM_KEY_EMPTY)
+    if (key->state == FILTER_KEY_EMPTY)
         return server.ReplyWithError(ctx, "ERR not found");
-    if (key->state != BLOOM_KEY_INCOMPLETE)
+    if (key->state != FILTER_KEY_INCOMPLETE)
         return server.ReplyWithError(ctx, MODULE_WRONG_TYPE);
     tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
     tamis_redisbloom_info_get(key->filter, &info, NULL);

@@ -2,8 +2,8 @@
 /*
  * The commands BF.* that change a filter. Replies and errors are those of RedisBloom.
  *
- * Replication. A replica, and a server that reads the AOF, may have other settings. So no command is sent on
- * whose result depends on settings, and none that changed nothing:
+ * Replication. A replica, and a server that reads the AOF, may have other settings. So a command whose
+ * result depends on settings is sent on in another form. Adds that changed nothing are not sent:
  *
  *     command                        is sent as
  *     BF.RESERVE                     BF.RESERVE with EXPANSION or NONSCALING, whatever the client gave
@@ -85,7 +85,7 @@ static const char *parse_reserve(creation *how, RedisModuleString **argv, int ar
         return "ERR error rate must be in the range (0.000000, 1.000000)";
     if (server.StringToLongLong(argv[3], &how->capacity) != MODULE_OK)
         return "ERR bad capacity";
-    if (how->capacity < 1 || how->capacity > BLOOM_CAPACITY_MAX)
+    if (how->capacity < 1 || how->capacity > MODULE_CAPACITY_MAX)
         return "ERR capacity must be in the range [1, 1073741824]";
     const bool nonscaling = find_word(argv, argc, 4, "NONSCALING") != 0;
     const int expansion = find_word(argv, argc, 4, "EXPANSION");
@@ -96,7 +96,7 @@ static const char *parse_reserve(creation *how, RedisModuleString **argv, int ar
         return "ERR no expansion";
     if (server.StringToLongLong(argv[expansion + 1], &how->expansion) != MODULE_OK)
         return "ERR bad expansion";
-    if (how->expansion < 0 || how->expansion > BLOOM_EXPANSION_MAX)
+    if (how->expansion < 0 || how->expansion > MODULE_EXPANSION_MAX)
         return "ERR expansion must be in the range [0, 32768]";
     if (nonscaling && how->expansion > 0)
         return "Nonscaling filters cannot expand";
@@ -110,9 +110,9 @@ int bloom_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (error)
         return server.ReplyWithError(ctx, error);
     bloom_key key = bloom_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
-    if (key.state == BLOOM_KEY_OTHER) {
+    if (key.state == FILTER_KEY_OTHER) {
         bloom_key_refuse(ctx, &key);
-    } else if (key.state != BLOOM_KEY_EMPTY) {
+    } else if (key.state != FILTER_KEY_EMPTY) {
         server.ReplyWithError(ctx, "ERR item exists");
     } else if (create(ctx, &key, &how)) {
         replicate_creation(ctx, argv[1], &how);
@@ -164,9 +164,9 @@ static size_t add_items(RedisModuleCtx *ctx, tamis_redisbloom *filter, const ite
 static int add_to_key(RedisModuleCtx *ctx, RedisModuleString *name, const item_list *list,
                       const creation *how) {
     bloom_key key = bloom_key_open(ctx, name, MODULE_READ | MODULE_WRITE);
-    const bool is_new = key.state == BLOOM_KEY_EMPTY && how;
+    const bool is_new = key.state == FILTER_KEY_EMPTY && how;
     bool changed;
-    if (key.state != BLOOM_KEY_FILTER && !is_new) {
+    if (key.state != FILTER_KEY_FILTER && !is_new) {
         bloom_key_refuse(ctx, &key);
     } else if (!is_new || create(ctx, &key, how)) {
         if (is_new)
@@ -212,12 +212,12 @@ static const char *parse_insert_value(creation *how, char option, const RedisMod
                    : "Bad error rate";
     case 'c':
         return server.StringToLongLong(value, &how->capacity) == MODULE_OK && how->capacity >= 1 &&
-                       how->capacity <= BLOOM_CAPACITY_MAX
+                       how->capacity <= MODULE_CAPACITY_MAX
                    ? NULL
                    : "Bad capacity";
     default:
         return server.StringToLongLong(value, &how->expansion) == MODULE_OK && how->expansion >= 0 &&
-                       how->expansion <= BLOOM_EXPANSION_MAX
+                       how->expansion <= MODULE_EXPANSION_MAX
                    ? NULL
                    : "Bad expansion";
     }
@@ -312,9 +312,9 @@ static bool has_header(const tamis_redisbloom *filter, const char *bytes, size_t
 
 /* Loads a header. Once more into an incomplete filter is no error: a client may repeat a call. */
 static tamis_status load_header(bloom_key *key, const char *bytes, size_t size) {
-    if (key->state == BLOOM_KEY_INCOMPLETE)
+    if (key->state == FILTER_KEY_INCOMPLETE)
         return has_header(key->filter, bytes, size) ? TAMIS_OK : TAMIS_E_DAMAGED;
-    if (key->state == BLOOM_KEY_FILTER)
+    if (key->state == FILTER_KEY_FILTER)
         return TAMIS_E_DAMAGED;
     tamis_redisbloom *filter;
     const tamis_status status = tamis_redisbloom_load_header(&filter, bytes, size, module_allocator(), NULL);
@@ -327,7 +327,7 @@ static tamis_status load_chunk(bloom_key *key, long long iterator, const char *b
     const tamis_status status =
         tamis_redisbloom_load_chunk(key->filter, iterator < 0 ? 0 : (uint64_t)iterator, bytes, size, NULL);
     tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
-    if (status == TAMIS_OK && key->state == BLOOM_KEY_INCOMPLETE) {
+    if (status == TAMIS_OK && key->state == FILTER_KEY_INCOMPLETE) {
         tamis_redisbloom_info_get(key->filter, &info, NULL);
         if (info.complete)
             bloom_key_complete(key);
@@ -343,7 +343,7 @@ int bloom_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     size_t size;
     const char *bytes = server.StringPtrLen(argv[3], &size);
     bloom_key key = bloom_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
-    if (key.state == BLOOM_KEY_OTHER || (key.state == BLOOM_KEY_EMPTY && iterator != 1)) {
+    if (key.state == FILTER_KEY_OTHER || (key.state == FILTER_KEY_EMPTY && iterator != 1)) {
         bloom_key_refuse(ctx, &key);
         bloom_key_close(&key);
         return MODULE_OK;

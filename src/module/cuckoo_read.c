@@ -13,7 +13,7 @@ enum { BATCH = 256, HEADER = TAMIS_REDISBLOOM_CUCKOO_HEADER };
  * has none of them. */
 static int look_up(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool many) {
     cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ);
-    if (key.state == BLOOM_KEY_INCOMPLETE) {
+    if (key.state == FILTER_KEY_INCOMPLETE) {
         cuckoo_key_refuse(ctx, &key, NULL);
         cuckoo_key_close(&key);
         return MODULE_OK;
@@ -49,9 +49,9 @@ int cuckoo_count(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     size_t size;
     const char *item = server.StringPtrLen(argv[2], &size);
     uint64_t count = 0;
-    if (key.state == BLOOM_KEY_FILTER)
+    if (key.state == FILTER_KEY_FILTER)
         tamis_redisbloom_cuckoo_count(key.filter, item, size, &count, NULL);
-    if (key.state == BLOOM_KEY_INCOMPLETE)
+    if (key.state == FILTER_KEY_INCOMPLETE)
         cuckoo_key_refuse(ctx, &key, NULL);
     else
         server.ReplyWithLongLong(ctx, (long long)count);
@@ -65,7 +65,7 @@ int cuckoo_count(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 static bool open_filter(RedisModuleCtx *ctx, RedisModuleString *name, cuckoo_key *key,
                         tamis_redisbloom_cuckoo_info *info) {
     *key = cuckoo_key_open(ctx, name, MODULE_READ);
-    if (key->state != BLOOM_KEY_FILTER) {
+    if (key->state != FILTER_KEY_FILTER) {
         cuckoo_key_refuse(ctx, key, NULL);
         cuckoo_key_close(key);
         return false;

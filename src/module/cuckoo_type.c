@@ -187,14 +187,14 @@ cuckoo_key cuckoo_key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mod
     const int type = server.KeyType(opened.key);
     if (type == MODULE_KEY_EMPTY)
         return opened;
-    opened.state = BLOOM_KEY_OTHER;
+    opened.state = FILTER_KEY_OTHER;
     if (type != MODULE_KEY_MODULE)
         return opened;
     const RedisModuleType *module_type = server.ModuleTypeGetType(opened.key);
     if (module_type == filter_type)
-        opened.state = BLOOM_KEY_FILTER;
+        opened.state = FILTER_KEY_FILTER;
     else if (module_type == load_type)
-        opened.state = BLOOM_KEY_INCOMPLETE;
+        opened.state = FILTER_KEY_INCOMPLETE;
     else
         return opened;
     const cuckoo_value *value = server.ModuleTypeGetValue(opened.key);
@@ -211,19 +211,19 @@ void cuckoo_key_set(cuckoo_key *key, tamis_redisbloom_cuckoo *filter) {
     tamis_redisbloom_cuckoo_info_get(filter, &info, NULL);
     server.ModuleTypeSetValue(key->key, info.complete ? filter_type : load_type, create_value(filter));
     key->filter = filter;
-    key->state = info.complete ? BLOOM_KEY_FILTER : BLOOM_KEY_INCOMPLETE;
+    key->state = info.complete ? FILTER_KEY_FILTER : FILTER_KEY_INCOMPLETE;
 }
 
 void cuckoo_key_complete(cuckoo_key *key) {
     cuckoo_value *value = server.ModuleTypeGetValue(key->key);
     value->filter = NULL; /* it moves to the new value */
     module_key_replace(key->key, filter_type, create_value(key->filter));
-    key->state = BLOOM_KEY_FILTER;
+    key->state = FILTER_KEY_FILTER;
 }
 
 int cuckoo_key_refuse(RedisModuleCtx *ctx, const cuckoo_key *key, const char *other) {
-    if (key->state != BLOOM_KEY_INCOMPLETE) {
-        const char *usual = key->state == BLOOM_KEY_EMPTY ? "ERR not found" : MODULE_WRONG_TYPE;
+    if (key->state != FILTER_KEY_INCOMPLETE) {
+        const char *usual = key->state == FILTER_KEY_EMPTY ? "ERR not found" : MODULE_WRONG_TYPE;
         return server.ReplyWithError(ctx, other ? other : usual);
     }
     tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;

@@ -2,8 +2,8 @@
 /*
  * The commands CF.* that change a filter. Replies and errors are those of RedisBloom.
  *
- * Replication, as in bloom_write.c: no command is sent on whose result depends on settings, and none that
- * changed nothing.
+ * Replication, as in bloom_write.c: a command whose result depends on settings is sent on in another form.
+ * Adds and removals that changed nothing are not sent.
  *
  *     command                           is sent as
  *     CF.RESERVE                        CF.RESERVE with all options
@@ -64,7 +64,7 @@ static const char *parse_reserve(creation *how, RedisModuleString **argv, int ar
          "MAXITERATIONS: value must be in the range [1, 65535]"},
         {"BUCKETSIZE", &how->bucket_size, 1, CUCKOO_BUCKET_MAX, "Couldn't parse BUCKETSIZE",
          "BUCKETSIZE: value must be in the range [1, 255]"},
-        {"EXPANSION", &how->expansion, 0, BLOOM_EXPANSION_MAX, "Couldn't parse EXPANSION",
+        {"EXPANSION", &how->expansion, 0, MODULE_EXPANSION_MAX, "Couldn't parse EXPANSION",
          "EXPANSION: value must be in the range [0, 32768]"},
     };
     if (server.StringToLongLong(argv[2], &how->capacity) != MODULE_OK)
@@ -82,7 +82,7 @@ static const char *parse_reserve(creation *how, RedisModuleString **argv, int ar
             return options[option].outside;
         *options[option].value = value;
     }
-    return how->capacity < 2 * how->bucket_size || how->capacity > BLOOM_CAPACITY_MAX
+    return how->capacity < 2 * how->bucket_size || how->capacity > MODULE_CAPACITY_MAX
                ? "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]"
                : NULL;
 }
@@ -95,9 +95,9 @@ int cuckoo_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (error)
         return server.ReplyWithError(ctx, error);
     cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
-    if (key.state == BLOOM_KEY_OTHER)
+    if (key.state == FILTER_KEY_OTHER)
         cuckoo_key_refuse(ctx, &key, NULL);
-    else if (key.state != BLOOM_KEY_EMPTY)
+    else if (key.state != FILTER_KEY_EMPTY)
         server.ReplyWithError(ctx, "ERR item exists");
     else if (create(ctx, &key, argv[1], &how))
         server.ReplyWithSimpleString(ctx, "OK");
@@ -167,8 +167,8 @@ static size_t add_items(RedisModuleCtx *ctx, tamis_redisbloom_cuckoo *filter, co
 static int add_to_key(RedisModuleCtx *ctx, RedisModuleString *name, const item_list *list,
                       const creation *how) {
     cuckoo_key key = cuckoo_key_open(ctx, name, MODULE_READ | MODULE_WRITE);
-    const bool is_new = key.state == BLOOM_KEY_EMPTY && how;
-    if (key.state != BLOOM_KEY_FILTER && !is_new) {
+    const bool is_new = key.state == FILTER_KEY_EMPTY && how;
+    if (key.state != FILTER_KEY_FILTER && !is_new) {
         cuckoo_key_refuse(ctx, &key, NULL);
     } else if (has_all_tables(ctx, &key)) {
         server.ReplyWithError(ctx, "Maximum expansions reached");
@@ -221,7 +221,7 @@ static const char *parse_insert(creation *how, bool *no_create, int *items, Redi
                 return NULL;
             if (server.StringToLongLong(argv[i], &how->capacity) != MODULE_OK)
                 return "Bad capacity";
-            if (how->capacity < 2 * how->bucket_size || how->capacity > BLOOM_CAPACITY_MAX)
+            if (how->capacity < 2 * how->bucket_size || how->capacity > MODULE_CAPACITY_MAX)
                 return "Capacity must be in the range [cf-bucket-size * 2, 1073741824]";
             break;
         default:
@@ -257,7 +257,7 @@ int cuckoo_insertnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cuckoo_del(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
     cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
-    if (key.state != BLOOM_KEY_FILTER) {
+    if (key.state != FILTER_KEY_FILTER) {
         cuckoo_key_refuse(ctx, &key, "Not found");
     } else {
         size_t size;
@@ -275,7 +275,7 @@ int cuckoo_del(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cuckoo_compact(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
     cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
-    if (key.state != BLOOM_KEY_FILTER) {
+    if (key.state != FILTER_KEY_FILTER) {
         cuckoo_key_refuse(ctx, &key, "Cuckoo filter was not found");
     } else {
         tamis_redisbloom_cuckoo_compact(key.filter, NULL);
@@ -301,11 +301,11 @@ static bool has_header(const tamis_redisbloom_cuckoo *filter, const char *bytes)
 /* Loads a header. Once more into an incomplete filter is no error: a client may repeat a call. Returns the
  * error, or NULL. */
 static const char *load_header(cuckoo_key *key, const char *bytes, size_t size) {
-    if (key->state == BLOOM_KEY_FILTER)
+    if (key->state == FILTER_KEY_FILTER)
         return "ERR item exists";
     if (size != TAMIS_REDISBLOOM_CUCKOO_HEADER)
         return "Invalid header";
-    if (key->state == BLOOM_KEY_INCOMPLETE)
+    if (key->state == FILTER_KEY_INCOMPLETE)
         return has_header(key->filter, bytes) ? NULL : "ERR item exists";
     tamis_redisbloom_cuckoo *filter;
     if (tamis_redisbloom_cuckoo_load_header(&filter, bytes, size, module_allocator(), NULL) != TAMIS_OK)
@@ -319,7 +319,7 @@ static const char *load_chunk(cuckoo_key *key, long long position, const char *b
         return "Couldn't load chunk!";
     tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
     tamis_redisbloom_cuckoo_info_get(key->filter, &info, NULL);
-    if (key->state == BLOOM_KEY_INCOMPLETE && info.complete)
+    if (key->state == FILTER_KEY_INCOMPLETE && info.complete)
         cuckoo_key_complete(key);
     return NULL;
 }
@@ -332,7 +332,7 @@ int cuckoo_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     size_t size;
     const char *bytes = server.StringPtrLen(argv[3], &size);
     cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
-    if (key.state == BLOOM_KEY_OTHER || (key.state == BLOOM_KEY_EMPTY && position != 1)) {
+    if (key.state == FILTER_KEY_OTHER || (key.state == FILTER_KEY_EMPTY && position != 1)) {
         cuckoo_key_refuse(ctx, &key, NULL);
         cuckoo_key_close(&key);
         return MODULE_OK;

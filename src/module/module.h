@@ -23,7 +23,8 @@
 
 #include "module/module_api.h"
 
-/* The value of a key of either type. The filter moves from one type to the other. */
+/* The value of a key of type `MBbloom--` or `TAMISload`. The filter moves to the other type with its last
+ * chunk. */
 typedef struct bloom_value {
     tamis_redisbloom *filter;
 } bloom_value;
@@ -42,8 +43,8 @@ typedef struct module_settings {
 
 extern module_settings settings;
 
-enum { BLOOM_EXPANSION_MAX = 32768 }; /* of cuckoo filters too */
-#define BLOOM_CAPACITY_MAX (1LL << 30)
+enum { MODULE_EXPANSION_MAX = 32768 }; /* of cuckoo filters too */
+#define MODULE_CAPACITY_MAX (1LL << 30)
 enum { CUCKOO_BUCKET_MAX = 255, CUCKOO_ITERATIONS_MAX = 65535, CUCKOO_TABLES_MAX = 65536 };
 #define BLOOM_RATE_MAX 0.25 /* larger rates count as this one */
 
@@ -74,17 +75,17 @@ bool bloom_types_create(RedisModuleCtx *ctx);
 /* Makes a value of a filter, which becomes the value's. */
 bloom_value *bloom_value_create(tamis_redisbloom *filter);
 
-typedef enum bloom_key_state {
-    BLOOM_KEY_EMPTY,
-    BLOOM_KEY_FILTER,
-    BLOOM_KEY_INCOMPLETE, /* chunks of it are missing */
-    BLOOM_KEY_OTHER       /* another type */
-} bloom_key_state;
+typedef enum filter_key_state {
+    FILTER_KEY_EMPTY,
+    FILTER_KEY_FILTER,
+    FILTER_KEY_INCOMPLETE, /* chunks of it are missing */
+    FILTER_KEY_OTHER       /* another type */
+} filter_key_state;
 
 /* A key that a command has opened. */
 typedef struct bloom_key {
     RedisModuleKey *key; /* NULL: opened for reading and empty */
-    bloom_key_state state;
+    filter_key_state state;
     tamis_redisbloom *filter; /* NULL: neither a filter nor incomplete */
 } bloom_key;
 
@@ -108,7 +109,7 @@ typedef struct cuckoo_value {
 /* A key that a CF command has opened. Its states are those of bloom_key. */
 typedef struct cuckoo_key {
     RedisModuleKey *key; /* NULL: opened for reading and empty */
-    bloom_key_state state;
+    filter_key_state state;
     tamis_redisbloom_cuckoo *filter; /* NULL: neither a filter nor incomplete */
 } cuckoo_key;
 

@@ -90,7 +90,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /* For COMMAND INFO and COMMAND DOCS, where the server has them. */
 static void describe_command(RedisModuleCtx *ctx, int i) {
-    /* with the sizes of the server's structs on machines with 64 bits, of which none is used */
+    /* Sizes of the server's structs with pointers of 64 bits. We pass no such struct. */
     static const module_info_version version = {1, 16, 56, 72};
     const RedisModuleCommandInfo info = {
         .version = &version, .summary = commands[i].summary, .arity = commands[i].arity};

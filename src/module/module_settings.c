@@ -48,12 +48,12 @@ static const struct {
     const char *name, *older_name; /* the name of older releases of RedisBloom, or NULL */
     long long *value, min, max;
 } numbers[] = {
-    {"bf-initial-size", "INITIAL_SIZE", &settings.capacity, 1, BLOOM_CAPACITY_MAX},
-    {"bf-expansion-factor", NULL, &settings.expansion, 0, BLOOM_EXPANSION_MAX},
-    {"cf-initial-size", NULL, &settings.cuckoo_capacity, 2, BLOOM_CAPACITY_MAX},
+    {"bf-initial-size", "INITIAL_SIZE", &settings.capacity, 1, MODULE_CAPACITY_MAX},
+    {"bf-expansion-factor", NULL, &settings.expansion, 0, MODULE_EXPANSION_MAX},
+    {"cf-initial-size", NULL, &settings.cuckoo_capacity, 2, MODULE_CAPACITY_MAX},
     {"cf-bucket-size", NULL, &settings.cuckoo_bucket_size, 1, CUCKOO_BUCKET_MAX},
     {"cf-max-iterations", NULL, &settings.cuckoo_max_iterations, 1, CUCKOO_ITERATIONS_MAX},
-    {"cf-expansion-factor", NULL, &settings.cuckoo_expansion, 0, BLOOM_EXPANSION_MAX},
+    {"cf-expansion-factor", NULL, &settings.cuckoo_expansion, 0, MODULE_EXPANSION_MAX},
     {"cf-max-expansions", "CF_MAX_EXPANSIONS", &settings.cuckoo_max_tables, 1, CUCKOO_TABLES_MAX},
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };

@@ -4,7 +4,7 @@
 
 /* ---- memory ---- */
 
-/* From this size on, memory is first requested by a call that may fail: Calloc ends the server then. */
+/* From this size on, TryAlloc is called first: a Calloc that fails ends the server. */
 #define TRY_FROM ((size_t)64 << 10)
 
 static void *allocate(void *context, size_t size, size_t align) {

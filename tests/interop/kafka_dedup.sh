@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# `tamis kafka dedup` on a real broker: records come while the command is killed again and again, and while two members
-# join and leave. A reader of committed records finds each record once, and each key once in the output. Then what must be
+# `tamis kafka dedup` on a real broker: records come while the command is killed again and again, and while two and
+# four members join and leave. A reader of committed records finds each record once, and each key once in the output. Then what must be
 # refused. ctest: peers
 # ctest: torture
 set -euo pipefail
@@ -40,20 +40,26 @@ sed 1d "$work/out" > "$work/planted"
 sed 1d "$work/again" > "$work/planted.again"
 ! compare "$work/planted" "$work/planted.again" || fail "a repeated key is not found"
 
-# ---- two members that come and go ------------------------------------------------------------------------
+# ---- two and four members that come and go ------------------------------------------------------------------------
 
 more=$(scaled 10000 40000 1000000)
 rounds=$(scaled 2 3 60)
 records "$first" "$more" > "$work/more"
 cat "$work/more" >> "$work/all"
-step "$more records, two members"
+step "$more records, two and four members"
 slowly $((rounds * 20)) 0.2 < "$work/more" | produce &
 producer=$!
 start a
 a=$member
 for ((i = 0; i < rounds; i++)); do
     start b
-    b=$member
+    b=$member others=()
+    if ((i % 2)); then
+        for instance in c d; do
+            start $instance
+            others+=("$member")
+        done
+    fi
     sleep "2.$((RANDOM % 10))"
     if ((RANDOM % 2)); then # in order, or not
         kill -TERM "$b"
@@ -61,6 +67,10 @@ for ((i = 0; i < rounds; i++)); do
     else
         killed "$b"
     fi
+    for member in "${others[@]}"; do # in order: partitions would wait for the end of a transaction left open
+        kill -TERM "$member"
+        wait "$member" || [ $? = 143 ] || fail "SIGTERM: not status 143"
+    done
     sleep "1.$((RANDOM % 10))"
     killed "$a"
     start a
@@ -73,7 +83,7 @@ wait "$a" || [ $? = 143 ] || fail "SIGTERM: not status 143"
 # Its open transaction holds back the readers of the output.
 drain b
 drain a
-check_outputs "two members"
+check_outputs "two and four members"
 check_chain
 step "$(wc -l < "$work/chain") transactions are committed"
 

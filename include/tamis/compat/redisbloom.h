@@ -24,7 +24,8 @@ typedef struct tamis_redisbloom tamis_redisbloom;
 
 typedef struct tamis_redisbloom_options {
     uint32_t struct_size;
-    /* > 0 and < 1. The first sub-filter of a filter that scales gets half of it, so that all keep it */
+    /* > 0 and < 1. A filter that scales gives its first sub-filter half of it, so that all together keep
+     * it */
     double rate;
     uint64_t capacity; /* keys of the first sub-filter, > 0 */
     uint32_t

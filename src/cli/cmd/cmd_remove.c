@@ -20,7 +20,8 @@
 static const cli_summary_fields fields = {
     .records = {"records", "records", CLI_INTEGER, "Records read."},
     .absent = {"absent", "absent", CLI_INTEGER, "Records that were not in the filter: nothing was done."},
-    .present = {"removed", "removed", CLI_INTEGER, "Records that were in the filter, and were removed."},
+    .present = {"removed", "removed", CLI_INTEGER,
+                "Records found in the filter. A copy was removed, unless the filter keeps it for ever."},
     .bytes_in = {"bytes_in", "bytes", CLI_INTEGER, "Bytes of the records, terminators included."},
     .seconds = {"seconds", "seconds", CLI_NUMBER, "Duration of the run, in seconds."},
     .memory = {"memory", "filter memory", CLI_INTEGER, "Bytes of the filter at the end."},

@@ -13,7 +13,8 @@
  * JSON output: one object at a time, with all that is in it, is built and then written. A lack of memory
  * on the way needs no check: cli_json_write reports it.
  *
- * A command describes what it prints in one table. To add a field, give it a name, a row, and a call:
+ * A command describes what it prints in one table. A row has the name in JSON, the label in the text, the
+ * kind and the meaning. To add a field, give it a name, a row, and a call:
  *
  *     static const struct {
  *         cli_field records, rate;                                  order of the manual

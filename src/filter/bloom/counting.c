@@ -5,8 +5,8 @@
  *
  * A Bloom filter cannot remove a key: another key may need the same bits. A counting filter stores at each
  * position how many keys have it. Adding a key increments its k counters, removing it decrements them, and a
- * key is present if none of them is 0. With the counters of other keys in between, the smallest counter of a
- * key is how often it was added, or more: its count.
+ * key is present if none of them is 0. Other keys may share its counters. So the smallest counter of a key,
+ * its count, is the number of its adds less removals, or more.
  *
  * As in kind blocked, all positions of a key are in one block of 64 bytes, a cache line. It has 128 counters:
  *
@@ -53,7 +53,7 @@
  * capacity, keys are counted up to 15, and two filters can be merged.
  *
  * Time, to that of kind blocked (./dev bench memory, 10^7 keys, rate 1e-2, AVX-512, three runs): adding to
- * used memory and lookups 1.0 to 1.4. The kernel in AVX-512 takes 0.4 to 0.6 of the scalar one's time in a
+ * used memory and lookups 1.0 to 1.4. The kernel in AVX-512 takes 0.35 to 0.7 of the scalar one's time in a
  * filter of 1 MiB (6.0 instead of 12.4 ns for an add, 5.3 and 7.5 for a lookup, 6.3 and 18 for a removal).
  *
  * Why counters of 4 bits: with 3 bits, two counters in a million of a full filter are saturated, and more
@@ -98,7 +98,7 @@ static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_
     filter->kernels->counting->contains(&blocks, hashes, count, answers);
 }
 
-/* Keys of a union leave the count of the union too, so that it is at most filter->added. */
+/* Removals also lower union_added, so that it stays at most filter->added. */
 static void subtract_removed(tamis_filter *filter, uint64_t removed) {
     bloom *b = filter->body;
     filter->added -= removed < filter->added ? removed : filter->added;

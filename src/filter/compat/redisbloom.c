@@ -15,9 +15,9 @@
  *
  * Sizes of a sub-filter for n keys at rate p, with RedisBloom's constants (deps/bloom/bloom.c):
  *
- *     bits for each key   e = -ln p / 0.480453013918201
- *     bytes               floor(n e) bits, at least 1, up to whole words of 64 bits
- *     hashes              ceil(0.693147180559945 e)
+ *     bits for each key   b = -ln p / 0.480453013918201
+ *     bytes               floor(n b) bits, at least 1, up to whole words of 64 bits
+ *     hashes              ceil(0.693147180559945 b)
  *
  * Chains of other releases may have other sizes, for example a power of two. The sizes of a sub-filter come
  * from its stored bytes and are never computed again.

@@ -24,8 +24,8 @@
  *    so on: slot numbers go round, 0, 1, 2. After max_iterations moves all are undone, the last one first.
  * 3. Otherwise a further table, unless the expansion is 0.
  *
- * Removing. The first fingerprint in the order of 1. If there are several tables, and the removals since the
- * last compaction exceed a tenth of the keys left, the tables are compacted.
+ * Removing. Clears the first equal fingerprint, in the search order of 1. If there are several tables, and
+ * the removals since the last compaction exceed a tenth of the keys left, the tables are compacted.
  *
  * Compacting. From the newest table on, each entry moves into the oldest table with a free slot for it. The
  * newest table is freed if all its entries have moved. A removal stops at the first table that keeps an
@@ -56,7 +56,7 @@ enum {
 };
 #define MIX UINT64_C(0x5bd1e995)
 
-/* A hash, or a bucket of the newest table that an entry is in, and the entry's fingerprint. */
+/* A fingerprint, and a number whose low bits select its bucket: the key's hash, or the number of a bucket. */
 typedef struct entry {
     uint64_t hash;
     uint8_t fingerprint;
@@ -309,7 +309,7 @@ static bool has(const tamis_redisbloom_cuckoo *filter, entry e) {
     return false;
 }
 
-/* Puts an entry into the first free slot of the tables below `count`, from the newest on. */
+/* Stores an entry in the first free slot, newest table first. */
 static bool store_in_free_slot(tamis_redisbloom_cuckoo *filter, entry e) {
     for (size_t i = filter->count; i > 0; i--) {
         uint8_t *slot = find_slot(filter, &filter->tables[i - 1], e, 0);

@@ -27,8 +27,8 @@
  * Copies. Two keys with equal fingerprints and buckets look alike. If the second one were not stored because
  * the lookup says that it is present, removing the first one would remove both: a false negative. So each add
  * stores a copy, and each removal removes one. A key that was added twice has to be removed twice: its first
- * removal leaves a false positive, which a filter may answer. What a program that adds a key twice by mistake
- * gets is memory taken, never a wrong "absent".
+ * removal leaves a false positive, which a filter may answer. Adding a key twice by mistake costs memory,
+ * never a wrong "absent".
  *
  * At most four copies. A fifth one is not stored, and how many adds there were is not known from then on. So
  * four copies stay for ever: no removal takes one away.
@@ -39,8 +39,8 @@
  *
  * Why not eight, which both buckets hold: such a key would have all slots of its buckets, and two of them
  * that share a bucket would find no slot. 100 keys that came eight times filled a table for 20,000 keys. With
- * four, such a key has half of the slots, and its entries can move: 5,000 of 10,000 keys then fit a table for
- * 100,000.
+ * four, such a key has half of the slots, and its entries can move: 10,000 keys, half of which came eight
+ * times, then fit a table for 100,000.
  *
  * Layout: slots of f bits, one after the other without gaps, four a bucket. Slot i has the bits from f i on
  * of the body, where bit n is bit n % 8 of byte n / 8. A slot is read and written as a word of 8 bytes: with
@@ -203,8 +203,8 @@ static uint32_t move_entries(cuckoo *c, const search_step *steps, uint32_t step,
     return slot;
 }
 
-/* Finds a slot for a key, and frees it if need be. The slot still has its old value then. False, and nothing
- * has changed: there is none. */
+/* Finds a slot for a key, and frees it if need be. The slot still has its old value then. False: there is
+ * none, and nothing has changed. */
 static bool find_slot(cuckoo *c, const cuckoo_query *q, uint64_t *bucket, uint32_t *slot) {
     search_step steps[SEARCH_MAX + 2 * SLOTS];
     uint32_t count = 2;
