@@ -18,16 +18,69 @@
 
 #include <tamis/experimental/redis.h>
 
-#include "cli/cmd/add/add_config.h"
+#include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
 #include "cli/filter/cli_filter.h"
+#include "cli/input/cli_stream.h"
 #include "cli/input/cli_summary.h"
 #include "cli/process/cli_progress.h"
 #include "cli/process/cli_signal.h"
 #include "cli/server/cli_family.h"
 #include "cli/server/cli_server.h"
 #include "cli/server/cli_trace.h"
+
+/* The options of add, in the order of the help. */
+enum { ADD_PRINT = CLI_OPT_OWN, ADD_OVERFILL };
+
+/* Records that --print prints. */
+typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_print;
+
+static const char *const prints[] = {
+    [ADD_PRINT_NONE] = "none", [ADD_PRINT_FRESH] = "fresh", [ADD_PRINT_SEEN] = "seen", NULL};
+
+static const cli_option options[] = {
+    {.id = ADD_PRINT,
+     .name = "print",
+     .type = CLI_CHOICE,
+     .value = "WHICH",
+     .fallback = "none",
+     .choices = prints,
+     .help = "Print the records that were not in the filter (fresh), or those that were (seen).",
+     .more = "They are printed as they are read, before the filter is saved."},
+    {.id = ADD_OVERFILL,
+     .name = "overfill",
+     .type = CLI_FLAG,
+     .help = "Also add records past the number that the filter was made for.",
+     .more = "For kinds classic and blocked, which files of other programs have. No record is lost, but "
+             "the rate of wrong answers rises with each one; a remark at the end gives the new rate. "
+             "Without this option, the first new record past that number is an error, and the file stays "
+             "as it was. For a filter on a server, the number of its records is estimated once, at the "
+             "start. Records that others add during the run are not counted, and records added before "
+             "the error stay. A family of filters, and layouts php1 to php3, have no such limit. A "
+             "remark at the end names the filter if it holds more records than it is good for; for a "
+             "family, this is checked for the members that got most of the records."},
+    CLI_ROW_LOCK_WAIT,
+    CLI_ROW_ITS_SECRET,
+    CLI_ROW_TRACE,
+    CLI_ROW_FILES_FROM,
+    CLI_ROW_COMPRESS,
+    CLI_ROWS_RECORDS("key", "Keys"),
+    CLI_ROW_THREADS,
+    CLI_ROW_STATS,
+    CLI_ROW_JSON,
+    CLI_ROW_PROGRESS,
+    CLI_ROW_NO_PROGRESS,
+    CLI_ROW_QUIET,
+    {.name = NULL},
+};
+
+static const cli_conflict conflicts[] = {
+    {CLI_OPT_TRACE, CLI_OPT_PROGRESS, "both write to standard error"},
+    {CLI_OPT_PROGRESS, CLI_OPT_NO_PROGRESS, "one shows what the other hides"},
+    {CLI_OPT_PROGRESS, CLI_OPT_QUIET, "one shows what the other hides"},
+    {.why = NULL},
+};
 
 static const cli_summary_fields fields = {
     .records = {"records", "records", CLI_INTEGER, "Records read."},
@@ -61,6 +114,18 @@ static const cli_summary_fields fields = {
     CLI_SUMMARY_ROWS("read"),
 };
 
+/* Validated options of a run. Strings belong to argv. */
+typedef struct add_config {
+    cli_stream stream;
+    const char *filter;
+    const char *secret_file; /* NULL: none */
+    add_print print;
+    bool over_capacity;
+    cli_lock_wait lock_wait;
+    bool trace;
+    bool is_family; /* `filter` is the URI of a family (cli_family.h) */
+} add_config;
+
 typedef struct add_run {
     add_config config;
     int stop_fd;
@@ -72,6 +137,46 @@ typedef struct add_run {
     uint64_t added;       /* server: records answered new or unknown */
     uint64_t unconfirmed; /* records of a failed batch that the server may have added */
 } add_run;
+
+/* Validates the parsed arguments and fills *config.
+ * The caller releases config->stream in both cases. */
+static tamis_status configure(add_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *values = args->values;
+    cli_stream_given given = {.values = values, .threads = true, .reports = true};
+
+    if (args->operand_count == 0)
+        return cli_fail(err, "filter: missing; give its file first, as in tamis add FILTER FILE");
+    config->filter = args->operands[0];
+    config->secret_file = values[CLI_OPT_SECRET_FILE].text;
+    config->print = (add_print)values[ADD_PRINT].number;
+    config->over_capacity = values[ADD_OVERFILL].given;
+    config->lock_wait = cli_lock_wait_of(&values[CLI_OPT_LOCK_WAIT]);
+    config->is_family = cli_server_is_family(config->filter);
+    given.inputs = args->operands + 1;
+    given.input_count = args->operand_count - 1;
+    given.prints = config->print != ADD_PRINT_NONE;
+    given.fields = config->is_family;
+    if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
+        cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != TAMIS_OK)
+        return err->status;
+    if (config->print == ADD_PRINT_NONE && values[CLI_OPT_COMPRESS].given)
+        return cli_fail(
+            err, "--compress: nothing is printed that it could compress; give --print too, or leave it out");
+    if (config->print != ADD_PRINT_NONE && cli_output_check(err) != TAMIS_OK)
+        return err->status;
+    /* A server keeps what was added. With one thread, adding is not far ahead of printing if printing
+     * fails. */
+    if (config->print == ADD_PRINT_FRESH && cli_server_is_uri(config->filter) &&
+        !values[CLI_OPT_THREADS].given)
+        config->stream.threads = 1;
+    config->trace = values[CLI_OPT_TRACE].given;
+    if (config->trace) {
+        config->stream.progress = false;
+        if (cli_trace_check(config->filter, err) != TAMIS_OK)
+            return err->status;
+    }
+    return cli_filter_check_secret(config->secret_file, err);
+}
 
 /* The number of keys of a failed batch that may be on the server, `max` at most. */
 static uint64_t count_unconfirmed(const add_run *run, uint64_t max) {
@@ -106,7 +211,7 @@ static tamis_status stream_records(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     cli_stream records = config->stream;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
-    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
 
     if (cli_server_is_uri(config->filter)) {
         service.context = run;
@@ -121,12 +226,12 @@ static tamis_status stream_records(add_run *run, tamis_error *err) {
         cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                     cli_stream_line_end(&records));
     }
-    options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
-    options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
-    options.durable = true; /* a saved filter must not know records that are missing from the output */
-    options.stop_fd = run->stop_fd;
-    options.first_malformed = &run->summary.first_malformed;
-    return cli_stream_run(&records, &service, &options, &run->summary.stats, err);
+    stream_options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
+    stream_options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
+    stream_options.durable = true; /* a saved filter must not know records that are missing from the output */
+    stream_options.stop_fd = run->stop_fd;
+    stream_options.first_malformed = &run->summary.first_malformed;
+    return cli_stream_run(&records, &service, &stream_options, &run->summary.stats, err);
 }
 
 /* Locks and opens the filter. The lock is held until the filter is saved. */
@@ -252,7 +357,7 @@ static tamis_status run_add(const cli_args *args, bool *negative, tamis_error *e
 
     (void)negative;
     run.summary.fields = &fields;
-    tamis_status status = add_configure(&run.config, args, err);
+    tamis_status status = configure(&run.config, args, err);
     run.summary.into = run.config.filter;
     run.summary.passes = run.config.print == ADD_PRINT_FRESH;
     if (status == TAMIS_OK)
@@ -280,8 +385,8 @@ const cli_command cmd_add = {
     .summary = "add records to a filter in a file",
     .operands = "FILTER [FILE...]",
     .manual = &cli_manual_add,
-    .options = add_options,
-    .conflicts = add_conflicts,
+    .options = options,
+    .conflicts = conflicts,
     .fields = CLI_FIELDS(fields),
     .run = run_add,
 };
