@@ -19,7 +19,7 @@
  * A growing filter from the start would need no buffer. But it is larger than a filter of the right size, and
  * kinds that cannot grow would need --expect for every pipe.
  */
-#include "cli/cmd/build/build_buffer.h"
+#include "cli/cmd/build/build.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/build/build_config.h"
+#include "cli/cmd/build/build.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * A build without --expect reads its files twice, by their names. If a log is rotated in between, the second
  * reading misses records that were counted. So the files are compared before the filter is saved.
  */
-#include "cli/cmd/build/build_inputs.h"
+#include "cli/cmd/build/build.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  *                         ^          |full
  *                         '----------' twice the capacity
  *
- *     pipes, devices:  only reading -> buffer of hashes (build_buffer.h) -> filter of the right size
+ *     pipes, devices:  only reading -> buffer of hashes (build_buffer.c) -> filter of the right size
  *                                         |full
  *                                         v
  *                                      growing filter
@@ -16,7 +16,7 @@
  * Regular files are read twice. That takes no memory for the input, however large it is, and every kind is
  * possible. There may be more keys than counted: the sketch is too low by chance, or a file has grown. Then
  * the filter reports that it is full, and the second reading starts again with twice the capacity. A file
- * that was replaced, cut short or edited between the readings is an error (build_inputs.h).
+ * that was replaced, cut short or edited between the readings is an error (build_inputs.c).
  *
  * Pipes and devices cannot be read twice. As long as their keys fit into the buffer, every kind is possible.
  * More keys go into a growing filter, which is somewhat larger than one of the right size. Kinds that cannot
@@ -36,9 +36,7 @@
 
 #include <tamis/experimental/census.h>
 
-#include "cli/cmd/build/build_buffer.h"
-#include "cli/cmd/build/build_config.h"
-#include "cli/cmd/build/build_inputs.h"
+#include "cli/cmd/build/build.h"
 #include "cli/filter/cli_file.h"
 #include "cli/input/cli_summary.h"
 #include "cli/process/cli_progress.h"
