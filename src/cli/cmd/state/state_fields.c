@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/state/state_fields.h"
+#include "cli/cmd/state/state.h"
 
 const struct state_fields state_fields = {
     .state = {"state", NULL, CLI_STRING, "The directory, as given; bytes that are not UTF-8 are shown as ?."},

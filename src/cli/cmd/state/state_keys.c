@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/state/state_keys.h"
+#include "cli/cmd/state/state.h"
 
 #include <stdlib.h>
 #include <string.h>
