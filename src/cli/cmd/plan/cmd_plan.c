@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
 #include "cli/cmd/plan/plan_fields.h"
-#include "cli/cmd/plan/plan_kafka.h"
-#include "cli/cmd/plan/plan_measure.h"
+#include "cli/cmd/plan/plan_others.h"
 #include "cli/cmd/plan/plan_plot.h"
-#include "cli/cmd/plan/plan_published.h"
-#include "cli/cmd/plan/plan_record.h"
 #include "cli/cmd/plan/plan_request.h"
-#include "cli/cmd/plan/plan_store.h"
 #include "cli/cmd/plan/plan_table.h"
 #include "cli/core/cli_choice.h"
 #include "cli/core/cli_json.h"
@@ -238,7 +234,7 @@ static bool is_requested(const cli_args *args) {
     return args->values[CLI_OPT_KIND].given || args->values[CLI_OPT_SCHEME].given;
 }
 
-/* Plans without a number of records: plan_record.h. */
+/* Plans without a number of records: plan_record.c. */
 static tamis_status run_record(const cli_args *args, const cli_value *const values[PLAN_NUMBERS],
                                tamis_error *err) {
     plan_record record;
@@ -255,7 +251,7 @@ static tamis_status run_record(const cli_args *args, const cli_value *const valu
     return TAMIS_OK;
 }
 
-/* Plans a filter in a Redis: plan_store.h. */
+/* Plans a filter in a Redis: plan_store.c. */
 static tamis_status run_store(const cli_args *args, tamis_error *err) {
     static const int others[] = {CLI_OPT_MEMORY, OPT_BITS, CLI_OPT_KIND};
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
@@ -334,7 +330,7 @@ static tamis_status run_window(const cli_args *args, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Plans the deduplication of a topic of Kafka: plan_kafka.h. */
+/* Plans the deduplication of a topic of Kafka: plan_kafka.c. */
 static tamis_status run_kafka(const cli_args *args, tamis_error *err) {
     static const int others[] = {OPT_TABLE, OPT_PLOT,       OPT_MEASURE, OPT_STORE,
                                  OPT_BITS,  CLI_OPT_MEMORY, OPT_PROBES,  CLI_OPT_SCHEME};

@@ -63,7 +63,7 @@ static tamis_status check_probes(const plan_request *request, const cli_value *p
                     tamis_kind_name(request->plan_options.kind));
 }
 
-/* Refuses --probes alone, with which any rate is possible. Bits without records go to plan_record.h. */
+/* Refuses --probes alone, with which any rate is possible. Bits without records go to plan_record.c. */
 static tamis_status check_enough(const plan_request *request, tamis_error *err) {
     if (request->sources[PLAN_EXPECT] || request->sources[PLAN_MEMORY] ||
         request->sources[PLAN_PROBES] != PLAN_GIVEN)

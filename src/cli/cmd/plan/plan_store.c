@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/plan/plan_store.h"
+#include "cli/cmd/plan/plan_others.h"
 
 #include <inttypes.h>
 
