@@ -6,7 +6,7 @@
  *
  * Lookups use keys, not their texts: with type int64 the texts 007 and 7 are the same key.
  */
-#include "cli/cmd/audit/audit_run.h"
+#include "cli/cmd/audit/audit.h"
 
 #include <stdio.h>
 #include <string.h>

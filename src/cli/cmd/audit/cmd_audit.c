@@ -8,7 +8,7 @@
 #include <tamis/experimental/audit.h>
 
 #include "cli/cli.h"
-#include "cli/cmd/audit/audit_run.h"
+#include "cli/cmd/audit/audit.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_option.h"
 #include "cli/core/cli_rows.h"

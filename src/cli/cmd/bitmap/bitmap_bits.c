@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/bitmap/bitmap_bits.h"
+#include "cli/cmd/bitmap/bitmap.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include <tamis/experimental/redis_bitmap.h>
 
 #include "cli/cli.h"
-#include "cli/cmd/bitmap/bitmap_bits.h"
+#include "cli/cmd/bitmap/bitmap.h"
 #include "cli/core/cli_action.h"
 
 enum { OPT_BYTES = CLI_OPT_OWN, OPT_BITS };

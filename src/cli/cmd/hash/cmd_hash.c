@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/cmd/hash/hash_config.h"
+#include "cli/cmd/hash/hash.h"
 #include "cli/input/cli_summary.h"
 #include "cli/input/cli_typed.h"
 #include "cli/process/cli_secret.h"

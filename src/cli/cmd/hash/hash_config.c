@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/hash/hash_config.h"
+#include "cli/cmd/hash/hash.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_CLI_CMD_AUDIT_AUDIT_RUN_H
-#define TAMIS_CLI_CMD_AUDIT_AUDIT_RUN_H
+#ifndef TAMIS_CLI_CMD_AUDIT_AUDIT_H
+#define TAMIS_CLI_CMD_AUDIT_AUDIT_H
 
 #include <stdbool.h>
 

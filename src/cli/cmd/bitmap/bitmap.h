@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_CLI_CMD_BITMAP_BITMAP_BITS_H
-#define TAMIS_CLI_CMD_BITMAP_BITMAP_BITS_H
+#ifndef TAMIS_CLI_CMD_BITMAP_BITMAP_H
+#define TAMIS_CLI_CMD_BITMAP_BITMAP_H
 
 #include <tamis/experimental/redis_bitmap.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_CLI_CMD_HASH_HASH_CONFIG_H
-#define TAMIS_CLI_CMD_HASH_HASH_CONFIG_H
+#ifndef TAMIS_CLI_CMD_HASH_HASH_H
+#define TAMIS_CLI_CMD_HASH_HASH_H
 
 #include <tamis/hash.h>
 
