@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cli/core/cli_rows.h"
-#include "cli/process/cli_bus.h"
 #include "cli/process/cli_progress.h"
 #include "cli/process/cli_signal.h"
 #include "cli/server/cli_server.h"

@@ -14,7 +14,7 @@
  * The handler uses only functions that POSIX allows in a signal handler, so no stdio. Its buffers are
  * static, because the stack of a thread may be small.
  */
-#include "cli/process/cli_bus.h"
+#include "cli/process/cli_signal.h"
 
 #include <fcntl.h>
 #include <limits.h>

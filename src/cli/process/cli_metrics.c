@@ -9,7 +9,6 @@
 #include <tamis/experimental/window.h>
 
 #include "cli/cli.h"
-#include "cli/process/cli_metrics_server.h"
 #include "cli/process/cli_progress.h"
 #include "cli/process/cli_save.h"
 

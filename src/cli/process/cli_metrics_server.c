@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/process/cli_metrics_server.h"
+#include "cli/process/cli_metrics.h"
 
 #include <errno.h>
 #include <event2/buffer.h>

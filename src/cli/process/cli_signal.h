@@ -30,4 +30,13 @@ _Noreturn void cli_die_of_pipe(void);
  * numbers. */
 void cli_hold_standard_files(void);
 
+/* ---- cli_bus.c ---- */
+
+/*
+ * Installs a handler for SIGBUS, which reading a mapped file raises if the file was cut short. The process
+ * then prints a message with the name of the file and exits with status 2, instead of crashing. The
+ * library cannot do this, because signal handlers belong to the process.
+ */
+void cli_bus_begin(void);
+
 #endif
