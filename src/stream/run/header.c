@@ -12,7 +12,7 @@
  * difference. Two exceptions: a followed file that was truncated may go on without a header, and an output
  * that is appended to has one already (route.c).
  */
-#include "stream/run/header.h"
+#include "stream/run/run.h"
 
 #include <stdio.h>
 #include <string.h>

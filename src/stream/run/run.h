@@ -9,7 +9,6 @@
 #include "stream/durable/followed.h"
 #include "stream/io/reader_set.h"
 #include "stream/io/writer.h"
-#include "stream/run/header.h"
 #include "stream/run/item.h"
 #include "stream/run/pipeline.h"
 #include "stream/run/route.h"
@@ -29,6 +28,17 @@ typedef struct tamis__run_hooks {
     /* Before a wait for input. Everything is flushed. */
     tamis_status (*idle)(void *context, tamis_error *err);
 } tamis__run_hooks;
+
+/* The header: the first record of each input, if it names the columns. */
+typedef struct tamis__header {
+    bool wanted; /* inputs have a header */
+    unsigned char terminator;
+    tamis_extractor *extractor; /* borrowed; NULL: nobody needs the names */
+    tamis_allocator memory;
+    unsigned char *bytes; /* copy of the first header; NULL: none yet */
+    size_t size;
+    const char *input; /* the input it came from */
+} tamis__header;
 
 /* What a run is made from: the caller's arguments, checked, with defaults for fields that the caller
  * lacks. */
@@ -96,6 +106,19 @@ tamis_status tamis__stream_check_service(tamis_stream_service *checked, const ta
 tamis_status tamis__stream_check_options(tamis_stream_options *checked, const tamis_stream_options *given,
                                          const tamis_stream_stats *stats, const tamis_stream_result *result,
                                          tamis_error *err);
+
+/* ---- headers of inputs: header.c ---- */
+
+/*
+ * Removes the header from the front of an input's first batch, which may be empty afterwards.
+ * - TAMIS_E_INVALID if it differs from the header of earlier inputs, or lacks a column that the extractor
+ *   needs.
+ * - A followed file that was truncated may continue without a header.
+ * - The header is written through `router`. NULL: an earlier run has already written it.
+ */
+tamis_status tamis__header_read(tamis__header *header, tamis__record_batch *batch, tamis__router *router,
+                                tamis_error *err);
+void tamis__header_release(tamis__header *header);
 
 /* ---- steps, in this order: runner.c ---- */
 
