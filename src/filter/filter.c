@@ -30,6 +30,26 @@
  * tamis_filter_create works in this order: check options, allocate the handle, make hasher, body and locks.
  * tamis_filter_free releases whatever exists, so each failure on the way ends with that one call.
  *
+ * Why in this order. The hasher comes before the checks of the plan, since scheme auto is decided there: a
+ * secret makes it sip. The body comes after all checks: they are cheap, and a body may have gigabytes. Locks
+ * come last, because tamis__concurrent_enable asks the body how it is divided.
+ *
+ * Releasing goes the other way round. Body and verifier point into the bytes of a mapped file, so `backing`
+ * is released after them. tamis_filter_free copies `backing` and `opened` out of the handle first, because
+ * the handle itself is freed before they are.
+ *
+ * A newer version of a file. tamis__filter_swap exchanges the contents of two handles and keeps the address
+ * that callers have:
+ *
+ *     handle of the caller   | version 1, opened |        | version 2, opened |
+ *                                                  --->
+ *     handle just opened     | version 2         |        | version 1         |   freed by the store
+ *
+ * It waits for both locks in the order that readers use: slow_lock, then batch_lock. Lookups share
+ * batch_lock, and everything that reads the whole content shares slow_lock. So neither gets half of a swap.
+ * A long copy delays the swap, but no lookup: batch_lock is claimed only when slow_lock is held. A member
+ * that must not be exchanged belongs behind `opened` in the structure.
+ *
  * Memory is counted by tamis__filter_count_alloc and tamis__filter_count_release with atomic additions:
  * threads that grow different parts of a table allocate at the same time. The peak is kept by a
  * compare-and-swap loop.
@@ -50,6 +70,9 @@
  *                                   full                                      may be chosen to collide; in
  *                                                                             cuckoo, to add each key once
  *
+ * A full filter still answers keys that are present; only new ones are refused. `saturated` is kept in a file
+ * and `full` is not: an opened filter finds its reason again when it refuses the next key.
+ *
  * Copies of a concurrent filter are made while other threads add. The steps, with the lock that each holds:
  *
  *     whole filter   copy the handle (plan, hasher, metadata)
@@ -57,6 +80,11 @@
  *     whole filter   start_copy
  *     part by part   copy the body in pieces (concurrent.c)
  *     whole filter   finish_copy: counts
+ *
+ * Why no lock while the body is allocated: the first write to a page of 2 MiB takes up to 4 ms, and batches
+ * would wait (see `populate`). Why the count comes last: a key that is added to a part already copied is then
+ * counted without being there. The other way round a key would be there and not counted, and the copy could
+ * pass its capacity.
  *
  * If the body is replaced meanwhile (`remade` changes, because the table grew as a whole), the copy starts
  * again. Growth at least doubles a table, so there are few repetitions.
@@ -100,7 +128,10 @@ static const struct tamis__filter_ops *ops_of(tamis_kind kind) {
     return NULL;
 }
 
-/* The check of a block's bytes, see tamis__verified_body. NULL: any bytes are valid. */
+/* The check of a block's bytes, see tamis__verified_body. NULL: any bytes are valid.
+ *
+ * A block with a right checksum may still be forged. A kind whose code relies on the structure of its lines
+ * checks it here, once a block. A window's lines lead only to lines of their table, whatever they have. */
 static bool (*valid_of(const struct tamis__filter_ops *ops))(const void *, const uint8_t *, uint64_t) {
     return ops == &tamis__fingerprint_ops ? tamis__fingerprint_valid
            : ops == &tamis__window_ops    ? NULL
@@ -320,7 +351,10 @@ static tamis_status copy_source_file(tamis_filter *to, const tamis_filter *from,
     return TAMIS_OK;
 }
 
-/* Copies everything but the body. */
+/* Copies everything but the body.
+ *
+ * All members are copied as bytes, and then those that one handle alone may own are cleared. A new member
+ * that owns memory has to be cleared too: otherwise both handles free it. */
 static tamis_status copy_handle(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *created = tamis__alloc(&filter->allocator, sizeof *created, TAMIS__LINE);
     if (!created)

@@ -23,6 +23,16 @@
  * caller's batch began. So the keys of a failed piece are looked up one by one, up to the first that needs
  * the block (query_filter). *done then does not depend on the size of pieces.
  *
+ * An example: 3000 keys, of which key 1500 needs a damaged block.
+ *
+ *     keys            looked up             result
+ *     0    to 1023    together              answered
+ *     1024 to 2047    together              fails: nothing of it reaches the caller
+ *     1024 to 1499    one by one            answered
+ *     1500            alone                 the error; *done is 1500
+ *
+ * Without the second try *done would be 1024, and 0 for a caller whose batch begins at key 600.
+ *
  * A kind gets hashes of its own scheme only, and reads verified memory only. This file checks both:
  * - A hash says which scheme, seed and secret made it (tamis_hash.hasher_id). tamis__hasher_check refuses
  *   a hash of others.
@@ -40,6 +50,13 @@
  *
  * Why step 4 comes last: bytes may change between steps 2 and 3. It costs as much as a dozen lookups, so
  * pieces are large.
+ *
+ * Why answers of a piece wait in an array of their own (`held`): the caller's array must never have an answer
+ * from bytes that changed meanwhile, whether or not the caller heeds the status.
+ *
+ * What a piece pays once: the call through `ops`, the wait for its first cache lines, and step 4, as long as
+ * a dozen lookups. With 1024 keys that is about a hundredth of its time. Larger pieces would gain nothing and
+ * need more stack.
  *
  * Removing goes piece by piece as adding does, and needs the whole filter for itself: a concurrent filter is
  * locked for the time of the call.
@@ -122,7 +139,19 @@ tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
 /* ---- checked builds: one thread at a time ---- */
 
 #ifndef NDEBUG
-/* Flag in tamis_filter.inside, beside the number of threads that share the filter. */
+/* Flag in tamis_filter.inside, beside the number of threads that share the filter.
+ *
+ * `inside` of a handle: who uses it now. Sharing and exclusive use are in one word, so that one atomic
+ * operation decides:
+ *
+ *     bit     31      30 ... 0
+ *             alone   threads that share it
+ *
+ *     a thread enters to add:       0 becomes 2^31, or the call fails
+ *     a thread enters to look up:   + 1; if bit 31 was set, - 1 and the call fails
+ *
+ * Relaxed order suffices: this only reports a mistake of the program, and protects no data. Release builds
+ * save the two atomic operations of each call. */
 #define ALONE (UINT32_C(1) << 31)
 
 static bool is_checked(const tamis_filter *filter) {
@@ -415,7 +444,10 @@ static tamis_status remove_batch(tamis_filter *filter, const tamis__key_batch *b
     return TAMIS_OK;
 }
 
-/* Removes a batch while nobody else uses the filter. */
+/* Removes a batch while nobody else uses the filter.
+ *
+ * Locks from the outside in: the claim, copies in progress, the content. check_can_remove comes behind the
+ * locks, since a newer version of a file may be of another kind. */
 static tamis_status remove_alone(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
                                  size_t *done, tamis_error *err) {
     size_t removed = 0;

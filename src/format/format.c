@@ -34,8 +34,31 @@
  * anywhere: if they are not aligned, they are copied first (decode_odd), and the filter is made from the
  * copy.
  *
+ * The copy costs the size of the input once more, until the filter exists. So the bytes are recognised first:
+ * a gigabyte that is no filter is refused without a copy. Whoever cares about memory gives aligned bytes.
+ *
+ * Who owns the bytes. `stay` is false for memory of the caller, who may free or change it after the call: a
+ * format then copies what it keeps. A mapped file has `stay`, and the filter uses its pages in place. Only
+ * store/file sets `block_size`, which hands a block over to the filter.
+ *
+ * Options that formats do not see, in the order in which tamis__format_decode applies them:
+ *
+ *     format               selects the row; recognition is then skipped
+ *     allow_over_capacity  refused for kinds that keep their rate; kept in the handle, not in the body
+ *     concurrent           only with `writable`: lookups in a file need no locks
+ *
  * Encoding to memory. tamis_filter_encode computes the size again and refuses a smaller buffer, so that
  * the emitter need not check. The filter is locked meanwhile: batches of other threads wait.
+ *
+ * Why the size must be exact, not only large enough: the caller then knows where the filter ends, and the
+ * size of another filter or format is noticed. A concurrent filter may grow between the calls of
+ * tamis_filter_encoded_size and tamis_filter_encode. The second call then fails with TAMIS_E_RANGE, and the
+ * caller repeats both.
+ *
+ * Both calls lock the filter by themselves, and neither calls the other: pauses of batches do not nest.
+ *
+ * A filter on a server has no bits here. tamis__filter_check_local refuses it before a format gets it, so
+ * formats may use `ops` without a test.
  *
  * Invariants:
  * 1. options.allow_over_capacity is refused for kinds that keep their rate, whatever the file says.

@@ -33,6 +33,11 @@
  *     a secret where the filter has none          make_hasher      TAMIS_E_MISMATCH
  *     a changed bit in the body                   block verifier   TAMIS_E_DAMAGED: names the block
  *
+ * A checksum is no signature. XXH3 has no secret here, so anybody can write a file with wrong fields and
+ * right checksums. So checksums only decide what a message says; memory safety rests on the other checks
+ * alone. Of a body only its structure is checked, since any bits are a filter of some keys. An application
+ * that opens files of strangers has to authenticate them itself.
+ *
  * Checksums come before ranges: a damaged file is then reported as damaged. A file that a newer version wrote
  * is reported as such.
  *
@@ -313,7 +318,11 @@ typedef struct section {
     const uint8_t *bytes;
 } section;
 
-/* Reads the header of the section at *offset, and advances *offset to the next section. */
+/* Reads the header of the section at *offset, and advances *offset to the next section.
+ *
+ * The sections cannot lead past the header. `left` is a multiple of 8, since header_size, 256 and each
+ * section with its padding are. A size of at most left - 8 is so too when rounded up: *offset stays within
+ * header_size. For example, 24 bytes are left: sizes 0 to 16 are accepted, and 17 would end at byte 32. */
 static tamis_status next_section(const header *h, uint64_t *offset, section *s, tamis_error *err) {
     const uint64_t left = h->field[NATIVE_header_size] - *offset;
     const uint8_t *bytes = h->source->bytes + *offset;
@@ -332,7 +341,14 @@ static tamis_status fail_section(const header *h, const section *s, const char *
 }
 
 /* Stores a label. Its text is appended to those of earlier labels; together they are shorter than the
- * header. */
+ * header.
+ *
+ * A label of 10 bytes, "team=mail", and its text in memory:
+ *
+ *     section   01000000 0a000000 0400 t e a m m a i l 0 0 0 0 0 0      24 bytes of the header
+ *     text      t e a m 0 m a i l 0                                      10 bytes
+ *
+ * The length of the name, 2 bytes, is replaced by two NULs. So a text is as long as its section says. */
 static tamis_status read_label(const header *h, const section *s, sections *to, tamis_error *err) {
     const uint32_t name = s->size < 2 ? 0 : (uint32_t)(s->bytes[0] | s->bytes[1] << 8);
     if (s->size < 2 || name > s->size - 2 || memchr(s->bytes + 2, 0, s->size - 2))
@@ -435,7 +451,15 @@ static tamis_status read_section(const header *h, const section *s, sections *to
 }
 
 /* Marks the rows of split partitions. Each split partition has NATIVE_SPLIT_IN rows, and the total must
- * match. */
+ * match.
+ *
+ * An example with 4 first partitions, of which number 1 was split:
+ *
+ *     split       0 1 0 0
+ *     rows        0  1 ... 16  17 18       19 rows, those of partition 1 are rows 1 to 16
+ *
+ * Rows are counted even without a row to mark, so a section with too many bits is refused and nothing is
+ * written past the rows. `partitions` is at most 256: the loops end after 4096 steps. */
 static tamis_status mark_split_partitions(const header *h, sections *to, tamis_error *err) {
     const section rows = {NATIVE_SECTION_PARTITIONS, (uint32_t)(24 * to->extent_count), NULL};
     size_t count = 0;
@@ -463,7 +487,13 @@ static tamis_status read_sections(const header *h, sections *to, tamis_error *er
 
 /* ---- the filter ---- */
 
-/* Sets the times of a window's plan, and checks that the section has a count for each step of each table. */
+/* Sets the times of a window's plan, and checks that the section has a count for each step of each table.
+ *
+ * The order matters. Times are divided by the step, so they are checked before the shape of the table is
+ * computed from them. The shape gives the number of counts, and only then the section's size can be checked:
+ *
+ *     window 24 h, step 1 h, lateness 0, 2 tables    kept = 25 steps: the day and the step that it cuts
+ *     size of the section                            40 + 8 * 2 * 25 = 440 bytes */
 static tamis_status read_window(const header *h, const sections *s, tamis_plan *plan,
                                 tamis__window_image *window, tamis_error *err) {
     const section found = {NATIVE_SECTION_WINDOW, s->window_size, s->window};
@@ -556,7 +586,11 @@ static tamis_status set_metadata(tamis_filter *filter, const header *h, const se
     return status == TAMIS_OK ? status : tamis__fail(err, status, why.sys_errno, "%s", why.text);
 }
 
-/* Makes the filter: in place, in the caller's block, or as a copy. */
+/* Makes the filter: in place, in the caller's block, or as a copy.
+ *
+ * Whatever fails, nothing stays. tamis__filter_restore owns the hasher from its call on. Metadata come after
+ * it, since they are copied into memory of the filter. A block becomes the filter's only by the last step
+ * that can fail: until *source->block_size is 0, the caller frees it. */
 static tamis_status restore(tamis_filter **filter, const header *h, const sections *s,
                             const tamis_open_options *options, tamis_error *err) {
     const tamis__encoded_bytes *source = h->source;

@@ -40,10 +40,26 @@
  *     frozen       a table refuses keys past its capacity       0
  *     partitions   the kind is fingerprint, exact or window     24 for each: lines, entries, coverage
  *     split        a partition of a growing table was split     32: a bit for each first partition
+ *     window       the kind is window                           40, and 8 for each kept step of each table
  *
  * Sizes (layout_of). header_size is 256 and the sections. The body begins at the next multiple of 4096, so
  * that a mapped body begins on a page. body_size is that of all extents, rounded up to 64: only a Bloom
  * filter needs that. A filter whose sections exceed 1 MiB is refused (NATIVE_HEADER_MAX).
+ *
+ * An example: a blocked filter of 1 GiB with one label of 10 bytes.
+ *
+ *     header_size   256 + 8 + 16               280
+ *     body_offset   next multiple of 4096      4096
+ *     body_size                                1073741824
+ *     block sums    16384 blocks               131072
+ *     file_size                                1073876992
+ *     memory        280 + 131072 bytes, in one allocation; the body is read twice and never copied
+ *
+ * Order within put_header. sums_sum needs the block sums, header_sum needs everything else in the header. So
+ * header_sum is the last field that is written, and whoever adds a field puts it before that line.
+ *
+ * The order of the sections has no meaning for a reader. It is fixed only so that equal filters give equal
+ * bytes.
  *
  * Reals are written by their bits (IEEE 754, little-endian), so that a reader gets exactly the number that
  * was written.

@@ -10,13 +10,62 @@
  *
  *     position    1 after the header, then 1 plus the bytes of all chunks so far; 0 at the end
  *
+ * Byte by byte:
+ *
+ *     0       8         16        24       32          34           36          38
+ *     | items | buckets | deleted | tables | slots     | iterations | expansion |
+ *
+ * The header of CF.RESERVE c 1000, after one CF.ADD. Numbers in hexadecimal, in the order of the bytes:
+ *
+ *     0    0100000000000000   1 item                   24   0100000000000000   1 table
+ *     8    0002000000000000   512 buckets              32   0200               2 slots of a bucket
+ *     16   0000000000000000   no deletions             34   1400               20 iterations
+ *                                                      36   0100               expansion 1
+ *
+ *     CF.SCANDUMP c 0       1, header                  CF.LOADCHUNK d 1 header
+ *     CF.SCANDUMP c 1       1025, 1024 slots           CF.LOADCHUNK d 1025 slots    begins at 1025 - 1 - 1024
+ *     CF.SCANDUMP c 1025    0: the end
+ *
+ * A slot is one byte. The sizes of all tables follow from the header: table i has buckets * expansion^i. So
+ * a filter of 2^20 buckets of 3 slots that grew by 2 three times has chunks of 3, 6, 12, 16 and 8 MiB.
+ *
  * RDB. The same numbers in another order, each an unsigned number (u) or a string (s):
  *
  *     tables u, buckets u, items u, deleted items u, slots of a bucket u, iterations u, expansion u
  *     for each table: buckets u, slots s
  *
+ * The same filter there: 1 512 1 0 2 20 1, then 512 and a string of 1024 bytes. The size of each table is
+ * stored here a second time, and read_table compares both.
+ *
  * Both ways in lead through the same check, tamis__rbc_append_checked. A header may promise any number of
- * bytes, and costs little: the memory of a table is allocated with its first chunk.
+ * bytes, and costs little: the memory of a table is allocated with its first chunk. Until then it takes 16
+ * bytes in an array, and there are at most 65536 tables.
+ *
+ * What bytes from outside could do, and what stops them:
+ *
+ *     bytes                                     danger                             stopped by
+ *     ----------------------------------------  ---------------------------------  -------------------------
+ *     2^64 - 1 tables                           all memory for the array           tamis__rbc_append_checked
+ *     buckets that are no power of two          other buckets than RedisBloom has  tamis__rbc_append_checked
+ *     2^32 slots and more                       sizes that wrap around             tamis__rbc_append_checked
+ *     0 slots a bucket                          moves past the table, modulo 0     tamis__rbc_append_checked
+ *     2^32 iterations                           seconds for each add               tamis__rbc_append_checked
+ *     more items than slots                     a count that is never right        tamis__rbc_append_checked
+ *     a table of another size than the header   slots outside of it                read_table
+ *     a chunk that is longer than its table     writing past the table             load_chunk: TOO_LONG
+ *     a later chunk first                       free slots in between: lost keys   load_chunk: missing
+ *     other slots for a loaded chunk            keys of the first load are lost    load_chunk: memcmp
+ *     a header alone                            a table without slots              tamis__rbc_check_complete
+ *
+ * The slots need no check: each byte is 0 or a fingerprint, and the bucket that it leads to is always one of
+ * the table. Fewer fingerprints than `keys` says are no danger either, since a removal never counts below 0.
+ *
+ * A chunk that is there already is compared, and accepted if it is equal: a client that got no answer may
+ * send its last command again.
+ *
+ * Invariants:
+ * 1. `loaded` is the end of a prefix: all slots of all tables before it are loaded, and none after it.
+ * 2. On failure a filter with chunks is unchanged, and a new one is freed: *filter is untouched.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -12,6 +12,36 @@
  *
  *     iterator    1 after the header, then 1 plus the bytes of all chunks so far; 0 at the end
  *
+ * Byte by byte:
+ *
+ *     0        8              12        16          20           73           126
+ *     | items  | sub-filters  | options | expansion | record 0   | record 1   | ...
+ *
+ *     0        8      16      24     32                 40       44         52          53
+ *     | bytes  | bits | items | rate | bits for each    | hashes | capacity | logarithm |
+ *
+ * The header of BF.RESERVE f 0.01 100, after one BF.ADD. Numbers in hexadecimal, in the order of the bytes:
+ *
+ *     0    0100000000000000   1 item                       36   0100000000000000   1 item
+ *     8    01000000           1 sub-filter                 44   7b14ae47e17a743f   rate 0.005, half of 0.01
+ *     12   05000000           exact bits, 64-bit hashes    52   e9862fb2350e2640   11.0278 bits for each item
+ *     16   02000000           expansion 2                  60   08000000           8 hashes
+ *     20   9000000000000000   144 bytes                    64   6400000000000000   capacity 100
+ *     28   8004000000000000   1152 bits                    72   00                 not a power of two
+ *
+ * The logarithm is 0 for sizes that are not a power of two. Otherwise positions are below 2^logarithm, not
+ * below `bits`: append in filter/compat/redisbloom.c chooses the modulus.
+ *
+ * An iterator names the end of its chunk in a load, and the beginning of the next one in a dump. A client
+ * sends back what it got, so the dump of this filter is loaded like this:
+ *
+ *     BF.SCANDUMP f 0      1, header of 73 bytes         BF.LOADCHUNK g 1 header
+ *     BF.SCANDUMP f 1      145, 144 bytes                BF.LOADCHUNK g 145 bytes     begins at 145 - 1 - 144
+ *     BF.SCANDUMP f 145    0, nothing: the end
+ *
+ * Why chunks never span two arrays: each array is a block of memory of its own. So a chunk is a pointer into
+ * one, and dumping copies nothing. Two arrays of 20 and 3 MiB give chunks of 16, 4 and 3 MiB.
+ *
  * RDB. The same numbers in another order, each an unsigned number (u), a double (d) or a string (s):
  *
  *     items u, sub-filters u, options u, expansion u (since version 4; before it: 2)
@@ -20,8 +50,38 @@
  *
  * Versions 0 and 1 have no options, so their filters have 32-bit hashes, which are not supported.
  *
+ * The same filter there: 1 1 5 2, then 100 0.005 8 11.0278 1152 0, a string of 144 bytes, 1.
+ *
  * Both ways in lead through the same checks, tamis__rb_append and tamis__rb_check. A header may promise any
  * number of bytes, and costs nothing: the memory of a bit array is allocated with its first chunk.
+ *
+ * What bytes from outside could do, and what stops them:
+ *
+ *     bytes                                      danger                            stopped by
+ *     -----------------------------------------  --------------------------------  ------------------------
+ *     2^32 - 1 sub-filters in a short header     reading past the header           its size, in load_header
+ *     the same in an RDB field                   a loop of hours                   the first missing field
+ *     more bits than bytes, logarithm 63         positions outside of the array    tamis__rb_append
+ *     bytes that add up to 2^64                  offsets that wrap around          tamis__rb_append
+ *     10^9 hashes                                seconds for each lookup           tamis__rb_append
+ *     a rate of NaN or 2                         no sizes for the next sub-filter  tamis__rb_append
+ *     other items than the sum of sub-filters    a count that is never right       tamis__rb_check
+ *     a chunk that is longer than its array      writing past the array            load_chunk: TOO_LONG
+ *     a later chunk first                        zeros in between: keys are lost   load_chunk: missing
+ *     other bits for a loaded chunk              keys of the first load are lost   load_chunk: memcmp
+ *     a header alone                             a filter that has no bits         tamis__rb_check_complete
+ *
+ * The bits themselves need no check: any bits are those of some filter.
+ *
+ * A first chunk of one byte is enough to have its whole array allocated. The checks allow any size up to 2^60
+ * bytes, so a caller that fears this passes an allocator with a limit.
+ *
+ * Cost. A header is read in time linear in its sub-filters. find_subfilter walks from the oldest array, so a
+ * dump of n tiny sub-filters takes n^2 / 2 steps in all. A chain that grew by 2 or more has fewer than 60.
+ *
+ * Invariants:
+ * 1. `loaded` is the end of a prefix: all bytes of all arrays before it are loaded, and none after it.
+ * 2. On failure a loaded chain is unchanged, and a new one is freed: *filter is untouched.
  */
 #include <inttypes.h>
 

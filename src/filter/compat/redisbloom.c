@@ -22,11 +22,32 @@
  * Chains of other releases may have other sizes, for example a power of two. The sizes of a sub-filter come
  * from its stored bytes and are never computed again.
  *
+ * BF.RESERVE f 0.01 100 with the default expansion of 2 makes these sub-filters:
+ *
+ *     sub-filter   capacity   rate        bits a key    bits   bytes   hashes
+ *     0              100      0.005          11.03      1152     144      8
+ *     1              200      0.0025         12.47      2496     312      9
+ *     2              400      0.00125        13.91      5568     696     10
+ *     3              800      0.000625       15.36     12288    1536     11
+ *     4             1600      0.0003125      16.80     26880    3360     12
+ *
+ * Each halving of the rate costs 1.44 bits a key and one hash more. p/2 + p/4 + ... is below p, however long
+ * the chain becomes. That is why even the first sub-filter has only half of the rate.
+ *
+ * 0.480453013918201 is (ln 2)^2 and 0.693147180559945 is ln 2: the sizes of an optimal Bloom filter, with
+ * m/n = -ln p / (ln 2)^2 and k = m/n ln 2 (docs/MATH.md). The halving is RedisBloom's ERROR_TIGHTENING_RATIO.
+ *
  * Positions are those of scheme redisbloom (hash/positions.h). Position x is bit x % 8 of byte x / 8.
+ *
+ * The seeds are fixed, so somebody can choose keys that are present without being added, or that set more
+ * bits than others. The format has no secret to prevent that; kind classic with scheme sip has one.
  *
  * Why batches. Each sub-filter of a long chain costs a cache miss or two for each key. A batch is hashed once
  * and passes through the chain sub-filter by sub-filter: the first positions of all keys are fetched, then
  * tested. So the misses of a batch overlap. Keys that are found drop out.
+ *
+ * An absent key costs about two cache lines a sub-filter: half of the bits are set, so its second position
+ * finds a zero on average. A present key costs all of its positions, in the one sub-filter that has it.
  *
  * Invariants:
  * 1. There is at least one sub-filter, except while the chain is made.
@@ -208,6 +229,17 @@ static tamis_status damaged(tamis_error *err, const char *field) {
                        "redisbloom: %s is not that of a filter; dump the filter again", field);
 }
 
+/* Why each range, in the order of the checks:
+ *
+ *     bytes          sums and eightfold sums of all sub-filters stay below 2^63
+ *     bits           no position is outside of the bytes, and no more than a word of the bytes is unused
+ *     logarithm      a power of two is the modulus then, and must not exceed the bits
+ *     hashes         the time of a lookup: 2^32 - 1 of them would take seconds
+ *     rate           grow halves it, and a logarithm is taken
+ *     bits a key     only reported, and written again
+ *     capacity       grow multiplies it
+ *     keys           `keys` < capacity is what decides about growth
+ */
 tamis_status tamis__rb_append(tamis_redisbloom *chain, const tamis_redisbloom_subfilter *size,
                               tamis_error *err) {
     if (size->bytes < 1 || size->bytes > (uint64_t)INT64_MAX / 8 - chain->bytes)
@@ -342,6 +374,10 @@ static tamis_status grow(tamis_redisbloom *chain, tamis_error *err) {
 }
 
 /*
+ * An example: the newest sub-filter is number 1 and has capacity for one more key. A batch is x, y, x, and
+ * both keys are absent. The first x goes to 1, and 1 is full. y makes the chain grow and goes to 2. The
+ * second x was looked up in 0 only, and a test of 2 would not find it. So a new batch begins with it.
+ *
  * Adds at most BATCH keys, and stops behind a key that made the chain grow: the keys after it were not looked
  * up in the sub-filter that was the newest before. Returns how many keys are added in *done.
  */

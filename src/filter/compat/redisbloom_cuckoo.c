@@ -24,12 +24,53 @@
  *    so on: slot numbers go round, 0, 1, 2. After max_iterations moves all are undone, the last one first.
  * 3. Otherwise a further table, unless the expansion is 0.
  *
+ * Moves, an example with buckets of 2 slots. K is added to bucket 4, and all buckets but 7 are full:
+ *
+ *     bucket 4   A B     K replaces A in slot 0, and A goes to its other bucket, 9
+ *     bucket 9   C D     full: A replaces D in slot 1, and D goes to its other bucket, 7
+ *     bucket 7   E .     D gets the free slot; result: 4 = K B, 9 = C A, 7 = E D
+ *
+ * Undoing goes the same way back: other_hash leads from either bucket to the other, and the slot numbers
+ * count down. Only the low bits of a hash select a bucket, so the bucket's number serves as the hash.
+ *
  * Removing. Clears the first equal fingerprint, in the search order of 1. If there are several tables, and
  * the removals since the last compaction exceed a tenth of the keys left, the tables are compacted.
  *
  * Compacting. From the newest table on, each entry moves into the oldest table with a free slot for it. The
  * newest table is freed if all its entries have moved. A removal stops at the first table that keeps an
  * entry.
+ *
+ * The tenth is that of RedisBloom's CuckooFilter_Delete. A compaction reads whole tables, and these removals
+ * pay for it.
+ *
+ *     before     table 0: a . b c     table 1: d . . .     table 2: e f . .
+ *     after      table 0: a e b c     table 1: d f . .     table 2: freed       f had no free slot in table 0
+ *
+ * Rate. A lookup of an absent key compares its fingerprint with up to 2 * bucket_size entries of each table,
+ * and each is equal with a chance of 1 / 255. The rate grows with the number of tables, and a filter has no
+ * option that limits it. With buckets of 2 slots:
+ *
+ *     full tables         1         2         4         32
+ *     rate                1.6 %     3.1 %     6.1 %     40 %
+ *
+ * Cost. Two cache lines a table, for adding, removing and looking up. An expansion of 2 or more keeps the
+ * number of tables low; RedisBloom's default is 1, with tables of equal size.
+ *
+ * Keys that are chosen. The hash has a fixed seed, so anybody can find keys with equal buckets. That needs no
+ * search: CF.ADD stores a key again each time. After 2 * bucket_size adds of one key both of its buckets are
+ * full of it. All moves fail then, and the next add begins a table. What limits that:
+ *
+ *     limit                                         by                      then
+ *     --------------------------------------------  ----------------------  --------------------------
+ *     65536 tables                                  grow                    TAMIS_E_FULL
+ *     fewer than 2^32 slots in a table              is_small_enough         TAMIS_E_FULL
+ *     65535 moves for an add, and as many back      the checks of options   a further table, or full
+ *     none, for a filter with expansion 0           grow                    TAMIS_E_FULL at the first table
+ *
+ * With add_absent (CF.ADDNX) a key that is present is not stored again.
+ *
+ * A removal of a key that was never added may clear the fingerprint of another key: 1 / 255 for each entry
+ * in its buckets. That key is then absent. No filter of fingerprints can avoid it.
  *
  * Invariants:
  * 1. There is at least one table, except while the filter is made.
@@ -327,7 +368,10 @@ static void swap(uint8_t *a, uint8_t *b) {
     *b = old;
 }
 
-/* Makes a slot free in the newest table by moves. False: none became free, and all moves are undone. */
+/* Makes a slot free in the newest table by moves. False: none became free, and all moves are undone.
+ *
+ * `e` is a copy: after a failure the caller still has the whole hash, which a larger table needs. In the last
+ * loop the bucket of each step is computed before its swap, the opposite order of the first loop. */
 static bool store_by_moves(tamis_redisbloom_cuckoo *filter, entry e) {
     const tamis__rbc_table *newest = &filter->tables[filter->count - 1];
     const uint32_t slots = filter->bucket_size;
@@ -478,7 +522,10 @@ static bool empty_table(tamis_redisbloom_cuckoo *filter, size_t index) {
     return is_empty;
 }
 
-/* `whole`: go on below a table that keeps entries. */
+/* `whole`: go on below a table that keeps entries.
+ *
+ * Only the newest table is freed, since an older one in the middle gives its number of buckets to those after
+ * it: table i has buckets * expansion^i, and a dump stores no other sizes. */
 static void compact(tamis_redisbloom_cuckoo *filter, bool whole) {
     for (size_t i = filter->count; i > 1; i--) {
         const bool is_empty = empty_table(filter, i - 1);

@@ -9,6 +9,17 @@
  *
  * Adding and removing use a mask of eight words, as the line has them. It has bit 0 of each counter that a
  * probe selects, so two probes of one counter select it once. The line is then changed word by word.
+ *
+ * An example: the counters 0 to 3 of a word are 2, 15, 0 and 7, and the probes of a key select 0, 1 and 3.
+ *
+ *     counters, 3 to 0    7    0    15   2        0x70f2
+ *     selected                                    0x1011       bit 0 of counters 3, 1, 0
+ *     saturated                                   0x0010       counter 1 is at 15 and is left out
+ *     word + 0x1001       8    0    15   3        0x80f3       added: no sum carries into its neighbour
+ *     missing                                     0            all selected counters were used: present
+ *
+ * Why the answer comes from the old word: a key is present if it was before this add. Why a removal looks up
+ * first: the subtraction of a counter at 0 would borrow from its neighbour, and change another key.
  */
 #include "filter/kernels/filter_blocked.h"
 

@@ -124,7 +124,17 @@ enum {
 
 /* ---- looking up ---- */
 
-/* Finds an entry of the key in a line, in one of the steps of the query. Returns its slot, or -1. */
+/* Finds an entry of the key in a line, in one of the steps of the query. Returns its slot, or -1.
+ *
+ * An example with 3 kept steps and 7 codes. The newest step is 21, with code 1. The query is for step 20 and
+ * the one before it, so q->steps is 1:
+ *
+ *     entry of step      21     20     19     18
+ *     code                1      7      6      5
+ *     age at step 21      0      1      2      3
+ *     age at step 20     -1      0      1      2       found: ages 0 and 1; -1 is 2^64 - 1 here
+ *
+ * One comparison, age <= steps, excludes both entries that are too old and those of later steps. */
 static int find_in_line(const window *w, const uint8_t *line, const window_query *q) {
     for (uint32_t found = matching_heads(w, line, q->slot); found; found &= found - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(found);
@@ -243,7 +253,11 @@ static void drop_empty_tables(tamis_filter *filter) {
 
 /* ---- time ---- */
 
-/* Sets every dead entry of all tables to 0. */
+/* Sets every dead entry of all tables to 0.
+ *
+ * Call it before the newest step moves. Codes are unique for the old step only: for the new one, an entry
+ * that is old enough would have the code of a young one, and be kept. Cost: all lines once. A day in steps of
+ * an hour has 26 kept steps and 63 codes, so a purge comes after 63 - 26 steps, every one and a half days. */
 static void purge(window *w) {
     for (size_t n = 0; n < w->table_count; n++) {
         const window_table *t = &w->tables[n];
@@ -311,7 +325,15 @@ static void store(window *w, const window_query *q, uint8_t *line, uint32_t slot
 }
 
 /* Returns the slots of a line that have the key in steps up to `safe`. *latest becomes the latest of these
- * steps, if it was earlier. */
+ * steps, if it was earlier.
+ *
+ * Why redundant entries are removed only when a new one is stored: both lines are in the cache then. An entry
+ * that stays until later costs a slot, and no answer. With refresh, `safe` = step 19 and a new entry of 21:
+ *
+ *     entries of the key   17  19  20  21       17 goes; 19 is the latest up to `safe`, and later ones stay
+ *
+ * Entries of other keys with the same fingerprint and lines count as the key's: a lookup cannot tell them
+ * apart either, so it gets the same answers without them. */
 static uint32_t entries_until(const window *w, const uint8_t *line, const window_query *q, uint64_t safe,
                               uint64_t *latest) {
     uint32_t entries = 0;
@@ -366,7 +388,17 @@ typedef struct search_node {
 } search_node;
 
 /* Frees a slot of line a or b, both full, by moving entries to their other lines. Returns the line whose slot
- * *slot is free, or NULL if the search finds none. */
+ * *slot is free, or NULL if the search finds none.
+ *
+ * A path of two moves, found breadth-first, and the order in which its entries move:
+ *
+ *     a (full) --entry in slot 3--> c (full) --entry in slot 0--> e (slot 5 free)
+ *
+ *     first    c[0] to e[5]
+ *     then     a[3] to c[0]          and a[3] is the slot for the new entry
+ *
+ * So each entry is in one of its lines all the time, and a search that fails has changed nothing. It reads at
+ * most SEARCH_MAX lines: with 12 slots a line these are two lines, 24 of one move, and the rest of two. */
 static uint8_t *free_by_moves(window *w, const window_table *t, line_pair pair, uint32_t *slot) {
     search_node nodes[SEARCH_MAX] = {{.line = pair.a}, {.line = pair.b}};
     uint32_t count = 2, free_in = 0, last = 0;
@@ -495,7 +527,10 @@ static tamis_status count_again(tamis_filter *filter, const window_query *q, con
     return TAMIS_OK;
 }
 
-/* The false-positive rate of a lookup now. */
+/* The false-positive rate of a lookup now.
+ *
+ * live / line_count is the mean number of entries of a line, and a lookup compares with those of two lines.
+ * Each is equal by chance with 2^-fingerprint_bits. Their sum is the rate as long as it is small. */
 static double rate_of(const window *w) {
     double rate = 0;
     for (size_t i = 0; i < w->table_count; i++)
@@ -661,7 +696,16 @@ tamis_status tamis_window_contains(const tamis_filter *filter, const tamis_hash 
 
 /* ---- repeating what a log has ---- */
 
-/* True if a key could get this change now. */
+/* True if a key could get this change now.
+ *
+ * A log is a file, and its bytes may be anything. So a change is not trusted:
+ *
+ *     a step before step 0              would wrap around        back <= newest_step
+ *     a step that is not kept           an entry that is dead    not before safe_step, which is always kept
+ *     renewed, in a plan without it     counts that are wrong    plan.refresh
+ *     unknown bits                      a later version          TAMIS__WINDOW_UNUSED
+ *
+ * The caller sees by *done which change the window refused, and reports the log as damaged. */
 static bool is_change(const tamis_filter *filter, uint8_t change) {
     const window *w = filter->body;
     const uint64_t back = change & TAMIS__WINDOW_STEPS_BACK;
