@@ -374,12 +374,12 @@ static tamis_status grow(tamis_redisbloom *chain, tamis_error *err) {
 }
 
 /*
+ * Adds at most BATCH keys, and stops behind a key that made the chain grow: the keys after it were not looked
+ * up in the sub-filter that was the newest before. Returns how many keys are added in *done.
+ *
  * An example: the newest sub-filter is number 1 and has capacity for one more key. A batch is x, y, x, and
  * both keys are absent. The first x goes to 1, and 1 is full. y makes the chain grow and goes to 2. The
  * second x was looked up in 0 only, and a test of 2 would not find it. So a new batch begins with it.
- *
- * Adds at most BATCH keys, and stops behind a key that made the chain grow: the keys after it were not looked
- * up in the sub-filter that was the newest before. Returns how many keys are added in *done.
  */
 static tamis_status add_batch(tamis_redisbloom *chain, const digest *digests, size_t count,
                               tamis_answer *answers, size_t *done, tamis_error *err) {
