@@ -13,8 +13,6 @@
  *
  * Lazy freeing: UNLINK and eviction free a value in a thread of the server if its effort exceeds 64.
  */
-#include <stdio.h>
-
 #include "module/module.h"
 
 enum { ENCODING = TAMIS_REDISBLOOM_RDB_VERSION, LOAD_ENCODING = 0, EFFORT_BYTES = 64 << 10 };
@@ -194,18 +192,8 @@ bool bloom_types_create(RedisModuleCtx *ctx) {
 
 bloom_key bloom_key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode) {
     bloom_key opened = {.key = server.OpenKey(ctx, name, mode)};
-    const int type = server.KeyType(opened.key);
-    if (type == MODULE_KEY_EMPTY)
-        return opened;
-    opened.state = FILTER_KEY_OTHER;
-    if (type != MODULE_KEY_MODULE)
-        return opened;
-    const RedisModuleType *module_type = server.ModuleTypeGetType(opened.key);
-    if (module_type == filter_type)
-        opened.state = FILTER_KEY_FILTER;
-    else if (module_type == load_type)
-        opened.state = FILTER_KEY_INCOMPLETE;
-    else
+    opened.state = module_key_state(opened.key, filter_type, load_type);
+    if (opened.state != FILTER_KEY_FILTER && opened.state != FILTER_KEY_INCOMPLETE)
         return opened;
     const bloom_value *value = server.ModuleTypeGetValue(opened.key);
     opened.filter = value->filter;
@@ -238,8 +226,5 @@ int bloom_key_refuse(RedisModuleCtx *ctx, const bloom_key *key) {
         return server.ReplyWithError(ctx, MODULE_WRONG_TYPE);
     tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
     tamis_redisbloom_info_get(key->filter, &info, NULL);
-    char text[160];
-    snprintf(text, sizeof text, "ERR filter is incomplete: BF.LOADCHUNK has loaded %llu of %llu bytes",
-             (unsigned long long)info.loaded, (unsigned long long)info.bytes);
-    return server.ReplyWithError(ctx, text);
+    return module_reply_incomplete(ctx, "BF.LOADCHUNK", info.loaded, info.bytes);
 }

@@ -5,8 +5,6 @@
  *
  *     string header; then for each chunk u position, string slots; then u 0
  */
-#include <stdio.h>
-
 #include "module/module.h"
 
 enum {
@@ -184,18 +182,8 @@ bool cuckoo_types_create(RedisModuleCtx *ctx) {
 
 cuckoo_key cuckoo_key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode) {
     cuckoo_key opened = {.key = server.OpenKey(ctx, name, mode)};
-    const int type = server.KeyType(opened.key);
-    if (type == MODULE_KEY_EMPTY)
-        return opened;
-    opened.state = FILTER_KEY_OTHER;
-    if (type != MODULE_KEY_MODULE)
-        return opened;
-    const RedisModuleType *module_type = server.ModuleTypeGetType(opened.key);
-    if (module_type == filter_type)
-        opened.state = FILTER_KEY_FILTER;
-    else if (module_type == load_type)
-        opened.state = FILTER_KEY_INCOMPLETE;
-    else
+    opened.state = module_key_state(opened.key, filter_type, load_type);
+    if (opened.state != FILTER_KEY_FILTER && opened.state != FILTER_KEY_INCOMPLETE)
         return opened;
     const cuckoo_value *value = server.ModuleTypeGetValue(opened.key);
     opened.filter = value->filter;
@@ -228,8 +216,5 @@ int cuckoo_key_refuse(RedisModuleCtx *ctx, const cuckoo_key *key, const char *ot
     }
     tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
     tamis_redisbloom_cuckoo_info_get(key->filter, &info, NULL);
-    char text[160];
-    snprintf(text, sizeof text, "ERR filter is incomplete: CF.LOADCHUNK has loaded %llu of %llu bytes",
-             (unsigned long long)info.loaded, (unsigned long long)info.bytes);
-    return server.ReplyWithError(ctx, text);
+    return module_reply_incomplete(ctx, "CF.LOADCHUNK", info.loaded, info.bytes);
 }

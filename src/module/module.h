@@ -57,8 +57,20 @@ bool settings_register(RedisModuleCtx *ctx);
 
 /* ---- module_storage.c ---- */
 
+typedef enum filter_key_state {
+    FILTER_KEY_EMPTY,
+    FILTER_KEY_FILTER,
+    FILTER_KEY_INCOMPLETE, /* chunks of it are missing */
+    FILTER_KEY_OTHER       /* another type */
+} filter_key_state;
+
 /* Allocates from the server, so that its used_memory has every byte of a filter. */
 const tamis_allocator *module_allocator(void);
+/* Returns the state of an open key. `filter` and `incomplete` are the two types of a sort of filters. */
+filter_key_state module_key_state(RedisModuleKey *key, const RedisModuleType *filter,
+                                  const RedisModuleType *incomplete);
+/* Replies that `command` has loaded only some of a filter's bytes. */
+int module_reply_incomplete(RedisModuleCtx *ctx, const char *command, uint64_t loaded, uint64_t bytes);
 /* Replaces the value of a key by one of another type. Keeps the time at which it expires. */
 void module_key_replace(RedisModuleKey *key, RedisModuleType *type, void *value);
 /* Fields of an RDB file or a payload. */
@@ -74,13 +86,6 @@ void *module_load_bytes(void *io, size_t *size);
 bool bloom_types_create(RedisModuleCtx *ctx);
 /* Makes a value of a filter, which becomes the value's. */
 bloom_value *bloom_value_create(tamis_redisbloom *filter);
-
-typedef enum filter_key_state {
-    FILTER_KEY_EMPTY,
-    FILTER_KEY_FILTER,
-    FILTER_KEY_INCOMPLETE, /* chunks of it are missing */
-    FILTER_KEY_OTHER       /* another type */
-} filter_key_state;
 
 /* A key that a command has opened. */
 typedef struct bloom_key {

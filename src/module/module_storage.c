@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory and keys of filters, and the fields of RDB files, for all types. */
+#include <stdio.h>
+
 #include "module/module.h"
 
 /* ---- memory ---- */
@@ -34,6 +36,25 @@ const tamis_allocator *module_allocator(void) {
 }
 
 /* ---- keys ---- */
+
+filter_key_state module_key_state(RedisModuleKey *key, const RedisModuleType *filter,
+                                  const RedisModuleType *incomplete) {
+    const int type = server.KeyType(key);
+    if (type == MODULE_KEY_EMPTY)
+        return FILTER_KEY_EMPTY;
+    const RedisModuleType *module_type = type == MODULE_KEY_MODULE ? server.ModuleTypeGetType(key) : NULL;
+    return module_type == NULL         ? FILTER_KEY_OTHER
+           : module_type == filter     ? FILTER_KEY_FILTER
+           : module_type == incomplete ? FILTER_KEY_INCOMPLETE
+                                       : FILTER_KEY_OTHER;
+}
+
+int module_reply_incomplete(RedisModuleCtx *ctx, const char *command, uint64_t loaded, uint64_t bytes) {
+    char text[160];
+    snprintf(text, sizeof text, "ERR filter is incomplete: %s has loaded %llu of %llu bytes", command,
+             (unsigned long long)loaded, (unsigned long long)bytes);
+    return server.ReplyWithError(ctx, text);
+}
 
 void module_key_replace(RedisModuleKey *key, RedisModuleType *type, void *value) {
     /* The time itself, where the server gives it: set from the time left, it would differ on a replica. */
