@@ -90,9 +90,9 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  * both in memory, and plan.memory_limit must allow that. Frozen filters and the kinds classic, blocked,
  * counting and cuckoo are full at their capacity.
  *
- * Kinds counting and cuckoo count each add, also of a key that is answered present, because removing (below)
- * takes one away: two keys that look alike must both survive the removal of one. So a key that was added
- * twice has to be removed twice. After 15 adds (counting) or 4 (cuckoo) no more are counted, and none is
+ * Kinds counting and cuckoo count each add, also of a key that is answered present. Two keys may have equal
+ * fingerprints or counters, and the removal of one must not remove the other. So a key that was added twice
+ * has to be removed twice. After 15 adds (counting) or 4 (cuckoo) no more are counted, and none is
  * removed, since their number is not known any more. In kind cuckoo each copy counts towards the capacity,
  * and a full filter refuses present keys too. Many keys with 4 copies can fill it earlier: keep duplicates
  * out of it.

@@ -155,7 +155,7 @@ enum { TAMIS_REDISBLOOM_RDB_VERSION = 4 }; /* encoding version that is written *
 typedef struct tamis_redisbloom_source {
     uint32_t struct_size;
     void *context;
-    /* Read the next field. False: there is none, or it has another type. */
+    /* Read the next field. False: no field follows, or it has another type. */
     bool (*number)(void *context, uint64_t *value);
     bool (*real)(void *context, double *value);
     /* Reads bytes into a block of the filter's allocator, which becomes the filter's. NULL: there is none. */
