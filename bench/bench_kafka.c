@@ -16,7 +16,7 @@
  *                                                                    they are committed, and prints the milliseconds
  *                                                                    between: median, 99 %, 99.9 %, longest
  *
- * Both loops commit one transaction a second, with the offsets. They keep key, value and timestamp, as we do, but
+ * Both loops commit one transaction a second, with the offsets. They keep key, value, headers and timestamp, as we do, but
  * have no group, no restore and no handling of errors. SQLite's transactions are synced (WAL, synchronous=FULL),
  * before those of Kafka; a crash between the two loses records.
  */
@@ -364,15 +364,18 @@ typedef struct loop {
 } loop;
 
 static void copy(const loop *l, const rd_kafka_message_t *message) {
+    rd_kafka_headers_t *headers;
+    const bool has_headers = rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR;
     const rd_kafka_vu_t parts[] = {
         {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = l->to},
         {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = message->partition},
         {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {message->key, message->key_len}},
         {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {message->payload, message->len}},
         {.vtype = RD_KAFKA_VTYPE_TIMESTAMP, .u.i64 = rd_kafka_message_timestamp(message, NULL)},
-        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY}};
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+        {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = has_headers ? rd_kafka_headers_copy(headers) : NULL}};
 
-    produce(l->producer, parts, sizeof parts / sizeof *parts);
+    produce(l->producer, parts, sizeof parts / sizeof *parts - !has_headers);
 }
 
 static void commit(loop *l) {
