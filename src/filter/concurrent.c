@@ -132,8 +132,9 @@ static uint64_t remaining_by_parts(const tamis_filter *filter) {
 
 static bool add_by_parts(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                          uint64_t *added) {
+    const tamis__key_batch batch = {.hashes = hashes, .count = count, .answers = answers};
     size_t done = 0;
-    bool all_added = filter->ops->parts->add(filter, hashes, count, answers, &done, NULL) == TAMIS_OK;
+    bool all_added = filter->ops->parts->add(filter, &batch, &done, NULL) == TAMIS_OK;
     for (size_t i = 0; i < done; i++)
         *added += answers[i] == TAMIS_ABSENT;
     return all_added;
@@ -343,7 +344,8 @@ static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_a
         notify_listener(filter->concurrent, hashes, answers, count);
         return all_added;
     }
-    filter->ops->contains(filter, hashes, count, answers);
+    const tamis__key_batch batch = {.hashes = hashes, .count = count, .answers = answers};
+    filter->ops->contains(filter, &batch);
     return true;
 }
 
@@ -396,18 +398,18 @@ void tamis__concurrent_unlock_whole(const tamis_filter *filter) {
     pthread_mutex_unlock(&filter->concurrent->whole_lock);
 }
 
-static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint64_t *pos,
+static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, tamis__copied_part *copied,
                                tamis_error *err) {
     struct tamis__concurrent *c = from->concurrent;
     pthread_rwlock_rdlock(&c->batch_lock);
     if (to->remade != from->remade) {
-        *pos = TAMIS__COPIED;
+        copied->pos = TAMIS__COPIED;
         pthread_rwlock_unlock(&c->batch_lock);
         return TAMIS_OK;
     }
-    pthread_mutex_lock(&c->parts[part].mutex);
-    tamis_status status = from->ops->pieces->copy(to, from, part, c->count, pos, err);
-    pthread_mutex_unlock(&c->parts[part].mutex);
+    pthread_mutex_lock(&c->parts[copied->part].mutex);
+    tamis_status status = from->ops->pieces->copy(to, from, copied, err);
+    pthread_mutex_unlock(&c->parts[copied->part].mutex);
     pthread_rwlock_unlock(&c->batch_lock);
     return status;
 }
@@ -417,13 +419,15 @@ static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint3
  * again. */
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     const uint32_t count = from->concurrent->count;
-    uint64_t pos[PARTS] = {0};
+    tamis__copied_part copied[PARTS];
     tamis_status status = TAMIS_OK;
+    for (uint32_t part = 0; part < count; part++)
+        copied[part] = (tamis__copied_part){.part = part, .parts = count};
     for (uint32_t left = count; left > 0 && status == TAMIS_OK;)
         for (uint32_t part = 0; part < count && status == TAMIS_OK; part++)
-            if (pos[part] != TAMIS__COPIED) {
-                status = copy_piece(to, from, part, &pos[part], err);
-                left -= pos[part] == TAMIS__COPIED;
+            if (copied[part].pos != TAMIS__COPIED) {
+                status = copy_piece(to, from, &copied[part], err);
+                left -= copied[part].pos == TAMIS__COPIED;
             }
     return status;
 }
@@ -432,15 +436,16 @@ tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *f
 
 /* Adds the keys of a batch that found no slot in their part, in order, with batch_lock held exclusively.
  * The whole filter decides what becomes of them: growth, or an error. */
-static tamis_status add_unplaced(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                 tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status add_unplaced(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                 tamis_error *err) {
     tamis_status status = TAMIS_OK;
     tamis__concurrent_pause_batches(filter);
-    for (*done = 0; *done < count; ++*done) {
-        size_t in = 0;
-        if (answers[*done] == TAMIS_UNKNOWN) {
-            status = filter->ops->add(filter, hashes + *done, 1, answers + *done, &in, err);
-            notify_listener(filter->concurrent, hashes + *done, answers + *done, in);
+    for (*done = 0; *done < batch->count; ++*done) {
+        const tamis__key_batch key = tamis__key_batch_slice(batch, *done, 1);
+        size_t added = 0;
+        if (*key.answers == TAMIS_UNKNOWN) {
+            status = filter->ops->add(filter, &key, &added, err);
+            notify_listener(filter->concurrent, key.hashes, key.answers, added);
         }
         if (status != TAMIS_OK)
             break;
@@ -449,82 +454,77 @@ static tamis_status add_unplaced(tamis_filter *filter, const tamis_hash *hashes,
     return status;
 }
 
-/* Adds at most BATCH_MAX keys, whose answers are TAMIS_UNKNOWN before. */
-static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                              tamis_answer *answers, size_t *done, tamis_error *err) {
+/* Adds at most BATCH_MAX hashes, whose answers are TAMIS_UNKNOWN before. */
+static tamis_status add_batch(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                              tamis_error *err) {
+    const size_t count = batch->count;
     visit v = {.filter = filter, .adds = true};
     if (!enter(filter, count)) {
-        tamis_status status = filter->ops->add(filter, hashes, count, answers, done, err);
-        notify_listener(filter->concurrent, hashes, answers, *done);
+        tamis_status status = filter->ops->add(filter, batch, done, err);
+        notify_listener(filter->concurrent, batch->hashes, batch->answers, *done);
         tamis__concurrent_resume_batches(filter);
         return status;
     }
     sorted s;
-    sort(filter, hashes, count, &s);
+    sort(filter, batch->hashes, count, &s);
     memset(s.answers, TAMIS_UNKNOWN, count * sizeof *s.answers);
     bool all_added = each_part(&v, &s);
-    restore_order(&s, count, answers);
+    restore_order(&s, count, batch->answers);
     leave(filter, count, v.added);
     *done = count;
-    return all_added ? TAMIS_OK : add_unplaced(filter, hashes, count, answers, done, err);
+    return all_added ? TAMIS_OK : add_unplaced(filter, batch, done, err);
 }
 
-tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
-                                   size_t *done, tamis_error *err) {
+tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                   tamis_error *err) {
     tamis_hash created[BATCH_MAX];
     tamis_answer unwanted[BATCH_MAX];
     tamis_status status = TAMIS_OK;
-    size_t from = 0;
-    if (answers)
-        memset(answers, TAMIS_UNKNOWN, batch->count * sizeof *answers);
-    while (from < batch->count && status == TAMIS_OK) {
-        size_t chunk = batch->count - from < BATCH_MAX ? batch->count - from : BATCH_MAX, in = 0;
-        const tamis_hash *hashes = batch->hashes ? batch->hashes + from : created;
-        tamis_answer *to = answers ? answers + from : memset(unwanted, TAMIS_UNKNOWN, sizeof unwanted);
-        if (!batch->hashes)
-            status = tamis_hash_many(filter->hasher, batch->keys + from, chunk, created, err);
+    if (batch->answers)
+        memset(batch->answers, TAMIS_UNKNOWN, batch->count * sizeof *batch->answers);
+    for (*done = 0; *done < batch->count && status == TAMIS_OK;) {
+        const size_t left = batch->count - *done;
+        tamis__key_batch piece = tamis__key_batch_slice(batch, *done, left < BATCH_MAX ? left : BATCH_MAX);
+        size_t added = 0;
+        if (!piece.answers)
+            piece.answers = memset(unwanted, TAMIS_UNKNOWN, sizeof unwanted);
+        status = tamis__key_batch_hash(filter, &piece, created, err);
         if (status == TAMIS_OK)
-            status = add_batch(filter, hashes, chunk, to, &in, err);
-        from += in;
+            status = add_batch(filter, &piece, &added, err);
+        *done += added;
     }
-    *done = from;
     return status;
 }
 
 /* ---- looking up ---- */
 
-/* Looks up at most BATCH_MAX keys. */
-static void query_batch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                        tamis_answer *answers) {
+/* Looks up at most BATCH_MAX hashes. */
+static void query_batch(const tamis_filter *filter, const tamis__key_batch *batch) {
     pthread_rwlock_t *batch_lock = &filter->concurrent->batch_lock;
     pthread_rwlock_rdlock(batch_lock);
     if (filter->concurrent->ops->contains_is_lock_free) {
-        filter->ops->contains(filter, hashes, count, answers);
+        filter->ops->contains(filter, batch);
     } else {
         visit v = {.filter = (tamis_filter *)(uintptr_t)filter}; /* not changed by lookups */
         sorted s;
-        sort(filter, hashes, count, &s);
+        sort(filter, batch->hashes, batch->count, &s);
         each_part(&v, &s);
-        restore_order(&s, count, answers);
+        restore_order(&s, batch->count, batch->answers);
     }
     pthread_rwlock_unlock(batch_lock);
 }
 
 tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__key_batch *batch,
-                                        tamis_answer *answers, size_t *done, tamis_error *err) {
+                                        size_t *done, tamis_error *err) {
     tamis_hash created[BATCH_MAX];
-    tamis_status status = TAMIS_OK;
-    size_t from = 0;
-    while (from < batch->count && status == TAMIS_OK) {
-        size_t chunk = batch->count - from < BATCH_MAX ? batch->count - from : BATCH_MAX;
-        const tamis_hash *hashes = batch->hashes ? batch->hashes + from : created;
-        if (!batch->hashes)
-            status = tamis_hash_many(filter->hasher, batch->keys + from, chunk, created, err);
+    for (*done = 0; *done < batch->count;) {
+        const size_t left = batch->count - *done;
+        tamis__key_batch piece = tamis__key_batch_slice(batch, *done, left < BATCH_MAX ? left : BATCH_MAX);
+        const tamis_status status = tamis__key_batch_hash(filter, &piece, created, err);
         if (status != TAMIS_OK)
-            break;
-        query_batch(filter, hashes, chunk, answers + from);
-        from += chunk;
+            return status;
+        query_batch(filter, &piece);
+        *done += piece.count;
     }
-    *done = from;
-    return status;
+    return TAMIS_OK;
 }

@@ -47,9 +47,9 @@ void tamis__concurrent_free(tamis_filter *filter);
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err);
 
 /* tamis_filter_add_many and tamis_filter_contains_many of a concurrent filter. */
-tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
-                                   size_t *done, tamis_error *err);
+tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                   tamis_error *err);
 tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__key_batch *batch,
-                                        tamis_answer *answers, size_t *done, tamis_error *err);
+                                        size_t *done, tamis_error *err);
 
 #endif

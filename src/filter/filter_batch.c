@@ -16,12 +16,12 @@
  *     ------------------------------  ------------------------  ---------------------------  ------------
  *     remote                          remote->add               remote->contains             none
  *     concurrent                      tamis__concurrent_add     tamis__concurrent_contains   512
- *     scheme without a digest         ops->add_keys             ops->contains_keys           256, 1024
+ *     scheme without a digest         ops->add, of keys         ops->contains, of keys       256, 1024
  *     else                            hashing, then ops->add    hashing, then ops->contains  256, 1024
  *
  * A lookup that fails in a file. A damaged block must not hide the answers of keys before it, wherever the
  * caller's batch began. So the keys of a failed piece are looked up one by one, up to the first that needs
- * the block (query_filter). *done then does not depend on the size of pieces.
+ * the block (query_pieces). *done then does not depend on the size of pieces.
  *
  * An example: 3000 keys, of which key 1500 needs a damaged block.
  *
@@ -180,64 +180,7 @@ void tamis__filter_unclaim(const tamis_filter *filter, bool alone) {
 }
 #endif
 
-/* ---- batches ---- */
-
-static bool has_digest(const tamis_filter *filter) {
-    return tamis_scheme_digest_bits(filter->hasher->scheme) != 0;
-}
-
-/* Adds hashes of this filter's hasher. answers may be NULL. */
-static tamis_status add_hashed(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                               tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_answer unwanted[ADD_MAX];
-    *done = 0;
-    while (*done < count) {
-        size_t chunk = count - *done, in = 0;
-        if (!answers && chunk > ADD_MAX)
-            chunk = ADD_MAX;
-        tamis_status status =
-            filter->ops->add(filter, hashes + *done, chunk, answers ? answers + *done : unwanted, &in, err);
-        *done += in;
-        if (status != TAMIS_OK)
-            return status;
-    }
-    return TAMIS_OK;
-}
-
-/* Adds at most ADD_MAX keys. */
-static tamis_status add_chunk(tamis_filter *filter, const tamis_key *keys, size_t count,
-                              tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_hash hashes[ADD_MAX];
-    tamis_answer unwanted[ADD_MAX];
-    if (!has_digest(filter))
-        return filter->ops->add_keys(filter, keys, count, answers ? answers : unwanted, done, err);
-    tamis_status status = tamis_hash_many(filter->hasher, keys, count, hashes, err);
-    if (status == TAMIS_OK)
-        status = add_hashed(filter, hashes, count, answers, done, err);
-    return status;
-}
-
-/* ---- remote and concurrent filters: the whole batch at once ---- */
-
-static bool accepts_whole_batch(const tamis_filter *filter) {
-    return filter->remote || filter->concurrent;
-}
-
-static tamis_status add_whole(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
-    size_t in = 0;
-    tamis_status status = filter->remote ? filter->remote->add(filter, batch, answers, &in, err)
-                                         : tamis__concurrent_add(filter, batch, answers, &in, err);
-    if (done)
-        *done = in;
-    return status;
-}
-
-static tamis_status contains_whole(const tamis_filter *filter, const tamis__key_batch *batch,
-                                   tamis_answer *answers, size_t *done, tamis_error *err) {
-    return filter->remote ? filter->remote->contains(filter, batch, answers, done, err)
-                          : tamis__concurrent_contains(filter, batch, answers, done, err);
-}
+/* ---- adding ---- */
 
 tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err) {
     if (!filter->remote)
@@ -246,98 +189,118 @@ tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *w
                        what);
 }
 
-/* ---- batches of the caller ---- */
+tamis_status tamis__key_batch_hash(const tamis_filter *filter, tamis__key_batch *batch, tamis_hash *created,
+                                   tamis_error *err) {
+    if (batch->hashes || tamis_scheme_digest_bits(filter->hasher->scheme) == 0)
+        return TAMIS_OK;
+    batch->hashes = created;
+    return tamis_hash_many(filter->hasher, batch->keys, batch->count, created, err);
+}
 
-/* Claims the filter for a call that adds. After a failure nothing was added. */
-static tamis_status claim_to_add(tamis_filter *filter, size_t *done, tamis_error *err) {
-    const tamis_status status = tamis__filter_check_writable(filter, "add", err);
+static tamis_status check_hashes(const tamis_filter *filter, const tamis__key_batch *batch,
+                                 tamis_error *err) {
+    return batch->hashes ? tamis__hasher_check(filter->hasher, batch->hashes, batch->count, err) : TAMIS_OK;
+}
+
+/* Adds a batch to a filter of this thread alone: in pieces, or whole if neither hashes nor answers need a
+ * buffer. *done must be 0. */
+static tamis_status add_pieces(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                               tamis_error *err) {
+    tamis_hash created[ADD_MAX];
+    tamis_answer unwanted[ADD_MAX];
+    const size_t max = batch->hashes && batch->answers ? batch->count : ADD_MAX;
+    tamis_status status = TAMIS_OK;
+    while (*done < batch->count && status == TAMIS_OK) {
+        const size_t left = batch->count - *done;
+        tamis__key_batch piece = tamis__key_batch_slice(batch, *done, left < max ? left : max);
+        size_t added = 0;
+        if (!piece.answers)
+            piece.answers = unwanted;
+        status = tamis__key_batch_hash(filter, &piece, created, err);
+        if (status == TAMIS_OK)
+            status = filter->ops->add(filter, &piece, &added, err);
+        *done += added;
+    }
+    return status;
+}
+
+static tamis_status add_batch(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                              tamis_error *err) {
+    size_t added = 0;
+    tamis_status status = check_hashes(filter, batch, err);
+    if (status == TAMIS_OK && filter->remote) {
+        status = filter->remote->add(filter, batch, &added, err);
+    } else if (status == TAMIS_OK && filter->concurrent) {
+        status = tamis__concurrent_add(filter, batch, &added, err);
+    } else if (status == TAMIS_OK) {
+        status = tamis__filter_check_writable(filter, "add", err);
+        if (status == TAMIS_OK)
+            status = tamis__filter_claim(filter, true, err);
+        if (status == TAMIS_OK) {
+            status = add_pieces(filter, batch, &added, err);
+            tamis__filter_unclaim(filter, true);
+        }
+    }
     if (done)
-        *done = 0;
-    return status == TAMIS_OK ? tamis__filter_claim(filter, true, err) : status;
+        *done = added;
+    return status;
 }
 
 tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(count, keys, err);
-    if (accepts_whole_batch(filter))
-        return add_whole(filter, &(tamis__key_batch){keys, NULL, count}, answers, done, err);
-    size_t from = 0;
-    tamis_status status = claim_to_add(filter, done, err);
-    if (status != TAMIS_OK)
-        return status;
-    while (from < count && status == TAMIS_OK) {
-        size_t chunk = count - from < ADD_MAX ? count - from : ADD_MAX, in = 0;
-        status = add_chunk(filter, keys + from, chunk, answers ? answers + from : NULL, &in, err);
-        from += in;
-    }
-    tamis__filter_unclaim(filter, true);
-    if (done)
-        *done = from;
-    return status;
+    const tamis__key_batch batch = {.keys = keys, .count = count, .answers = answers};
+    return add_batch(filter, &batch, done, err);
+}
+
+tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                     tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    const tamis__key_batch batch = {.hashes = hashes, .count = count, .answers = answers};
+    return add_batch(filter, &batch, done, err);
 }
 
 /* ---- looking up ---- */
 
-/* The batch of a lookup. If `hashes` is NULL, the keys are used. */
-typedef struct key_query {
-    const tamis_hash *hashes;
-    const tamis_key *keys;
-    size_t count;
-} key_query;
-
-/* Hashes the keys into `created`, if the scheme has a digest. */
-static tamis_status hash_query(const tamis_filter *filter, key_query *query, tamis_hash *created,
-                               tamis_error *err) {
-    if (query->hashes || !has_digest(filter))
-        return TAMIS_OK;
-    query->hashes = created;
-    return tamis_hash_many(filter->hasher, query->keys, query->count, created, err);
-}
-
-static tamis_status verify_query(const tamis_filter *filter, const key_query *query, tamis_error *err) {
-    if (!must_verify(filter))
-        return TAMIS_OK;
-    return query->hashes ? filter->ops->touch(filter, query->hashes, query->count, err)
-                         : filter->ops->touch_keys(filter, query->keys, query->count, err);
+/* Verifies the blocks that the lookup of a piece reads. */
+static tamis_status verify_blocks(const tamis_filter *filter, const tamis__key_batch *piece,
+                                  tamis_error *err) {
+    return must_verify(filter) ? filter->ops->touch(filter, piece, err) : TAMIS_OK;
 }
 
 /* Looks up at most QUERY_MAX keys: all of them, or none on an error. */
-static tamis_status query_chunk(const tamis_filter *filter, key_query query, tamis_answer *answers,
-                                tamis_error *err) {
+static tamis_status query_piece(const tamis_filter *filter, tamis__key_batch piece, tamis_error *err) {
     tamis_hash created[QUERY_MAX];
     tamis_answer held[QUERY_MAX]; /* kept back until the file is known to be unchanged */
-    tamis_answer *to = filter->verifier ? held : answers;
-    tamis_status status = hash_query(filter, &query, created, err);
+    tamis_answer *answers = piece.answers;
+    tamis_status status = tamis__key_batch_hash(filter, &piece, created, err);
     if (status == TAMIS_OK)
-        status = verify_query(filter, &query, err);
+        status = verify_blocks(filter, &piece, err);
     if (status != TAMIS_OK)
         return status;
-    if (query.hashes)
-        filter->ops->contains(filter, query.hashes, query.count, to);
-    else
-        filter->ops->contains_keys(filter, query.keys, query.count, to);
+    piece.answers = filter->verifier ? held : answers;
+    filter->ops->contains(filter, &piece);
     if (!filter->verifier)
         return TAMIS_OK;
     status = check_same(filter, err);
     if (status == TAMIS_OK)
-        memcpy(answers, held, query.count * sizeof *held);
+        memcpy(answers, held, piece.count * sizeof *held);
     return status;
 }
 
 /* Looks up a batch in pieces. *done must be 0. If a piece fails, its keys are looked up one by one. So all
  * keys before the first one in a damaged block are answered, wherever the batch began. */
-static tamis_status query_filter(const tamis_filter *filter, key_query query, tamis_answer *answers,
-                                 size_t *done, tamis_error *err) {
+static tamis_status query_pieces(const tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                 tamis_error *err) {
     size_t max = QUERY_MAX;
-    while (*done < query.count) {
-        size_t from = *done, chunk = query.count - from < max ? query.count - from : max;
-        const key_query next = {query.hashes ? query.hashes + from : NULL,
-                                query.keys ? query.keys + from : NULL, chunk};
-        tamis_status status = query_chunk(filter, next, answers + from, err);
+    while (*done < batch->count) {
+        const size_t left = batch->count - *done, count = left < max ? left : max;
+        const tamis_status status = query_piece(filter, tamis__key_batch_slice(batch, *done, count), err);
         if (status == TAMIS_OK)
-            *done += chunk;
-        else if (chunk > 1)
+            *done += count;
+        else if (count > 1)
             max = 1;
         else
             return status;
@@ -345,19 +308,20 @@ static tamis_status query_filter(const tamis_filter *filter, key_query query, ta
     return TAMIS_OK;
 }
 
-tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
-                                        tamis_answer *answers, size_t *done, tamis_error *err) {
-    TAMIS__NEED(filter, err);
-    TAMIS__NEED_IF(count, keys, err);
-    TAMIS__NEED_IF(count, answers, err);
+static tamis_status query_batch(const tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                tamis_error *err) {
     size_t answered = 0;
     tamis__filter_enter(filter);
-    tamis_status status = tamis__filter_claim(filter, false, err);
+    tamis_status status = check_hashes(filter, batch, err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_claim(filter, false, err);
     if (status == TAMIS_OK) {
-        if (accepts_whole_batch(filter))
-            status = contains_whole(filter, &(tamis__key_batch){keys, NULL, count}, answers, &answered, err);
+        if (filter->remote)
+            status = filter->remote->contains(filter, batch, &answered, err);
+        else if (filter->concurrent)
+            status = tamis__concurrent_contains(filter, batch, &answered, err);
         else
-            status = query_filter(filter, (key_query){NULL, keys, count}, answers, &answered, err);
+            status = query_pieces(filter, batch, &answered, err);
         tamis__filter_unclaim(filter, false);
     }
     tamis__filter_leave(filter);
@@ -366,23 +330,13 @@ tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_
     return status;
 }
 
-tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                     tamis_answer *answers, size_t *done, tamis_error *err) {
+tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                        tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(filter, err);
-    TAMIS__NEED_IF(count, hashes, err);
-    size_t in = 0;
-    tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
-    if (status == TAMIS_OK && accepts_whole_batch(filter))
-        return add_whole(filter, &(tamis__key_batch){NULL, hashes, count}, answers, done, err);
-    if (status == TAMIS_OK)
-        status = claim_to_add(filter, done, err);
-    if (status == TAMIS_OK) {
-        status = add_hashed(filter, hashes, count, answers, &in, err);
-        tamis__filter_unclaim(filter, true);
-    }
-    if (done)
-        *done = in;
-    return status;
+    TAMIS__NEED_IF(count, keys, err);
+    TAMIS__NEED_IF(count, answers, err);
+    const tamis__key_batch batch = {.keys = keys, .count = count, .answers = answers};
+    return query_batch(filter, &batch, done, err);
 }
 
 tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
@@ -390,23 +344,8 @@ tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tami
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(count, hashes, err);
     TAMIS__NEED_IF(count, answers, err);
-    size_t answered = 0;
-    tamis__filter_enter(filter);
-    tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
-    if (status == TAMIS_OK)
-        status = tamis__filter_claim(filter, false, err);
-    if (status == TAMIS_OK) {
-        if (accepts_whole_batch(filter))
-            status =
-                contains_whole(filter, &(tamis__key_batch){NULL, hashes, count}, answers, &answered, err);
-        else
-            status = query_filter(filter, (key_query){hashes, NULL, count}, answers, &answered, err);
-        tamis__filter_unclaim(filter, false);
-    }
-    tamis__filter_leave(filter);
-    if (done)
-        *done = answered;
-    return status;
+    const tamis__key_batch batch = {.hashes = hashes, .count = count, .answers = answers};
+    return query_batch(filter, &batch, done, err);
 }
 
 /* ---- removing ---- */
@@ -425,40 +364,40 @@ static tamis_status check_can_remove(const tamis_filter *filter, tamis_error *er
 }
 
 /* Removes a batch in pieces. *done must be 0. */
-static tamis_status remove_batch(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
-                                 size_t *done, tamis_error *err) {
+static tamis_status remove_pieces(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                  tamis_error *err) {
     tamis_hash created[ADD_MAX];
     tamis_answer unwanted[ADD_MAX];
-    while (*done < batch->count) {
-        const size_t from = *done, left = batch->count - from, chunk = left < ADD_MAX ? left : ADD_MAX;
-        if (batch->keys) {
-            const tamis_status status =
-                tamis_hash_many(filter->hasher, batch->keys + from, chunk, created, err);
-            if (status != TAMIS_OK)
-                return status;
-        }
-        filter->ops->remove(filter, batch->keys ? created : batch->hashes + from, chunk,
-                            answers ? answers + from : unwanted);
-        *done += chunk;
+    tamis_status status = TAMIS_OK;
+    while (*done < batch->count && status == TAMIS_OK) {
+        const size_t left = batch->count - *done;
+        tamis__key_batch piece = tamis__key_batch_slice(batch, *done, left < ADD_MAX ? left : ADD_MAX);
+        status = tamis__key_batch_hash(filter, &piece, created, err);
+        if (status != TAMIS_OK)
+            break;
+        filter->ops->remove(filter, piece.hashes, piece.count, piece.answers ? piece.answers : unwanted);
+        *done += piece.count;
     }
-    return TAMIS_OK;
+    return status;
 }
 
 /* Removes a batch while nobody else uses the filter.
  *
  * Locks from the outside in: the claim, copies in progress, the content. check_can_remove comes behind the
  * locks, since a newer version of a file may be of another kind. */
-static tamis_status remove_alone(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
-                                 size_t *done, tamis_error *err) {
+static tamis_status remove_batch(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                 tamis_error *err) {
     size_t removed = 0;
-    tamis_status status = tamis__filter_claim(filter, true, err);
+    tamis_status status = check_hashes(filter, batch, err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_claim(filter, true, err);
     if (status == TAMIS_OK) {
         if (filter->concurrent) /* a copy in progress must have all keys, or none of the removed ones */
             tamis__concurrent_lock_whole(filter);
         tamis__filter_lock_content(filter);
         status = check_can_remove(filter, err);
         if (status == TAMIS_OK)
-            status = remove_batch(filter, batch, answers, &removed, err);
+            status = remove_pieces(filter, batch, &removed, err);
         tamis__filter_unlock_content(filter);
         if (filter->concurrent)
             tamis__concurrent_unlock_whole(filter);
@@ -473,19 +412,16 @@ tamis_status tamis_filter_remove_many(tamis_filter *filter, const tamis_key *key
                                       tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(count, keys, err);
-    return remove_alone(filter, &(tamis__key_batch){keys, NULL, count}, answers, done, err);
+    const tamis__key_batch batch = {.keys = keys, .count = count, .answers = answers};
+    return remove_batch(filter, &batch, done, err);
 }
 
 tamis_status tamis_filter_remove_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                         tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(count, hashes, err);
-    const tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
-    if (status == TAMIS_OK)
-        return remove_alone(filter, &(tamis__key_batch){NULL, hashes, count}, answers, done, err);
-    if (done)
-        *done = 0;
-    return status;
+    const tamis__key_batch batch = {.hashes = hashes, .count = count, .answers = answers};
+    return remove_batch(filter, &batch, done, err);
 }
 
 /* ---- single keys ---- */
@@ -539,7 +475,7 @@ tamis_status tamis_filter_count_key(const tamis_filter *filter, const void *key,
     if (status == TAMIS_OK)
         status = tamis__filter_claim(filter, false, err);
     if (status == TAMIS_OK) {
-        status = verify_query(filter, &(key_query){&hash, NULL, 1}, err);
+        status = verify_blocks(filter, &(tamis__key_batch){.hashes = &hash, .count = 1}, err);
         if (status == TAMIS_OK)
             counted = filter->ops->copies(filter, &hash);
         if (status == TAMIS_OK)

@@ -119,6 +119,24 @@ typedef struct tamis__metadata {
     size_t block_size;
 } tamis__metadata;
 
+/* A batch of keys, or of hashes made by this filter's hasher, and where the answers go. If `hashes` is NULL,
+ * the keys are used. */
+typedef struct tamis__key_batch {
+    const tamis_key *keys;
+    const tamis_hash *hashes;
+    size_t count;
+    tamis_answer *answers; /* one for each key; NULL: the caller of an add wants none */
+} tamis__key_batch;
+
+/* Returns `count` keys of the batch from key `from` on. */
+static inline tamis__key_batch tamis__key_batch_slice(const tamis__key_batch *batch, size_t from,
+                                                      size_t count) {
+    return (tamis__key_batch){.keys = batch->keys ? batch->keys + from : NULL,
+                              .hashes = batch->hashes ? batch->hashes + from : NULL,
+                              .count = count,
+                              .answers = batch->answers ? batch->answers + from : NULL};
+}
+
 /* Operations of a kind whose body can be divided into parts, each for one thread (filter/parts.h). A part
  * has the hashes with word[1] from its `from` up to, but not including, that of the next part. */
 typedef struct tamis__parts_ops {
@@ -129,11 +147,16 @@ typedef struct tamis__parts_ops {
     uint64_t (*from)(const tamis_filter *filter, uint32_t part, uint32_t parts);
     /* Adds hashes of one part, for which fit() was true. As add() of the filter, but leaves filter->added
      * alone. */
-    tamis_status (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err);
+    tamis_status (*add)(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err);
     /* Adds `absent` new keys to the filter's counts. Called when all parts have returned. */
     void (*added)(tamis_filter *filter, uint64_t absent);
 } tamis__parts_ops;
+
+/* How far a part of a body is copied. */
+typedef struct tamis__copied_part {
+    uint32_t part, parts; /* part number `part` of `parts` */
+    uint64_t pos;         /* begins at 0; TAMIS__COPIED: the part is copied */
+} tamis__copied_part;
 
 /* Copies the body of a concurrent filter to one just created from its plan, while other threads add. The
  * copy has every key whose add had returned before the copy began. It may have any of the keys added
@@ -146,33 +169,26 @@ typedef struct tamis__piece_ops {
      * too, but not if the filter's body was replaced (`remade` changed) after `begin`. */
     void (*begin)(tamis_filter *to, const tamis_filter *from);
     void (*end)(tamis_filter *to, const tamis_filter *from);
-    /* Copies about TAMIS__PIECE bytes of a locked part, from *pos on. *pos begins at 0 and is TAMIS__COPIED
-     * at the end. */
-    tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                         uint64_t *pos, tamis_error *err);
+    /* Copies about TAMIS__PIECE bytes of a locked part, from copied->pos on. */
+    tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, tamis__copied_part *copied,
+                         tamis_error *err);
 } tamis__piece_ops;
 
 #define TAMIS__PIECE  (UINT64_C(1) << 17)
 #define TAMIS__COPIED UINT64_MAX
 
-/* The operations of a kind. `hashes` were made by this filter's hasher; filter_batch.c has checked that. */
+/* The operations of a kind. A batch has hashes made by this filter's hasher; filter_batch.c has checked that.
+ * If the scheme has no digest, it has keys: only kind classic accepts such a scheme. */
 struct tamis__filter_ops {
     /* Makes filter->body from filter->plan. After a failure destroy() releases what exists of the body.
      * Fingerprint tables leave nothing. */
     tamis_status (*create)(tamis_filter *filter, tamis_error *err);
     /* Releases filter->body. Also called after a create() that failed or never ran. */
     void (*destroy)(tamis_filter *filter);
-    /* Adds in order. answers is never NULL. On failure the first *done keys are added and answered. */
-    tamis_status (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err);
-    void (*contains)(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                     tamis_answer *answers);
-    /* As add() and contains(), from the keys themselves, for schemes without a digest. NULL: the kind
-     * needs a digest. */
-    tamis_status (*add_keys)(tamis_filter *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err);
-    void (*contains_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
-                          tamis_answer *answers);
+    /* Adds in order. batch->answers is never NULL. On failure the first *done keys are added and
+     * answered. */
+    tamis_status (*add)(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err);
+    void (*contains)(const tamis_filter *filter, const tamis__key_batch *batch);
     /* Removes in order. answers is never NULL. Call it only if tamis__filter_can_remove. NULL: the kind
      * cannot remove keys. */
     void (*remove)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers);
@@ -188,11 +204,8 @@ struct tamis__filter_ops {
     /* Makes filter->body from an image, whose plan is filter->plan. Checks the kind's parameters against
      * each other and against body_size: TAMIS_E_DAMAGED. The caller calls destroy() on failure. */
     tamis_status (*restore)(tamis_filter *filter, const tamis__image *image, tamis_error *err);
-    /* Verifies the blocks that lookups of these hashes read. */
-    tamis_status (*touch)(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                          tamis_error *err);
-    tamis_status (*touch_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
-                               tamis_error *err);
+    /* Verifies the blocks that a lookup of this batch reads. */
+    tamis_status (*touch)(const tamis_filter *filter, const tamis__key_batch *batch, tamis_error *err);
     /* Merges `from` into `into`. compare.c has checked that the hashers are equal and, for classic,
      * blocked and counting, the plans. These kinds never fail. NULL: the kind has no unions. */
     tamis_status (*union_into)(tamis_filter *into, const tamis_filter *from, tamis_error *err);
@@ -203,21 +216,13 @@ struct tamis__filter_ops {
     const struct tamis__concurrent_ops *concurrent;
 };
 
-/* A batch of keys, or of hashes made by this filter's hasher. The other pointer is NULL. */
-typedef struct tamis__key_batch {
-    const tamis_key *keys;
-    const tamis_hash *hashes;
-    size_t count;
-} tamis__key_batch;
-
 /* Operations of a filter whose bits are on a server. Each call sends a whole batch and may fail. Such a
  * filter can do nothing else. */
 typedef struct tamis__remote {
-    /* On failure the first *done keys are added and answered. answers may be NULL. */
-    tamis_status (*add)(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
-                        size_t *done, tamis_error *err);
-    tamis_status (*contains)(const tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
-                             size_t *done, tamis_error *err);
+    /* On failure the first *done keys are added and answered. */
+    tamis_status (*add)(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err);
+    tamis_status (*contains)(const tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                             tamis_error *err);
     /* Sets cardinality, fpr_live, ones and memory. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
@@ -271,6 +276,11 @@ tamis_status tamis__filter_own(tamis_filter *filter, void *block, size_t size, t
 TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter, const tamis__remote *remote,
                                                            const tamis_allocator *allocator,
                                                            tamis_error *err);
+
+/* Hashes the keys of a batch into `created`, if it has keys and the scheme has a digest. batch->hashes is
+ * `created` then. */
+tamis_status tamis__key_batch_hash(const tamis_filter *filter, tamis__key_batch *batch, tamis_hash *created,
+                                   tamis_error *err);
 
 /* TAMIS_E_UNSUPPORTED if the filter's bits are on a server. `what` names the operation in the message. */
 TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what,

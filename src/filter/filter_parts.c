@@ -99,7 +99,9 @@ tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis__divided_b
         const size_t base = *done;
         size_t in = 0;
         const size_t scanned = collect(&chunk, range, batch->hashes + base, batch->count - base);
-        status = filter->ops->parts->add(filter, chunk.hashes, chunk.count, chunk.answers, &in, err);
+        const tamis__key_batch keys = {
+            .hashes = chunk.hashes, .count = chunk.count, .answers = chunk.answers};
+        status = filter->ops->parts->add(filter, &keys, &in, err);
         for (size_t i = 0; i < in; i++) {
             batch->answers[base + chunk.from[i]] = chunk.answers[i];
             absent += chunk.answers[i] == TAMIS_ABSENT;

@@ -108,7 +108,7 @@ static void show_positions(uint32_t servers, const char *name) {
     for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
         for (size_t i = 0; i < count; i++) {
             tamis__element_positions positions;
-            rf.layout->locate(&filter, &(tamis__key_batch){keys, NULL, count}, i, &positions);
+            rf.layout->locate(&filter, &(tamis__key_batch){.keys = keys, .count = count}, i, &positions);
             printf("%" PRIu32, positions.server);
             for (uint32_t j = 0; j < filter.plan.probes; j++) {
                 char key[TAMIS__REDIS_KEY];

@@ -622,11 +622,13 @@ static void copy_pieces(copying *c) {
     uint32_t parts = c->from->ops->parts ? c->from->ops->parts->max_parts(c->from, TAMIS__PARTS_MAX) : 64;
     if (pieces->begin)
         pieces->begin(c->to, c->from);
-    for (uint32_t part = 0; part < parts; part++)
-        for (uint64_t at = 0; at != TAMIS__COPIED;) {
-            assert_int_equal(pieces->copy(c->to, c->from, part, parts, &at, NULL), TAMIS_OK);
+    for (uint32_t part = 0; part < parts; part++) {
+        tamis__copied_part copied = {.part = part, .parts = parts};
+        while (copied.pos != TAMIS__COPIED) {
+            assert_int_equal(pieces->copy(c->to, c->from, &copied, NULL), TAMIS_OK);
             add_some_more(c, BATCH_MAX);
         }
+    }
     pieces->end(c->to, c->from);
 }
 

@@ -569,14 +569,14 @@ static bool finds_no_slot(const tamis_hash *hash) {
     return hash->word[0] % 3 != 0;
 }
 
-static tamis_status add_every_third(tamis_filter *filter, const tamis_hash *given, size_t count,
-                                    tamis_answer *answers, size_t *done, tamis_error *reported) {
+static tamis_status add_every_third(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                    tamis_error *reported) {
     (void)filter;
-    handed += count;
-    for (*done = 0; *done < count; ++*done) {
-        if (finds_no_slot(&given[*done]))
+    handed += batch->count;
+    for (*done = 0; *done < batch->count; ++*done) {
+        if (finds_no_slot(&batch->hashes[*done]))
             return tamis__fail(reported, TAMIS_E_FULL, 0, "filter: full, as this test has it");
-        answers[*done] = TAMIS_ABSENT;
+        batch->answers[*done] = TAMIS_ABSENT;
     }
     return TAMIS_OK;
 }

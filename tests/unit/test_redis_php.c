@@ -107,7 +107,8 @@ static void check_positions(const position_case *c) {
         const tamis_key key = {bytes, golden_bytes(g.field[0], bytes)};
         const uint32_t crc = crc32_of(bytes, key.size);
         tamis__element_positions positions;
-        c->layout->locate(&opened_filter.filter, &(tamis__key_batch){&key, NULL, 1}, 0, &positions);
+        c->layout->locate(&opened_filter.filter, &(tamis__key_batch){.keys = &key, .count = 1}, 0,
+                          &positions);
         assert_int_equal(positions.server, crc % c->servers);
         for (int n = 0; n < 16; n++) {
             char *comma;
@@ -251,7 +252,7 @@ static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) 
         for (size_t i = 0; i < count; i++) {
             bool had_all = true, had_deciding = true;
             tamis__element_positions positions;
-            rf->layout->locate(filter, &(tamis__key_batch){keys, NULL, count}, i, &positions);
+            rf->layout->locate(filter, &(tamis__key_batch){.keys = keys, .count = count}, i, &positions);
             const uint32_t deciding = deciding_key(rf, &positions, filter->plan.probes);
             for (uint32_t j = 0; j < filter->plan.probes; j++) {
                 const uint32_t key = rf->probe_groups > 1 ? positions.keys[j] : positions.key;
@@ -332,7 +333,7 @@ static void one_of_two_at_once_is_absent(void **state) {
         tamis_answer answers[2];
         tamis__element_positions positions;
         const tamis_key key = {text, (size_t)snprintf(text, sizeof text, "%d", i)};
-        rf->layout->locate(filter, &(tamis__key_batch){&key, NULL, 1}, 0, &positions);
+        rf->layout->locate(filter, &(tamis__key_batch){.keys = &key, .count = 1}, 0, &positions);
         for (uint32_t ours = 0; ours < 2; ours++) {
             assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
             for (uint32_t j = 0; j < 7; j++) /* the bits of the other client */

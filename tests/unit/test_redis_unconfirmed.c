@@ -20,7 +20,8 @@ enum { KEPT = 1000, COUNT = 2 * KEPT };
 static uint64_t numbers[COUNT];
 static tamis_key keys[COUNT];
 static tamis_hash hashes[COUNT];
-static const tamis__key_batch by_key = {keys, NULL, COUNT}, by_hash = {NULL, hashes, COUNT};
+static const tamis__key_batch by_key = {.keys = keys, .count = COUNT},
+                              by_hash = {.hashes = hashes, .count = COUNT};
 static tamis_filter filter;
 
 static int set_up(void **state) {
@@ -101,7 +102,7 @@ static void the_other_keys_are_still_found(void **state) {
     bool is_kept[COUNT] = {false};
     for (int turn = 0; turn < 40 * COUNT; turn++) {
         const size_t i = test_below(&random, COUNT);
-        const tamis__key_batch one = {&keys[i], NULL, 1};
+        const tamis__key_batch one = {.keys = &keys[i], .count = 1};
         tamis_answer answer = TAMIS_PRESENT;
         if (test_below(&random, 2)) {
             tamis__unconfirmed_adds_insert(
@@ -142,7 +143,7 @@ static void keys_that_cannot_be_kept_make_all_unknown(void **state) {
         assert_false(unconfirmed_adds.every);
         tamis__unconfirmed_adds_insert(
             &unconfirmed_adds,
-            tamis__unconfirmed_adds_fingerprint(&filter, &(tamis__key_batch){&key, NULL, 1}, 0),
+            tamis__unconfirmed_adds_fingerprint(&filter, &(tamis__key_batch){.keys = &key, .count = 1}, 0),
             &filter.allocator);
     }
     assert_int_equal(answer_all(&unconfirmed_adds, &by_key, TAMIS_PRESENT), COUNT);

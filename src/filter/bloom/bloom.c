@@ -177,11 +177,12 @@ static void copy_words(tamis_filter *to, const tamis_filter *from, uint64_t firs
     *pos = last == end ? TAMIS__COPIED : last - first;
 }
 
-static tamis_status classic_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                                  uint64_t *pos, tamis_error *err) {
-    const uint64_t words = ((const bloom *)from->body)->bytes / 8;
+static tamis_status classic_piece(tamis_filter *to, const tamis_filter *from, tamis__copied_part *copied,
+                                  tamis_error *err) {
+    const uint64_t words = ((const bloom *)from->body)->bytes / 8, share = words / copied->parts;
+    const bool is_last = copied->part + 1 == copied->parts;
     (void)err;
-    copy_words(to, from, words / parts * part, part + 1 == parts ? words : words / parts * (part + 1), pos);
+    copy_words(to, from, share * copied->part, is_last ? words : share * (copied->part + 1), &copied->pos);
     return TAMIS_OK;
 }
 
@@ -269,27 +270,27 @@ void tamis__bloom_count_absent(tamis_filter *filter, uint64_t absent) {
 
 /* ---- blocked ---- */
 
-static tamis_status blocked_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status blocked_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                tamis_error *err) {
     tamis__blocks blocks = tamis__blocks_of(filter->body);
     uint64_t before = tamis__bloom_remaining(filter), remaining = before;
-    *done = filter->kernels->blocked_add(&blocks, hashes, count, &remaining, answers);
+    *done = filter->kernels->blocked_add(&blocks, batch->hashes, batch->count, &remaining, batch->answers);
     tamis__bloom_count_absent(filter, before - remaining);
-    return *done == count ? TAMIS_OK : tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
+    return *done == batch->count ? TAMIS_OK : tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
 }
 
-static void blocked_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                             tamis_answer *answers) {
+static void blocked_contains(const tamis_filter *filter, const tamis__key_batch *batch) {
     tamis__blocks blocks = tamis__blocks_of(filter->body);
-    filter->kernels->blocked_contains(&blocks, hashes, count, answers);
+    filter->kernels->blocked_contains(&blocks, batch->hashes, batch->count, batch->answers);
 }
 
-tamis_status tamis__blocks_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+tamis_status tamis__blocks_touch(const tamis_filter *filter, const tamis__key_batch *batch,
                                  tamis_error *err) {
     tamis__blocks blocks = tamis__blocks_of(filter->body);
     tamis_status status = TAMIS_OK;
-    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        status = tamis__block_verifier_check(filter->verifier, tamis__block_of(&blocks, &hashes[i]), err);
+    for (size_t i = 0; i < batch->count && status == TAMIS_OK; i++)
+        status =
+            tamis__block_verifier_check(filter->verifier, tamis__block_of(&blocks, &batch->hashes[i]), err);
     return status;
 }
 
@@ -319,23 +320,23 @@ uint64_t tamis__blocks_part_from(const tamis_filter *filter, uint32_t part, uint
     return (uint64_t)(((first << 64) + blocks.blocks - 1) / blocks.blocks);
 }
 
-static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                             tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status part_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                             tamis_error *err) {
     (void)err;
     tamis__blocks blocks = tamis__blocks_of(filter->body);
     uint64_t remaining = UINT64_MAX;
-    *done = filter->kernels->blocked_add(&blocks, hashes, count, &remaining, answers);
+    *done = filter->kernels->blocked_add(&blocks, batch->hashes, batch->count, &remaining, batch->answers);
     return TAMIS_OK;
 }
 
 static const tamis__parts_ops parts_ops = {tamis__blocks_max_parts, tamis__blocks_parts_fit,
                                            tamis__blocks_part_from, part_add, tamis__bloom_count_absent};
 
-static tamis_status blocks_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                                 uint64_t *pos, tamis_error *err) {
+static tamis_status blocks_piece(tamis_filter *to, const tamis_filter *from, tamis__copied_part *copied,
+                                 tamis_error *err) {
     (void)err;
-    copy_words(to, from, first_block(from, part, parts) * BLOCK_WORDS,
-               first_block(from, part + 1, parts) * BLOCK_WORDS, pos);
+    copy_words(to, from, first_block(from, copied->part, copied->parts) * BLOCK_WORDS,
+               first_block(from, copied->part + 1, copied->parts) * BLOCK_WORDS, &copied->pos);
     return TAMIS_OK;
 }
 
@@ -347,10 +348,7 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .destroy = tamis__bloom_destroy,
     .add = tamis__classic_add,
     .contains = tamis__classic_contains,
-    .add_keys = tamis__classic_add_keys,
-    .contains_keys = tamis__classic_contains_keys,
     .touch = tamis__classic_touch,
-    .touch_keys = tamis__classic_touch_keys,
     .estimate = tamis__bloom_estimate,
     .clear = tamis__bloom_clear,
     .copy = tamis__bloom_copy,

@@ -46,11 +46,10 @@ enum {
 };
 _Static_assert(POSITIONS / TAMIS_PROBES_MAX > 1, "the buffer holds two keys at least");
 
-/* The keys of a batch: hashes, or the keys themselves if the scheme has no digest. */
-typedef struct key_source {
-    const tamis_hash *hashes; /* NULL: use keys */
-    const tamis_key *keys;
-} key_source;
+/* The probes `first` to `until` - 1 of a key. */
+typedef struct probe_range {
+    uint32_t first, until;
+} probe_range;
 
 /* Number of keys, at most `max`, whose positions fit in the buffer. */
 static size_t keys_in_buffer(const bloom *b, size_t max) {
@@ -58,15 +57,16 @@ static size_t keys_in_buffer(const bloom *b, size_t max) {
     return keys < max ? keys : max;
 }
 
-/* Computes the first `until` positions of key i. Fetches the lines of those from number `first` on. */
-static void locate(const tamis_filter *filter, key_source source, size_t i, uint32_t first, uint32_t until,
+/* Computes the positions of key i up to the end of the range, and fetches the lines of those in it. */
+static void locate(const tamis_filter *filter, const tamis__key_batch *batch, size_t i, probe_range range,
                    uint64_t *positions) {
     const bloom *b = filter->body;
-    if (source.hashes)
-        tamis__positions_in(filter->hasher->scheme, source.hashes[i].word, b->modulus, until, positions);
+    if (batch->hashes)
+        tamis__positions_in(filter->hasher->scheme, batch->hashes[i].word, b->modulus, range.until,
+                            positions);
     else
-        tamis__hasher_positions(filter->hasher, &source.keys[i], b->bits, until, positions);
-    for (uint32_t k = first; k < until; k++)
+        tamis__hasher_positions(filter->hasher, &batch->keys[i], b->bits, range.until, positions);
+    for (uint32_t k = range.first; k < range.until; k++)
         tamis__prefetch(&b->words[positions[k] >> 6]);
 }
 
@@ -103,69 +103,61 @@ static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t 
 
 /* Adds keys in order and decrements *remaining for each new key. Stops before a new key if *remaining is
  * 0. Returns the number of keys answered. */
-static inline size_t add_each(tamis_filter *filter, key_source source, size_t count, bool shared,
-                              tamis_answer *answers, uint64_t *remaining) {
+static inline size_t add_each(tamis_filter *filter, const tamis__key_batch *batch, bool shared,
+                              uint64_t *remaining) {
     const bloom *b = filter->body;
-    const size_t ahead = keys_in_buffer(b, AHEAD + 1) - 1;
+    const probe_range all_probes = {0, b->probes};
+    const size_t count = batch->count, ahead = keys_in_buffer(b, AHEAD + 1) - 1;
     uint64_t positions[POSITIONS]; /* a ring: those of key i and of the `ahead` next keys */
     size_t i = 0, slot = 0;        /* key to add, and where its positions are in the ring */
     for (size_t j = 0; j < ahead && j < count; j++)
-        locate(filter, source, j, 0, b->probes, positions + j * b->probes);
+        locate(filter, batch, j, all_probes, positions + j * b->probes);
     for (; i < count; i++, slot = slot < ahead ? slot + 1 : 0) {
         if (i + ahead < count) /* its positions replace those of the key just added */
-            locate(filter, source, i + ahead, 0, b->probes,
-                   positions + (slot ? slot - 1 : ahead) * b->probes);
+            locate(filter, batch, i + ahead, all_probes, positions + (slot ? slot - 1 : ahead) * b->probes);
         const uint64_t *mine = positions + slot * b->probes;
         if (*remaining == 0 && !are_set(b->words, mine, b->probes))
             break;
         bool present =
             shared ? set_all_shared(b->words, mine, b->probes) : set_all(b->words, mine, b->probes);
-        answers[i] = present ? TAMIS_PRESENT : TAMIS_ABSENT;
+        batch->answers[i] = present ? TAMIS_PRESENT : TAMIS_ABSENT;
         *remaining -= !present;
     }
     return i;
 }
 
-static tamis_status add_keys(tamis_filter *filter, key_source source, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
+tamis_status tamis__classic_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                tamis_error *err) {
     uint64_t remaining = tamis__bloom_remaining(filter), remaining_after = remaining;
-    *done = add_each(filter, source, count, false, answers, &remaining_after);
+    *done = add_each(filter, batch, false, &remaining_after);
     tamis__bloom_count_absent(filter, remaining - remaining_after);
-    return *done < count ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
-}
-
-tamis_status tamis__classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err) {
-    return add_keys(filter, (key_source){hashes, NULL}, count, answers, done, err);
-}
-
-tamis_status tamis__classic_add_keys(tamis_filter *filter, const tamis_key *keys, size_t count,
-                                     tamis_answer *answers, size_t *done, tamis_error *err) {
-    return add_keys(filter, (key_source){NULL, keys}, count, answers, done, err);
+    return *done < batch->count ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
 }
 
 /* ---- looking up ---- */
 
-/* Looks up a batch through the stages of the sieve. A stage tests the positions from `first` to `until` - 1
- * of each candidate. The answers of all candidates are overwritten in each stage, so those of a key that
- * leaves the sieve are final. */
-static void query_batch(const tamis_filter *filter, key_source source, size_t from, size_t count,
-                        tamis_answer *answers) {
+/* Looks up `count` keys through the stages of the sieve. A stage tests a range of the probes of each
+ * candidate. The answers of all candidates are overwritten in each stage, so those of a key that leaves the
+ * sieve are final. */
+static void query_sieve(const tamis_filter *filter, const tamis__key_batch *batch, size_t from,
+                        size_t count) {
     const bloom *b = filter->body;
     const uint32_t ends[] = {2, b->probes <= 8 ? b->probes : 6, b->probes}; /* of the stages */
     size_t candidates[BATCH];
     uint64_t positions[POSITIONS];
     for (size_t i = 0; i < count; i++)
         candidates[i] = from + i;
-    for (uint32_t stage = 0, first = 0, until; first < b->probes && count > 0; stage++, first = until) {
-        until = b->probes < ends[stage] ? b->probes : ends[stage];
+    probe_range range = {0, 0};
+    for (uint32_t stage = 0; range.until < b->probes && count > 0; stage++) {
+        range = (probe_range){range.until, b->probes < ends[stage] ? b->probes : ends[stage]};
         size_t left = 0;
         for (size_t i = 0; i < count; i++)
-            locate(filter, source, candidates[i], first, until, positions + i * until);
+            locate(filter, batch, candidates[i], range, positions + i * range.until);
         for (size_t i = 0; i < count; i++) {
             const size_t key = candidates[i];
-            const bool is_candidate = are_set(b->words, positions + i * until + first, until - first);
-            answers[key] = is_candidate ? TAMIS_PRESENT : TAMIS_ABSENT;
+            const bool is_candidate =
+                are_set(b->words, positions + i * range.until + range.first, range.until - range.first);
+            batch->answers[key] = is_candidate ? TAMIS_PRESENT : TAMIS_ABSENT;
             candidates[left] = key; /* without a branch: it would be mispredicted */
             left += is_candidate;
         }
@@ -173,20 +165,10 @@ static void query_batch(const tamis_filter *filter, key_source source, size_t fr
     }
 }
 
-static void query_keys(const tamis_filter *filter, key_source source, size_t count, tamis_answer *answers) {
-    const size_t batch = keys_in_buffer(filter->body, BATCH);
-    for (size_t from = 0; from < count; from += batch)
-        query_batch(filter, source, from, count - from < batch ? count - from : batch, answers);
-}
-
-void tamis__classic_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                             tamis_answer *answers) {
-    query_keys(filter, (key_source){hashes, NULL}, count, answers);
-}
-
-void tamis__classic_contains_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
-                                  tamis_answer *answers) {
-    query_keys(filter, (key_source){NULL, keys}, count, answers);
+void tamis__classic_contains(const tamis_filter *filter, const tamis__key_batch *batch) {
+    const size_t max = keys_in_buffer(filter->body, BATCH);
+    for (size_t from = 0; from < batch->count; from += max)
+        query_sieve(filter, batch, from, batch->count - from < max ? batch->count - from : max);
 }
 
 /* ---- from many threads ---- */
@@ -206,8 +188,9 @@ static void part_of(const tamis_filter *filter, const tamis_hash *hashes, size_t
 
 static bool add_part(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                      uint64_t *added) {
+    const tamis__key_batch batch = {.hashes = hashes, .count = count, .answers = answers};
     uint64_t remaining_after = UINT64_MAX;
-    size_t done = add_each(filter, (key_source){hashes, NULL}, count, true, answers, &remaining_after);
+    size_t done = add_each(filter, &batch, true, &remaining_after);
     *added += UINT64_MAX - remaining_after;
     return done == count;
 }
@@ -223,12 +206,12 @@ const struct tamis__concurrent_ops tamis__classic_concurrent = {
 
 /* ---- filters in an image ---- */
 
-static tamis_status verify_keys(const tamis_filter *filter, key_source source, size_t count,
-                                tamis_error *err) {
+tamis_status tamis__classic_touch(const tamis_filter *filter, const tamis__key_batch *batch,
+                                  tamis_error *err) {
     const bloom *b = filter->body;
     uint64_t positions[TAMIS_PROBES_MAX];
-    for (size_t i = 0; i < count; i++) {
-        locate(filter, source, i, 0, b->probes, positions);
+    for (size_t i = 0; i < batch->count; i++) {
+        locate(filter, batch, i, (probe_range){0, b->probes}, positions);
         for (uint32_t k = 0; k < b->probes; k++) {
             tamis_status status =
                 tamis__block_verifier_check(filter->verifier, &b->words[positions[k] >> 6], err);
@@ -237,14 +220,4 @@ static tamis_status verify_keys(const tamis_filter *filter, key_source source, s
         }
     }
     return TAMIS_OK;
-}
-
-tamis_status tamis__classic_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                  tamis_error *err) {
-    return verify_keys(filter, (key_source){hashes, NULL}, count, err);
-}
-
-tamis_status tamis__classic_touch_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
-                                       tamis_error *err) {
-    return verify_keys(filter, (key_source){NULL, keys}, count, err);
 }

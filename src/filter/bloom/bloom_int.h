@@ -45,18 +45,11 @@ void tamis__bloom_count_absent(tamis_filter *filter, uint64_t absent);
 
 /* Operations of kind classic. */
 extern const struct tamis__concurrent_ops tamis__classic_concurrent;
-tamis_status tamis__classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err);
-tamis_status tamis__classic_add_keys(tamis_filter *filter, const tamis_key *keys, size_t count,
-                                     tamis_answer *answers, size_t *done, tamis_error *err);
-void tamis__classic_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                             tamis_answer *answers);
-void tamis__classic_contains_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
-                                  tamis_answer *answers);
-tamis_status tamis__classic_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+tamis_status tamis__classic_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                tamis_error *err);
+void tamis__classic_contains(const tamis_filter *filter, const tamis__key_batch *batch);
+tamis_status tamis__classic_touch(const tamis_filter *filter, const tamis__key_batch *batch,
                                   tamis_error *err);
-tamis_status tamis__classic_touch_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
-                                       tamis_error *err);
 
 /* Operations of several kinds. */
 tamis_status tamis__bloom_create(tamis_filter *filter, tamis_error *err);
@@ -74,8 +67,7 @@ static inline tamis__blocks tamis__blocks_of(const bloom *b) {
 }
 
 /* Operations of kinds with blocks. */
-tamis_status tamis__blocks_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                 tamis_error *err);
+tamis_status tamis__blocks_touch(const tamis_filter *filter, const tamis__key_batch *batch, tamis_error *err);
 uint32_t tamis__blocks_max_parts(const tamis_filter *filter, uint32_t max);
 bool tamis__blocks_parts_fit(const tamis_filter *filter, size_t count);
 uint64_t tamis__blocks_part_from(const tamis_filter *filter, uint32_t part, uint32_t parts);

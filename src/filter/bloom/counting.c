@@ -82,20 +82,18 @@
 #include "filter/bloom/bloom_int.h"
 #include "filter/line_count.h"
 
-static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err) {
+static tamis_status add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err) {
     const tamis__blocks blocks = tamis__blocks_of(filter->body);
     const uint64_t before = tamis__bloom_remaining(filter);
     uint64_t remaining = before;
-    *done = filter->kernels->counting->add(&blocks, hashes, count, &remaining, answers);
+    *done = filter->kernels->counting->add(&blocks, batch->hashes, batch->count, &remaining, batch->answers);
     tamis__bloom_count_absent(filter, before - remaining);
-    return *done == count ? TAMIS_OK : tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
+    return *done == batch->count ? TAMIS_OK : tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
 }
 
-static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                     tamis_answer *answers) {
+static void contains(const tamis_filter *filter, const tamis__key_batch *batch) {
     const tamis__blocks blocks = tamis__blocks_of(filter->body);
-    filter->kernels->counting->contains(&blocks, hashes, count, answers);
+    filter->kernels->counting->contains(&blocks, batch->hashes, batch->count, batch->answers);
 }
 
 /* Removals also lower union_added, so that it stays at most filter->added. */
@@ -118,12 +116,12 @@ static uint32_t copies(const tamis_filter *filter, const tamis_hash *hash) {
     return (uint32_t)tamis__counting_smallest(&blocks, hash);
 }
 
-static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                             tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status part_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                             tamis_error *err) {
     const tamis__blocks blocks = tamis__blocks_of(filter->body);
     uint64_t remaining = UINT64_MAX;
     (void)err;
-    *done = filter->kernels->counting->add(&blocks, hashes, count, &remaining, answers);
+    *done = filter->kernels->counting->add(&blocks, batch->hashes, batch->count, &remaining, batch->answers);
     return TAMIS_OK;
 }
 

@@ -266,28 +266,26 @@ static bool add_copy(tamis_filter *filter, const cuckoo_query *q, tamis_answer *
     return true;
 }
 
-static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err) {
+static tamis_status add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err) {
     cuckoo_query queries[BATCH];
-    for (*done = 0; *done < count; ++*done) {
-        const size_t left = count - *done;
+    for (*done = 0; *done < batch->count; ++*done) {
+        const size_t left = batch->count - *done;
         if (*done % BATCH == 0)
-            prepare(filter->body, hashes + *done, left < BATCH ? left : BATCH, queries);
-        if (!add_copy(filter, &queries[*done % BATCH], &answers[*done]))
+            prepare(filter->body, batch->hashes + *done, left < BATCH ? left : BATCH, queries);
+        if (!add_copy(filter, &queries[*done % BATCH], &batch->answers[*done]))
             return tamis__filter_full(filter, filter->full, err);
     }
     return TAMIS_OK;
 }
 
-static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                     tamis_answer *answers) {
+static void contains(const tamis_filter *filter, const tamis__key_batch *batch) {
     const cuckoo *c = filter->body;
     cuckoo_query queries[BATCH];
-    for (size_t from = 0; from < count; from += BATCH) {
-        const size_t size = count - from < BATCH ? count - from : BATCH;
-        prepare(c, hashes + from, size, queries);
+    for (size_t from = 0; from < batch->count; from += BATCH) {
+        const size_t left = batch->count - from, size = left < BATCH ? left : BATCH;
+        prepare(c, batch->hashes + from, size, queries);
         for (size_t i = 0; i < size; i++)
-            answers[from + i] = slots_of(c, &queries[i]) ? TAMIS_PRESENT : TAMIS_ABSENT;
+            batch->answers[from + i] = slots_of(c, &queries[i]) ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
 }
 
@@ -455,11 +453,10 @@ static tamis_status touch_bucket(const tamis_filter *filter, uint64_t bucket, ta
                               : status;
 }
 
-static tamis_status touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                          tamis_error *err) {
+static tamis_status touch(const tamis_filter *filter, const tamis__key_batch *batch, tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
-        const cuckoo_query q = query_of(filter->body, &hashes[i]);
+    for (size_t i = 0; i < batch->count && status == TAMIS_OK; i++) {
+        const cuckoo_query q = query_of(filter->body, &batch->hashes[i]);
         status = touch_bucket(filter, q.a, err);
         if (status == TAMIS_OK)
             status = touch_bucket(filter, q.b, err);

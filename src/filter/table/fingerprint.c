@@ -137,8 +137,10 @@ static tamis_status add_absent(table *t, tamis_filter *filter, const tamis_hash 
     return TAMIS_OK;
 }
 
-static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err) {
+static tamis_status add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err) {
+    const tamis_hash *hashes = batch->hashes;
+    tamis_answer *answers = batch->answers;
+    const size_t count = batch->count;
     table *t = filter->body;
     for (*done = 0;; ++*done) {
         uint64_t remaining = remaining_of(t, filter), left = remaining;
@@ -195,8 +197,11 @@ static uint64_t part_from(const tamis_filter *filter, uint32_t part, uint32_t pa
     return (UINT64_MAX / parts + 1) * part;
 }
 
-static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                             tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status part_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                             tamis_error *err) {
+    const tamis_hash *hashes = batch->hashes;
+    tamis_answer *answers = batch->answers;
+    const size_t count = batch->count;
     table *t = filter->body;
     uint64_t remaining = UINT64_MAX;
     for (*done = 0;; ++*done) {
@@ -216,9 +221,8 @@ static void parts_added(tamis_filter *filter, uint64_t absent) {
 
 static const tamis__parts_ops parts_ops = {max_parts, parts_fit, part_from, part_add, parts_added};
 
-static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                     tamis_answer *answers) {
-    filter->kernels->tables->contains(filter->body, hashes, count, answers);
+static void contains(const tamis_filter *filter, const tamis__key_batch *batch) {
+    filter->kernels->tables->contains(filter->body, batch->hashes, batch->count, batch->answers);
 }
 
 /* Statistics: the exact rate, and the expected number of new keys that were answered present. */
@@ -489,52 +493,52 @@ static void finish_pieces(tamis_filter *to, const tamis_filter *from) {
 }
 
 /* Copies a piece of a table with a capacity. A part is a range of partitions with equal numbers of lines.
- * *pos counts the lines of the part that are copied. */
-static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t parts, uint64_t *pos) {
-    const uint32_t partitions = first_count(other) / parts;
-    const uint64_t lines = other->partitions->count, line = *pos % lines;
+ * copied->pos counts the lines of the part that are copied. */
+static void copy_lines(table *mine, const table *other, tamis__copied_part *copied) {
+    const uint32_t partitions = first_count(other) / copied->parts;
+    const uint64_t lines = other->partitions->count, line = copied->pos % lines;
     const uint64_t max = line + TAMIS__PIECE / LINE_BYTES, end = max < lines ? max : lines;
-    const uint64_t number = part * partitions + *pos / lines;
+    const uint64_t number = copied->part * partitions + copied->pos / lines;
     partition *in = &mine->partitions[number];
     memcpy(line_at(in, line), line_at(&other->partitions[number], line), (size_t)(end - line) * LINE_BYTES);
     in->used = end;
-    *pos += end - line;
-    if (*pos == partitions * lines)
-        *pos = TAMIS__COPIED;
+    copied->pos += end - line;
+    if (copied->pos == partitions * lines)
+        copied->pos = TAMIS__COPIED;
 }
 
 /*
  * Copies the next partition of a growing table. It copies whole partitions, since a partition may have other
  * lines the next time.
  *
- * A part is a range of groups, and each group has SPLIT partition numbers. *pos is the next number in the
- * part. A group that is not split uses only the first of its numbers. A group may be split before its first
- * partition is copied; after the copy of an unsplit group, *pos is beyond all of its numbers.
+ * A part is a range of groups, and each group has SPLIT partition numbers. copied->pos is the next number in
+ * the part. A group that is not split uses only the first of its numbers. A group may be split before its
+ * first partition is copied; after the copy of an unsplit group, copied->pos is beyond all of its numbers.
  */
-static tamis_status copy_next(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                              uint64_t *pos, tamis_error *err) {
+static tamis_status copy_next(tamis_filter *to, const tamis_filter *from, tamis__copied_part *copied,
+                              tamis_error *err) {
     table *mine = to->body;
     const table *other = from->body;
-    const uint32_t groups = group_count(other) / parts;
-    partition_group *in = &mine->groups[part * groups + *pos / SPLIT];
+    const uint32_t groups = group_count(other) / copied->parts;
+    const uint64_t group = copied->pos / SPLIT;
+    partition_group *in = &mine->groups[copied->part * groups + group];
     const partition_group *theirs = &other->groups[in - mine->groups];
-    const uint32_t n = *pos % SPLIT;
+    const uint32_t n = copied->pos % SPLIT;
     tamis_status status = split_as(to, in, theirs, err);
     if (status == TAMIS_OK)
         status = copy_partition(to, &in->first[n], &theirs->first[n], err);
-    *pos = n + 1 < partition_count(theirs) ? *pos + 1 : (*pos / SPLIT + 1) * SPLIT;
-    if (*pos == (uint64_t)groups * SPLIT)
-        *pos = TAMIS__COPIED;
+    copied->pos = n + 1 < partition_count(theirs) ? copied->pos + 1 : (group + 1) * SPLIT;
+    if (copied->pos == (uint64_t)groups * SPLIT)
+        copied->pos = TAMIS__COPIED;
     return status;
 }
 
-static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                               uint64_t *pos, tamis_error *err) {
+static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, tamis__copied_part *copied,
+                               tamis_error *err) {
     table *mine = to->body;
-    const table *other = from->body;
     if (mine->grows_by_partition)
-        return copy_next(to, from, part, parts, pos, err);
-    copy_lines(mine, other, part, parts, pos);
+        return copy_next(to, from, copied, err);
+    copy_lines(mine, from->body, copied);
     return TAMIS_OK;
 }
 

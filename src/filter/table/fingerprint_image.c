@@ -198,13 +198,13 @@ tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image
     return restore_partitions(filter, image, err);
 }
 
-tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis__key_batch *batch,
                                       tamis_error *err) {
     const table *t = filter->body;
     const line_geometry *g = &t->geometry;
     tamis_status status = TAMIS_OK;
-    for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
-        location loc = locate_hash(t, &hashes[i]);
+    for (size_t i = 0; i < batch->count && status == TAMIS_OK; i++) {
+        location loc = locate_hash(t, &batch->hashes[i]);
         status = tamis__block_verifier_check(filter->verifier, line_at(loc.in, loc.line), err);
         if (status == TAMIS_OK)
             status = tamis__block_verifier_check(

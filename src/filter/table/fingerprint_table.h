@@ -419,7 +419,7 @@ tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *gro
 /* fingerprint_image.c: reading and writing file images. */
 tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);
 bool tamis__fingerprint_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *extent);
-tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis__key_batch *batch,
                                       tamis_error *err);
 
 /* fingerprint_remove.c: tamis__filter_ops.remove of kind exact. */

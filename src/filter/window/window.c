@@ -205,9 +205,8 @@ static void look_up(const tamis_filter *filter, const tamis_hash *hashes, const 
     }
 }
 
-static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                     tamis_answer *answers) {
-    look_up(filter, hashes, NULL, count, answers);
+static void contains(const tamis_filter *filter, const tamis__key_batch *batch) {
+    look_up(filter, batch->hashes, NULL, batch->count, batch->answers);
 }
 
 /* ---- tables ---- */
@@ -762,9 +761,8 @@ int64_t tamis__window_steps_end(const tamis_filter *filter, int64_t newest) {
     return end < safe_end ? end : safe_end;
 }
 
-static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err) {
-    (void)filter, (void)hashes, (void)count, (void)answers;
+static tamis_status add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err) {
+    (void)filter, (void)batch;
     *done = 0;
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                        "add: the filter is a window, whose keys need times; add them with times");

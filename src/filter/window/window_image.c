@@ -119,12 +119,12 @@ tamis_status tamis__window_restore(tamis_filter *filter, const tamis__image *ima
     return status;
 }
 
-tamis_status tamis__window_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+tamis_status tamis__window_touch(const tamis_filter *filter, const tamis__key_batch *batch,
                                  tamis_error *err) {
     const window *w = filter->body;
     tamis_status status = TAMIS_OK;
-    for (size_t i = 0; i < count; i++) {
-        const window_query q = query_of(filter, &hashes[i], w->newest);
+    for (size_t i = 0; i < batch->count; i++) {
+        const window_query q = query_of(filter, &batch->hashes[i], w->newest);
         for (size_t n = 0; n < w->table_count && status == TAMIS_OK; n++) {
             const window_table *t = &w->tables[n];
             const line_pair pair = lines_of(w, t, &q);

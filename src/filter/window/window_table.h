@@ -200,7 +200,6 @@ tamis_status tamis__window_create_empty(tamis_filter *filter, window **created, 
 /* window_image.c: operations of the handle. */
 bool tamis__window_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *extent);
 tamis_status tamis__window_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);
-tamis_status tamis__window_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                 tamis_error *err);
+tamis_status tamis__window_touch(const tamis_filter *filter, const tamis__key_batch *batch, tamis_error *err);
 
 #endif

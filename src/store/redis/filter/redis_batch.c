@@ -223,15 +223,6 @@ static void keep_unconfirmed(const tamis__redis_batch *batch, size_t done) {
                                            &batch->filter->allocator);
 }
 
-static void report_trace(tamis__redis_batch *batch, size_t done) {
-    for (size_t i = 0; i < done; i++) {
-        if (batch->members)
-            batch->rf->name = batch->members->names[batch->member_of[i]];
-        tamis__trace_report(batch->trace, tamis__redis_batch_locate(batch, i), batch->adds, batch->answers[i],
-                            batch->key_batch.keys ? &batch->key_batch.keys[i] : NULL, i);
-    }
-}
-
 /* True if lookups may be tried with BITFIELD_RO. A server treats BITFIELD as a write even if it has only
  * GETs: it refuses the command to read-only users, and when its memory is full. BITFIELD_RO is not the
  * default because some proxies lack it. */
@@ -241,8 +232,8 @@ static bool can_fall_back(const tamis__redis_batch *batch) {
 
 /* Runs batch->key_batch as one pipeline. *done is 0 if the batch must be sent again: the filter may have
  * other Redis keys by then. */
-static tamis_status run_chunk(tamis__redis_batch *batch, tamis_answer *answers, size_t *done,
-                              uint64_t *absent_count, tamis_error *err) {
+static tamis_status run_chunk(tamis__redis_batch *batch, size_t *done, uint64_t *absent_count,
+                              tamis_error *err) {
     const size_t count = batch->key_batch.count, keys = tamis__redis_batch_keys(batch);
     const size_t size = 3 * count + keys * (2 + sizeof *batch->slots);
     uint8_t *scratch = tamis__alloc(&batch->filter->allocator, size, _Alignof(uint16_t));
@@ -269,28 +260,28 @@ static tamis_status run_chunk(tamis__redis_batch *batch, tamis_answer *answers, 
         if (status != TAMIS_OK || batch->again)
             keep_unconfirmed(batch, *done);
     }
-    if (answers)
-        memcpy(answers, batch->answers, *done);
+    if (batch->key_batch.answers)
+        memcpy(batch->key_batch.answers, batch->answers, *done);
     for (size_t i = 0; i < *done; i++)
         *absent_count += batch->answers[i] == TAMIS_ABSENT;
-    if (batch->trace && !can_fall_back(batch))
-        report_trace(batch, *done);
+    for (size_t i = 0; batch->trace && !can_fall_back(batch) && i < *done; i++)
+        tamis__trace_report(batch, i);
     tamis__trace_free(batch->trace);
     batch->trace = NULL;
     tamis__free(&batch->filter->allocator, scratch, size);
     return status;
 }
 
-static tamis_status run_with_fallback(tamis__redis_batch *batch, tamis_answer *answers, size_t *done,
-                                      uint64_t *absent_count, tamis_error *err) {
+static tamis_status run_with_fallback(tamis__redis_batch *batch, size_t *done, uint64_t *absent_count,
+                                      tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(batch->filter);
     const tamis__redis_batch first = *batch;
-    const tamis_status status = run_chunk(batch, answers, done, absent_count, err);
+    const tamis_status status = run_chunk(batch, done, absent_count, err);
     const size_t before = *done;
     if (can_fall_back(batch)) {
         *batch = first;
         rf->only_reads = true;
-        if (run_chunk(batch, answers, done, absent_count, NULL) == TAMIS_OK)
+        if (run_chunk(batch, done, absent_count, NULL) == TAMIS_OK)
             return TAMIS_OK;
         *done = before;
     }
@@ -299,8 +290,8 @@ static tamis_status run_with_fallback(tamis__redis_batch *batch, tamis_answer *a
 }
 
 /* Runs a batch of any size, in pipelines of at most ELEMENTS_MAX elements. */
-static tamis_status run_whole_batch(const tamis__redis_batch *whole, tamis_answer *answers, size_t *done,
-                                    uint64_t *absent_count, tamis_error *err) {
+static tamis_status run_whole_batch(const tamis__redis_batch *whole, size_t *done, uint64_t *absent_count,
+                                    tamis_error *err) {
     const tamis_filter *filter = whole->filter;
     const tamis__key_batch *key_batch = &whole->key_batch;
     const tamis__redis_filter *rf = whole->rf;
@@ -321,10 +312,8 @@ static tamis_status run_whole_batch(const tamis__redis_batch *whole, tamis_answe
         size_t chunk_done = 0;
         tamis__redis_batch batch = *whole;
         batch.member_of = whole->members ? whole->members->member_of + *done : NULL;
-        batch.key_batch = (tamis__key_batch){key_batch->keys ? key_batch->keys + *done : NULL,
-                                             key_batch->hashes ? key_batch->hashes + *done : NULL,
-                                             left < ELEMENTS_MAX ? left : ELEMENTS_MAX};
-        status = run_with_fallback(&batch, answers ? answers + *done : NULL, &chunk_done, absent_count, err);
+        batch.key_batch = tamis__key_batch_slice(key_batch, *done, left < ELEMENTS_MAX ? left : ELEMENTS_MAX);
+        status = run_with_fallback(&batch, &chunk_done, absent_count, err);
         *done += chunk_done;
         repeats = batch.again ? repeats + 1 : 0;
     }
@@ -345,34 +334,34 @@ tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *aga
     size_t none = 0;
     uint64_t absent_count = 0;
     tamis_status status =
-        batch.rf->layout->check_count ? run_chunk(&batch, NULL, &none, &absent_count, err) : TAMIS_OK;
+        batch.rf->layout->check_count ? run_chunk(&batch, &none, &absent_count, err) : TAMIS_OK;
     *again = batch.again;
     return status;
 }
 
-tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *key_batch, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
-    const tamis__redis_batch whole = make_batch(filter, key_batch, true);
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                              tamis_error *err) {
+    const tamis__redis_batch whole = make_batch(filter, batch, true);
     uint64_t absent_count = 0;
-    const tamis_status status = run_whole_batch(&whole, answers, done, &absent_count, err);
+    const tamis_status status = run_whole_batch(&whole, done, &absent_count, err);
     filter->added += absent_count;
     return status;
 }
 
-tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *key_batch,
-                                   tamis_answer *answers, size_t *done, tamis_error *err) {
-    const tamis__redis_batch whole = make_batch(filter, key_batch, false);
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                   tamis_error *err) {
+    const tamis__redis_batch whole = make_batch(filter, batch, false);
     uint64_t absent_count = 0;
-    return run_whole_batch(&whole, answers, done, &absent_count, err);
+    return run_whole_batch(&whole, done, &absent_count, err);
 }
 
 tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__members *members, bool adds,
-                                        tamis_answer *answers, size_t *done, tamis_error *err) {
+                                        size_t *done, tamis_error *err) {
     tamis__redis_batch whole = make_batch(family, &members->key_batch, adds);
     const tamis_key own = whole.rf->name;
     uint64_t absent_count = 0;
     whole.members = members;
-    const tamis_status status = run_whole_batch(&whole, answers, done, &absent_count, err);
+    const tamis_status status = run_whole_batch(&whole, done, &absent_count, err);
     whole.rf->name = own;
     return status;
 }

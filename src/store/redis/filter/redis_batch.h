@@ -44,9 +44,6 @@ void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, cons
 /* Records the reply to that command, which the caller has checked. */
 void tamis__trace_accept_reply(tamis__trace *trace, size_t element, uint32_t number,
                                const tamis__element_positions *positions, const tamis__reply *reply);
-/* Calls the tracer for an element that is answered. In a family, rf->name must be the element's member. */
-void tamis__trace_report(tamis__trace *trace, const tamis__element_positions *positions, bool adds,
-                         tamis_answer answer, const tamis_key *key, size_t element);
 void tamis__trace_free(tamis__trace *trace); /* does nothing if NULL */
 
 /* ---- the batch ---- */
@@ -96,6 +93,9 @@ static inline size_t tamis__redis_batch_keys(const tamis__redis_batch *batch) {
 }
 
 const tamis__element_positions *tamis__redis_batch_locate(tamis__redis_batch *batch, size_t element);
+/* Calls the tracer of batch->trace for an element that is answered. In a family, changes rf->name to the
+ * element's member. */
+void tamis__trace_report(tamis__redis_batch *batch, size_t element);
 /* Sets batch->together and batch->elements. */
 void tamis__redis_batch_count(tamis__redis_batch *batch);
 /* The slot of Redis key `number`, counted over all members. */

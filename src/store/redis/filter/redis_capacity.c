@@ -67,12 +67,12 @@ tamis_status tamis_redis_filter_enforce_capacity(tamis_filter *filter, tamis_err
 
 /* The caller wants a trace of its adds only. */
 static tamis_status look_up_untraced(const tamis_filter *filter, const tamis__key_batch *batch,
-                                     tamis_answer *answers, tamis_error *err) {
+                                     tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     const tamis_redis_tracer tracer = rf->tracer;
     size_t done;
     rf->tracer = NULL;
-    const tamis_status status = tamis__redis_contains(filter, batch, answers, &done, err);
+    const tamis_status status = tamis__redis_contains(filter, batch, &done, err);
     rf->tracer = tracer;
     return status;
 }
@@ -98,7 +98,9 @@ static tamis_status count_fitting(tamis_filter *filter, tamis__key_batch *batch,
     tamis_answer answers[PIECE];
     size_t fitting = 0;
     batch->count = batch->count < PIECE ? batch->count : PIECE;
-    tamis_status status = look_up_untraced(filter, batch, answers, err);
+    tamis__key_batch lookup = *batch;
+    lookup.answers = answers;
+    tamis_status status = look_up_untraced(filter, &lookup, err);
     if (status != TAMIS_OK)
         return status;
     while (fitting < batch->count && (answers[fitting] == TAMIS_PRESENT || free_slots-- > 0))
@@ -113,24 +115,24 @@ static tamis_status count_fitting(tamis_filter *filter, tamis__key_batch *batch,
     return fail_full(filter, err);
 }
 
-tamis_status tamis__redis_add_within(tamis_filter *filter, const tamis__key_batch *batch,
-                                     tamis_answer *answers, size_t *done, tamis_error *err) {
+tamis_status tamis__redis_add_within(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                     tamis_error *err) {
     tamis__redis_limit *limit = &tamis__redis_of(filter)->limit;
     tamis_answer buffer[PIECE];
     tamis_status status = TAMIS_OK;
     for (*done = 0; *done < batch->count && status == TAMIS_OK;) {
-        tamis__key_batch next = {batch->keys ? batch->keys + *done : NULL,
-                                 batch->hashes ? batch->hashes + *done : NULL, batch->count - *done};
-        tamis_answer *to = answers ? answers + *done : buffer;
+        tamis__key_batch next = tamis__key_batch_slice(batch, *done, batch->count - *done);
         size_t added = 0;
-        if (!answers && next.count > PIECE)
+        if (!next.answers && next.count > PIECE)
             next.count = PIECE;
+        if (!next.answers)
+            next.answers = buffer;
         if (next.count > limit->free_slots)
             status = count_fitting(filter, &next, err);
         if (status == TAMIS_OK && next.count > 0)
-            status = tamis__redis_add(filter, &next, to, &added, err);
+            status = tamis__redis_add(filter, &next, &added, err);
         for (size_t i = 0; i < added; i++)
-            if (to[i] != TAMIS_PRESENT && limit->free_slots > 0)
+            if (next.answers[i] != TAMIS_PRESENT && limit->free_slots > 0)
                 limit->free_slots--;
         *done += added;
     }

@@ -248,11 +248,21 @@ bool tamis__redis_batch_put_command(void *context, size_t i, tamis__connection *
 
 /* ---- replies ---- */
 
-static tamis_status has_bits(tamis__redis_batch *batch, size_t element, uint32_t number,
-                             const tamis__reply *reply, bool *all_set, tamis_error *err) {
+/* The reply to the command of a probe group of an element. */
+typedef struct group_reply {
+    size_t element;
+    uint32_t number; /* of the probe group */
+    const tamis__reply *reply;
+    bool resent; /* an earlier sending of the command may have been carried out */
+} group_reply;
+
+static tamis_status has_bits(tamis__redis_batch *batch, const group_reply *accepted, bool *all_set,
+                             tamis_error *err) {
+    const tamis__reply *reply = accepted->reply;
     tamis__probe_group group = {.count = batch->filter->plan.probes};
     if (batch->rf->probe_groups > 1)
-        find_group(batch, element, number, &group); /* exists, since its command was sent */
+        find_group(batch, accepted->element, accepted->number,
+                   &group); /* exists, since its command was sent */
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != group.count)
         return tamis__redis_filter_bad_reply(batch->rf, err);
     *all_set = true;
@@ -279,39 +289,42 @@ static tamis_status has_in_block(tamis__redis_batch *batch, size_t element, cons
     return TAMIS_OK;
 }
 
-static tamis_status accept_element(tamis__redis_batch *batch, size_t element, uint32_t number,
-                                   const tamis__reply *reply, bool resent, tamis_error *err) {
+static tamis_status accept_element(tamis__redis_batch *batch, const group_reply *accepted, tamis_error *err) {
+    const size_t element = accepted->element;
+    const uint32_t number = accepted->number;
     tamis_answer *answer = &batch->answers[element];
     bool all_set = false;
     const tamis_status status = batch->rf->layout->has_blocks && !batch->adds
-                                    ? has_in_block(batch, element, reply, &all_set, err)
-                                    : has_bits(batch, element, number, reply, &all_set, err);
+                                    ? has_in_block(batch, element, accepted->reply, &all_set, err)
+                                    : has_bits(batch, accepted, &all_set, err);
     if (status != TAMIS_OK)
         return status;
     if (batch->trace)
         tamis__trace_accept_reply(batch->trace, element, number, tamis__redis_batch_locate(batch, element),
-                                  reply);
+                                  accepted->reply);
     batch->groups_left[element]--;
     if (!all_set && (!batch->adds || is_deciding(batch, element, number)))
         *answer = TAMIS_ABSENT;
-    else if (*answer == TAMIS_PRESENT && (!all_set || (resent && batch->adds)))
+    else if (*answer == TAMIS_PRESENT && (!all_set || (accepted->resent && batch->adds)))
         *answer = TAMIS_UNKNOWN; /* this add's first sending, or a concurrent adder, may have set the bits */
     return TAMIS_OK;
 }
 
 /* Splits the reply to a command of several elements: each has as many items as probes. */
-static tamis_status accept_elements(tamis__redis_batch *batch, size_t element, uint32_t number,
-                                    const tamis__reply *reply, bool resent, tamis_error *err) {
-    const size_t together = count_together(batch, element), probes = batch->filter->plan.probes;
+static tamis_status accept_elements(tamis__redis_batch *batch, const group_reply *accepted,
+                                    tamis_error *err) {
+    const size_t together = count_together(batch, accepted->element), probes = batch->filter->plan.probes;
     tamis_status status = TAMIS_OK;
     if (together == 1)
-        return accept_element(batch, element, number, reply, resent, err);
-    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != together * probes)
+        return accept_element(batch, accepted, err);
+    if (accepted->reply->type != TAMIS__REPLY_ARRAY || accepted->reply->size != together * probes)
         return tamis__redis_filter_bad_reply(batch->rf, err);
-    tamis__reply own = *reply;
-    own.size = probes;
-    for (size_t i = 0; i < together && status == TAMIS_OK; i++, own.items += probes)
-        status = accept_element(batch, element + i, number, &own, resent, err);
+    tamis__reply items = *accepted->reply;
+    group_reply own = *accepted;
+    items.size = probes;
+    own.reply = &items;
+    for (size_t i = 0; i < together && status == TAMIS_OK; i++, own.element++, items.items += probes)
+        status = accept_element(batch, &own, err);
     return status;
 }
 
@@ -319,8 +332,10 @@ tamis_status tamis__redis_batch_accept_reply(void *context, size_t i, const tami
                                              tamis_error *err) {
     tamis__redis_batch *batch = context;
     i += batch->first;
-    if (i < batch->elements)
-        return accept_elements(batch, element_of(batch, i), group_of(batch, i), reply, resent, err);
+    if (i < batch->elements) {
+        const group_reply accepted = {element_of(batch, i), group_of(batch, i), reply, resent};
+        return accept_elements(batch, &accepted, err);
+    }
     i -= batch->elements;
     if (i < batch->checks)
         return batch->rf->layout->accept_check_reply(batch->filter, i, reply, err);

@@ -234,15 +234,17 @@ static tamis_status query_pairs(tamis_redis_family *family, pair_batch *batch, b
             return status;
         const tamis_status collected =
             collect_pairs(family, batch->pairs + batch->done, &count, &member_count, &wrong);
-        const tamis__members members = {.key_batch = {arrays->keys, arrays->hashes, count},
-                                        .hasher = family->name_hasher,
-                                        .names = arrays->names,
-                                        .count = member_count,
-                                        .member_of = arrays->member_of};
+        const tamis__members members = {
+            .key_batch = {.keys = arrays->keys,
+                          .hashes = arrays->hashes,
+                          .count = count,
+                          .answers = batch->answers ? batch->answers + batch->done : NULL},
+            .hasher = family->name_hasher,
+            .names = arrays->names,
+            .count = member_count,
+            .member_of = arrays->member_of};
         if (count > 0)
-            status = tamis__redis_query_members(family->filter, &members, adds,
-                                                batch->answers ? batch->answers + batch->done : NULL,
-                                                &answered, err);
+            status = tamis__redis_query_members(family->filter, &members, adds, &answered, err);
         batch->done += answered;
         if (status == TAMIS_OK && collected != TAMIS_OK) {
             if (err)

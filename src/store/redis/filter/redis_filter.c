@@ -61,11 +61,9 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     return status;
 }
 
-static tamis_status add(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
-                        size_t *done, tamis_error *err) {
-    return tamis__redis_of(filter)->limit.is_enforced
-               ? tamis__redis_add_within(filter, batch, answers, done, err)
-               : tamis__redis_add(filter, batch, answers, done, err);
+static tamis_status add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err) {
+    return tamis__redis_of(filter)->limit.is_enforced ? tamis__redis_add_within(filter, batch, done, err)
+                                                      : tamis__redis_add(filter, batch, done, err);
 }
 
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {

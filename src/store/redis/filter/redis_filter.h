@@ -131,14 +131,14 @@ static inline tamis__redis_filter *tamis__redis_of(const tamis_filter *filter) {
 }
 
 /* Operations add and contains of tamis__remote. */
-tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *key_batch, tamis_answer *answers,
-                              size_t *done, tamis_error *err);
-tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *key_batch,
-                                   tamis_answer *answers, size_t *done, tamis_error *err);
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                              tamis_error *err);
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                   tamis_error *err);
 
 /* Like tamis__redis_add, within rf->limit: TAMIS_E_FULL if the next key is absent and has no slot. */
-tamis_status tamis__redis_add_within(tamis_filter *filter, const tamis__key_batch *batch,
-                                     tamis_answer *answers, size_t *done, tamis_error *err);
+tamis_status tamis__redis_add_within(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                     tamis_error *err);
 
 /* Elements of several members of a family. */
 typedef struct tamis__members {
@@ -149,9 +149,9 @@ typedef struct tamis__members {
     const uint32_t *member_of; /* for each element, the index of its member in `names` */
 } tamis__members;
 
-/* Adds elements to members of a family, or looks them up; answers may be NULL. */
+/* Adds elements to members of a family, or looks them up. */
 tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__members *members, bool adds,
-                                        tamis_answer *answers, size_t *done, tamis_error *err);
+                                        size_t *done, tamis_error *err);
 
 /* Number of Redis keys on all servers. */
 static inline size_t tamis__redis_all_keys(const tamis__redis_filter *rf) {

@@ -157,14 +157,17 @@ static size_t collect_parts(tamis__trace *trace, size_t element, const tamis__el
     return count;
 }
 
-void tamis__trace_report(tamis__trace *trace, const tamis__element_positions *positions, bool adds,
-                         tamis_answer answer, const tamis_key *key, size_t element) {
-    const tamis__redis_filter *rf = tamis__redis_of(trace->filter);
+void tamis__trace_report(tamis__redis_batch *batch, size_t element) {
+    tamis__trace *trace = batch->trace;
+    const tamis_key *keys = batch->key_batch.keys;
+    if (batch->members)
+        batch->rf->name = batch->members->names[batch->member_of[element]];
+    const tamis__element_positions *positions = tamis__redis_batch_locate(batch, element);
     const tamis_redis_traced report = {.struct_size = sizeof report,
-                                       .adds = adds,
-                                       .answer = answer,
+                                       .adds = batch->adds,
+                                       .answer = batch->answers[element],
                                        .parts = trace->parts,
                                        .part_count = collect_parts(trace, element, positions),
-                                       .element = key};
-    rf->tracer(rf->tracer_context, &report);
+                                       .element = keys ? &keys[element] : NULL};
+    batch->rf->tracer(batch->rf->tracer_context, &report);
 }

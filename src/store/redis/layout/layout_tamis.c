@@ -358,12 +358,14 @@ static tamis_status open_next(tamis_filter **next, const tamis_filter *filter, t
 /* The handle's set of unconfirmed adds is not kept: the batch of `filter` remembers the same keys. */
 static tamis_status add_to_next(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                 tamis_error *err) {
+    tamis__key_batch unanswered = *key_batch;
     tamis_filter *next;
     size_t done;
     tamis_status status = open_next(&next, filter, err);
     if (status != TAMIS_OK)
         return status;
-    status = tamis__redis_add(next, key_batch, NULL, &done, err);
+    unanswered.answers = NULL;
+    status = tamis__redis_add(next, &unanswered, &done, err);
     tamis_filter_free(next);
     return status;
 }
