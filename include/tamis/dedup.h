@@ -92,19 +92,18 @@ TAMIS_API tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_
                                               tamis_answer *answers, size_t *done, tamis_error *err);
 
 /*
- * Like tamis_dedup_add_hashes, for a window (tamis/experimental/window.h): each key has a time, in
- * milliseconds since 1970-01-01 UTC. If `times` is NULL, it is the clock's, and never before the newest time.
- * TAMIS_LATE: the key is too old for the window.
+ * Like tamis_dedup_add_hashes, for a window (tamis/experimental/window.h): each key has a time. If
+ * batch->times is NULL, it is the clock's, and never before the newest time. TAMIS_LATE: the key is too old
+ * for the window.
  *
  * TAMIS_E_RANGE: the time of key *done is more than options.ahead beyond the newest time, or out of range.
  * The key is not answered, and the window has not moved: a wrong clock must not empty it. Leave that key out
  * and continue after it. options.ahead is not checked
- * - if `times` is NULL: the clock may be ahead of the newest time by any pause;
+ * - if batch->times is NULL: the clock may be ahead of the newest time by any pause;
  * - for the first key of the window: it has no newest time yet, so this key sets it.
  */
-TAMIS_API tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes,
-                                             const int64_t *times, size_t count, tamis_answer *answers,
-                                             size_t *done, tamis_error *err);
+TAMIS_API tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_timed_hashes *batch,
+                                             tamis_answer *answers, size_t *done, tamis_error *err);
 
 /* A record with its position: it is the `position`th of its source, such as an offset in a partition of a
  * broker. The source is a name without a zero byte. */
@@ -113,6 +112,13 @@ typedef struct tamis_delivery {
     tamis_key source;
     uint64_t position;
 } tamis_delivery;
+
+/* Records with positions, in the order of their delivery. Plain data; the arrays are borrowed for the call. */
+typedef struct tamis_deliveries {
+    const tamis_delivery *records;
+    const int64_t *times; /* as for tamis_dedup_add_timed; ignored if the filter is no window */
+    size_t count;
+} tamis_deliveries;
 
 #define TAMIS_SOURCE_MAX 255 /* bytes of the name of a source */
 
@@ -133,7 +139,6 @@ typedef struct tamis_delivery {
  * sender that begins again at a committed position, or anywhere before it, causes neither loss nor
  * repetition. docs/DURABILITY.md has the proof ("Positions").
  *
- * - `times`: as for tamis_dedup_add_timed; ignored if the filter is no window.
  * - TAMIS_E_CHANGED: the source was created again: its first or last position has another key, or the
  *   position is below the first one. Give it another name.
  * - TAMIS_E_RANGE: as for tamis_dedup_add_timed; a name that is too long; more than 2048 sources.
@@ -146,9 +151,8 @@ typedef struct tamis_delivery {
  * Records without a key: give them the hash of the whole record. Equal ones then count as duplicates, and so
  * does a key with the same bytes.
  */
-TAMIS_API tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_delivery *deliveries,
-                                                 const int64_t *times, size_t count, tamis_answer *answers,
-                                                 size_t *done, tamis_error *err);
+TAMIS_API tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_deliveries *batch,
+                                                 tamis_answer *answers, size_t *done, tamis_error *err);
 /* Returns the name of source `i` of the last commit, from 0; data NULL: there are no more. *position (may be
  * NULL) receives its last committed position. Valid until the next commit, abort or close. */
 TAMIS_API tamis_key tamis_dedup_source_at(const tamis_dedup *session, size_t i, uint64_t *position);

@@ -55,6 +55,14 @@ typedef struct tamis_hash {
     uint64_t hasher_id; /* fingerprint of scheme, seed and secret */
 } tamis_hash;
 
+/* Hashes with a time each, in milliseconds since 1970-01-01 UTC: a batch for a window
+ * (tamis/experimental/window.h). Plain data; the arrays are borrowed for the call. */
+typedef struct tamis_timed_hashes {
+    const tamis_hash *hashes;
+    const int64_t *times;
+    size_t count;
+} tamis_timed_hashes;
+
 /* A hasher turns keys into hashes. It is opaque and immutable. Any number of threads may use it at once. */
 typedef struct tamis_hasher tamis_hasher;
 

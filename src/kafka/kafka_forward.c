@@ -86,13 +86,12 @@ static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *mes
 
 /* ---- T1: answering a batch ---- */
 
-/* Looks committed keys up. `times` is read only with a window. */
+/* Looks committed keys up. Their times are read only with a window. */
 static tamis_status query_filter(const kafka_dedup_run *run, const kafka_partition *partition,
-                                 const tamis_hash *hashes, const int64_t *times, size_t count,
-                                 tamis_answer *answers, tamis_error *err) {
+                                 const tamis_timed_hashes *keys, tamis_answer *answers, tamis_error *err) {
     if (run->has_window)
-        return tamis_window_contains(partition->filter, hashes, times, count, answers, err);
-    return tamis_filter_contains_hashes(partition->filter, hashes, count, answers, NULL, err);
+        return tamis_window_contains(partition->filter, keys, answers, err);
+    return tamis_filter_contains_hashes(partition->filter, keys->hashes, keys->count, answers, NULL, err);
 }
 
 /* Looks up the keys of records `first` to `end` - 1, which are of one partition, in its filter. answer_one
@@ -102,18 +101,18 @@ static tamis_status look_up(kafka_dedup_run *run, const kafka_partition *partiti
     tamis_hash hashes[TAMIS__KAFKA_BATCH];
     int64_t times[TAMIS__KAFKA_BATCH];
     tamis_answer answers[TAMIS__KAFKA_BATCH];
+    tamis_timed_hashes keys = {hashes, times, 0};
     size_t count = 0;
 
     for (size_t i = first; i < end; i++) {
         if (run->found[i].outcome != TAMIS_KEY_FOUND)
             continue;
         tamis__overlay_prefetch(&partition->overlay, &run->found[i].hash);
-        hashes[count] = run->found[i].hash;
-        times[count++] = run->found[i].time;
+        hashes[keys.count] = run->found[i].hash;
+        times[keys.count++] = run->found[i].time;
     }
-    if (count > 0 && query_filter(run, partition, hashes, times, count, answers, err) != TAMIS_OK)
+    if (keys.count > 0 && query_filter(run, partition, &keys, answers, err) != TAMIS_OK)
         return err->status;
-    count = 0;
     for (size_t i = first; i < end; i++)
         run->answers[i] = run->found[i].outcome == TAMIS_KEY_FOUND ? answers[count++] : TAMIS_UNKNOWN;
     return TAMIS_OK;
@@ -201,7 +200,8 @@ static void check_partitions(kafka_dedup_run *run, const kafka_partition *partit
     run->sample_other = (run->sample_other + 1) % run->client.partition_count;
     const kafka_partition *other = &run->partitions[run->sample_other];
     if (other == partition || !other->input->is_assigned || other->stage != KAFKA_JOINED ||
-        query_filter(run, other, &found->hash, &found->time, 1, &answer, NULL) != TAMIS_OK)
+        query_filter(run, other, &(tamis_timed_hashes){&found->hash, &found->time, 1}, &answer, NULL) !=
+            TAMIS_OK)
         return;
     const bool is_there =
         answer == TAMIS_PRESENT || tamis__overlay_has(&other->overlay, &found->hash, 0, TAMIS_TIME_MAX);

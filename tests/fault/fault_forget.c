@@ -100,7 +100,8 @@ static size_t deliver(tamis_dedup *session, uint64_t from, uint64_t key, size_t 
         tamis_answer answer;
         assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(session)),
                                   &(tamis_key){&number, sizeof number}, 1, &record.hash, &states_err));
-        assert_ok(tamis_dedup_add_delivered(session, &record, NULL, 1, &answer, NULL, &states_err));
+        assert_ok(tamis_dedup_add_delivered(session, &(tamis_deliveries){&record, NULL, 1}, &answer, NULL,
+                                            &states_err));
         found += answer == expected;
     }
     return found;

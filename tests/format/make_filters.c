@@ -284,7 +284,7 @@ static uint64_t add_timed(tamis_filter *filter, uint64_t set, uint64_t keys) {
         const int64_t time = 1735689600000 + (int64_t)(id * WINDOW * 3 / 2 / keys);
         tamis_hash hash;
         must("hash", tamis_hash_many(tamis_filter_hasher(filter), &view, 1, &hash, &err));
-        must("add", tamis_window_add(filter, &hash, &time, 1, NULL, NULL, &err));
+        must("add", tamis_window_add(filter, &(tamis_timed_hashes){&hash, &time, 1}, NULL, NULL, &err));
     }
     return keys;
 }

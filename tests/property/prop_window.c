@@ -139,10 +139,13 @@ static void add_in_pieces(window_walk *w, const window_batch *b, const tamis_ans
     for (size_t from = 0; from < b->count;) {
         size_t piece = 1 + test_below(&w->random, b->count - from), done = 0;
         tamis_answer next = TAMIS_UNKNOWN;
-        assert_int_equal(tamis_window_contains(w->saved, b->hashes + from, b->times + from, 1, &next, NULL),
+        assert_int_equal(tamis_window_contains(w->saved,
+                                               &(tamis_timed_hashes){b->hashes + from, b->times + from, 1},
+                                               &next, NULL),
                          TAMIS_OK);
         assert_int_equal(next, answers[from]);
-        if (tamis_window_add(w->saved, b->hashes + from, b->times + from, piece, got + from, &done, &err))
+        if (tamis_window_add(w->saved, &(tamis_timed_hashes){b->hashes + from, b->times + from, piece},
+                             got + from, &done, &err))
             fail_msg("%s", err.text);
         assert_int_equal(done, piece);
         from += piece;
@@ -176,7 +179,8 @@ static void walk(tamis_plan_options options, uint64_t n, uint64_t batches) {
     for (uint64_t i = 0; i < batches; i++) {
         size_t done = 0;
         fill_batch(&w, &b);
-        if (tamis_window_add(w.plain, b.hashes, b.times, b.count, answers, &done, &err) != TAMIS_OK)
+        if (tamis_window_add(w.plain, &(tamis_timed_hashes){b.hashes, b.times, b.count}, answers, &done,
+                             &err) != TAMIS_OK)
             fail_msg("%s", err.text);
         assert_int_equal(done, b.count);
         for (size_t k = 0; k < b.count; k++)

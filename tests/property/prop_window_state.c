@@ -107,8 +107,9 @@ static void add_to_kept(walk *w, const window_batch *b) {
     for (size_t from = 0; from < b->count;) {
         const size_t piece = 1 + test_below(&w->random, b->count - from);
         size_t done = 0;
-        assert_ok(tamis_dedup_add_timed(w->kept, b->hashes + from, b->times + from, piece, got + from, &done,
-                                        &err));
+        assert_ok(tamis_dedup_add_timed(w->kept,
+                                        &(tamis_timed_hashes){b->hashes + from, b->times + from, piece},
+                                        got + from, &done, &err));
         assert_int_equal(done, piece);
         from += piece;
         if (test_below(&w->random, 2)) /* records of some batches are written before the commit */
@@ -171,7 +172,8 @@ static void compare(tamis_plan_options options, uint64_t keys, uint64_t pace, ui
         window_batch *b = &w->batches[w->waiting];
         size_t done = 0;
         fill_batch(w, b);
-        assert_ok(tamis_dedup_add_timed(w->plain, b->hashes, b->times, b->count, b->answers, &done, &err));
+        assert_ok(tamis_dedup_add_timed(w->plain, &(tamis_timed_hashes){b->hashes, b->times, b->count},
+                                        b->answers, &done, &err));
         assert_int_equal(done, b->count);
         count(w, b);
         add_to_kept(w, b);
@@ -259,7 +261,8 @@ static void memory_and_disk_stay_constant(void **unused) {
             assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_state_filter(w->state)),
                                       &(tamis_key){&number, sizeof number}, 1, &b->hashes[b->count], &err));
         }
-        assert_ok(tamis_dedup_add_timed(w->kept, b->hashes, b->times, b->count, b->answers, NULL, &err));
+        assert_ok(tamis_dedup_add_timed(w->kept, &(tamis_timed_hashes){b->hashes, b->times, b->count},
+                                        b->answers, NULL, &err));
         assert_ok(tamis_dedup_commit(w->kept, "hour", 4, &err));
         if (i % (HOURS * BATCHES) == 0)
             assert_ok(tamis_state_snapshot(w->state, 100000, &err));

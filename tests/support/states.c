@@ -83,7 +83,8 @@ static tamis_status add_to_window(tamis_state *state, const tamis_hash *hashes, 
     options.ahead = (uint64_t)TAMIS_TIME_MAX;
     tamis_status status = tamis_dedup_open(&session, NULL, &options, &states_err);
     if (status == TAMIS_OK)
-        status = tamis_dedup_add_timed(session, hashes, times, count, answers, NULL, &states_err);
+        status = tamis_dedup_add_timed(session, &(tamis_timed_hashes){hashes, times, count}, answers, NULL,
+                                       &states_err);
     if (status == TAMIS_OK)
         status = tamis__dedup_written(session, 1, &states_err);
     tamis_dedup_close(session);

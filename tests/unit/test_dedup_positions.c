@@ -64,7 +64,8 @@ static tamis_delivery delivery(const tamis_dedup *session, const char *source, u
 static tamis_status deliver(const open_session *o, const char *source, uint64_t position, uint64_t number,
                             tamis_answer *answer) {
     const tamis_delivery made = delivery(o->session, source, position, number);
-    return tamis_dedup_add_delivered(o->session, &made, NULL, 1, answer, NULL, &states_err);
+    return tamis_dedup_add_delivered(o->session, &(tamis_deliveries){&made, NULL, 1}, answer, NULL,
+                                     &states_err);
 }
 
 static tamis_answer answer_of(const open_session *o, const char *source, uint64_t position, uint64_t number) {
@@ -188,12 +189,14 @@ static void wrong_sources_are_refused(void **state) {
     tamis_delivery batch[3] = {delivery(o.session, "a", 1, 1), delivery(o.session, "b", 1, 2),
                                delivery(o.session, "a", 2, 3)};
     batch[1].source = (tamis_key){"b\0c", 3};
-    assert_refused(tamis_dedup_add_delivered(o.session, batch, NULL, 3, answers, &done, &states_err),
+    assert_refused(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){batch, NULL, 3}, answers, &done,
+                                             &states_err),
                    TAMIS_E_INVALID, "zero byte");
     assert_int_equal(done, 1);
     assert_int_equal(answers[0], TAMIS_ABSENT);
     batch[1].source = (tamis_key){"b", 1};
-    assert_ok(tamis_dedup_add_delivered(o.session, batch, NULL, 3, answers, &done, &states_err));
+    assert_ok(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){batch, NULL, 3}, answers, &done,
+                                        &states_err));
     assert_int_equal(done, 3);
     assert_int_equal(answers[0], TAMIS_REDELIVERED);
     assert_int_equal(answers[1], TAMIS_ABSENT);
@@ -248,18 +251,21 @@ static void records_behind_an_error_count_as_not_delivered(void **state) {
         times[i] = (int64_t)(1000000 + i);
     }
     times[3] += 100 * (int64_t)HOUR; /* far ahead */
-    assert_refused(tamis_dedup_add_delivered(o.session, batch, times, COUNT, answers, &done, &states_err),
+    assert_refused(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){batch, times, COUNT}, answers,
+                                             &done, &states_err),
                    TAMIS_E_RANGE, "are allowed");
     assert_int_equal(done, 3);
     times[3] -= 100 * (int64_t)HOUR;
-    assert_ok(tamis_dedup_add_delivered(o.session, batch, times, COUNT, answers, &done, &states_err));
+    assert_ok(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){batch, times, COUNT}, answers, &done,
+                                        &states_err));
     assert_int_equal(done, COUNT);
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(answers[i], i < 3 ? TAMIS_REDELIVERED : TAMIS_ABSENT);
     assert_ok(tamis_dedup_commit(o.session, NULL, 0, &states_err));
     close_it(&o);
     o = open_it(&window, NULL);
-    assert_ok(tamis_dedup_add_delivered(o.session, batch, NULL, COUNT, answers, &done, &states_err));
+    assert_ok(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){batch, NULL, COUNT}, answers, &done,
+                                        &states_err));
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(answers[i], TAMIS_REDELIVERED);
     close_it(&o);
@@ -273,17 +279,22 @@ static void a_source_may_begin_with_a_refused_record(void **state) {
     const tamis_delivery first = delivery(o.session, "a", 0, 0), second = delivery(o.session, "a", 1, 1),
                          other = delivery(o.session, "b", 0, 2);
     const int64_t now = 1000000, later = now + 100 * (int64_t)3600000;
-    assert_ok(tamis_dedup_add_delivered(o.session, &other, &now, 1, &answer, NULL, &states_err));
-    assert_refused(tamis_dedup_add_delivered(o.session, &first, &later, 1, &answer, NULL, &states_err),
+    assert_ok(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){&other, &now, 1}, &answer, NULL,
+                                        &states_err));
+    assert_refused(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){&first, &later, 1}, &answer, NULL,
+                                             &states_err),
                    TAMIS_E_RANGE, "are allowed");
-    assert_ok(tamis_dedup_add_delivered(o.session, &second, &now, 1, &answer, NULL, &states_err));
+    assert_ok(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){&second, &now, 1}, &answer, NULL,
+                                        &states_err));
     assert_int_equal(answer, TAMIS_ABSENT);
     assert_ok(tamis_dedup_commit(o.session, NULL, 0, &states_err));
     close_it(&o);
     o = open_it(&window, NULL);
-    assert_ok(tamis_dedup_add_delivered(o.session, &first, &later, 1, &answer, NULL, &states_err));
+    assert_ok(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){&first, &later, 1}, &answer, NULL,
+                                        &states_err));
     assert_int_equal(answer, TAMIS_REDELIVERED);
-    assert_ok(tamis_dedup_add_delivered(o.session, &second, &now, 1, &answer, NULL, &states_err));
+    assert_ok(tamis_dedup_add_delivered(o.session, &(tamis_deliveries){&second, &now, 1}, &answer, NULL,
+                                        &states_err));
     assert_int_equal(answer, TAMIS_REDELIVERED);
     close_it(&o);
 }
@@ -377,7 +388,8 @@ static void deliver_batch(trial *t) {
     while (answered < count) {
         size_t done;
         const tamis_status status = tamis_dedup_add_delivered(
-            t->o.session, batch + answered, NULL, count - answered, answers + answered, &done, &states_err);
+            t->o.session, &(tamis_deliveries){batch + answered, NULL, count - answered}, answers + answered,
+            &done, &states_err);
         for (size_t i = answered; i < answered + done; i++)
             if (answers[i] == TAMIS_ABSENT)
                 t->written[sources[i]][records[i]]++;

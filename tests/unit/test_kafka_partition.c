@@ -163,9 +163,11 @@ static void restore(const walk *w, uint64_t low, kafka_partition *restored) {
             tamis_answer answer = TAMIS_ABSENT;
             if (time < w->owner.newest - (int64_t)w->run->plan.window)
                 continue;
-            assert_int_equal(tamis_window_contains(restored->filter, &w->chain[i].hashes[k], &w->owner.newest,
-                                                   1, &answer, NULL),
-                             TAMIS_OK);
+            assert_int_equal(
+                tamis_window_contains(restored->filter,
+                                      &(tamis_timed_hashes){&w->chain[i].hashes[k], &w->owner.newest, 1},
+                                      &answer, NULL),
+                TAMIS_OK);
             assert_int_equal(answer, TAMIS_PRESENT);
         }
 }

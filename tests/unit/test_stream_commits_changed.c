@@ -298,7 +298,8 @@ static void commit_in_session(const char *checkpoint, size_t size, bool delivers
     assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(session)),
                               &(tamis_key){"another key", 11}, 1, &record.hash, &run.err));
     if (delivers)
-        assert_ok(tamis_dedup_add_delivered(session, &record, NULL, 1, &answer, NULL, &run.err));
+        assert_ok(tamis_dedup_add_delivered(session, &(tamis_deliveries){&record, NULL, 1}, &answer, NULL,
+                                            &run.err));
     else
         assert_ok(tamis_dedup_add_hashes(session, &record.hash, 1, &answer, NULL, &run.err));
     assert_int_equal(answer, TAMIS_ABSENT);

@@ -50,7 +50,7 @@ static tamis_answer add_number(tamis_filter *filter, uint64_t number, int64_t ti
     const tamis_hash hash = hash_of(filter, number);
     tamis_answer answer = TAMIS_UNKNOWN;
     tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis_window_add(filter, &hash, &time, 1, &answer, NULL, &err) != TAMIS_OK)
+    if (tamis_window_add(filter, &(tamis_timed_hashes){&hash, &time, 1}, &answer, NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     return answer;
 }
@@ -135,29 +135,35 @@ static void a_lookup_for_a_later_time_does_not_move_the_window(void **state) {
     const int64_t times[] = {0, 24 * HOUR, 24 * HOUR, 25 * HOUR};
     tamis_answer answers[4];
     (void)state;
-    assert_int_equal(tamis_window_contains(filter, hashes, times, 4, answers, NULL), TAMIS_OK);
+    assert_int_equal(tamis_window_contains(filter, &(tamis_timed_hashes){hashes, times, 4}, answers, NULL),
+                     TAMIS_OK);
     for (int i = 0; i < 4; i++)
         assert_int_equal(answers[i], TAMIS_ABSENT);
     add_number(filter, 1, 0);
-    assert_int_equal(tamis_window_contains(filter, hashes, times, 4, answers, NULL), TAMIS_OK);
+    assert_int_equal(tamis_window_contains(filter, &(tamis_timed_hashes){hashes, times, 4}, answers, NULL),
+                     TAMIS_OK);
     assert_memory_equal(answers, ((tamis_answer[]){TAMIS_PRESENT, TAMIS_PRESENT, TAMIS_ABSENT, TAMIS_ABSENT}),
                         4);
     /* Step codes come again after some time; the entry is of step 0 all the same. */
     for (int64_t hour = 25; hour < 10000; hour++) {
         const int64_t time = hour * HOUR;
-        assert_int_equal(tamis_window_contains(filter, hashes, &time, 1, answers, NULL), TAMIS_OK);
+        assert_int_equal(
+            tamis_window_contains(filter, &(tamis_timed_hashes){hashes, &time, 1}, answers, NULL), TAMIS_OK);
         assert_int_equal(answers[0], TAMIS_ABSENT);
     }
     assert_int_equal(tamis_window_newest(filter), 0);
     add_number(filter, 3, 30 * HOUR);
-    assert_int_equal(tamis_window_contains(filter, hashes, times + 1, 1, answers, NULL), TAMIS_OK);
+    assert_int_equal(
+        tamis_window_contains(filter, &(tamis_timed_hashes){hashes, times + 1, 1}, answers, NULL), TAMIS_OK);
     assert_int_equal(answers[0], TAMIS_LATE);
     const int64_t early = -1;
-    assert_int_equal(tamis_window_contains(filter, hashes, &early, 1, answers, NULL), TAMIS_E_RANGE);
+    assert_int_equal(tamis_window_contains(filter, &(tamis_timed_hashes){hashes, &early, 1}, answers, NULL),
+                     TAMIS_E_RANGE);
     tamis_filter_free(filter);
     const tamis_plan_options other = TAMIS_PLAN_OPTIONS_INIT;
     filter = create_window(&other); /* no window at all */
-    assert_int_equal(tamis_window_contains(filter, hashes, times, 1, answers, NULL), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_window_contains(filter, &(tamis_timed_hashes){hashes, times, 1}, answers, NULL),
+                     TAMIS_E_UNSUPPORTED);
     tamis_filter_free(filter);
 }
 
@@ -286,7 +292,9 @@ static void what_a_window_cannot_do_is_refused(void **state) {
     table.kind = TAMIS_KIND_FINGERPRINT;
     other = create_window(&table);
     const tamis_hash of_other = hash_of(other, 1);
-    assert_int_equal(tamis_window_add(other, &of_other, &time, 1, &answer, &done, &err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(
+        tamis_window_add(other, &(tamis_timed_hashes){&of_other, &time, 1}, &answer, &done, &err),
+        TAMIS_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "not a window"));
     assert_int_equal(tamis_window_newest(other), -1);
     assert_int_equal(tamis_window_newest(NULL), -1);
@@ -323,7 +331,8 @@ static tamis_answer answer_by_clock(uint64_t key) {
     options.state = state;
     assert_int_equal(tamis_dedup_open(&session, NULL, &options, NULL), TAMIS_OK);
     const tamis_hash hash = hash_of(tamis_state_filter(state), key);
-    assert_int_equal(tamis_dedup_add_timed(session, &hash, NULL, 1, &answer, NULL, NULL), TAMIS_OK);
+    assert_int_equal(
+        tamis_dedup_add_timed(session, &(tamis_timed_hashes){&hash, NULL, 1}, &answer, NULL, NULL), TAMIS_OK);
     assert_int_equal(tamis_dedup_commit(session, "", 0, NULL), TAMIS_OK);
     tamis_dedup_close(session);
     tamis_state_close(state);
@@ -368,7 +377,8 @@ static void a_state_logs_a_window_by_a_session_alone(void **unused) {
     const tamis_hash hash = hash_of(filter, 1);
     assert_int_equal(tamis_state_expect(state, 1000, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_E_UNSUPPORTED);
-    assert_int_equal(tamis_window_add(filter, &hash, &time, 1, &answer, NULL, &err), TAMIS_OK);
+    assert_int_equal(tamis_window_add(filter, &(tamis_timed_hashes){&hash, &time, 1}, &answer, NULL, &err),
+                     TAMIS_OK);
     assert_int_equal(tamis_state_log(state, &hash, 1, &err), TAMIS_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "by a dedup session"));
     assert_int_equal(tamis_state_commit(state, "", 0, &err), TAMIS_E_INVALID);
@@ -391,7 +401,9 @@ static void a_wrong_time_stops_the_batch_before_it(void **state) {
         tamis_answer answers[] = {TAMIS_UNKNOWN, TAMIS_UNKNOWN, TAMIS_UNKNOWN};
         tamis_error err = TAMIS_ERROR_INIT;
         size_t done = 0;
-        assert_int_equal(tamis_window_add(filter, hashes, times, 3, answers, &done, &err), TAMIS_E_RANGE);
+        assert_int_equal(
+            tamis_window_add(filter, &(tamis_timed_hashes){hashes, times, 3}, answers, &done, &err),
+            TAMIS_E_RANGE);
         assert_non_null(strstr(err.text, "time"));
         assert_int_equal(done, 1);
         assert_int_equal(answers[0], TAMIS_ABSENT);
@@ -485,7 +497,8 @@ static void a_memory_limit_is_kept(void **state) {
     tamis_status status = TAMIS_OK;
     while (status == TAMIS_OK) {
         const tamis_hash hash = hash_of(filter, number);
-        status = tamis_window_add(filter, &hash, &(int64_t){1}, 1, &answer, NULL, &err);
+        status =
+            tamis_window_add(filter, &(tamis_timed_hashes){&hash, &(int64_t){1}, 1}, &answer, NULL, &err);
         number += status == TAMIS_OK;
     }
     assert_int_equal(status, TAMIS_E_FULL);
@@ -527,7 +540,8 @@ static uint64_t fill_window(tamis_dedup *session, const tamis_filter *filter) {
     for (; answer == TAMIS_ABSENT; number++) {
         const tamis_hash hash = hash_of(filter, number);
         size_t done;
-        assert_int_equal(tamis_dedup_add_timed(session, &hash, &(int64_t){1}, 1, &answer, &done, NULL),
+        assert_int_equal(tamis_dedup_add_timed(session, &(tamis_timed_hashes){&hash, &(int64_t){1}, 1},
+                                               &answer, &done, NULL),
                          TAMIS_OK);
     }
     assert_int_equal(answer, TAMIS_UNKNOWN);
@@ -552,16 +566,20 @@ static void a_full_window_knows_the_keys_it_cannot_renew(void **state) {
         const tamis_hash hash = hash_of(filter, i * (count / 1000));
         const int64_t time = 2 * HOUR;
         tamis_answer answer;
-        assert_int_equal(tamis_dedup_add_timed(session, &hash, &time, 1, &answer, &done, NULL), TAMIS_OK);
+        assert_int_equal(
+            tamis_dedup_add_timed(session, &(tamis_timed_hashes){&hash, &time, 1}, &answer, &done, NULL),
+            TAMIS_OK);
         present += answer == TAMIS_PRESENT;
     }
     assert_int_equal(present, 1000);
     const tamis_hash hash = hash_of(filter, 0), other = hash_of(filter, 2 * count);
     tamis_answer answer = TAMIS_ABSENT;
-    assert_int_equal(tamis_window_add(filter, &hash, &(int64_t){4 * HOUR}, 1, &answer, &done, NULL),
-                     TAMIS_E_FULL);
+    assert_int_equal(
+        tamis_window_add(filter, &(tamis_timed_hashes){&hash, &(int64_t){4 * HOUR}, 1}, &answer, &done, NULL),
+        TAMIS_E_FULL);
     assert_int_equal(answer, TAMIS_PRESENT);
-    assert_int_equal(tamis_window_add(filter, &other, &(int64_t){4 * HOUR}, 1, &answer, &done, NULL),
+    assert_int_equal(tamis_window_add(filter, &(tamis_timed_hashes){&other, &(int64_t){4 * HOUR}, 1}, &answer,
+                                      &done, NULL),
                      TAMIS_E_FULL);
     assert_int_equal(answer, TAMIS_UNKNOWN);
     tamis_dedup_close(session);
@@ -619,8 +637,9 @@ static void an_opened_file_is_looked_up_in_place(void **state) {
     for (uint64_t i = 0; i < 20000; i++)
         assert_int_equal(look_up(opened, i), TAMIS_PRESENT);
     const tamis_hash hash = hash_of(opened, 1);
-    assert_int_equal(tamis_window_add(opened, &hash, &(int64_t){DAY}, 1, NULL, NULL, &err),
-                     TAMIS_E_UNSUPPORTED);
+    assert_int_equal(
+        tamis_window_add(opened, &(tamis_timed_hashes){&hash, &(int64_t){DAY}, 1}, NULL, NULL, &err),
+        TAMIS_E_UNSUPPORTED);
     tamis_filter_free(opened);
     options.writable = true;
     assert_int_equal(tamis_filter_open(&opened, scratch("seen.tamis"), &options, &err), TAMIS_OK);
@@ -720,7 +739,8 @@ static void a_key_without_memory_is_not_counted(void **state) {
         for (uint64_t i = 0; i < 30000 && status == TAMIS_OK; i++) {
             const tamis_hash hash = hash_of(filter, i);
             tamis_answer answer = TAMIS_UNKNOWN;
-            tamis_status added = tamis_window_add(filter, &hash, &(int64_t){1}, 1, &answer, NULL, NULL);
+            tamis_status added =
+                tamis_window_add(filter, &(tamis_timed_hashes){&hash, &(int64_t){1}, 1}, &answer, NULL, NULL);
             if (added == TAMIS_E_NOMEM) {
                 refused++;
                 assert_int_equal(look_up(filter, i), TAMIS_ABSENT);

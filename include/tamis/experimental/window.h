@@ -56,8 +56,8 @@ extern "C" {
 #define TAMIS_TIME_MAX ((int64_t)1 << 53) /* largest time, in milliseconds: in the year 287396 */
 
 /*
- * Adds `count` keys in order, each with its time, and answers them as described above. hashes are of the
- * filter's hasher. The newest time of the window becomes the largest of these times: the caller decides
+ * Adds the keys of a batch in order, each with its time, and answers them as described above. Their hashes are
+ * of the filter's hasher. The newest time of the window becomes the largest of these times: the caller decides
  * beforehand whether a time that is far ahead can be true (tamis_window_newest).
  *
  * On failure the first *done keys are answered and counted, and the others are unchanged. `answers` and
@@ -73,20 +73,19 @@ extern "C" {
  *
  * Cost: two cache lines a key, and two more for each older table while the window grows.
  */
-TAMIS_API tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
-                                        size_t count, tamis_answer *answers, size_t *done, tamis_error *err);
+TAMIS_API tamis_status tamis_window_add(tamis_filter *filter, const tamis_timed_hashes *batch,
+                                        tamis_answer *answers, size_t *done, tamis_error *err);
 
 /*
- * Answers `count` keys, each for its time, as tamis_window_add would answer each of them as the next one. The
- * window does not change: times may be later than the newest one, and that does not move. hashes are of the
- * filter's hasher.
+ * Answers the keys of a batch, each for its time, as tamis_window_add would answer each of them as the next
+ * one. The window does not change: times may be later than the newest one, and that does not move. The hashes
+ * are of the filter's hasher.
  *
  * TAMIS_E_RANGE: a time, as above; TAMIS_E_MISMATCH; TAMIS_E_UNSUPPORTED: not a window, or one in a file that
  * is only read. No key is answered then.
  */
-TAMIS_API tamis_status tamis_window_contains(const tamis_filter *filter, const tamis_hash *hashes,
-                                             const int64_t *times, size_t count, tamis_answer *answers,
-                                             tamis_error *err);
+TAMIS_API tamis_status tamis_window_contains(const tamis_filter *filter, const tamis_timed_hashes *batch,
+                                             tamis_answer *answers, tamis_error *err);
 
 /* Returns the largest time of all keys that were added, or -1 if there was none, or if the filter is not a
  * window. */

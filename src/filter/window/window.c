@@ -186,27 +186,27 @@ static inline __attribute__((always_inline)) void prefetch_lines(const window *w
     }
 }
 
-/* The answers for these times, or for the newest one if `times` is NULL. Nothing is present before the first
- * key. */
-static void look_up(const tamis_filter *filter, const tamis_hash *hashes, const int64_t *times, size_t count,
-                    tamis_answer *answers) {
+/* The answers for the times of the batch, or for the newest one if they are NULL. Nothing is present before
+ * the first key. */
+static void look_up(const tamis_filter *filter, const tamis_timed_hashes *batch, tamis_answer *answers) {
     const window *w = filter->body;
+    const int64_t *times = batch->times;
     window_query queries[BATCH];
     found_entry found;
-    for (size_t from = 0; from < count; from += BATCH) {
-        const size_t batch = count - from < BATCH ? count - from : BATCH;
-        for (size_t i = 0; i < batch; i++) {
-            queries[i] = query_of(filter, &hashes[from + i], times ? times[from + i] : w->newest);
+    for (size_t from = 0; from < batch->count; from += BATCH) {
+        const size_t left = batch->count - from, count = left < BATCH ? left : BATCH;
+        for (size_t i = 0; i < count; i++) {
+            queries[i] = query_of(filter, &batch->hashes[from + i], times ? times[from + i] : w->newest);
             prefetch_lines(w, &queries[i]);
         }
-        for (size_t i = 0; i < batch; i++)
+        for (size_t i = 0; i < count; i++)
             answers[from + i] =
                 w->newest >= 0 && find_entry(w, &queries[i], &found) ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
 }
 
 static void contains(const tamis_filter *filter, const tamis__key_batch *batch) {
-    look_up(filter, batch->hashes, NULL, batch->count, batch->answers);
+    look_up(filter, &(tamis_timed_hashes){.hashes = batch->hashes, .count = batch->count}, batch->answers);
 }
 
 /* ---- tables ---- */
@@ -654,28 +654,33 @@ tamis_status tamis__window_add(tamis_filter *filter, const tamis__window_batch *
     return status;
 }
 
-tamis_status tamis_window_add(tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
-                              size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+tamis_status tamis_window_add(tamis_filter *filter, const tamis_timed_hashes *batch, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
     TAMIS__NEED(filter, err);
-    TAMIS__NEED_IF(count, hashes, err);
-    TAMIS__NEED_IF(count, times, err);
+    TAMIS__NEED(batch, err);
+    TAMIS__NEED_IF(batch->count, batch->hashes, err);
+    TAMIS__NEED_IF(batch->count, batch->times, err);
     size_t added = 0;
-    const tamis__window_batch batch = {hashes, times, count, answers, NULL, false};
-    const tamis_status status = tamis__window_add(filter, &batch, &added, err);
+    const tamis__window_batch keys = {
+        .hashes = batch->hashes, .times = batch->times, .count = batch->count, .answers = answers};
+    const tamis_status status = tamis__window_add(filter, &keys, &added, err);
     if (done)
         *done = added;
     return status;
 }
 
-tamis_status tamis_window_contains(const tamis_filter *filter, const tamis_hash *hashes, const int64_t *times,
-                                   size_t count, tamis_answer *answers, tamis_error *err) {
+tamis_status tamis_window_contains(const tamis_filter *filter, const tamis_timed_hashes *batch,
+                                   tamis_answer *answers, tamis_error *err) {
     TAMIS__NEED(filter, err);
-    TAMIS__NEED_IF(count, hashes, err);
-    TAMIS__NEED_IF(count, times, err);
-    TAMIS__NEED_IF(count, answers, err);
+    TAMIS__NEED(batch, err);
+    TAMIS__NEED_IF(batch->count, batch->hashes, err);
+    TAMIS__NEED_IF(batch->count, batch->times, err);
+    TAMIS__NEED_IF(batch->count, answers, err);
+    const int64_t *times = batch->times;
+    const size_t count = batch->count;
     tamis_status status = check_window(filter, "tamis_window_contains", err);
     if (status == TAMIS_OK)
-        status = tamis__hasher_check(filter->hasher, hashes, count, err);
+        status = tamis__hasher_check(filter->hasher, batch->hashes, count, err);
     if (status == TAMIS_OK) /* a file is only looked up with its checks: tamis_filter_contains_hashes */
         status = tamis__filter_check_writable(filter, "tamis_window_contains", err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
@@ -684,7 +689,7 @@ tamis_status tamis_window_contains(const tamis_filter *filter, const tamis_hash 
         status = tamis__filter_claim(filter, false, err);
     if (status != TAMIS_OK)
         return status;
-    look_up(filter, hashes, times, count, answers);
+    look_up(filter, batch, answers);
     const int64_t earliest = ((const window *)filter->body)->newest - (int64_t)filter->plan.lateness;
     for (size_t i = 0; i < count; i++)
         if (times[i] < earliest)
@@ -720,8 +725,11 @@ static window_query query_of_change(const tamis_filter *filter, const tamis_hash
                           whole_steps(filter) + (change & TAMIS__WINDOW_STEP_MORE ? 1 : 0)};
 }
 
-tamis_status tamis__window_repeat(tamis_filter *filter, const tamis_hash *hashes, const uint8_t *changes,
-                                  size_t count, size_t *done, tamis_error *err) {
+tamis_status tamis__window_repeat(tamis_filter *filter, const tamis__window_batch *batch, size_t *done,
+                                  tamis_error *err) {
+    const tamis_hash *hashes = batch->hashes;
+    const uint8_t *changes = batch->changes;
+    const size_t count = batch->count;
     const window *w = filter->body;
     for (size_t i = 0; i < count && i < AHEAD; i++) {
         const window_query next = query_of_change(filter, &hashes[i], changes[i]);

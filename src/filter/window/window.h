@@ -26,13 +26,13 @@ enum {
     TAMIS__WINDOW_COUNTED = 0x80     /* always set; 0 instead of a change: nothing changed */
 };
 
-/* Keys to count at their times. */
+/* Keys to count at their times, or to count again as their changes say. */
 typedef struct tamis__window_batch {
     const tamis_hash *hashes;
     const int64_t *times;
     size_t count;
     tamis_answer *answers; /* receives the answers; may be NULL */
-    uint8_t *changes;      /* receives the change of each key; may be NULL */
+    uint8_t *changes;      /* receives the change of each key, or has it; may be NULL */
     bool in_any_order;     /* keys older than the lateness count too, if a later lookup can find them */
 } tamis__window_batch;
 
@@ -51,11 +51,11 @@ static inline tamis__window_batch tamis__window_batch_slice(const tamis__window_
 TAMIS_PRIVATE_API tamis_status tamis__window_add(tamis_filter *filter, const tamis__window_batch *batch,
                                                  size_t *done, tamis_error *err);
 
-/* Counts keys as their changes say, in order. *done is the number of keys before the first one for which that
- * is not possible: then the window is not the one in which the keys got their changes. TAMIS_E_NOMEM,
- * TAMIS_E_FULL. */
-tamis_status tamis__window_repeat(tamis_filter *filter, const tamis_hash *hashes, const uint8_t *changes,
-                                  size_t count, size_t *done, tamis_error *err);
+/* Counts keys as their changes say, in order: hashes, changes and count of the batch. *done is the number of
+ * keys before the first one for which that is not possible: then the window is not the one in which the keys
+ * got their changes. TAMIS_E_NOMEM, TAMIS_E_FULL. */
+tamis_status tamis__window_repeat(tamis_filter *filter, const tamis__window_batch *batch, size_t *done,
+                                  tamis_error *err);
 /* Moves the newest time to `time`, if that is later. */
 TAMIS_PRIVATE_API void tamis__window_set_newest(tamis_filter *filter, int64_t time);
 /* Returns the first later time at which a window counts keys in another way than at `newest`: another step

@@ -198,19 +198,25 @@ typedef struct key_batch {
     uint32_t part, parts;
 } key_batch;
 
-/* Adds `count` keys of the batch from key `from` on. */
-static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t from, size_t count, size_t *done,
-                        tamis_error *err) {
-    if (count == 0) { /* `keys` and `answers` may be NULL */
+/* Returns `count` keys of the batch from key `from` on. */
+static key_batch slice_of(const key_batch *batch, size_t from, size_t count) {
+    key_batch slice = *batch;
+    slice.keys = batch->keys ? batch->keys + from : NULL;
+    slice.hashes = batch->hashes ? batch->hashes + from : NULL;
+    slice.count = count;
+    slice.answers = batch->answers + from;
+    return slice;
+}
+
+static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t *done, tamis_error *err) {
+    if (batch->count == 0) { /* `keys` and `answers` may be NULL */
         *done = 0;
         return TAMIS_OK;
     }
     if (!batch->hashes)
-        return tamis_filter_add_many(filter, batch->keys + from, count, batch->answers + from, done, err);
-    const tamis__divided_batch divided = {.hashes = batch->hashes + from,
-                                          .count = count,
-                                          .answers = batch->answers + from,
-                                          .parts = batch->parts};
+        return tamis_filter_add_many(filter, batch->keys, batch->count, batch->answers, done, err);
+    const tamis__divided_batch divided = {
+        .hashes = batch->hashes, .count = batch->count, .answers = batch->answers, .parts = batch->parts};
     return tamis__filter_add_part(filter, &divided, batch->part, done, err);
 }
 
@@ -226,9 +232,9 @@ static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, si
     size_t chunk = count;
     size_t pos = 0;
     while (pos < count) {
-        const size_t given = chunk < count - pos ? chunk : count - pos;
+        const key_batch given = slice_of(batch, pos, chunk < count - pos ? chunk : count - pos);
         size_t answered = 0;
-        const tamis_status status = add(session->filter, batch, pos, given, &answered, &full_err);
+        const tamis_status status = add(session->filter, &given, &answered, &full_err);
         pos += answered;
         if (status == TAMIS_E_FULL) {
             batch->answers[pos++] = TAMIS_UNKNOWN;
@@ -261,7 +267,8 @@ static tamis_status add_passing_concurrent(tamis_dedup *session, const key_batch
             ++*done;
             continue;
         }
-        const tamis_status status = add(session->filter, batch, *done, end - *done, &answered, &why);
+        const key_batch unanswered = slice_of(batch, *done, end - *done);
+        const tamis_status status = add(session->filter, &unanswered, &answered, &why);
         *done += answered;
         if (status == TAMIS_E_FULL) {
             ++*done;
@@ -278,7 +285,7 @@ static tamis_status add_passing_concurrent(tamis_dedup *session, const key_batch
 static tamis_status add_to_filter(tamis_dedup *session, const key_batch *batch, size_t *done,
                                   tamis_error *err) {
     return session->on_full == TAMIS_ON_FULL_PASS ? add_passing(session, batch, done, err)
-                                                  : add(session->filter, batch, 0, batch->count, done, err);
+                                                  : add(session->filter, batch, done, err);
 }
 
 /* The log needs hashes, so keys are hashed here. */
@@ -327,9 +334,8 @@ static tamis_status add_concurrent(tamis_dedup *session, const key_batch *batch,
         return status;
     for (size_t i = 0; i < batch->count; i++)
         answers[i] = TAMIS_UNKNOWN;
-    status = session->on_full == TAMIS_ON_FULL_PASS
-                 ? add_passing_concurrent(session, batch, &answered, err)
-                 : add(session->filter, batch, 0, batch->count, &answered, err);
+    status = session->on_full == TAMIS_ON_FULL_PASS ? add_passing_concurrent(session, batch, &answered, err)
+                                                    : add(session->filter, batch, &answered, err);
     count_answers(session, NULL, answers, answered);
     for (size_t i = answered; i < batch->count; i++)
         if (answers[i] != TAMIS_UNKNOWN)
@@ -456,16 +462,14 @@ tamis_status tamis__dedup_check_state(const tamis_dedup *session, tamis_error *e
 /* Commits the checkpoint, with the positions if there are any. */
 static tamis_status commit_checkpoint(tamis_dedup *session, const void *checkpoint, size_t size,
                                       tamis_error *err) {
-    unsigned char *joined;
-    size_t joined_size;
-    tamis_status status =
-        tamis__dedup_deliveries_join(&session->positions, checkpoint, size, &joined, &joined_size, err);
-    if (status != TAMIS_OK || !joined)
+    tamis__joined_checkpoint joined;
+    tamis_status status = tamis__dedup_deliveries_join(&session->positions, checkpoint, size, &joined, err);
+    if (status != TAMIS_OK || !joined.bytes)
         return status == TAMIS_OK ? tamis__state_commit(session->log.state, checkpoint, size, err) : status;
-    status = tamis__state_commit(session->log.state, joined, joined_size, err);
+    status = tamis__state_commit(session->log.state, joined.bytes, joined.size, err);
     if (status == TAMIS_OK)
         tamis__dedup_deliveries_committed(&session->positions);
-    tamis__free(&session->memory, joined, joined_size);
+    tamis__free(&session->memory, joined.bytes, joined.size);
     return status;
 }
 

@@ -54,20 +54,20 @@ tamis_status tamis__dedup_deliveries_load(tamis__source_positions *positions, co
 }
 
 tamis_status tamis__dedup_deliveries_join(const tamis__source_positions *positions, const void *checkpoint,
-                                          size_t size, unsigned char **bytes, size_t *bytes_size,
-                                          tamis_error *err) {
-    *bytes = NULL;
+                                          size_t size, tamis__joined_checkpoint *joined, tamis_error *err) {
+    *joined = (tamis__joined_checkpoint){.bytes = NULL};
     if (positions->count == 0 && !has_magic(checkpoint, size))
         return TAMIS_OK;
-    *bytes_size = HEAD + size + tamis__source_positions_size(positions, true);
-    *bytes = tamis__alloc(&positions->memory, *bytes_size, 1);
-    if (!*bytes)
-        return tamis__fail_nomem(err, "checkpoint of a session", *bytes_size);
-    memcpy(*bytes, MAGIC, sizeof MAGIC);
-    tamis__store64le(*bytes + sizeof MAGIC, size);
+    const size_t joined_size = HEAD + size + tamis__source_positions_size(positions, true);
+    unsigned char *bytes = tamis__alloc(&positions->memory, joined_size, 1);
+    if (!bytes)
+        return tamis__fail_nomem(err, "checkpoint of a session", joined_size);
+    memcpy(bytes, MAGIC, sizeof MAGIC);
+    tamis__store64le(bytes + sizeof MAGIC, size);
     if (size > 0)
-        memcpy(*bytes + HEAD, checkpoint, size);
-    tamis__source_positions_encode(positions, true, *bytes + HEAD + size);
+        memcpy(bytes + HEAD, checkpoint, size);
+    tamis__source_positions_encode(positions, true, bytes + HEAD + size);
+    *joined = (tamis__joined_checkpoint){bytes, joined_size};
     return TAMIS_OK;
 }
 
@@ -76,14 +76,6 @@ void tamis__dedup_deliveries_committed(tamis__source_positions *positions) {
         if (positions->sources[i].is_queried)
             tamis__source_positions_written(positions, i, &positions->sources[i].queried);
 }
-
-/* Records to answer, and where the answers go. */
-typedef struct delivered_batch {
-    const tamis_delivery *deliveries;
-    const int64_t *times; /* times of the records, for a window; NULL: the clock's */
-    size_t count;
-    tamis_answer *answers;
-} delivered_batch;
 
 /* The records of a chunk that are new. */
 typedef struct new_records {
@@ -141,19 +133,19 @@ static tamis_status add_new(tamis_dedup *session, new_records *chunk, const int6
         return tamis_dedup_add_hashes(session, chunk->hashes, chunk->count, chunk->answers, done, err);
     for (size_t i = 0; times && i < chunk->count; i++)
         chunk->times[i] = times[chunk->index[i]];
-    return tamis_dedup_add_timed(session, chunk->hashes, times ? chunk->times : NULL, chunk->count,
-                                 chunk->answers, done, err);
+    const tamis_timed_hashes batch = {chunk->hashes, times ? chunk->times : NULL, chunk->count};
+    return tamis_dedup_add_timed(session, &batch, chunk->answers, done, err);
 }
 
 /* Answers at most CHUNK records. */
-static tamis_status add_chunk(tamis_dedup *session, const delivered_batch *batch, size_t *done,
-                              tamis_error *err) {
+static tamis_status add_chunk(tamis_dedup *session, const tamis_deliveries *batch, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
     new_records chunk;
     tamis_status status = TAMIS_OK;
     size_t added;
     chunk.count = 0;
     for (*done = 0; *done < batch->count; ++*done) {
-        status = find_new(&session->positions, &batch->deliveries[*done], *done, &chunk, err);
+        status = find_new(&session->positions, &batch->records[*done], *done, &chunk, err);
         if (status != TAMIS_OK)
             break;
     }
@@ -166,18 +158,19 @@ static tamis_status add_chunk(tamis_dedup *session, const delivered_batch *batch
     for (size_t i = chunk.count; i-- > added;)
         session->positions.sources[chunk.sources[i]] = chunk.before[i];
     for (size_t i = 0; i < *done; i++)
-        batch->answers[i] = TAMIS_REDELIVERED;
+        answers[i] = TAMIS_REDELIVERED;
     for (size_t i = 0; i < added; i++)
-        batch->answers[chunk.index[i]] = chunk.answers[i];
+        answers[chunk.index[i]] = chunk.answers[i];
     return status;
 }
 
-tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_delivery *deliveries,
-                                       const int64_t *times, size_t count, tamis_answer *answers,
-                                       size_t *done, tamis_error *err) {
+tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_deliveries *batch,
+                                       tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(session, err);
-    TAMIS__NEED_IF(count, deliveries, err);
-    TAMIS__NEED_IF(count, answers, err);
+    TAMIS__NEED(batch, err);
+    TAMIS__NEED_IF(batch->count, batch->records, err);
+    TAMIS__NEED_IF(batch->count, answers, err);
+    const size_t count = batch->count;
     size_t answered = 0;
     if (done)
         *done = 0;
@@ -187,12 +180,11 @@ tamis_status tamis_dedup_add_delivered(tamis_dedup *session, const tamis_deliver
                              "dedup session: its filter is concurrent, and positions have an order; open the "
                              "state without that option");
     while (answered < count && status == TAMIS_OK) {
-        const delivered_batch chunk = {.deliveries = deliveries + answered,
-                                       .times = times ? times + answered : NULL,
-                                       .count = count - answered < CHUNK ? count - answered : CHUNK,
-                                       .answers = answers + answered};
+        const tamis_deliveries chunk = {.records = batch->records + answered,
+                                        .times = batch->times ? batch->times + answered : NULL,
+                                        .count = count - answered < CHUNK ? count - answered : CHUNK};
         size_t in_chunk;
-        status = add_chunk(session, &chunk, &in_chunk, err);
+        status = add_chunk(session, &chunk, answers + answered, &in_chunk, err);
         answered += in_chunk;
     }
     if (done)

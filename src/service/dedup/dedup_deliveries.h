@@ -21,12 +21,15 @@ const void *tamis__dedup_deliveries_split(const void *committed, size_t *size, t
 tamis_status tamis__dedup_deliveries_load(tamis__source_positions *positions, const void *committed,
                                           size_t size, tamis_error *err);
 
-/* Encodes the caller's checkpoint and all positions that were queried into *bytes, which the caller frees
- * with the allocator of the positions. *bytes is NULL if the checkpoint can be stored as it is.
+/* Encodes the caller's checkpoint and all positions that were queried into *joined, which the caller frees
+ * with the allocator of the positions. joined->bytes is NULL if the checkpoint can be stored as it is.
  * TAMIS_E_NOMEM. */
+typedef struct tamis__joined_checkpoint {
+    unsigned char *bytes;
+    size_t size;
+} tamis__joined_checkpoint;
 tamis_status tamis__dedup_deliveries_join(const tamis__source_positions *positions, const void *checkpoint,
-                                          size_t size, unsigned char **bytes, size_t *bytes_size,
-                                          tamis_error *err);
+                                          size_t size, tamis__joined_checkpoint *joined, tamis_error *err);
 /* Marks all positions that were queried as committed. */
 void tamis__dedup_deliveries_committed(tamis__source_positions *positions);
 

@@ -69,19 +69,18 @@ void tamis__dedup_log_release(tamis__dedup_log *log) {
     *log = (tamis__dedup_log){.state = NULL};
 }
 
-/* Ensures capacity for `more` elements of `size` bytes after the first `count`. False, and nothing has
- * changed, if memory ran out. */
-static bool reserve_array(const tamis_allocator *memory, void **array, size_t *capacity, size_t count,
-                          size_t more, size_t size) {
-    const size_t wanted = count + more;
+/* Ensures capacity for `wanted` elements of `size` bytes. False, and nothing has changed, if memory ran
+ * out. */
+static bool reserve_array(const tamis_allocator *memory, void **array, size_t *capacity, size_t wanted,
+                          size_t size) {
     if (wanted <= *capacity)
         return true;
     const size_t larger = wanted > 2 * *capacity ? wanted : 2 * *capacity;
     void *grown = tamis__alloc(memory, larger * size, TAMIS__LINE);
     if (!grown)
         return false;
-    if (count > 0)
-        memcpy(grown, *array, count * size);
+    if (*capacity > 0)
+        memcpy(grown, *array, *capacity * size);
     tamis__free(memory, *array, *capacity * size);
     *array = grown;
     *capacity = larger;
@@ -119,8 +118,8 @@ static bool reserve_batch(tamis__dedup_log *log, size_t count) {
     void *hashes = log->hashes, *batches = log->batches;
     drop_logged(log);
     const bool is_reserved =
-        reserve_array(&log->memory, &hashes, &log->capacity, log->count, count, sizeof *log->hashes) &&
-        reserve_array(&log->memory, &batches, &log->batch_capacity, log->waiting, 1, sizeof *log->batches);
+        reserve_array(&log->memory, &hashes, &log->capacity, log->count + count, sizeof *log->hashes) &&
+        reserve_array(&log->memory, &batches, &log->batch_capacity, log->waiting + 1, sizeof *log->batches);
     log->hashes = hashes;
     log->batches = batches;
     return is_reserved;
@@ -129,10 +128,10 @@ static bool reserve_batch(tamis__dedup_log *log, size_t count) {
 /* Ensures capacity for times and changes of `count` keys. */
 static bool reserve_changes(tamis__dedup_log *log, size_t count) {
     void *newest = log->newest, *changes = log->changes;
+    const size_t wanted = log->count + count;
     const bool is_reserved =
-        reserve_array(&log->memory, &newest, &log->newest_capacity, log->count, count, sizeof *log->newest) &&
-        reserve_array(&log->memory, &changes, &log->changes_capacity, log->count, count,
-                      sizeof *log->changes);
+        reserve_array(&log->memory, &newest, &log->newest_capacity, wanted, sizeof *log->newest) &&
+        reserve_array(&log->memory, &changes, &log->changes_capacity, wanted, sizeof *log->changes);
     log->newest = newest;
     log->changes = changes;
     return is_reserved;
@@ -201,6 +200,18 @@ tamis_status tamis__dedup_log_check(tamis__dedup_log *log, tamis_error *err) {
     return status;
 }
 
+/* Writes the oldest `count` hashes to the log of the state. */
+static tamis_status write_oldest(tamis__dedup_log *log, size_t count, tamis_error *err) {
+    const tamis_hash *hashes = log->hashes + log->logged;
+    if (!log->changes)
+        return tamis_state_log(log->state, hashes, count, err);
+    const tamis__counted_keys keys = {.hashes = hashes,
+                                      .newest = log->newest + log->logged,
+                                      .changes = log->changes + log->logged,
+                                      .count = count};
+    return tamis__state_log_window(log->state, &keys, err);
+}
+
 tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tamis_error *err) {
     pthread_mutex_lock(&log->mutex);
     size_t hashes = 0;
@@ -214,10 +225,7 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
     if (status != TAMIS_OK)
         tamis__fail(err, status, log->err.sys_errno, "%s", log->err.text);
     else if (hashes > 0)
-        status = log->changes ? tamis__state_log_window(log->state, log->hashes + log->logged,
-                                                        log->newest + log->logged, log->changes + log->logged,
-                                                        hashes, err)
-                              : tamis_state_log(log->state, log->hashes + log->logged, hashes, err);
+        status = write_oldest(log, hashes, err);
     if (status == TAMIS_OK && batches > 0) {
         log->logged += hashes;
         log->waiting -= batches;
@@ -236,7 +244,7 @@ static void append_added(void *context, const tamis_hash *hashes, const tamis_an
     pthread_mutex_lock(&log->mutex);
     void *queued = log->hashes;
     if (log->status == TAMIS_OK) {
-        if (reserve_array(&log->memory, &queued, &log->capacity, log->count, count, sizeof *log->hashes)) {
+        if (reserve_array(&log->memory, &queued, &log->capacity, log->count + count, sizeof *log->hashes)) {
             log->hashes = queued;
             append_absent(log, hashes, answers, count);
         } else {

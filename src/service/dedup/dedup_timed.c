@@ -111,28 +111,30 @@ static void count_timed(tamis_dedup *session, const tamis__window_batch *batch, 
     tamis__dedup_log_append_window(&session->log, batch, newest, &stats);
 }
 
-tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_hash *hashes, const int64_t *times,
-                                   size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+tamis_status tamis_dedup_add_timed(tamis_dedup *session, const tamis_timed_hashes *batch,
+                                   tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(session, err);
-    TAMIS__NEED_IF(count, hashes, err);
-    TAMIS__NEED_IF(count, answers, err);
-    tamis__window_batch batch = {.hashes = hashes, .times = times, .count = count, .answers = answers};
+    TAMIS__NEED(batch, err);
+    TAMIS__NEED_IF(batch->count, batch->hashes, err);
+    TAMIS__NEED_IF(batch->count, answers, err);
+    tamis__window_batch keys = {
+        .hashes = batch->hashes, .times = batch->times, .count = batch->count, .answers = answers};
     size_t answered = 0;
     if (done)
         *done = 0;
     tamis_status status = tamis__dedup_check_log(session, err);
-    if (status == TAMIS_OK && (!times || session->log.state))
-        status = reserve_changes(session, count, err);
+    if (status == TAMIS_OK && (!batch->times || session->log.state))
+        status = reserve_changes(session, batch->count, err);
     if (status != TAMIS_OK)
         return status;
-    if (!times)
-        batch.times = clock_times(session, count);
+    if (!batch->times)
+        keys.times = clock_times(session, batch->count);
     if (session->log.state)
-        batch.changes = session->changes;
+        keys.changes = session->changes;
     const int64_t newest = tamis_window_newest(session->filter);
-    status = add_times(session, &batch, &answered, err);
-    batch.count = answered;
-    count_timed(session, &batch, newest);
+    status = add_times(session, &keys, &answered, err);
+    keys.count = answered;
+    count_timed(session, &keys, newest);
     if (done)
         *done = answered;
     return status;

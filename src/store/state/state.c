@@ -262,10 +262,11 @@ static tamis_status log_time(tamis_state *state, int64_t newest, tamis_error *er
     return tamis__state_log_frame(&state->log, STATE_TIME, payload, sizeof payload, err);
 }
 
-tamis_status tamis__state_log_window(tamis_state *state, const tamis_hash *hashes, const int64_t *newest,
-                                     const uint8_t *changes, size_t count, tamis_error *err) {
+tamis_status tamis__state_log_window(tamis_state *state, const tamis__counted_keys *keys, tamis_error *err) {
+    const int64_t *newest = keys->newest;
+    const size_t count = keys->count;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = check_keys(state, hashes, count, err);
+    tamis_status status = check_keys(state, keys->hashes, count, err);
     if (status != TAMIS_OK)
         return status;
     state->keys += count;
@@ -275,7 +276,8 @@ tamis_status tamis__state_log_window(tamis_state *state, const tamis_hash *hashe
         for (end = from; end < count && newest[end] < state->steps_end;)
             end++;
         if (status == TAMIS_OK)
-            status = tamis__state_log_keys(&state->log, hashes + from, changes + from, end - from, &why);
+            status = tamis__state_log_keys(&state->log, keys->hashes + from, keys->changes + from, end - from,
+                                           &why);
     }
     return record_failure(state, status, &why, err);
 }

@@ -234,8 +234,8 @@ static tamis_status repeat_window_keys(replay *r, const state_frames *frames, co
     }
     r->keys += count;
     r->replayed += count;
-    const tamis_status status =
-        tamis__window_repeat(r->filter, r->batch.hashes, r->changes, count, &done, err);
+    const tamis__window_batch batch = {.hashes = r->batch.hashes, .changes = r->changes, .count = count};
+    const tamis_status status = tamis__window_repeat(r->filter, &batch, &done, err);
     if (status == TAMIS_E_NOMEM || (status == TAMIS_OK && done == count))
         return status;
     return tamis__state_fail_damaged(frames, frame->offset, "has a key that does not fit the window", err);

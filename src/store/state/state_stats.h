@@ -31,14 +31,17 @@ TAMIS_PRIVATE_API void tamis__state_stats_set(tamis_state *state, const tamis__f
 TAMIS_PRIVATE_API tamis_status tamis__state_commit(tamis_state *state, const void *checkpoint, size_t size,
                                                    tamis_error *err);
 
-/*
- * Logs keys that a window has counted, in that order, with their changes (filter/window/window.h). newest[i]
- * is the newest time of the window when it counted key i. The newest time of a commit is that of the
- * statistics.
- */
-TAMIS_PRIVATE_API tamis_status tamis__state_log_window(tamis_state *state, const tamis_hash *hashes,
-                                                       const int64_t *newest, const uint8_t *changes,
-                                                       size_t count, tamis_error *err);
+/* Keys that a window has counted, in that order. */
+typedef struct tamis__counted_keys {
+    const tamis_hash *hashes;
+    const int64_t *newest;  /* for each key, the newest time of the window when it was counted */
+    const uint8_t *changes; /* filter/window/window.h */
+    size_t count;
+} tamis__counted_keys;
+
+/* Logs keys that a window has counted. The newest time of a commit is that of the statistics. */
+TAMIS_PRIVATE_API tamis_status tamis__state_log_window(tamis_state *state, const tamis__counted_keys *keys,
+                                                       tamis_error *err);
 
 /* TAMIS_E_INVALID if the filter has keys that are not logged. TAMIS_E_UNSUPPORTED: opened with read_only.
  * If the state has failed, its error. */

@@ -19,7 +19,7 @@ static tamis_status query_by_hashes(void *session, const tamis_key *keys, const 
 
 static tamis_status query_by_times(void *session, const tamis_hash *hashes, const int64_t *times,
                                    size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
-    return tamis_dedup_add_timed(session, hashes, times, count, answers, done, err);
+    return tamis_dedup_add_timed(session, &(tamis_timed_hashes){hashes, times, count}, answers, done, err);
 }
 
 static void set_size_hint(void *session, uint64_t more) {
