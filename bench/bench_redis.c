@@ -248,7 +248,9 @@ static int run_raw(char **args, bool is_bitfield) {
     const clocks start = now();
     for (size_t from = 0; from < set.count; from += batch) {
         const size_t count = set.count - from < batch ? set.count - from : batch;
-        succeed(tamis_hash_positions(hasher, set.keys + from, count, bits, client.probes, positions, &err),
+        succeed(tamis_hash_positions(hasher, set.keys + from, count,
+                                     &(tamis_bloom_shape){.bits = bits, .probes = client.probes}, positions,
+                                     &err),
                 &err);
         for (size_t i = 0; i < count; i++)
             (is_bitfield ? put_bitfield : put_bits)(&client, positions + i * client.probes);

@@ -109,9 +109,15 @@ TAMIS_API tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_k
 #define TAMIS_PROBES_MAX 255                 /* largest number of probes (Guava stores it in a byte) */
 #define TAMIS_BITS_MAX   ((uint64_t)1 << 62) /* largest number of bits */
 
+/* Bits and probes of a Bloom filter. */
+typedef struct tamis_bloom_shape {
+    uint64_t bits;
+    uint32_t probes;
+} tamis_bloom_shape;
+
 /*
- * Computes the positions of keys in a classic filter of `bits` bits. positions[i * probes + j] is probe j of
- * key i. It is below `bits`. The order is that of the scheme, and two positions may be equal.
+ * Computes the positions of keys in a classic filter of a shape. positions[i * probes + j] is probe j of key
+ * i. It is below shape->bits. The order is that of the scheme, and two positions may be equal.
  *
  * - positions: an array of count * probes elements.
  * - TAMIS_E_RANGE: bits is not in 1..TAMIS_BITS_MAX, or probes not in 1..TAMIS_PROBES_MAX; `positions` is
@@ -120,7 +126,7 @@ TAMIS_API tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_k
  * - Cost: O(total key bytes + count * probes); for bkdr31 and bkdr63 O(total key bytes * probes).
  */
 TAMIS_API tamis_status tamis_hash_positions(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
-                                            uint64_t bits, uint32_t probes, uint64_t *positions,
+                                            const tamis_bloom_shape *shape, uint64_t *positions,
                                             tamis_error *err);
 
 /*

@@ -160,24 +160,28 @@ static tamis_status query_set(const set_query *query, size_t *done, tamis_error 
 }
 
 tamis_status tamis_filter_set_contains_many(const tamis_filter_set *set, const tamis_key *keys, size_t count,
-                                            tamis_answer *any, tamis_answer *rows, size_t *done,
+                                            const tamis_filter_set_answers *answers, size_t *done,
                                             tamis_error *err) {
     TAMIS__NEED(set, err);
     TAMIS__NEED_IF(set->count, set->filters, err);
     TAMIS__NEED_IF(count, keys, err);
-    TAMIS__NEED_IF(count, any, err);
-    const set_query query = {.set = set, .keys = keys, .count = count, .any = any, .rows = rows};
+    TAMIS__NEED(answers, err);
+    TAMIS__NEED_IF(count, answers->any, err);
+    const set_query query = {
+        .set = set, .keys = keys, .count = count, .any = answers->any, .rows = answers->rows};
     return query_set(&query, done, err);
 }
 
 tamis_status tamis_filter_set_contains_hashes(const tamis_filter_set *set, const tamis_hash *hashes,
-                                              size_t count, tamis_answer *any, tamis_answer *rows,
+                                              size_t count, const tamis_filter_set_answers *answers,
                                               size_t *done, tamis_error *err) {
     TAMIS__NEED(set, err);
     TAMIS__NEED_IF(set->count, set->filters, err);
     TAMIS__NEED_IF(count, hashes, err);
-    TAMIS__NEED_IF(count, any, err);
-    const set_query query = {.set = set, .hashes = hashes, .count = count, .any = any, .rows = rows};
+    TAMIS__NEED(answers, err);
+    TAMIS__NEED_IF(count, answers->any, err);
+    const set_query query = {
+        .set = set, .hashes = hashes, .count = count, .any = answers->any, .rows = answers->rows};
     return query_set(&query, done, err);
 }
 

@@ -419,10 +419,13 @@ void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key, u
 }
 
 tamis_status tamis_hash_positions(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
-                                  uint64_t bits, uint32_t probes, uint64_t *positions, tamis_error *err) {
+                                  const tamis_bloom_shape *shape, uint64_t *positions, tamis_error *err) {
     TAMIS__NEED(hasher, err);
     TAMIS__NEED_IF(count, keys, err);
+    TAMIS__NEED(shape, err);
     TAMIS__NEED_IF(count, positions, err);
+    const uint64_t bits = shape->bits;
+    const uint32_t probes = shape->probes;
     if (bits < 1 || bits > TAMIS_BITS_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "bits %" PRIu64 ": not between 1 and %" PRIu64 "; choose a size within", bits,

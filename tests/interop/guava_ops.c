@@ -335,8 +335,8 @@ static void written(char **w) {
     if (m / 8 > sizeof bits)
         die("too large for this test", w[3]);
     memset(bits, 0, sizeof bits);
-    must(tamis_hash_positions(tamis_filter_hasher(tamis_guava_filter(filter)), keys, count, m, k, positions,
-                              &err));
+    must(tamis_hash_positions(tamis_filter_hasher(tamis_guava_filter(filter)), keys, count,
+                              &(tamis_bloom_shape){.bits = m, .probes = k}, positions, &err));
     for (size_t i = 0; i < count * k; i++)
         bits[positions[i] / 64 * 8 + 7 - positions[i] % 64 / 8] |= (uint8_t)(1u << positions[i] % 8);
     printf("%02x%02x%08" PRIx64, options.strategy == TAMIS_SCHEME_GUAVA64, k, m / 64);

@@ -127,7 +127,8 @@ static void assert_like_each_alone(tamis_filter_set set, size_t count) {
         memset(any, 9, sizeof any);
         memset(rows, 9, sizeof rows);
         assert_int_equal(
-            tamis_filter_set_contains_many(&set, keys, count, any, has_rows ? rows : NULL, &done, &err),
+            tamis_filter_set_contains_many(
+                &set, keys, count, &(tamis_filter_set_answers){any, has_rows ? rows : NULL}, &done, &err),
             TAMIS_OK);
         assert_int_equal(done, count);
         assert_answers(set, count, count, has_rows);
@@ -136,7 +137,8 @@ static void assert_like_each_alone(tamis_filter_set set, size_t count) {
         memset(any, 9, sizeof any);
         assert_int_equal(tamis_hash_many(hasher, keys, count, hashes, &err), TAMIS_OK);
         assert_int_equal(
-            tamis_filter_set_contains_hashes(&set, hashes, count, any, has_rows ? rows : NULL, NULL, &err),
+            tamis_filter_set_contains_hashes(
+                &set, hashes, count, &(tamis_filter_set_answers){any, has_rows ? rows : NULL}, NULL, &err),
             TAMIS_OK);
         assert_answers(set, count, count, has_rows);
     }
@@ -164,7 +166,8 @@ static void other_hashes_are_refused(void **state) {
     const tamis_filter_set set = make_mixed();
     size_t done = 77;
     assert_int_equal(tamis_hash_many(tamis_filter_hasher(filters[0]), keys, KEYS, hashes, &err), TAMIS_OK);
-    assert_int_equal(tamis_filter_set_contains_hashes(&set, hashes, KEYS, any, rows, &done, &err),
+    assert_int_equal(tamis_filter_set_contains_hashes(&set, hashes, KEYS,
+                                                      &(tamis_filter_set_answers){any, rows}, &done, &err),
                      TAMIS_E_MISMATCH);
     assert_int_equal(done, 0);
 }
@@ -174,7 +177,9 @@ static void a_set_without_filters_has_no_key(void **state) {
     const tamis_filter_set set = {NULL, 0};
     size_t done = 77;
     memset(any, TAMIS_PRESENT, sizeof any);
-    assert_int_equal(tamis_filter_set_contains_many(&set, keys, KEYS, any, NULL, &done, &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_set_contains_many(&set, keys, KEYS, &(tamis_filter_set_answers){.any = any},
+                                                    &done, &err),
+                     TAMIS_OK);
     assert_int_equal(done, KEYS);
     assert_null(memchr(any, TAMIS_PRESENT, KEYS));
     assert_null(tamis_filter_set_hasher(&set));
@@ -193,10 +198,11 @@ static tamis_answer any_by_hash[KEYS];
 static void *query_part(void *context) {
     part *own = context;
     const size_t count = own->end - own->from;
-    own->by_key =
-        tamis_filter_set_contains_many(&own->set, keys + own->from, count, any + own->from, NULL, NULL, NULL);
-    own->by_hash = tamis_filter_set_contains_hashes(&own->set, hashes + own->from, count,
-                                                    any_by_hash + own->from, NULL, NULL, NULL);
+    own->by_key = tamis_filter_set_contains_many(
+        &own->set, keys + own->from, count, &(tamis_filter_set_answers){.any = any + own->from}, NULL, NULL);
+    own->by_hash = tamis_filter_set_contains_hashes(
+        &own->set, hashes + own->from, count, &(tamis_filter_set_answers){.any = any_by_hash + own->from},
+        NULL, NULL);
     return NULL;
 }
 
@@ -251,7 +257,8 @@ static void done_is_that_of_the_first_failure(void **state) {
         damage((first + 1) % 4, "other", 0.8);
         const size_t fewest = query_alone(set, KEYS);
         assert_in_range(fewest, 1, KEYS - 1);
-        assert_int_equal(tamis_filter_set_contains_many(&set, keys, KEYS, any, rows, &done, &err),
+        assert_int_equal(tamis_filter_set_contains_many(&set, keys, KEYS,
+                                                        &(tamis_filter_set_answers){any, rows}, &done, &err),
                          TAMIS_E_DAMAGED);
         assert_int_equal(done, fewest);
         assert_answers(set, KEYS, done, true);

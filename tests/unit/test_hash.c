@@ -232,11 +232,15 @@ static void arguments_of_queries_are_checked(void **state) {
                 {1, 1, TAMIS_OK},       {TAMIS_BITS_MAX, TAMIS_PROBES_MAX, TAMIS_OK}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         at[0] = 7;
-        assert_int_equal(tamis_hash_positions(xxh3, &key, 1, rows[i].bits, rows[i].probes, at, &err),
+        assert_int_equal(tamis_hash_positions(
+                             xxh3, &key, 1,
+                             &(tamis_bloom_shape){.bits = rows[i].bits, .probes = rows[i].probes}, at, &err),
                          rows[i].status);
         assert_true(rows[i].status == TAMIS_OK || at[0] == 7);
         at[0] = 7;
-        assert_int_equal(tamis_hash_positions(bkdr, &key, 1, rows[i].bits, rows[i].probes, at, NULL),
+        assert_int_equal(tamis_hash_positions(
+                             bkdr, &key, 1,
+                             &(tamis_bloom_shape){.bits = rows[i].bits, .probes = rows[i].probes}, at, NULL),
                          rows[i].status);
         assert_true(rows[i].status == TAMIS_OK || at[0] == 7);
     }

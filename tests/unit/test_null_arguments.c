@@ -150,12 +150,15 @@ static void of_filter(void **state) {
 
 static void of_filter_set(void **state) {
     (void)state;
-    REFUSED(tamis_filter_set_contains_many(NULL, ANY, 1, ANY, ANY, ANY, &err), "set");
-    REFUSED(tamis_filter_set_contains_many(ANY, NULL, 1, ANY, ANY, ANY, &err), "keys");
-    REFUSED(tamis_filter_set_contains_many(ANY, ANY, 1, NULL, ANY, ANY, &err), "any");
-    REFUSED(tamis_filter_set_contains_hashes(NULL, ANY, 1, ANY, ANY, ANY, &err), "set");
-    REFUSED(tamis_filter_set_contains_hashes(ANY, NULL, 1, ANY, ANY, ANY, &err), "hashes");
-    REFUSED(tamis_filter_set_contains_hashes(ANY, ANY, 1, NULL, ANY, ANY, &err), "any");
+    const tamis_filter_set_answers no_answers = {.any = NULL};
+    REFUSED(tamis_filter_set_contains_many(NULL, ANY, 1, ANY, ANY, &err), "set");
+    REFUSED(tamis_filter_set_contains_many(ANY, NULL, 1, ANY, ANY, &err), "keys");
+    REFUSED(tamis_filter_set_contains_many(ANY, ANY, 1, NULL, ANY, &err), "answers");
+    REFUSED(tamis_filter_set_contains_many(ANY, ANY, 1, &no_answers, ANY, &err), "answers->any");
+    REFUSED(tamis_filter_set_contains_hashes(NULL, ANY, 1, ANY, ANY, &err), "set");
+    REFUSED(tamis_filter_set_contains_hashes(ANY, NULL, 1, ANY, ANY, &err), "hashes");
+    REFUSED(tamis_filter_set_contains_hashes(ANY, ANY, 1, NULL, ANY, &err), "answers");
+    REFUSED(tamis_filter_set_contains_hashes(ANY, ANY, 1, &no_answers, ANY, &err), "answers->any");
 }
 
 static void of_funnel(void **state) {
@@ -248,9 +251,10 @@ static void of_hash(void **state) {
     REFUSED(tamis_hash_many(NULL, ANY, 1, ANY, &err), "hasher");
     REFUSED(tamis_hash_many(ANY, NULL, 1, ANY, &err), "keys");
     REFUSED(tamis_hash_many(ANY, ANY, 1, NULL, &err), "hashes");
-    REFUSED(tamis_hash_positions(NULL, ANY, 1, 0, 0, ANY, &err), "hasher");
-    REFUSED(tamis_hash_positions(ANY, NULL, 1, 0, 0, ANY, &err), "keys");
-    REFUSED(tamis_hash_positions(ANY, ANY, 1, 0, 0, NULL, &err), "positions");
+    REFUSED(tamis_hash_positions(NULL, ANY, 1, ANY, ANY, &err), "hasher");
+    REFUSED(tamis_hash_positions(ANY, NULL, 1, ANY, ANY, &err), "keys");
+    REFUSED(tamis_hash_positions(ANY, ANY, 1, NULL, ANY, &err), "shape");
+    REFUSED(tamis_hash_positions(ANY, ANY, 1, ANY, NULL, &err), "positions");
     REFUSED(tamis_hash_series(NULL, ANY, 1, 0, ANY, &err), "hasher");
     REFUSED(tamis_hash_series(ANY, NULL, 1, 0, ANY, &err), "keys");
     REFUSED(tamis_hash_series(ANY, ANY, 1, 0, NULL, &err), "values");
@@ -303,10 +307,12 @@ static void of_redis(void **state) {
 
 static void of_redis_bitmap(void **state) {
     (void)state;
+    const tamis_redis_bits no_offsets = {.count = 1};
     REFUSED(tamis_redis_bitmap_open(NULL, ANY, ANY, ANY, &err), "bitmap");
     REFUSED(tamis_redis_bitmap_open(ANY, ANY, NULL, ANY, &err), "key");
-    REFUSED(tamis_redis_bitmap_set(NULL, ANY, ANY, 1, ANY, ANY, &err), "bitmap");
-    REFUSED(tamis_redis_bitmap_set(ANY, NULL, ANY, 1, ANY, ANY, &err), "offsets");
+    REFUSED(tamis_redis_bitmap_set(NULL, ANY, ANY, ANY, &err), "bitmap");
+    REFUSED(tamis_redis_bitmap_set(ANY, NULL, ANY, ANY, &err), "bits");
+    REFUSED(tamis_redis_bitmap_set(ANY, &no_offsets, ANY, ANY, &err), "bits->offsets");
     REFUSED(tamis_redis_bitmap_get(NULL, ANY, 1, ANY, ANY, &err), "bitmap");
     REFUSED(tamis_redis_bitmap_get(ANY, NULL, 1, ANY, ANY, &err), "offsets");
     REFUSED(tamis_redis_bitmap_get(ANY, ANY, 1, NULL, ANY, &err), "bits");

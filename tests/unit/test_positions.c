@@ -133,7 +133,9 @@ static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, c
     uint64_t at[MAX];
     options.scheme = scheme;
     assert_int_equal(tamis_hasher_create(&hasher, &options, NULL), TAMIS_OK);
-    assert_int_equal(tamis_hash_positions(hasher, &view, 1, m, count, at, NULL), TAMIS_OK);
+    assert_int_equal(
+        tamis_hash_positions(hasher, &view, 1, &(tamis_bloom_shape){.bits = m, .probes = count}, at, NULL),
+        TAMIS_OK);
     assert_memory_equal(at, expected, count * sizeof *expected);
     tamis_hasher_free(hasher);
 }

@@ -19,14 +19,14 @@ static void meow_becomes_lgow(void **state) {
     begin_test();
     redis_server_command(&server, "SET word meow");
     tamis_redis_bitmap *word = open_bitmap("word");
-    OK(tamis_redis_bitmap_set(word, offsets, values, 2, bits, &done, &err));
+    OK(tamis_redis_bitmap_set(word, &(tamis_redis_bits){offsets, values, 2}, bits, &done, &err));
     assert_int_equal(done, 2);
     assert_memory_equal(bits, ((uint8_t[]){1, 0}), 2);
     assert_string_equal(redis_server_command(&server, "GET word"), "lgow");
     OK(tamis_redis_bitmap_get(word, offsets, 2, bits, &done, &err));
     assert_int_equal(done, 2);
     assert_memory_equal(bits, ((uint8_t[]){0, 1}), 2);
-    OK(tamis_redis_bitmap_set(word, offsets, NULL, 0, NULL, NULL, &err));
+    OK(tamis_redis_bitmap_set(word, &(tamis_redis_bits){offsets, NULL, 0}, NULL, NULL, &err));
     tamis_redis_bitmap_close(word);
 }
 
@@ -38,7 +38,8 @@ static void a_bitmap_grows_by_zeros(void **state) {
     OK(tamis_redis_bitmap_get(bitmap, &(uint64_t){UINT32_MAX}, 1, &old, NULL, &err));
     assert_int_equal(old, 0);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
-    OK(tamis_redis_bitmap_set(bitmap, &(uint64_t){100}, &(uint8_t){0}, 1, &old, NULL, &err));
+    OK(tamis_redis_bitmap_set(bitmap, &(tamis_redis_bits){&(uint64_t){100}, &(uint8_t){0}, 1}, &old, NULL,
+                              &err));
     assert_int_equal(old, 0);
     assert_int_equal(redis_server_number(&server, "STRLEN %b", "a key\0/", (size_t)7), 13);
     assert_int_equal(redis_server_number(&server, "BITCOUNT %b", "a key\0/", (size_t)7), 0);
@@ -63,7 +64,8 @@ static void bits_are_those_of_a_model(void **state) {
             offsets[i] = test_below(&seed, (uint64_t)1 << (10 + 2 * round));
             values[i] = (uint8_t)(mixed ? test_below(&seed, 2) : round < 2);
         }
-        OK(tamis_redis_bitmap_set(bitmap, offsets, round == 0 ? NULL : values, count, old, NULL, &err));
+        OK(tamis_redis_bitmap_set(bitmap, &(tamis_redis_bits){offsets, round == 0 ? NULL : values, count},
+                                  old, NULL, &err));
         for (size_t i = 0; i < count; i++) {
             if (old[i] != bit_of(&it, (int64_t)offsets[i]))
                 fail_msg("round %d: bit %" PRIu64 " was not %d", round, offsets[i], old[i]);
@@ -88,12 +90,12 @@ static void an_invalid_bit_changes_nothing(void **state) {
     begin_test();
     tamis_redis_bitmap *bitmap = open_bitmap("k");
     const uint64_t offsets[] = {3, UINT64_C(1) << 32};
-    FAILS(tamis_redis_bitmap_set(bitmap, offsets, NULL, 2, bits, &done, &err), TAMIS_E_RANGE,
-          "offset 4294967296 is past 4294967295");
+    FAILS(tamis_redis_bitmap_set(bitmap, &(tamis_redis_bits){offsets, NULL, 2}, bits, &done, &err),
+          TAMIS_E_RANGE, "offset 4294967296 is past 4294967295");
     assert_int_equal(done, 0);
     FAILS(tamis_redis_bitmap_get(bitmap, offsets + 1, 1, bits, &done, &err), TAMIS_E_RANGE, "split");
-    FAILS(tamis_redis_bitmap_set(bitmap, offsets, (uint8_t[]){2}, 1, bits, &done, &err), TAMIS_E_INVALID,
-          "value 2 of offset 3");
+    FAILS(tamis_redis_bitmap_set(bitmap, &(tamis_redis_bits){offsets, (uint8_t[]){2}, 1}, bits, &done, &err),
+          TAMIS_E_INVALID, "value 2 of offset 3");
     FAILS(tamis_redis_bitmap_pos(bitmap, 2, NULL, &(int64_t){0}, &err), TAMIS_E_INVALID, "bit 2");
     FAILS(tamis_redis_bitmap_op(bitmap, TAMIS_REDIS_BITMAP_AND, NULL, 0, &size, &err), TAMIS_E_INVALID,
           "0 sources");
@@ -107,7 +109,8 @@ static void an_invalid_bit_changes_nothing(void **state) {
     FAILS(tamis_redis_bitmap_open(&none, NULL, server.uri, NULL, &err), TAMIS_E_INVALID, "names no key");
     FAILS(tamis_redis_bitmap_open(&none, redis, "k?layout=java", NULL, &err), TAMIS_E_INVALID, "'layout'");
     redis_server_command(&server, "RPUSH k element");
-    FAILS(tamis_redis_bitmap_set(bitmap, offsets, NULL, 1, bits, &done, &err), TAMIS_E_MISMATCH, "WRONGTYPE");
+    FAILS(tamis_redis_bitmap_set(bitmap, &(tamis_redis_bits){offsets, NULL, 1}, bits, &done, &err),
+          TAMIS_E_MISMATCH, "WRONGTYPE");
     assert_int_equal(done, 0);
     FAILS(tamis_redis_bitmap_get(bitmap, offsets, 1, bits, NULL, &err), TAMIS_E_MISMATCH, "WRONGTYPE");
     FAILS(tamis_redis_bitmap_count(bitmap, NULL, &size, &err), TAMIS_E_MISMATCH, "WRONGTYPE");
@@ -138,7 +141,7 @@ static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, 
             redis_server_command(&server, "SETBIT cut %d 1", (int)offsets[i]);
     }
     proxy_arm(between, way, PROXY_CUT, at);
-    OK(tamis_redis_bitmap_set(harmed, offsets, values, FEW, old, &done, &err));
+    OK(tamis_redis_bitmap_set(harmed, &(tamis_redis_bits){offsets, values, FEW}, old, &done, &err));
     const bool reached = proxy_harmed(between) > 0;
     assert_int_equal(done, FEW);
     for (size_t i = 0; i < FEW; i++) {
@@ -202,15 +205,16 @@ static void a_server_that_goes_says_what_was_done(void **state) {
     proxy_arm(between, PROXY_REPLIES, PROXY_CUT,
               300000); /* between the first pipeline's last reply and the end */
     proxy_stop(between);
-    tamis_status status = tamis_redis_bitmap_set(harmed, offsets, NULL, MANY, old, &done, &err);
+    tamis_status status =
+        tamis_redis_bitmap_set(harmed, &(tamis_redis_bits){offsets, NULL, MANY}, old, &done, &err);
     assert_true(status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT);
     assert_int_equal(done, 0);
     tamis_redis_bitmap_close(harmed);
     harmed = open_bitmap("gone");
     redis_server_command(&server, "CONFIG SET proto-max-bulk-len 1048576"); /* the minimum: 2^23 bits */
     offsets[MANY - 1] = 1 << 23;
-    FAILS(tamis_redis_bitmap_set(harmed, offsets, NULL, MANY, old, &done, &err), TAMIS_E_REFUSED,
-          "bit offset");
+    FAILS(tamis_redis_bitmap_set(harmed, &(tamis_redis_bits){offsets, NULL, MANY}, old, &done, &err),
+          TAMIS_E_REFUSED, "bit offset");
     redis_server_command(&server, "CONFIG SET proto-max-bulk-len 536870912");
     assert_int_equal(done, MANY - MANY % 65536 % 256); /* all commands but the last */
     for (size_t i = 0; i < MANY; i++)
@@ -227,7 +231,7 @@ static void an_acl_error_names_what_to_grant(void **state) {
     redis_server_command(&server, "ACL SETUSER poor on >pw ~poor -@all +bitfield");
     snprintf(uri, sizeof uri, "redis://poor:pw@127.0.0.1:%d", server.port);
     tamis_redis_bitmap *bitmap = open_uri(uri, "poor"), *other = open_uri(uri, "other");
-    OK(tamis_redis_bitmap_set(bitmap, &(uint64_t){9}, NULL, 1, NULL, NULL, &err));
+    OK(tamis_redis_bitmap_set(bitmap, &(tamis_redis_bits){&(uint64_t){9}, NULL, 1}, NULL, NULL, &err));
     FAILS(tamis_redis_bitmap_count(bitmap, NULL, &count, &err), TAMIS_E_REFUSED, "+bitcount");
     FAILS(tamis_redis_bitmap_get(other, &(uint64_t){9}, 1, &(uint8_t){0}, NULL, &err), TAMIS_E_REFUSED,
           "~NAME ~{NAME}:* (php1, redisson, and of a bitmap)");
@@ -246,7 +250,8 @@ static tamis_status do_all(tamis_redis_bitmap *bitmap) {
     if (status == TAMIS_OK)
         status = tamis_redis_bitmap_op(bitmap, TAMIS_REDIS_BITMAP_OR, (const char *[]){"a"}, 1, NULL, &err);
     if (status == TAMIS_OK)
-        status = tamis_redis_bitmap_set(bitmap, &(uint64_t){7}, &(uint8_t){0}, 1, &bit, NULL, &err);
+        status = tamis_redis_bitmap_set(bitmap, &(tamis_redis_bits){&(uint64_t){7}, &(uint8_t){0}, 1}, &bit,
+                                        NULL, &err);
     if (status == TAMIS_OK)
         status = tamis_redis_bitmap_get(bitmap, &(uint64_t){7}, 1, &bit, NULL, &err);
     if (status == TAMIS_OK)

@@ -122,7 +122,8 @@ static void shards_are_combined(void **state) {
     snprintf(uri, sizeof uri, "redis+shard://127.0.0.1:%d,127.0.0.1:%d", server.port, forbidding.port);
     for (uint64_t i = 0; i < 6; i++) {
         tamis_redis_bitmap *source = open_uri(uri, names[i]);
-        OK(tamis_redis_bitmap_set(source, (uint64_t[]){100 * i, 777}, NULL, 2, NULL, NULL, &err));
+        OK(tamis_redis_bitmap_set(source, &(tamis_redis_bits){(uint64_t[]){100 * i, 777}, NULL, 2}, NULL,
+                                  NULL, &err));
         tamis_redis_bitmap_close(source);
     }
     assert_in_range(redis_server_number(&server, "DBSIZE"), 1, 5);

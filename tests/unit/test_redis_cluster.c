@@ -225,8 +225,10 @@ static void combines_bitmaps(void **state) {
         tamis_redis_bitmap_open(&target, redis, cases[n].target, NULL, &err);
         redis_server *owner = cluster_master(tamis__cluster_slot(cases[n].target, strlen(cases[n].target)));
         redis_server_command(owner, "CONFIG RESETSTAT");
-        if (tamis_redis_bitmap_set(one, offsets, NULL, 3, NULL, NULL, &err) != TAMIS_OK ||
-            tamis_redis_bitmap_set(other, offsets + 1, NULL, 3, NULL, NULL, &err) != TAMIS_OK ||
+        if (tamis_redis_bitmap_set(one, &(tamis_redis_bits){offsets, NULL, 3}, NULL, NULL, &err) !=
+                TAMIS_OK ||
+            tamis_redis_bitmap_set(other, &(tamis_redis_bits){offsets + 1, NULL, 3}, NULL, NULL, &err) !=
+                TAMIS_OK ||
             tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_XOR,
                                   (const char *[]){cases[n].one, cases[n].other}, 2, &size,
                                   &err) != TAMIS_OK ||

@@ -49,13 +49,15 @@ static void filters_on_a_server_beside_others(void **state) {
     size_t done = 0;
     open_filters();
     for (int has_rows = 0; has_rows < 2; has_rows++) {
-        OK(tamis_filter_set_contains_many(&set, keys, COUNT, any, has_rows ? rows : NULL, &done, &err));
+        OK(tamis_filter_set_contains_many(
+            &set, keys, COUNT, &(tamis_filter_set_answers){any, has_rows ? rows : NULL}, &done, &err));
         assert_int_equal(done, COUNT);
         assert_answers(has_rows);
     }
     OK(tamis_hash_many(tamis_filter_set_hasher(&set), keys, COUNT, hashes, &err));
     memset(any, TAMIS_UNKNOWN, sizeof any);
-    OK(tamis_filter_set_contains_hashes(&set, hashes, COUNT, any, NULL, &done, &err));
+    OK(tamis_filter_set_contains_hashes(&set, hashes, COUNT, &(tamis_filter_set_answers){.any = any}, &done,
+                                        &err));
     assert_answers(false);
     close_filters();
 }
@@ -65,7 +67,9 @@ static void a_dropped_filter_answers_no_key(void **state) {
     size_t done = 77;
     open_filters();
     OK(tamis_redis_drop(redis, "b", &err));
-    FAILS(tamis_filter_set_contains_many(&set, keys, COUNT, any, NULL, &done, &err), TAMIS_E_NOT_FOUND, "b");
+    FAILS(tamis_filter_set_contains_many(&set, keys, COUNT, &(tamis_filter_set_answers){.any = any}, &done,
+                                         &err),
+          TAMIS_E_NOT_FOUND, "b");
     assert_int_equal(done, 0);
     close_filters();
 }

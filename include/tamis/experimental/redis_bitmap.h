@@ -43,10 +43,16 @@ TAMIS_API void tamis_redis_bitmap_close(tamis_redis_bitmap *bitmap);
 /* An old bit whose value is unknown; else bits are 0 or 1. */
 #define TAMIS_REDIS_BIT_UNKNOWN 2
 
+/* Bits to set. Plain data; the arrays are borrowed for the call. */
+typedef struct tamis_redis_bits {
+    const uint64_t *offsets;
+    const uint8_t *values; /* 0 or 1 each; NULL: all 1 */
+    size_t count;
+} tamis_redis_bits;
+
 /*
- * Sets `count` bits to their values (0 or 1; NULL: all 1), in order. The bitmap grows by zero bytes as
- * needed, also for a 0. old[i] is the bit before (`old` may be NULL). The commands are pipelined: pass many
- * bits at once.
+ * Sets bits to their values, in order. The bitmap grows by zero bytes as needed, also for a 0. old[i] is bit i
+ * before (`old` may be NULL). The commands are pipelined: pass many bits at once.
  *
  * A command whose reply was lost is sent again and may be executed twice. An old bit that equals its new
  * value then may be the work of this call: TAMIS_REDIS_BIT_UNKNOWN. If the call sets some bits and clears
@@ -59,9 +65,8 @@ TAMIS_API void tamis_redis_bitmap_close(tamis_redis_bitmap *bitmap);
  * - After other errors the first *done (may be NULL) bits are set and their old bits stored. Any later bit
  *   may be set.
  */
-TAMIS_API tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const uint64_t *offsets,
-                                              const uint8_t *values, size_t count, uint8_t *old, size_t *done,
-                                              tamis_error *err);
+TAMIS_API tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const tamis_redis_bits *bits,
+                                              uint8_t *old, size_t *done, tamis_error *err);
 
 /* Reads bits: bits[i] is the bit at offsets[i], 0 or 1. TAMIS_E_RANGE as above. After other errors the
  * first *done bits are stored. */

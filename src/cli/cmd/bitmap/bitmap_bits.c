@@ -185,9 +185,10 @@ static void report_done(const bits_run *run, tamis_error *err) {
 static tamis_status answer_batch(bits_run *run, tamis_error *err) {
     size_t done = 0;
     tamis_status status =
-        run->sets ? tamis_redis_bitmap_set(run->bitmap, run->offsets, run->values, run->count, run->bits,
-                                           &done, err)
-                  : tamis_redis_bitmap_get(run->bitmap, run->offsets, run->count, run->bits, &done, err);
+        run->sets
+            ? tamis_redis_bitmap_set(run->bitmap, &(tamis_redis_bits){run->offsets, run->values, run->count},
+                                     run->bits, &done, err)
+            : tamis_redis_bitmap_get(run->bitmap, run->offsets, run->count, run->bits, &done, err);
     tamis_status code = TAMIS_OK;
 
     run->done += done;

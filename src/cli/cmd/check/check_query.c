@@ -226,7 +226,8 @@ static tamis_status query_lines(check_query *query, const tamis_key *records, si
     if (tamis_key_maker_make(query->line_maker, records, count, &lines, &made, err) != TAMIS_OK)
         return err->status;
     const tamis_status status = tamis_filter_set_contains_many(
-        &set, lines, count, any, query->rows + query->whole_count * count, done, err);
+        &set, lines, count, &(tamis_filter_set_answers){any, query->rows + query->whole_count * count}, done,
+        err);
     for (size_t i = 0; i < *done; i++)
         answers[i] |= any[i]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
     return status;
@@ -235,8 +236,8 @@ static tamis_status query_lines(check_query *query, const tamis_key *records, si
 static tamis_status query_members(check_query *query, const tamis_key *records, size_t count,
                                   tamis_answer *answers, size_t *done, tamis_error *err) {
     const tamis_filter_set set = {query->filters, query->whole_count};
-    tamis_status status =
-        tamis_filter_set_contains_many(&set, records, count, answers, query->rows, done, err);
+    tamis_status status = tamis_filter_set_contains_many(
+        &set, records, count, &(tamis_filter_set_answers){answers, query->rows}, done, err);
 
     if (query->whole_count == query->count)
         return status;
@@ -370,7 +371,8 @@ tamis_status check_query_part(void *context, const tamis_hash *hashes, size_t co
             status = hash_without_cr(query, query->records + next, &keys, size, made, err);
         }
         if (status == TAMIS_OK)
-            status = tamis_filter_set_contains_hashes(&set, keys, size, answers + next, NULL, &answered, err);
+            status = tamis_filter_set_contains_hashes(
+                &set, keys, size, &(tamis_filter_set_answers){.any = answers + next}, &answered, err);
         next += answered;
     }
     *done = status == TAMIS_OK ? count : next;

@@ -78,7 +78,9 @@ static tamis_status hash_keys(hash_run *run, const tamis_key *keys, size_t count
         status = tamis_hash_series(run->hasher, keys, count, config->probes, run->series, err);
     if (status != TAMIS_OK || config->bits == 0)
         return status;
-    return tamis_hash_positions(run->hasher, keys, count, config->bits, config->probes, run->positions, err);
+    return tamis_hash_positions(run->hasher, keys, count,
+                                &(tamis_bloom_shape){.bits = config->bits, .probes = config->probes},
+                                run->positions, err);
 }
 
 static tamis_status print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_error *err) {

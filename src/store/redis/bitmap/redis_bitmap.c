@@ -195,11 +195,14 @@ static tamis_status check_offsets(const tamis_redis_bitmap *bitmap, const uint64
     return TAMIS_OK;
 }
 
-tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const uint64_t *offsets,
-                                    const uint8_t *values, size_t count, uint8_t *old, size_t *done,
-                                    tamis_error *err) {
+tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const tamis_redis_bits *bits, uint8_t *old,
+                                    size_t *done, tamis_error *err) {
     TAMIS__NEED(bitmap, err);
-    TAMIS__NEED_IF(count, offsets, err);
+    TAMIS__NEED(bits, err);
+    TAMIS__NEED_IF(bits->count, bits->offsets, err);
+    const uint64_t *offsets = bits->offsets;
+    const uint8_t *values = bits->values;
+    const size_t count = bits->count;
     touching ctx = {.bitmap = bitmap, .offsets = offsets, .values = values, .count = count, .sets = true};
     tamis_status status = check_offsets(bitmap, offsets, count, done, err);
     for (size_t i = 0; values && i < count && status == TAMIS_OK; i++) {
