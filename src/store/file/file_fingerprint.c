@@ -34,16 +34,19 @@
 #include "base/system.h"
 #include "store/file/file_error.h"
 
+enum { READ_MAX = 1024 << 20 /* bytes a read; Linux stops at 2 GiB */ };
+
 static uint64_t end_size(uint64_t length) {
     return length < TAMIS__FILE_FINGERPRINT_BYTES ? length : TAMIS__FILE_FINGERPRINT_BYTES;
 }
 
-tamis_status tamis__read_at(const tamis__open_file *file, uint64_t offset, void *bytes, size_t size,
-                            size_t *got, tamis_error *err) {
+tamis_status tamis__file_read(const tamis__open_file *file, tamis__file_span span, void *bytes, size_t *got,
+                              tamis_error *err) {
     *got = 0;
-    while (*got < size) {
-        const ssize_t got_now = tamis__sys.pread(file->fd, (unsigned char *)bytes + *got, size - *got,
-                                                 file->base + (off_t)(offset + *got));
+    while (*got < span.size) {
+        const size_t chunk = span.size - *got < READ_MAX ? span.size - *got : READ_MAX;
+        const ssize_t got_now = tamis__sys.pread(file->fd, (unsigned char *)bytes + *got, chunk,
+                                                 file->base + (off_t)(span.offset + *got));
         if (got_now < 0 && errno != EINTR)
             return tamis__fail_file(err, file->name, errno);
         if (got_now == 0)
@@ -53,25 +56,26 @@ tamis_status tamis__read_at(const tamis__open_file *file, uint64_t offset, void 
     return TAMIS_OK;
 }
 
-/* Sums `size` bytes at `offset`. *is_whole is false if the file has fewer. */
-static tamis_status checksum_bytes(const tamis__open_file *file, uint64_t offset, uint64_t size,
-                                   uint64_t *sum, bool *is_whole, tamis_error *err) {
+/* Sums the bytes of a span. *is_whole is false if the file has fewer. */
+static tamis_status checksum_span(const tamis__open_file *file, tamis__file_span span, uint64_t *sum,
+                                  bool *is_whole, tamis_error *err) {
     unsigned char bytes[TAMIS__FILE_FINGERPRINT_BYTES];
     size_t got;
     *sum = 0;
-    const tamis_status status = tamis__read_at(file, offset, bytes, (size_t)size, &got, err);
-    *is_whole = got == size;
-    if (status == TAMIS_OK && *is_whole && size > 0)
+    const tamis_status status = tamis__file_read(file, span, bytes, &got, err);
+    *is_whole = got == span.size;
+    if (status == TAMIS_OK && *is_whole && span.size > 0)
         *sum = XXH3_64bits(bytes, got);
     return status;
 }
 
 static tamis_status checksum_both_sides(tamis__file_fingerprint *fingerprint, const tamis__open_file *file,
                                         uint64_t length, bool *is_whole, tamis_error *err) {
-    const uint64_t size = end_size(length);
-    tamis_status status = checksum_bytes(file, 0, size, &fingerprint->first_hash, is_whole, err);
+    const size_t size = (size_t)end_size(length);
+    const tamis__file_span first = {0, size}, last = {length - size, size};
+    tamis_status status = checksum_span(file, first, &fingerprint->first_hash, is_whole, err);
     if (status == TAMIS_OK && *is_whole)
-        status = checksum_bytes(file, length - size, size, &fingerprint->last_hash, is_whole, err);
+        status = checksum_span(file, last, &fingerprint->last_hash, is_whole, err);
     fingerprint->length = length;
     return status;
 }

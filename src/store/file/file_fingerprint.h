@@ -45,9 +45,16 @@ TAMIS_PRIVATE_API tamis_status tamis__file_fingerprint_compare(const tamis__file
                                                                const tamis__open_file *file, bool named,
                                                                tamis__file_match *match, tamis_error *err);
 
-/* Reads up to `size` bytes at `offset`. *got is smaller only at the end of the file. TAMIS_E_IO. */
-TAMIS_PRIVATE_API tamis_status tamis__read_at(const tamis__open_file *file, uint64_t offset, void *bytes,
-                                              size_t size, size_t *got, tamis_error *err);
+/* A span of a file: `size` bytes from `offset` on. */
+typedef struct tamis__file_span {
+    uint64_t offset;
+    size_t size;
+} tamis__file_span;
+
+/* Reads a span of a file. *got is smaller than its size only at the end of the file. The file offset of
+ * file->fd does not change. TAMIS_E_IO. */
+TAMIS_PRIVATE_API tamis_status tamis__file_read(const tamis__open_file *file, tamis__file_span span,
+                                                void *bytes, size_t *got, tamis_error *err);
 
 /* The first bytes written to a new file, kept to fingerprint it before it is read back. */
 typedef struct tamis__file_prefix {

@@ -37,13 +37,11 @@
 #include "filter/filter_int.h"
 #include "format/format.h"
 #include "store/file/file_error.h"
+#include "store/file/file_fingerprint.h"
 #include "store/file/filter_file.h"
 #include "store/file/source_file.h"
 
-enum {
-    HEAD = 4096,          /* bytes hashed to tell two files apart */
-    READ_MAX = 1024 << 20 /* bytes a read; Linux stops at 2 GiB */
-};
+enum { HEAD = 4096 }; /* bytes hashed to tell two files apart */
 
 /* A hasher of a former file, which callers may still hold. */
 typedef struct old_hasher {
@@ -94,26 +92,23 @@ tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_
     return status;
 }
 
-tamis_status tamis__file_read(int fd, const char *path, uint8_t *into, size_t size, size_t *got,
-                              tamis_error *err) {
-    for (*got = 0; *got < size;) {
-        const size_t chunk = size - *got < READ_MAX ? size - *got : READ_MAX;
-        const ssize_t done = tamis__sys.pread(fd, into + *got, chunk, (off_t)*got);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return tamis__fail_file(err, path, errno);
-        if (done == 0)
-            break;
-        *got += (size_t)done;
-    }
-    return TAMIS_OK;
+/* The file of a filter while it is loaded. */
+typedef struct source {
+    const char *path;
+    int fd; /* -1: the filter has it */
+    struct stat st;
+} source;
+
+static tamis_status read_from_start(const source *file, uint8_t *bytes, size_t size, size_t *got,
+                                    tamis_error *err) {
+    const tamis__open_file open_file = {.fd = file->fd, .name = file->path};
+    return tamis__file_read(&open_file, (tamis__file_span){0, size}, bytes, got, err);
 }
 
-static tamis_status hash_head(int fd, const char *path, uint64_t *hash, tamis_error *err) {
+static tamis_status hash_head(const source *file, uint64_t *hash, tamis_error *err) {
     uint8_t head[HEAD];
     size_t size;
-    const tamis_status status = tamis__file_read(fd, path, head, sizeof head, &size, err);
+    const tamis_status status = read_from_start(file, head, sizeof head, &size, err);
     if (status == TAMIS_OK)
         *hash = XXH3_64bits(head, size);
     return status;
@@ -130,26 +125,26 @@ static void free_content(const content *content_read, const tamis_allocator *mem
         tamis__free(memory, content_read->bytes, content_read->allocated);
 }
 
-static tamis_status read_content(content *content_read, int fd, const char *path, const struct stat *st,
-                                 const tamis_open_options *options, tamis_error *err) {
-    *content_read = (content){
-        .bytes = NULL, .size = (size_t)st->st_size, .mapped = false, .allocated = (size_t)st->st_size};
+static tamis_status read_content(content *content_read, const source *file, const tamis_open_options *options,
+                                 tamis_error *err) {
+    const size_t file_size = (size_t)file->st.st_size;
+    *content_read = (content){.bytes = NULL, .size = file_size, .mapped = false, .allocated = file_size};
     if (content_read->size == 0)
         return TAMIS_OK;
     if (!options->writable) {
-        content_read->bytes = tamis__sys.map_file(fd, content_read->size);
+        content_read->bytes = tamis__sys.map_file(file->fd, content_read->size);
         content_read->mapped = content_read->bytes != NULL;
         if (content_read->mapped)
             return TAMIS_OK;
         if (errno != ENODEV) /* a file system without mappings */
-            return tamis__fail_file(err, path, errno);
+            return tamis__fail_file(err, file->path, errno);
     }
     /* Memory is allocated only for a file that begins like a filter. */
     uint8_t head[HEAD] = {0};
     size_t got;
     tamis_format format;
-    const tamis__shown name = tamis__show(path);
-    tamis_status status = tamis__file_read(fd, path, head, sizeof head, &got, err);
+    const tamis__shown name = tamis__show(file->path);
+    tamis_status status = read_from_start(file, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
         status = tamis__format_recognise(&(tamis__encoded_bytes){.bytes = head,
                                                                  .size = content_read->size,
@@ -161,9 +156,9 @@ static tamis_status read_content(content *content_read, int fd, const char *path
         return status;
     content_read->bytes = tamis__alloc(options->allocator, content_read->allocated, TAMIS__LINE);
     if (!content_read->bytes)
-        return tamis__fail_nomem(err, tamis__show(path).text, content_read->allocated);
+        return tamis__fail_nomem(err, name.text, content_read->allocated);
     tamis__advise_large(content_read->bytes, content_read->allocated);
-    return tamis__file_read(fd, path, content_read->bytes, content_read->allocated, &content_read->size, err);
+    return read_from_start(file, content_read->bytes, content_read->allocated, &content_read->size, err);
 }
 
 static void release_content(const tamis__backing *backing) {
@@ -177,22 +172,22 @@ static bool is_unchanged(const tamis__backing *backing) {
            now.st_mtim.tv_sec == backing->modified.tv_sec && now.st_mtim.tv_nsec == backing->modified.tv_nsec;
 }
 
-/* Makes a filter from the open file. If the file stays mapped, the filter takes *fd over and *fd becomes
+/* Makes a filter from the open file. If the file stays mapped, the filter takes file->fd over, which becomes
  * -1. */
-static tamis_status load_filter(tamis_filter **filter, int *fd, const char *path, const struct stat *st,
-                                const tamis_open_options *options, tamis_error *err) {
+static tamis_status load_filter(tamis_filter **filter, source *file, const tamis_open_options *options,
+                                tamis_error *err) {
     content content_read;
     tamis_filter *created;
-    tamis_status status = read_content(&content_read, *fd, path, st, options, err);
+    tamis_status status = read_content(&content_read, file, options, err);
     if (status == TAMIS_OK) {
-        const tamis__shown name = tamis__show(path);
-        const tamis__encoded_bytes source = {
+        const tamis__shown name = tamis__show(file->path);
+        const tamis__encoded_bytes encoded = {
             .bytes = content_read.bytes ? content_read.bytes : (const uint8_t *)"",
             .size = content_read.size,
             .name = name.text,
             .stay = content_read.mapped,
             .block_size = content_read.mapped || !content_read.bytes ? NULL : &content_read.allocated};
-        status = tamis__format_decode(&created, &source, options, err);
+        status = tamis__format_decode(&created, &encoded, options, err);
     }
     if (status == TAMIS_OK && created->verifier && content_read.mapped) {
         /* Probes are spread at random, so reading ahead would be wasted. */
@@ -201,15 +196,15 @@ static tamis_status load_filter(tamis_filter **filter, int *fd, const char *path
                                             .is_same = is_unchanged,
                                             .bytes = content_read.bytes,
                                             .size = content_read.size,
-                                            .fd = *fd,
-                                            .modified = st->st_mtim};
-        *fd = -1;
+                                            .fd = file->fd,
+                                            .modified = file->st.st_mtim};
+        file->fd = -1;
     } else {
         free_content(&content_read, options->allocator);
     }
     if (status != TAMIS_OK)
         return status;
-    status = tamis__source_file_set(created, path, st, err);
+    status = tamis__source_file_set(created, file->path, &file->st, err);
     if (status == TAMIS_OK)
         *filter = created;
     else
@@ -279,19 +274,18 @@ static tamis_status remember_file(tamis_filter *filter, const char *path, const 
 
 static tamis_status open_filter(tamis_filter **filter, const char *path, const tamis_open_options *options,
                                 tamis_error *err) {
-    struct stat st;
+    source file = {.path = path};
     uint64_t head = 0;
-    int fd;
     tamis_filter *created = NULL;
-    tamis_status status = tamis__file_open(path, &fd, &st, err);
+    tamis_status status = tamis__file_open(path, &file.fd, &file.st, err);
     if (status != TAMIS_OK)
         return status;
     if (!options->writable)
-        status = hash_head(fd, path, &head, err);
+        status = hash_head(&file, &head, err);
     if (status == TAMIS_OK)
-        status = load_filter(&created, &fd, path, &st, options, err);
-    if (fd >= 0)
-        tamis__sys.close(fd);
+        status = load_filter(&created, &file, options, err);
+    if (file.fd >= 0)
+        tamis__sys.close(file.fd);
     if (status == TAMIS_OK && !options->writable)
         status = remember_file(created, path, options, head, err);
     if (status != TAMIS_OK) {
@@ -347,20 +341,19 @@ static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *
 }
 
 static tamis_status reload(tamis_filter *filter, opened_file *file, bool *changed, tamis_error *err) {
-    struct stat st;
+    source now = {.path = file->path};
     uint64_t head;
-    int fd;
     tamis_filter *created;
-    tamis_status status = tamis__file_open(file->path, &fd, &st, err);
+    tamis_status status = tamis__file_open(now.path, &now.fd, &now.st, err);
     if (status != TAMIS_OK)
         return status;
-    status = hash_head(fd, file->path, &head, err);
+    status = hash_head(&now, &head, err);
     *changed = status == TAMIS_OK &&
-               (!tamis__source_file_matches(filter->source_file, &st) || head != file->head_hash);
+               (!tamis__source_file_matches(filter->source_file, &now.st) || head != file->head_hash);
     if (*changed)
-        status = load_filter(&created, &fd, file->path, &st, &file->options, err);
-    if (fd >= 0)
-        tamis__sys.close(fd);
+        status = load_filter(&created, &now, &file->options, err);
+    if (now.fd >= 0)
+        tamis__sys.close(now.fd);
     if (status == TAMIS_OK && *changed)
         status = swap(filter, created, file, err);
     if (status == TAMIS_OK)

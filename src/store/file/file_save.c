@@ -270,9 +270,10 @@ tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_
     return save(&(saving){.filter = filter, .number = format}, path, err);
 }
 
-tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format,
-                              const tamis__wrap *wrap, const tamis__save_stop *stop, tamis_error *err) {
-    return save(&(saving){.filter = filter, .number = format, .wrap = wrap, .stop = stop}, path, err);
+tamis_status tamis__file_save(tamis_filter *filter, const char *path, const tamis__save_options *options,
+                              tamis_error *err) {
+    saving s = {.filter = filter, .number = options->format, .wrap = options->wrap, .stop = &options->stop};
+    return save(&s, path, err);
 }
 
 tamis_status tamis_filter_save_new(tamis_filter *filter, const char *path, tamis_format format,

@@ -13,11 +13,6 @@
 /* Opens a regular file for reading. Refuses other files without waiting for them. The caller closes *fd. */
 TAMIS_PRIVATE_API tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_error *err);
 
-/* Reads up to `size` bytes from the beginning of the file. *got is smaller only at its end. The file offset
- * of `fd` does not change. */
-TAMIS_PRIVATE_API tamis_status tamis__file_read(int fd, const char *path, uint8_t *into, size_t size,
-                                                size_t *got, tamis_error *err);
-
 /* Writes a filter to `out` instead of format->encode. `write` calls that with an emitter of its own. */
 typedef struct tamis__wrap {
     tamis_status (*write)(const void *how, const tamis_filter *filter, const tamis__format *format,
@@ -31,15 +26,21 @@ typedef struct tamis__save_stop {
     const bool *given_up; /* atomic: the save ends when it is true; NULL: none */
 } tamis__save_stop;
 
+/* How a filter is saved. */
+typedef struct tamis__save_options {
+    tamis_format format;
+    const tamis__wrap *wrap; /* NULL: encoded by the format alone */
+    tamis__save_stop stop;
+} tamis__save_options;
+
 /*
- * As tamis_filter_save_as, but encoded by `wrap` (NULL: by the format alone).
- * - The size of the file is not known beforehand. A full disk is found while writing, before the old file is
- *   touched.
- * - On the request `stop` (NULL: none) it ends with TAMIS_E_INTERRUPTED. The old file is unchanged and no
- *   temporary file is left.
+ * As tamis_filter_save_as, with these options.
+ * - With `wrap` the size of the file is not known beforehand. A full disk is found while writing, before the
+ *   old file is touched.
+ * - On the request `stop` it ends with TAMIS_E_INTERRUPTED. The old file is unchanged and no temporary file
+ *   is left.
  */
-TAMIS_PRIVATE_API tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format,
-                                                const tamis__wrap *wrap, const tamis__save_stop *stop,
-                                                tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__file_save(tamis_filter *filter, const char *path,
+                                                const tamis__save_options *options, tamis_error *err);
 
 #endif

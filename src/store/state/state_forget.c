@@ -66,30 +66,22 @@ static tamis_status next_manifest(tamis_state *state, const state_commit *last, 
     return TAMIS_OK;
 }
 
-/* Checks that the snapshot can be read, and has the keys that are left. */
-static tamis_status check_snapshot(const tamis_state *state, const state_manifest *next,
-                                   const state_commit *last, tamis_error *err) {
+/* Steps G2 to G4. */
+static tamis_status write_files(tamis_state *state, state_manifest *next, state_log *log,
+                                const state_commit *last, tamis_error *err) {
     const state_rebuild source = {.directory = &state->directory,
                                   .memory = &state->memory,
                                   .manifest = next,
                                   .hasher = state->hasher,
                                   .last = last,
                                   .threads = 1};
-    tamis_filter *filter = NULL;
+    tamis_filter *rebuilt = NULL;
     uint64_t replayed;
-    const tamis_status status = tamis__state_build(&source, &filter, &replayed, err);
-    tamis_filter_free(filter);
-    return status;
-}
-
-/* Steps G2 to G4. */
-static tamis_status write_files(tamis_state *state, state_manifest *next, state_log *log,
-                                const state_commit *last, tamis_error *err) {
     bool fatal; /* every error is */
-    tamis_status status = tamis__state_snapshot_save(&state->directory, &state->memory, state->filter,
-                                                     &next->snapshot, NULL, err);
-    if (status == TAMIS_OK)
-        status = check_snapshot(state, next, last, err);
+    tamis_status status = tamis__state_snapshot_save(&source, state->filter, &next->snapshot, err);
+    if (status == TAMIS_OK) /* the snapshot can be read, and has the keys that are left */
+        status = tamis__state_build(&source, &rebuilt, &replayed, err);
+    tamis_filter_free(rebuilt);
     if (status == TAMIS_OK)
         status = tamis__state_log_create(log, state, next, last, err);
     if (status != TAMIS_OK)

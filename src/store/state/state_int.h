@@ -154,11 +154,9 @@ typedef struct state_manifest {
     uint64_t note_count; /* notes stored in the manifest */
 } state_manifest;
 
-/* Reads the manifest. *there is false if the file does not exist. TAMIS_E_DAMAGED, TAMIS_E_FORMAT,
- * TAMIS_E_IO. */
-tamis_status tamis__state_manifest_read(const state_directory *directory, const tamis_allocator *memory,
-                                        state_manifest *manifest, state_notes *notes, bool *there,
-                                        tamis_error *err);
+/* Reads the manifest of a state from the disk, into state->manifest and state->notes. *exists is false if the
+ * file does not exist. TAMIS_E_DAMAGED, TAMIS_E_FORMAT, TAMIS_E_IO. */
+tamis_status tamis__state_manifest_read(tamis_state *state, bool *exists, tamis_error *err);
 /* Steps R4, R5: replaces the manifest of the state on the disk. The new one stores the state's first
  * `note_count` notes. If *replaced is false after an error, nothing has changed. If it is true, a crash may
  * leave the old manifest or the new one. */
@@ -385,11 +383,10 @@ uint64_t tamis__state_log_bytes(const tamis_state *state);
 /* Steps P1 to P3: starts a snapshot of the last commit, in a thread or at once. An error is recorded in
  * `late`. */
 tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded);
-/* Saves a filter as snapshot created->number (P3), and sets `bytes` and `false_present`. TAMIS_E_INTERRUPTED
- * when *given_up (NULL: never) is true. */
-tamis_status tamis__state_snapshot_save(const state_directory *directory, const tamis_allocator *memory,
-                                        tamis_filter *filter, state_snapshot *created, const bool *given_up,
-                                        tamis_error *err);
+/* Saves the filter of a rebuild, or an equal one, as snapshot created->number (P3). Sets `bytes` and
+ * `false_present`. TAMIS_E_INTERRUPTED if the rebuild is given up. */
+tamis_status tamis__state_snapshot_save(const state_rebuild *source, tamis_filter *filter,
+                                        state_snapshot *created, tamis_error *err);
 bool tamis__state_snapshot_is_due(const tamis_state *state);
 /* Steps P4, P5: completes a snapshot that has ended; with `wait`, waits for it. Fails the state on a fatal
  * error. */

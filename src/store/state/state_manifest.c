@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "base/system.h"
 #include "store/file/file_error.h"
+#include "store/file/file_fingerprint.h"
 #include "store/file/filter_file.h"
 #include "store/state/state_int.h"
 
@@ -290,15 +291,15 @@ static uint32_t version_of(const tamis_plan *plan) {
     return plan->kind == TAMIS_KIND_WINDOW ? VERSION : plan->target > 0 ? 2 : 1;
 }
 
-static tamis_status encode(const tamis_allocator *memory, const state_manifest *manifest,
-                           const state_notes *notes, uint64_t note_count, state_bytes *out,
-                           tamis_error *err) {
+/* Encodes a manifest of the state, with the state's first `note_count` notes. */
+static tamis_status encode(const tamis_state *state, const state_manifest *manifest, uint64_t note_count,
+                           state_bytes *out, tamis_error *err) {
     state_manifest fields = *manifest; /* an encoder only reads it */
-    coder c = {.memory = memory, .out = out};
+    coder c = {.memory = &state->memory, .out = out};
     uint8_t header[HEADER_SIZE] = {0};
     code_bytes(&c, header, HEADER_SIZE);
     code_fields(&c, &fields);
-    put_notes(&c, notes, note_count);
+    put_notes(&c, &state->notes, note_count);
     if (c.no_memory)
         return tamis__fail_nomem(err, "manifest", out->size);
     if (c.bad)
@@ -333,7 +334,7 @@ tamis_status tamis__state_manifest_write(const tamis_state *state, const state_m
     const state_path temp = tamis__state_path(&state->directory, "manifest.new");
     state_bytes bytes = {NULL, 0, 0};
     *replaced = false;
-    tamis_status status = encode(&state->memory, manifest, &state->notes, note_count, &bytes, err);
+    tamis_status status = encode(state, manifest, note_count, &bytes, err);
     if (status == TAMIS_OK)
         status = write_temp_file(temp.text, &bytes, err);
     tamis__state_bytes_free(&state->memory, &bytes);
@@ -366,9 +367,10 @@ static bool are_in_order(const state_manifest *manifest) {
     return manifest->next <= STATE_NUMBER_MAX && manifest->snapshot.number < manifest->next;
 }
 
-static tamis_status decode(const char *path, const tamis_allocator *memory, const state_bytes *bytes,
-                           state_manifest *manifest, state_notes *notes, tamis_error *err) {
+/* Decodes the bytes of the file `path` into state->manifest and state->notes. */
+static tamis_status decode(tamis_state *state, const char *path, const state_bytes *bytes, tamis_error *err) {
     static const char damaged[] = "is not what was written; " STATE_REMEDY;
+    state_manifest *manifest = &state->manifest;
     if (bytes->size < HEADER_SIZE)
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
     if (memcmp(bytes->data, magic, sizeof magic) != 0)
@@ -380,10 +382,11 @@ static tamis_status decode(const char *path, const tamis_allocator *memory, cons
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
     if (tamis__load32le(bytes->data + 8) > VERSION || tamis__load32le(bytes->data + 12))
         return fail_manifest(path, TAMIS_E_FORMAT, "is of a later version; use a newer tamis", err);
-    coder c = {.memory = memory, .cursor = bytes->data + HEADER_SIZE, .end = bytes->data + bytes->size};
+    coder c = {
+        .memory = &state->memory, .cursor = bytes->data + HEADER_SIZE, .end = bytes->data + bytes->size};
     manifest->plan = (tamis_plan)TAMIS_PLAN_INIT;
     code_fields(&c, manifest);
-    const tamis_status status = get_notes(&c, notes, err);
+    const tamis_status status = get_notes(&c, &state->notes, err);
     if (status != TAMIS_OK)
         return status;
     if (c.no_memory)
@@ -409,26 +412,25 @@ static tamis_status read_whole(const char *path, const tamis_allocator *memory, 
     else if (!tamis__state_bytes_reserve(memory, bytes, (size_t)st.st_size + 1))
         status = tamis__fail_nomem(err, path, (uint64_t)st.st_size);
     if (status == TAMIS_OK)
-        status = tamis__file_read(fd, path, bytes->data, (size_t)st.st_size, &bytes->size, err);
+        status = tamis__file_read(&(tamis__open_file){.fd = fd, .name = path},
+                                  (tamis__file_span){0, (size_t)st.st_size}, bytes->data, &bytes->size, err);
     tamis__sys.close(fd);
     return status;
 }
 
-tamis_status tamis__state_manifest_read(const state_directory *directory, const tamis_allocator *memory,
-                                        state_manifest *manifest, state_notes *notes, bool *exists,
-                                        tamis_error *err) {
-    const state_path path = tamis__state_path(directory, "manifest");
+tamis_status tamis__state_manifest_read(tamis_state *state, bool *exists, tamis_error *err) {
+    const state_path path = tamis__state_path(&state->directory, "manifest");
     state_bytes bytes = {NULL, 0, 0};
-    memset(manifest, 0, sizeof *manifest);
-    *notes = (state_notes){0};
-    tamis_status status = read_whole(path.text, memory, &bytes, exists, err);
+    memset(&state->manifest, 0, sizeof state->manifest);
+    state->notes = (state_notes){0};
+    tamis_status status = read_whole(path.text, &state->memory, &bytes, exists, err);
     if (status == TAMIS_OK && *exists)
-        status = decode(path.text, memory, &bytes, manifest, notes, err);
-    manifest->note_count = notes->count;
-    tamis__state_bytes_free(memory, &bytes);
+        status = decode(state, path.text, &bytes, err);
+    state->manifest.note_count = state->notes.count;
+    tamis__state_bytes_free(&state->memory, &bytes);
     if (status != TAMIS_OK) {
-        tamis__state_manifest_free(memory, manifest);
-        tamis__state_notes_free(memory, notes);
+        tamis__state_manifest_free(&state->memory, &state->manifest);
+        tamis__state_notes_free(&state->memory, &state->notes);
     }
     return status;
 }

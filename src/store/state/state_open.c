@@ -324,8 +324,7 @@ static tamis_status plan_again(tamis_state *state, const tamis_state_options *op
 /* Steps S2 to S5. */
 static tamis_status read_existing(tamis_state *state, const tamis_state_options *options, bool *exists,
                                   tamis_error *err) {
-    tamis_status status = tamis__state_manifest_read(&state->directory, &state->memory, &state->manifest,
-                                                     &state->notes, exists, err);
+    tamis_status status = tamis__state_manifest_read(state, exists, err);
     if (status == TAMIS_OK && *exists)
         status = tamis__state_find_commit(state, err);
     if (status != TAMIS_OK || !*exists)

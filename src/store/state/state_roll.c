@@ -24,17 +24,24 @@
 #include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
-/* Makes the next manifest: the live segment sealed, and a new one after it. A live segment without keys is
- * left out, since the new segment repeats its commit. *left_out is its number, or 0. */
+/* The number of the live segment if it has no keys, else 0. It is left out of the next manifest, since the new
+ * segment repeats its commit. */
+static uint64_t unneeded_segment(const tamis_state *state) {
+    const state_manifest *manifest = &state->manifest;
+    const size_t count = manifest->segment_count;
+    const bool is_unneeded = count > 0 && manifest->segments[count - 1].first_key == state->last.keys;
+    return is_unneeded ? manifest->segments[count - 1].number : 0;
+}
+
+/* Makes the next manifest: the live segment sealed or left out, and a new one after it. */
 static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint64_t seed,
-                                  state_manifest *next, uint64_t *left_out, tamis_error *err) {
+                                  state_manifest *next, tamis_error *err) {
     const tamis_status status = tamis__state_manifest_copy(&state->memory, next, &state->manifest, 0, err);
     if (status != TAMIS_OK)
         return status;
     size_t count = next->segment_count;
-    *left_out = 0;
-    if (count > 0 && next->segments[count - 1].first_key == state->last.keys) {
-        *left_out = next->segments[--count].number;
+    if (unneeded_segment(state)) {
+        count--;
     } else if (count > 0) {
         next->segments[count - 1].bytes = state->log.synced_end;
         next->segments[count - 1].check = state->log.synced_check;
@@ -56,13 +63,14 @@ tamis_status tamis__state_check_numbers(const tamis_state *state, uint64_t count
 tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, tamis_error *err) {
     state_manifest next;
     state_log log;
-    uint64_t seed, left_out;
+    const uint64_t left_out = unneeded_segment(state);
+    uint64_t seed;
     *fatal = false;
     tamis_status status = tamis__state_check_numbers(state, 1, err);
     if (status == TAMIS_OK)
         status = tamis__random(&seed, sizeof seed, "state", err);
     if (status == TAMIS_OK)
-        status = next_manifest(state, epoch, seed, &next, &left_out, err);
+        status = next_manifest(state, epoch, seed, &next, err);
     if (status != TAMIS_OK)
         return status;
     state->manifest.next++; /* never used again, even if this attempt fails */

@@ -131,9 +131,9 @@ tamis_status tamis__state_log_frame(state_log *log, uint32_t type, const void *p
 }
 
 static tamis_status write_commit(state_log *log, uint32_t type, const state_commit *commit,
-                                 const void *checkpoint, size_t size, tamis_error *err) {
+                                 tamis_key checkpoint, tamis_error *err) {
     state_bytes payload = {NULL, 0, 0};
-    const size_t payload_size = STATE_COMMIT_FIXED + size;
+    const size_t payload_size = STATE_COMMIT_FIXED + checkpoint.size;
     if (!tamis__state_bytes_reserve(log->memory, &payload, payload_size))
         return tamis__fail_nomem(err, log->path.text, payload_size);
     uint8_t *to = payload.data;
@@ -144,8 +144,8 @@ static tamis_status write_commit(state_log *log, uint32_t type, const state_comm
     tamis__store32le(to + 40, commit->flags);
     tamis__store32le(to + 44, commit->full);
     tamis__store64le(to + 48, log->segment.epoch);
-    if (size > 0)
-        memcpy(to + STATE_COMMIT_FIXED, checkpoint, size);
+    if (checkpoint.size > 0)
+        memcpy(to + STATE_COMMIT_FIXED, checkpoint.data, checkpoint.size);
     tamis__store64le(to, tamis__state_commit_check(to, payload_size, log->segment.seed, log->segment.bytes));
     const tamis_status status = tamis__state_log_frame(log, type, to, payload_size, err);
     tamis__state_bytes_free(log->memory, &payload);
@@ -163,7 +163,7 @@ tamis_status tamis__state_log_commit(state_log *log, const state_commit *commit,
         status = sync_log(log, err); /* C2 */
     const uint64_t synced_end = log->segment.bytes, synced_check = log->segment.check;
     if (status == TAMIS_OK)
-        status = write_commit(log, STATE_COMMIT, commit, checkpoint, size, err); /* C3 */
+        status = write_commit(log, STATE_COMMIT, commit, (tamis_key){checkpoint, size}, err); /* C3 */
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* C4 */
     if (status != TAMIS_OK)
@@ -177,7 +177,7 @@ tamis_status tamis__state_log_commit(state_log *log, const state_commit *commit,
 tamis_status tamis__state_log_create(state_log *log, const tamis_state *state, const state_manifest *next,
                                      const state_commit *last, tamis_error *err) {
     const state_segment *live = &next->segments[next->segment_count - 1];
-    const state_bytes *checkpoint = &state->checkpoint;
+    const tamis_key checkpoint = {state->checkpoint.data, state->checkpoint.size};
     const uint32_t keys_type = tamis__state_keys_type(next->plan.kind);
     const size_t capacity = STATE_FRAME_HEADER + STATE_KEYS_FRAME * tamis__state_key_size(keys_type);
     uint8_t header[STATE_HEADER];
@@ -197,7 +197,7 @@ tamis_status tamis__state_log_create(state_log *log, const tamis_state *state, c
         status = tamis__state_write_file(log->fd, log->path.text, header, sizeof header, err);
     }
     if (status == TAMIS_OK)
-        status = write_commit(log, STATE_LAST, last, checkpoint->data, checkpoint->size, err);
+        status = write_commit(log, STATE_LAST, last, checkpoint, err);
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* R2 */
     if (status == TAMIS_OK) {

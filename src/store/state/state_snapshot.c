@@ -70,15 +70,15 @@ static tamis_status keep_false_present(const tamis_filter *filter, const tamis_a
     return TAMIS_OK;
 }
 
-tamis_status tamis__state_snapshot_save(const state_directory *directory, const tamis_allocator *memory,
-                                        tamis_filter *filter, state_snapshot *created, const bool *given_up,
-                                        tamis_error *err) {
-    const tamis__save_stop stop = {.fd = -1, .given_up = given_up};
-    const state_path path = tamis__state_snapshot_path(directory, created->number);
+tamis_status tamis__state_snapshot_save(const state_rebuild *source, tamis_filter *filter,
+                                        state_snapshot *created, tamis_error *err) {
+    const tamis__save_options options = {.format = TAMIS_FORMAT_TAMIS,
+                                         .stop = {.fd = -1, .given_up = source->given_up}};
+    const state_path path = tamis__state_snapshot_path(source->directory, created->number);
     struct stat st;
-    tamis_status status = keep_false_present(filter, memory, &created->false_present, err);
+    tamis_status status = keep_false_present(filter, source->memory, &created->false_present, err);
     if (status == TAMIS_OK)
-        status = tamis__file_save(filter, path.text, TAMIS_FORMAT_TAMIS, NULL, &stop, err);
+        status = tamis__file_save(filter, path.text, &options, err);
     if (status == TAMIS_OK && tamis__sys.stat(path.text, &st) < 0)
         status = tamis__fail(err, TAMIS_E_IO, 0, "%s: is gone just after it was written; try again",
                              tamis__show(path.text).text);
@@ -96,8 +96,7 @@ static void *make_snapshot(void *context) {
     if (job->status == TAMIS_OK)
         job->status = tamis__state_check_given_up(&job->source, &job->err);
     if (job->status == TAMIS_OK)
-        job->status = tamis__state_snapshot_save(job->source.directory, job->source.memory, filter,
-                                                 &job->created, job->source.given_up, &job->err);
+        job->status = tamis__state_snapshot_save(&job->source, filter, &job->created, &job->err);
     tamis_filter_free(filter);
     __atomic_store_n(&job->ended, true, __ATOMIC_RELEASE);
     return NULL;

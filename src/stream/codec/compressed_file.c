@@ -18,6 +18,7 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "store/file/file_error.h"
+#include "store/file/file_fingerprint.h"
 #include "store/file/filter_file.h"
 #include "store/file/source_file.h"
 #include "stream/codec/compressor.h"
@@ -162,7 +163,8 @@ tamis_status tamis_compressed_open(tamis_filter **filter, tamis_compression *com
     const tamis_allocator memory = tamis__allocator_resolve(p.options.allocator);
     p.options.allocator = &memory;
     p.options.writable = true;
-    status = tamis__file_read(p.fd, path, head, sizeof head, &got, err);
+    const tamis__open_file file = {.fd = p.fd, .name = path};
+    status = tamis__file_read(&file, (tamis__file_span){0, sizeof head}, head, &got, err);
     if (status == TAMIS_OK)
         found = tamis_compression_of_bytes(head, got);
     if (status == TAMIS_OK && found != TAMIS_COMPRESSION_NONE)
@@ -209,9 +211,11 @@ tamis_status tamis_compressed_save_until(tamis_filter *filter, const char *path,
     TAMIS__NEED(path, err);
     const tamis__compressor_options codec_options = {compression, 0, true};
     const tamis__wrap wrap = {write_compressed, &codec_options};
-    const tamis__save_stop stop = {.fd = stop_fd};
-    if (compression == TAMIS_COMPRESSION_NONE)
-        return tamis__file_save(filter, path, format, NULL, &stop, err);
-    const tamis_status status = tamis__compressor_check(&codec_options, err);
-    return status == TAMIS_OK ? tamis__file_save(filter, path, format, &wrap, &stop, err) : status;
+    const tamis__save_options options = {
+        .format = format,
+        .wrap = compression == TAMIS_COMPRESSION_NONE ? NULL : &wrap,
+        .stop = {.fd = stop_fd},
+    };
+    const tamis_status status = options.wrap ? tamis__compressor_check(&codec_options, err) : TAMIS_OK;
+    return status == TAMIS_OK ? tamis__file_save(filter, path, &options, err) : status;
 }

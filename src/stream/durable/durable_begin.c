@@ -44,7 +44,7 @@ enum { OUTPUTS = TAMIS__DURABLE_OUTPUTS };
 static tamis_status detect_compression(const tamis__open_file *file, bool *compressed, tamis_error *err) {
     uint8_t head[TAMIS_COMPRESSION_MAGIC_MAX];
     size_t size;
-    const tamis_status status = tamis__read_at(file, 0, head, sizeof head, &size, err);
+    const tamis_status status = tamis__file_read(file, (tamis__file_span){0, sizeof head}, head, &size, err);
     *compressed = status == TAMIS_OK && tamis_compression_of_bytes(head, size) != TAMIS_COMPRESSION_NONE;
     return status;
 }
@@ -215,7 +215,8 @@ static tamis_status skip_terminator(tamis__durable *d, size_t i, unsigned char t
     size_t got;
     if (d->followed && d->input.size == position->offset)
         return fail_without_end(d, i, err);
-    const tamis_status status = tamis__read_at(&d->input.file, position->offset, &next, 1, &got, err);
+    const tamis__file_span span = {position->offset, 1};
+    const tamis_status status = tamis__file_read(&d->input.file, span, &next, &got, err);
     if (status != TAMIS_OK)
         return status;
     if (next != terminator)

@@ -105,7 +105,7 @@ static tamis_status keep_head(tamis__candidate *kept, const tamis__open_file *fi
     if (!kept->bytes)
         return tamis__fail_nomem(err, "heads of inputs", size_read);
     kept->head.bytes = kept->bytes;
-    return tamis__read_at(file, 0, kept->bytes, size_read, &kept->head.count, err);
+    return tamis__file_read(file, (tamis__file_span){0, size_read}, kept->bytes, &kept->head.count, err);
 }
 
 static tamis_status open_candidate_input(tamis__candidates *candidates, const tamis__checkpoint *run,
