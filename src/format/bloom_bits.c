@@ -19,8 +19,8 @@
 enum { WORDS_AT_ONCE = 512 }; /* words emitted at once: 4 KiB of stack */
 
 tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *plan,
-                                      const tamis_open_options *options, const uint8_t *bytes,
-                                      tamis__endian endian, tamis_error *err) {
+                                      const tamis_open_options *options, tamis__file_words from,
+                                      tamis_error *err) {
     tamis_filter_options inside = TAMIS_FILTER_OPTIONS_INIT;
     inside.allocator = options->allocator;
     inside.allow_over_capacity = plan->fpr >= 1; /* a plan that promises no rate is never full */
@@ -31,12 +31,12 @@ tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *p
     size_t word_count;
     uint64_t *words = tamis__bloom_words_mut(*filter, &word_count);
     tamis__advise_large(words, word_count * sizeof *words);
-    if (endian == TAMIS__BIG_ENDIAN)
+    if (from.endian == TAMIS__BIG_ENDIAN)
         for (size_t i = 0; i < count; i++)
-            words[i] = tamis__load64be(bytes + 8 * i);
+            words[i] = tamis__load64be(from.bytes + 8 * i);
     else
         for (size_t i = 0; i < count; i++)
-            words[i] = tamis__load64le(bytes + 8 * i);
+            words[i] = tamis__load64le(from.bytes + 8 * i);
     return TAMIS_OK;
 }
 

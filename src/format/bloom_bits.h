@@ -21,12 +21,18 @@
 
 typedef enum tamis__endian { TAMIS__LITTLE_ENDIAN, TAMIS__BIG_ENDIAN } tamis__endian;
 
-/* Makes a filter of kind classic by `plan`, with the words at `bytes`. The caller has checked that all words
- * of plan->bits are there, and then calls tamis__bloom_filled. The filter allows more than its capacity, as
+/* The words of a filter in a file. */
+typedef struct tamis__file_words {
+    const uint8_t *bytes;
+    tamis__endian endian;
+} tamis__file_words;
+
+/* Makes a filter of kind classic by `plan`, with these words. The caller has checked that all words of
+ * plan->bits are there, and then calls tamis__bloom_filled. The filter allows more than its capacity, as
  * the other program does, only if the plan promises no rate. */
 tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *plan,
-                                      const tamis_open_options *options, const uint8_t *bytes,
-                                      tamis__endian endian, tamis_error *err);
+                                      const tamis_open_options *options, tamis__file_words from,
+                                      tamis_error *err);
 
 /* Emits the words of a filter. TAMIS_E_DAMAGED: the filter is in a file of ours, which is damaged. */
 tamis_status tamis__bloom_bits_encode(const tamis_filter *filter, const tamis__emitter *out,

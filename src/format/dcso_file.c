@@ -246,8 +246,9 @@ static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *so
     tamis__plan_set_bits(&plan, h.m, (uint32_t)h.k);
     tamis__plan_explain(&plan, "read from a DCSO file");
     tamis_filter *created = NULL;
-    status = tamis__bloom_bits_decode(&created, &plan, options, source->bytes + HEADER_SIZE,
-                                      TAMIS__LITTLE_ENDIAN, err);
+    status =
+        tamis__bloom_bits_decode(&created, &plan, options,
+                                 (tamis__file_words){source->bytes + HEADER_SIZE, TAMIS__LITTLE_ENDIAN}, err);
     if (status != TAMIS_OK)
         return status;
     tamis__bloom_filled(created, h.count);

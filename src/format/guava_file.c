@@ -107,8 +107,8 @@ static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *so
     tamis__plan_set_bits(&plan, bits, probes);
     plan.fpr = probes == 1 ? 1 : plan.fpr_predicted;
     tamis__plan_explain(&plan, "read from a Guava file, which does not say its capacity: this is the most");
-    status =
-        tamis__bloom_bits_decode(filter, &plan, options, source->bytes + HEADER_SIZE, TAMIS__BIG_ENDIAN, err);
+    status = tamis__bloom_bits_decode(
+        filter, &plan, options, (tamis__file_words){source->bytes + HEADER_SIZE, TAMIS__BIG_ENDIAN}, err);
     if (status != TAMIS_OK)
         return status;
     tamis__bloom_filled(*filter, TAMIS__ADDED_BY_BITS);

@@ -151,7 +151,7 @@ static tamis_status put_key(tamis_key_maker *maker, const tamis_key *text, size_
 
 /* Makes keys that differ from their texts only in the size, so no bytes are copied. */
 static tamis_status strip_all(tamis_key_maker *maker, const tamis_key *texts, size_t count,
-                              const tamis_key **keys, size_t *made, tamis_error *err) {
+                              tamis_error *err) {
     tamis_key *stripped = tamis__array_reserve(&maker->allocator, maker->stripped, sizeof *stripped, count,
                                                &maker->stripped_capacity);
 
@@ -160,8 +160,6 @@ static tamis_status strip_all(tamis_key_maker *maker, const tamis_key *texts, si
     maker->stripped = stripped;
     for (size_t i = 0; i < count; i++)
         stripped[i] = strip(maker, texts[i]);
-    *keys = stripped;
-    *made = count;
     return TAMIS_OK;
 }
 
@@ -177,8 +175,10 @@ tamis_status tamis_key_maker_make(tamis_key_maker *maker, const tamis_key *texts
     *made = 0;
     if (options->key_type <= TAMIS_KEYS_BYTES && !options->hex) {
         if (options->strip_cr)
-            return strip_all(maker, texts, count, keys, made, err);
-        *keys = texts;
+            status = strip_all(maker, texts, count, err);
+        if (status != TAMIS_OK)
+            return status;
+        *keys = options->strip_cr ? maker->stripped : texts;
         *made = count;
         return TAMIS_OK;
     }

@@ -289,10 +289,11 @@ static void foreign_size(tamis_scheme scheme, double n, double p, double *m, dou
  * to keep p. Few keys need more because the fill varies. Positions of other programs need more because they
  * are uneven or repeat.
  *
- * The search doubles its step until p is kept, then bisects in words. A result above `max` only means that
- * `max` bits are not enough.
+ * The search doubles its step until p is kept, then bisects in words. A result above
+ * the scheme's largest number of bits only means that these are not enough.
  */
-static double own_bits(tamis_scheme scheme, double n, double p, double m, double k, double max) {
+static double own_bits(tamis_scheme scheme, double n, double p, double m, double k) {
+    const double max = (double)tamis__scheme_bits_max(scheme);
     m = 64 * fmax(1, ceil(fmax(m, ceil(tamis_bloom_bits_for_probes(n, p, k))) / 64));
     double low = m, step = 64;
     while (m <= max && tamis__classic_fpr(scheme, n, m, k) > p) {
@@ -323,7 +324,7 @@ static tamis_status plan_classic(tamis_plan *plan, const tamis_plan_options *opt
             m = floor(tamis_bloom_bits(n, p));
             k = tamis_bloom_probes(n, fmax(m, 1));
         }
-        m = own_bits(options->scheme, n, p, m, k, max);
+        m = own_bits(options->scheme, n, p, m, k);
     }
     if (m > (double)TAMIS_BITS_MAX || k > TAMIS_PROBES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,

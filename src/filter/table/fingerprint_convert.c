@@ -270,20 +270,26 @@ static position next_cell(position pos, uint32_t shift) {
     return pos;
 }
 
-/* Stores `count` cells. First searches for entries of the key: the first cell may be spilled and then
- * cover the others. */
-static tamis_status put_cells(conversion *c, position first, uint32_t shift, uint64_t count, bool *met,
-                              tamis_error *err) {
-    const uint32_t known = HASH_BITS - shift;
+/* Cells of size 2^shift that cover a range of hashes. */
+typedef struct cell_range {
+    position first;
+    uint32_t shift;
+    uint64_t count;
+} cell_range;
+
+/* Stores cells. First searches for entries of the key: the first cell may be spilled and then cover the
+ * others. */
+static tamis_status put_cells(conversion *c, const cell_range *cells, bool *met, tamis_error *err) {
+    const uint32_t known = HASH_BITS - cells->shift;
     bool ignored = false;
     tamis_status status = TAMIS_OK;
-    if (count == 1)
-        return put_cell(c, first, known, met, err);
-    position pos = first;
-    for (uint64_t i = 0; i < count; i++, pos = next_cell(pos, shift))
+    if (cells->count == 1)
+        return put_cell(c, cells->first, known, met, err);
+    position pos = cells->first;
+    for (uint64_t i = 0; i < cells->count; i++, pos = next_cell(pos, cells->shift))
         *met = *met || is_met(c, pos, known);
-    pos = first;
-    for (uint64_t i = 0; i < count && status == TAMIS_OK; i++, pos = next_cell(pos, shift))
+    pos = cells->first;
+    for (uint64_t i = 0; i < cells->count && status == TAMIS_OK; i++, pos = next_cell(pos, cells->shift))
         status = put_cell(c, pos, known, &ignored, err);
     return status;
 }
@@ -315,8 +321,8 @@ static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_
     const tamis__u128 count = shifted_position(last, shift) - shifted_position(first, shift) + 1;
     if (count > MAX_CELLS)
         return fail_too_broad(err);
-    return put_cells(c, (position){first.line, first.rest & ~low_mask(shift)}, shift, (uint64_t)count, met,
-                     err);
+    const cell_range cells = {{first.line, first.rest & ~low_mask(shift)}, shift, (uint64_t)count};
+    return put_cells(c, &cells, met, err);
 }
 
 /* Stores an entry after the lines doubled c->doublings times: so many bits of the remainder become bits of
@@ -331,15 +337,20 @@ static tamis_status put_doubled(conversion *c, position pos, uint32_t known, boo
     return put_cell(c, pos, known - bits, met, err);
 }
 
-/* Stores an entry of partition number `index` of its table. */
-static tamis_status put_entry(conversion *c, const partition *in, uint64_t index, uint64_t line, entry e,
-                              tamis_error *err) {
+/* The home line of an entry in the table it comes from. */
+typedef struct home_line {
+    const partition *in;
+    uint64_t index; /* number of the partition in its table */
+    uint64_t line;
+} home_line;
+
+static tamis_status put_entry(conversion *c, const home_line *home, entry e, tamis_error *err) {
     bool met = false;
     tamis_status status;
     if (c->from->grows_by_partition) {
-        status = put_range(c, range_of_growing(in, index, line, e), &met, err);
+        status = put_range(c, range_of_growing(home->in, home->index, home->line, e), &met, err);
     } else {
-        const position pos = {index * in->count + line, e.rest};
+        const position pos = {home->index * home->in->count + home->line, e.rest};
         status = c->doublings >= 0 ? put_doubled(c, pos, e.known, &met, err)
                                    : put_range(c, range_of_sized(c->from_lines, pos, e.known), &met, err);
     }
@@ -357,9 +368,9 @@ static tamis_status put_partition(conversion *c, const partition *in, uint64_t i
         const uint8_t *bytes = line_at(in, line);
         for (line_walk w = walk_start(g, bytes); walk_next(&w) && status == TAMIS_OK;) {
             const bool is_spilled = w.bucket == g->spill_bucket;
-            const uint64_t home =
-                is_spilled ? other_line(g, in, line, line_head(g, bytes, w.slot), true) : line;
-            status = put_entry(c, in, index, home, slot_entry(g, bytes, w.slot, w.bucket), err);
+            const home_line home = {
+                in, index, is_spilled ? other_line(g, in, line, line_head(g, bytes, w.slot), true) : line};
+            status = put_entry(c, &home, slot_entry(g, bytes, w.slot, w.bucket), err);
         }
     }
     return status;

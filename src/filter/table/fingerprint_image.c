@@ -80,12 +80,16 @@ bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_
     return true;
 }
 
-static tamis_status fail_value(const tamis__image *image, const char *what, uint64_t value, uint64_t min,
-                               uint64_t max, tamis_error *err) {
+typedef struct value_range {
+    uint64_t min, max;
+} value_range;
+
+static tamis_status fail_value(const tamis__image *image, const char *what, uint64_t value, value_range range,
+                               tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                        "%s: %s is %" PRIu64 ", not from %" PRIu64 " to %" PRIu64
                        "; restore the file from a copy, or build it anew",
-                       image->name, what, value, min, max);
+                       image->name, what, value, range.min, range.max);
 }
 
 /* Number of rows that belong to split partitions: 16 for each. */
@@ -109,10 +113,10 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
     const uint64_t partitions = plan->partitions, max = UINT64_C(1) << TAMIS__FINGERPRINT_PARTITION_BITS;
     const uint64_t min = grows ? max : 1;
     if (partitions < min || partitions > max)
-        return fail_value(image, "number of partitions", partitions, min, max, err);
+        return fail_value(image, "number of partitions", partitions, (value_range){min, max}, err);
     const uint64_t rows = partitions + split_rows(image) / SPLIT * (SPLIT - 1);
     if (image->extent_count != rows)
-        return fail_value(image, "number of partitions", image->extent_count, rows, rows, err);
+        return fail_value(image, "number of partitions", image->extent_count, (value_range){rows, rows}, err);
     if (partitions & (partitions - 1))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: number of partitions is %" PRIu64
@@ -126,7 +130,7 @@ static tamis_status check_entries(const table *t, const tamis__image *image, con
                                   tamis_error *err) {
     const uint64_t slots = row->size / LINE_BYTES * t->geometry.slots;
     if (row->entries > slots)
-        return fail_value(image, "entries of a partition", row->entries, 0, slots, err);
+        return fail_value(image, "entries of a partition", row->entries, (value_range){0, slots}, err);
     if (!(row->covered >= 0 && row->covered <= 1))
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
@@ -136,31 +140,39 @@ static tamis_status check_entries(const table *t, const tamis__image *image, con
     return TAMIS_OK;
 }
 
-/* Restores the partitions of a group. Their rows begin at row *next, their lines at offset *pos of the
- * body; both advance. */
-static tamis_status restore_group(table *t, const partition_group *group, const tamis__image *image,
-                                  size_t *next, uint64_t *pos, tamis_error *err) {
+/* An image, and how far it is restored. */
+typedef struct image_cursor {
+    const tamis__image *image;
+    size_t row;   /* next row */
+    uint64_t pos; /* offset of its lines in the body */
+} image_cursor;
+
+/* Restores the partitions of a group from the next rows. */
+static tamis_status restore_group(table *t, const partition_group *group, image_cursor *next,
+                                  tamis_error *err) {
+    const tamis__image *image = next->image;
     const uint32_t hash_bits = (t->grows_by_partition ? t->partition_bits : 0) + group->bits;
     for (uint32_t n = 0; n < partition_count(group); n++) {
-        const tamis__body_extent *row = &image->extents[(*next)++];
+        const tamis__body_extent *row = &image->extents[next->row++];
         const uint64_t lines = row->size / LINE_BYTES;
         uint64_t min = TAMIS__FINGERPRINT_MIN_LINES;
         uint64_t max = t->grows_by_partition ? line_limit_of(t, hash_bits) : image->body_size / LINE_BYTES;
         if (n > 0 && !t->grows_by_partition) /* all partitions of such a table have as many lines */
             min = max = group->first->count;
         if (lines < min || lines > max)
-            return fail_value(image, "lines of a partition", lines, min, max, err);
-        if (row->size > image->body_size - *pos)
-            return fail_value(image, "body_size", image->body_size, *pos + row->size, UINT64_MAX, err);
+            return fail_value(image, "lines of a partition", lines, (value_range){min, max}, err);
+        if (row->size > image->body_size - next->pos)
+            return fail_value(image, "body_size", image->body_size,
+                              (value_range){next->pos + row->size, UINT64_MAX}, err);
         const tamis_status status = check_entries(t, image, row, err);
         if (status != TAMIS_OK)
             return status;
         partition *in = &group->first[n];
         /* Filters in an image are only read, so the cast is safe. */
-        *in = partition_of(t, hash_bits, (uint8_t *)(uintptr_t)(image->body + *pos), lines);
+        *in = partition_of(t, hash_bits, (uint8_t *)(uintptr_t)(image->body + next->pos), lines);
         in->used = row->entries;
         in->covered = row->covered;
-        *pos += row->size;
+        next->pos += row->size;
     }
     return TAMIS_OK;
 }
@@ -168,18 +180,17 @@ static tamis_status restore_group(table *t, const partition_group *group, const 
 static tamis_status restore_partitions(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
     table *t = filter->body;
     tamis_status status = TAMIS_OK;
-    uint64_t pos = 0;
-    size_t next = 0;
+    image_cursor next = {.image = image};
     for (uint32_t i = 0; i < group_count(t) && status == TAMIS_OK; i++) {
-        if (t->grows_by_partition && image->extents[next].split)
+        if (t->grows_by_partition && image->extents[next.row].split)
             status = tamis__fingerprint_split(filter, &t->groups[i], err);
         if (status == TAMIS_OK)
-            status = restore_group(t, &t->groups[i], image, &next, &pos, err);
+            status = restore_group(t, &t->groups[i], &next, err);
     }
     if (status != TAMIS_OK)
         return status;
-    if (pos != image->body_size)
-        return fail_value(image, "body_size", image->body_size, pos, pos, err);
+    if (next.pos != image->body_size)
+        return fail_value(image, "body_size", image->body_size, (value_range){next.pos, next.pos}, err);
     t->unit = unit_of(t, t->groups->first->count);
     if (image->covered >= 0 && image->covered <= 1)
         t->covered = image->covered - covered_by(t);
