@@ -66,6 +66,14 @@ static void of_dedup(void **state) {
     REFUSED(tamis_dedup_add_hashes(NULL, ANY, 1, ANY, ANY, &err), "session");
     REFUSED(tamis_dedup_add_hashes(ANY, NULL, 1, ANY, ANY, &err), "hashes");
     REFUSED(tamis_dedup_add_hashes(ANY, ANY, 1, NULL, ANY, &err), "answers");
+    const tamis_timed_hashes no_hashes = {.count = 1};
+    const tamis_deliveries no_records = {.count = 1};
+    REFUSED(tamis_dedup_add_timed(NULL, ANY, ANY, ANY, &err), "session");
+    REFUSED(tamis_dedup_add_timed(ANY, NULL, ANY, ANY, &err), "batch");
+    REFUSED(tamis_dedup_add_timed(ANY, &no_hashes, ANY, ANY, &err), "batch->hashes");
+    REFUSED(tamis_dedup_add_delivered(NULL, ANY, ANY, ANY, &err), "session");
+    REFUSED(tamis_dedup_add_delivered(ANY, NULL, ANY, ANY, &err), "batch");
+    REFUSED(tamis_dedup_add_delivered(ANY, &no_records, ANY, ANY, &err), "batch->records");
     REFUSED(tamis_dedup_commit(NULL, ANY, 1, &err), "session");
     REFUSED(tamis_dedup_commit(ANY, NULL, 1, &err), "checkpoint");
     REFUSED(tamis_dedup_abort(NULL, &err), "session");
