@@ -57,7 +57,8 @@ static void check_parameters(tamis__redis_uri *uri) {
         uint64_t count = 5, ms = 0;
         double rate = 0.5;
         uri->parameters[i].name = name;
-        tamis_status status = tamis__redis_uri_count(uri, name, 2, 1 << 20, &count, &err);
+        tamis_status status =
+            tamis__redis_uri_count(uri, name, (tamis__count_range){2, 1 << 20}, &count, &err);
         if (status != TAMIS_OK)
             check_failed(status, TAMIS_E_INVALID, &err);
         check(count >= 2 && count <= 1 << 20);

@@ -128,8 +128,9 @@ static void refuses_a_replica_that_is_named(void **state) {
     tamis__node *node;
     tamis__connection *conn;
     assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_OK);
-    assert_int_equal(tamis__redis_node(redis, "127.0.0.1", 9, (uint16_t)servers[1].port, &node, &err),
-                     TAMIS_OK);
+    const tamis__node_address address = {
+        .host = "127.0.0.1", .host_size = 9, .port = (uint16_t)servers[1].port};
+    assert_int_equal(tamis__redis_node(redis, &address, &node, &err), TAMIS_OK);
     assert_int_equal(tamis__redis_get_connection(redis, node, UINT64_MAX, &conn, &err), TAMIS_E_IO);
     assert_non_null(strstr(err.text, "is a slave"));
     tamis_redis_close(redis);

@@ -238,13 +238,15 @@ static void values_are_checked(void **state) {
     double rate = 0.5;
     parse(
         "redis://h/n?a=10&b=3%25&c=2s&d=1x&e=1.5&f=0&g=-1&h=1e-6&i=11&j=1&k=18446744073709551616&l=1d&m=nan");
-    assert_int_equal(tamis__redis_uri_count(&uri, "none", 1, 10, &count, &err), TAMIS_OK);
+    assert_int_equal(tamis__redis_uri_count(&uri, "none", (tamis__count_range){1, 10}, &count, &err),
+                     TAMIS_OK);
     assert_int_equal(count, 77);
-    assert_int_equal(tamis__redis_uri_count(&uri, "a", 1, 10, &count, &err), TAMIS_OK);
+    assert_int_equal(tamis__redis_uri_count(&uri, "a", (tamis__count_range){1, 10}, &count, &err), TAMIS_OK);
     assert_int_equal(count, 10);
     static const char *const no_count[] = {"b", "d", "e", "f", "g", "h", "i", "k"};
     for (size_t i = 0; i < sizeof no_count / sizeof *no_count; i++) {
-        assert_int_equal(tamis__redis_uri_count(&uri, no_count[i], 1, 10, &count, &err), TAMIS_E_INVALID);
+        assert_int_equal(tamis__redis_uri_count(&uri, no_count[i], (tamis__count_range){1, 10}, &count, &err),
+                         TAMIS_E_INVALID);
         assert_non_null(strstr(err.text, "whole number from 1 to 10"));
     }
     assert_int_equal(count, 10);
@@ -277,13 +279,18 @@ static void counts_have_units(void **state) {
     uint64_t count = 0;
     parse("redis://h/n?a=5k&b=64MiB&c=1e7&d=2T&e=1e0&f=1e20&g=20000000T&h=1kk&i=e5&j=5K");
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_int_equal(tamis__redis_uri_count(&uri, good[i].name, 1, UINT64_MAX, &count, &err), TAMIS_OK);
+        assert_int_equal(
+            tamis__redis_uri_count(&uri, good[i].name, (tamis__count_range){1, UINT64_MAX}, &count, &err),
+            TAMIS_OK);
         assert_int_equal(count, good[i].number);
     }
     static const char *const bad[] = {"f", "g", "h", "i", "j"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(tamis__redis_uri_count(&uri, bad[i], 1, UINT64_MAX, &count, &err), TAMIS_E_INVALID);
-    assert_int_equal(tamis__redis_uri_count(&uri, "c", 1, 9999999, &count, &err), TAMIS_E_INVALID);
+        assert_int_equal(
+            tamis__redis_uri_count(&uri, bad[i], (tamis__count_range){1, UINT64_MAX}, &count, &err),
+            TAMIS_E_INVALID);
+    assert_int_equal(tamis__redis_uri_count(&uri, "c", (tamis__count_range){1, 9999999}, &count, &err),
+                     TAMIS_E_INVALID);
 }
 
 static void a_parameter_that_nobody_knows_is_named(void **state) {
@@ -301,7 +308,8 @@ static void a_message_with_a_value_is_one_line(void **state) {
     double rate = 0.5;
     (void)state;
     parse("redis://h/n?a=x%0Ay&b\n=1");
-    assert_int_equal(tamis__redis_uri_count(&uri, "a", 1, 10, &count, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis__redis_uri_count(&uri, "a", (tamis__count_range){1, 10}, &count, &err),
+                     TAMIS_E_INVALID);
     assert_non_null(strstr(err.text, "'x?y'"));
     assert_int_equal(tamis__redis_uri_rate(&uri, "a", &rate, &err), TAMIS_E_INVALID);
     assert_non_null(strstr(err.text, "'x?y'"));

@@ -221,14 +221,14 @@ static tamis_status report_generation(const member_search *ctx, uint64_t generat
 
 /* ---- the server ---- */
 
-/* Copies the value of a line of INFO to `to`. *is_known: the reply has that line. One server has all
+/* Copies the value of a line of INFO to `to`; it is empty if the reply has no such line. One server has all
  * slots. */
 static tamis_status read_info(const tamis__redis_filter *rf, const char *section, const char *line,
-                              char to[VALUE_SIZE], bool *is_known, tamis_error *err) {
+                              char to[VALUE_SIZE], tamis_error *err) {
     char info[TAMIS__REDIS_INFO];
     const tamis_status status = tamis__redis_info(rf->redis, rf->uri->shown_name, section, info, err);
     const char *found = strstr(info, line);
-    *is_known = found != NULL;
+    *to = '\0';
     if (!found)
         return status;
     found += strlen(line);
@@ -244,9 +244,12 @@ static tamis_status check_server(const tamis__redis_filter *rf, bool *has_all, c
     *has_all = false;
     if (rf->redis->slot_count > 1 || rf->redis->codis)
         return TAMIS_OK;
-    const tamis_status status = read_info(rf, "cluster", "cluster_enabled:", is_cluster, has_all, err);
-    *has_all = *has_all && strcmp(is_cluster, "0") == 0;
-    return status == TAMIS_OK && *has_all ? read_info(rf, "server", "run_id:", run_id, has_all, err) : status;
+    tamis_status status = read_info(rf, "cluster", "cluster_enabled:", is_cluster, err);
+    if (status == TAMIS_OK && strcmp(is_cluster, "0") == 0) {
+        status = read_info(rf, "server", "run_id:", run_id, err);
+        *has_all = *run_id != '\0';
+    }
+    return status;
 }
 
 /* SCAN of a server that was restarted in between may have missed a hash. */

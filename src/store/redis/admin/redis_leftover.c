@@ -279,10 +279,10 @@ enum { NO_KEY = -2 /* reply of PTTL */ };
 
 static tamis_status read_lock(leftover_search *ctx, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
-    int64_t left_ms = NO_KEY;
     const tamis_key words[] = {tamis__redis_word("PTTL"), {name, tamis__lock_name(&ctx->rf, name)}};
-    tamis_status status =
-        tamis__redis_command_in(&ctx->rf, tamis__config_slot(&ctx->rf), words, 2, &left_ms, err);
+    tamis__command command = tamis__redis_command_in(&ctx->rf, tamis__config_slot(&ctx->rf), words, 2);
+    const tamis_status status = tamis__command_run(&command, err);
+    const int64_t left_ms = command.integer;
     ctx->lock_ms = left_ms == NO_KEY ? 0 : left_ms > 0 ? (uint64_t)left_ms : TAMIS__LOCK_MS;
     return status;
 }

@@ -224,12 +224,20 @@ static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     return status == TAMIS_OK && removed == 0 && config <= 0 ? fail_absent(rf, err) : status;
 }
 
+/* A filter while it is dropped. */
+typedef struct dropped_filter {
+    const tamis__redis_filter *rf;
+    const tamis__config *config; /* its hash before the drop */
+    const char *copy;            /* copy of its plan, or "" */
+} dropped_filter;
+
 /* Removes the members of a family. If SCAN is refused, the plan stays in field before, for the next drop. */
-static tamis_status remove_members(const tamis__redis_filter *rf, const tamis__config *config,
-                                   const char *copy, tamis_error *err) {
+static tamis_status remove_members(const dropped_filter *d, tamis_error *err) {
+    const tamis__redis_filter *rf = d->rf;
+    const tamis__config *config = d->config;
     tamis_status status = tamis__members_expire(rf, config->before, -1, err);
     if (status == TAMIS_OK && !*config->plan) /* the hash was deleted */
-        status = tamis__members_expire(rf, copy, -1, err);
+        status = tamis__members_expire(rf, d->copy, -1, err);
     if (status == TAMIS_OK && strcmp(config->plan, config->before) != 0)
         status = tamis__members_expire(rf, config->plan, -1, err);
     if (status != TAMIS_E_REFUSED)
@@ -282,8 +290,9 @@ static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tam
 }
 
 /* Removes leftovers: field before must be free for the plan of this drop. */
-static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis__config *config,
-                                     const char *copy, tamis_error *err) {
+static tamis_status remove_leftovers(const dropped_filter *d, tamis_error *err) {
+    const tamis__redis_filter *rf = d->rf;
+    const tamis__config *config = d->config;
     tamis_status status =
         TAMIS_OK; /* the partitions of `plan` itself are removed later, when the plan is gone */
     if (strcmp(config->before, config->plan) != 0)
@@ -293,20 +302,21 @@ static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis_
         status = tamis__plan_text_expire(rf, config->pushing, -1, err);
     if (status == TAMIS_OK) /* adds to `next` may be on their way: see tamis__push_remove in redis_push.c */
         status = tamis__plan_text_expire(rf, config->next, TAMIS__GRACE_MS, err);
-    return status == TAMIS_OK && !*config->plan ? tamis__plan_text_expire(rf, copy, -1, err) : status;
+    return status == TAMIS_OK && !*config->plan ? tamis__plan_text_expire(rf, d->copy, -1, err) : status;
 }
 
 /* Removes and forgets, with care for another writer that has made the filter again: it may have replaced this
  * plan before the drop's own step, so batches may still read the partitions; and its field before may name
  * partitions without an expiry. */
-static tamis_status remove_dropped(const tamis__redis_filter *rf, const tamis__config *config,
-                                   const char *copy, const tamis__config *now, tamis_error *err) {
+static tamis_status remove_dropped(const dropped_filter *d, const tamis__config *now, tamis_error *err) {
+    const tamis__redis_filter *rf = d->rf;
+    const tamis__config *config = d->config;
     const bool is_before_removed =
         strcmp(now->before, config->plan) == 0 || strcmp(now->before, config->before) == 0;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__plan_text_expire(rf, config->plan, *now->plan ? TAMIS__GRACE_MS : -1, &why);
     if (status == TAMIS_OK) {
-        status = remove_members(rf, config, copy, &why);
+        status = remove_members(d, &why);
         if (status == TAMIS_E_REFUSED) /* its message says what was dropped and what stays */
             return tamis__fail(err, status, why.sys_errno, "%s", why.text);
     }
@@ -325,13 +335,12 @@ static tamis_status remove_dropped(const tamis__redis_filter *rf, const tamis__c
 
 /* Removes the partitions of the dropped filter, even if the lock is lost: no plan will ever name them
  * again. */
-static tamis_status finish_drop(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
-                                const tamis__config *now, tamis_error *err) {
+static tamis_status finish_drop(const dropped_filter *d, const tamis__config *now, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    const tamis_status status = remove_dropped(rf, config, copy, now, &why);
+    const tamis_status status = remove_dropped(d, now, &why);
     if (status == TAMIS_E_BUSY) {
-        *tamis__tamis_of(rf)->token = '\0'; /* from now on nothing renews the lock */
-        return remove_dropped(rf, config, copy, now, err);
+        *tamis__tamis_of(d->rf)->token = '\0'; /* from now on nothing renews the lock */
+        return remove_dropped(d, now, err);
     }
     copy_error(err, &why);
     return status;
@@ -355,8 +364,10 @@ static tamis_status fail_unknown(const tamis__redis_filter *rf, const tamis_erro
  * - The plan is still there when the lock has been released: it did not, since no late step does anything
  *   now.
  */
-static tamis_status recover_drop(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
-                                 tamis__outcome outcome, const tamis_error *why, tamis_error *err) {
+static tamis_status recover_drop(const dropped_filter *d, tamis__outcome outcome, const tamis_error *why,
+                                 tamis_error *err) {
+    const tamis__redis_filter *rf = d->rf;
+    const tamis__config *config = d->config;
     tamis__config now;
     char *token = tamis__tamis_of(rf)->token;
     const bool may_be_lost =
@@ -369,7 +380,7 @@ static tamis_status recover_drop(const tamis__redis_filter *rf, const tamis__con
     }
     const bool is_gone = is_read && *config->plan && strcmp(now.plan, config->plan) != 0;
     if ((outcome == TAMIS__DONE || is_gone) && is_read && !may_be_lost)
-        return finish_drop(rf, config, copy, &now, err);
+        return finish_drop(d, &now, err);
     if (outcome == TAMIS__DONE || is_gone)
         return tamis__fail(
             err, why->status, why->sys_errno,
@@ -381,19 +392,20 @@ static tamis_status recover_drop(const tamis__redis_filter *rf, const tamis__con
 }
 
 /* *outcome is that of the step that removes the plan. */
-static tamis_status remove_tamis(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
-                                 tamis__outcome *outcome, tamis_error *err) {
+static tamis_status remove_tamis(const dropped_filter *d, tamis__outcome *outcome, tamis_error *err) {
+    const tamis__redis_filter *rf = d->rf;
+    const tamis__config *config = d->config;
     tamis__config now;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__change_begin(rf, config->plan, &why);
     if (status == TAMIS_OK)
-        status = remove_leftovers(rf, config, copy, &why);
+        status = remove_leftovers(d, &why);
     if (status == TAMIS_OK)
         status = remove_plan_checked(rf, config, &now, outcome, &why);
     if (status == TAMIS_OK)
-        return finish_drop(rf, config, copy, &now, err);
+        return finish_drop(d, &now, err);
     if (*outcome != TAMIS__NOT_DONE)
-        return recover_drop(rf, config, copy, *outcome, &why, err);
+        return recover_drop(d, *outcome, &why, err);
     copy_error(err, &why);
     return status;
 }
@@ -417,8 +429,9 @@ static tamis_status drop_locked(const tamis__redis_filter *rf, const char *expec
     if (status == TAMIS_OK && expected_plan && strcmp(config.plan, expected_plan) != 0)
         status = tamis__lock_busy(rf, err);
     if (status == TAMIS_OK)
-        status = has_partitions(&config) || *copy ? remove_tamis(rf, &config, copy, &outcome, err)
-                                                  : fail_absent(rf, err);
+        status = has_partitions(&config) || *copy
+                     ? remove_tamis(&(dropped_filter){rf, &config, copy}, &outcome, err)
+                     : fail_absent(rf, err);
     return unlock(rf, status, outcome == TAMIS__NOT_DONE, err);
 }
 

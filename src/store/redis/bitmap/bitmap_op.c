@@ -28,6 +28,10 @@ typedef struct combining {
     tamis_redis_bitmap **sources;
     size_t count;
     tamis_redis_bitmap_operation op;
+    /* in pieces only: */
+    uint8_t *result; /* `size` bytes of the sources combined so far */
+    size_t size;
+    uint8_t *chunks; /* buffer for the chunks of one pipeline */
 } combining;
 
 /* ---- one command that changes the target ---- */
@@ -129,9 +133,9 @@ static void combine(tamis_redis_bitmap_operation op, bool is_first, uint8_t *res
     }
 }
 
-/* Fetches one source and combines it into the result. `bytes` is a buffer for the chunks of one pipeline. */
-static tamis_status fetch(const combining *ctx, size_t source, uint8_t *result, size_t size, uint8_t *bytes,
-                          tamis_error *err) {
+/* Fetches one source and combines it into the result. */
+static tamis_status fetch(const combining *ctx, size_t source, tamis_error *err) {
+    const size_t size = ctx->size;
     tamis_status status = TAMIS_OK;
     for (size_t done = 0; done < size && status == TAMIS_OK;) {
         tamis__bitmap_query queries[CHUNKS];
@@ -142,43 +146,47 @@ static tamis_status fetch(const combining *ctx, size_t source, uint8_t *result, 
             queries[i] = (tamis__bitmap_query){.command = "GETRANGE",
                                                .numbers = {from, from + CHUNK - 1},
                                                .count = 2,
-                                               .bytes = bytes + i * CHUNK,
+                                               .bytes = ctx->chunks + i * CHUNK,
                                                .buffer_size = CHUNK};
         }
         status = tamis__bitmap_run_queries(ctx->sources[source], queries, count, err);
         for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
             const size_t chunk_size = size - done < CHUNK ? size - done : CHUNK;
             memset(queries[i].bytes + queries[i].size, 0, CHUNK - queries[i].size);
-            combine(ctx->op, source == 0, result + done, queries[i].bytes, chunk_size);
+            combine(ctx->op, source == 0, ctx->result + done, queries[i].bytes, chunk_size);
             done += chunk_size;
         }
     }
     return status;
 }
 
-static tamis_status store_result(const combining *ctx, const uint8_t *result, size_t size, tamis_error *err) {
-    const tamis_key words[] = {
-        size > 0 ? (tamis_key){"SET", 3} : (tamis_key){"DEL", 3}, key_of(ctx->target), {result, size}};
+static tamis_status store_result(const combining *ctx, tamis_error *err) {
+    const bool is_empty = ctx->size == 0;
+    const tamis_key words[] = {is_empty ? (tamis_key){"DEL", 3} : (tamis_key){"SET", 3},
+                               key_of(ctx->target),
+                               {ctx->result, ctx->size}};
     int64_t gone; /* reply to DEL, not used */
-    return run_command(ctx->target, words, size > 0 ? 3 : 2, &gone, err);
+    return run_command(ctx->target, words, is_empty ? 2 : 3, &gone, err);
 }
 
-static tamis_status fetch_all(const combining *ctx, size_t size, tamis_error *err) {
+static tamis_status fetch_all(combining *ctx, tamis_error *err) {
     const tamis_allocator *allocator = &ctx->target->allocator;
     const size_t buffer_size = (size_t)CHUNKS * CHUNK;
-    uint8_t *result = tamis__alloc(allocator, size, 1), *bytes = tamis__alloc(allocator, buffer_size, 1);
-    tamis_status status =
-        result && bytes ? TAMIS_OK : tamis__fail_nomem(err, "redis", result ? buffer_size : size);
+    ctx->result = tamis__alloc(allocator, ctx->size, 1);
+    ctx->chunks = tamis__alloc(allocator, buffer_size, 1);
+    tamis_status status = TAMIS_OK;
+    if (!ctx->result || !ctx->chunks)
+        status = tamis__fail_nomem(err, "redis", ctx->result ? buffer_size : ctx->size);
     for (size_t i = 0; i < ctx->count && status == TAMIS_OK; i++)
-        status = fetch(ctx, i, result, size, bytes, err);
-    tamis__free(allocator, bytes, buffer_size);
+        status = fetch(ctx, i, err);
+    tamis__free(allocator, ctx->chunks, buffer_size);
     if (status == TAMIS_OK)
-        status = store_result(ctx, result, size, err);
-    tamis__free(allocator, result, size);
+        status = store_result(ctx, err);
+    tamis__free(allocator, ctx->result, ctx->size);
     return status;
 }
 
-static tamis_status combine_by_pieces(const combining *ctx, uint64_t *size, tamis_error *err) {
+static tamis_status combine_by_pieces(combining *ctx, uint64_t *size, tamis_error *err) {
     uint64_t longest = 0;
     for (size_t i = 0; i < ctx->count; i++) {
         tamis__bitmap_query length = {.command = "STRLEN"};
@@ -189,7 +197,8 @@ static tamis_status combine_by_pieces(const combining *ctx, uint64_t *size, tami
             longest = (uint64_t)length.integer;
     }
     *size = longest;
-    return longest > 0 ? fetch_all(ctx, (size_t)longest, err) : store_result(ctx, NULL, 0, err);
+    ctx->size = (size_t)longest;
+    return longest > 0 ? fetch_all(ctx, err) : store_result(ctx, err);
 }
 
 /* ---- the call ---- */
@@ -224,7 +233,7 @@ static tamis_status check_types(const combining *ctx, tamis_error *err) {
 
 /* Combines in pieces if BITOP cannot be used or is refused. Not after patience_ns: the caller has waited long
  * enough. */
-static tamis_status combine_all(const combining *ctx, uint64_t *size, tamis_error *err) {
+static tamis_status combine_all(combining *ctx, uint64_t *size, tamis_error *err) {
     const uint64_t end = tamis__now_ns() + ctx->target->redis->patience_ns;
     tamis_status status = TAMIS_E_REFUSED;
     if (can_use_bitop(ctx))

@@ -447,16 +447,16 @@ static bool read_scaled(const char *text, uint64_t max, uint64_t *out) {
     return false;
 }
 
-tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t min, uint64_t max,
+tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, tamis__count_range range,
                                     uint64_t *out, tamis_error *err) {
     const char *value = tamis__redis_uri_get(uri, name);
     if (!value)
         return TAMIS_OK;
     uint64_t number;
-    if (!read_scaled(value, max, &number) || number < min)
+    if (!read_scaled(value, range.max, &number) || number < range.min)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: parameter %s is '%.40s'; give a whole number from %" PRIu64 " to %" PRIu64,
-                           uri->shown, name, tamis__show(value).text, min, max);
+                           uri->shown, name, tamis__show(value).text, range.min, range.max);
     *out = number;
     return TAMIS_OK;
 }

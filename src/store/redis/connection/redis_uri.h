@@ -88,8 +88,12 @@ tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_erro
 /* These read the value of a parameter. Without the parameter, *out is unchanged. TAMIS_E_INVALID: the
  * message names the value and the bounds. */
 
+/* The bounds of a whole number. */
+typedef struct tamis__count_range {
+    uint64_t min, max;
+} tamis__count_range;
 /* A whole number, also as 5M, 5e6 or 64MiB. */
-tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t min, uint64_t max,
+tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, tamis__count_range range,
                                     uint64_t *out, tamis_error *err);
 /* A rate above 0 and below 1, written 0.03 or 3%. */
 tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, double *out, tamis_error *err);

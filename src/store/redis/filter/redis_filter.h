@@ -169,9 +169,12 @@ uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number);
  * reply, or -1 if the reply is OK or nil. */
 tamis_status tamis__redis_command(const tamis__redis_filter *rf, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
-/* As tamis__redis_command, sent to the server of `slot`: see tamis__redis_key_slot. */
-tamis_status tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
-                                     size_t count, int64_t *integer, tamis_error *err);
+/* Returns a command for the server of `slot`: see tamis__redis_key_slot. */
+static inline tamis__command tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slot,
+                                                     const tamis_key *words, size_t count) {
+    return (tamis__command){
+        .redis = rf->redis, .what = rf->uri->shown_name, .slot = slot, .words = words, .count = count};
+}
 
 /* PEXPIRE of a Redis key, or PERSIST if ms is 0. The second function sends it to the server of `slot`. */
 tamis_status tamis__redis_expire(const tamis__redis_filter *rf, tamis_key key, uint64_t ms, tamis_error *err);

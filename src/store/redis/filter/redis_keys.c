@@ -14,20 +14,14 @@
 
 /* ---- single commands ---- */
 
-tamis_status tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
-                                     size_t count, int64_t *integer, tamis_error *err) {
-    tamis__command command = {
-        .redis = rf->redis, .what = rf->uri->shown_name, .slot = slot, .words = words, .count = count};
+tamis_status tamis__redis_command(const tamis__redis_filter *rf, const tamis_key *words, size_t count,
+                                  int64_t *integer, tamis_error *err) {
+    const uint32_t slot = tamis__redis_slot(rf->redis, words[1].data, words[1].size);
+    tamis__command command = tamis__redis_command_in(rf, slot, words, count);
     const tamis_status status = tamis__command_run(&command, err);
     if (integer)
         *integer = command.integer;
     return status;
-}
-
-tamis_status tamis__redis_command(const tamis__redis_filter *rf, const tamis_key *words, size_t count,
-                                  int64_t *integer, tamis_error *err) {
-    const uint32_t slot = tamis__redis_slot(rf->redis, words[1].data, words[1].size);
-    return tamis__redis_command_in(rf, slot, words, count, integer, err);
 }
 
 tamis_status tamis__redis_expire_in(const tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
@@ -36,7 +30,8 @@ tamis_status tamis__redis_expire_in(const tamis__redis_filter *rf, uint32_t slot
     snprintf(digits, sizeof digits, "%" PRIu64, ms);
     const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), key,
                                tamis__redis_word(digits)};
-    return tamis__redis_command_in(rf, slot, words, ms > 0 ? 3 : 2, NULL, err);
+    tamis__command command = tamis__redis_command_in(rf, slot, words, ms > 0 ? 3 : 2);
+    return tamis__command_run(&command, err);
 }
 
 tamis_status tamis__redis_expire(const tamis__redis_filter *rf, tamis_key key, uint64_t ms,

@@ -99,11 +99,12 @@ tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *
 
 /* ---- statistics and clear ---- */
 
-tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits, uint64_t key_bits,
+tamis_status tamis__redis_estimate(const tamis_filter *filter, const tamis__bit_spread *spread,
                                    tamis_filter_info *info, tamis_error *err) {
+    const double filters = spread->filters, bits = spread->bits;
     tamis_status status = tamis__redis_check_length(filter, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_count(filter, (key_bits + 7) / 8, NULL, &info->ones, err);
+        status = tamis__redis_count(filter, (spread->key_bits + 7) / 8, NULL, &info->ones, err);
     if (status != TAMIS_OK)
         return status;
     const double ones = (double)info->ones / filters, probes = filter->plan.probes;

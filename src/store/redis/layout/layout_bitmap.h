@@ -31,9 +31,15 @@ static inline uint64_t tamis__redis_bytes_in(const tamis_filter *filter, uint32_
 /* locate of a layout with one Redis key: positions by the scheme, below plan.bits. */
 void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                          tamis__element_positions *positions);
-/* Estimates `filters` equal filters of `bits` bits each as one, from the bits that are set in all Redis keys.
- * Each key has up to `key_bits` bits. */
-tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits, uint64_t key_bits,
+/* How the bits of a filter are spread: as `filters` equal filters of `bits` bits each, over Redis keys of up to
+ * `key_bits` bits. */
+typedef struct tamis__bit_spread {
+    double filters, bits;
+    uint64_t key_bits;
+} tamis__bit_spread;
+
+/* Estimates a filter from the bits that are set in all Redis keys. */
+tamis_status tamis__redis_estimate(const tamis_filter *filter, const tamis__bit_spread *spread,
                                    tamis_filter_info *info, tamis_error *err);
 /* refresh of a layout, done once. TAMIS_E_MISMATCH: a Redis key is longer than the bits of the plan. It
  * was made with other parameters, and lookups would answer wrongly that keys are absent. */

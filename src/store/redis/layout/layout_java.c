@@ -17,7 +17,8 @@
 
 static tamis_status make_plan(tamis__redis_filter *rf, tamis_plan *plan, tamis_error *err) {
     double fpr = 0;
-    tamis_status status = tamis__redis_uri_count(rf->uri, "expect", 1, INT64_MAX, &plan->capacity, err);
+    tamis_status status =
+        tamis__redis_uri_count(rf->uri, "expect", (tamis__count_range){1, INT64_MAX}, &plan->capacity, err);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_rate(rf->uri, "fpr", &fpr, err);
     if (status != TAMIS_OK)
@@ -73,7 +74,8 @@ static size_t key_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
 }
 
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
-    return tamis__redis_estimate(filter, 1, (double)filter->plan.bits, filter->plan.bits, info, err);
+    return tamis__redis_estimate(
+        filter, &(tamis__bit_spread){1, (double)filter->plan.bits, filter->plan.bits}, info, err);
 }
 
 const tamis__layout tamis__layout_java = {.name = "java",

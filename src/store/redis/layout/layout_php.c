@@ -38,9 +38,11 @@ static tamis_status make_plan(tamis_filter *filter, tamis_scheme scheme, uint64_
     tamis_plan *plan = &filter->plan;
     uint64_t probes = 0;
     plan->bits = 0;
-    tamis_status status = tamis__redis_uri_count(rf->uri, "bits", 1, max, &plan->bits, err);
+    tamis_status status =
+        tamis__redis_uri_count(rf->uri, "bits", (tamis__count_range){1, max}, &plan->bits, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_uri_count(rf->uri, "probes", 1, TAMIS_PROBES_MAX, &probes, err);
+        status = tamis__redis_uri_count(rf->uri, "probes", (tamis__count_range){1, TAMIS_PROBES_MAX}, &probes,
+                                        err);
     if (status != TAMIS_OK)
         return status;
     if (plan->bits == 0 || probes == 0)
@@ -174,7 +176,8 @@ static size_t name_by_offset(const tamis__redis_filter *rf, uint32_t key, char *
 static tamis_status estimate_by_key(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     const uint64_t bits = min(filter->plan.bits, HASH_BITS);
-    return tamis__redis_estimate(filter, (double)rf->keys * rf->servers, (double)bits, bits, info, err);
+    const tamis__bit_spread spread = {(double)rf->keys * rf->servers, (double)bits, bits};
+    return tamis__redis_estimate(filter, &spread, info, err);
 }
 
 /* The Redis keys of a server are one filter. */
@@ -182,7 +185,8 @@ static tamis_status estimate_by_offset(const tamis_filter *filter, tamis_filter_
                                        tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     const tamis__php3_state *php3 = tamis__php3_of(rf);
-    return tamis__redis_estimate(filter, rf->servers, (double)php3->share, php3->key_bits, info, err);
+    const tamis__bit_spread spread = {rf->servers, (double)php3->share, php3->key_bits};
+    return tamis__redis_estimate(filter, &spread, info, err);
 }
 
 const tamis__layout tamis__layout_php1 = {.name = "php1",

@@ -123,14 +123,16 @@ typedef struct uri_options {
 
 static tamis_status read_uri_options(tamis__redis_filter *rf, uri_options *wanted, tamis_error *err) {
     *wanted = (uri_options){0};
-    tamis_status status =
-        tamis__redis_uri_count(rf->uri, "expect", 1, TAMIS_EXPECT_MAX, &wanted->expect, err);
+    tamis_status status = tamis__redis_uri_count(rf->uri, "expect", (tamis__count_range){1, TAMIS_EXPECT_MAX},
+                                                 &wanted->expect, err);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_rate(rf->uri, "fpr", &wanted->fpr, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_uri_count(rf->uri, "bits", 1, BITS_MAX, &wanted->size, err);
+        status =
+            tamis__redis_uri_count(rf->uri, "bits", (tamis__count_range){1, BITS_MAX}, &wanted->size, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_uri_count(rf->uri, "probes", 1, TAMIS_PROBES_MAX, &wanted->probes, err);
+        status = tamis__redis_uri_count(rf->uri, "probes", (tamis__count_range){1, TAMIS_PROBES_MAX},
+                                        &wanted->probes, err);
     return status == TAMIS_OK ? tamis__redis_uri_check_used(rf->uri, err) : status;
 }
 
@@ -390,7 +392,8 @@ static tamis_status accept_check_reply(const tamis_filter *filter, size_t i, con
 /* Adds to the rate that probes of an element may repeat a position. */
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const double m = (double)filter->plan.bits;
-    const tamis_status status = tamis__redis_estimate(filter, 1, m, filter->plan.bits, info, err);
+    const tamis_status status =
+        tamis__redis_estimate(filter, &(tamis__bit_spread){1, m, filter->plan.bits}, info, err);
     if (status == TAMIS_OK)
         info->fpr_live =
             fmin(info->fpr_live + tamis__scheme_repeats(filter->plan.scheme, (double)info->ones / m, m,

@@ -55,20 +55,22 @@ static tamis_status read_uri_options(tamis__redis_filter *rf, uri_options *wante
                              "%s: layout tamis has schemes xxh3, sip and guava64, not %s; choose one of them",
                              uri->shown, scheme);
     if (status == TAMIS_OK)
-        status =
-            tamis__redis_uri_count(uri, "expect", 1, TAMIS_EXPECT_MAX, &wanted->plan_options.expect, err);
+        status = tamis__redis_uri_count(uri, "expect", (tamis__count_range){1, TAMIS_EXPECT_MAX},
+                                        &wanted->plan_options.expect, err);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_rate(uri, "fpr", &wanted->plan_options.fpr, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_uri_count(uri, "probes", 1, TAMIS_PROBES_MAX, &probes, err);
+        status =
+            tamis__redis_uri_count(uri, "probes", (tamis__count_range){1, TAMIS_PROBES_MAX}, &probes, err);
     if (status == TAMIS_OK && !rf->is_family)
-        status = tamis__redis_uri_count(uri, "partition", 2 * TAMIS__REDIS_BLOCK, TAMIS__PARTITION_MAX,
+        status = tamis__redis_uri_count(uri, "partition",
+                                        (tamis__count_range){2 * TAMIS__REDIS_BLOCK, TAMIS__PARTITION_MAX},
                                         &wanted->partition, err);
     wanted->plan_options.probes = (uint32_t)probes;
     wanted->seed = 0;
     wanted->seeded = tamis__redis_uri_get(uri, "seed") != NULL;
     if (status == TAMIS_OK)
-        status = tamis__redis_uri_count(uri, "seed", 0, UINT64_MAX, &wanted->seed, err);
+        status = tamis__redis_uri_count(uri, "seed", (tamis__count_range){0, UINT64_MAX}, &wanted->seed, err);
     if (status == TAMIS_OK &&
         (memchr(uri->name, '{', uri->name_size) || memchr(uri->name, '}', uri->name_size)))
         status = tamis__fail(err, TAMIS_E_INVALID, 0,

@@ -160,7 +160,8 @@ static tamis_status follow_redirection(tamis__in_flight *run, uint32_t i, const 
                                        tamis_error *err) {
     tamis__node *node;
     tamis__node_pipeline *target_pipeline = NULL;
-    tamis_status status = tamis__redis_node(run->redis, to->host, to->host_size, to->port, &node, err);
+    const tamis__node_address address = {.host = to->host, .host_size = to->host_size, .port = to->port};
+    tamis_status status = tamis__redis_node(run->redis, &address, &node, err);
     if (status == TAMIS_OK)
         status = tamis__node_pipeline_find(run, node, &target_pipeline, err);
     if (status != TAMIS_OK)

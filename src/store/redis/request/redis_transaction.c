@@ -148,10 +148,20 @@ void tamis__step_transact(const tamis__step *step, tamis__connection *conn, tami
 
 /* ---- a run of steps ---- */
 
-/* Runs step i on a node. *had: there is a step i. After a failure the connection is closed, since MULTI may
- * have begun. */
-static tamis_status run_on(tamis_redis *redis, const tamis__requests *requests, size_t i, tamis__node *node,
-                           tamis__transaction *state, bool *had) {
+/* The run of one step of the requests. */
+typedef struct step_run {
+    tamis_redis *redis;
+    const tamis__requests *requests;
+    size_t i; /* number of the step */
+    uint32_t slot;
+    bool has_step; /* the requests have this step */
+    tamis__transaction state;
+} step_run;
+
+/* Runs the step on a node. After a failure the connection is closed, since MULTI may have begun. */
+static tamis_status run_on(step_run *run, tamis__node *node) {
+    tamis_redis *redis = run->redis;
+    tamis__transaction *state = &run->state;
     tamis__connection *conn;
     const uint64_t deadline = tamis__now_ns() + redis->patience_ns;
     if (!tamis__redis_acquire_permit(redis, node, deadline))
@@ -162,7 +172,7 @@ static tamis_status run_on(tamis_redis *redis, const tamis__requests *requests, 
         state->read_ns = redis->read_ns;
         state->deadline = deadline;
         tamis__connection_set_transaction(conn, state);
-        *had = requests->put_command(requests->context, i, conn);
+        run->has_step = run->requests->put_command(run->requests->context, run->i, conn);
         tamis__connection_set_transaction(conn, NULL);
         status = state->status;
         if (status == TAMIS_OK)
@@ -174,42 +184,46 @@ static tamis_status run_on(tamis_redis *redis, const tamis__requests *requests, 
     return status;
 }
 
-static tamis_status run_once(tamis_redis *redis, const tamis__requests *requests, size_t i, uint32_t slot,
-                             tamis__transaction *state, bool *had) {
+static tamis_status run_once(step_run *run) {
+    tamis_redis *redis = run->redis;
     tamis_status status = TAMIS_OK;
     tamis__slot_map *map = tamis__slot_map_hold(redis);
     if (!map) {
-        status = tamis__redis_learn(redis, NULL, tamis__now_ns() + redis->patience_ns, &state->why);
+        status = tamis__redis_learn(redis, NULL, tamis__now_ns() + redis->patience_ns, &run->state.why);
         map = tamis__slot_map_hold(redis);
     }
-    if (status == TAMIS_OK && (!map || !map->slots[slot]))
-        status = tamis__fail(&state->why, TAMIS_E_IO, 0,
+    if (status == TAMIS_OK && (!map || !map->slots[run->slot]))
+        status = tamis__fail(&run->state.why, TAMIS_E_IO, 0,
                              "redis %s: %s: no server has its slot; see CLUSTER INFO there",
-                             redis->endpoint.shown, requests->what);
+                             redis->endpoint.shown, run->requests->what);
     if (status == TAMIS_OK)
-        status = run_on(redis, requests, i, map->slots[slot], state, had);
+        status = run_on(run, map->slots[run->slot]);
     tamis__slot_map_drop(redis, map);
     return status;
 }
 
 static tamis_status run_one(tamis_redis *redis, const tamis__requests *requests, size_t i, tamis_error *err) {
-    const uint32_t slot = redis->slot_count == 1 ? 0 : requests->slot(requests->context, i);
     const uint64_t deadline = tamis__now_ns() + redis->patience_ns;
-    tamis__transaction state = {.what = requests->what, .why = TAMIS_ERROR_INIT};
-    bool had = slot != TAMIS__NO_SLOT, resent = false;
-    tamis_status status = had ? run_once(redis, requests, i, slot, &state, &had) : TAMIS_OK;
+    step_run run = {.redis = redis,
+                    .requests = requests,
+                    .i = i,
+                    .slot = redis->slot_count == 1 ? 0 : requests->slot(requests->context, i),
+                    .state = {.what = requests->what, .why = TAMIS_ERROR_INIT}};
+    bool resent = false;
+    run.has_step = run.slot != TAMIS__NO_SLOT;
+    tamis_status status = run.has_step ? run_once(&run) : TAMIS_OK;
     for (uint64_t tries = 0; tamis__is_lost(status) && tamis__now_ns() < deadline; tries++) {
         resent = true;
         tamis__sys.poll(NULL, 0, (int)(tamis__retry_delay_ns(redis, tries) / 1000000) + 1);
         if (tamis__redis_can_learn(redis))
             (void)tamis__redis_learn(redis, NULL, deadline, NULL);
-        status = run_once(redis, requests, i, slot, &state, &had);
+        status = run_once(&run);
     }
     if (status != TAMIS_OK && err)
-        *err = state.why;
-    if (status != TAMIS_OK || !had)
+        *err = run.state.why;
+    if (status != TAMIS_OK || !run.has_step)
         return status;
-    const tamis__reply reply = {.type = TAMIS__REPLY_INTEGER, .integer = state.is_done};
+    const tamis__reply reply = {.type = TAMIS__REPLY_INTEGER, .integer = run.state.is_done};
     return requests->accept_reply(requests->context, i, &reply, resent, err);
 }
 

@@ -386,22 +386,20 @@ static tamis_status fail_no_product(const tamis__proxy_watcher *watcher, tamis_e
                        tamis__show(watcher->hosts).text, product.text, product.text, product.text);
 }
 
-static tamis_status copy_list(const tamis__proxy_watcher *watcher, tamis__proxy **list, size_t *count,
+static tamis_status copy_list(const tamis__proxy_watcher *watcher, tamis__proxy_list *list,
                               tamis_error *err) {
-    const size_t size = watcher->now.count * sizeof **list;
+    const size_t size = watcher->now.count * sizeof *list->proxies;
     tamis__proxy *copy = malloc(size + 1);
     if (!copy)
         return tamis__fail_nomem(err, "codis", size);
     if (size > 0)
         memcpy(copy, watcher->now.list, size);
-    *list = copy;
-    *count = watcher->now.count;
+    *list = (tamis__proxy_list){copy, watcher->now.count, watcher->edition};
     return TAMIS_OK;
 }
 
 tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t deadline,
-                                       uint64_t *known_edition, tamis__proxy **list, size_t *count,
-                                       tamis_error *err) {
+                                       tamis__proxy_list *list, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     pthread_mutex_lock(&watcher->mutex);
     while (watcher->edition == 0 && watcher->error.status == TAMIS_OK &&
@@ -411,10 +409,8 @@ tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t d
         status = fail_not_known(watcher, err);
     else if (watcher->edition == 1 && !watcher->now.is_there[0] && !watcher->now.is_there[1])
         status = fail_no_product(watcher, err);
-    else if (watcher->edition != *known_edition)
-        status = copy_list(watcher, list, count, err);
-    if (status == TAMIS_OK)
-        *known_edition = watcher->edition;
+    else if (watcher->edition != list->edition)
+        status = copy_list(watcher, list, err);
     pthread_mutex_unlock(&watcher->mutex);
     return status;
 }

@@ -23,6 +23,13 @@ typedef struct tamis__proxy {
     uint16_t port;
 } tamis__proxy;
 
+/* Proxies that were online at the same time. Editions count from 1; 0: no list yet. */
+typedef struct tamis__proxy_list {
+    tamis__proxy *proxies;
+    size_t count;
+    uint64_t edition;
+} tamis__proxy_list;
+
 /* Parses the data of a node. Returns false if they are not those of a proxy. *is_online: its state is
  * "online". */
 bool tamis__proxy_read(const char *data, size_t size, tamis__proxy *proxy, bool *is_online);
@@ -43,13 +50,12 @@ void tamis__proxy_watcher_stop(tamis__proxy_watcher *watcher); /* NULL is fine *
 
 /* Returns the proxies that are online now, unless the caller has that list already.
  *
- * - *edition is the edition that the caller has, 0 at first. If there is another one, *list, *count and
- *   *edition are set. The caller frees *list with free(), also if *count is 0. If not, *list and *count
- *   are unchanged.
+ * - list->edition is the edition that the caller has. If there is another one, *list is set. The caller frees
+ *   list->proxies with free(), also if list->count is 0. If not, *list is unchanged.
  * - Before the first reading, waits for it until the deadline: TAMIS_E_TIMEOUT, TAMIS_E_IO, TAMIS_E_REFUSED.
  * - TAMIS_E_NOT_FOUND: the first reading found neither directory of the product. */
-tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t deadline, uint64_t *edition,
-                                       tamis__proxy **list, size_t *count, tamis_error *err);
+tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t deadline,
+                                       tamis__proxy_list *list, tamis_error *err);
 
 /* Returns TAMIS_E_IO with the message for an empty list. It says what the directories have instead. */
 tamis_status tamis__proxy_watcher_fail_empty(tamis__proxy_watcher *watcher, tamis_error *err);

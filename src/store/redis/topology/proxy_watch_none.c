@@ -23,12 +23,10 @@ void tamis__proxy_watcher_stop(tamis__proxy_watcher *watcher) {
     (void)watcher;
 }
 
-tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t deadline, uint64_t *edition,
-                                       tamis__proxy **list, size_t *count, tamis_error *err) {
+tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t deadline,
+                                       tamis__proxy_list *list, tamis_error *err) {
     (void)deadline;
-    (void)edition;
     (void)list;
-    (void)count;
     return tamis__proxy_watcher_start(&watcher, NULL, err);
 }
 

@@ -86,8 +86,10 @@ static tamis_status read_node(tamis_redis *redis, const tamis__node *source, con
     const tamis__reply *host = &reply->items[0];
     const uint16_t port = (uint16_t)reply->items[1].integer;
     const bool known = host->type == TAMIS__REPLY_STRING && host->size > 0 && strcmp(host->text, "?") != 0;
-    return tamis__redis_node(redis, known ? host->text : source->host,
-                             known ? host->size : strlen(source->host), port, node, err);
+    const tamis__node_address address = {.host = known ? host->text : source->host,
+                                         .host_size = known ? host->size : strlen(source->host),
+                                         .port = port};
+    return tamis__redis_node(redis, &address, node, err);
 }
 
 static tamis_status read_range(tamis_redis *redis, const tamis__node *source, const tamis__reply *range,

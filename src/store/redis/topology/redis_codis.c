@@ -117,8 +117,8 @@ static void set_online(tamis_redis *redis, tamis__node **online, size_t count, u
     free_list(redis, online, count);
 }
 
-static tamis_status set_proxies(tamis_redis *redis, const tamis__proxy *list, size_t count, uint64_t edition,
-                                tamis_error *err) {
+static tamis_status set_proxies(tamis_redis *redis, const tamis__proxy_list *list, tamis_error *err) {
+    const size_t count = list->count;
     tamis_status status = TAMIS_OK;
     tamis__node **online = NULL;
     if (count > 0) {
@@ -126,10 +126,14 @@ static tamis_status set_proxies(tamis_redis *redis, const tamis__proxy *list, si
         if (!online)
             return tamis__fail_nomem(err, "codis", count * sizeof *online);
     }
-    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        status = tamis__redis_node(redis, list[i].host, strlen(list[i].host), list[i].port, &online[i], err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
+        const tamis__proxy *proxy = &list->proxies[i];
+        const tamis__node_address address = {
+            .host = proxy->host, .host_size = strlen(proxy->host), .port = proxy->port};
+        status = tamis__redis_node(redis, &address, &online[i], err);
+    }
     if (status == TAMIS_OK)
-        set_online(redis, online, count, edition);
+        set_online(redis, online, count, list->edition);
     else
         free_list(redis, online, count);
     return status;
@@ -144,18 +148,17 @@ static uint64_t hosts_deadline(const tamis_redis *redis) {
 static tamis_status read_proxies(tamis_redis *redis, uint64_t deadline, tamis_error *err) {
     tamis__codis *codis = redis->codis;
     const uint64_t hosts_by = hosts_deadline(redis);
-    tamis__proxy *list = NULL;
-    size_t count = 0;
+    tamis__proxy_list list = {.proxies = NULL};
     pthread_mutex_lock(&redis->mutex);
-    uint64_t edition = codis->edition;
+    list.edition = codis->edition;
     pthread_mutex_unlock(&redis->mutex);
-    tamis_status status = tamis__proxy_watcher_list(codis->watcher, hosts_by < deadline ? hosts_by : deadline,
-                                                    &edition, &list, &count, err);
+    tamis_status status =
+        tamis__proxy_watcher_list(codis->watcher, hosts_by < deadline ? hosts_by : deadline, &list, err);
     if (status == TAMIS_OK)
         tamis__redis_mark_answered(redis, NULL);
-    if (status == TAMIS_OK && list)
-        status = set_proxies(redis, list, count, edition, err);
-    free(list);
+    if (status == TAMIS_OK && list.proxies)
+        status = set_proxies(redis, &list, err);
+    free(list.proxies);
     return status;
 }
 

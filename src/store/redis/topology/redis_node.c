@@ -24,16 +24,9 @@
 
 /* ---- nodes ---- */
 
-typedef struct node_key {
-    const char *host;
-    size_t host_size;
-    uint16_t port;
-    bool is_sentinel;
-} node_key;
-
 enum { HOST_SIZE_MAX = 255 };
 
-static tamis__node *find_node(const tamis_redis *redis, const node_key *wanted) {
+static tamis__node *find_node(const tamis_redis *redis, const tamis__node_address *wanted) {
     for (tamis__node *node = redis->nodes; node; node = node->next)
         if (node->endpoint.address.port == wanted->port && node->is_sentinel == wanted->is_sentinel &&
             strlen(node->host) == wanted->host_size &&
@@ -47,7 +40,7 @@ static size_t size_of_node(const tamis_redis *redis, size_t host_size) {
     return sizeof(tamis__node) + redis->connections * sizeof(tamis__idle) + host_size + 1;
 }
 
-static tamis__node *make_node(tamis_redis *redis, const node_key *wanted) {
+static tamis__node *make_node(tamis_redis *redis, const tamis__node_address *wanted) {
     tamis__node *node =
         tamis__alloc(&redis->allocator, size_of_node(redis, wanted->host_size), _Alignof(tamis__node));
     if (!node)
@@ -71,33 +64,19 @@ static tamis__node *make_node(tamis_redis *redis, const node_key *wanted) {
     return node;
 }
 
-static tamis_status find_or_make(tamis_redis *redis, const node_key *wanted, tamis__node **node,
-                                 tamis_error *err) {
-    if (wanted->host_size > HOST_SIZE_MAX || memchr(wanted->host, '\0', wanted->host_size))
+tamis_status tamis__redis_node(tamis_redis *redis, const tamis__node_address *address, tamis__node **node,
+                               tamis_error *err) {
+    if (address->host_size > HOST_SIZE_MAX || memchr(address->host, '\0', address->host_size))
         return tamis__fail(err, TAMIS_E_IO, 0,
                            "redis: a reply names a host of %zu bytes, too long or with a zero byte; is it a "
                            "Redis at that port?",
-                           wanted->host_size);
+                           address->host_size);
     pthread_mutex_lock(&redis->mutex);
-    *node = find_node(redis, wanted);
+    *node = find_node(redis, address);
     if (!*node)
-        *node = make_node(redis, wanted);
+        *node = make_node(redis, address);
     pthread_mutex_unlock(&redis->mutex);
-    return *node ? TAMIS_OK : tamis__fail_nomem(err, "redis", size_of_node(redis, wanted->host_size));
-}
-
-tamis_status tamis__redis_node(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
-                               tamis__node **node, tamis_error *err) {
-    return find_or_make(redis,
-                        &(node_key){.host = host, .host_size = host_size, .port = port, .is_sentinel = false},
-                        node, err);
-}
-
-tamis_status tamis__redis_sentinel(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
-                                   tamis__node **node, tamis_error *err) {
-    return find_or_make(redis,
-                        &(node_key){.host = host, .host_size = host_size, .port = port, .is_sentinel = true},
-                        node, err);
+    return *node ? TAMIS_OK : tamis__fail_nomem(err, "redis", size_of_node(redis, address->host_size));
 }
 
 void tamis__redis_free_nodes(tamis_redis *redis) {

@@ -57,8 +57,9 @@ tamis_status tamis__sentinel_accept_reply(tamis_redis *redis, const tamis__node 
         return tamis__fail(err, TAMIS_E_IO, 0,
                            "sentinel %s: gave no usable address of its master; see SENTINEL MASTERS there",
                            sentinel->endpoint.shown);
-    tamis_status status =
-        tamis__redis_node(redis, items[0].text, items[0].size, (uint16_t)port, &master, err);
+    const tamis__node_address address = {
+        .host = items[0].text, .host_size = items[0].size, .port = (uint16_t)port};
+    tamis_status status = tamis__redis_node(redis, &address, &master, err);
     if (status != TAMIS_OK)
         return status;
     tamis__slot_map *map = tamis__slot_map_hold(redis);
@@ -96,9 +97,10 @@ static const char *value_of(const tamis__reply *reply, const char *name) {
     return NULL;
 }
 
-/* Queries one sentinel. SAYS_NOTHING: no usable answer, or its epoch is lower than another sentinel's. */
+/* Queries one sentinel, and follows the address that it gives. SAYS_NOTHING: no usable answer, or its epoch is
+ * lower than another sentinel's. */
 static verdict query_master(tamis_redis *redis, tamis__node *sentinel, tamis__connection *conn,
-                            const tamis__node *master, uint64_t deadline, tamis_error *err) {
+                            uint64_t deadline, tamis_error *err) {
     const tamis__reply *reply;
     tamis__connection_put_command(conn, 3);
     tamis__connection_put_text(conn, "SENTINEL");
@@ -119,10 +121,7 @@ static verdict query_master(tamis_redis *redis, tamis__node *sentinel, tamis__co
     if (tamis__connection_wait_reply(conn, deadline, &reply, err) != TAMIS_OK ||
         tamis__sentinel_accept_reply(redis, sentinel, reply, err) != TAMIS_OK)
         return SAYS_NOTHING;
-    tamis__slot_map *map = tamis__slot_map_hold(redis);
-    const bool is_same = map->slots[0] == master;
-    tamis__slot_map_drop(redis, map);
-    return !is_same ? SAYS_OTHER : in_failover ? SAYS_FAILOVER : SAYS_SAME;
+    return in_failover ? SAYS_FAILOVER : SAYS_SAME;
 }
 
 static verdict query_sentinel(tamis_redis *redis, tamis__node *sentinel, const tamis__node *master,
@@ -135,8 +134,12 @@ static verdict query_sentinel(tamis_redis *redis, tamis__node *sentinel, const t
     if (is_avoided ||
         tamis__redis_get_connection(redis, sentinel, now + redis->connect_ns, &conn, err) != TAMIS_OK)
         return SAYS_NOTHING;
-    const verdict says = query_master(redis, sentinel, conn, master, now + redis->read_ns, err);
-    if (says == SAYS_NOTHING && !tamis__connection_is_idle(conn)) {
+    verdict says = query_master(redis, sentinel, conn, now + redis->read_ns, err);
+    if (says != SAYS_NOTHING) {
+        tamis__slot_map *map = tamis__slot_map_hold(redis);
+        says = map->slots[0] == master ? says : SAYS_OTHER;
+        tamis__slot_map_drop(redis, map);
+    } else if (!tamis__connection_is_idle(conn)) {
         pthread_mutex_lock(&redis->mutex);
         sentinel->avoid_until = tamis__now_ns() + AVOID_NS;
         pthread_mutex_unlock(&redis->mutex);

@@ -84,8 +84,8 @@ static tamis_status read_times(tamis_redis *redis, tamis_error *err) {
 }
 
 static tamis_status read_replicas(tamis_redis *redis, tamis_error *err) {
-    tamis_status status =
-        tamis__redis_uri_count(&redis->uri, "replicas", 1, REPLICAS_MAX, &redis->replicas, err);
+    tamis_status status = tamis__redis_uri_count(
+        &redis->uri, "replicas", (tamis__count_range){1, REPLICAS_MAX}, &redis->replicas, err);
     if (status == TAMIS_OK && redis->replicas > 0 && redis->uri.kind == TAMIS__REDIS_CODIS)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "%s: parameter replicas needs WAIT, which a Codis refuses; leave it out",
@@ -122,11 +122,11 @@ static tamis_status add_nodes(tamis_redis *redis, tamis_error *err) {
         return tamis__codis_create(redis, err);
     for (size_t i = 0; i < uri->address_count && status == TAMIS_OK; i++) {
         const tamis__redis_address *address = &uri->addresses[i];
-        const size_t size = strlen(address->host);
-        if (uri->kind == TAMIS__REDIS_SENTINEL)
-            status = tamis__redis_sentinel(redis, address->host, size, address->port, &nodes[i], err);
-        else
-            status = tamis__redis_node(redis, address->host, size, address->port, &nodes[i], err);
+        const tamis__node_address where = {.host = address->host,
+                                           .host_size = strlen(address->host),
+                                           .port = address->port,
+                                           .is_sentinel = uri->kind == TAMIS__REDIS_SENTINEL};
+        status = tamis__redis_node(redis, &where, &nodes[i], err);
     }
     if (status != TAMIS_OK || tamis__redis_can_learn(redis))
         return status;
@@ -166,8 +166,8 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     redis->connections = CONNECTIONS;
     tamis_status status = read_times(redis, err);
     if (status == TAMIS_OK)
-        status =
-            tamis__redis_uri_count(&redis->uri, "connections", 1, CONNECTIONS_MAX, &redis->connections, err);
+        status = tamis__redis_uri_count(&redis->uri, "connections", (tamis__count_range){1, CONNECTIONS_MAX},
+                                        &redis->connections, err);
     if (status == TAMIS_OK)
         status = read_replicas(redis, err);
     if (status == TAMIS_OK && uri->has_tls)

@@ -90,11 +90,17 @@ tamis_status tamis__redis_find(tamis_redis **redis, tamis__redis_uri *named, con
 
 /* ---- nodes and slots ---- */
 
-/* These return the node of an address, and make it if there is none. */
-tamis_status tamis__redis_node(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
-                               tamis__node **node, tamis_error *err);
-tamis_status tamis__redis_sentinel(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
-                                   tamis__node **node, tamis_error *err);
+/* Where a node is. */
+typedef struct tamis__node_address {
+    const char *host; /* `host_size` bytes, without NUL */
+    size_t host_size;
+    uint16_t port;
+    bool is_sentinel;
+} tamis__node_address;
+
+/* Returns the node of an address, and makes it if there is none. */
+tamis_status tamis__redis_node(tamis_redis *redis, const tamis__node_address *address, tamis__node **node,
+                               tamis_error *err);
 void tamis__redis_free_nodes(tamis_redis *redis);
 
 /* Opens a new connection within connect_ns. TAMIS_E_IO also if sentinels reported the server as master and

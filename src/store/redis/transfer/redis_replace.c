@@ -75,7 +75,11 @@ static tamis_status choose_names(replacement *r, tamis_error *err) {
 
 static tamis_status send_command(const replacement *r, const tamis_key *words, size_t count, int64_t *answer,
                                  tamis_error *err) {
-    return tamis__redis_command_in(r->rf, tamis__redis_key_slot(r->rf, 0), words, count, answer, err);
+    tamis__command command = tamis__redis_command_in(r->rf, tamis__redis_key_slot(r->rf, 0), words, count);
+    const tamis_status status = tamis__command_run(&command, err);
+    if (answer)
+        *answer = command.integer;
+    return status;
 }
 
 static tamis_status query_staging(const replacement *r, const char *name, int64_t *answer, tamis_error *err) {
