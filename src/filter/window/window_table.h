@@ -194,8 +194,41 @@ static inline size_t counts_bytes(const window *w) {
     return w->shape.kept * sizeof(uint64_t);
 }
 
+/* The latest step that no later record can precede. */
+static inline uint64_t safe_step(const tamis_filter *filter) {
+    const window *w = filter->body;
+    return step_of(filter, w->newest - (int64_t)filter->plan.lateness);
+}
+
+/* The false-positive rate of a lookup now.
+ *
+ * live / line_count is the mean number of entries of a line, and a lookup compares with those of two lines.
+ * Each is equal by chance with 2^-fingerprint_bits. Their sum is the rate as long as it is small. */
+static inline double rate_of(const window *w) {
+    double rate = 0;
+    for (size_t i = 0; i < w->table_count; i++)
+        rate += 2 * (double)w->tables[i].live / (double)w->tables[i].line_count;
+    return rate / (double)(UINT64_C(1) << w->shape.fingerprint_bits);
+}
+
 /* window.c: makes the body without a table. */
 tamis_status tamis__window_create_empty(tamis_filter *filter, window **created, tamis_error *err);
+/* window.c: TAMIS_E_UNSUPPORTED if the filter is no window. `call` is the function that was called. */
+tamis_status tamis__window_check(const tamis_filter *filter, const char *call, tamis_error *err);
+/* window.c: TAMIS_E_RANGE if the time is out of range. */
+tamis_status tamis__window_check_time(int64_t time, tamis_error *err);
+
+/* window_time.c: adds a table without entries, which becomes the last one. False: out of memory. */
+bool tamis__window_add_table(tamis_filter *filter, uint64_t line_count);
+void tamis__window_release_table(tamis_filter *filter, window_table *t);
+/* window_time.c: removes all entries of the last table, and the other tables. */
+void tamis__window_remove_all(tamis_filter *filter);
+/* window_time.c: moves the newest time to a later one. */
+void tamis__window_advance(tamis_filter *filter, int64_t time);
+
+/* window_insert.c: answers a key and counts it. Sets *counted if an entry was made or changed. */
+tamis_status tamis__window_add_key(tamis_filter *filter, const window_query *q, tamis_answer *answer,
+                                   bool *counted, tamis_error *err);
 
 /* window_image.c: operations of the handle. */
 bool tamis__window_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *extent);
