@@ -49,7 +49,6 @@
 
 #include "base/versioned.h"
 #include "filter/filter_int.h"
-#include "filter/metadata.h"
 
 /* Locks both filters, the one with the lower address first; once if both are the same. */
 static void lock_both(const tamis_filter *a, const tamis_filter *b) {

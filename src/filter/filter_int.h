@@ -429,4 +429,15 @@ tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_erro
 /* Makes the same message again, for the present number of keys. */
 tamis_status tamis__filter_fail_full(const tamis_filter *filter, tamis_error *err);
 
+/* ---- metadata.c ---- */
+
+/* Copies the metadata of a filter. */
+tamis_status tamis__metadata_copy(tamis_filter *to, const tamis_filter *from, tamis_error *err);
+/* Removes and frees the metadata. */
+void tamis__metadata_clear(tamis_filter *filter);
+
+/* True if two key types of tamis_metadata are compatible: one rule then makes the keys of both filters.
+ * *joined is that rule. */
+bool tamis__key_types_join(uint32_t a, uint32_t b, uint32_t *joined);
+
 #endif

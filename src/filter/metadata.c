@@ -41,7 +41,7 @@
  *    requires.
  * 3. All pointers in metadata.fields are NULL or point into the block.
  */
-#include "filter/metadata.h"
+#include "filter/filter_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,8 @@
  * - fingerprint_line.h: one 64-byte line; fingerprint_table.h: how a hash selects a partition, a line and a
  *   slot.
  * - fingerprint_grow.c: how a slot is freed, and how one partition grows.
- * - fingerprint_convert.c: how a table made for a known number of keys grows as a whole; unions.
+ * - fingerprint_regrow.c: how a table made for a known number of keys grows as a whole; unions.
+ * - fingerprint_convert.c: how the entries of one table are stored in another.
  * - fingerprint_image.c: reading and writing the table's part of a file.
  * - kernels/fingerprint_loops.h: the loops over a batch of keys, for each instruction set.
  *

@@ -102,7 +102,7 @@ _Static_assert(sizeof(partition_group) == TAMIS__FINGERPRINT_GROUP_BYTES, "and t
 
 typedef struct table {
     line_geometry geometry;
-    bool grows_by_partition; /* false: a sized table, which grows as a whole (fingerprint_convert.c) */
+    bool grows_by_partition; /* false: a sized table, which grows as a whole (fingerprint_regrow.c) */
     bool borrowed;           /* lines belong to a file image and are read-only */
     uint32_t partition_bits; /* hash bits that select one of the first partitions */
     uint64_t growths;        /* partitions rewritten so far, for tests */
@@ -427,6 +427,27 @@ void tamis__fingerprint_remove_many(tamis_filter *filter, const tamis_hash *hash
                                     tamis_answer *answers);
 
 /* ---- fingerprint_convert.c ---- */
+
+static inline uint64_t lines_of(const table *t) {
+    return t->grows_by_partition ? 0 : t->partitions->count << t->partition_bits;
+}
+
+/* The power of two between two numbers of lines; -1 if there is none. */
+static inline int doublings_of(uint64_t from, uint64_t to) {
+    int doublings = 0;
+    for (; from && from < to; from *= 2)
+        doublings++;
+    return from && from == to ? doublings : -1;
+}
+
+/* Stores all entries of `from` in the filter's table, with at most `remaining` new ones. TAMIS_E_FULL with *err
+ * untouched: too few slots in a table with a capacity. Other errors are those of tamis__fingerprint_grow. */
+tamis_status tamis__fingerprint_put_table(tamis_filter *filter, const table *from, uint64_t remaining,
+                                          uint64_t *new_entries, tamis_error *err);
+/* TAMIS_E_MISMATCH: the tables of a union differ too much. */
+tamis_status tamis__fingerprint_fail_too_broad(tamis_error *err);
+
+/* ---- fingerprint_regrow.c ---- */
 
 /*
  * Grows a table with a capacity: to at least twice the lines, and to wider slots if its rate needs them. Both
