@@ -79,7 +79,7 @@ enum {
 static const uint8_t native_magic[NATIVE_MAGIC] = {0x89, 'T', 'A', 'M', 'I', 'S', '\r', '\n'};
 
 /* The integer fields of the header: name, offset, width in bytes, minimum and maximum. The reals follow
- * below; native_read.c checks their ranges. */
+ * below; native_header.c checks their ranges. */
 #define NATIVE_FIELDS(X)                                                                                     \
     X(format, 8, 4, NATIVE_FORMAT, NATIVE_FORMAT)                                                            \
     X(header_size, 12, 4, NATIVE_HEADER, NATIVE_HEADER_MAX)                                                  \
