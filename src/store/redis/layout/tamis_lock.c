@@ -171,7 +171,7 @@ void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *c
 }
 
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err) {
-    if (!*tamis__tamis_of(rf)->token) /* a full server, without the lock: see redis_manage.c */
+    if (!*tamis__tamis_of(rf)->token) /* a full server, without the lock: see redis_drop.c */
         return tamis__lock_busy(rf, err);
     return tamis__lock_lost_after(rf, TAMIS__NO_EFFECT, err);
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STORE_REDIS_ADMIN_REDIS_MANAGE_H
+#define TAMIS_STORE_REDIS_ADMIN_REDIS_MANAGE_H
+
+#include "store/redis/layout/layout_tamis.h"
+
+/* What redis_manage.c and redis_drop.c share: operations on a whole filter under its lock. */
+
+/* TAMIS_E_NOT_FOUND: there is no such filter. */
+tamis_status tamis__manage_fail_absent(const tamis__redis_filter *rf, tamis_error *err);
+
+/* Takes the lock. If the server is too full for it, the token is empty: steps then require that nobody holds
+ * it. */
+tamis_status tamis__manage_lock(const tamis__redis_filter *rf, tamis_error *err);
+/* Releases the lock. If the command succeeded and its lock cannot be released, *err is a warning, with status
+ * TAMIS_OK. If the command failed and did nothing, the message says so. */
+tamis_status tamis__manage_unlock(const tamis__redis_filter *rf, tamis_status status, bool did_nothing,
+                                  tamis_error *err);
+
+/* Copies an error or a warning to the caller's. */
+void tamis__manage_copy_error(tamis_error *err, const tamis_error *why);
+
+/* Makes the name of `rf` an alias of the target; NULL removes the alias. */
+tamis_status tamis__manage_set_alias(const tamis__redis_filter *rf, const tamis__redis_filter *target,
+                                     tamis_error *err);
+
+#endif
