@@ -15,7 +15,7 @@
 #include <xxhash.h>
 
 #include "base/memory.h"
-#include "store/redis/counts/counts_batch.h"
+#include "store/redis/counts/counts_int.h"
 
 /* Returns where the contribution is in the table, or where it belongs. */
 static size_t find_entry(const counts_batch *batch, uint64_t hash, const tamis__contribution *added) {

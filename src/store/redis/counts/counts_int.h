@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_STORE_REDIS_COUNTS_COUNTS_BATCH_H
-#define TAMIS_STORE_REDIS_COUNTS_COUNTS_BATCH_H
+#ifndef TAMIS_STORE_REDIS_COUNTS_COUNTS_INT_H
+#define TAMIS_STORE_REDIS_COUNTS_COUNTS_INT_H
 
 #include "store/redis/counts/redis_counts.h"
+#include "store/redis/request/redis_requests.h"
+
+/* ---- counts_batch.c ---- */
 
 /* What a batch adds to a number, or an element that it adds to a HyperLogLog. */
 typedef struct counts_entry {
@@ -34,5 +37,27 @@ tamis_status tamis__counts_batch_add(counts_batch *batch, const tamis_allocator 
 void tamis__counts_batch_sort(counts_batch *batch);
 void tamis__counts_batch_clear(counts_batch *batch);
 void tamis__counts_batch_release(counts_batch *batch, const tamis_allocator *allocator);
+
+/* ---- redis_counts.c, counts_script.c ---- */
+
+enum { COUNTS_KEY = 600 /* bytes of the name of a position key */ };
+
+struct tamis__counts {
+    tamis__counts_options options;
+    tamis_allocator allocator;
+    tamis_redis *redis;
+    uint32_t *tags;   /* N of each slot's position key */
+    uint64_t **known; /* positions of each slot; NULL: not read in this assignment */
+    uint32_t home;    /* the slot with N = 0 */
+    counts_batch batch;
+};
+
+/* Writes the name of the position key with this number to `key`. Returns its size. */
+size_t tamis__counts_key(const tamis__counts *counts, uint32_t tag, char key[COUNTS_KEY]);
+/* TAMIS_E_MISMATCH: the counters have another description. */
+tamis_status tamis__counts_fail_template(const tamis__counts *counts, const tamis__reply *text,
+                                         tamis_error *err);
+/* tamis__requests.on_wait. `context` begins with a pointer to the counts. */
+void tamis__counts_on_wait(void *context, const char *why);
 
 #endif
