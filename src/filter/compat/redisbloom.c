@@ -373,16 +373,25 @@ static tamis_status grow(tamis_redisbloom *chain, tamis_error *err) {
     return append_empty(chain, &size, err);
 }
 
+/* Keys that are added together. */
+typedef struct digest_batch {
+    size_t count;
+    digest digests[BATCH];
+    tamis_answer answers[BATCH];
+} digest_batch;
+
 /*
- * Adds at most BATCH keys, and stops behind a key that made the chain grow: the keys after it were not looked
+ * Adds a batch, and stops behind a key that made the chain grow: the keys after it were not looked
  * up in the sub-filter that was the newest before. Returns how many keys are added in *done.
  *
  * An example: the newest sub-filter is number 1 and has capacity for one more key. A batch is x, y, x, and
  * both keys are absent. The first x goes to 1, and 1 is full. y makes the chain grow and goes to 2. The
  * second x was looked up in 0 only, and a test of 2 would not find it. So a new batch begins with it.
  */
-static tamis_status add_batch(tamis_redisbloom *chain, const digest *digests, size_t count,
-                              tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status add_batch(tamis_redisbloom *chain, digest_batch *batch, size_t *done, tamis_error *err) {
+    const digest *digests = batch->digests;
+    tamis_answer *answers = batch->answers;
+    const size_t count = batch->count;
     look_up(chain, chain->count - 1, digests, count, answers);
     tamis__rb_subfilter *newest = &chain->subfilters[chain->count - 1];
     for (size_t i = 0; i < count; i++) {
@@ -419,17 +428,16 @@ tamis_status tamis_redisbloom_add_many(tamis_redisbloom *filter, const tamis_key
                                        tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(count, keys, err);
-    digest digests[BATCH];
-    tamis_answer batch_answers[BATCH];
+    digest_batch batch;
     size_t added = 0;
     tamis_status status = tamis__rb_check_complete(filter, err);
     while (status == TAMIS_OK && added < count) {
-        const size_t batch = count - added < BATCH ? count - added : BATCH;
         size_t batch_done;
-        hash_batch(keys + added, batch, digests);
-        status = add_batch(filter, digests, batch, batch_answers, &batch_done, err);
+        batch.count = count - added < BATCH ? count - added : BATCH;
+        hash_batch(keys + added, batch.count, batch.digests);
+        status = add_batch(filter, &batch, &batch_done, err);
         if (answers)
-            memcpy(answers + added, batch_answers, batch_done);
+            memcpy(answers + added, batch.answers, batch_done);
         added += batch_done;
     }
     if (done)
