@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "stream/kernels/stream_masks.h"
+#include "stream/kernels/stream_kernels.h"
 
 #ifdef TAMIS__HAVE_AVX512
 #include <immintrin.h>
@@ -56,11 +56,6 @@ static size_t find(const unsigned char **from, const unsigned char *to, unsigned
     return count;
 }
 
-static void mask_csv(const unsigned char *from, size_t blocks, unsigned char end, unsigned char delimiter,
-                     tamis__csv_masks *masks) {
-    mask_blocks(from, blocks, end, delimiter, masks, mask_64);
-}
-
 static size_t offsets(const uint64_t *masks, size_t blocks, uint32_t *to) {
     __m512i base = _mm512_setzero_si512();
     size_t count = 0;
@@ -71,9 +66,8 @@ static size_t offsets(const uint64_t *masks, size_t blocks, uint32_t *to) {
     return count;
 }
 
-static uint64_t count(const unsigned char *from, const unsigned char *to, unsigned char byte) {
-    return count_bytes(from, to, byte, mask_64, count_bits);
-}
+#define HAS_COMPRESS
+#include "stream/kernels/stream_masks.h"
 
 const struct tamis__stream_kernels tamis__stream_kernels_avx512 = {
     .name = "avx512",

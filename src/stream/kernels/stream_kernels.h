@@ -8,6 +8,8 @@
 #include "base/byte_mask.h"
 #include "base/isa.h"
 
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
 /* Byte masks for CSV: where each of three bytes occurs in a block of 64 bytes, one bit a byte. */
 typedef struct tamis__csv_masks {
     uint64_t ends, quotes, delimiters;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "stream/kernels/stream_masks.h"
+#include "stream/kernels/stream_kernels.h"
 
 #ifdef TAMIS__HAVE_NEON
 #include <arm_neon.h>
@@ -24,23 +24,7 @@ ALWAYS_INLINE uint32_t first_bit(uint64_t masks) {
     return (uint32_t)__builtin_ctzll(masks | UINT64_C(1) << 63);
 }
 
-static size_t find(const unsigned char **from, const unsigned char *to, unsigned char byte, size_t enough,
-                   uint32_t *offsets) {
-    return find_offsets(from, to, byte, enough, offsets, mask_64, count_bits, first_bit);
-}
-
-static void mask_csv(const unsigned char *from, size_t blocks, unsigned char end, unsigned char delimiter,
-                     tamis__csv_masks *masks) {
-    mask_blocks(from, blocks, end, delimiter, masks, mask_64);
-}
-
-static size_t offsets(const uint64_t *masks, size_t blocks, uint32_t *to) {
-    return offsets_of(masks, blocks, to, count_bits, first_bit);
-}
-
-static uint64_t count(const unsigned char *from, const unsigned char *to, unsigned char byte) {
-    return count_bytes(from, to, byte, mask_64, count_bits);
-}
+#include "stream/kernels/stream_masks.h"
 
 const struct tamis__stream_kernels tamis__stream_kernels_neon = {
     .name = "neon",

@@ -105,38 +105,39 @@ bool tamis__split_csv_within(uint8_t state) {
 }
 
 typedef struct block_masks {
+    const struct tamis__stream_kernels *kernels;
+    unsigned char terminator, delimiter;
     const unsigned char *bytes;
     size_t count, size; /* number of blocks; bytes in the last one */
     tamis__csv_masks masks[BLOCKS];
 } block_masks;
 
-/* Computes the masks of up to BLOCKS whole blocks, or of the last one if it is shorter. */
-static void compute_masks(block_masks *m, const struct tamis__stream_kernels *kernels,
-                          const tamis__split_span *span, const unsigned char *from, unsigned char delimiter) {
-    const size_t left = (size_t)(span->end - from), whole = left / TAMIS__BYTE_MASK_SIZE;
+/* Computes the masks of up to BLOCKS whole blocks from `from` on, or of the last one if it is shorter. */
+static void compute_masks(block_masks *m, const unsigned char *from, const unsigned char *end) {
+    const size_t left = (size_t)(end - from), whole = left / TAMIS__BYTE_MASK_SIZE;
     m->bytes = from;
     m->count = whole < BLOCKS ? whole : BLOCKS;
     m->size = TAMIS__BYTE_MASK_SIZE;
-    kernels->mask_csv(from, m->count, span->terminator, delimiter, m->masks);
+    m->kernels->mask_csv(from, m->count, m->terminator, m->delimiter, m->masks);
     if (whole == 0) {
         m->count = 1;
         m->size = left;
         m->masks[0] =
-            (tamis__csv_masks){tamis__byte_mask(from, left, span->terminator),
-                               tamis__byte_mask(from, left, '"'), tamis__byte_mask(from, left, delimiter)};
+            (tamis__csv_masks){tamis__byte_mask(from, left, m->terminator), tamis__byte_mask(from, left, '"'),
+                               tamis__byte_mask(from, left, m->delimiter)};
     }
 }
 
-/* Cuts the records that end in consecutive blocks. False if cutting stops. */
-static bool cut_ends(tamis__cutting *c, const struct tamis__stream_kernels *kernels,
-                     const unsigned char *from, const uint64_t *ends, size_t blocks) {
+/* Cuts the records whose ends are in the blocks `first` to `last - 1`. False if cutting stops. */
+static bool cut_ends(tamis__cutting *c, const block_masks *m, const uint64_t *ends, size_t first,
+                     size_t last) {
     uint32_t offsets[BLOCKS * TAMIS__BYTE_MASK_SIZE + TAMIS__FIND_SLACK];
-    return tamis__cut_all(c, from, offsets, kernels->offsets(ends, blocks, offsets));
+    return tamis__cut_all(c, m->bytes + first * TAMIS__BYTE_MASK_SIZE, offsets,
+                          m->kernels->offsets(ends + first, last - first, offsets));
 }
 
 /* Cuts the records of all blocks with masks. False if cutting stops. */
-static bool cut_blocks(tamis__cutting *c, const struct tamis__stream_kernels *kernels, const block_masks *m,
-                       const tamis__split_span *span, unsigned char delimiter, uint8_t *state) {
+static bool cut_blocks(tamis__cutting *c, const block_masks *m, uint8_t *state) {
     uint64_t ends[BLOCKS];
     size_t done = 0; /* blocks that are already cut; `ends` of the later ones wait */
     for (size_t i = 0; i < m->count; i++) {
@@ -144,21 +145,19 @@ static bool cut_blocks(tamis__cutting *c, const struct tamis__stream_kernels *ke
         const block b = {.bytes = bytes,
                          .size = m->size,
                          .masks = m->masks[i],
-                         .terminator = span->terminator,
-                         .delimiter = delimiter};
+                         .terminator = m->terminator,
+                         .delimiter = m->delimiter};
         if (scan_block(&b, state, &ends[i]))
             continue;
-        if (!cut_ends(c, kernels, m->bytes + done * TAMIS__BYTE_MASK_SIZE, ends + done, i - done) ||
-            !walk_block(&b, state, c))
+        if (!cut_ends(c, m, ends, done, i) || !walk_block(&b, state, c))
             return false;
         done = i + 1;
     }
-    return cut_ends(c, kernels, m->bytes + done * TAMIS__BYTE_MASK_SIZE, ends + done, m->count - done);
+    return cut_ends(c, m, ends, done, m->count);
 }
 
 size_t tamis__split_csv(tamis__split_span *span, unsigned char delimiter, uint8_t *state, tamis_key *records,
                         size_t capacity) {
-    const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
     const unsigned char *scan = span->scan, *end = span->end;
     tamis__cutting c = {.start = span->start,
                         .records = records,
@@ -166,10 +165,13 @@ size_t tamis__split_csv(tamis__split_span *span, unsigned char delimiter, uint8_
                         .capacity = capacity,
                         .max_record = span->max_record};
     block_masks m;
+    m.kernels = tamis__stream_kernels();
+    m.terminator = span->terminator;
+    m.delimiter = delimiter;
     bool cuts = capacity > 0;
     while (cuts && scan < end) {
-        compute_masks(&m, kernels, span, scan, delimiter);
-        cuts = cut_blocks(&c, kernels, &m, span, delimiter, state);
+        compute_masks(&m, scan, end);
+        cuts = cut_blocks(&c, &m, state);
         scan += (m.count - 1) * TAMIS__BYTE_MASK_SIZE + m.size;
     }
     if (!cuts && capacity > 0) { /* continue after the last record that was cut */
