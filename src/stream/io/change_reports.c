@@ -60,6 +60,7 @@ void tamis__change_reports_check(tamis__change_reports *reports) {
 
 tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__poll_loop *loop,
                                         const char *name, tamis_error *err) {
+    const tamis__awaited change = {reports->fd, POLLIN, name};
     const uint64_t limit = (reports->fd >= 0 ? REPORTED_MS : UNREPORTED_MS) * UINT64_C(1000000);
     uint64_t now = tamis__now_ns(), deadline = now + limit;
     bool ready = false;
@@ -76,7 +77,7 @@ tamis_status tamis__change_reports_wait(tamis__change_reports *reports, tamis__p
     /* A progress report that is due does not end the wait. */
     while (status == TAMIS_OK && !ready && now < deadline && (loop->wake_at == 0 || now < loop->wake_at)) {
         const int left = (int)((deadline - now) / 1000000) + 1;
-        status = tamis__poll_loop_pause_for(loop, reports->fd, left, &ready, name, err);
+        status = tamis__poll_loop_pause_for(loop, &change, left, &ready, err);
         now = tamis__now_ns();
     }
     if (status != TAMIS_OK)

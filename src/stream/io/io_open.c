@@ -77,7 +77,8 @@ static tamis_status open_retrying(const char *path, int flags, const tamis__poll
         *fd = tamis__sys.open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
         if (*fd >= 0 || errno != EINTR)
             return TAMIS_OK;
-        const tamis_status status = tamis__poll_loop_check(loop, -1, 0, &ready, path, err);
+        const tamis_status status =
+            tamis__poll_loop_check(loop, &(tamis__awaited){.fd = -1, .name = path}, &ready, err);
         if (status != TAMIS_OK)
             return status;
     }

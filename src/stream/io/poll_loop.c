@@ -39,40 +39,38 @@ static int ms_until_due(const tamis__poll_loop *loop) {
     return wait < INT_MAX ? (int)wait : INT_MAX;
 }
 
-/* Polls fd (-1: none) and the request to stop once. A signal ends the poll early with *ready false: its
+/* Polls the descriptor and the request to stop once. A signal ends the poll early with *ready false: its
  * handler may have asked to stop, which the next poll sees. */
-static tamis_status poll_once(const tamis__poll_loop *loop, struct pollfd input, int timeout_ms, bool *ready,
-                              const char *name, tamis_error *err) {
-    struct pollfd fds[2] = {input, {.fd = loop->stop_fd, .events = POLLIN}};
+static tamis_status poll_once(const tamis__poll_loop *loop, const tamis__awaited *awaited, int timeout_ms,
+                              bool *ready, tamis_error *err) {
+    struct pollfd fds[2] = {{.fd = awaited->fd, .events = awaited->events},
+                            {.fd = loop->stop_fd, .events = POLLIN}};
     *ready = false;
     if (tamis__sys.poll(fds, 2, timeout_ms) < 0)
-        return errno == EINTR ? TAMIS_OK : tamis__fail_file(err, name, errno);
+        return errno == EINTR ? TAMIS_OK : tamis__fail_file(err, awaited->name, errno);
     if (fds[1].revents & POLLNVAL)
         return tamis__fail(err, TAMIS_E_INVALID, EBADF, "stop_fd: descriptor %d is not open; use -1 for none",
                            loop->stop_fd);
     if (fds[1].revents)
         return tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: stopped on request after %" PRIu64 " records",
-                           tamis__show(name).text, *loop->records);
+                           tamis__show(awaited->name).text, *loop->records);
     *ready = fds[0].revents != 0;
     return TAMIS_OK;
 }
 
-tamis_status tamis__poll_loop_check(const tamis__poll_loop *loop, int fd, short events, bool *ready,
-                                    const char *name, tamis_error *err) {
-    struct pollfd input = {.fd = fd, .events = events};
-    if (fd < 0 && loop->stop_fd < 0) {
+tamis_status tamis__poll_loop_check(const tamis__poll_loop *loop, const tamis__awaited *awaited, bool *ready,
+                                    tamis_error *err) {
+    if (awaited->fd < 0 && loop->stop_fd < 0) {
         *ready = false;
         return TAMIS_OK;
     }
-    return poll_once(loop, input, 0, ready, name, err);
+    return poll_once(loop, awaited, 0, ready, err);
 }
 
-tamis_status tamis__poll_loop_wait(tamis__poll_loop *loop, int fd, short events, const char *name,
-                                   tamis_error *err) {
-    struct pollfd input = {.fd = fd, .events = events};
+tamis_status tamis__poll_loop_wait(tamis__poll_loop *loop, const tamis__awaited *awaited, tamis_error *err) {
     for (;;) {
         bool ready;
-        const tamis_status status = poll_once(loop, input, ms_until_due(loop), &ready, name, err);
+        const tamis_status status = poll_once(loop, awaited, ms_until_due(loop), &ready, err);
         if (status != TAMIS_OK || ready || (loop->wake_at && tamis__now_ns() >= loop->wake_at))
             return status;
         tamis__poll_loop_report(loop);
@@ -81,20 +79,19 @@ tamis_status tamis__poll_loop_wait(tamis__poll_loop *loop, int fd, short events,
 
 tamis_status tamis__poll_loop_pause(tamis__poll_loop *loop, int milliseconds, const char *name,
                                     tamis_error *err) {
-    struct pollfd no_input = {.fd = -1};
     bool ready;
-    const tamis_status status = poll_once(loop, no_input, milliseconds, &ready, name, err);
+    const tamis_status status =
+        poll_once(loop, &(tamis__awaited){.fd = -1, .name = name}, milliseconds, &ready, err);
     if (status == TAMIS_OK)
         tamis__poll_loop_report(loop);
     return status;
 }
 
-tamis_status tamis__poll_loop_pause_for(tamis__poll_loop *loop, int fd, int milliseconds, bool *ready,
-                                        const char *name, tamis_error *err) {
-    const struct pollfd input = {.fd = fd, .events = POLLIN};
+tamis_status tamis__poll_loop_pause_for(tamis__poll_loop *loop, const tamis__awaited *awaited,
+                                        int milliseconds, bool *ready, tamis_error *err) {
     const int due = ms_until_due(loop);
-    tamis_status status =
-        poll_once(loop, input, due >= 0 && due < milliseconds ? due : milliseconds, ready, name, err);
+    const tamis_status status =
+        poll_once(loop, awaited, due >= 0 && due < milliseconds ? due : milliseconds, ready, err);
     if (status == TAMIS_OK)
         tamis__poll_loop_report(loop);
     return status;

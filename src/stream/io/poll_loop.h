@@ -32,26 +32,30 @@ enum {
     TAMIS__FIFO_MS = 20           /* between two attempts to open a FIFO that has no reader */
 };
 
+/* The descriptor that a wait is for. */
+typedef struct tamis__awaited {
+    int fd;           /* -1: none, only a stop is awaited */
+    short events;     /* as in struct pollfd */
+    const char *name; /* its name in messages */
+} tamis__awaited;
+
 /* Calls `progress` if a report is due. */
 void tamis__poll_loop_report(tamis__poll_loop *loop);
 
-/*
- * Checks without waiting whether `fd` has one of `events`, or an error. With fd -1 it checks only for a stop.
- * TAMIS_E_INTERRUPTED if the run is to stop. `name` names fd in messages.
- */
-tamis_status tamis__poll_loop_check(const tamis__poll_loop *loop, int fd, short events, bool *ready,
-                                    const char *name, tamis_error *err);
+/* Checks without waiting whether the descriptor has one of the events, or an error. TAMIS_E_INTERRUPTED if
+ * the run is to stop. */
+tamis_status tamis__poll_loop_check(const tamis__poll_loop *loop, const tamis__awaited *awaited, bool *ready,
+                                    tamis_error *err);
 
 /* The same, but waits until the descriptor is ready or wake_at has come. Reports progress meanwhile. */
-tamis_status tamis__poll_loop_wait(tamis__poll_loop *loop, int fd, short events, const char *name,
-                                   tamis_error *err);
+tamis_status tamis__poll_loop_wait(tamis__poll_loop *loop, const tamis__awaited *awaited, tamis_error *err);
 
 /* Waits for some milliseconds. Ends early, with TAMIS_E_INTERRUPTED, if the run is to stop. */
 tamis_status tamis__poll_loop_pause(tamis__poll_loop *loop, int milliseconds, const char *name,
                                     tamis_error *err);
 
-/* The same, but ends early, with *ready, if `fd` is readable (-1: none), and when wake_at has come. */
-tamis_status tamis__poll_loop_pause_for(tamis__poll_loop *loop, int fd, int milliseconds, bool *ready,
-                                        const char *name, tamis_error *err);
+/* The same, but ends early, with *ready, if the descriptor is ready, and when wake_at has come. */
+tamis_status tamis__poll_loop_pause_for(tamis__poll_loop *loop, const tamis__awaited *awaited,
+                                        int milliseconds, bool *ready, tamis_error *err);
 
 #endif

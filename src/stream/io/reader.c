@@ -306,11 +306,11 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
 }
 
 static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_error *err) {
+    const tamis__awaited input = {reader->may_block ? reader->fd : -1, POLLIN, reader->name};
     bool ready;
     tamis_status status = tamis__reader_free_space(reader, err);
     if (status == TAMIS_OK)
-        status = tamis__poll_loop_check(reader->loop, reader->may_block ? reader->fd : -1, POLLIN, &ready,
-                                        reader->name, err);
+        status = tamis__poll_loop_check(reader->loop, &input, &ready, err);
     if (status != TAMIS_OK)
         return status;
     ready = ready || !reader->may_block;
@@ -433,7 +433,7 @@ tamis_status tamis__reader_next(tamis__reader *reader, tamis__record_batch *batc
 }
 
 tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
-    return tamis__poll_loop_wait(reader->loop, reader->fd, POLLIN, reader->name, err);
+    return tamis__poll_loop_wait(reader->loop, &(tamis__awaited){reader->fd, POLLIN, reader->name}, err);
 }
 
 size_t tamis__reader_ahead(const tamis__reader *reader) {

@@ -51,7 +51,7 @@ typedef struct search {
     rotated_file after, next;      /* `last`, and the first file behind it */
     char compressed[NAME_MAX + 1]; /* name of a compressed file behind `last` */
     bool fixing;                   /* first pass: only find the present name of `last` */
-    bool keeps_name;               /* second pass: `last` still has that name */
+    bool keeps_name;               /* second pass: `last` has kept that name, or had none */
     bool found, has_compressed;
     tamis_status status; /* error that ended the search: the file may be the next one */
     tamis_error *err;
@@ -148,36 +148,34 @@ static tamis_status list_files(search *s, const char *directory, tamis_error *er
     return s->status;
 }
 
-/* *keeps_name: during the search `last` kept its name, or had none. */
-static tamis_status search_once(const char *name, const struct stat *last, const struct stat *current,
-                                tamis__rotation_step *rotation, bool *keeps_name, tamis_error *err) {
+/* Searches for the file after s->last. Sets s->keeps_name. */
+static tamis_status search_once(search *s, tamis__rotation_step *rotation, tamis_error *err) {
     char directory[PATH_MAX];
-    const char *base = tamis__path_split(name, directory);
-    search s = {.base = base,
-                .directory_size = (int)(base - name),
-                .path = name,
-                .last = last,
-                .current = current,
-                .after = {.st = *last},
-                .fixing = true,
-                .status = TAMIS_OK,
-                .err = err};
+    const char *base = tamis__path_split(s->path, directory);
+    *s = (search){.base = base,
+                  .directory_size = (int)(base - s->path),
+                  .path = s->path,
+                  .last = s->last,
+                  .current = s->current,
+                  .after = {.st = *s->last},
+                  .fixing = true,
+                  .status = TAMIS_OK,
+                  .err = err};
     /* A name that sorts behind all others of its time: without a present name, only later files count. */
-    memset(s.after.name, 0x7f, sizeof s.after.name - 1);
+    memset(s->after.name, 0x7f, sizeof s->after.name - 1);
     *rotation = (tamis__rotation_step){.path = ""};
-    tamis_status status = list_files(&s, directory, err);
-    s.fixing = false;
-    s.keeps_name = s.after.name[0] == 0x7f; /* it must not be found now */
+    tamis_status status = list_files(s, directory, err);
+    s->fixing = false;
+    s->keeps_name = s->after.name[0] == 0x7f; /* it must not be found now */
     if (status == TAMIS_OK)
-        status = list_files(&s, directory, err);
+        status = list_files(s, directory, err);
     if (status != TAMIS_OK)
         return status;
-    *keeps_name = s.keeps_name;
-    rotation->st = s.next.st;
-    if (s.found)
-        snprintf(rotation->path, PATH_MAX, "%.*s%s", s.directory_size, name, s.next.name);
-    if (s.has_compressed)
-        snprintf(rotation->compressed, PATH_MAX, "%.*s%s", s.directory_size, name, s.compressed);
+    rotation->st = s->next.st;
+    if (s->found)
+        snprintf(rotation->path, PATH_MAX, "%.*s%s", s->directory_size, s->path, s->next.name);
+    if (s->has_compressed)
+        snprintf(rotation->compressed, PATH_MAX, "%.*s%s", s->directory_size, s->path, s->compressed);
     return TAMIS_OK;
 }
 
@@ -191,12 +189,13 @@ static bool has_name(const char *name, const struct stat *file) {
 
 tamis_status tamis__rotation_next(const char *name, const struct stat *last, const struct stat *current,
                                   tamis__rotation_step *rotation, tamis_error *err) {
-    bool keeps_name, is_stable = false;
-    tamis_status status = search_once(name, last, current, rotation, &keeps_name, err);
+    search s = {.path = name, .last = last, .current = current};
+    bool is_stable = false;
+    tamis_status status = search_once(&s, rotation, err);
     while (status == TAMIS_OK && !is_stable) {
         const struct stat before = rotation->st;
-        status = search_once(name, last, current, rotation, &keeps_name, err);
-        is_stable = keeps_name && is_same(&before, &rotation->st);
+        status = search_once(&s, rotation, err);
+        is_stable = s.keeps_name && is_same(&before, &rotation->st);
     }
     rotation->is_late = !has_name(name, current);
     return status;

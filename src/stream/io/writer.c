@@ -127,16 +127,17 @@ static tamis_status wait_stopping(tamis__writer *writer, tamis_error *err) {
  * short without EINTR, so both are treated alike.
  */
 static tamis_status handle_short_write(tamis__writer *writer, int sys_errno, tamis_error *err) {
+    const char *name = writer->target->name;
     bool ready;
     tamis_status status;
     if (writer->stopping && (sys_errno == EINTR || sys_errno == EAGAIN || sys_errno == 0))
         return TAMIS_OK; /* the stop is known; the next write waits until it is possible */
     if (sys_errno == EINTR || sys_errno == 0)
-        status = tamis__poll_loop_check(writer->loop, -1, 0, &ready, writer->target->name, err);
+        status = tamis__poll_loop_check(writer->loop, &(tamis__awaited){.fd = -1, .name = name}, &ready, err);
     else if (sys_errno == EAGAIN)
-        status = tamis__poll_loop_wait(writer->loop, writer->fd, POLLOUT, writer->target->name, err);
+        status = tamis__poll_loop_wait(writer->loop, &(tamis__awaited){writer->fd, POLLOUT, name}, err);
     else
-        return tamis__fail_file(err, writer->target->name, sys_errno);
+        return tamis__fail_file(err, name, sys_errno);
     if (status != TAMIS_E_INTERRUPTED)
         return status;
     writer->stopping = true;
