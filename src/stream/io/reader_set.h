@@ -7,7 +7,7 @@
 #include "stream/io/reader.h"
 
 /* The readers of a run: one for all inputs, or, if several inputs are followed, one for each, which take
- * turns or are merged by time. reader_set.c explains both. The functions are those of the reader, for all
+ * turns (reader_set.c) or are merged by time (reader_merge.c). The functions are those of the reader, for all
  * readers together. */
 typedef struct tamis__reader_set_setup {
     tamis__reader_setup reader; /* of each reader, with all inputs; `reports` is ignored */
@@ -71,6 +71,9 @@ tamis_status tamis__reader_set_open(tamis__reader_set *set, tamis_error *err);
  */
 tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis__record_batch *batch,
                                     tamis__reader_event *event, tamis_error *err);
+/* The same for readers that are merged by time: reader_merge.c, for reader_set.c. */
+tamis_status tamis__reader_set_next_by_time(tamis__reader_set *set, tamis__record_batch *batch,
+                                            tamis__reader_event *event, tamis_error *err);
 void tamis__reader_set_give_back(const tamis__record_batch *batch);
 bool tamis__reader_set_is_full(const tamis__reader_set *set);
 size_t tamis__reader_set_ahead(const tamis__reader_set *set);
