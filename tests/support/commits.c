@@ -79,29 +79,20 @@ static void count_batch(void *context, const tamis_stream_source *source) {
         a->before_batch(a->batches);
 }
 
-static tamis_status query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                               size_t *done, tamis_error *err) {
-    const queried *a = context;
-    return tamis_dedup_add_many(a->session, keys, count, answers, done, err);
-}
-
-static tamis_status query_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                                 tamis_answer *answers, size_t *done, tamis_error *err) {
-    const queried *a = context;
-    return a->service.query_hashes(a->session, keys, hashes, count, answers, done, err);
-}
-
-/* The first input has times from 1 on, the other ones from 100001 on. Every record has a key. */
-static tamis_status query_times(void *context, const tamis_hash *hashes, const int64_t *times, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err) {
+/* In a window, the first input has times from 1 on, the other ones from 100001 on. Every record has a key. */
+static tamis_status query_batch(void *context, const tamis_stream_batch *batch, size_t *done,
+                                tamis_error *err) {
     queried *a = context;
-    int64_t own[1000];
-    (void)times;
-    if (count > sizeof own / sizeof *own)
+    tamis_stream_batch timed = *batch;
+    int64_t times[1000];
+    if (!a->service.timed)
+        return a->service.query(a->session, batch, done, err);
+    if (batch->count > sizeof times / sizeof *times)
         abort();
-    for (size_t i = 0; i < count; i++)
-        own[i] = a->time++;
-    return a->service.query_times(a->session, hashes, own, count, answers, done, err);
+    for (size_t i = 0; i < batch->count; i++)
+        times[i] = a->time++;
+    timed.times = times;
+    return a->service.query(a->session, &timed, done, err);
 }
 
 static uint32_t parts(void *context, size_t count, uint32_t max) {
@@ -109,16 +100,16 @@ static uint32_t parts(void *context, size_t count, uint32_t max) {
     return a->service.parts(a->session, count, max);
 }
 
-static tamis_status query_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
-                               uint32_t part_count, tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status query_part(void *context, const tamis_stream_batch *batch, uint32_t part, size_t *done,
+                               tamis_error *err) {
     const queried *a = context;
-    return a->service.query_part(a->session, hashes, count, part, part_count, answers, done, err);
+    return a->service.query_part(a->session, batch, part, done, err);
 }
 
-static void finish_parts(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+static void finish_parts(void *context, const tamis_stream_batch *batch, size_t done, tamis_status status,
                          tamis_error *err) {
     const queried *a = context;
-    a->service.finish_parts(a->session, answers, done, status, err);
+    a->service.finish_parts(a->session, batch, done, status, err);
 }
 
 static tamis_status stream(commits_run *run, tamis_dedup *session) {
@@ -135,9 +126,7 @@ static tamis_status stream(commits_run *run, tamis_dedup *session) {
     tamis_stream_service service = a.service;
     service.context = &a;
     service.set_source = count_batch;
-    service.query = query_keys;
-    service.query_hashes = run->typed ? NULL : query_hashes;
-    service.query_times = service.query_times ? query_times : NULL;
+    service.query = query_batch;
     service.hasher = run->typed ? NULL : service.hasher;
     service.parts = run->typed ? NULL : parts;
     service.query_part = run->typed ? NULL : query_part;

@@ -132,10 +132,10 @@ void session_drop(tamis_dedup *session) {
 static tamis_stream_service of_session;
 static size_t complete;
 
-static void finish_and_count(void *session, const tamis_answer *answers, size_t done, tamis_status status,
+static void finish_and_count(void *session, const tamis_stream_batch *batch, size_t done, tamis_status status,
                              tamis_error *err) {
     complete++;
-    of_session.finish_parts(session, answers, done, status, err);
+    of_session.finish_parts(session, batch, done, status, err);
 }
 
 tamis_status session_run(tamis_dedup *session, const tamis_stream_options *options,

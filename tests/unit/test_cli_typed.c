@@ -32,12 +32,12 @@ typedef struct logger {
 
 static logger inner;
 
-static tamis_status log_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
+static tamis_status log_keys(void *context, const tamis_stream_batch *batch, size_t *done, tamis_error *err) {
     logger *s = context;
+    const tamis_key *keys = batch->keys;
     s->calls++;
-    assert_true(count > 0);
-    for (*done = 0; *done < count; ++*done) {
+    assert_true(batch->count > 0);
+    for (*done = 0; *done < batch->count; ++*done) {
         const unsigned char *bytes = keys[*done].data;
         if (s->queried == s->limit) {
             cli_fail(err, "filter: full; make it larger");
@@ -47,7 +47,7 @@ static tamis_status log_keys(void *context, const tamis_key *keys, size_t count,
             s->used += (size_t)snprintf(s->log + s->used, LOG - s->used, "%02x", bytes[i]);
         s->used += (size_t)snprintf(s->log + s->used, LOG - s->used, " ");
         assert_true(s->used < LOG - 1);
-        answers[*done] = s->queried++ % 2 ? TAMIS_PRESENT : TAMIS_ABSENT;
+        batch->answers[*done] = s->queried++ % 2 ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
     return TAMIS_OK;
 }
@@ -91,7 +91,11 @@ static tamis_status query_texts(cli_typed *typed, const char *const *texts, size
     tamis_answer answers[16];
     for (size_t i = 0; i < count; i++)
         keys[i] = (tamis_key){texts[i], strlen(texts[i])};
-    return typed->service.query(typed->service.context, keys, count, answers, done, err);
+    tamis_stream_batch batch = TAMIS_STREAM_BATCH_INIT;
+    batch.count = count;
+    batch.keys = keys;
+    batch.answers = answers;
+    return typed->service.query(typed->service.context, &batch, done, err);
 }
 
 /* Encodes one key. Returns the logged query, or "" with the error. */

@@ -31,11 +31,12 @@ static void log_source(void *context, const tamis_stream_source *source) {
     noted->source = *source;
 }
 
-static tamis_status query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                               size_t *done, tamis_error *err) {
+static tamis_status query_keys(void *context, const tamis_stream_batch *batch, size_t *done,
+                               tamis_error *err) {
     queried *noted = context;
+    const tamis_key *keys = batch->keys;
     (void)err;
-    for (*done = 0; *done < count; ++*done) {
+    for (*done = 0; *done < batch->count; ++*done) {
         const size_t used = strlen(noted->text_log), i = *done;
         const size_t of = noted->source.record_index ? noted->source.record_index[i] : i;
         snprintf(noted->text_log + used, sizeof noted->text_log - used, "%s %llu %.*s;", noted->input,
@@ -44,7 +45,8 @@ static tamis_status query_keys(void *context, const tamis_key *keys, size_t coun
         /* The reported record contains the key. */
         assert_true(noted->source.records[of].size >= keys[i].size);
         noted->enough = noted->enough || (keys[i].size > 0 && *(const char *)keys[i].data == 'e');
-        answers[i] = keys[i].size > 0 && *(const char *)keys[i].data == 's' ? TAMIS_PRESENT : TAMIS_ABSENT;
+        batch->answers[i] =
+            keys[i].size > 0 && *(const char *)keys[i].data == 's' ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
     return TAMIS_OK;
 }

@@ -43,18 +43,16 @@ static void leave(watched *s) {
     __atomic_sub_fetch(&s->inside, 1, __ATOMIC_SEQ_CST);
 }
 
-static tamis_status answer(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                           size_t *done, tamis_error *err) {
+static tamis_status answer(void *context, const tamis_stream_batch *batch, size_t *done, tamis_error *err) {
     watched *s = context;
-    (void)keys;
     (void)err;
     enter(s);
     if (s->pause_ms > 0)
         pause_ms(s->pause_ms);
-    for (size_t i = 0; i < count; i++)
-        answers[i] = TAMIS_ABSENT;
-    *done = count;
-    __atomic_add_fetch(&s->keys, (int)count, __ATOMIC_SEQ_CST);
+    for (size_t i = 0; i < batch->count; i++)
+        batch->answers[i] = TAMIS_ABSENT;
+    *done = batch->count;
+    __atomic_add_fetch(&s->keys, (int)batch->count, __ATOMIC_SEQ_CST);
     leave(s);
     return TAMIS_OK;
 }

@@ -45,17 +45,10 @@ static tamis_status lie(const liar *l, size_t *done, tamis_error *err) {
     return l->status;
 }
 
-static tamis_status answer_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes,
-                                  size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
-    (void)keys;
-    (void)hashes;
-    memset(answers, TAMIS_ABSENT, count);
+static tamis_status answer_batch(void *context, const tamis_stream_batch *batch, size_t *done,
+                                 tamis_error *err) {
+    memset(batch->answers, TAMIS_ABSENT, batch->count);
     return lie(context, done, err);
-}
-
-static tamis_status answer_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                size_t *done, tamis_error *err) {
-    return answer_hashes(context, keys, NULL, count, answers, done, err);
 }
 
 static uint32_t divide(void *context, size_t count, uint32_t max) {
@@ -65,22 +58,21 @@ static uint32_t divide(void *context, size_t count, uint32_t max) {
     return l->parts == ONE_MORE ? max + 1 : l->parts;
 }
 
-static tamis_status answer_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
-                                uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status answer_part(void *context, const tamis_stream_batch *batch, uint32_t part, size_t *done,
+                                tamis_error *err) {
     const liar *l = context;
-    (void)hashes;
-    for (size_t i = part; i < count; i += parts)
-        answers[i] = TAMIS_ABSENT;
+    for (size_t i = part; i < batch->count; i += batch->parts)
+        batch->answers[i] = TAMIS_ABSENT;
     if (part == l->wrong)
         return lie(l, done, err);
-    *done = count;
+    *done = batch->count;
     return TAMIS_OK;
 }
 
-static void note_finished(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+static void note_finished(void *context, const tamis_stream_batch *batch, size_t done, tamis_status status,
                           tamis_error *err) {
     liar *l = context;
-    (void)answers;
+    (void)batch;
     (void)err;
     l->complete++;
     l->finished_done = done;
@@ -102,11 +94,9 @@ static tamis_status believe_of(size_t records, liar *l, query_mode how, uint32_t
     file_write(path, input, 2 * records);
     assert_int_equal(tamis_hasher_create(&hasher, NULL, NULL), TAMIS_OK);
     service.context = l;
-    service.query = answer_keys;
-    if (how != BY_KEYS) {
+    service.query = answer_batch;
+    if (how != BY_KEYS)
         service.hasher = hasher;
-        service.query_hashes = answer_hashes;
-    }
     if (how == IN_PARTS) {
         service.parts = divide;
         service.query_part = answer_part;

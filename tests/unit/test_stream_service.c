@@ -35,21 +35,22 @@ typedef struct initials {
     size_t sizes[64];
 } initials;
 
-static tamis_status query_initials(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                   size_t *done, tamis_error *err) {
+static tamis_status query_initials(void *context, const tamis_stream_batch *batch, size_t *done,
+                                   tamis_error *err) {
     initials *service = context;
-    for (*done = 0; *done < count; ++*done) {
-        const char *key = keys[*done].data;
-        char initial = keys[*done].size > 0 ? key[0] : '\0';
+    for (*done = 0; *done < batch->count; ++*done) {
+        const tamis_key record = batch->keys[*done];
+        const char *key = record.data;
+        char initial = record.size > 0 ? key[0] : '\0';
         if (initial == '!') {
             snprintf(err->text, sizeof err->text, "key: is forbidden; leave it out");
             return TAMIS_E_INVALID;
         }
         service->enough = service->enough || initial == 'e';
-        service->sizes[*done % 64] = keys[*done].size;
-        answers[*done] = initial == 's'   ? TAMIS_PRESENT
-                         : initial == '0' ? (tamis_answer)strtoul(key, NULL, 16)
-                                          : TAMIS_ABSENT;
+        service->sizes[*done % 64] = record.size;
+        batch->answers[*done] = initial == 's'   ? TAMIS_PRESENT
+                                : initial == '0' ? (tamis_answer)strtoul(key, NULL, 16)
+                                                 : TAMIS_ABSENT;
     }
     return TAMIS_OK;
 }
@@ -181,15 +182,16 @@ static void log_source(void *context, const tamis_stream_source *source) {
     assert_null(source->record_index);
 }
 
-static tamis_status query_logged(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                 size_t *done, tamis_error *err) {
+static tamis_status query_logged(void *context, const tamis_stream_batch *batch, size_t *done,
+                                 tamis_error *err) {
     positions *noted = context;
     (void)err;
-    for (*done = 0; *done < count; ++*done) {
+    for (*done = 0; *done < batch->count; ++*done) {
+        const tamis_key key = batch->keys[*done];
         size_t used = strlen(noted->text_log);
         snprintf(noted->text_log + used, sizeof noted->text_log - used, "%s %llu %.*s;", noted->input,
-                 (unsigned long long)noted->record++, (int)keys[*done].size, (const char *)keys[*done].data);
-        answers[*done] = TAMIS_ABSENT;
+                 (unsigned long long)noted->record++, (int)key.size, (const char *)key.data);
+        batch->answers[*done] = TAMIS_ABSENT;
     }
     noted->input = "nowhere"; /* until the next position is reported */
     return TAMIS_OK;
@@ -234,37 +236,33 @@ static uint32_t halve(void *context, size_t count, uint32_t max) {
     return count > 1 && max > 1 ? 2 : 1;
 }
 
-static tamis_status query_half(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
-                               uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status query_half(void *context, const tamis_stream_batch *batch, uint32_t part, size_t *done,
+                               tamis_error *err) {
     (void)context;
-    (void)hashes;
     (void)err;
-    for (size_t i = part; i < count; i += parts)
-        answers[i] = TAMIS_ABSENT;
-    *done = count;
+    for (size_t i = part; i < batch->count; i += batch->parts)
+        batch->answers[i] = TAMIS_ABSENT;
+    *done = batch->count;
     return TAMIS_OK;
 }
 
-static void finish_halves(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+static void finish_halves(void *context, const tamis_stream_batch *batch, size_t done, tamis_status status,
                           tamis_error *err) {
     halves *h = context;
-    (void)answers;
     (void)err;
+    h->wrong += batch->parts != 2;
     h->wrong += h->positions != ++h->batches || done == 0 || status != TAMIS_OK;
     h->divided++;
 }
 
-static tamis_status query_whole(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status query_whole(void *context, const tamis_stream_batch *batch, size_t *done,
+                                tamis_error *err) {
     halves *h = context;
-    (void)keys;
-    h->wrong += h->positions != ++h->batches;
-    return query_half(context, hashes, count, 0, 1, answers, done, err);
-}
-
-static tamis_status query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                               size_t *done, tamis_error *err) {
-    return query_whole(context, keys, NULL, count, answers, done, err);
+    (void)err;
+    h->wrong += h->positions != ++h->batches || !batch->hashes || batch->parts != 0;
+    memset(batch->answers, TAMIS_ABSENT, batch->count);
+    *done = batch->count;
+    return TAMIS_OK;
 }
 
 static void parts_get_their_source_too(void **state) {
@@ -283,9 +281,8 @@ static void parts_get_their_source_too(void **state) {
     bytes_clear(&input);
     assert_int_equal(tamis_hasher_create(&hasher, NULL, NULL), TAMIS_OK);
     service.context = &context;
-    service.query = query_keys;
+    service.query = query_whole;
     service.hasher = hasher;
-    service.query_hashes = query_whole;
     service.set_source = count_source;
     service.parts = halve;
     service.query_part = query_half;

@@ -290,13 +290,12 @@ static void note_expected(void *context, uint64_t more) {
     f->count++;
 }
 
-static tamis_status answer_absent(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                  size_t *done, tamis_error *err) {
+static tamis_status answer_absent(void *context, const tamis_stream_batch *batch, size_t *done,
+                                  tamis_error *err) {
     (void)context;
-    (void)keys;
     (void)err;
-    memset(answers, TAMIS_ABSENT, count);
-    *done = count;
+    memset(batch->answers, TAMIS_ABSENT, batch->count);
+    *done = batch->count;
     return TAMIS_OK;
 }
 
@@ -483,18 +482,17 @@ static ssize_t read_and_note(int fd, void *buffer, size_t size) {
 }
 
 /* Answers only when the second input is at its end. */
-static tamis_status answer_late(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                size_t *done, tamis_error *err) {
+static tamis_status answer_late(void *context, const tamis_stream_batch *batch, size_t *done,
+                                tamis_error *err) {
     const uint64_t deadline = tamis__now_ns() + UINT64_C(20000000000);
     (void)context;
-    (void)keys;
     (void)err;
     pthread_mutex_lock(&lock);
     while (end_reads < 2 && tamis__cond_wait(&at_end, &lock, deadline))
         ;
     pthread_mutex_unlock(&lock);
-    memset(answers, TAMIS_ABSENT, count);
-    *done = count;
+    memset(batch->answers, TAMIS_ABSENT, batch->count);
+    *done = batch->count;
     return TAMIS_OK;
 }
 

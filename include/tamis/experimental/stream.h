@@ -33,12 +33,27 @@ typedef struct tamis_stream_source {
     const uint32_t *record_index; /* key i belongs to records[record_index[i]]; NULL: to records[i] */
 } tamis_stream_source;
 
+/* A batch of keys that a service answers. */
+typedef struct tamis_stream_batch {
+    uint32_t struct_size;
+    uint32_t parts; /* number of parts into which the batch is split; 0: it is whole */
+    size_t count;   /* number of keys, at least 1 */
+    const tamis_key *keys;
+    const tamis_hash *hashes; /* hash of each key; NULL: the service has no hasher */
+    /* time of each key, in milliseconds since 1970-01-01 UTC; NULL: the extractor finds none
+     * (tamis_extractor_options.time) */
+    const int64_t *times;
+    tamis_answer *answers; /* the answer to each key, stored by the service */
+} tamis_stream_batch;
+
+#define TAMIS_STREAM_BATCH_INIT TAMIS__INIT(tamis_stream_batch, )
+
 /*
  * A service answers batches of keys for a run. Its functions are called one at a time, except query_part, and
  * each sees the effects of the earlier calls. With several threads (options.threads) any thread of the run
  * may call them. If there is `mark`, it and the functions called besides it run in the caller's thread only.
  *
- * The run owns keys, hashes and what a source points to. They are valid until the `query` for which they
+ * The run owns a batch, its arrays and what a source points to. They are valid until the `query` for which they
  * are made returns, or until `finish_parts` if the batch is split. With `mark` they are valid until the
  * last mark of the batch. The source struct itself is valid until `set_source` returns, and the name of
  * its input until the run ends.
@@ -46,12 +61,11 @@ typedef struct tamis_stream_source {
 typedef struct tamis_stream_service {
     uint32_t struct_size;
     void *context; /* first argument of each function */
-    /* Answers `count` keys (at least one) in order, like tamis_dedup_add_many. On failure the first *done are
+    /* Answers the keys of a batch in order, like tamis_dedup_add_many. On failure the first *done are
      * answered and *err gives the reason. No answered key is passed again. The run ends with
      * TAMIS_E_INVALID at an answer that is not a tamis_answer, or at TAMIS_OK with *done other than `count`.
      * The answers before that are still used; if *done exceeds `count`, none are. */
-    tamis_status (*query)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                          size_t *done, tamis_error *err);
+    tamis_status (*query)(void *context, const tamis_stream_batch *batch, size_t *done, tamis_error *err);
     /* NULL, or returns bytes to write before the record of key `i` of the last batch. The service owns
      * them until its next call. Records without a key have no such bytes. TAMIS_E_INVALID with an extractor
      * that finds positions: queries then wait for writes, and nothing drops what is delivered again. */
@@ -61,21 +75,18 @@ typedef struct tamis_stream_service {
     bool (*enough)(void *context);
     /* NULL, or called before each batch with the source of its keys */
     void (*set_source)(void *context, const tamis_stream_source *source);
-    /* NULL, or a hasher, borrowed. The run then hashes keys, in several threads at once, and calls
-     * query_hashes instead of query: hashes[i] belongs to keys[i]. The scheme must have a digest
-     * (tamis_scheme_digest_bits). */
+    /* NULL, or a hasher, borrowed. The run then hashes the keys of each batch, in several threads at once.
+     * The scheme must have a digest (tamis_scheme_digest_bits). */
     const tamis_hasher *hasher;
-    tamis_status (*query_hashes)(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                                 tamis_answer *answers, size_t *done, tamis_error *err);
     /* NULL, or called before each batch with an estimate of the records after it. Only if the sizes of all
      * inputs are known and there is no `mark`. */
     void (*expect)(void *context, uint64_t more);
     /*
-     * Splitting a batch: all three NULL, or all three and query_hashes set. Without `mark`, several
-     * threads may then answer one batch in parts at once.
+     * Splitting a batch: all three NULL, or all three and `hasher` set. Without `mark`, several threads may
+     * then answer one batch in parts at once.
      *
-     * - parts() returns the number of parts, 1 to `max` (else TAMIS_E_INVALID). 1 means that query_hashes
-     *   answers the batch.
+     * - parts() returns the number of parts, 1 to `max` (else TAMIS_E_INVALID). 1 means that query() answers
+     *   the batch.
      * - query_part() answers the keys of one part in order and leaves the other answers unchanged. On failure
      *   *done is the index of the first key of the part without an answer, else `count`.
      * - finish_parts() is called once, after all parts have returned. The first `done` answers count: the
@@ -83,17 +94,14 @@ typedef struct tamis_stream_service {
      *   *err.
      */
     uint32_t (*parts)(void *context, size_t count, uint32_t max);
-    tamis_status (*query_part)(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
-                               uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err);
-    void (*finish_parts)(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+    tamis_status (*query_part)(void *context, const tamis_stream_batch *batch, uint32_t part, size_t *done,
+                               tamis_error *err);
+    void (*finish_parts)(void *context, const tamis_stream_batch *batch, size_t done, tamis_status status,
                          tamis_error *err);
-    /* NULL, or called instead of query_hashes, which is set too: times[i] is the time of key i, in
-     * milliseconds since 1970-01-01 UTC. `times` is NULL if the extractor finds none
-     * (tamis_extractor_options.time). Answers may be TAMIS_LATE. TAMIS_E_RANGE at *done: that record counts
-     * as malformed. The run ends with TAMIS_E_RANGE, or continues after the record, as options.malformed
-     * says. Batches are not split. */
-    tamis_status (*query_times)(void *context, const tamis_hash *hashes, const int64_t *times, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err);
+    /* True if the answers depend on the times of keys; `hasher` is set too. Answers may be TAMIS_LATE.
+     * TAMIS_E_RANGE at *done: that record counts as malformed. The run ends with TAMIS_E_RANGE, or continues
+     * after the record, as options.malformed says. Batches are not split. */
+    bool timed;
 } tamis_stream_service;
 
 #define TAMIS_STREAM_SERVICE_INIT TAMIS__INIT(tamis_stream_service, )

@@ -108,9 +108,8 @@ static tamis_status open_locked(remove_run *run, const cli_args *args, tamis_err
     return status;
 }
 
-static tamis_status remove_batch(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                 size_t *done, tamis_error *err) {
-    return tamis_filter_remove_many(context, keys, count, answers, done, err);
+static tamis_status remove_batch(void *filter, const tamis_stream_batch *b, size_t *done, tamis_error *err) {
+    return tamis_filter_remove_many(filter, b->keys, b->count, b->answers, done, err);
 }
 
 static tamis_status remove_records(remove_run *run, tamis_error *err) {

@@ -355,22 +355,13 @@ bool cli_filter_accepts_hashes(const tamis_filter *filter) {
            tamis_scheme_digest_bits(tamis_hasher_scheme(tamis_filter_hasher(filter))) > 0;
 }
 
-static tamis_status add_keys(void *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
-    return tamis_filter_add_many(filter, keys, count, answers, done, err);
-}
-
-static tamis_status add_hashes(void *filter, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                               tamis_answer *answers, size_t *done, tamis_error *err) {
-    (void)keys;
-    return tamis_filter_add_hashes(filter, hashes, count, answers, done, err);
+static tamis_status add_batch(void *filter, const tamis_stream_batch *b, size_t *done, tamis_error *err) {
+    return b->hashes ? tamis_filter_add_hashes(filter, b->hashes, b->count, b->answers, done, err)
+                     : tamis_filter_add_many(filter, b->keys, b->count, b->answers, done, err);
 }
 
 void cli_filter_set_service(tamis_stream_service *service, tamis_filter *filter) {
     service->context = filter;
-    service->query = add_keys;
-    if (cli_filter_accepts_hashes(filter)) {
-        service->hasher = tamis_filter_hasher(filter);
-        service->query_hashes = add_hashes;
-    }
+    service->query = add_batch;
+    service->hasher = cli_filter_accepts_hashes(filter) ? tamis_filter_hasher(filter) : NULL;
 }

@@ -5,20 +5,21 @@
 
 /* Answers the keys before the first bad text. If the service fails, its error is returned, else the error of
  * the text. */
-static tamis_status query_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
-                               size_t *done, tamis_error *err) {
+static tamis_status query_keys(void *context, const tamis_stream_batch *texts, size_t *done,
+                               tamis_error *err) {
     cli_typed *typed = context;
+    tamis_stream_batch keys = *texts;
     tamis_error wrong = TAMIS_ERROR_INIT;
-    const tamis_key *keys;
     tamis_status status = TAMIS_OK;
-    size_t made;
-    tamis_status code = tamis_key_maker_make(typed->maker, texts, count, &keys, &made, &wrong);
+    tamis_status code =
+        tamis_key_maker_make(typed->maker, texts->keys, texts->count, &keys.keys, &keys.count, &wrong);
 
     if (code != TAMIS_OK)
-        code = cli_key_explain(cli_key_position_of(typed->next, made), &texts[made], &wrong);
+        code =
+            cli_key_explain(cli_key_position_of(typed->next, keys.count), &texts->keys[keys.count], &wrong);
     *done = 0;
-    if (made > 0)
-        status = typed->inner.query(typed->inner.context, keys, made, answers, done, err);
+    if (keys.count > 0)
+        status = typed->inner.query(typed->inner.context, &keys, done, err);
     typed->next = cli_key_position_after(typed->next, *done);
     if (status != TAMIS_OK || code == TAMIS_OK)
         return status;
@@ -65,7 +66,6 @@ tamis_status cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_st
     typed->service.context = typed;
     typed->service.query = query_keys;
     typed->service.hasher = NULL; /* the run would hash texts, which are not keys yet */
-    typed->service.query_hashes = NULL;
     typed->service.parts = NULL;
     typed->service.query_part = NULL;
     typed->service.finish_parts = NULL;

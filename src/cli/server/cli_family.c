@@ -66,17 +66,17 @@ static void note_members(tamis_heavy_hitters *members, const tamis_redis_pair *p
             tamis_heavy_hitters_add_many(members, &pairs[i].name, 1);
 }
 
-static tamis_status query_pairs(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                size_t *done, tamis_error *err) {
+static tamis_status query_pairs(void *context, const tamis_stream_batch *b, size_t *done, tamis_error *err) {
     cli_family *family = context;
 
-    for (size_t i = 0; i < count; i++)
-        family->pairs[i].key = keys[i];
+    for (size_t i = 0; i < b->count; i++)
+        family->pairs[i].key = b->keys[i];
     if (!family->adds)
-        return tamis_redis_family_contains_many(family->family, family->pairs, count, answers, done, err);
+        return tamis_redis_family_contains_many(family->family, family->pairs, b->count, b->answers, done,
+                                                err);
     const tamis_status status =
-        tamis_redis_family_add_many(family->family, family->pairs, count, answers, done, err);
-    note_members(family->members, family->pairs, answers, *done);
+        tamis_redis_family_add_many(family->family, family->pairs, b->count, b->answers, done, err);
+    note_members(family->members, family->pairs, b->answers, *done);
     return status;
 }
 
@@ -251,20 +251,22 @@ void cli_family_prepare_stream(cli_stream *records) {
         records->extract.extractor = NULL;
 }
 
-tamis_status cli_family_query(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
+tamis_status cli_family_query(void *context, const tamis_stream_batch *batch, size_t *done,
+                              tamis_error *err) {
     cli_family *family = context;
     const tamis_stream_service *typed = &family->typed.service;
     tamis_error wrong = TAMIS_ERROR_INIT;
     tamis_status status = TAMIS_OK;
-    const size_t good = make_pairs(family, keys, count, &wrong);
+    tamis_stream_batch texts = *batch;
+    texts.count = make_pairs(family, batch->keys, batch->count, &wrong);
+    texts.keys = family->texts;
 
     *done = 0;
-    if (good > 0)
-        status = typed->query(typed->context, family->texts, good, answers, done, err);
+    if (texts.count > 0)
+        status = typed->query(typed->context, &texts, done, err);
     family->records += !family->next.record_index ? *done : 0;
     family->next = cli_key_position_after(family->next, *done);
-    if (status != TAMIS_OK || good == count)
+    if (status != TAMIS_OK || texts.count == batch->count)
         return status;
     *err = wrong;
     return wrong.status;

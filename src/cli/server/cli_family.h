@@ -38,8 +38,7 @@ void cli_family_free(cli_family *family);
 void cli_family_prepare_stream(cli_stream *records);
 /* Functions of a tamis_stream_service, with the family as context. A record with too few fields, or
  * without a valid name or key, ends the run after the records before it are answered. */
-tamis_status cli_family_query(void *family, const tamis_key *keys, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err);
+tamis_status cli_family_query(void *family, const tamis_stream_batch *batch, size_t *done, tamis_error *err);
 void cli_family_set_source(void *family, const tamis_stream_source *source);
 
 /* Returns the number of keys that may be in their filters although no answer of their add was returned. */

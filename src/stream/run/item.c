@@ -176,21 +176,32 @@ static void report_source(const tamis__item *item, const tamis_stream_service *s
         service->set_source(service->context, &source);
 }
 
+/* Returns the keys of the query from `pos` on. */
+static tamis_stream_batch batch_from(const tamis__item *item, size_t pos) {
+    const tamis__query *q = &item->query;
+    return (tamis_stream_batch){.struct_size = sizeof(tamis_stream_batch),
+                                .parts = item->parts > 1 ? item->parts : 0,
+                                .count = q->count - pos,
+                                .keys = q->keys + pos,
+                                .hashes = item->hashes ? item->hashes + pos : NULL,
+                                .times = q->times ? q->times + pos : NULL,
+                                .answers = q->answers + pos};
+}
+
 /* Sends keys to a service that needs times. If the service refuses a key, the query continues behind it,
  * unless such a key ends the run. */
 static tamis_status query_timed(tamis__item *item, const tamis_stream_service *service) {
-    tamis__query *q = &item->query;
+    const tamis__query *q = &item->query;
     for (size_t pos = 0; pos < q->count;) {
+        const tamis_stream_batch batch = batch_from(item, pos);
         size_t done = 0;
         tamis_error refused = TAMIS_ERROR_INIT;
         item->calls++;
-        tamis_status status =
-            service->query_times(service->context, item->hashes + pos, q->times ? q->times + pos : NULL,
-                                 q->count - pos, q->answers + pos, &done, &refused);
-        const bool is_refused = status == TAMIS_E_RANGE && done < q->count - pos;
-        status = is_refused ? TAMIS_OK : check_done(status, &done, q->count - pos, &refused);
+        tamis_status status = service->query(service->context, &batch, &done, &refused);
+        const bool is_refused = status == TAMIS_E_RANGE && done < batch.count;
+        status = is_refused ? TAMIS_OK : check_done(status, &done, batch.count, &refused);
         if (status == TAMIS_OK)
-            status = check_answers(q->answers + pos, &done, TAMIS_LATE, &refused);
+            status = check_answers(batch.answers, &done, TAMIS_LATE, &refused);
         pos += done;
         item->answered = pos;
         if (status != TAMIS_OK)
@@ -206,20 +217,15 @@ static tamis_status query_timed(tamis__item *item, const tamis_stream_service *s
 }
 
 static tamis_status query_whole(tamis__item *item, const tamis_stream_service *service) {
-    const tamis__query *q = &item->query;
     report_source(item, service);
-    if (q->count == 0)
+    if (item->query.count == 0)
         return TAMIS_OK;
-    tamis_status status;
-    if (service->query_times)
+    if (service->timed)
         return query_timed(item, service);
+    const tamis_stream_batch batch = batch_from(item, 0);
     item->calls = 1;
-    if (item->hashes)
-        status = service->query_hashes(service->context, q->keys, item->hashes, q->count, q->answers,
-                                       &item->answered, &item->err);
-    else
-        status = service->query(service->context, q->keys, q->count, q->answers, &item->answered, &item->err);
-    return check_done(status, &item->answered, q->count, &item->err);
+    const tamis_status status = service->query(service->context, &batch, &item->answered, &item->err);
+    return check_done(status, &item->answered, batch.count, &item->err);
 }
 
 /* Returns the largest useful number of parts, a power of two. */
@@ -231,7 +237,7 @@ static uint32_t useful_parts(const tamis__item *item) {
 }
 
 size_t tamis__item_divide(tamis__item *item, const tamis_stream_service *service) {
-    const uint32_t max = item->status == TAMIS_OK && !service->query_times ? useful_parts(item) : 1;
+    const uint32_t max = item->status == TAMIS_OK && !service->timed ? useful_parts(item) : 1;
     item->parts = 1;
     if (max == 1)
         return 1;
@@ -252,15 +258,15 @@ size_t tamis__item_divide(tamis__item *item, const tamis_stream_service *service
 }
 
 void tamis__item_query_part(tamis__item *item, const tamis_stream_service *service, size_t part) {
-    const tamis__query *q = &item->query;
+    const tamis_stream_batch batch = batch_from(item, 0);
     tamis__item_part *result = &item->part[part];
     uint64_t *querying = item->timed ? &result->querying : NULL;
     const uint64_t begun = tamis__clock_begin(querying);
     result->done = 0;
     result->err = (tamis_error)TAMIS_ERROR_INIT;
-    result->status = service->query_part(service->context, item->hashes, q->count, (uint32_t)part,
-                                         item->parts, q->answers, &result->done, &result->err);
-    result->status = check_done(result->status, &result->done, q->count, &result->err);
+    result->status =
+        service->query_part(service->context, &batch, (uint32_t)part, &result->done, &result->err);
+    result->status = check_done(result->status, &result->done, batch.count, &result->err);
     tamis__clock_end(querying, begun);
 }
 
@@ -280,7 +286,8 @@ static tamis_status join_parts(tamis__item *item, const tamis_stream_service *se
     item->answered = first->done;
     if (first->status != TAMIS_OK)
         item->err = first->err;
-    service->finish_parts(service->context, item->query.answers, item->answered, first->status, &item->err);
+    const tamis_stream_batch batch = batch_from(item, 0);
+    service->finish_parts(service->context, &batch, item->answered, first->status, &item->err);
     return first->status;
 }
 
@@ -292,7 +299,7 @@ bool tamis__item_query(tamis__item *item, const tamis_stream_service *service) {
     if (item->status == TAMIS_OK) {
         item->status = item->parts > 1 ? join_parts(item, service) : query_whole(item, service);
         /* An error of the query is reported before one of the check. */
-        const tamis_answer max = service->query_times ? TAMIS__OUTCOME_MALFORMED : TAMIS_UNKNOWN;
+        const tamis_answer max = service->timed ? TAMIS__OUTCOME_MALFORMED : TAMIS_UNKNOWN;
         const tamis_status checked = check_answers(item->query.answers, &item->answered, max,
                                                    item->status == TAMIS_OK ? &item->err : NULL);
         item->status = item->status == TAMIS_OK ? checked : item->status;

@@ -17,19 +17,16 @@ tamis_status tamis__stream_check_service(tamis_stream_service *checked, const ta
     if (status == TAMIS_OK && !checked->query)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: service without query; give it the function that answers");
-    if (status == TAMIS_OK && !checked->hasher != !checked->query_hashes)
+    if (status == TAMIS_OK && checked->timed && !checked->hasher)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: service with one of hasher and query_hashes; give both, or none");
-    if (status == TAMIS_OK && checked->query_times && !checked->query_hashes)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: service with query_times and without query_hashes; give both");
+                           "stream: service that is timed and has no hasher; give it one");
     const int part_functions =
         (checked->parts != NULL) + (checked->query_part != NULL) + (checked->finish_parts != NULL);
-    if (status == TAMIS_OK && part_functions != 0 && (part_functions != 3 || !checked->query_hashes))
+    if (status == TAMIS_OK && part_functions != 0 && (part_functions != 3 || !checked->hasher))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
-            "stream: service with some of parts, query_part and finish_parts; give all three and "
-            "query_hashes, or none");
+            "stream: service with some of parts, query_part and finish_parts; give all three and a hasher, "
+            "or none");
     return status;
 }
 

@@ -6,20 +6,14 @@
 #include "service/dedup/dedup_parts.h"
 #include "stream/run/runner.h"
 
-static tamis_status query_keys(void *session, const tamis_key *keys, size_t count, tamis_answer *answers,
-                               size_t *done, tamis_error *err) {
-    return tamis_dedup_add_many(session, keys, count, answers, done, err);
+static tamis_status query_batch(void *session, const tamis_stream_batch *b, size_t *done, tamis_error *err) {
+    return b->hashes ? tamis_dedup_add_hashes(session, b->hashes, b->count, b->answers, done, err)
+                     : tamis_dedup_add_many(session, b->keys, b->count, b->answers, done, err);
 }
 
-static tamis_status query_by_hashes(void *session, const tamis_key *keys, const tamis_hash *hashes,
-                                    size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
-    (void)keys;
-    return tamis_dedup_add_hashes(session, hashes, count, answers, done, err);
-}
-
-static tamis_status query_by_times(void *session, const tamis_hash *hashes, const int64_t *times,
-                                   size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
-    return tamis_dedup_add_timed(session, &(tamis_timed_hashes){hashes, times, count}, answers, done, err);
+static tamis_status query_window(void *session, const tamis_stream_batch *b, size_t *done, tamis_error *err) {
+    return tamis_dedup_add_timed(session, &(tamis_timed_hashes){b->hashes, b->times, b->count}, b->answers,
+                                 done, err);
 }
 
 static void set_size_hint(void *session, uint64_t more) {
@@ -30,33 +24,32 @@ static uint32_t choose_parts(void *session, size_t count, uint32_t max) {
     return tamis__dedup_parts(session, count, max);
 }
 
-static tamis_status query_one_part(void *session, const tamis_hash *hashes, size_t count, uint32_t part,
-                                   uint32_t part_count, tamis_answer *answers, size_t *done,
-                                   tamis_error *err) {
-    const tamis__divided_batch batch = {
-        .hashes = hashes, .count = count, .answers = answers, .parts = part_count};
-    return tamis__dedup_add_part(session, &batch, part, done, err);
+static tamis_status query_part(void *session, const tamis_stream_batch *b, uint32_t part, size_t *done,
+                               tamis_error *err) {
+    const tamis__divided_batch divided = {
+        .hashes = b->hashes, .count = b->count, .answers = b->answers, .parts = b->parts};
+    return tamis__dedup_add_part(session, &divided, part, done, err);
 }
 
-static void finish_query(void *session, const tamis_answer *answers, size_t done, tamis_status status,
+static void finish_parts(void *session, const tamis_stream_batch *b, size_t done, tamis_status status,
                          tamis_error *err) {
-    tamis__dedup_finish_parts(session, answers, done, status, err);
+    tamis__dedup_finish_parts(session, b->answers, done, status, err);
 }
 
 void tamis_stream_service_dedup(tamis_stream_service *service, tamis_dedup *session) {
     const tamis_filter *filter = tamis_dedup_filter(session);
     tamis_stream_service full = TAMIS_STREAM_SERVICE_INIT;
     full.context = session;
-    full.query = query_keys;
+    full.query = query_batch;
     full.expect = set_size_hint;
     /* A filter on a server needs the keys themselves, for its trace. */
     if (tamis__filter_check_local(filter, "dedup", NULL) == TAMIS_OK) {
         full.hasher = tamis_filter_hasher(filter);
-        full.query_hashes = query_by_hashes;
-        full.query_times = tamis_filter_plan(filter)->kind == TAMIS_KIND_WINDOW ? query_by_times : NULL;
+        full.timed = tamis_filter_plan(filter)->kind == TAMIS_KIND_WINDOW;
+        full.query = full.timed ? query_window : query_batch;
         full.parts = choose_parts;
-        full.query_part = query_one_part;
-        full.finish_parts = finish_query;
+        full.query_part = query_part;
+        full.finish_parts = finish_parts;
     }
     tamis__write_struct(service, &full, sizeof full);
 }

@@ -187,17 +187,17 @@ static uint64_t count_unconfirmed(const add_run *run, uint64_t max) {
 }
 
 /* Adds keys, and counts those that the server has, whether or not their records get printed. */
-static tamis_status add_to_server(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                  size_t *done, tamis_error *err) {
+static tamis_status add_to_server(void *context, const tamis_stream_batch *b, size_t *done,
+                                  tamis_error *err) {
     add_run *run = context;
-    const tamis_status status = run->family
-                                    ? cli_family_query(run->family, keys, count, answers, done, err)
-                                    : tamis_filter_add_many(run->filter, keys, count, answers, done, err);
+    const tamis_status status =
+        run->family ? cli_family_query(run->family, b, done, err)
+                    : tamis_filter_add_many(run->filter, b->keys, b->count, b->answers, done, err);
 
     for (size_t i = 0; i < *done; i++)
-        run->added += answers[i] != TAMIS_PRESENT;
+        run->added += b->answers[i] != TAMIS_PRESENT;
     if (status != TAMIS_OK)
-        run->unconfirmed = count_unconfirmed(run, count - *done);
+        run->unconfirmed = count_unconfirmed(run, b->count - *done);
     return status;
 }
 

@@ -66,22 +66,23 @@ static void note_source(void *context, const tamis_stream_source *source) {
 
 /* The query function of the stream that reads the user's keys. Makes keys of the texts itself, because a
  * missing key is reported by its text. */
-static tamis_status check_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
-                               size_t *done, tamis_error *err) {
+static tamis_status check_keys(void *context, const tamis_stream_batch *texts, size_t *done,
+                               tamis_error *err) {
     key_reader *reader = context;
+    const size_t count = texts->count;
     tamis_audit_result result = TAMIS_AUDIT_RESULT_INIT;
     char text[64], number[CLI_TEXT_NUMBER];
     const tamis_key *keys;
     size_t made;
 
     *done = 0;
-    if (tamis_key_maker_make(reader->work->maker, texts, count, &keys, &made, err) != TAMIS_OK)
-        return cli_key_explain(cli_key_position_of(reader->next, made), &texts[made], err);
-    if (tamis_audit_check_keys(reader->work->audit, keys, count, answers, err) != TAMIS_OK)
+    if (tamis_key_maker_make(reader->work->maker, texts->keys, count, &keys, &made, err) != TAMIS_OK)
+        return cli_key_explain(cli_key_position_of(reader->next, made), &texts->keys[made], err);
+    if (tamis_audit_check_keys(reader->work->audit, keys, count, texts->answers, err) != TAMIS_OK)
         return err->status;
     for (size_t i = 0; i < count; i++)
-        if (answers[i] == TAMIS_ABSENT)
-            note_missing(reader->run, &texts[i], cli_key_position_of(reader->next, i));
+        if (texts->answers[i] == TAMIS_ABSENT)
+            note_missing(reader->run, &texts->keys[i], cli_key_position_of(reader->next, i));
     *done = count;
     tamis_audit_result_get(reader->work->audit, &result);
     snprintf(text, sizeof text, "%s keys read", cli_text_count(number, sizeof number, result.keys));

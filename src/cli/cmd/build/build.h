@@ -82,8 +82,7 @@ void build_buffer_free(build_buffer *buffer);
 
 /* The query function of a tamis_stream_service; `buffer` is its context. TAMIS_E_INVALID: more keys to keep
  * than the buffer holds, and the filter cannot grow. */
-tamis_status build_buffer_add(void *buffer, const tamis_key *keys, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err);
+tamis_status build_buffer_add(void *buffer, const tamis_stream_batch *batch, size_t *done, tamis_error *err);
 
 /* Returns the growing filter, which the caller then owns, or NULL if the hashes are still buffered. Add no
  * keys afterwards. */

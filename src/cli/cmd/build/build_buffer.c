@@ -139,19 +139,21 @@ static tamis_status create_growing(build_buffer *buffer, tamis_error *err) {
     return status;
 }
 
-tamis_status build_buffer_add(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
+tamis_status build_buffer_add(void *context, const tamis_stream_batch *batch, size_t *done,
+                              tamis_error *err) {
     build_buffer *buffer = context;
     tamis_status status = TAMIS_OK;
 
-    for (*done = 0; *done < count && status == TAMIS_OK;) {
-        size_t left = count - *done, batch_size = left < BATCH ? left : BATCH, added = 0;
+    for (*done = 0; *done < batch->count && status == TAMIS_OK;) {
+        const tamis_key *keys = batch->keys + *done;
+        tamis_answer *answers = batch->answers + *done;
+        size_t left = batch->count - *done, batch_size = left < BATCH ? left : BATCH, added = 0;
         if (buffer->filter) {
-            status = tamis_filter_add_many(buffer->filter, keys + *done, left, answers + *done, &added, err);
+            status = tamis_filter_add_many(buffer->filter, keys, left, answers, &added, err);
         } else if (batch_size > KEPT_MAX - buffer->count) {
             status = create_growing(buffer, err);
         } else {
-            status = add_batch(buffer, keys + *done, batch_size, answers + *done, err);
+            status = add_batch(buffer, keys, batch_size, answers, err);
             added = status == TAMIS_OK ? batch_size : 0;
         }
         *done += added;

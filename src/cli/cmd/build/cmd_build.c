@@ -91,12 +91,12 @@ static tamis_status read_all(build_run *run, const tamis_stream_service *service
     return cli_stream_run(&run->config.stream, service, &options, &run->summary.stats, err);
 }
 
-static tamis_status count_batch(void *sketch, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                size_t *done, tamis_error *err) {
+static tamis_status count_batch(void *sketch, const tamis_stream_batch *batch, size_t *done,
+                                tamis_error *err) {
     (void)err;
-    tamis_cardinality_add_many(sketch, keys, count);
-    memset(answers, TAMIS_ABSENT, count);
-    *done = count;
+    tamis_cardinality_add_many(sketch, batch->keys, batch->count);
+    memset(batch->answers, TAMIS_ABSENT, batch->count);
+    *done = batch->count;
     return TAMIS_OK;
 }
 

@@ -27,7 +27,7 @@
 #include "cli/server/cli_server.h"
 #include "cli/server/cli_trace.h"
 
-enum { LINES_AT_ONCE = 256 }; /* keys: 6 KiB of stack */
+enum { LINES_AT_ONCE = 256 }; /* keys: 10 KiB of stack, with their hashes */
 
 typedef struct member {
     tamis_filter *filter;
@@ -55,15 +55,20 @@ struct check_query {
 
 /* ---- opening ---- */
 
-/* Opens a filter with the first secret that fits, and marks this secret as used. `secrets` is NULL if none
- * was given. */
+/* The secrets that were given. */
+typedef struct secret_list {
+    const cli_secret *secrets; /* NULL: none */
+    bool *used;                /* true for each secret that has opened a filter */
+} secret_list;
+
+/* Opens a filter with the first secret that fits. */
 static tamis_status open_member(member *added, const char *path, const check_config *config,
-                                const cli_secret *secrets, bool *used, tamis_error *err) {
+                                const secret_list *list, tamis_error *err) {
+    const cli_secret *secrets = list->secrets;
     size_t index = 0;
     bool keyed;
 
     added->name = cli_server_is_uri(path) ? cli_server_show(path, added->shown) : path;
-
     while (cli_filter_open(&added->filter, path, secrets ? &secrets[index] : NULL, &keyed, err) != TAMIS_OK) {
         if (err->status != TAMIS_E_SECRET || config->secret_count <= 1)
             return err->status;
@@ -74,7 +79,7 @@ static tamis_status open_member(member *added, const char *path, const check_con
                             added->name, config->secret_count);
     }
     if (keyed)
-        used[index] = true;
+        list->used[index] = true;
     return TAMIS_OK;
 }
 
@@ -106,11 +111,11 @@ static tamis_status fit_keys(check_query *query, const tamis_filter *filter, tam
 
 static tamis_status open_members(check_query *query, const cli_secret *secrets, tamis_error *err) {
     const check_config *config = query->config;
-    bool *used = calloc(config->secret_count + 1, sizeof *used);
-    tamis_status status = !used ? cli_fail_nomem("check", err) : TAMIS_OK;
+    const secret_list list = {secrets, calloc(config->secret_count + 1, sizeof *list.used)};
+    tamis_status status = !list.used ? cli_fail_nomem("check", err) : TAMIS_OK;
 
     for (size_t i = 0; i < config->filter_count && status == TAMIS_OK; i++) {
-        status = open_member(&query->members[i], config->filters[i], config, secrets, used, err);
+        status = open_member(&query->members[i], config->filters[i], config, &list, err);
         if (status == TAMIS_OK) {
             query->count++;
             if (config->trace)
@@ -118,8 +123,8 @@ static tamis_status open_members(check_query *query, const cli_secret *secrets, 
         }
     }
     if (status == TAMIS_OK)
-        status = check_used(config, used, err);
-    free(used);
+        status = check_used(config, list.used, err);
+    free(list.used);
     return status;
 }
 
@@ -215,34 +220,35 @@ static tamis_status reserve_rows(check_query *query, size_t count, tamis_error *
 }
 
 /* Looks up the records in the filters that hash lines without a carriage return, and adds their answers. */
-static tamis_status query_lines(check_query *query, const tamis_key *records, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status query_lines(check_query *query, const tamis_stream_batch *batch, size_t *done,
+                                tamis_error *err) {
+    const size_t count = batch->count;
     const tamis_filter_set set = {query->filters + query->whole_count, query->count - query->whole_count};
     tamis_answer *any = query->rows + query->count * count;
     const tamis_key *lines;
     size_t made;
 
     *done = 0;
-    if (tamis_key_maker_make(query->line_maker, records, count, &lines, &made, err) != TAMIS_OK)
+    if (tamis_key_maker_make(query->line_maker, batch->keys, count, &lines, &made, err) != TAMIS_OK)
         return err->status;
     const tamis_status status = tamis_filter_set_contains_many(
         &set, lines, count, &(tamis_filter_set_answers){any, query->rows + query->whole_count * count}, done,
         err);
     for (size_t i = 0; i < *done; i++)
-        answers[i] |= any[i]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
+        batch->answers[i] |= any[i]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
     return status;
 }
 
-static tamis_status query_members(check_query *query, const tamis_key *records, size_t count,
-                                  tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status query_members(check_query *query, const tamis_stream_batch *batch, size_t *done,
+                                  tamis_error *err) {
     const tamis_filter_set set = {query->filters, query->whole_count};
-    tamis_status status = tamis_filter_set_contains_many(
-        &set, records, count, &(tamis_filter_set_answers){answers, query->rows}, done, err);
+    const tamis_status status = tamis_filter_set_contains_many(
+        &set, batch->keys, batch->count, &(tamis_filter_set_answers){batch->answers, query->rows}, done, err);
 
     if (query->whole_count == query->count)
         return status;
     if (status == TAMIS_OK)
-        return query_lines(query, records, count, answers, done, err);
+        return query_lines(query, batch, done, err);
     *done = 0;
     return status;
 }
@@ -285,18 +291,23 @@ static void note_found(check_query *query, const tamis_answer *answers, size_t c
         query->found = memchr(answers, wanted, count);
 }
 
-tamis_status check_query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
+tamis_status check_query_batch(void *context, const tamis_stream_batch *batch, size_t *done,
+                               tamis_error *err) {
     check_query *query = context;
+    tamis_status status = TAMIS_OK;
 
     *done = 0;
-    tamis_status status = reserve_rows(query, count, err);
-    if (status == TAMIS_OK && query->config->follow)
-        status = reload_members(query, err);
-    if (status == TAMIS_OK)
-        status = query->family ? cli_family_query(query->family, keys, count, answers, done, err)
-                               : query_members(query, keys, count, answers, done, err);
-    note_found(query, answers, *done);
+    if (batch->hashes) {
+        status = check_query_part(query, batch, 0, done, err);
+    } else {
+        status = reserve_rows(query, batch->count, err);
+        if (status == TAMIS_OK && query->config->follow)
+            status = reload_members(query, err);
+        if (status == TAMIS_OK)
+            status = query->family ? cli_family_query(query->family, batch, done, err)
+                                   : query_members(query, batch, done, err);
+    }
+    note_found(query, batch->answers, *done);
     return status;
 }
 
@@ -321,30 +332,26 @@ const tamis_hasher *check_query_hasher(const check_query *query) {
     return tamis_filter_set_hasher(&set);
 }
 
-static bool has_no_cr(tamis_key line) {
-    return line.size == 0 || ((const char *)line.data)[line.size - 1] != '\r';
+static bool has_final_cr(tamis_key line) {
+    return line.size > 0 && ((const char *)line.data)[line.size - 1] == '\r';
 }
 
-/* Replaces the hashes of lines that end in a carriage return by those without it. If there are such lines,
- * *hashes becomes `made`, an array of `count` hashes. */
-static tamis_status hash_without_cr(const check_query *query, const tamis_key *lines,
-                                    const tamis_hash **hashes, size_t count, tamis_hash *made,
-                                    tamis_error *err) {
-    const tamis_hasher *hasher = tamis_filter_hasher(query->members[0].filter);
-    tamis_status status = TAMIS_OK;
+static bool any_has_final_cr(const tamis_key *lines, size_t count) {
     size_t i = 0;
 
-    while (i < count && has_no_cr(lines[i]))
+    while (i < count && !has_final_cr(lines[i]))
         i++;
-    if (i == count)
-        return TAMIS_OK;
-    memcpy(made, *hashes, count * sizeof *made);
-    for (; i < count && status == TAMIS_OK; i++)
-        if (!has_no_cr(lines[i]))
-            status =
-                tamis_hash_many(hasher, &(tamis_key){lines[i].data, lines[i].size - 1}, 1, &made[i], err);
-    *hashes = made;
-    return status;
+    return i < count;
+}
+
+/* Hashes up to LINES_AT_ONCE lines, each without a carriage return at its end. */
+static tamis_status hash_without_cr(const check_query *query, const tamis_key *lines, size_t count,
+                                    tamis_hash *hashes, tamis_error *err) {
+    tamis_key keys[LINES_AT_ONCE];
+
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (tamis_key){lines[i].data, lines[i].size - has_final_cr(lines[i])};
+    return tamis_hash_many(tamis_filter_hasher(query->members[0].filter), keys, count, hashes, err);
 }
 
 /* Any number of threads may look up keys at once, so a part is a range of keys. */
@@ -354,46 +361,41 @@ uint32_t check_query_parts(void *context, size_t count, uint32_t max) {
     return max;
 }
 
-tamis_status check_query_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
-                              uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
+tamis_status check_query_part(void *context, const tamis_stream_batch *batch, uint32_t part, size_t *done,
+                              tamis_error *err) {
     const check_query *query = context;
     const tamis_filter_set set = {query->filters, query->count};
-    const size_t end = count * (part + 1) / parts;
+    const size_t parts = batch->parts > 0 ? batch->parts : 1;
+    const size_t end = batch->count * (part + 1) / parts;
     tamis_status status = TAMIS_OK;
     tamis_hash made[LINES_AT_ONCE];
-    size_t next = count * part / parts;
+    size_t next = batch->count * part / parts;
 
     while (next < end && status == TAMIS_OK) {
-        const tamis_hash *keys = hashes + next;
+        const tamis_hash *hashes = batch->hashes + next;
         size_t size = end - next, answered = 0;
         if (query->line_maker) {
             size = size < LINES_AT_ONCE ? size : LINES_AT_ONCE;
-            status = hash_without_cr(query, query->records + next, &keys, size, made, err);
+            if (any_has_final_cr(query->records + next, size)) {
+                status = hash_without_cr(query, query->records + next, size, made, err);
+                hashes = made;
+            }
         }
         if (status == TAMIS_OK)
             status = tamis_filter_set_contains_hashes(
-                &set, keys, size, &(tamis_filter_set_answers){.any = answers + next}, &answered, err);
+                &set, hashes, size, &(tamis_filter_set_answers){.any = batch->answers + next}, &answered,
+                err);
         next += answered;
     }
-    *done = status == TAMIS_OK ? count : next;
+    *done = status == TAMIS_OK ? batch->count : next;
     return status;
 }
 
-/* Looks up a whole batch. Unlike parts, no other thread may do this at the same time. */
-tamis_status check_query_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err) {
-    const tamis_status status = check_query_part(context, hashes, count, 0, 1, answers, done, err);
-
-    (void)keys; /* lines without a carriage return are hashed again from the records */
-    note_found(context, answers, *done);
-    return status;
-}
-
-void check_query_finish_parts(void *context, const tamis_answer *answers, size_t done, tamis_status status,
-                              tamis_error *err) {
+void check_query_finish_parts(void *context, const tamis_stream_batch *batch, size_t done,
+                              tamis_status status, tamis_error *err) {
     (void)status;
     (void)err;
-    note_found(context, answers, done);
+    note_found(context, batch->answers, done);
 }
 
 void check_query_set_source(void *context, const tamis_stream_source *source) {

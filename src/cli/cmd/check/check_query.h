@@ -22,17 +22,13 @@ void check_query_free(check_query *query);
 
 /* Functions of a tamis_stream_service whose context is the check_query. A key is TAMIS_PRESENT if any filter
  * has it. The mark of a record is the names of these filters, separated by commas, and a tab. */
-tamis_status check_query_keys(void *query, const tamis_key *keys, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err);
-/* The hasher for check_query_hashes, or NULL if keys must be passed instead. check_query.c lists the
- * conditions. */
+tamis_status check_query_batch(void *query, const tamis_stream_batch *batch, size_t *done, tamis_error *err);
+/* The hasher of the service, or NULL if it needs keys. check_query.c lists the conditions. */
 const tamis_hasher *check_query_hasher(const check_query *query);
-tamis_status check_query_hashes(void *query, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err);
 uint32_t check_query_parts(void *query, size_t count, uint32_t max);
-tamis_status check_query_part(void *query, const tamis_hash *hashes, size_t count, uint32_t part,
-                              uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err);
-void check_query_finish_parts(void *query, const tamis_answer *answers, size_t done, tamis_status status,
+tamis_status check_query_part(void *query, const tamis_stream_batch *batch, uint32_t part, size_t *done,
+                              tamis_error *err);
+void check_query_finish_parts(void *query, const tamis_stream_batch *batch, size_t done, tamis_status status,
                               tamis_error *err);
 void check_query_set_source(void *query, const tamis_stream_source *source);
 tamis_key check_query_mark(void *query, size_t i);

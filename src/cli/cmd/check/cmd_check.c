@@ -40,11 +40,10 @@ static tamis_status stream_records(check_run *run, cli_stream records, tamis_err
     const char *output = config->count || config->stream.quiet ? NULL : "-";
 
     service.context = run->query;
-    service.query = check_query_keys;
+    service.query = check_query_batch;
     service.set_source = check_query_set_source;
     service.hasher = check_query_hasher(run->query);
     if (service.hasher) {
-        service.query_hashes = check_query_hashes;
         service.parts = check_query_parts;
         service.query_part = check_query_part;
         service.finish_parts = check_query_finish_parts;
@@ -137,7 +136,8 @@ static tamis_status extract_keys(const check_config *config, tamis_key *keys, ta
 /* Looks up the keys of the command line. */
 static tamis_status answer_keys(check_run *run, tamis_error *err) {
     const check_config *config = &run->config;
-    size_t count = config->key_count, done = 0;
+    const size_t count = config->key_count;
+    tamis_stream_batch batch = TAMIS_STREAM_BATCH_INIT;
     tamis_key *keys = calloc(count, sizeof *keys);
     tamis_answer *answers = calloc(count, sizeof *answers);
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
@@ -146,7 +146,7 @@ static tamis_status answer_keys(check_run *run, tamis_error *err) {
     tamis_extractor *normalizer = NULL;
 
     service.context = run->query;
-    service.query = check_query_keys;
+    service.query = check_query_batch;
     if (!keys || !answers)
         status = cli_fail_nomem("--lookup", err);
     else
@@ -154,8 +154,12 @@ static tamis_status answer_keys(check_run *run, tamis_error *err) {
     if (status == TAMIS_OK)
         status = cli_typed_begin(&typed, config->stream.form, &service, err);
     if (status == TAMIS_OK) {
+        size_t done = 0;
         typed.next.word = "key";
-        status = typed.service.query(typed.service.context, keys, count, answers, &done, err);
+        batch.count = count;
+        batch.keys = keys;
+        batch.answers = answers;
+        status = typed.service.query(typed.service.context, &batch, &done, err);
         print_keys(run, answers, done);
     }
     cli_typed_end(&typed);

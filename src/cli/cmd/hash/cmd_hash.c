@@ -110,21 +110,19 @@ static tamis_status print_keys(hash_run *run, const tamis_key *keys, size_t coun
 
 /* The query function of a tamis_stream_service. Writes the rows of all answered keys before it returns, also
  * after an error. */
-static tamis_status hash_texts(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                               size_t *done, tamis_error *err) {
+static tamis_status hash_texts(void *context, const tamis_stream_batch *texts, size_t *done,
+                               tamis_error *err) {
     hash_run *run = context;
-    tamis_status status = TAMIS_OK, written;
+    tamis_status status = TAMIS_OK;
 
-    for (*done = 0; *done < count && status == TAMIS_OK;) {
-        const size_t batch_size = count - *done < BATCH ? count - *done : BATCH;
-        status = print_keys(run, keys + *done, batch_size, err);
-        memset(answers + *done, TAMIS_ABSENT, batch_size);
+    for (*done = 0; *done < texts->count && status == TAMIS_OK;) {
+        const size_t batch_size = texts->count - *done < BATCH ? texts->count - *done : BATCH;
+        status = print_keys(run, texts->keys + *done, batch_size, err);
+        memset(texts->answers + *done, TAMIS_ABSENT, batch_size);
         *done += status == TAMIS_OK ? batch_size : 0;
     }
-    written = write_rows(run, err);
-    if (written == TAMIS_OK)
-        written = status;
-    return written;
+    const tamis_status written = write_rows(run, err);
+    return written == TAMIS_OK ? status : written;
 }
 
 /* ---- keys ---- */
@@ -177,6 +175,7 @@ static tamis_status answer_operand(hash_run *run, cli_typed *typed, const char *
     tamis_extractor *extractor = run->config.stream.extract.extractor;
     tamis_extraction found;
     tamis_answer answer;
+    tamis_stream_batch batch = TAMIS_STREAM_BATCH_INIT;
     size_t done;
 
     typed->next = (cli_key_position){.input = NULL, .word = "key", .number = number, .record_index = NULL};
@@ -190,7 +189,10 @@ static tamis_status answer_operand(hash_run *run, cli_typed *typed, const char *
             return apply_on_error(run, &key, &found, typed->next, err);
         key = found.key;
     }
-    return typed->service.query(typed->service.context, &key, 1, &answer, &done, err);
+    batch.count = 1;
+    batch.keys = &key;
+    batch.answers = &answer;
+    return typed->service.query(typed->service.context, &batch, &done, err);
 }
 
 static tamis_status answer_all(hash_run *run, const cli_args *args, tamis_error *err) {

@@ -19,9 +19,9 @@ typedef struct key_list {
     size_t count, capacity;
 } key_list;
 
-static tamis_status add_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
+static tamis_status add_keys(void *context, const tamis_stream_batch *batch, size_t *done, tamis_error *err) {
     key_list *list = context;
+    const size_t count = batch->count;
 
     *done = 0;
     if (list->capacity - list->count < count) {
@@ -32,10 +32,10 @@ static tamis_status add_keys(void *context, const tamis_key *keys, size_t count,
         list->hashes = hashes;
         list->capacity = capacity;
     }
-    if (tamis_hash_many(list->hasher, keys, count, list->hashes + list->count, err) != TAMIS_OK)
+    if (tamis_hash_many(list->hasher, batch->keys, count, list->hashes + list->count, err) != TAMIS_OK)
         return err->status;
     list->count += count;
-    memset(answers, TAMIS_ABSENT, count);
+    memset(batch->answers, TAMIS_ABSENT, count);
     *done = count;
     return TAMIS_OK;
 }
