@@ -94,8 +94,9 @@ static const char *describe_open_quote(const tamis__keys *keys, tamis_key record
 
 /* Reports a fault of record i with its position: the line number for lines, which in CSV differs from the
  * record number. */
-static tamis_status fail_record(const tamis__keys *keys, const tamis__record_batch *batch, size_t i,
-                                tamis_status status, tamis__fault fault, tamis_error *err) {
+static tamis_status fail_record(const tamis__keys *keys, size_t i, tamis_status status, tamis__fault fault,
+                                tamis_error *err) {
+    const tamis__record_batch *batch = keys->batch;
     const unsigned char *record = batch->records[i].data;
     const uint64_t byte = batch->offset + (uint64_t)(record - batch->begin) + fault.pos;
     const bool lines = keys->terminator == '\n';
@@ -108,13 +109,12 @@ static tamis_status fail_record(const tamis__keys *keys, const tamis__record_bat
 }
 
 /* Returns an error if record i, which has no key, ends the run; else TAMIS_OK. */
-static tamis_status check_outcome(const tamis__keys *keys, const tamis__record_batch *batch, size_t i,
-                                  tamis_error *why) {
+static tamis_status check_outcome(const tamis__keys *keys, size_t i, tamis_error *why) {
     const tamis_extraction *found = &keys->found[i];
     if (found->outcome == TAMIS_KEY_MALFORMED && keys->malformed == TAMIS_STREAM_FAIL)
-        return fail_record(keys, batch, i, TAMIS_E_RECORD, (tamis__fault){found->why, found->pos}, why);
+        return fail_record(keys, i, TAMIS_E_RECORD, (tamis__fault){found->why, found->pos}, why);
     if (found->outcome == TAMIS_KEY_MISSING && keys->missing == TAMIS_STREAM_FAIL)
-        return fail_record(keys, batch, i, TAMIS_E_NO_KEY, (tamis__fault){"the record has no key", 0}, why);
+        return fail_record(keys, i, TAMIS_E_NO_KEY, (tamis__fault){"the record has no key", 0}, why);
     return TAMIS_OK;
 }
 
@@ -127,17 +127,17 @@ static bool is_object(tamis_key record) {
 }
 
 /* Marks records as malformed that are not objects: a member with the answer cannot be added to them. */
-static void refuse_non_objects(tamis__keys *keys, const tamis__record_batch *batch) {
-    for (size_t i = 0; i < batch->count; i++)
-        if (keys->found[i].outcome == TAMIS_KEY_FOUND && !is_object(batch->records[i]))
+static void refuse_non_objects(tamis__keys *keys) {
+    for (size_t i = 0; i < keys->batch->count; i++)
+        if (keys->found[i].outcome == TAMIS_KEY_FOUND && !is_object(keys->batch->records[i]))
             keys->found[i] = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED,
                                                 .why = "it is not an object, and cannot have a mark"};
 }
 
 tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
                                  tamis_error *err) {
-    *query = (tamis__query){.batch = batch,
-                            .keys = batch->records,
+    keys->batch = batch;
+    *query = (tamis__query){.keys = batch->records,
                             .count = batch->count,
                             .records = batch->count,
                             .answers = keys->outcomes,
@@ -150,7 +150,7 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
     if (status != TAMIS_OK)
         return status;
     if (keys->objects)
-        refuse_non_objects(keys, batch);
+        refuse_non_objects(keys);
     size_t count = 0, i = 0;
     for (; i < batch->count; i++) {
         if (keys->found[i].outcome == TAMIS_KEY_FOUND) {
@@ -158,7 +158,7 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *b
             if (keys->times)
                 keys->times[count] = keys->found[i].time;
             keys->record_index[count++] = (uint32_t)i;
-        } else if ((query->end_status = check_outcome(keys, batch, i, &query->end_error)) != TAMIS_OK) {
+        } else if ((query->end_status = check_outcome(keys, i, &query->end_error)) != TAMIS_OK) {
             break;
         }
     }
@@ -213,7 +213,7 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, tamis__query *
         const size_t key = next;
         next += has_key;
         const tamis__known_position record = {
-            found->position, hash_for_position(has_key ? found->key : query->batch->records[i],
+            found->position, hash_for_position(has_key ? found->key : keys->batch->records[i],
                                                has_key && hashes ? &hashes[key] : NULL)};
         uint32_t source;
         bool redelivered;
@@ -223,8 +223,8 @@ tamis_status tamis__keys_leave_out_redelivered(tamis__keys *keys, tamis__query *
         if (status == TAMIS_E_NOMEM)
             return tamis__fail(err, status, 0, "%s", refused.text);
         if (status != TAMIS_OK) {
-            query->end_status = fail_record(keys, query->batch, i, status, (tamis__fault){refused.text, 0},
-                                            &query->end_error);
+            query->end_status =
+                fail_record(keys, i, status, (tamis__fault){refused.text, 0}, &query->end_error);
             query->records = i;
             break;
         }
@@ -250,7 +250,7 @@ tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__query *query, si
                                 tamis_error *why) {
     const size_t record = query->record_index ? query->record_index[i] : i;
     if (keys->malformed == TAMIS_STREAM_FAIL)
-        return fail_record(keys, query->batch, record, TAMIS_E_RANGE, (tamis__fault){refused, 0}, why);
+        return fail_record(keys, record, TAMIS_E_RANGE, (tamis__fault){refused, 0}, why);
     query->answers[i] = TAMIS__OUTCOME_MALFORMED;
     if (keys->found)
         keys->found[record].why = "its time is too far after the newest one before it";
@@ -258,12 +258,12 @@ tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__query *query, si
 }
 
 /* Stores the message about record i, after which the run continues. */
-static void note_malformed(tamis__keys *keys, const tamis__record_batch *batch, size_t i) {
+static void note_malformed(tamis__keys *keys, size_t i) {
     const tamis_extraction *found = &keys->found[i];
     tamis__first_malformed *first = keys->first;
     const bool open = found->why == tamis__csv_open;
     if (first->error && (!first->filled || open))
-        fail_record(keys, batch, i, TAMIS_E_RECORD, (tamis__fault){found->why, found->pos}, first->error);
+        fail_record(keys, i, TAMIS_E_RECORD, (tamis__fault){found->why, found->pos}, first->error);
     first->filled = true;
     if (open)
         first->error = NULL;
@@ -281,7 +281,7 @@ size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__query *query, 
             keys->has_found = true;
             keys->outcomes[i] = keys->answers[next++];
             if (keys->outcomes[i] == TAMIS__OUTCOME_MALFORMED)
-                note_malformed(keys, query->batch, i);
+                note_malformed(keys, i);
             break;
         case TAMIS_KEY_MISSING:
             keys->outcomes[i] = TAMIS__OUTCOME_MISSING;
@@ -290,7 +290,7 @@ size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__query *query, 
             keys->outcomes[i] = TAMIS_REDELIVERED;
             break;
         default:
-            note_malformed(keys, query->batch, i);
+            note_malformed(keys, i);
             keys->outcomes[i] = TAMIS__OUTCOME_MALFORMED;
             break;
         }

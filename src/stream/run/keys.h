@@ -24,6 +24,7 @@ typedef struct tamis__first_malformed {
 } tamis__first_malformed;
 
 typedef struct tamis__keys {
+    const tamis__record_batch *batch; /* the present batch, borrowed */
     /* Borrowed; NULL: a record is its own key, and `outcomes` is the only array. */
     tamis_extractor *extractor;
     tamis_stream_policy missing, malformed;
@@ -51,7 +52,6 @@ typedef struct tamis__keys {
 
 /* The query for a batch. */
 typedef struct tamis__query {
-    const tamis__record_batch *batch; /* borrowed */
     const tamis_key *keys;
     const uint32_t *record_index; /* record index of each key, as in tamis_stream_source */
     size_t count;
