@@ -10,6 +10,7 @@
 #include "stream/durable/appended_output.h"
 #include "stream/durable/checkpoint.h"
 #include "stream/durable/followed.h"
+#include "stream/durable/known_input.h"
 
 /*
  * The durable part of a run (part 2 of docs/DURABILITY.md): where the run begins, and its commits. The runner

@@ -48,7 +48,7 @@
 #include "base/system.h"
 #include "store/file/file_error.h"
 #include "store/file/target.h"
-#include "stream/durable/history_int.h"
+#include "stream/durable/known_input.h"
 
 /* *same: both paths name one directory. A path without a directory names another one. */
 static tamis_status compare_directories(const char *known, const char *directory, bool *same,

@@ -89,21 +89,4 @@ tamis_status tamis__history_search(tamis__history *history, const tamis__checkpo
  * search. */
 void tamis__history_release(tamis__history *history);
 
-/* True if the file `path` is the input `known` of a checkpoint: it begins with the bytes that were read.
- * `named`: the name agrees too. *size is its size. */
-bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path, bool named, uint64_t *size);
-
-/* An input that is open to be compared with what is known of it. */
-typedef struct tamis__open_input {
-    tamis__open_file file; /* fd -1: the input is not a regular file */
-    bool borrowed;         /* the descriptor is the caller's standard input, and stays open */
-    struct stat st;
-    uint64_t size; /* bytes of the file behind its base */
-} tamis__open_input;
-
-/* Opens an input if it is a regular file. A borrowed one begins at its current position. */
-tamis_status tamis__input_open_regular(tamis__open_input *input, const char *name, tamis_error *err);
-/* Does nothing if it is not open. */
-void tamis__input_close(tamis__open_input *input);
-
 #endif

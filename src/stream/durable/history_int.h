@@ -5,6 +5,7 @@
 /* Shared by history.c, which searches the checkpoints of a state, history_candidates.c, which compares
  * files with them, and history_unfinished.c, which decides about unfinished runs. */
 #include "stream/durable/history.h"
+#include "stream/durable/known_input.h"
 
 /* The head of an input or output of the run. history_candidates.c explains the comparison. */
 typedef struct tamis__candidate {
@@ -68,24 +69,6 @@ tamis_status tamis__candidates_compare(const tamis__search *search, size_t i,
 tamis_status tamis__candidates_find(tamis__search *search, const tamis__checkpoint_input *known,
                                     size_t *found, size_t *changed, tamis_error *err);
 
-/* Where the file of an input is now. */
-typedef struct tamis__present_input {
-    bool found;
-    uint64_t size;       /* size of the file, if found */
-    struct stat st;      /* of the file, if found; it may be renamed again */
-    char name[PATH_MAX]; /* its present name; the old name if it is not found */
-} tamis__present_input;
-
-/* Finds the file that an input of a checkpoint was: under its name, or, if that is gone or another file now,
- * under any name in the same directory (log rotation). If no byte of it was read, and its head is shorter
- * than 4 KiB, its inode counts more than its name. */
-void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present);
-/* The same by its inode alone, under any name. TAMIS_E_IO if a file cannot be examined: it may be the one. */
-tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis__present_input *present,
-                                     tamis_error *err);
-
-/* True for an uncompressed input that no run has begun to read. */
-bool tamis__input_is_unread(const tamis__checkpoint_input *known);
 /* True if the run's input `i` has the inode of the input of a checkpoint. */
 bool tamis__candidates_has_inode(const tamis__search *search, size_t i, const tamis__checkpoint_input *known);
 
