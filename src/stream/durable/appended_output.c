@@ -187,12 +187,11 @@ static void finish_tail(tamis__appended_output *o, bool ended) {
 }
 
 /* Looks for a copy of bytes from `offset` on, and compares it with the output. If the copy has all bytes
- * behind the last commit (*has_all), it goes on waiting. Otherwise it is removed, or its differing rest is
- * kept. */
+ * behind the last commit, it goes on waiting: o->tail is open. Otherwise it is removed, or its differing rest
+ * is kept. */
 static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64_t committed_size,
-                              unsigned char terminator, bool *has_all, tamis_error *err) {
+                              unsigned char terminator, tamis_error *err) {
     const uint64_t behind = (uint64_t)o->target->st.st_size - committed_size;
-    *has_all = false;
     const tamis_status status = tamis__tail_find(&o->tail, o->target->path, offset, err);
     if (status != TAMIS_OK)
         return status;
@@ -203,8 +202,7 @@ static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64
         return TAMIS_OK;
     const uint64_t committed = o->tail.equal;
     tamis__tail_compare_file(&o->tail, o->fd, committed_size, behind);
-    *has_all = !o->tail.differs && o->tail.equal == committed + behind;
-    if (*has_all)
+    if (!o->tail.differs && o->tail.equal == committed + behind)
         o->tail.equal = committed;
     else
         finish_tail(o, true);
@@ -219,12 +217,11 @@ static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_outp
                               unsigned char terminator, tamis_error *err) {
     const uint64_t committed_size = known->fingerprint.length, size = (uint64_t)o->target->st.st_size;
     tamis_status status = TAMIS_OK;
-    bool has_all = false;
     if (known->tail_size > 0 && known->tail_offset < committed_size)
-        status = find_tail(o, known->tail_offset, committed_size, terminator, &has_all, err);
-    if (status == TAMIS_OK && !has_all)
-        status = find_tail(o, committed_size, committed_size, terminator, &has_all, err);
-    if (status != TAMIS_OK || has_all || size == committed_size)
+        status = find_tail(o, known->tail_offset, committed_size, terminator, err);
+    if (status == TAMIS_OK && o->tail.fd < 0)
+        status = find_tail(o, committed_size, committed_size, terminator, err);
+    if (status != TAMIS_OK || o->tail.fd >= 0 || size == committed_size)
         return status;
     status = tamis__tail_create(&o->tail, o->target, o->fd, committed_size, err);
     o->tail.terminator = terminator;
@@ -275,10 +272,11 @@ static tamis_status lock_output(tamis__appended_output *o, const char **unlocked
 }
 
 tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__checkpoint *checkpoint,
-                                         bool finished, const tamis__known_output *known,
-                                         const char **unlocked, tamis_error *err) {
+                                         const tamis__known_output *known, const char **unlocked,
+                                         tamis_error *err) {
     tamis__target *target = o->target;
     tamis__checkpoint_output *out = &checkpoint->outputs[o->number];
+    const bool finished = checkpoint->finished;
     if (out->form != TAMIS__OUTPUT_FILE)
         return TAMIS_OK;
     tamis_status status = lock_output(o, unlocked, err);

@@ -34,15 +34,15 @@ tamis_status tamis__appended_output_find(const tamis__appended_output *output, t
 
 /*
  * Locks and opens a regular file, compares it with what is known, and cuts it back to its last commit (B3 to
- * B5 of docs/DURABILITY.md). If the run is `finished`, the file is compared only.
+ * B5 of docs/DURABILITY.md). If the run is finished, the file is compared only.
  * - The output in the checkpoint gets what is known of it, and the target becomes a descriptor.
  * - If the file system has no locks, *unlocked becomes the name of the output, unless it is set already.
  * - TAMIS_E_BUSY: another process has the lock. TAMIS_E_CHANGED: the file is not as it was left.
  *   TAMIS_E_MISMATCH: the file was written with other options.
  */
 tamis_status tamis__appended_output_open(tamis__appended_output *output, tamis__checkpoint *checkpoint,
-                                         bool finished, const tamis__known_output *known,
-                                         const char **unlocked, tamis_error *err);
+                                         const tamis__known_output *known, const char **unlocked,
+                                         tamis_error *err);
 
 /* Fingerprints a regular file (K3), which must have out->fingerprint.length bytes, and decides about its
  * tail. `ended`: the run writes no more. TAMIS_E_CHANGED: the file does not have the bytes that were

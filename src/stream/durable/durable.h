@@ -45,8 +45,7 @@ typedef struct tamis__durable {
  * tamis__durable_end even after a failure. Errors: see tamis_stream_run.
  */
 tamis_status tamis__durable_begin(tamis__durable *durable, const tamis_stream_options *options,
-                                  const int *compressions, tamis__target *targets,
-                                  const tamis_allocator *memory, tamis_error *err);
+                                  const int *compressions, tamis__target *targets, tamis_error *err);
 void tamis__durable_end(tamis__durable *durable);
 /* Call when the run ends with an error. A run that did nothing after it began is not kept as unfinished. */
 void tamis__durable_failed(tamis__durable *durable);

@@ -395,8 +395,8 @@ static tamis_status find_start(tamis__durable *d, tamis__history *h, const tamis
 static tamis_status open_outputs(tamis__durable *d, const tamis__history *h, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__appended_output_open(&d->outputs[i], &d->live, d->finished, &h->outputs[i],
-                                             &d->result.unlocked, err);
+        status =
+            tamis__appended_output_open(&d->outputs[i], &d->live, &h->outputs[i], &d->result.unlocked, err);
     return status;
 }
 
@@ -529,13 +529,12 @@ static tamis_status commit_start(tamis__durable *d, const tamis__history *h, tam
 }
 
 tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options *options,
-                                  const int *compressions, tamis__target *targets,
-                                  const tamis_allocator *memory, tamis_error *err) {
+                                  const int *compressions, tamis__target *targets, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
     tamis__history h = {.found = false};
     d->commits = options->commits;
     d->session = d->commits->session;
-    d->memory = *memory;
+    d->memory = tamis__allocator_resolve(options->allocator);
     d->names = options->input_count ? options->inputs : standard_input;
     d->input.file.fd = -1;
     d->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;

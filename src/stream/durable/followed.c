@@ -106,14 +106,14 @@ tamis_status tamis__followed_check_output(const char *name, const char *output, 
                        tamis__show(output).text, tamis__show(name).text);
 }
 
-tamis_status tamis__followed_begin_find(tamis__followed_names *followed, const tamis_state *state,
-                                        const tamis_allocator *memory, tamis_error *err) {
+tamis_status tamis__followed_begin_find(tamis__followed_names *followed, tamis_error *err) {
     const void *bytes;
     size_t size;
     tamis__checkpoint_release(&followed->newest);
-    tamis_state_committed(state, &bytes, &size);
+    tamis_state_committed(followed->state, &bytes, &size);
     const tamis_status status =
-        size > 0 ? tamis__checkpoint_decode(&followed->newest, bytes, size, memory, err) : TAMIS_OK;
+        size > 0 ? tamis__checkpoint_decode(&followed->newest, bytes, size, &followed->memory, err)
+                 : TAMIS_OK;
     return status == TAMIS_E_FORMAT ? TAMIS_OK : status; /* another program may have made the commit */
 }
 
@@ -132,8 +132,8 @@ static tamis_status find_in_checkpoint(known_file *known, const tamis__checkpoin
 }
 
 static tamis_status find_known(known_file *known, const tamis__followed_names *followed, const char *name,
-                               const tamis_state *state, const tamis_allocator *memory, tamis_error *err) {
-    tamis__checkpoint_walk walk = {.state = state};
+                               tamis_error *err) {
+    tamis__checkpoint_walk walk = {.state = followed->state};
     const void *bytes;
     size_t size;
     tamis_status status = find_in_checkpoint(known, &followed->newest, name, err);
@@ -141,7 +141,7 @@ static tamis_status find_known(known_file *known, const tamis__followed_names *f
     while (status == TAMIS_OK && !known->input &&
            (bytes = tamis__checkpoint_walk_next(&walk, &size)) != NULL) {
         tamis__checkpoint_release(&known->note);
-        status = tamis__checkpoint_decode(&known->note, bytes, size, memory, err);
+        status = tamis__checkpoint_decode(&known->note, bytes, size, &followed->memory, err);
         if (status == TAMIS_OK)
             status = find_in_checkpoint(known, &known->note, name, err);
         if (status == TAMIS_E_FORMAT)
@@ -156,102 +156,131 @@ static void set_file(tamis__followed *f, const char *path, const struct stat *st
     f->inode = st->st_ino;
 }
 
-/* `last` was read to its end: makes the next file that was rotated away the one to read. *found: there is
- * one. *is_late: names have changed meanwhile; find again. */
-static tamis_status set_rotated(tamis__followed *f, const struct stat *last, const struct stat *current,
-                                bool *found, bool *is_late, tamis_error *err) {
-    tamis__rotation_step next;
-    *found = false;
-    const tamis_status status = tamis__rotation_next(f->name, last, current, &next, err);
-    *is_late = status == TAMIS_OK && next.is_late;
-    if (status != TAMIS_OK || *is_late)
+/* The files of a name, as they are now. */
+typedef struct present_files {
+    bool is_named;              /* the name has a file */
+    struct stat current;        /* that file */
+    tamis__present_input known; /* the known file */
+    bool left_is_open;          /* the file that the last run left is still open */
+    struct stat last;           /* the known file, or else the one that was left */
+} present_files;
+
+/* Finds the known file under its present name. */
+static tamis_status find_known_file(const tamis__followed *f, const tamis__checkpoint_input *known,
+                                    present_files *files, tamis_error *err) {
+    files->left_is_open = f->previous.open && tamis__sys.fstat(f->previous.fd, &files->last) == 0;
+    /* By its inode first: the file under the name may begin with the same bytes. */
+    tamis_status status = tamis__input_find_inode(known, &files->known, err);
+    if (status == TAMIS_OK && !files->known.found) /* it may have been renamed meanwhile */
+        status = tamis__input_find_inode(known, &files->known, err);
+    if (status != TAMIS_OK)
         return status;
-    if (next.compressed[0] != '\0')
-        tamis__rotation_describe(f->remark, &next);
-    if (next.path[0] == '\0')
-        return TAMIS_OK;
-    set_file(f, next.path, &next.st);
-    *found = true;
+    /* A new file may begin with the bytes of the one that was left, so the inode decides. */
+    const bool was_left = files->left_is_open && (uint64_t)files->last.st_ino == known->fingerprint.inode &&
+                          (uint64_t)files->last.st_dev == known->fingerprint.device;
+    if (!files->known.found && !was_left)
+        tamis__input_find(known, &files->known);
+    if (files->known.found)
+        files->last = files->known.st;
+    if (was_left && f->previous.written_at.tv_sec != 0) /* later writes do not count, see reader_follow.c */
+        files->last.st_mtim = f->previous.written_at;
     return TAMIS_OK;
 }
 
-/* *is_late: names have changed meanwhile; find again. */
-static tamis_status find_next(tamis__followed *f, const tamis__checkpoint_input *known, bool ended,
-                              bool started, bool *is_late, tamis_error *err) {
-    struct stat current, last;
-    tamis__present_input present;
-    bool found;
+/* The file under the name is the known one, and this process has read more bytes of it than it has now. */
+static bool was_truncated(const tamis__checkpoint_input *known, const present_files *files) {
+    return files->is_named && !known->truncated && files->current.st_ino == known->fingerprint.inode &&
+           files->current.st_dev == known->fingerprint.device &&
+           (uint64_t)files->current.st_size < known->position.offset;
+}
+
+/* True if the known file has unread bytes, or still has the name and may get more. Then it stays the one to
+ * read. */
+static bool reads_on(tamis__followed *f, const known_file *known, const present_files *files) {
+    const struct tamis__input_position *position = &known->input->position;
+    const bool has_name = files->is_named && files->last.st_dev == files->current.st_dev &&
+                          files->last.st_ino == files->current.st_ino;
+    const bool has_grown = files->known.size > position->offset;
+    const bool is_cut = known->ended && !has_name && has_grown && position->unterminated;
+    const bool is_unread = !known->ended || (has_grown && !is_cut);
+    if (is_cut) /* the rest of a record that was answered when the file was left */
+        snprintf(f->remark, sizeof f->remark,
+                 "%.200s: grew after it was rotated, behind a last record without its end; that is not read",
+                 tamis__show(files->known.name).text);
+    if (is_unread)
+        set_file(f, files->known.name, &files->last);
+    return is_unread || has_name;
+}
+
+/* Says what may be lost with the known file, which is gone. */
+static void report_gone(tamis__followed *f, const known_file *known, bool started) {
+    if (!known->ended && !started && known->input->position.offset == 0)
+        snprintf(f->remark, sizeof f->remark,
+                 "%.200s: the file that was read last is gone, and nothing of it was committed; its records "
+                 "may be missing in the output, unless another run reads it",
+                 tamis__show(f->name).text);
+    if (known->ended)
+        snprintf(f->remark, sizeof f->remark,
+                 "%.200s: the file that was read last is gone; if there were others before the present "
+                 "one, they are not read",
+                 tamis__show(f->name).text);
+}
+
+/* files->last was read to its end: finds the next file that was rotated away, or else the one under the name.
+ * Until that one has bytes, the known file stays. *is_late: names have changed meanwhile; find again. */
+static tamis_status find_after(tamis__followed *f, const present_files *files, bool *is_late,
+                               tamis_error *err) {
+    const bool may_grow =
+        !files->is_named || (S_ISREG(files->current.st_mode) && files->current.st_size == 0);
+    tamis__rotation_step next;
+    const tamis_status status =
+        tamis__rotation_next(f->name, &files->last, files->is_named ? &files->current : NULL, &next, err);
+    *is_late = status == TAMIS_OK && next.is_late;
+    if (status != TAMIS_OK || next.is_late)
+        return status;
+    if (next.compressed[0] != '\0')
+        tamis__rotation_describe(f->remark, &next);
+    f->match_by_inode = next.path[0] != '\0' || !may_grow || !files->known.found;
+    if (next.path[0] != '\0')
+        set_file(f, next.path, &next.st);
+    else if (!f->match_by_inode)
+        set_file(f, files->known.name, &files->last);
+    return TAMIS_OK;
+}
+
+/* Decides by the table above which file is next. `started`: this process has read the known file. *is_late:
+ * names have changed meanwhile; find again. */
+static tamis_status find_next(tamis__followed *f, const known_file *known, bool started, bool *is_late,
+                              tamis_error *err) {
+    present_files files;
     *is_late = false;
-    const bool previous_is_open = f->previous.open && tamis__sys.fstat(f->previous.fd, &last) == 0;
-    const bool is_named = tamis__sys.stat(f->name, &current) == 0;
-    if (!is_named && errno != ENOENT)
+    files.is_named = tamis__sys.stat(f->name, &files.current) == 0;
+    if (!files.is_named && errno != ENOENT)
         return tamis__fail_file(err, f->name, errno);
-    if (is_named)
-        set_file(f, f->name, &current);
-    if (!known)
+    if (files.is_named)
+        set_file(f, f->name, &files.current);
+    if (!known->input)
         return TAMIS_OK;
     f->has_history = true;
-    /* The file under the name may begin with the same bytes. */
-    tamis_status status = tamis__input_find_inode(known, &present, err);
-    if (status == TAMIS_OK && !present.found) /* it may have been renamed meanwhile */
-        status = tamis__input_find_inode(known, &present, err);
+    const tamis_status status = find_known_file(f, known->input, &files, err);
     if (status != TAMIS_OK)
         return status;
-    const bool is_shorter =
-        started && is_named && !known->truncated && current.st_ino == known->fingerprint.inode &&
-        current.st_dev == known->fingerprint.device && (uint64_t)current.st_size < known->position.offset;
-    if (is_shorter) { /* this process has read it: these records stay in the outputs */
+    if (started && was_truncated(known->input, &files)) { /* the records read so far stay in the outputs */
         snprintf(f->remark, sizeof f->remark,
                  "%.200s: became shorter after %llu bytes were read, and is read again from its start; bytes "
                  "written before that may be lost",
-                 tamis__show(f->name).text, (unsigned long long)known->position.offset);
+                 tamis__show(f->name).text, (unsigned long long)known->input->position.offset);
         f->truncated = true;
         return TAMIS_OK;
     }
-    /* A new file may begin with the bytes of the one that was left, so the inode decides. */
-    const bool known_is_previous = previous_is_open && (uint64_t)last.st_ino == known->fingerprint.inode &&
-                                   (uint64_t)last.st_dev == known->fingerprint.device;
-    if (!present.found && !known_is_previous)
-        tamis__input_find(known, &present);
-    if (present.found)
-        last = present.st;
-    if (known_is_previous &&
-        f->previous.written_at.tv_sec != 0) /* later writes do not count, see reader_follow.c */
-        last.st_mtim = f->previous.written_at;
-    if (present.found) {
-        const bool has_name = is_named && last.st_dev == current.st_dev && last.st_ino == current.st_ino;
-        const bool has_grown = present.size > known->position.offset;
-        const bool is_cut = ended && !has_name && has_grown && known->position.unterminated;
-        const bool is_unread = !ended || (has_grown && !is_cut);
-        if (is_cut) /* the rest of a record that was answered when the file was left */
-            snprintf(
-                f->remark, sizeof f->remark,
-                "%.200s: grew after it was rotated, behind a last record without its end; that is not read",
-                tamis__show(present.name).text);
-        if (is_unread)
-            set_file(f, present.name, &last);
-        if (is_unread || has_name)
+    if (files.known.found) {
+        if (reads_on(f, known, &files))
             return TAMIS_OK;
-    } else if (!previous_is_open) {
-        if (!ended && !started && known->position.offset == 0)
-            snprintf(
-                f->remark, sizeof f->remark,
-                "%.200s: the file that was read last is gone, and nothing of it was committed; its records "
-                "may be missing in the output, unless another run reads it",
-                tamis__show(f->name).text);
-        if (ended)
-            snprintf(f->remark, sizeof f->remark,
-                     "%.200s: the file that was read last is gone; if there were others before the present "
-                     "one, they are not read",
-                     tamis__show(f->name).text);
+    } else if (!files.left_is_open) {
+        report_gone(f, known, started);
         return TAMIS_OK;
     }
-    status = set_rotated(f, &last, is_named ? &current : NULL, &found, is_late, err);
-    const bool may_grow = !is_named || (S_ISREG(current.st_mode) && current.st_size == 0);
-    f->match_by_inode = found || !may_grow || !present.found;
-    if (status == TAMIS_OK && !f->match_by_inode)
-        set_file(f, present.name, &last);
-    return status;
+    return find_after(f, &files, is_late, err);
 }
 
 typedef struct rotated_search {
@@ -288,8 +317,7 @@ static void reset(tamis__followed *f) {
     f->remark[0] = '\0';
 }
 
-tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, const tamis_state *state,
-                                  const tamis_allocator *memory, tamis_error *err) {
+tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, tamis_error *err) {
     tamis__followed *f = &followed->names[i];
     const bool several = tamis__followed_several(followed);
     known_file known = {.input = NULL};
@@ -297,12 +325,12 @@ tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, con
     f->was_closed = f->truncated = false;
     if (tamis__descriptor_named(f->name, STDIN_FILENO) >= 0)
         return TAMIS_OK;
-    tamis_status status = find_known(&known, followed, f->name, state, memory, err);
+    tamis_status status = find_known(&known, followed, f->name, err);
     f->was_closed = known.input && known.closed;
     for (bool is_late = true; status == TAMIS_OK && is_late;) {
         reset(f);
         f->truncated = known.input && known.input->truncated;
-        status = find_next(f, known.input, known.ended, followed->started, &is_late, err);
+        status = find_next(f, &known, followed->started, &is_late, err);
     }
     if (status == TAMIS_OK && several && !known.input && followed->newest.inputs)
         status = look_for_rotated(f, err);

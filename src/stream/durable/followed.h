@@ -32,6 +32,8 @@ typedef struct tamis__followed {
 typedef struct tamis__followed_names {
     tamis__followed *names;
     size_t count;
+    const tamis_state *state; /* has the checkpoints of earlier runs; borrowed */
+    tamis_allocator memory;
     tamis__input_pattern *pattern; /* NULL, or the names are its paths, and new paths end the run */
     tamis__checkpoint newest;      /* of the last commit, while files are searched; inputs NULL: none */
     /* Set by the run. */
@@ -49,15 +51,13 @@ static inline bool tamis__followed_several(const tamis__followed_names *followed
 }
 
 /* Reads the last commit, before files are looked for. TAMIS_E_NOMEM. */
-tamis_status tamis__followed_begin_find(tamis__followed_names *followed, const tamis_state *state,
-                                        const tamis_allocator *memory, tamis_error *err);
+tamis_status tamis__followed_begin_find(tamis__followed_names *followed, tamis_error *err);
 
 /*
  * Finds the file of name i to read next. Sets the fields of followed->names[i], except `name`, `previous`,
  * `stats` and `sent`. TAMIS_E_IO if the directory cannot be read; TAMIS_E_NOMEM.
  */
-tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, const tamis_state *state,
-                                  const tamis_allocator *memory, tamis_error *err);
+tamis_status tamis__followed_find(tamis__followed_names *followed, size_t i, tamis_error *err);
 
 /* Fails with TAMIS_E_INVALID if log rotation might give the followed file the name `output`. */
 tamis_status tamis__followed_check_output(const char *name, const char *output, tamis_error *err);

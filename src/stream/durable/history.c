@@ -121,11 +121,18 @@ static tamis_status fail_read(tamis__search *s, const tamis__checkpoint *before,
         tamis__show(tamis__checkpoint_output_name(before)).text);
 }
 
-/* Compares the inputs of the run with those of the checkpoint, one by one. *all_equal becomes false if one
- * differs. *changed is the first that has changed; SIZE_MAX: none. Names and inodes are used again, so
- * only the newest checkpoint with a name decides whether that file has changed. */
-static tamis_status compare_all_inputs(tamis__search *s, const tamis__checkpoint *checkpoint, bool *all_equal,
-                                       size_t *changed, tamis_error *err) {
+/* A checkpoint, compared with the run. */
+typedef struct comparison {
+    const tamis__checkpoint *checkpoint;
+    bool is_run, to_same; /* it belongs to this run; it has the same outputs */
+    size_t changed;       /* the first input that has changed; SIZE_MAX: none */
+} comparison;
+
+/* Compares the inputs of the run with those of the checkpoint, one by one. c->is_run becomes false if one
+ * differs. Names and inodes are used again, so only the newest checkpoint with a name decides whether that
+ * file has changed. */
+static tamis_status compare_all_inputs(tamis__search *s, comparison *c, tamis_error *err) {
+    const tamis__checkpoint *checkpoint = c->checkpoint;
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < checkpoint->input_count && status == TAMIS_OK; i++) {
         tamis__candidate *kept = &s->candidates.inputs[i];
@@ -134,9 +141,9 @@ static tamis_status compare_all_inputs(tamis__search *s, const tamis__checkpoint
         status = tamis__candidates_compare(s, i, &checkpoint->inputs[i],
                                            named ? !kept->once_named : !s->compared_row, &match, err);
         kept->once_named = kept->once_named || named;
-        *all_equal = *all_equal && match == TAMIS__FILE_SAME;
-        if (match == TAMIS__FILE_CHANGED && *changed == SIZE_MAX)
-            *changed = i;
+        c->is_run = c->is_run && match == TAMIS__FILE_SAME;
+        if (match == TAMIS__FILE_CHANGED && c->changed == SIZE_MAX)
+            c->changed = i;
     }
     s->compared_row = true;
     return status;
@@ -186,8 +193,9 @@ bool tamis__history_hands_over(const tamis__search *s, const tamis__checkpoint *
 
 /* Notes how far the run of the checkpoint has read its input `n`, which is input `i` of this run. Fails if
  * the input has unread bytes and the outputs differ, unless that run hands its rest over. */
-static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkpoint, size_t n, size_t i,
-                               bool to_same, tamis_error *err) {
+static tamis_status note_input(tamis__search *s, const comparison *c, size_t n, size_t i, tamis_error *err) {
+    const tamis__checkpoint *checkpoint = c->checkpoint;
+    const bool to_same = c->to_same;
     const tamis__checkpoint_input *in = &checkpoint->inputs[n];
     tamis__earlier_read *before = &s->history->inputs[i];
     const bool whole = in->compressed ? checkpoint->finished || n < checkpoint->input
@@ -214,8 +222,8 @@ static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkp
     return TAMIS_OK;
 }
 
-static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *checkpoint, bool to_same,
-                                tamis_error *err) {
+static tamis_status note_inputs(tamis__search *s, const comparison *c, tamis_error *err) {
+    const tamis__checkpoint *checkpoint = c->checkpoint;
     tamis_error refused = TAMIS_ERROR_INIT, why = TAMIS_ERROR_INIT;
     size_t first = SIZE_MAX, first_changed = SIZE_MAX, changed_input = 0;
     tamis_status status = TAMIS_OK;
@@ -228,8 +236,7 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
                                             &s->history->rotated);
         if (status != TAMIS_OK || s->reread) /* all inputs are read from their beginning */
             continue;
-        if (found != SIZE_MAX && note_input(s, checkpoint, n, found, to_same, &why) != TAMIS_OK &&
-            found < first) {
+        if (found != SIZE_MAX && note_input(s, c, n, found, &why) != TAMIS_OK && found < first) {
             first = found;
             refused = why;
         }
@@ -247,33 +254,26 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
                : status;
 }
 
-/* A checkpoint, compared with the run. */
-typedef struct comparison {
-    bool is_run, to_same; /* it belongs to this run; it has the same outputs */
-    size_t changed;       /* the first input that has changed; SIZE_MAX: none */
-} comparison;
-
-static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *checkpoint, comparison *c,
-                                tamis_error *err) {
-    const bool to_same = tamis__outputs_match_both(s, checkpoint);
+static tamis_status compare_run(tamis__search *s, comparison *c, tamis_error *err) {
+    const tamis__checkpoint *checkpoint = c->checkpoint;
     /* A note that lacks inputs is of another run, even if the other inputs are equal. */
     const bool has_all = checkpoint->run_key == 0;
-    *c =
-        (comparison){to_same && has_all && s->run->input_count == checkpoint->input_count, to_same, SIZE_MAX};
+    c->to_same = tamis__outputs_match_both(s, checkpoint);
+    c->is_run = c->to_same && has_all && s->run->input_count == checkpoint->input_count;
+    c->changed = SIZE_MAX;
     if (!c->is_run)
         return TAMIS_OK;
-    const tamis_status status = compare_all_inputs(s, checkpoint, &c->is_run, &c->changed, err);
+    const tamis_status status = compare_all_inputs(s, c, err);
     c->is_run = c->is_run && (status != TAMIS_OK || unread_inputs_are_there(s, checkpoint));
     return status;
 }
 
 /* Fails if, by the checkpoint of another run, a new run must be refused. */
-static tamis_status check_inputs(tamis__search *s, const tamis__checkpoint *checkpoint, const comparison *c,
-                                 tamis_error *err) {
+static tamis_status check_inputs(tamis__search *s, const comparison *c, tamis_error *err) {
     if (c->changed == SIZE_MAX || s->reread)
-        return note_inputs(s, checkpoint, c->to_same, err);
+        return note_inputs(s, c, err);
     s->changed = true;
-    return fail_changed(s, c->changed, &checkpoint->inputs[c->changed], err);
+    return fail_changed(s, c->changed, &c->checkpoint->inputs[c->changed], err);
 }
 
 static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size_t size, bool last,
@@ -281,18 +281,18 @@ static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size
     tamis__checkpoint checkpoint = {.inputs = NULL};
     tamis_error refused = TAMIS_ERROR_INIT;
     const bool found = s->history->found;
-    comparison c = {.is_run = false};
+    comparison c = {.checkpoint = &checkpoint};
     tamis_status status = tamis__checkpoint_decode(&checkpoint, bytes, size, &s->run->memory, err);
     if (status != TAMIS_OK)
         return status;
     note_outputs(s, &checkpoint);
     s->keep_as_other_run = s->abandoned = false;
     if (!found)
-        status = compare_run(s, &checkpoint, &c, &refused);
+        status = compare_run(s, &c, &refused);
     if (status == TAMIS_OK)
         status = tamis__history_check_unfinished(s, &checkpoint, c.is_run, last, &refused);
     if (status == TAMIS_OK && !found && !c.is_run)
-        status = check_inputs(s, &checkpoint, &c, &refused);
+        status = check_inputs(s, &c, &refused);
     if (c.is_run && status == TAMIS_OK) {
         note_unread(s, &checkpoint);
         s->history->found = true;

@@ -90,24 +90,22 @@ tamis_status tamis_stream_run_at(tamis_stream_checkpoint **checkpoint, tamis_str
     return status;
 }
 
-/* Commits the closed checkpoint `closed` of run `number`. */
-static tamis_status commit_closed(tamis_state *state, bool is_last, const unsigned char *closed, size_t size,
-                                  const tamis_allocator *memory, tamis_error *err) {
+/* Adds a note, and commits it with the last checkpoint as it was. */
+static tamis_status commit_note(tamis_state *state, const void *note, size_t size, tamis_error *err) {
+    const tamis_allocator memory = tamis__allocator_resolve(NULL);
     const void *last = NULL;
     size_t last_size;
-    if (is_last)
-        return tamis_state_commit(state, closed, size, err);
     tamis_state_committed(state, &last, &last_size);
     /* The commit replaces the bytes that it is given here. */
-    void *copy = tamis__alloc(memory, last_size > 0 ? last_size : 1, 1);
+    void *copy = tamis__alloc(&memory, last_size > 0 ? last_size : 1, 1);
     if (!copy)
         return tamis__fail_nomem(err, "checkpoint of a run", last_size);
     if (last_size > 0)
         memcpy(copy, last, last_size);
-    tamis_status status = tamis_state_note(state, closed, size, err);
+    tamis_status status = tamis_state_note(state, note, size, err);
     if (status == TAMIS_OK)
         status = tamis_state_commit(state, copy, last_size, err);
-    tamis__free(memory, copy, last_size > 0 ? last_size : 1);
+    tamis__free(&memory, copy, last_size > 0 ? last_size : 1);
     return status;
 }
 
@@ -125,7 +123,8 @@ tamis_status tamis_stream_run_close(tamis_state *state, size_t number, tamis_err
         checkpoint.closed = true;
         status = tamis__checkpoint_encode(&checkpoint, &bytes, &size, err);
         if (status == TAMIS_OK)
-            status = commit_closed(state, number == count, bytes, size, &checkpoint.memory, err);
+            status = number == count ? tamis_state_commit(state, bytes, size, err)
+                                     : commit_note(state, bytes, size, err);
         if (bytes)
             tamis__free(&checkpoint.memory, bytes, size);
     }

@@ -41,7 +41,6 @@ typedef struct follow {
     const tamis_stream_options *given; /* of the caller */
     tamis__run_arguments arguments;    /* of the runs; their options have `commits` */
     tamis_stream_commits commits;
-    const tamis_state *state;
     tamis__input_pattern pattern;   /* pattern NULL: none */
     tamis__followed_names followed; /* of the present run */
     const char **paths;             /* their paths: the inputs of the run */
@@ -151,7 +150,7 @@ static tamis_status add_last_names(follow *f, tamis_error *err) {
     tamis__checkpoint last = {.inputs = NULL};
     const void *bytes;
     size_t size;
-    tamis_state_committed(f->state, &bytes, &size);
+    tamis_state_committed(f->followed.state, &bytes, &size);
     if (size == 0)
         return TAMIS_OK;
     tamis_status status = tamis__checkpoint_decode(&last, bytes, size, &f->memory, err);
@@ -217,10 +216,10 @@ static tamis_status list_paths(follow *f, tamis_error *err) {
 static tamis_status find_files(follow *f, tamis_error *err) {
     tamis_status status = f->pattern.pattern ? update_names(f, err) : TAMIS_OK;
     if (status == TAMIS_OK)
-        status = tamis__followed_begin_find(&f->followed, f->state, &f->memory, err);
+        status = tamis__followed_begin_find(&f->followed, err);
     for (size_t i = 0; i < f->followed.count && status == TAMIS_OK;) {
         tamis__followed *name = &f->followed.names[i];
-        status = tamis__followed_find(&f->followed, i, f->state, &f->memory, err);
+        status = tamis__followed_find(&f->followed, i, err);
         if (status != TAMIS_OK)
             break;
         if (strcmp(name->remark, name->sent) != 0)
@@ -384,7 +383,8 @@ tamis_status tamis__run_follow(const tamis__run_arguments *arguments, tamis_stre
     if (!f)
         return tamis__fail_nomem(err, "stream", sizeof *f);
     f->memory = memory;
-    f->state = state;
+    f->followed.state = state;
+    f->followed.memory = memory;
     tamis_error why = TAMIS_ERROR_INIT; /* the errno of an error decides whether to try again */
     status = init_follow(f, arguments, &commits, &why);
     if (status == TAMIS_OK)

@@ -362,7 +362,7 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
     const int compressions[OUTPUTS] = {(int)r->writers[0].codec_options.compression,
                                        (int)r->writers[1].codec_options.compression};
     d->followed = r->followed;
-    tamis_status status = tamis__durable_begin(d, &r->options, compressions, r->targets, &r->memory, err);
+    tamis_status status = tamis__durable_begin(d, &r->options, compressions, r->targets, err);
     if (status != TAMIS_OK)
         return status;
     const uint64_t total = r->stats.bytes_total;
