@@ -3,13 +3,22 @@
 #define TAMIS_STREAM_DURABLE_DURABLE_INT_H
 
 #include "stream/durable/durable.h"
+#include "stream/durable/history.h"
 
-/* Functions that durable.c and durable_begin.c share. */
+/* Functions that durable.c, durable_begin.c and durable_start.c share. */
 
 enum { TAMIS__DURABLE_OUTPUTS = 2 };
 
 /* Opens an input as durable->input, to fingerprint it. */
 tamis_status tamis__durable_open_input(tamis__durable *durable, size_t i, tamis_error *err);
+
+/* Fingerprints an input of a new run. */
+tamis_status tamis__durable_examine_input(tamis__durable *durable, size_t i, tamis_error *err);
+
+/* B2: sets the positions from which the run reads, and the history that it found. The caller
+ * releases the history, also after a failure. */
+tamis_status tamis__durable_find_start(tamis__durable *durable, tamis__history *history,
+                                       const tamis_stream_options *options, tamis_error *err);
 
 /* Passes a message to the caller's callback. `loss`: bytes may be lost. */
 void tamis__durable_remark(const tamis__durable *durable, const char *message, bool loss);

@@ -17,7 +17,7 @@
  *
  * A new run is refused (was_read) if an input
  * - was shortened or changed where it was read;
- * - was read in part by a run with other outputs (durable_begin.c refuses inputs that were all read whole).
+ * - was read in part by a run with other outputs (durable_start.c refuses inputs that were all read whole).
  *
  * The search continues after such a refusal. If an older checkpoint is of this run, the run had already
  * begun, and it is continued. Only a changed input ends the search. All other errors are final. With
