@@ -169,12 +169,13 @@ static tamis__pipeline_stages stages_of(work *w) {
 }
 
 static tamis__pipeline *make_timed(work *w, uint32_t threads, tamis__pipeline_waits *waits) {
-    const tamis__pipeline_stages stages = stages_of(w);
+    tamis__pipeline_stages stages = stages_of(w);
     const tamis_allocator memory = tamis__allocator_resolve(NULL);
     tamis__pipeline *pipeline = NULL;
     set_up(w);
     assert_in_range(tamis__pipeline_item_count(threads), 1, ITEMS);
-    assert_int_equal(tamis__pipeline_create(&pipeline, &stages, threads, waits, &memory, NULL), TAMIS_OK);
+    stages.waits = waits;
+    assert_int_equal(tamis__pipeline_create(&pipeline, &stages, threads, &memory, NULL), TAMIS_OK);
     return pipeline;
 }
 
@@ -316,10 +317,10 @@ static void memory_is_refused(void **state) {
     const tamis__pipeline_stages stages = stages_of(NULL);
     tamis__pipeline *pipeline = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(tamis__pipeline_create(&pipeline, &stages, 4, NULL, &allocator, &err), TAMIS_E_NOMEM);
+    assert_int_equal(tamis__pipeline_create(&pipeline, &stages, 4, &allocator, &err), TAMIS_E_NOMEM);
     assert_null(pipeline);
     assert_true(err.text[0] != '\0');
-    assert_int_equal(tamis__pipeline_create(&pipeline, &stages, 4, NULL, &allocator, NULL), TAMIS_OK);
+    assert_int_equal(tamis__pipeline_create(&pipeline, &stages, 4, &allocator, NULL), TAMIS_OK);
     tamis__pipeline_free(pipeline); /* without a run */
     assert_int_equal(memory.live_blocks, 0);
     tamis__pipeline_free(NULL);

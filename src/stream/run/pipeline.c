@@ -42,8 +42,7 @@ enum {
 struct tamis__pipeline {
     tamis__pipeline_stages stages;
     tamis_allocator memory;
-    size_t size;                  /* bytes of this block, with its arrays */
-    tamis__pipeline_waits *waits; /* NULL: not measured */
+    size_t size; /* bytes of this block, with its arrays */
     size_t items;
     size_t threads; /* largest number of threads besides the caller's */
     size_t made;    /* threads started */
@@ -67,8 +66,7 @@ size_t tamis__pipeline_item_count(size_t threads) {
 }
 
 tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__pipeline_stages *stages,
-                                    size_t threads, tamis__pipeline_waits *waits,
-                                    const tamis_allocator *memory, tamis_error *err) {
+                                    size_t threads, const tamis_allocator *memory, tamis_error *err) {
     const size_t items = tamis__pipeline_item_count(threads), others = threads - 1;
     const size_t size = sizeof **pipeline + others * sizeof(pthread_t) + items * sizeof(bool);
     tamis__pipeline *made = tamis__alloc(memory, size, TAMIS__LINE);
@@ -76,7 +74,6 @@ tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__pip
         return tamis__fail_nomem(err, "threads", size);
     made->stages = *stages;
     made->memory = *memory;
-    made->waits = waits;
     made->size = size;
     made->items = items;
     made->threads = others;
@@ -115,7 +112,7 @@ static void wait_on(tamis__pipeline *p, pthread_cond_t *cond, uint64_t *waited) 
 
 static void wait_for_workers(tamis__pipeline *p) {
     p->caller_sleeps = true;
-    wait_on(p, &p->task_done, p->waits ? &p->waits->caller : NULL);
+    wait_on(p, &p->task_done, p->stages.waits ? &p->stages.waits->caller : NULL);
     p->caller_sleeps = false;
 }
 
@@ -209,7 +206,7 @@ static void *run_worker(void *context) {
             p->busy--;
             p->sleeping++;
             wake_caller(p);
-            wait_on(p, &p->work_ready, p->waits ? &p->waits->others : NULL);
+            wait_on(p, &p->work_ready, p->stages.waits ? &p->stages.waits->others : NULL);
             p->sleeping--;
             p->busy++;
         }

@@ -8,6 +8,11 @@
 #include "base/failure.h"
 #include "base/memory.h"
 
+/* Nanoseconds spent waiting, by the caller's thread and by all other threads together. */
+typedef struct tamis__pipeline_waits {
+    uint64_t caller, others;
+} tamis__pipeline_waits;
+
 /*
  * A pipeline of four stages. Items (batches) pass through it, several at once:
  *
@@ -38,6 +43,7 @@ typedef struct tamis__pipeline_stages {
     bool (*query)(void *context, size_t item);
     /* False: no later item may be written. */
     bool (*write)(void *context, size_t item);
+    tamis__pipeline_waits *waits; /* complete when the pipeline is freed; NULL: not measured */
 } tamis__pipeline_stages;
 
 typedef struct tamis__pipeline tamis__pipeline;
@@ -45,17 +51,11 @@ typedef struct tamis__pipeline tamis__pipeline;
 /* Number of items of a pipeline with `threads` threads. */
 size_t tamis__pipeline_item_count(size_t threads);
 
-/* Nanoseconds spent waiting, by the caller's thread and by all other threads together. */
-typedef struct tamis__pipeline_waits {
-    uint64_t caller, others;
-} tamis__pipeline_waits;
-
 /* Creates a pipeline for up to `threads` threads, at least 1, with the caller's. The others are started when
  * there is work for them. With one thread, or if no other can be started, the caller runs all stages one
- * after the other. `waits` may be NULL; it is complete when the pipeline is freed. */
+ * after the other. */
 tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__pipeline_stages *stages,
-                                    size_t threads, tamis__pipeline_waits *waits,
-                                    const tamis_allocator *memory, tamis_error *err);
+                                    size_t threads, const tamis_allocator *memory, tamis_error *err);
 
 /* Runs until `read` returns false and all items have passed, or until `query` or `write` returns false. Items
  * after that one are dropped. When this returns, no stage is running. It may be called again, and begins with

@@ -136,6 +136,23 @@ tamis_status tamis__run_finish(tamis__run *r, tamis_error *err);
  * and removes temporary files. */
 void tamis__run_close(tamis__run *r, tamis_status status, tamis_error *err);
 
+/* ---- the stages of the pipeline: run_stages.c ---- */
+
+/* Creates items and pipeline. */
+tamis_status tamis__run_open_pipeline(tamis__run *r, tamis_error *err);
+/* Calls options.observe if it is due. No function of the service runs now. */
+void tamis__run_observe(tamis__run *r);
+/* Flushes the outputs that others can see before the end. Unless the run is idle, only those that are due. */
+tamis_status tamis__run_flush(tamis__run *r, bool idle, tamis_error *err);
+/* Sets stats.bytes_out. */
+void tamis__run_count_written(tamis__run *r);
+/* The inputs before `next` have ended, unless they are read by turns: reports their statistics. */
+void tamis__run_end_inputs(tamis__run *r, size_t next);
+/* Ends all inputs that were opened. The last one may still be followed. */
+void tamis__run_end_last_input(tamis__run *r);
+
+/* ---- ends without keys: runner.c ---- */
+
 /* True if the run requires keys and no record so far had one. Malformed records do not count. */
 bool tamis__run_lacks_keys(const tamis__run *r);
 /* Returns TAMIS_E_NO_KEY if tamis__run_lacks_keys, else TAMIS_OK. */
