@@ -88,37 +88,39 @@ static void wraps_at_blanks(void **state) {
 }
 
 static void progress_lines(void **state) {
+    cli_progress progress = {.rate = 147e6, .last = 8};
     tamis_stream_stats now = TAMIS_STREAM_STATS_INIT;
     char line[LINE_MAX_SIZE];
     (void)state;
     now.records = 1000;
     now.unique = 925;
     now.bytes_in = 1230000000;
-    cli_progress_line(line, sizeof line, 79, &now, 147e6, 8);
+    cli_progress_line(line, sizeof line, 79, &progress, &now);
     assert_string_equal(line, "1.23 GB  147 MB/s  0:08  92.5 % unique");
     now.bytes_in = 9990000000; /* as with compressed inputs */
     now.bytes_read = 1230000000;
     now.bytes_total = 2460000000;
-    cli_progress_line(line, sizeof line, 79, &now, 147e6, 8);
+    cli_progress_line(line, sizeof line, 79, &progress, &now);
     assert_string_equal(line,
                         " 50% [########.........] 1.23 GB of 2.46 GB  147 MB/s  0:08 left  92.5 % unique");
-    cli_progress_line(line, sizeof line, 60, &now, 147e6, 8);
+    cli_progress_line(line, sizeof line, 60, &progress, &now);
     assert_string_equal(line, " 50%  1.23 GB of 2.46 GB  147 MB/s  0:08 left  92.5 % unique");
     /* A fact that does not fit is left out whole. */
-    cli_progress_line(line, sizeof line, 59, &now, 147e6, 8);
+    cli_progress_line(line, sizeof line, 59, &progress, &now);
     assert_string_equal(line, " 50%  1.23 GB of 2.46 GB  147 MB/s  0:08 left");
-    cli_progress_line(line, sizeof line, 30, &now, 147e6, 8);
+    cli_progress_line(line, sizeof line, 30, &progress, &now);
     assert_string_equal(line, " 50%  1.23 GB of 2.46 GB");
-    cli_progress_line(line, sizeof line, 23, &now, 147e6, 8);
+    cli_progress_line(line, sizeof line, 23, &progress, &now);
     assert_string_equal(line, " 50%");
-    cli_progress_line(line, sizeof line, 3, &now, 147e6, 8);
+    cli_progress_line(line, sizeof line, 3, &progress, &now);
     assert_string_equal(line, "");
     for (size_t columns = 1; columns < 300; columns++) {
-        cli_progress_line(line, sizeof line, columns, &now, 147e6, 8);
+        cli_progress_line(line, sizeof line, columns, &progress, &now);
         assert_true(strlen(line) <= columns);
     }
     now.bytes_read = 3000000000; /* a file that grew while it was read */
-    cli_progress_line(line, sizeof line, 200, &now, 0, 8);
+    progress.rate = 0;
+    cli_progress_line(line, sizeof line, 200, &progress, &now);
     assert_non_null(strstr(line, "100% [########################################]"));
 }
 

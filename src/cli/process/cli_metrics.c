@@ -157,7 +157,6 @@ static void rewrite_file(cli_metrics *metrics) {
 tamis_status cli_metrics_open(cli_metrics **metrics, const char *target, bool quiet, tamis_error *err) {
     cli_metrics *made = calloc(1, sizeof *made);
     char message[400];
-    const char *address;
 
     *metrics = made;
     if (!made)
@@ -173,9 +172,10 @@ tamis_status cli_metrics_open(cli_metrics **metrics, const char *target, bool qu
         made->path = NULL;
         return err->status;
     }
-    if (cli_metrics_server_open(&made->server, target, write_metrics, made, &address, err) != TAMIS_OK)
+    if (cli_metrics_server_open(&made->server, target, write_metrics, made, err) != TAMIS_OK)
         return err->status;
-    snprintf(message, sizeof message, "metrics at http://%s/metrics", address);
+    snprintf(message, sizeof message, "metrics at http://%s/metrics",
+             cli_metrics_server_address(made->server));
     if (!quiet)
         cli_report(message);
     return TAMIS_OK;

@@ -53,10 +53,12 @@ void cli_metrics_close(cli_metrics *metrics);
 typedef struct cli_metrics_server cli_metrics_server;
 
 /* Serves what `write_metrics` writes, at [HOST:]PORT; without HOST at 127.0.0.1. The thread of the server
- * calls it for each request. *address receives the text HOST:PORT, valid until the server is closed. */
+ * calls it for each request. */
 tamis_status cli_metrics_server_open(cli_metrics_server **server, const char *target,
                                      void (*write_metrics)(void *context, FILE *out), void *context,
-                                     const char **address, tamis_error *err);
+                                     tamis_error *err);
+/* Returns the text HOST:PORT, valid until the server is closed. */
+const char *cli_metrics_server_address(const cli_metrics_server *server);
 /* `server` may be NULL. */
 void cli_metrics_server_close(cli_metrics_server *server);
 

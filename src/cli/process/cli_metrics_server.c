@@ -145,7 +145,7 @@ static tamis_status bind_address(cli_metrics_server *server, const char *target,
 
 tamis_status cli_metrics_server_open(cli_metrics_server **server, const char *target,
                                      void (*write_metrics)(void *context, FILE *out), void *context,
-                                     const char **address, tamis_error *err) {
+                                     tamis_error *err) {
     cli_metrics_server *made = calloc(1, sizeof *made);
 
     *server = made;
@@ -171,11 +171,14 @@ tamis_status cli_metrics_server_open(cli_metrics_server **server, const char *ta
         return cli_fail_nomem("--metrics", err);
     if (bind_address(made, target, err) != TAMIS_OK)
         return err->status;
-    *address = made->address;
     if (start_thread(made) == 0)
         return TAMIS_OK;
     return cli_fail(err, "--metrics '%.200s': no thread could be started; raise its limit, or leave it out",
                     target);
+}
+
+const char *cli_metrics_server_address(const cli_metrics_server *server) {
+    return server->address;
 }
 
 void cli_metrics_server_close(cli_metrics_server *server) {

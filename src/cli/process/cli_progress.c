@@ -82,13 +82,13 @@ static bool put_share(char *text, size_t size, double share, size_t capacity) {
     return true;
 }
 
-void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stream_stats *now, double rate,
-                       double elapsed) {
+void cli_progress_line(char *text, size_t size, size_t columns, const cli_progress *progress,
+                       const tamis_stream_stats *now) {
     char facts[FACTS][FACT_SIZE], head[2 * BAR_MAX + 16] = "";
     size_t used = sizeof " 42% [] " - 1 + 2 * (FACTS - 1);
     bool bar = false;
 
-    collect(facts, now, rate, elapsed);
+    collect(facts, now, progress->rate, progress->last - progress->start);
     if (columns >= size)
         columns = size - 1;
     for (int i = 0; i < FACTS; i++)
@@ -127,7 +127,7 @@ void cli_progress_step(void *context, const tamis_stream_stats *now) {
     progress->last_bytes = bytes_of(now);
     /* The last column stays free, because some terminals go to the next line when it is written. */
     cli_progress_line(line, sizeof line, progress->bar ? terminal_columns(progress->fd) - 1 : sizeof line - 1,
-                      now, progress->rate, time - progress->start);
+                      progress, now);
     if (progress->bar)
         length = snprintf(text, sizeof text, "\r%-*s", (int)progress->shown, line);
     else

@@ -27,9 +27,9 @@ void cli_progress_step(void *context, const tamis_stream_stats *now);
 /* Clears the line on the terminal. */
 void cli_progress_end(cli_progress *progress);
 
-/* Writes the text of a line, NUL-terminated and at most `columns` wide. Facts that do not fit are left out,
- * not cut. */
-void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stream_stats *now, double rate,
-                       double elapsed);
+/* Writes the text of the last line, NUL-terminated and at most `columns` wide. Facts that do not fit are left
+ * out, not cut. */
+void cli_progress_line(char *text, size_t size, size_t columns, const cli_progress *progress,
+                       const tamis_stream_stats *now);
 
 #endif

@@ -109,10 +109,6 @@ static tamis_status next_lines(bitmap_lines *lines, tamis_key *keys, size_t capa
     return TAMIS_OK;
 }
 
-static void release_lines(bitmap_lines *lines) {
-    free(lines->buffer);
-}
-
 /* ---- a run ---- */
 
 enum { BATCH = 4096 };
@@ -132,26 +128,31 @@ typedef struct bits_run {
 
 /* ---- operands ---- */
 
+/* A bit of a bitmap. */
+typedef struct bit {
+    uint64_t offset;
+    uint8_t value; /* new value */
+} bit;
+
 /* Parses OFFSET, OFFSET=0 or OFFSET=1. `where` begins the error message: "line 7: ", or "" for an operand. */
-static tamis_status read_bit(const bits_run *run, const char *where, tamis_key text, uint64_t *offset,
-                             uint8_t *value, tamis_error *err) {
+static tamis_status read_bit(const bits_run *run, const char *where, tamis_key text, bit *to,
+                             tamis_error *err) {
     const char *pos = text.data, *end = pos + text.size;
     char shown[64];
 
     snprintf(shown, sizeof shown, "%.*s", (int)(text.size < 40 ? text.size : 40), pos);
-    *value = 1;
+    *to = (bit){.value = 1};
     if (run->sets && text.size > 2 && end[-2] == '=' && (end[-1] == '0' || end[-1] == '1')) {
-        *value = end[-1] == '1';
+        to->value = end[-1] == '1';
         end -= 2;
     }
-    *offset = 0;
     for (; pos < end && *pos >= '0' && *pos <= '9'; pos++)
-        if (*offset < TAMIS_REDIS_BITMAP_BITS_MAX)
-            *offset = *offset * 10 + (uint64_t)(*pos - '0');
+        if (to->offset < TAMIS_REDIS_BITMAP_BITS_MAX)
+            to->offset = to->offset * 10 + (uint64_t)(*pos - '0');
     if (pos < end || text.size == 0)
         return cli_fail(err, "bitmap: %s'%s' is not an offset; give a whole number from 0 to 4294967295%s",
                         where, shown, run->sets ? "; =0 or =1 may follow it" : "");
-    if (*offset >= TAMIS_REDIS_BITMAP_BITS_MAX)
+    if (to->offset >= TAMIS_REDIS_BITMAP_BITS_MAX)
         return cli_fail(err,
                         "bitmap: %soffset '%s' is past 4294967295, the last bit (of 2^32) that a Redis keeps "
                         "under a key; split the bitmap over several keys",
@@ -161,12 +162,11 @@ static tamis_status read_bit(const bits_run *run, const char *where, tamis_key t
 
 static tamis_status check_operands(const bits_run *run, char *const *operands, size_t count,
                                    tamis_error *err) {
-    uint64_t offset;
-    uint8_t value;
+    bit ignored;
 
     for (size_t i = 0; i < count; i++)
-        if (strcmp(operands[i], "-") != 0 && read_bit(run, "", (tamis_key){operands[i], strlen(operands[i])},
-                                                      &offset, &value, err) != TAMIS_OK)
+        if (strcmp(operands[i], "-") != 0 &&
+            read_bit(run, "", (tamis_key){operands[i], strlen(operands[i])}, &ignored, err) != TAMIS_OK)
             return err->status;
     return TAMIS_OK;
 }
@@ -203,12 +203,13 @@ static tamis_status answer_batch(bits_run *run, tamis_error *err) {
 }
 
 static tamis_status buffer_bit(bits_run *run, const char *where, tamis_key text, tamis_error *err) {
-    tamis_status status =
-        read_bit(run, where, text, &run->offsets[run->count], &run->values[run->count], err);
+    bit added;
 
-    if (status == TAMIS_OK && ++run->count == BATCH)
-        status = answer_batch(run, err);
-    return status;
+    if (read_bit(run, where, text, &added, err) != TAMIS_OK)
+        return err->status;
+    run->offsets[run->count] = added.offset;
+    run->values[run->count++] = added.value;
+    return run->count == BATCH ? answer_batch(run, err) : TAMIS_OK;
 }
 
 /* Processes the lines of standard input. Sends a batch when it is full or when no further line has arrived,
@@ -252,20 +253,22 @@ static tamis_status answer_all(bits_run *run, char *const *operands, size_t coun
     return status == TAMIS_OK ? answer_batch(run, err) : status;
 }
 
-tamis_status bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *operands,
+tamis_status bitmap_bits(tamis_redis_bitmap *bitmap, bitmap_action action, char *const *operands,
                          size_t count, tamis_error *err) {
+    const bool quiet = action == BITMAP_SET_QUIETLY;
+
     if (!quiet && cli_output_check(err) != TAMIS_OK)
         return err->status;
     bits_run *run = calloc(1, sizeof *run);
     if (!run)
         return cli_fail_nomem("bitmap", err);
     run->bitmap = bitmap;
-    run->sets = sets;
+    run->sets = action != BITMAP_GET;
     run->quiet = quiet;
     const tamis_status status = answer_all(run, operands, count, err);
     if (status != TAMIS_OK && status != TAMIS_E_PIPE)
         report_done(run, err);
-    release_lines(&run->input);
+    free(run->input.buffer);
     free(run);
     return status;
 }

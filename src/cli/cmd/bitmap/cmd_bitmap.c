@@ -88,12 +88,13 @@ static tamis_status read_range(bitmap_run *run, tamis_error *err) {
 /* ---- actions ---- */
 
 static tamis_status set(bitmap_run *run, tamis_error *err) {
-    return bitmap_bits(run->bitmap, true, run->args->values[CLI_OPT_QUIET].given, run->operands,
-                       run->operand_count, err);
+    const bitmap_action action = run->args->values[CLI_OPT_QUIET].given ? BITMAP_SET_QUIETLY : BITMAP_SET;
+
+    return bitmap_bits(run->bitmap, action, run->operands, run->operand_count, err);
 }
 
 static tamis_status get(bitmap_run *run, tamis_error *err) {
-    return bitmap_bits(run->bitmap, false, false, run->operands, run->operand_count, err);
+    return bitmap_bits(run->bitmap, BITMAP_GET, run->operands, run->operand_count, err);
 }
 
 static tamis_status count(bitmap_run *run, tamis_error *err) {
