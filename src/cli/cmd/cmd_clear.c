@@ -16,7 +16,8 @@ static const cli_option options[] = {
  * another process changes it on a server. */
 static tamis_status check_or_clear(const cli_args *args, const char *path, bool clears, tamis_error *err) {
     cli_lock_wait wait = cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]);
-    tamis_compression compression = TAMIS_COMPRESSION_NONE;
+    const cli_filter_file file = {.path = path, .access = CLI_CHANGE};
+    cli_file_target target = {.path = path, .format = TAMIS_FORMAT_AUTO};
     tamis_filter *filter = NULL;
     tamis_lock *lock = NULL;
     tamis_status status = cli_signals_look(err);
@@ -24,13 +25,13 @@ static tamis_status check_or_clear(const cli_args *args, const char *path, bool 
     if (status == TAMIS_OK)
         status = cli_file_lock(&lock, path, wait, err);
     if (status == TAMIS_OK)
-        status = cli_file_open(&filter, path, CLI_CHANGE, NULL, &compression, err);
+        status = cli_file_open(&filter, &file, &target.compression, err);
     if (status == TAMIS_OK && clears) {
         do
             status = tamis_filter_clear(filter, err);
         while (status == TAMIS_E_BUSY && (status = cli_lock_again(&wait, err)) == TAMIS_OK);
         if (status == TAMIS_OK)
-            status = cli_file_save_until_signal(filter, path, TAMIS_FORMAT_AUTO, compression, wait, err);
+            status = cli_file_save_until_signal(filter, &target, wait, err);
     }
     tamis_filter_free(filter);
     tamis_file_unlock(lock);

@@ -172,18 +172,19 @@ static tamis_status describe(const cli_args *args, tamis_filter *filter, tamis_e
 }
 
 static tamis_status copy(const cli_args *args, const char *output, tamis_error *err) {
-    const tamis_format format = (tamis_format)args->values[CLI_OPT_FORMAT].number;
+    const cli_file_target target = {.path = output,
+                                    .format = (tamis_format)args->values[CLI_OPT_FORMAT].number,
+                                    .compression = cli_file_compression(args->values[CLI_OPT_GZIP].given)};
     tamis_filter *filter = NULL;
     tamis_status status = cli_file_fetch(&filter, args->operands[0], err);
 
     if (status == TAMIS_OK)
         status = describe(args, filter, err);
     if (status == TAMIS_OK)
-        status = cli_file_save_until_signal(filter, output, format,
-                                            cli_file_compression(args->values[CLI_OPT_GZIP].given),
+        status = cli_file_save_until_signal(filter, &target,
                                             cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]), err);
     if (status == TAMIS_OK && !args->values[CLI_OPT_QUIET].given)
-        cli_metadata_report_lost(filter, output, format);
+        cli_metadata_report_lost(filter, output, target.format);
     tamis_filter_free(filter);
     return status;
 }

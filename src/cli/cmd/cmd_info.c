@@ -394,7 +394,7 @@ static tamis_status describe_operand(const cli_args *args, const char *path, boo
                           .metadata = TAMIS_METADATA_INIT,
                           .info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
-    tamis_status status = cli_file_open(&filter, path, CLI_QUERY, NULL, &report.compression, err);
+    tamis_status status = cli_file_open(&filter, &(cli_filter_file){.path = path}, &report.compression, err);
 
     (void)negative;
     report.filter = filter;

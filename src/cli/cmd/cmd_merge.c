@@ -112,7 +112,8 @@ static tamis_status forget_time(tamis_filter *filter, tamis_error *err) {
 
 /* Reads the first filter into memory, or pulls it from its server. */
 static tamis_status load_first(tamis_filter **merged, const char *path, tamis_error *err) {
-    const tamis_status status = cli_file_open(merged, path, CLI_CHANGE, NULL, NULL, err);
+    const tamis_status status =
+        cli_file_open(merged, &(cli_filter_file){.path = path, .access = CLI_CHANGE}, NULL, err);
 
     return status == TAMIS_OK ? cli_server_pull(merged, err) : status;
 }
@@ -154,8 +155,8 @@ static tamis_status merge(merge_run *run, const cli_args *args, tamis_error *err
     if (status == TAMIS_OK)
         status = forget_time(run->merged, err);
     if (status == TAMIS_OK)
-        status = cli_file_save_until_signal(run->merged, run->output, run->format, run->compression,
-                                            run->lock_wait, err);
+        status = cli_file_save_until_signal(
+            run->merged, &(cli_file_target){run->output, run->format, run->compression}, run->lock_wait, err);
     if (status != TAMIS_OK || !run->remarks)
         return status;
     report_rate(run);

@@ -90,13 +90,12 @@ static tamis_status open_locked(remove_run *run, const cli_args *args, tamis_err
     const cli_filter_file file = {.path = run->path,
                                   .secret = run->secret_file ? &secret : NULL,
                                   .access = CLI_CHANGE,
+                                  .lock_wait = cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]),
                                   .form = run->stream.form};
 
     if (run->secret_file && cli_secret_read(&secret, run->secret_file, run->stop_fd, err) != TAMIS_OK)
         return err->status;
-    tamis_status status =
-        cli_filter_lock_and_open(&run->lock, &run->filter, &file,
-                                 cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]), &run->compression, err);
+    tamis_status status = cli_filter_lock_and_open(&run->lock, &run->filter, &file, &run->compression, err);
     if (run->secret_file)
         cli_secret_forget(&secret);
     if (status == TAMIS_OK && !tamis_filter_can(run->filter, TAMIS_CAN_REMOVE))

@@ -101,7 +101,7 @@ static tamis_status verify_operand(const cli_args *args, const char *path, bool 
         cli_server_refuse(path, "filter", "copy it to a file first: tamis copy -o FILE URI", err);
 
     if (status == TAMIS_OK)
-        status = cli_file_open(&filter, path, CLI_QUERY, NULL, &file.compression, err);
+        status = cli_file_open(&filter, &(cli_filter_file){.path = path}, &file.compression, err);
     if (status == TAMIS_OK)
         status = tamis_filter_metadata_get(filter, &metadata, err);
     file.format = metadata.format;

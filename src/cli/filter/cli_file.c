@@ -21,29 +21,29 @@ static tamis_status check_name(const char *path, tamis_error *err) {
                     "file, or give ./- for one of that name");
 }
 
-tamis_status cli_file_open(tamis_filter **filter, const char *path, cli_access access,
-                           const cli_secret *secret, tamis_compression *compression, tamis_error *err) {
+tamis_status cli_file_open(tamis_filter **filter, const cli_filter_file *file, tamis_compression *compression,
+                           tamis_error *err) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
 
-    if (cli_server_is_uri(path)) {
+    if (cli_server_is_uri(file->path)) {
         if (compression)
             *compression = TAMIS_COMPRESSION_NONE;
-        return cli_server_open(filter, path, NULL, secret, err);
+        return cli_server_open(filter, file->path, NULL, file->secret, err);
     }
-    if (check_name(path, err) != TAMIS_OK)
+    if (check_name(file->path, err) != TAMIS_OK)
         return err->status;
     cli_bus_begin();
-    options.writable = access != CLI_QUERY;
-    options.allow_over_capacity = access == CLI_OVER_CAPACITY;
-    if (secret) {
-        options.secret = secret->bytes;
-        options.secret_size = secret->size;
+    options.writable = file->access != CLI_QUERY;
+    options.allow_over_capacity = file->access == CLI_OVER_CAPACITY;
+    if (file->secret) {
+        options.secret = file->secret->bytes;
+        options.secret_size = file->secret->size;
     }
-    return tamis_compressed_open(filter, compression, path, &options, err);
+    return tamis_compressed_open(filter, compression, file->path, &options, err);
 }
 
 tamis_status cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err) {
-    const tamis_status status = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
+    const tamis_status status = cli_file_open(filter, &(cli_filter_file){.path = path}, NULL, err);
 
     return status == TAMIS_OK ? cli_server_pull(filter, err) : status;
 }
@@ -112,7 +112,7 @@ static tamis_status fail_changed(const char *path, tamis_error *err) {
     tamis_filter *now = NULL;
     tamis_error why = TAMIS_ERROR_INIT;
 
-    if (cli_file_open(&now, path, CLI_QUERY, NULL, NULL, &why) == TAMIS_OK)
+    if (cli_file_open(&now, &(cli_filter_file){.path = path}, NULL, &why) == TAMIS_OK)
         cli_remedy(err, "run again");
     else
         cli_remedy(err, "it is not a filter: put a whole one there, and run again");
@@ -121,32 +121,33 @@ static tamis_status fail_changed(const char *path, tamis_error *err) {
 }
 
 /* A signal that makes `stop_fd` readable ends the save; -1: none does. */
-static tamis_status save(tamis_filter *filter, const char *path, tamis_format format,
-                         tamis_compression compression, int stop_fd, tamis_error *err) {
+static tamis_status save(tamis_filter *filter, const cli_file_target *target, int stop_fd, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
 
     signal(SIGXFSZ, SIG_IGN); /* exceeding the limit of file sizes becomes an error of write() */
     if (status == TAMIS_OK)
         status = tamis_compressed_save_until(
-            filter, path, format == TAMIS_FORMAT_AUTO ? metadata.format : format, compression, stop_fd, err);
+            filter, target->path, target->format == TAMIS_FORMAT_AUTO ? metadata.format : target->format,
+            target->compression, stop_fd, err);
     if (status == TAMIS_E_CHANGED)
-        return fail_changed(path, err);
+        return fail_changed(target->path, err);
     return status;
 }
 
 tamis_status cli_file_save(tamis_filter *filter, const char *path, tamis_format format,
                            tamis_compression compression, tamis_error *err) {
-    return cli_server_is_uri(path) ? TAMIS_OK : save(filter, path, format, compression, -1, err);
+    return cli_server_is_uri(path) ? TAMIS_OK
+                                   : save(filter, &(cli_file_target){path, format, compression}, -1, err);
 }
 
-tamis_status cli_file_save_until_signal(tamis_filter *filter, const char *path, tamis_format format,
-                                        tamis_compression compression, cli_lock_wait wait, tamis_error *err) {
+tamis_status cli_file_save_until_signal(tamis_filter *filter, const cli_file_target *target,
+                                        cli_lock_wait wait, tamis_error *err) {
     if (cli_signals_look(err) != TAMIS_OK)
         return err->status;
-    if (!cli_server_is_uri(path))
-        return save(filter, path, format, compression, cli_signals_fd(), err);
-    return cli_server_format(filter) ? TAMIS_OK : cli_server_push(filter, path, wait, err);
+    if (!cli_server_is_uri(target->path))
+        return save(filter, target, cli_signals_fd(), err);
+    return cli_server_format(filter) ? TAMIS_OK : cli_server_push(filter, target->path, wait, err);
 }
 
 tamis_status cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {

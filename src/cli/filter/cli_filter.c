@@ -234,7 +234,7 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
      * secret otherwise. On a server a missing filter is created. */
     if ((on_server && file->access != CLI_QUERY
              ? cli_server_open(&opened, path, &file->form, file->secret, err)
-             : cli_file_open(&opened, path, CLI_QUERY, NULL, compression, err)) != TAMIS_OK)
+             : cli_file_open(&opened, &(cli_filter_file){.path = path}, compression, err)) != TAMIS_OK)
         return err->status;
     const bool sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
     if (sip && !file->secret) {
@@ -246,8 +246,9 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
                           (file->access == CLI_CHANGE && *compression != TAMIS_COMPRESSION_NONE);
     if (sip || !is_ready) {
         tamis_filter_free(opened);
-        if (cli_file_open(&opened, path, file->access, sip ? file->secret : NULL, compression, err) !=
-            TAMIS_OK) {
+        cli_filter_file again = *file;
+        again.secret = sip ? file->secret : NULL;
+        if (cli_file_open(&opened, &again, compression, err) != TAMIS_OK) {
             if (err->status == TAMIS_E_SECRET)
                 cli_remedy(err, "give that one by --secret-file");
             if (err->status == TAMIS_E_UNSUPPORTED && file->access == CLI_OVER_CAPACITY)
@@ -270,7 +271,7 @@ tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_
 }
 
 tamis_status cli_filter_lock_and_open(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
-                                      cli_lock_wait wait, tamis_compression *compression, tamis_error *err) {
+                                      tamis_compression *compression, tamis_error *err) {
     /* If the file does not exist, only opening it gives a helpful error; locking would not. */
     if (!cli_server_is_uri(file->path) && access(file->path, F_OK) != 0) {
         if (cli_filter_open_locked(filter, file, compression, err) != TAMIS_OK)
@@ -278,7 +279,7 @@ tamis_status cli_filter_lock_and_open(tamis_lock **lock, tamis_filter **filter, 
         tamis_filter_free(*filter); /* the file was created meanwhile: open it again, with the lock */
         *filter = NULL;
     }
-    const tamis_status status = cli_file_lock(lock, file->path, wait, err);
+    const tamis_status status = cli_file_lock(lock, file->path, file->lock_wait, err);
     if (status != TAMIS_OK)
         return status;
     return cli_filter_open_locked(filter, file, compression, err);

@@ -68,13 +68,6 @@ bool cli_filter_accepts_hashes(const tamis_filter *filter);
 /* Sets the context and the functions of *service so that a run adds its keys to the filter. */
 void cli_filter_set_service(tamis_stream_service *service, tamis_filter *filter);
 
-/* A filter to be opened. */
-typedef struct cli_filter_file {
-    const char *path;         /* file, or URI of a filter on a server */
-    const cli_secret *secret; /* secret of a keyed filter; NULL: none */
-    cli_access access;
-    cli_key_form form; /* form of the keys if the filter is created on a server */
-} cli_filter_file;
 /* Remedy for a filter in a file that is too small. */
 #define CLI_FILTER_LARGER "build a larger one with --expect N, of all its records"
 
@@ -87,7 +80,7 @@ tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint6
  * failure. *compression is that of the file, for cli_file_save. A secret for a filter that is not keyed is
  * refused. */
 tamis_status cli_filter_lock_and_open(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
-                                      cli_lock_wait wait, tamis_compression *compression, tamis_error *err);
+                                      tamis_compression *compression, tamis_error *err);
 /* Like cli_filter_lock_and_open, for a file that the caller has locked. */
 tamis_status cli_filter_open_locked(tamis_filter **filter, const cli_filter_file *file,
                                     tamis_compression *compression, tamis_error *err);
@@ -117,5 +110,18 @@ tamis_status cli_plan_check_rate(const cli_value *kind, const cli_value *fpr, ta
 /* Puts --memory, as typed, into the library's message about the memory limit. Leaves other errors as they
  * are. */
 void cli_plan_name_memory(const cli_value *memory, tamis_error *err);
+
+/* ---- cli_same.c ---- */
+
+/*
+ * Compares options for a new filter with the existing filter in `path`, so that the same command can run
+ * every day.
+ *
+ * - Options that contradict the filter (kind, scheme, seed, rate) are refused.
+ * - Options that only apply to a new filter (expected keys, memory) are ignored. With `remarks`, a remark
+ *   names those that differ from the filter.
+ */
+tamis_status cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
+                            bool remarks, tamis_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/filter/cli_same.h"
+#include "cli/filter/cli_filter.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -55,8 +55,7 @@ static tamis_status read_delimiter(cli_extract *extract, const cli_value *given,
 }
 
 tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values,
-                                   const cli_extract_others *others, int terminator, bool fields,
-                                   tamis_error *err) {
+                                   const cli_extract_others *others, int terminator, tamis_error *err) {
     tamis_extractor_options *options = &extract->options;
 
     memset(extract, 0, sizeof *extract);
@@ -69,7 +68,7 @@ tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values
     options->source = others->source;
     options->position = others->position;
     extract->has_parts = options->part_count > 0;
-    if (read_delimiter(extract, &values[CLI_OPT_DELIMITER], terminator, fields, err) != TAMIS_OK)
+    if (read_delimiter(extract, &values[CLI_OPT_DELIMITER], terminator, others->fields, err) != TAMIS_OK)
         return err->status;
     options->delimiter = extract->delimiter;
     if (!extract->has_parts && !options->trim && !options->ignore_case && !options->time && !options->source)

@@ -14,21 +14,20 @@ typedef struct cli_extract {
     tamis_extractor_options options;
 } cli_extract;
 
-/* Parts of a record that do not belong to its key; NULL: none. */
+/* Parts of a record that do not belong to its key. */
 typedef struct cli_extract_others {
-    const char *time, *source, *position;
+    const char *time, *source, *position; /* NULL: none */
+    bool fields; /* true: the caller uses fields by itself, so --delimiter is allowed without --key field:N */
 } cli_extract_others;
 
 /*
  * Parses the options. The caller releases *extract, also after an error.
  *
  * - `terminator` ends a record, so it is refused as a delimiter; -1: every byte is allowed.
- * - `fields`: the caller uses fields of records itself, so --delimiter is allowed without --key field:N.
  * - Strings belong to argv.
  */
 tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values,
-                                   const cli_extract_others *others, int terminator, bool fields,
-                                   tamis_error *err);
+                                   const cli_extract_others *others, int terminator, tamis_error *err);
 void cli_extract_release(cli_extract *extract);
 
 /* Returns how the options normalise keys: bits of TAMIS_KEYS_NORMALIZED. */

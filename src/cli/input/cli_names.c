@@ -3,13 +3,13 @@
  * Lists of names. No name contains a zero byte. So if the list has one, its names end with zero bytes,
  * like the output of find -print0, else with newlines. Names with newlines therefore need no option.
  */
-#include "cli/input/cli_names.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "cli/input/cli_stream.h"
 
 enum { CAPACITY_MIN = 1 << 16 };
 
@@ -118,8 +118,10 @@ static tamis_status split_list(cli_names *names, char *bytes, size_t size, const
                : cli_fail(err, "--files-from '%.300s': has no names; give some, or leave it out", list);
 }
 
-tamis_status cli_names_read(cli_names *names, const char *const *lists, size_t list_count, char **operands,
-                            size_t count, tamis_error *err) {
+tamis_status cli_names_read(cli_names *names, const cli_value *files_from, char **operands, size_t count,
+                            tamis_error *err) {
+    const size_t list_count = files_from->count;
+
     *names = (cli_names){.lists = calloc(list_count, sizeof *names->lists), .list_count = list_count};
     if (!names->lists)
         return cli_fail_nomem("--files-from", err);
@@ -127,14 +129,14 @@ tamis_status cli_names_read(cli_names *names, const char *const *lists, size_t l
         if (add_name(names, operands[i], "", err) != TAMIS_OK)
             return err->status;
     for (size_t n = 0; n < list_count; n++) {
+        const char *path = files_from->list[n];
         cli_names_list *list = &names->lists[n];
         size_t size;
         for (size_t i = 0; i < count; i++)
-            if (check_name(operands[i], lists[n], err) != TAMIS_OK)
+            if (check_name(operands[i], path, err) != TAMIS_OK)
                 return err->status;
-        if (read_list(list, lists[n], &size, err) != TAMIS_OK ||
-            check_plain(list, size, lists[n], err) != TAMIS_OK ||
-            split_list(names, list->bytes, size, lists[n], err) != TAMIS_OK)
+        if (read_list(list, path, &size, err) != TAMIS_OK || check_plain(list, size, path, err) != TAMIS_OK ||
+            split_list(names, list->bytes, size, path, err) != TAMIS_OK)
             return err->status;
     }
     return TAMIS_OK;

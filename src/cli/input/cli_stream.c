@@ -30,8 +30,7 @@ static tamis_status configure_inputs(cli_stream *stream, const cli_stream_given 
     stream->inputs = (const char *const *)given->inputs;
     stream->input_count = given->input_count;
     if (list->given) {
-        if (cli_names_read(&stream->names, (const char *const *)list->list, list->count, given->inputs,
-                           given->input_count, err) != TAMIS_OK)
+        if (cli_names_read(&stream->names, list, given->inputs, given->input_count, err) != TAMIS_OK)
             return err->status;
         stream->inputs = stream->names.paths;
         stream->input_count = stream->names.count;
@@ -186,8 +185,7 @@ tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *gi
     if (check_policies(values, given->others.time || given->others.source, err) != TAMIS_OK ||
         configure_inputs(stream, given, err) != TAMIS_OK ||
         configure_compression(stream, given, err) != TAMIS_OK ||
-        cli_extract_configure(&stream->extract, values, &given->others, stream->terminator, given->fields,
-                              err) != TAMIS_OK)
+        cli_extract_configure(&stream->extract, values, &given->others, stream->terminator, err) != TAMIS_OK)
         return err->status;
     if (cli_key_configure(&stream->form, &values[CLI_OPT_TYPE], &values[CLI_OPT_HEX], err) != TAMIS_OK)
         return err->status;

@@ -2,13 +2,28 @@
 #ifndef TAMIS_CLI_INPUT_CLI_STREAM_H
 #define TAMIS_CLI_INPUT_CLI_STREAM_H
 
+#include <sys/stat.h>
+
 #include <tamis/experimental/stream.h>
 
 #include "cli/cli.h"
 #include "cli/input/cli_extract.h"
 #include "cli/input/cli_key.h"
-#include "cli/input/cli_names.h"
 #include "cli/process/cli_metrics.h"
+
+/* One file with names of inputs. */
+typedef struct cli_names_list {
+    char *bytes;    /* content, malloc */
+    struct stat st; /* stat of the file; st_mode 0: unknown */
+} cli_names_list;
+
+/* Names of inputs: operands and names from lists. */
+typedef struct cli_names {
+    const char **paths; /* all names, malloc; NULL: no list was read, so the operands are all names */
+    size_t count;
+    cli_names_list *lists; /* lists that were read, malloc */
+    size_t list_count;
+} cli_names;
 
 /* Options shared by all commands that read records. Strings belong to argv. */
 typedef struct cli_stream {
@@ -46,7 +61,6 @@ typedef struct cli_stream_given {
     bool reports;              /* true: the command prints a summary, remarks and progress */
     bool prints;               /* true: records go to standard output */
     cli_extract_others others; /* parts of a record that do not belong to its key */
-    bool fields; /* true: fields are also used outside of keys, so --delimiter is allowed without --key */
 } cli_stream_given;
 
 /* Parses the options. The caller releases *stream, also after an error; a stream of zeros may be released
@@ -88,5 +102,23 @@ tamis_status cli_stream_keep_list(const cli_stream *stream, const char *path, ta
  * `what` describes the file in the message. */
 tamis_status cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what,
                                    tamis_error *err);
+
+/* ---- cli_names.c, for cli_stream.c ---- */
+
+/*
+ * Reads names: first the operands, then those in the files of --files-from ("-": standard input). The caller
+ * releases *names, also after an error.
+ *
+ * - A list has one name per line. If it contains a zero byte, each name ends with a zero byte instead.
+ * - Empty names in a list are ignored. A list without names is refused.
+ * - If a list is standard input, the name "-" is refused.
+ */
+tamis_status cli_names_read(cli_names *names, const cli_value *files_from, char **operands, size_t count,
+                            tamis_error *err);
+void cli_names_release(cli_names *names);
+
+/* True if one of the lists is that file ("-": standard output): output written there would overwrite the
+ * list. */
+bool cli_names_are_in(const cli_names *names, const char *path);
 
 #endif

@@ -155,7 +155,7 @@ static tamis_status configure(add_config *config, const cli_args *args, tamis_er
     given.inputs = args->operands + 1;
     given.input_count = args->operand_count - 1;
     given.prints = config->print != ADD_PRINT_NONE;
-    given.fields = config->is_family;
+    given.others.fields = config->is_family;
     if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
         cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != TAMIS_OK)
         return err->status;
@@ -237,7 +237,6 @@ static tamis_status stream_records(add_run *run, tamis_error *err) {
 /* Locks and opens the filter. The lock is held until the filter is saved. */
 static tamis_status open_locked(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
-    cli_filter_file file;
     cli_secret secret;
     const cli_secret *given = config->secret_file ? &secret : NULL;
     tamis_status status;
@@ -247,10 +246,11 @@ static tamis_status open_locked(add_run *run, tamis_error *err) {
         if (status != TAMIS_OK)
             return status;
     }
-    file.path = config->filter;
-    file.secret = given;
-    file.access = config->over_capacity ? CLI_OVER_CAPACITY : CLI_CHANGE;
-    file.form = config->stream.form;
+    const cli_filter_file file = {.path = config->filter,
+                                  .secret = given,
+                                  .access = config->over_capacity ? CLI_OVER_CAPACITY : CLI_CHANGE,
+                                  .lock_wait = config->lock_wait,
+                                  .form = config->stream.form};
     if (config->is_family)
         status = cli_family_open(&run->family,
                                  &(cli_family_setup){.uri = config->filter,
@@ -261,8 +261,7 @@ static tamis_status open_locked(add_run *run, tamis_error *err) {
                                                      .secret = given},
                                  err);
     else
-        status = cli_filter_lock_and_open(&run->lock, &run->filter, &file, config->lock_wait,
-                                          &run->compression, err);
+        status = cli_filter_lock_and_open(&run->lock, &run->filter, &file, &run->compression, err);
     if (config->secret_file)
         cli_secret_forget(&secret);
     return status;

@@ -82,11 +82,12 @@ typedef struct report {
 
 static tamis_status open_filter(tamis_filter **filter, const char *path, const char *secret_file,
                                 tamis_error *err) {
+    cli_filter_file file = {.path = path};
     cli_secret secret;
     tamis_status status;
 
     if (!secret_file) {
-        status = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
+        status = cli_file_open(filter, &file, NULL, err);
         if (status != TAMIS_OK || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
             return status;
         return cli_fail(err, "%.300s: is keyed, and lookups need its secret; give --secret-file FILE", path);
@@ -97,7 +98,8 @@ static tamis_status open_filter(tamis_filter **filter, const char *path, const c
     status = cli_secret_read(&secret, secret_file, -1, err);
     if (status != TAMIS_OK)
         return status;
-    status = cli_file_open(filter, path, CLI_QUERY, &secret, NULL, err);
+    file.secret = &secret;
+    status = cli_file_open(filter, &file, NULL, err);
     cli_secret_forget(&secret);
     return status;
 }

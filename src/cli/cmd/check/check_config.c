@@ -154,7 +154,7 @@ tamis_status check_configure(check_config *config, const cli_args *args, tamis_e
     given.inputs = inputs;
     given.input_count = input_count;
     given.prints = !config->count && !values[CLI_OPT_QUIET].given;
-    given.fields = config->is_family;
+    given.others.fields = config->is_family;
     if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK)
         return err->status;
     if (config->trace)

@@ -32,7 +32,7 @@
 #include "cli/cmd/dedup/dedup_state.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
-#include "cli/filter/cli_same.h"
+#include "cli/filter/cli_filter.h"
 #include "cli/input/cli_summary.h"
 #include "cli/process/cli_progress.h"
 #include "cli/process/cli_secret.h"

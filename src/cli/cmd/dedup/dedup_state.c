@@ -26,7 +26,7 @@
 #include "cli/core/cli_number.h"
 #include "cli/core/cli_option.h"
 #include "cli/core/cli_text.h"
-#include "cli/filter/cli_same.h"
+#include "cli/filter/cli_filter.h"
 
 static const char *show_keys(const char *options) {
     return options[0] != '\0' ? options : "no option (whole lines)";

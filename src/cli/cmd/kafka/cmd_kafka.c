@@ -127,7 +127,7 @@ static tamis_status configure_keys(kafka_config *config, const cli_value *values
         config->extract.options.ignore_case = values[CLI_OPT_IGNORE_CASE].given;
         return TAMIS_OK;
     }
-    return cli_extract_configure(&config->extract, values, &others, -1, false, err);
+    return cli_extract_configure(&config->extract, values, &others, -1, err);
 }
 
 /* Sets the plan of a window, or refuses options that need one. */

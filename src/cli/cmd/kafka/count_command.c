@@ -36,12 +36,12 @@ typedef struct count_config {
 } count_config;
 
 static tamis_status configure(count_config *config, const cli_value *values, tamis_error *err) {
-    const cli_extract_others others = {.time = values[KAFKA_TIME].text};
+    const cli_extract_others others = {.time = values[KAFKA_TIME].text, .fields = true};
     tamis_kafka_count_options *to = &config->options;
 
     *to = (tamis_kafka_count_options)TAMIS_KAFKA_COUNT_OPTIONS_INIT;
     if (check_options(values, err) != TAMIS_OK ||
-        cli_extract_configure(&config->extract, values, &others, -1, true, err) != TAMIS_OK ||
+        cli_extract_configure(&config->extract, values, &others, -1, err) != TAMIS_OK ||
         kafka_settings_read(&config->settings, values[KAFKA_CONFIG].text, &values[KAFKA_SETTING], err) !=
             TAMIS_OK)
         return err->status;

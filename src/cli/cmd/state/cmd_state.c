@@ -350,13 +350,13 @@ static tamis_status forget(state_view *view, const cli_args *args, tamis_error *
 
 static tamis_status write_filter(tamis_filter *filter, const cli_args *args, tamis_error *err) {
     const char *output = args->values[CLI_OPT_OUTPUT].text;
+    const cli_file_target target = {output, TAMIS_FORMAT_TAMIS, TAMIS_COMPRESSION_NONE};
     const cli_lock_wait wait = {.seconds = CLI_LOCK_WAIT_DEFAULT};
     tamis_lock *lock = NULL;
     tamis_status status = cli_file_lock(&lock, output, wait, err);
 
     if (status == TAMIS_OK)
-        status =
-            cli_file_save_until_signal(filter, output, TAMIS_FORMAT_TAMIS, TAMIS_COMPRESSION_NONE, wait, err);
+        status = cli_file_save_until_signal(filter, &target, wait, err);
     tamis_file_unlock(lock);
     return status;
 }
