@@ -67,8 +67,9 @@ static tamis_status read_keys(key_list *list, const char *file, cli_key_form for
     return status;
 }
 
-tamis_status state_keys_forget(tamis_state *state, const char *directory, const char *file, uint64_t *keys,
-                               uint64_t *forgotten, tamis_error *err) {
+tamis_status state_keys_forget(tamis_state *state, const char *directory, const char *file,
+                               state_forgotten *result, tamis_error *err) {
+    uint64_t forgotten = 0;
     const char *options = tamis_state_metadata(state);
     key_list list = {.hasher = tamis_filter_hasher(tamis_state_filter(state))};
     cli_key_form form;
@@ -81,11 +82,11 @@ tamis_status state_keys_forget(tamis_state *state, const char *directory, const 
         return cli_fail(err,
                         "%.200s: its keys are joined from several values (%.200s), so no line is a key of it",
                         directory, options);
-    if (tamis_state_forget(state, NULL, 0, forgotten, err) != TAMIS_OK) /* another kind, for example */
+    if (tamis_state_forget(state, NULL, 0, &forgotten, err) != TAMIS_OK) /* another kind, for example */
         return err->status;
     if (read_keys(&list, file, form, err) == TAMIS_OK)
-        (void)tamis_state_forget(state, list.hashes, list.count, forgotten, err);
-    *keys = list.count;
+        (void)tamis_state_forget(state, list.hashes, list.count, &forgotten, err);
+    *result = (state_forgotten){forgotten, list.count - forgotten};
     free(list.hashes);
     return err->status;
 }
