@@ -94,10 +94,9 @@ static tamis_status refuse(const char *name, int number, tamis_error *err) {
 
 static tamis_status read_all(bitmap *content, int fd, const char *name, tamis_error *err) {
     for (;;) {
-        ssize_t got;
         if (content->size == content->capacity && reserve_space(content, PIECE, err) != TAMIS_OK)
             return err->status;
-        got = read(fd, content->bytes + content->size, content->capacity - content->size);
+        const ssize_t got = read(fd, content->bytes + content->size, content->capacity - content->size);
         if (got < 0 && errno != EINTR)
             return refuse(name, errno, err);
         if (got == 0)

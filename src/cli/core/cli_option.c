@@ -242,14 +242,13 @@ tamis_status cli_parse(const cli_command *command, int argc, char **argv, cli_ar
     opterr = 0; /* getopt_long prints no messages */
     optind = 0; /* GNU: start again, so that a test may parse twice */
     while ((answer = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-        const cli_option *option;
         if (answer == LONG_HELP || answer == cli_option_help.letter) {
             args->help = true;
             return TAMIS_OK;
         }
         if (answer == '?' || answer == ':')
             return refuse(command, answer, argv, err);
-        option = find_option(command, answer);
+        const cli_option *option = find_option(command, answer);
         if (store_option(option, optarg, &args->values[option->id], err) != TAMIS_OK)
             return err->status;
     }

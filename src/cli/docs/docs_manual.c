@@ -163,9 +163,8 @@ static void put_examples(FILE *out, const cli_entry *examples) {
 static void put_operands(FILE *out, const char *operands) {
     while (*operands != '\0') {
         const bool optional = *operands == '[';
-        int length;
         operands += optional;
-        length = (int)strcspn(operands, ".] ");
+        const int length = (int)strcspn(operands, ".] ");
         fprintf(out, "%s %.*s%s\n", optional ? ".Op Ar" : ".Ar", length, operands,
                 operands[length] == '.' ? " ..." : "");
         operands += strcspn(operands, " ");

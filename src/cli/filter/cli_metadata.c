@@ -28,9 +28,8 @@ static tamis_status read_labels(cli_metadata *metadata, const cli_value *given, 
         return cli_fail_nomem("labels", err);
     char *to = (char *)(metadata->labels + given->count);
     for (size_t i = 0; i < given->count; i++) {
-        char *value;
         strcpy(to, given->list[i]);
-        value = strchr(to, '=');
+        char *value = strchr(to, '=');
         if (!value || value == to)
             return cli_fail(err, "--label '%.200s': has no %s; give --label NAME=VALUE", given->list[i],
                             !value ? "'='" : "name");

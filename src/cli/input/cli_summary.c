@@ -204,10 +204,9 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
 
     for (size_t i = 0; i < cli_stream_inputs(stream); i++) {
         const tamis_stream_stats *file_stats = &stream->input_stats[i];
-        json_t *file;
         if (file_stats->struct_size == 0)
             continue;
-        file = json_object();
+        json_t *file = json_object();
         cli_json_string(file, &fields->file, stream->input_count > 0 ? stream->inputs[i] : "-");
         list_counters(counters, summary, file_stats, false);
         put_counters(file, counters);

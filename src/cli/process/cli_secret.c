@@ -33,10 +33,9 @@ static tamis_status wait_readable(int fd, int stop_fd, const char *path, tamis_e
 static tamis_status read_whole(cli_secret *secret, int fd, int stop_fd, const char *path, tamis_error *err) {
     while (secret->size < sizeof secret->bytes) {
         const tamis_status status = wait_readable(fd, stop_fd, path, err);
-        ssize_t got;
         if (status != TAMIS_OK)
             return status;
-        got = read(fd, secret->bytes + secret->size, sizeof secret->bytes - secret->size);
+        const ssize_t got = read(fd, secret->bytes + secret->size, sizeof secret->bytes - secret->size);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got < 0)

@@ -373,11 +373,10 @@ static bool append_options(command_line *line, const char *text, const command_s
     kept_option kept;
 
     while (*text == ' ') {
-        const char *name;
         text = read_option(&kept, text + 1);
         if (!text)
             return false;
-        name = kept.has_value ? present_name(site, &kept, run, finish) : kept.value;
+        const char *name = kept.has_value ? present_name(site, &kept, run, finish) : kept.value;
         append_text(line, " ");
         if (name == kept.value) {
             append_bytes(line, kept.text, kept.size);

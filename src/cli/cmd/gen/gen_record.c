@@ -180,12 +180,11 @@ static void put_path(uint64_t state, char *pos, const char *end) {
     char mark = '/';
 
     for (int left = 0; pos < end; left--) {
-        const char *word;
         if (left == 0) {
             bits = draw(state, number++);
             left = 6;
         }
-        word = words[bits & (GEN_WORDS - 1)];
+        const char *word = words[bits & (GEN_WORDS - 1)];
         *pos++ = mark;
         memcpy(pos, word, sizeof words[0]);
         pos += strnlen(word, sizeof words[0]);
