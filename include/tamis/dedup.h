@@ -63,8 +63,8 @@ typedef struct tamis_dedup_options {
  * meanwhile. The caller owns *session until tamis_dedup_close.
  *
  * - options: NULL for the defaults.
- * - TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or too few bits for the promised rate; or its
- *   kind is counting or cuckoo, which count a key each time it comes; or the state was opened with read_only.
+ * - TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or too few bits for the promised rate. Or its
+ *   kind is counting or cuckoo, which count a key each time it comes. Or the state was opened with read_only.
  * - TAMIS_E_INVALID: the filter of the state has keys that are not logged, because a session was closed
  *   before it committed. Call tamis_state_abort first.
  */
@@ -77,7 +77,7 @@ TAMIS_API void tamis_dedup_close(tamis_dedup *session);
  * TAMIS_UNKNOWN: see tamis_on_full.
  *
  * On failure the first *done keys are answered and the others unchanged. With a concurrent filter, each of
- * the others is TAMIS_UNKNOWN or has its final answer, as for tamis_filter_add_many: repeat the call for the
+ * the others is TAMIS_UNKNOWN or has its final answer, as for tamis_filter_add_many. Repeat the call for the
  * unknown ones only.
  *
  * With a state, only keys that can be committed are answered. A failed state returns its error. After keys

@@ -102,9 +102,8 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  * - A table with a number of keys (info.capacity) grows as a whole. All threads wait until it has doubled,
  *   O(memory). A table without one grows a partition at a time.
  * - On failure, from *done on, keys that are not in the filter are answered TAMIS_UNKNOWN. If the reason was
- *   not capacity, rate or memory limit, later keys may be in the filter, because other threads may already
- *   have got answers that depend on them. Their answers are in answers[i]. Repeat the call for the unknown
- *   keys only.
+ *   not capacity, rate or memory limit, later keys may be in the filter. Other threads may already have got
+ *   answers that depend on them. Their answers are in answers[i]. Repeat the call for the unknown keys only.
  */
 TAMIS_API tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                              tamis_answer *answers, size_t *done, tamis_error *err);
@@ -136,15 +135,15 @@ TAMIS_API tamis_status tamis_filter_contains(const tamis_filter *filter, const v
  * removed, unless its copies are kept for ever (see tamis_filter_add_many). It is TAMIS_ABSENT if key i was
  * not there and nothing was done. `answers` and `done` may be NULL.
  *
- * Remove only keys that were added. A false positive looks like a key that is there: removing a key that was
- * never added can remove another key with the same fingerprint, which is then a false negative. So a program
- * keeps an exact store of its keys, and removes what that store says was added. For kind exact the risk is
- * n / 2^128 a key: there a key may be removed without such a store.
+ * Remove only keys that were added. A false positive looks like a key that is there. So removing a key that
+ * was never added can remove another key with the same fingerprint, which is then a false negative. So a
+ * program keeps an exact store of its keys, and removes what that store says was added. For kind exact the
+ * risk is n / 2^128 a key: there a key may be removed without such a store.
  *
- * Kinds counting and cuckoo remove one copy of a key, and none of 15 or 4: see tamis_filter_add_many. A key
- * whose adds exceed its removals is never absent.
+ * Kinds counting and cuckoo remove one copy of a key. A key with 15 (counting) or 4 copies (cuckoo) keeps all
+ * of them: see tamis_filter_add_many. A key whose adds exceed its removals is never absent.
  *
- * - TAMIS_E_UNSUPPORTED: the kind cannot remove keys (tamis_filter_can), or the filter is an opened file that
+ * - TAMIS_E_UNSUPPORTED: the kind cannot remove keys (tamis_filter_can). Or the filter is an opened file that
  *   is only read, belongs to a state (see tamis_state_forget), or is on a server. Nothing is done then.
  *
  * info.saturated and info.full stay as they were. In a concurrent filter all other threads wait. Usually O(1)
@@ -195,9 +194,9 @@ TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err
  *
  * Fingerprint and exact may differ in size and rate. If the kinds differ, `into` becomes fingerprint. It
  * grows to the lines and slots that both filters together need. The rate of a union is at least the sum of
- * both rates. If neither number of lines is the other times a power of two, entries of the filter with fewer
- * keys cover twice as much on average (docs/MATH.md). info.fpr_live is the true rate. plan.fpr of `into`
- * stays while the union keeps it, and becomes the sum of both otherwise.
+ * both rates. If neither number of lines is the other times a power of two, entries of the smaller filter
+ * cover twice as much on average (docs/MATH.md). The smaller filter is the one with fewer keys. info.fpr_live
+ * is the true rate. plan.fpr of `into` stays while the union keeps it, and becomes the sum of both otherwise.
  *
  * - TAMIS_E_MISMATCH: the filters differ; the message names the difference. Or one filter is far smaller, and
  *   its rate far too large for the size of the other.
@@ -214,9 +213,14 @@ TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter
  * *copy. TAMIS_E_NOMEM. O(memory). */
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
-/* True if tamis_filter_union(a, b) is possible: scheme, seed and secret are equal; for Bloom filters
- * also kind, bits and probes; the key types do not differ; and `a` is not frozen and does not belong to a
- * state. */
+/*
+ * True if tamis_filter_union(a, b) is possible:
+ *
+ * - Scheme, seed and secret are equal.
+ * - For Bloom filters, kind, bits and probes are equal too.
+ * - The key types do not differ.
+ * - `a` is not frozen and does not belong to a state.
+ */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *a, const tamis_filter *b);
 
 /* True if two filters are compatible, frozen or not, and have the same bits. Both then give the same

@@ -128,10 +128,10 @@ typedef struct tamis_plan {
  * that touches the fewest lines with the least memory, among those that keep options->memory. If probes are
  * given, a Bloom filter. If the scheme has a digest below 128 bits, classic.
  *
- * - TAMIS_E_RANGE: expect, fpr or probes are out of bounds; or fpr is below n / 2^b for n keys and the b bits
- *   of the scheme's hash; or the filter needs more bits or probes than the kind or the scheme supports.
+ * - TAMIS_E_RANGE: expect, fpr or probes are out of bounds. Or fpr is below n / 2^b for n keys and the b bits
+ *   of the scheme's hash. Or the filter needs more bits or probes than the kind or the scheme supports.
  * - TAMIS_E_INVALID: classic, blocked, counting or cuckoo without expect, since they cannot grow; or probes
- *   for a kind that has none; or a window for another kind, or kind window without one; or *plan or *options
+ *   for a kind that has none. Or a window for another kind, or kind window without one. Or *plan or *options
  *   has no struct_size (start both from their _INIT macros).
  * - TAMIS_E_MEMORY_LIMIT: the filter exceeds options->memory; the message names the memory that it needs.
  * - TAMIS_E_UNSUPPORTED: the kind needs a digest of 128 bits, and the scheme has less.
@@ -147,8 +147,8 @@ TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_plan_option
  * - expect: the filter for this number of keys with the lowest rate. Leave fpr 0.
  * - fpr: the filter that holds the most keys at this rate. It does not grow. Leave expect 0.
  *
- * The choice for kind AUTO: the best of blocked, fingerprint and classic; or one that touches fewer lines and
- * is worse by at most a factor of 1.25, in rate or in number of keys.
+ * The choice for kind AUTO is the best of blocked, fingerprint and classic. One that touches fewer lines is
+ * chosen if it is worse by at most a factor of 1.25, in rate or in number of keys.
  *
  * - TAMIS_E_INVALID: both or neither of expect and fpr are given, or memory is not.
  * - TAMIS_E_MEMORY_LIMIT: nothing useful fits: not even a rate of TAMIS_FPR_MAX, or one key.
@@ -168,9 +168,9 @@ TAMIS_API uint64_t tamis_plan_options_max_lateness(const tamis_plan_options *opt
  * Keeps an options->expect that is far too large from taking memory. `max_keys` is the highest number of
  * keys that can come. If that is not known: 0 lets the filter grow as keys come, UINT64_MAX keeps expect.
  *
- * If the filter would take more than 64 MiB, expect is lowered to `max_keys`, and a kind AUTO becomes one
- * that grows, since a number that was guessed may be too small. Kinds classic, blocked, counting and cuckoo
- * keep expect if options->kind names them. If no plan can be made, nothing changes. Cost: two plans.
+ * If the filter would take more than 64 MiB, expect is lowered to `max_keys`. A kind AUTO becomes one that
+ * grows, since a number that was guessed may be too small. Kinds classic, blocked, counting and cuckoo keep
+ * expect if options->kind names them. If no plan can be made, nothing changes. Cost: two plans.
  */
 TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys);
 
@@ -211,8 +211,8 @@ TAMIS_API uint32_t tamis_bloom_fewest_probes(double n, double m, double p);
 /* Return n = m/k ln 2 and m = k n / ln 2, the values at which half of the bits are set. */
 TAMIS_API double tamis_bloom_half_full_keys(double m, double k);
 TAMIS_API double tamis_bloom_half_full_bits(double n, double k);
-/* Returns the rate of a filter over its capacity, f = (1 - 0.5^t)^k, for real k: half of its bits are set at
- * p = 2^-k, and it holds t times its keys. tamis_bloom_fpr(t n, m, k) is exact. */
+/* Returns the rate of a filter over its capacity, f = (1 - 0.5^t)^k, for real k. Half of its bits are set
+ * at p = 2^-k, and it holds t times its keys. tamis_bloom_fpr(t n, m, k) is exact. */
 TAMIS_API double tamis_bloom_over_capacity_fpr(double t, double k);
 /* Returns the keys in a filter with `ones` of m bits set: -m/k ln(1 - ones/m); infinity if all are set. */
 TAMIS_API double tamis_bloom_cardinality(double ones, double m, double k);

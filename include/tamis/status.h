@@ -61,8 +61,8 @@ typedef struct tamis_error {
     uint32_t struct_size; /* sizeof(tamis_error), set by TAMIS_ERROR_INIT */
     tamis_status status;  /* status that the call returned */
     /* errno of the failed system call, 0 if none failed. With TAMIS_E_BUSY, two values mean that waiting
-     * does not help: EDEADLK if this process itself holds the lock, ESTALE if a change on a server lost
-     * its lock */
+     * does not help. EDEADLK: this process itself holds the lock. ESTALE: a change on a server lost its
+     * lock. */
     int sys_errno;
     char text[500];
 } tamis_error;

@@ -50,7 +50,7 @@ typedef struct tamis_guava_options {
  * whole 64-bit words. The caller owns *guava until tamis_guava_free.
  *
  * - TAMIS_E_RANGE, where Guava throws IllegalArgumentException: expected_insertions is below 0; fpp is not
- *   between 0 and 1 (both excluded); m is 0 or exceeds 2^31 - 1 words; there are more than 255 hash
+ *   between 0 and 1 (both excluded). Or m is 0 or exceeds 2^31 - 1 words, or there are more than 255 hash
  *   functions.
  * - TAMIS_E_INVALID: another scheme, or no funnel.
  * - TAMIS_E_NOMEM.
@@ -67,7 +67,7 @@ TAMIS_API tamis_status tamis_guava_put(tamis_guava *guava, const void *object, b
 /* mightContain(object). */
 TAMIS_API tamis_status tamis_guava_might_contain(tamis_guava *guava, const void *object, bool *might,
                                                  tamis_error *err);
-/* putAll(other). Errors as in Guava: TAMIS_E_INVALID for a filter with itself; TAMIS_E_MISMATCH if hash
+/* putAll(other). Errors as in Guava: TAMIS_E_INVALID for a filter with itself. TAMIS_E_MISMATCH if hash
  * functions, bit size, strategy or funnel (function and context) differ, naming the difference. */
 TAMIS_API tamis_status tamis_guava_put_all(tamis_guava *guava, const tamis_guava *other, tamis_error *err);
 /* copy(): an independent copy with the same funnel. The caller owns *copy. */

@@ -93,8 +93,8 @@ typedef struct tamis_audit_result {
 /* Returns the result so far. Start *result from TAMIS_AUDIT_RESULT_INIT. */
 TAMIS_API void tamis_audit_result_get(const tamis_audit *audit, tamis_audit_result *result);
 
-/* Returns the number of lookups that show the rate of a filter with this plan: as many as 2,500 hits need,
- * from 1e5 to 1e7, and fewer if they would take more than some seconds. */
+/* Returns the number of lookups that show the rate of a filter with this plan. It is as many as 2,500 hits
+ * need, from 1e5 to 1e7, and fewer if they would take more than some seconds. */
 TAMIS_API uint64_t tamis_audit_queries(const tamis_plan *plan, double rate);
 /* Returns the highest rate of a single filter with so many keys that still keeps the promise `rate`. The
  * promise holds for the average of all filters; six standard deviations between filters are allowed

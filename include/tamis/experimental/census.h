@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /*
- * Summaries of a stream of keys, in memory of a fixed size: how many distinct keys there are, which keys
- * come most often, and what they look like. All memory is allocated at creation, so adding keys cannot
+ * Summaries of a stream of keys, in memory of a fixed size. They say how many distinct keys there are, which
+ * keys come most often, and what they look like. All memory is allocated at creation, so adding keys cannot
  * fail.
  *
  * Threads: any number may read a summary at once; while a thread changes it, no other may use it.
@@ -107,7 +107,7 @@ TAMIS_API size_t tamis_heavy_hitters_list(const tamis_heavy_hitters *hitters, ta
 
 /*
  * Makes random keys that look like the keys of a stream. A poor hash may do well on some keys and badly on
- * others, so random words would not measure the rate that the user of a filter gets.
+ * others. So random words would not measure the rate that the user of a filter gets.
  *
  * A reservoir keeps a sample of the keys; every key is in it with the same probability. Each random key is
  * made from one sample. Its shape says how:

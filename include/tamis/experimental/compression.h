@@ -28,8 +28,8 @@ typedef enum tamis_compression {
 /* Returns the name of a format: "none", "gzip", "zstd", "lz4", "xz" or "bzip2"; NULL for any other number.
  * The string is static. */
 TAMIS_API const char *tamis_compression_name(tamis_compression compression);
-/* Returns the format for the suffix of a file name, in upper or lower case: .gz, .zst, .lz4, .xz or .bz2;
- * NONE for any other name. */
+/* Returns the format for the suffix of a file name, in upper or lower case: .gz, .zst, .lz4, .xz or .bz2.
+ * Any other name gives NONE. */
 TAMIS_API tamis_compression tamis_compression_of_path(const char *path);
 /* Largest number of first bytes that tell the format. */
 enum { TAMIS_COMPRESSION_MAGIC_MAX = 10 };

@@ -64,8 +64,8 @@ typedef struct tamis_extractor_options {
     /* NULL, or one more part in the same forms, which has the time of the record and does not belong to the
      * key; see tamis_time_parse */
     const char *time;
-    /* NULL, or two more parts that do not belong to the key: where the record came from, such as a partition
-     * of a broker, and its number there, such as an offset. Both or neither. */
+    /* NULL, or two more parts that do not belong to the key. They are the source of the record, such as a
+     * partition of a broker, and its number there, such as an offset. Both or neither. */
     const char *source;
     const char *position;
 } tamis_extractor_options;
@@ -123,8 +123,8 @@ typedef struct tamis_extraction {
  * it is that of the expression. A record that exceeds a matching limit counts as malformed.
  *
  * With options.time, a record that has a key but no time, or a text there that is no time, is malformed. With
- * options.source, so is a record without source or position, with a source that is longer than
- * TAMIS_SOURCE_MAX or has a line feed or NUL, or with a position that is not digits alone.
+ * options.source, a record without source or position is malformed too. So is one whose source is longer than
+ * TAMIS_SOURCE_MAX or has a line feed or NUL, or whose position is not digits alone.
  *
  * TAMIS_E_NOMEM; TAMIS_E_INVALID: a header is required but was not given.
  */

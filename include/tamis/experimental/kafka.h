@@ -64,18 +64,18 @@ typedef struct tamis_kafka_dedup_options {
     const char *const *settings;
     size_t setting_count;
     /* How the key of a record is found; NULL: the key is its whole value. The parts are those of
-     * tamis/experimental/extract.h, of the value; or a single one that is "kafka:key", the key of the
+     * tamis/experimental/extract.h, of the value. Or there is a single one: "kafka:key", the key of the
      * record, or "kafka:header:NAME", the value of its last header of this name. No csv:NAME and no
      * source. With a window, extract->time is where the time of a record is in its value; NULL: Kafka's
      * time of the record. */
     const tamis_extractor_options *extract;
     /* Filter of each partition: `expect` and `memory` are those of one partition. NULL: it grows, at the
      * default rate. With kind window, a record is a duplicate if its key came within the window before its
-     * time (tamis/experimental/window.h). No refresh. A record whose time is ahead of the clock of this
-     * host by more than half the lateness (at least a second, at most five minutes) is treated as a late
-     * one: it would make others late. With `expect`, and an `fpr` from 1e-6 on, the state may have shorter
-     * hashes, 2 bytes less a key. They are part of the rate. TAMIS_E_FULL: a partition has as many keys as
-     * they allow, at least 16 times `expect`. */
+     * time (tamis/experimental/window.h). No refresh. A record may be ahead of the clock of this host by
+     * half the lateness (at least a second, at most five minutes). Further ahead, it is treated as a late
+     * one, since it would make others late. With `expect`, and an `fpr` from 1e-6 on, the state may have
+     * shorter hashes, 2 bytes less a key. They are part of the rate. TAMIS_E_FULL: a partition has as many
+     * keys as they allow, at least 16 times `expect`. */
     const tamis_plan_options *plan;
     uint64_t seed; /* for scheme xxh3 */
     /* for scheme sip; only a hash of it is kept */
@@ -110,12 +110,12 @@ typedef struct tamis_kafka_dedup_options {
  *
  * The keys seen are in a state topic, "GROUP.FROM.tamis-state", which the run makes if it is not there.
  * Output, state and the group's offsets are committed in one transaction. So a reader of committed records
- * finds each record of `from` exactly once in `to` or `duplicates_to`, and each key once in `to`, whatever
- * member is killed at whatever moment. docs/KAFKA-PROTOCOL.md has the protocol, its proof, and what it
- * assumes of Kafka.
+ * finds each record of `from` exactly once in `to` or `duplicates_to`. It finds each key once in `to`,
+ * whatever member is killed at whatever moment. docs/KAFKA-PROTOCOL.md has the protocol, its proof, and what
+ * it assumes of Kafka.
  *
  * With a window, state records whose keys have expired are removed from the state topic. So state and restore
- * are those of the window and its lateness and an eighth more; the disk of the brokers has up to a segment
+ * are those of the window and its lateness and an eighth more. The disk of the brokers has up to a segment
  * more.
  *
  * Key, value, headers and timestamp of a record are kept. Its partition is kept if both topics have the same
@@ -133,8 +133,8 @@ typedef struct tamis_kafka_dedup_options {
  * - TAMIS_E_NOT_FOUND: a topic does not exist, or was removed.
  * - TAMIS_E_MISMATCH: the state was made with other keys, scheme, output or window, or the number of
  *   partitions or a setting of the state topic differs.
- * - TAMIS_E_CHANGED: the offsets of the group are not those of the state: they were moved, or have expired;
- *   or records were removed before they were read.
+ * - TAMIS_E_CHANGED: the offsets of the group are not those of the state, since they were moved or have
+ *   expired. Or records were removed before they were read.
  * - TAMIS_E_DAMAGED: records of the state topic are missing or damaged.
  * - TAMIS_E_BUSY: another member uses the same instance name.
  * - TAMIS_E_NO_KEY, TAMIS_E_RECORD: a record has no key or is malformed, and the policy is TAMIS_STREAM_FAIL.
@@ -155,7 +155,7 @@ TAMIS_API tamis_status tamis_kafka_dedup_run(const tamis_kafka_dedup_options *op
  * options.plan, duplicates_to and secret are NULL, standby is false (TAMIS_E_INVALID). So a moved offset is
  * not noticed: records are copied again, or left out. A group without offsets begins at the first record.
  * Several topics may be copied into one: one run for each. TAMIS_E_MISMATCH: `to` has another number of
- * partitions than in an earlier run of the group, or the keys are other ones, so equal keys would be in
+ * partitions than in an earlier run of the group, or the keys are other ones. Equal keys would be in
  * different partitions.
  */
 TAMIS_API tamis_status tamis_kafka_repartition_run(const tamis_kafka_dedup_options *options,
@@ -284,8 +284,9 @@ typedef struct tamis_kafka_count_options {
  * - TAMIS_E_NOT_FOUND: the topic does not exist, or was removed.
  * - TAMIS_E_MISMATCH: the counters were made with other templates, a key in Redis is no counter of this kind,
  *   or a counter would exceed 64 bits.
- * - TAMIS_E_CHANGED: positions in Redis and offsets of the group do not fit: the topic was made again,
- *   records were removed before they were counted, Redis was emptied; or the topic has got a new partition.
+ * - TAMIS_E_CHANGED: positions in Redis and offsets of the group do not fit. The topic was made again,
+ *   records were removed before they were counted, or Redis was emptied. Or the topic has got a new
+ *   partition.
  * - TAMIS_E_BUSY: another member uses the same instance name.
  * - TAMIS_E_NO_KEY, TAMIS_E_RECORD: a record lacks a value or is malformed, and the policy is
  *   TAMIS_STREAM_FAIL.
@@ -354,8 +355,8 @@ typedef struct tamis_kafka_partition_status {
  * - TAMIS_E_NOT_FOUND: the topic does not exist; or the group has no offset in it, no member and no state.
  * - TAMIS_E_INVALID, TAMIS_E_TIMEOUT, TAMIS_E_REFUSED: as for a run.
  *
- * Cost: some requests a partition, half a second until the newest state records are read, and two seconds
- * for the rate of a group that has members.
+ * Cost: some requests a partition, and half a second until the newest state records are read. The rate of a
+ * group that has members takes two seconds more.
  */
 TAMIS_API tamis_status tamis_kafka_status_read(
     const tamis_kafka_status_options *options,
@@ -365,9 +366,9 @@ TAMIS_API tamis_status tamis_kafka_status_read(
 /* Options of tamis_kafka_plan_make. */
 typedef struct tamis_kafka_plan_options {
     uint32_t struct_size;
-    /* As those of a run, but `expect` is the number of distinct keys in all partitions: those within a
-     * window, or without a window those that ever come. 0 with a window: all records have different keys.
-     * NULL: the defaults. */
+    /* As those of a run, but `expect` is the number of distinct keys in all partitions. With a window
+     * these are those within it, without a window those that ever come. 0 with a window: all records have
+     * different keys. NULL: the defaults. */
     const tamis_plan_options *plan;
     double rate;         /* records a second in all partitions; 0: not known */
     uint32_t partitions; /* required: partitions of the topic that is read */
@@ -399,8 +400,8 @@ typedef struct tamis_kafka_plan {
 
 #define TAMIS_KAFKA_PLAN_INIT TAMIS__INIT(tamis_kafka_plan, )
 
-/* Keys a second that a start restores, as measured: 10^7 in 1.7 s, broker and member on the same two
- * processors, without a window and without `expect` (docs/PERFORMANCE.md, "Topics of Kafka"). */
+/* Keys a second that a start restores. It was measured without a window and without `expect`, with broker and
+ * member on the same two processors: 10^7 keys in 1.7 s (docs/PERFORMANCE.md, "Topics of Kafka"). */
 #define TAMIS_KAFKA_RESTORE_RATE (1e7 / 1.7)
 
 /*

@@ -92,11 +92,11 @@ typedef struct tamis_redis tamis_redis;
  * and the others learn of it some two seconds later. The same gap exists if the old master reaches no
  * sentinel. With min-replicas-to-write it refuses adds then.
  *
- * A failover loses adds that the master acknowledged but had not yet sent to the replica that replaces it, as
- * with every client of a Redis. In trials 28 of 200,000 keys were lost with a lagging replica, and 10,427 of
- * 157,212 with a wrong min-replicas-to-write. Lost keys are absent once more, without an error. With
- * replicas=N a failover to one of these N replicas loses none. A failover to another replica may still lose
- * adds. So may a server that loses its memory together with its replicas.
+ * A failover loses adds that the master acknowledged but had not yet sent to the replica that replaces it.
+ * That is so with every client of a Redis. In trials 28 of 200,000 keys were lost with a lagging replica, and
+ * 10,427 of 157,212 with a wrong min-replicas-to-write. Lost keys are absent once more, without an error.
+ * With replicas=N a failover to one of these N replicas loses none. A failover to another replica may still
+ * lose adds. So may a server that loses its memory together with its replicas.
  *
  * A Codis: threads of ZooKeeper's client watch the proxies (it seeds the program's random(3) and drand48(3)).
  * Each pipeline uses the next proxy that is online. While ZooKeeper is unreachable the last list is used.
@@ -192,8 +192,8 @@ typedef struct tamis_redis_filter_options {
  *   Other layouts cannot detect them: protect their Redis keys from eviction.
  * - TAMIS_E_NOT_FOUND, TAMIS_E_MISMATCH: the filter was dropped, or replaced by another, while it was open
  *   (layouts tamis and redisson).
- * - TAMIS_E_MISMATCH: a Redis key is longer than the parameters allow, so these are not the parameters that
- *   it was made with (other layouts; at the first batch).
+ * - TAMIS_E_MISMATCH: a Redis key is longer than the parameters allow, so it was made with other parameters
+ *   (other layouts; at the first batch).
  *
  * With these three errors no key of the batch is answered.
  */
@@ -232,7 +232,7 @@ TAMIS_API tamis_status tamis_redis_filter_enforce_capacity(tamis_filter *filter,
 
 /*
  * Returns the number of keys that may be in a filter on a server although no answer of their add was
- * returned: the reply did not come, or the batch failed after it. An error reply is an answer: that key was
+ * returned. The reply did not come, or the batch failed after it. An error reply is an answer: that key was
  * not added. A key that is added again, and answered, no longer counts.
  *
  * Returns UINT64_MAX if there are more than the handle can remember, and 0 for a filter in memory.
@@ -242,7 +242,7 @@ TAMIS_API uint64_t tamis_redis_filter_unconfirmed(const tamis_filter *filter);
 /*
  * Plans a filter of layout tamis, to be created on a server, or in memory and pushed. Like tamis_plan_make
  * for kind blocked. But if probes are not given, it takes fewer probes, and at most twice the smallest number
- * of bits: a server spends its time on parsing commands, and an add has arguments for each probe.
+ * of bits. A server spends its time on parsing commands, and an add has arguments for each probe.
  * plan->reason gives the costs and savings.
  */
 TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_plan_options *plan_options,
@@ -317,7 +317,7 @@ TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redi
  * key type, or one that contradicts its URI: TAMIS_E_MISMATCH.
  *
  * Bits are sent as they are, 8 in a byte, in pieces of 1 MiB, several at once. A filter in memory that is
- * pushed, merged or passed as `like` is only read: other threads may look up keys in it, but none may add.
+ * pushed, merged or passed as `like` is only read. Other threads may look up keys in it, but none may add.
  */
 
 /*
@@ -377,7 +377,7 @@ typedef struct tamis_redis_push_options {
  * Parameters: partition= and ttl default to those of the old filter (ttl: what is left of it). Parameters of
  * the plan must agree with the filter if they are given. The name may be an alias of the filter.
  *
- * After a failure the old filter is unchanged, with one exception: if the connection is lost at the last
+ * After a failure the old filter is unchanged, with one exception. If the connection is lost at the last
  * step, the error says that the outcome is unknown. Then use tamis_redis_list, or open the filter. One writer
  * at a time holds the filter's lock, which lasts a minute and is renewed. A writer that stalls for longer
  * loses the lock: its call fails (TAMIS_E_BUSY), and its late commands change nothing. The message says
@@ -393,7 +393,7 @@ typedef struct tamis_redis_push_options {
  * - TAMIS_E_MISMATCH: the existing filter differs from the parameters, or has another scheme, seed or secret,
  *   which open handles could not follow: drop it first.
  * - TAMIS_E_BUSY: another push, drop or resize of the name is in progress or was stopped less than a minute
- *   ago, or this call lost the lock.
+ *   ago. Or this call lost the lock.
  */
 TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
                                         const tamis_redis_push_options *options, tamis_error *err);
@@ -534,9 +534,9 @@ typedef tamis_status (*tamis_redis_entry_sink)(void *context, const tamis_redis_
  * - Filters that appear or disappear meanwhile may be listed or not.
  * - TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none).
  *
- * Cost: reads the names of all Redis keys of every server, which takes a server a second for some million:
- * for each layout a round trip for each thousand, then one for all filters found. These are kept in memory
- * until they are listed.
+ * Cost: reads the names of all Redis keys of every server, which takes a server a second for some million.
+ * That is a round trip for each thousand and each layout, then one for all filters found. These are kept in
+ * memory until they are listed.
  */
 TAMIS_API tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
                                         void *context, tamis_error *err);
@@ -579,14 +579,14 @@ typedef tamis_status (*tamis_redis_leftover_sink)(void *context, const tamis_red
  * - Skips filters that are being built, resized or dropped.
  * - Skips filters whose Redis keys the user may not read. The call then returns TAMIS_OK, and err->text is a
  *   warning with their number, with err->status TAMIS_OK.
- * - Members of a family that no hash names are found only if all Redis keys are on one server, and the
- *   user may read all hashes and use INFO.
+ * - Members of a family that no hash names are found only if all Redis keys are on one server. The user must
+ *   also have the right to read all hashes and to use INFO.
  * - TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none).
  * - TAMIS_E_BUSY: somebody began to change the filter.
  * - TAMIS_E_IO: also if the server was restarted meanwhile.
  *
- * Cost: reads the names of all Redis keys of every server (SCAN), and keeps those of partitions and hashes in
- * memory; those of members only if they are leftovers. Reads the hash of each filter.
+ * Cost: reads the names of all Redis keys of every server (SCAN). It keeps those of partitions and hashes in
+ * memory, and those of members only if they are leftovers. Reads the hash of each filter.
  */
 TAMIS_API tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool removes,
                                              tamis_redis_leftover_sink sink, void *context, tamis_error *err);

@@ -77,8 +77,8 @@ typedef struct tamis_state_options {
  * Everything after the last commit is removed. If nothing was ever committed and a plan is given, the state
  * is created again. The caller closes *state.
  *
- * With options.plan, an existing state must have the same kind, scheme, capacity, fpr and memory_limit, the
- * same window, step, lateness and refresh, and the same seed, allow_over_capacity and frozen as
+ * With options.plan, an existing state must have the same kind, scheme, capacity, fpr and memory_limit, and
+ * the same window, step, lateness and refresh. It must have the same seed, allow_over_capacity and frozen as
  * options.filter. Without a plan it is opened as it is.
  *
  * - TAMIS_E_MISMATCH: one of these differs, or a secret was given and the state has none. The message says
@@ -186,8 +186,9 @@ TAMIS_API tamis_status tamis_state_forget(tamis_state *state, const tamis_hash *
 TAMIS_API tamis_status tamis_state_abort(tamis_state *state, tamis_error *err);
 /*
  * Finishes snapshots, for the end of a run. Waits for a snapshot in progress. Writes a snapshot of the last
- * commit if the log since the last one exceeds `bytes`, or twice the filter plus 64 MiB, or has more than 256
- * files (each start that commits keys makes one). Without new keys since the last snapshot it writes none.
+ * commit if the log since the last one exceeds `bytes`, or twice the filter plus 64 MiB. It also does so if
+ * the log has more than 256 files (each start that commits keys makes one). Without new keys since the last
+ * snapshot it writes none.
  *
  * TAMIS_E_INVALID: something was logged since the last commit. A snapshot that failed earlier returns its
  * error here, once. That error does not harm the state: it continues with a longer log and tries again when

@@ -199,13 +199,13 @@ typedef enum tamis_stream_start {
 typedef struct tamis_stream_result {
     uint32_t struct_size;
     tamis_stream_start start;
-    /* NULL, or the first input or output for which a record may come twice after a crash, because it
-     * cannot be read again or cut back */
+    /* NULL, or the first input that cannot be read again or output that cannot be cut back. For it a record
+     * may come twice after a crash. */
     const char *inexact;
     /* NULL, or the first output whose file system has no locks: other processes may write to it too */
     const char *unlocked;
-    /* true if the run was refused because an input was read before, or has changed since; `reread` allows
-     * it, unless the run is then refused because it would lose the rest of an unfinished one */
+    /* true if the run was refused because an input was read before, or has changed since. `reread` allows
+     * it, unless the run would lose the rest of an unfinished one. */
     bool was_read;
     /* If the run finished: NULL, or the first input whose last record had no terminator and was left for a
      * later run. If the run was refused: the input whose last record was read without a terminator, and has
@@ -252,9 +252,9 @@ typedef struct tamis_stream_commits {
      * noticing: never hide it. */
     void (*remark)(void *context, const char *message, bool loss);
     void *callback_context; /* context of these functions */
-    /* NULL, or called after a commit for each source of which records were committed: up to this position
-     * they are safe, and the consumer may acknowledge them. Called for all sources before any record is read.
-     * An error ends the run. */
+    /* NULL, or called after a commit for each source of which records were committed. Up to this position
+     * they are safe, and the consumer may acknowledge them. Called for all sources before any record is
+     * read. An error ends the run. */
     tamis_status (*on_position)(void *context, tamis_key source, uint64_t position, tamis_error *err);
 } tamis_stream_commits;
 
@@ -304,9 +304,9 @@ typedef struct tamis_stream_options {
      * `index` alone. With `commits`, called when the run ends, with what earlier processes have counted */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *input_stats);
     void *input_end_context;
-    /* NULL, or an error that receives TAMIS_E_RECORD with position and reason: of the first malformed
-     * record that is dropped or passed on, or of the first CSV record with an open quote, to which the
-     * rest of its input belongs. Unchanged if there is none. */
+    /* NULL, or an error that receives TAMIS_E_RECORD with position and reason. It is that of the first
+     * malformed record that is dropped or passed on. Or it is that of the first CSV record with an open
+     * quote, to which the rest of its input belongs. Unchanged if there is none. */
     tamis_error *first_malformed;
     /* threads at once, the calling one included, up to TAMIS_STREAM_THREADS_MAX; 0: the number of
      * processors that the process may use */
@@ -317,8 +317,8 @@ typedef struct tamis_stream_options {
     /* NULL, or makes the run resumable, see "Resumable runs" below */
     const tamis_stream_commits *commits;
     bool require_keys; /* a run in which no record has a key fails, see "Records" below */
-    /* NULL, or called with messages for people about followed inputs: bytes that may be lost, a name without
-     * a file, or a last record that was not answered */
+    /* NULL, or called with messages for people about followed inputs. They name bytes that may be lost, a
+     * name without a file, or a last record that was not answered. */
     void (*remark)(void *context, const char *message);
     void *remark_context;
     /* NULL, or called with progress_context about every second, if `progress` is set and keys were answered
@@ -328,9 +328,8 @@ typedef struct tamis_stream_options {
     /* NULL, or with `follow` and without `inputs`: the inputs are the files whose names match this pattern,
      * see "Inputs" below */
     const char *files;
-    /* With `follow`, several inputs and an extractor that finds times: milliseconds by which records of
-     * different inputs may come out of the order of their times; 0: the inputs take turns. See "Inputs"
-     * below */
+    /* With `follow`, several inputs and times: milliseconds by which records of different inputs may come out
+     * of the order of their times. 0: the inputs take turns. See "Inputs" below */
     uint64_t merge_within;
 } tamis_stream_options;
 
@@ -345,31 +344,31 @@ typedef struct tamis_stream_options {
  * - Compression: an input is decompressed if its first bytes are those of a compression format, whatever its
  *   name. Bytes are counted after decompression. If it is damaged or cut short, the run ends with
  *   TAMIS_E_DAMAGED when the records before the damage are answered; the message gives their number.
- *   TAMIS_E_UNSUPPORTED: the format is not built in; the input is compressed and to be followed; or
+ *   TAMIS_E_UNSUPPORTED: the format is not built in, or the input is compressed and to be followed. Or
  *   decompression needs more memory than is safe with files of strangers (zstd 128 MiB, xz 1 GiB).
  * - FIFO: it is opened when its turn comes, and the run waits for its writer or reader.
  * - follow: the run reads on as inputs grow that are regular files, until it is stopped (stop_fd) or the
  *   service has enough. Another file may take the name of an input (log rotation). It is read from its start
- *   when three things hold: it has data; the old file is read to its end; and the writers of the old file
- *   have closed it, or have not written to it for half a second, or it was replaced 30 seconds ago. What is
- *   written to it after that is not read. If there were several rotations, the files in between come first:
- *   files of the same directory whose names continue that of the input and that were written to later, except
- *   compressed ones. A file that was made shorter is read from its start in the same way. Such a file needs
- *   no header: a first record that is not the header is a record. A record without a terminator waits for it,
- *   unless its file ends there. Other inputs end as usual, and so do compressed files if there are several
- *   inputs. Linux says whether a file has writers, for files of the own user or with CAP_LEASE. A writer that
- *   opens the file in that moment waits some microseconds, or gets EWOULDBLOCK with O_NONBLOCK. This process
- *   then gets the signal SIGURG, which is ignored by default.
+ *   when it has data and the old file is read to its end. In addition, the writers of the old file must have
+ *   closed it, or not have written to it for half a second. After 30 seconds this condition does not count
+ *   any more. What is written to it after that is not read. If there were several rotations, the files in
+ *   between come first. They are files of the same directory whose names continue that of the input and that
+ *   were written to later, except compressed ones. A file that was made shorter is read from its start in the
+ *   same way. Such a file needs no header: a first record that is not the header is a record. A record
+ *   without a terminator waits for it, unless its file ends there. Other inputs end as usual, and so do
+ *   compressed files if there are several inputs. Linux says whether a file has writers, for files of the own
+ *   user or with CAP_LEASE. A writer that opens the file in that moment waits some microseconds, or gets
+ *   EWOULDBLOCK with O_NONBLOCK. This process then gets the signal SIGURG, which is ignored by default.
  * - follow, several inputs: they take turns. Each is read to the end that it has when its turn begins.
  *   input_end is called for all of them when the run ends. With merge_within, and if all of them are regular
- *   files, the input whose next record is the earliest comes next: a window would otherwise find the
- *   records of one input too late after the backlog of another. With options.commits, standard input cannot
- *   be one of them: TAMIS_E_INVALID.
+ *   files, the input whose next record is the earliest comes next. A window would otherwise find the records
+ *   of one input too late after the backlog of another. With options.commits, standard input cannot be one of
+ *   them: TAMIS_E_INVALID.
  * - files: a pattern of glob(7) for the last part of a path, as log/app-*.log. Files that match and come
  *   later are read from their start. These do not match: names of compressed files; hidden files, unless the
- *   pattern begins with a dot; symbolic links to a file beside them that matches; and names that log rotation
- *   makes of another one that matches. A file that was removed is left after 5 seconds. input_end is not
- *   called. TAMIS_E_INVALID: a wildcard in the directory; no `follow`; or `inputs` as well.
+ *   pattern begins with a dot; symbolic links to a matching file beside them. Names that log rotation makes
+ *   of another one that matches do not match either. A file that was removed is left after 5 seconds.
+ *   input_end is not called. TAMIS_E_INVALID: a wildcard in the directory; no `follow`; or `inputs` as well.
  * - Waiting: a batch ends when input would block, so a record leaves as soon as it has arrived.
  */
 
@@ -381,8 +380,8 @@ typedef struct tamis_stream_options {
  *   dropped, and counted as redelivered.
  * - Positions are part of each commit. After a restart, the records after the last commit are new again.
  * - commits.on_position says which positions are safe. An input that is not a regular file counts as one that
- *   can be read again (commits.exactly_once), because whoever feeds it can deliver its records again.
- * - TAMIS_E_CHANGED: the source was created again: the first or the last position of a source has another
+ *   can be read again (commits.exactly_once). Whoever feeds it can deliver its records again.
+ * - TAMIS_E_CHANGED: the source was created again. The first or the last position of a source has another
  *   key, or a position is below the first one. TAMIS_E_RANGE: more than 2048 sources.
  *
  * docs/DURABILITY.md has the protocol.
@@ -399,11 +398,12 @@ typedef struct tamis_stream_options {
  * - Header: the first record of the first input that has one goes to both outputs. Those of later inputs must
  *   be equal, except for a CR at the end, and are not written. TAMIS_E_INVALID: a header differs, or lacks a
  *   column that the extractor needs. Headers are not passed to the service and not counted.
- * - Byte order mark (BOM): if records are CSV or JSON, or have a header, a BOM at the start of an input
- *   belongs to no record. That of the first input that has a record or a header goes to each output once, as
- *   its first bytes. Those of later inputs are dropped. In other cases a BOM is like other bytes.
+ * - Byte order mark (BOM): if records are CSV or JSON, or have a header, a BOM at the start of an input is
+ *   skipped. It belongs to no record. That of the first input that has a record or a header goes to each
+ *   output once, as its first bytes. Those of later inputs are dropped. In other cases a BOM is like other
+ *   bytes.
  * - A JSON record of blanks only is valid and has no key.
- * - require_keys: a run that met records, but none with a key, fails at its end with TAMIS_E_NO_KEY; so does
+ * - require_keys: a run that met records, but none with a key, fails at its end with TAMIS_E_NO_KEY. So does
  *   one whose extractor finds times or positions, if all records are malformed. The extractor probably looks
  *   for the wrong thing. Temporary files are removed, as on any failure. Bytes written to other outputs stay.
  *   A resumable run commits nothing before the first record with a key, and cuts output files back to its
@@ -428,7 +428,7 @@ typedef struct tamis_stream_options {
  *   adds bytes. However the run ends, the compressed stream is completed, if it can be written.
  * - durable: regular files are on the disk before the run returns TAMIS_OK, open descriptors too. So is the
  *   directory of a file that was renamed; it must be readable for that. A caller that then saves the filter
- *   loses no record. TAMIS_E_IO: a file cannot be synced, and no temporary file gets its name; or a directory
+ *   loses no record. TAMIS_E_IO: a file cannot be synced, and no temporary file gets its name. Or a directory
  *   cannot be synced, and the files keep their new names. Pipes, terminals and devices have nothing to sync.
  */
 
@@ -458,8 +458,8 @@ typedef struct tamis_stream_options {
  *   are those of all runs of this call, and what its first run had committed earlier. An output whose name
  *   log rotation might give to an input is TAMIS_E_INVALID. Of several inputs, the order of records is open,
  *   and compressed ones are TAMIS_E_UNSUPPORTED.
- * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
- *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
+ * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read. Or an output is not as
+ *   it was left, or exists though this state never wrote it. Or an input or output was replaced or changed
  *   during the run. The last commit remains valid.
  * - TAMIS_E_INVALID: another run has read an input (see `reread`), or an unfinished run would lose its rest
  *   (see `abandon`).
@@ -474,10 +474,10 @@ typedef struct tamis_stream_options {
  *
  * - Records after the one that ends the run are not passed to the service, written or reported. But their
  *   inputs were opened and read, and bytes from a pipe are gone from it.
- * - If an output fails, the service has answered records after the last one that the output accepted: those
- *   in its buffer, and with several threads further batches. A service that cannot forget them knows records
- *   that are nowhere. The same happens if a split batch fails: other parts may have answered later records of
- *   it.
+ * - If an output fails, the service has answered records after the last one that the output accepted. These
+ *   are those in its buffer, and with several threads further batches. A service that cannot forget them
+ *   knows records that are nowhere. The same happens if a split batch fails: other parts may have answered
+ *   later records of it.
  * - The content of the other output then depends on threads and timing. It is a prefix of the complete one.
  * - Memory is bounded. A run reads only a few batches ahead of its output, one for each thread. A batch has
  *   up to 8192 records or 512 KiB. Batches of larger records have 64 MiB in total.
@@ -487,12 +487,12 @@ typedef struct tamis_stream_options {
  */
 
 /*
- * Reads the inputs in order and passes the key of each record to `service`: the record without its
+ * Reads the inputs in order and passes the key of each record to `service`. The key is the record without its
  * terminator, or what the extractor finds in it. Writes each record with its terminator to the output for its
  * answer, in input order. The comments above describe inputs, records, outputs, resumable runs and threads.
  *
- * - Before anything is read: TAMIS_E_INVALID if an output is also an input or the other output; TAMIS_E_IO if
- *   an input cannot be read, or a name is that of a directory.
+ * - Before anything is read, it fails with TAMIS_E_INVALID if an output is also an input or the other output.
+ *   It fails with TAMIS_E_IO if an input cannot be read, or a name is that of a directory.
  * - TAMIS_E_PIPE: the reader of an output has gone (the process must ignore SIGPIPE).
  * - TAMIS_E_TOO_LONG: a record exceeds max_record; the message names input, record and byte.
  * - TAMIS_E_INTERRUPTED: stop_fd became readable. Everything that was read is finished and written to
@@ -503,9 +503,9 @@ typedef struct tamis_stream_options {
  *
  * stats.complete tells a caller that saves the filter whether it may. It is true after TAMIS_OK. After
  * TAMIS_E_INTERRUPTED it is true if the system has accepted every answered record that had to be written, and
- * none went to a temporary file. With durable there are two more conditions: regular files are synced, and
- * the readers of pipes and sockets, which a stop often ends too, have read everything and still exist; they
- * get a second for that. It is false in all other cases.
+ * none went to a temporary file. With durable there are two more conditions. Regular files are synced. The
+ * readers of pipes and sockets, which a stop often ends too, have read everything and still exist; they get a
+ * second for that. It is false in all other cases.
  *
  * *stats (may be NULL) is set on failure too, to what was answered until then; *result (may be NULL) of a
  * resumable run likewise.

@@ -16,9 +16,9 @@ extern "C" {
 #endif
 
 /*
- * A window is a filter whose keys expire. It answers: was this key counted within the last 24 hours? It
- * suits streams that never end: keys that are too old make room for new ones, and the memory is that of the
- * keys within one window.
+ * A window is a filter whose keys expire. It answers: was this key counted within the last 24 hours? It suits
+ * streams that never end. Keys that are too old make room for new ones, and the memory is that of the keys
+ * within one window.
  *
  *     tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
  *     options.kind = TAMIS_KIND_WINDOW;
@@ -57,7 +57,7 @@ extern "C" {
 
 /*
  * Adds the keys of a batch in order, each with its time, and answers them as described above. Their hashes are
- * of the filter's hasher. The newest time of the window becomes the largest of these times: the caller decides
+ * of the filter's hasher. The newest time of the window becomes the largest of these times. The caller decides
  * beforehand whether a time that is far ahead can be true (tamis_window_newest).
  *
  * On failure the first *done keys are answered and counted, and the others are unchanged. `answers` and
