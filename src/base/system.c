@@ -93,9 +93,9 @@ static bool system_clear_reports(int fd) {
     return renamed;
 }
 
-/* Takes a read lease for a moment, which the system refuses while somebody can write to the file. A process
- * that opens the file just then waits for the end of the lease, and the holder gets a signal: SIGURG, which
- * is ignored by default. */
+/* Takes a read lease for a moment, which the system refuses while somebody can write to the file. A
+ * process that opens the file just then waits for the end of the lease. The holder gets a signal, SIGURG,
+ * which is ignored by default. */
 static int system_has_writers(int fd) {
 #ifdef F_SETLEASE
     struct statfs system;

@@ -52,9 +52,9 @@ struct tamis__system {
     /* calls `visit` for each name in a directory except . and .. until it returns false; -1 and errno if
      * reading the directory fails */
     int (*list)(const char *path, bool (*visit)(void *context, const char *name), void *context);
-    /* A descriptor that becomes readable when a file in the directory is written to, made or renamed, or when
-     * a writer closes it: `fd`, which has other directories already, or a new one if that is -1. -1 and
-     * errno, ENOSYS if the system has no such call; `fd` stays open then. */
+    /* A descriptor that becomes readable when a file in the directory is written to, made or renamed, or
+     * when a writer closes it. It is `fd`, which has other directories already, or a new one if `fd` is
+     * -1. -1 and errno, ENOSYS if the system has no such call; `fd` stays open then. */
     int (*report_changes)(int fd, const char *directory);
     /* removes the reports from such a descriptor; true if files may have been made or renamed */
     bool (*clear_reports)(int fd);

@@ -11,8 +11,8 @@
  *
  * An error message is one sentence, "what: why; what to do". A function that fails fills *err with it and
  * returns err->status. cli_run prints it at the end. Two statuses are not errors of the command, and print
- * nothing: TAMIS_E_PIPE, the reader of an output has gone, and TAMIS_E_INTERRUPTED, a signal ended the run
- * in order.
+ * nothing. TAMIS_E_PIPE: the reader of an output has gone. TAMIS_E_INTERRUPTED: a signal ended the run in
+ * order.
  */
 
 #include <stdbool.h>

@@ -18,8 +18,8 @@
  * Why the count is not simply decremented: two threads may verify the same block. fetch_or tells each
  * whether the bit was set before, and only the thread that set it counts.
  *
- * Why blocks of 64 KiB: the checksums then take 1/8192 of the body, and the first lookup in a block reads
- * 16 pages of 4 KiB in one request (MADV_WILLNEED) instead of faulting them in one by one.
+ * Why blocks of 64 KiB: the checksums then take 1/8192 of the body. The first lookup in a block reads 16
+ * pages of 4 KiB in one request (MADV_WILLNEED) instead of faulting them in one by one.
  *
  * Damage. A block with a wrong checksum is never marked, so every lookup that needs it fails again, while
  * lookups in other blocks succeed. Checking all goes on after the first damaged block, so that its message

@@ -22,7 +22,7 @@
  * 1. A lookup reads only verified blocks. The caller verifies all blocks of a batch before it reads any
  *    (filter_batch.c).
  * 2. A block is verified once. Whoever maps a file must detect later changes (tamis__backing.is_same).
- * 3. A block counts as verified only if its bytes also make sense to the kind (`valid`): a forged file with
+ * 3. A block counts as verified only if its bytes also make sense to the kind (`valid`). A forged file with
  *    right checksums must not lead a lookup out of the body.
  *
  * Threads: any number at once. Two threads that verify one block at the same time do the work twice, with the

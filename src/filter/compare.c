@@ -9,8 +9,8 @@
  *     2. shape    kind and sizes are equal: both map a hash to the same position
  *     3. body     the bits are equal; for Bloom filters, how many bits only one or both have set
  *
- * Union has two conditions: a key must mean the same in both filters (equal hashes, compatible key types),
- * and the kind must be able to combine the bodies. Bloom filters need equal m and k: the union is the bitwise
+ * Union has two conditions. A key must mean the same in both filters (equal hashes, compatible key types),
+ * and the kind must be able to combine the bodies. Bloom filters need equal m and k. The union is the bitwise
  * or of their words; in kind counting it is the sum of their counters. Fingerprint tables of any sizes can be
  * merged, since each entry is a range of hashes (fingerprint_convert.c).
  *

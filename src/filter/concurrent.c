@@ -15,9 +15,9 @@
  * later. It waits only if all of its remaining parts are held, and it then holds no lock itself.
  *
  * Three variables are shared by all parts:
- * - batch_lock: a read-write lock. Batches share it. An operation on the whole filter (statistics, clear,
- *   union, growth as a whole, the beginning and end of a copy) holds it exclusively, and so sees no batch
- *   half done.
+ * - batch_lock: a read-write lock. Batches share it. Operations on the whole filter are statistics, clear,
+ *   union, growth as a whole, and the beginning and end of a copy. They hold it exclusively, and so see no
+ *   batch half done.
  * - remaining: reserved capacity. The number of new keys that certainly pass no limit of the whole filter:
  *   capacity, rate, memory. A batch reserves as many as it has keys, and returns what it did not need.
  * - added: new keys counted by batches. They are moved to the filter's own counts when batch_lock is held
@@ -414,9 +414,8 @@ static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, tamis
     return status;
 }
 
-/* Copies a piece of one part after the other, so that a thread waiting for a part gets it before the next
- * piece of that part. Stops early if the body of `from` is replaced meanwhile; the caller then starts
- * again. */
+/* Copies a piece of one part after the other. So a thread waiting for a part gets it before the next piece
+ * of that part. Stops early if the body of `from` is replaced meanwhile; the caller then starts again. */
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     const uint32_t count = from->concurrent->count;
     tamis__copied_part copied[PARTS];

@@ -25,7 +25,7 @@ struct tamis__concurrent_ops {
     bool contains_is_lock_free; /* contains() needs no lock on the part while other threads add */
 };
 
-/* A callback that gets every new key, in an order in which one thread could have added them all: keys of a
+/* A callback that gets every new key, in an order in which one thread could have added them all. Keys of a
  * part come in the order in which they were added. The lock of the part, or of the whole filter, is held
  * during the call. Keys of a classic filter have no parts of their own memory, so each batch locks the
  * whole filter. */

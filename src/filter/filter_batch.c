@@ -51,15 +51,15 @@
  * Why step 4 comes last: bytes may change between steps 2 and 3. It costs as much as a dozen lookups, so
  * pieces are large.
  *
- * Why answers of a piece wait in an array of their own (`held`): the caller's array must never have an answer
- * from bytes that changed meanwhile, whether or not the caller heeds the status.
+ * Why answers of a piece wait in an array of their own (`held`): the bytes may change meanwhile. The caller's
+ * array must never have an answer from such bytes, whether or not the caller heeds the status.
  *
  * What a piece pays once: the call through `ops`, the wait for its first cache lines, and step 4, as long as
  * a dozen lookups. With 1024 keys that is about a hundredth of its time. Larger pieces would gain nothing and
  * need more stack.
  *
- * Removing goes piece by piece as adding does, and needs the whole filter for itself: a concurrent filter is
- * locked for the time of the call.
+ * Removing goes piece by piece as adding does, and needs the whole filter for itself. So a concurrent filter
+ * is locked for the time of the call.
  *
  * Adds use smaller pieces: they are in memory, without step 4, and 256 keys suffice to hide the wait for
  * the first cache lines.

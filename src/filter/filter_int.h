@@ -340,8 +340,8 @@ void tamis__concurrent_unlock_whole(const tamis_filter *filter);
 TAMIS_PRIVATE_API void tamis__concurrent_pause_batches(const tamis_filter *filter);
 TAMIS_PRIVATE_API void tamis__concurrent_resume_batches(const tamis_filter *filter);
 
-/* Locks the content of a filter for a use other than a batch: shares slow_lock, so that no newer version of
- * the file is swapped in, and pauses the batches of a concurrent filter. */
+/* Locks the content of a filter for a use other than a batch. It shares slow_lock, so that no newer
+ * version of the file is swapped in, and pauses the batches of a concurrent filter. */
 static inline void tamis__filter_lock_content(const tamis_filter *filter) {
     if (filter->opened)
         pthread_rwlock_rdlock(&filter->opened->slow_lock);

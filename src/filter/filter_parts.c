@@ -15,17 +15,17 @@
  * Why a chunk and not one key at a time: each call of the kernel begins by waiting for its first cache
  * lines. With chunks this wait occurs once in 512 keys.
  *
- * A picked hash is stored without a branch (collect): the index is always written, and the count grows
- * only if the hash belongs to the part. Hashes are random, so a branch would often be mispredicted.
+ * A picked hash is stored without a branch (collect). The index is always written, and the count grows only
+ * if the hash belongs to the part. Hashes are random, so a branch would often be mispredicted.
  *
  * The end of a batch. The parts count their new keys in filter->absent_in_parts, since the counts of the
- * filter must not change while other parts are at work. tamis__filter_added_parts moves them to the
- * filter: first those before the first unanswered key, so that the message of a full filter names the
- * number that one thread would have seen.
+ * filter must not change while other parts are at work. tamis__filter_added_parts moves them to the filter,
+ * first those before the first unanswered key. So the message of a full filter names the number that one
+ * thread would have seen.
  *
- * The limits of the whole filter (capacity, rate, memory) are checked before the parts start:
- * tamis__filter_parts returns 1 if so many keys might reach one of them. So a part can fail only for a
- * reason of its own: no slot, no memory.
+ * The limits of the whole filter (capacity, rate, memory) are checked before the parts start.
+ * tamis__filter_parts returns 1 if so many keys might reach one of them. So a part can fail only for a reason
+ * of its own: no slot, no memory.
  *
  * Invariants:
  * 1. Keys of one part are added in batch order, so answers do not depend on the order in which threads run.

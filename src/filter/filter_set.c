@@ -21,8 +21,8 @@
  * the one that failed.
  *
  * Invariant: all filters have answered the first `answered` keys when a call returns. A filter that fails at
- * key d lowers that number to d. The filters after it are then only asked for d keys, so that a later
- * failure is that of an earlier key, and its error replaces the one before.
+ * key d lowers that number to d. The filters after it are then only asked for d keys. So a later failure is
+ * that of an earlier key, and its error replaces the one before.
  */
 #include <tamis/experimental/filter_set.h>
 

@@ -10,14 +10,14 @@
  *               `- pointers ------------^                                         ^
  *               fields.labels                                                     fields.data
  *
- * Why one block: a change needs one allocation, so there is one place where it can fail, and a copy of a
- * filter copies the metadata by the same function that sets it (tamis__metadata_copy).
+ * Why one block: a change needs one allocation, so there is one place where it can fail. A copy of a filter
+ * copies the metadata by the same function that sets it (tamis__metadata_copy).
  *
  * Validation decodes UTF-8 byte by byte (text_size). It refuses what a reader in another language might
- * refuse or show wrongly: overlong forms, surrogates, code points above U+10FFFF, and the control
+ * refuse or show wrongly. That is overlong forms, surrogates, code points above U+10FFFF, and the control
  * characters below U+0020 and from U+007F to U+009F. So every label can be printed on a line of its own.
  *
- * Key types. A filter may know what its keys are made of (TAMIS_KEYS_...): a type in the low bits, and
+ * Key types. A filter may know what its keys are made of (TAMIS_KEYS_...). It has a type in the low bits, and
  * flags for how each key was normalized (case, blanks). For a union the two must agree:
  *
  *     a                b                common type     reason

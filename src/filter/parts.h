@@ -5,11 +5,11 @@
 /*
  * Adding one batch to a filter from several threads at once.
  *
- * The body of some kinds can be divided into parts, so that each hash belongs to exactly one: a table into
- * ranges of partitions, a blocked filter into ranges of blocks. Keys of different parts share no cache line,
- * and neither do entries that they move. The result is that of adding the batch in order: the same lines,
- * answers and statistics, whatever the threads' timing. Only memory_peak may differ, since partitions of
- * several parts may grow at once.
+ * The body of some kinds can be divided into parts, so that each hash belongs to exactly one. A table is
+ * divided into ranges of partitions, a blocked filter into ranges of blocks. Keys of different parts share no
+ * cache line, and neither do entries that they move. The result is that of adding the batch in order: the
+ * same lines, answers and statistics, whatever the threads' timing. Only memory_peak may differ, since
+ * partitions of several parts may grow at once.
  *
  *     parts = tamis__filter_parts(filter, count, max)
  *     tamis__filter_add_part(filter, batch, part, ...)    for each part, from any thread

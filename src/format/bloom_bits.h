@@ -15,7 +15,7 @@
  *     DCSO      word 0, LE   | word 1, LE     | ...      little-endian: bit 0 is in the first byte
  *     Guava     word 0, BE   | word 1, BE     | ...      big-endian: bit 0 is in the eighth byte
  *
- * So a file is converted word by word. Such filters are always copied to memory of their own: their words
+ * So a file is converted word by word. Such filters are always copied to memory of their own. Their words
  * begin at offset 6 or 48 of the file, and those of Guava have the wrong byte order for lookups.
  */
 

@@ -32,7 +32,7 @@
  * Source of the format: github.com/DCSO/bloom. tests/interop compares with its own command.
  *
  * What can be checked. There is no checksum. But m and k follow from n and p, up to the rounding of a
- * logarithm, so a damaged header is found before it gives a false negative. Damage to N, to the last digits
+ * logarithm. So a damaged header is found before it gives a false negative. Damage to N, to the last digits
  * of p, to user data and to bits is not found. A bit that was set wrongly raises the rate a little. A bit
  * that was cleared cannot be distinguished from another filter.
  *
@@ -63,7 +63,7 @@
  *     decode         plan -> words -> number of keys N -> user data as metadata
  *
  * Writing is the reverse. encoded_size refuses filters of another kind or scheme, and those whose m or k
- * DCSO's rules would not give, so that its command reads every file.
+ * DCSO's rules would not give. So its command reads every file.
  *
  * The number of keys. N is exact in a filter that DCSO's command filled, and is kept as filter->added. A
  * union of DCSO adds both numbers, ours estimates the keys from the bits (bloom_estimate.c), so N may

@@ -50,8 +50,8 @@
  * Encoding to memory. tamis_filter_encode computes the size again and refuses a smaller buffer, so that
  * the emitter need not check. The filter is locked meanwhile: batches of other threads wait.
  *
- * Why the size must be exact, not only large enough: the caller then knows where the filter ends, and the
- * size of another filter or format is noticed. A concurrent filter may grow between the calls of
+ * Why the size must be exact, not only large enough: the caller then knows where the filter ends. The size of
+ * another filter or format is noticed. A concurrent filter may grow between the calls of
  * tamis_filter_encoded_size and tamis_filter_encode. The second call then fails with TAMIS_E_RANGE, and the
  * caller repeats both.
  *

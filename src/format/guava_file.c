@@ -37,7 +37,7 @@
  *
  * That maximum becomes the capacity, and the rate at that number of keys the promise. So a filter with the
  * keys that it was made for is never reported as over capacity. The usual estimate, m ln 2 / k (half of the
- * bits set), would be too low whenever k was rounded up: at rate 0.01, k is 6.64 rounded to 7.
+ * bits set), would be too low whenever k was rounded up. At rate 0.01, k is 6.64 rounded to 7.
  *
  * With k = 1 nothing follows: Guava chooses it for m ln 2 / 1.5 keys and any larger number. Such a plan
  * promises nothing (rate 1, and the largest capacity there is).

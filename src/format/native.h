@@ -16,7 +16,7 @@
  *   in place.
  * - Block sums: a checksum for each 64 KiB of the body.
  *
- * The checksums form a chain, so nothing is used unverified: header_sum covers the header, the header covers
+ * The checksums form a chain, so nothing is used unverified. header_sum covers the header, the header covers
  * the block sums (sums_sum), and these cover the body. A reader may verify each block when it first uses it
  * (filter/block_verifier.h).
  *

@@ -57,8 +57,8 @@
  *   become its memory. No copy is made.
  * - Otherwise the filter is copied to memory of its own.
  *
- * Why every message has field, value and range: a file that was written by another program, from
- * docs/FORMAT.md, may have a right checksum and a wrong field. Its author then sees which one.
+ * Why every message has field, value and range: another program may have written the file, from
+ * docs/FORMAT.md. Then it may have a right checksum and a wrong field. Its author then sees which one.
  *
  * Invariants:
  * 1. No byte outside the source is read.

@@ -22,7 +22,7 @@
  * of the body. A body of a table lies in several blocks of memory (one for each partition); walk_body
  * emits them in order, in both passes.
  *
- * Checksums of blocks do not depend on how the body is divided: block_hasher takes pieces of any size and
+ * Checksums of blocks do not depend on how the body is divided. block_hasher takes pieces of any size and
  * closes a block after each 64 KiB, and once more at the end for a shorter last block.
  *
  *     pieces   |  partition 0  | partition 1 |      partition 2       |  ...
@@ -67,8 +67,8 @@
  * Between both passes the filter must not change; the caller locks it (tamis__filter_lock_content).
  *
  * Damage while writing is not noticed here. The emitter may write to a file, and the file is complete only
- * when its last byte is: a reader refuses a file that is shorter than file_size. Replacing a file as a
- * whole is the task of the store (store/file/temp_file.c).
+ * when its last byte is. A reader refuses a file that is shorter than file_size. Replacing a file as a whole
+ * is the task of the store (store/file/temp_file.c).
  *
  * Invariants:
  * 1. A filter that is itself in a file is verified first: damaged bytes must not get valid checksums.

@@ -60,7 +60,7 @@
  * The slots need no check: each byte is 0 or a fingerprint, and the bucket that it leads to is always one of
  * the table. Fewer fingerprints than `keys` says are no danger either, since a removal never counts below 0.
  *
- * A chunk that is there already is compared, and accepted if it is equal: a client that got no answer may
+ * A chunk that is there already is compared, and accepted if it is equal. A client that got no answer may
  * send its last command again.
  *
  * Invariants:

@@ -30,9 +30,9 @@
  *
  * With 50 bits a key and 16 probes, bkdr63 has a rate of 2.5e-3, where the published table says 1e-9.
  *
- * The versions of the class (store/redis/layout/layout_php.c): one bitmap, or one of several by the CRC of
- * the key, both with bkdr31; or one of several by the CRC of the key and by the position, with bkdr63.
- * docs/FORMAT.md, "BKDR", has the normative definition.
+ * The versions of the class (store/redis/layout/layout_php.c) have one bitmap, or one of several by the CRC
+ * of the key, both with bkdr31. Or they have one of several by the CRC of the key and by the position, with
+ * bkdr63. docs/FORMAT.md, "BKDR", has the normative definition.
  */
 #include "hash/hash_functions.h"
 

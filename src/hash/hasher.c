@@ -34,10 +34,10 @@
  * 128 bits. Equal digests are equal keys to every kind of filter, so n keys leave a rate of n / 2^bits. A
  * billion keys leave 5e-11 with 64 bits, which is too much for small rates, and 3e-30 with 128.
  *
- * Why SipHash for hostile keys: whoever knows the hash can search for keys that share positions, and so make
- * a filter answer "present" for a key of choice. A seed does not prevent that, because XXH3 is not designed
- * to hide its seed. SipHash (J.-P. Aumasson, D. Bernstein, 2012) is a pseudo-random function: without the
- * secret its results cannot be predicted. Its price is speed: it has no kernels for several keys at once.
+ * Why SipHash for hostile keys: whoever knows the hash can search for keys that share positions. Then a
+ * filter answers "present" for a key of choice. A seed does not prevent that, because XXH3 is not designed to
+ * hide its seed. SipHash (J.-P. Aumasson, D. Bernstein, 2012) is a pseudo-random function: without the secret
+ * its results cannot be predicted. Its price is speed: it has no kernels for several keys at once.
  *
  * Invariants:
  *

@@ -12,10 +12,9 @@
  * protocol needs. A setting of the third layer that the user gives is refused, so that none is ignored in
  * silence.
  *
- * librdkafka writes its log to standard error by default. A library does not print, so the log is dropped,
- * and the last error is kept for messages: "timed out" alone says little, "connection refused" says more. If
- * the user sets `debug`, the log becomes remarks: librdkafka then queues it, and the run's own thread reports
- * it.
+ * librdkafka writes its log to standard error by default. A library does not print, so the log is dropped.
+ * The last error is kept for messages: "timed out" alone says little, "connection refused" says more. If the
+ * user sets `debug`, the log becomes remarks: librdkafka then queues it, and the run's own thread reports it.
  *
  * The auto.offset.reset of librdkafka is never used: a silent jump would lose records. Every start has an
  * explicit offset, and an offset that does not exist is an error.

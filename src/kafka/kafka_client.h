@@ -177,8 +177,8 @@ bool tamis__kafka_client_has_reached_end(const kafka_client *client);
 /* Reports that partitions belong to other members, and may have records that were not read. Returns
  * TAMIS_OK. */
 tamis_status tamis__kafka_client_remark_rest(const kafka_client *client);
-/* Returns how long to wait for the next record, in milliseconds: at most a slice, and at most until the
- * transaction or batch that is open since `open_since` is due. */
+/* Returns how long to wait for the next record, in milliseconds. It is at most a slice, and at most until
+ * the transaction or batch that is open since `open_since` is due. */
 int tamis__kafka_wait_ms(bool is_open, uint64_t open_since, uint32_t commit_ms);
 
 /* ---- kafka_topics.c ---- */

@@ -203,7 +203,7 @@ static bool has_backlog(const kafka_client *client) {
 
 /* Waits for the next event of the consumer.
  *
- * librdkafka before 2.2 does not notice that its queue, once full, is empty again: its thread that fetches
+ * librdkafka before 2.2 does not notice that its queue, once full, is empty again. Its thread that fetches
  * sleeps a second then, unless a request wakes it. So a short wait with records to come ends with a
  * request for metadata. It goes to any broker, thus with several brokers not always to the one that
  * sleeps. Waits between requests become longer, since records of an open transaction do not come, whatever

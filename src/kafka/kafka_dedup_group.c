@@ -11,11 +11,11 @@
  *                                  another one is ready: seek in it, resume it
  *
  * Between ASSIGN and REVOKE the consumer gets its partitions once (is_reading). To go back after an abort it
- * seeks in those that it has delivered too much of. A second assignment instead would be simpler, but
+ * seeks in those that it has delivered too much of. A second assignment instead would be simpler. But
  * librdkafka 2.0 ends the process by an assertion if a partition is removed from the assignment while it is
  * still being stopped. Seeking marks what lies in its queues as outdated.
  *
- * A pause belongs to the consumer and not to the assignment, so it is set before the consumer gets the
+ * A pause belongs to the consumer and not to the assignment. So it is set before the consumer gets the
  * partition, and nothing of it is fetched. To resume a partition that is not paused would lose what lies in
  * the queues of librdkafka 2.0: `is_paused` is exact.
  */

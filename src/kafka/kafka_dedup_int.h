@@ -271,8 +271,8 @@ void tamis__kafka_begin_restore(kafka_partition *partition);
 /* R for *err: A2 will be repeated. The copy of a standby is forgotten instead. Returns err->status if neither
  * helps. */
 tamis_status tamis__kafka_dedup_refuse(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err);
-/* True if the member does not have the partition, and its filter is as complete as that of the owner was when
- * the member began to read. */
+/* True if the member does not have the partition, and its filter is complete. It must be as complete as
+ * that of the owner was when the member began to read. */
 bool tamis__kafka_is_warm(const kafka_partition *partition);
 
 /* ---- kafka_restore.c ---- */

@@ -14,7 +14,7 @@
  * that belong to one partition follow each other: librdkafka delivers them in such runs.
  *
  * The first record of a batch opens a transaction. It is committed when it is old enough, also if no further
- * record comes: an open transaction would hold back all readers of the output, and would be aborted by the
+ * record comes. An open transaction would hold back all readers of the output, and would be aborted by the
  * brokers.
  *
  * Records keep key, value, headers and timestamp. NULL and empty differ: the value NULL is a tombstone.

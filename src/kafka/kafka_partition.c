@@ -17,8 +17,8 @@
  * A partition that the group took away keeps its filter until the next assignment. Invariant 1 holds all the
  * while. If the partition comes back, only the state records from `covers` on are read.
  *
- * Windows. A key is counted at the time of its record, whatever the filter says: two keys of one transaction
- * may have equal fingerprints, and if only the first were counted, later lookups would miss the second
+ * Windows. A key is counted at the time of its record, whatever the filter says. Two keys of one transaction
+ * may have equal fingerprints. If only the first were counted, later lookups would miss the second
  * (plan.refresh does that, see plan_filter of kafka_dedup.c). Committed keys are counted in any order, since
  * state records have lost theirs. `horizons` says up to which time the keys of older state records are: one
  * for each eighth of window and lateness, about ten.
@@ -106,7 +106,7 @@ static int64_t earliest_time(const tamis_plan *plan, int64_t newest) {
 }
 
 /* Moves the newest time to `newest`, and `needed` along. Called for the last state record of a transaction
- * alone, which ends in front of `covers`: the others may have keys later than the newest time that they
+ * alone, which ends in front of `covers`. The others may have keys later than the newest time that they
  * name. */
 static void advance_window(const kafka_dedup_run *run, kafka_partition *partition, int64_t newest) {
     const tamis_plan *plan = &run->plan;

@@ -19,9 +19,9 @@
  * wrong, and a filter grows, but a chain cannot get wider hashes. So 48 bits are chosen only if 16 times the
  * expected keys are allowed. Below 1e-6, and so at the default rate, this would allow too few keys.
  *
- * With a window a state record is removed when its keys cannot be found any more, but only with all records
- * up to the next horizon (kafka_partition.c). So the oldest key in the state is at most a gap older than a
- * lookup can find. Without a window the state has all keys, without times, and nothing is removed.
+ * With a window a state record is removed when its keys cannot be found any more. It is removed only with all
+ * records up to the next horizon (kafka_partition.c). So the oldest key in the state is at most a gap older
+ * than a lookup can find. Without a window the state has all keys, without times, and nothing is removed.
  */
 #include <string.h>
 
@@ -89,7 +89,7 @@ static tamis_status check_options(const tamis_kafka_plan_options *options, const
     return TAMIS_OK;
 }
 
-/* Returns the bits of a number of steps in a state record: keys of one transaction are up to the lateness
+/* Returns the bits of a number of steps in a state record. Keys of one transaction are up to the lateness
  * apart, and the time that it lasts. -1 without a window. */
 static int step_width(const tamis_plan *filter, uint32_t commit_ms) {
     int width = 0;

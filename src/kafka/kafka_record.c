@@ -16,7 +16,7 @@
  * All numbers are little-endian; bits are numbered from the lowest one of the first byte. The check is XXH3
  * with 64 bits over all bytes before it.
  *
- * Hashes (the code of Elias and Fano). The state topic has the hash of each key once, and little else, so its
+ * Hashes (the code of Elias and Fano). The state topic has the hash of each key once, and little else. So its
  * size is that of a hash times the number of keys. The order of the keys of a record has no meaning, so it
  * need not be stored: that saves nearly log2(count) bits a key. The keys are sorted by the high d bits of
  * their word, where 2^d is the first power of two that is not below `count`. The other b - d bits of each
@@ -33,12 +33,12 @@
  * the hashes, so it tells a reader nothing. Measured: 4 ns a key to encode, 4 to check and read.
  *
  * Bits of a hash. With n earlier keys, a new one has the hash of one of them with a chance of n / 2^b.
- * Filters that are exact or promise less than 1e-9 have whole digests: the second word is sorted, and the
+ * Filters that are exact or promise less than 1e-9 have whole digests. The second word is sorted, and the
  * first one is written as it is. Other hashes have 64 bits, which add 5e-11 with 10^9 keys, or 48 if the plan
  * allows it: kafka_plan.c says when. All records of a chain have the same number of bits, because a lookup
  * shortens its hash in the same way.
  *
- * Times. A window compares times by whole steps, so a record has the step of each key: `first` is the time at
+ * Times. A window compares times by whole steps, so a record has the step of each key. `first` is the time at
  * which the earliest step begins, and each key has the number of steps from there to its own. `width` is the
  * fewest bits that these numbers need; 0 if all keys are of one step. Keys do not come back in the order in
  * which they were written, so a window counts them in any order.
@@ -49,7 +49,7 @@
  * - Flag 2 says that the keys have times, in milliseconds since 1970. `newest` is the largest time of all
  *   records so far, duplicates included: it decides which keys have expired. All keys of state records below
  *   offset `needed` have expired.
- * - A record says by itself what its keys are (the description), so a member with other options is refused
+ * - A record says by itself what its keys are (the description). So a member with other options is refused
  *   whatever part of the chain it reads.
  * - It says which partition it belongs to. A record that a tool copied to another partition is no part of the
  *   chain there.

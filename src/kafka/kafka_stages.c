@@ -164,7 +164,7 @@ static tamis_status store_offsets(kafka_dedup_run *run, const rd_kafka_topic_par
 }
 
 /* Reads an answer. A failed request is repeated by the consumer, which notices that the coordinator of the
- * group has moved: librdkafka 2.0 goes on to send other requests to the former one. */
+ * group has moved. librdkafka 2.0 goes on to send other requests to the former one. */
 static tamis_status read_offsets(kafka_dedup_run *run, rd_kafka_event_t *event, tamis_error *err) {
     const uint64_t request = (uint64_t)(uintptr_t)rd_kafka_event_opaque(event);
     size_t count = 0;
@@ -191,7 +191,7 @@ static tamis_status read_offsets(kafka_dedup_run *run, rd_kafka_event_t *event, 
 }
 
 /* Asks for the offsets of the partitions of a list. A request of librdkafka's administration, unlike one
- * of the consumer, is not waited for, and has an answer for each partition even if the offset of another is
+ * of the consumer, is not waited for. It has an answer for each partition even if the offset of another is
  * not decided. */
 static tamis_status request_offsets(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *list,
                                     tamis_error *err) {

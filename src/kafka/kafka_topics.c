@@ -13,8 +13,8 @@
  * A partition that is added to FROM moves keys to other partitions, whose filters do not know them. So the
  * numbers of partitions must stay equal.
  *
- * With a window, records whose keys have expired are removed by requests of this file, and in no other way:
- * only the member knows what has expired.
+ * With a window, records whose keys have expired are removed by requests of this file, and in no other way.
+ * Only the member knows what has expired.
  *
  * Every name is checked first with the topic's metadata. A client that used an unknown name might create the
  * topic, with one partition and the settings of the broker.

@@ -19,7 +19,7 @@
  * After a fatal error nobody knows whether the last transaction was committed. Nobody needs to know: the next
  * restore reads offset and state, which were committed together.
  *
- * A commit is given up only if the run must stop and the brokers do not answer: its outcome is unknown then,
+ * A commit is given up only if the run must stop and the brokers do not answer. Its outcome is unknown then,
  * as after a fatal error. To abort instead of waiting would be no faster, since the abort needs the same
  * brokers, and the transaction may have been committed.
  */
@@ -435,7 +435,7 @@ static bool is_permanent(rd_kafka_resp_err_t code) {
     }
 }
 
-/* Finds the error because of which the brokers refuse the open transaction: any call that the state of the
+/* Finds the error because of which the brokers refuse the open transaction. Any call that the state of the
  * transaction does not allow returns this error. */
 static rd_kafka_resp_err_t find_refusal(kafka_dedup_run *run) {
     rd_kafka_error_t *failed = rd_kafka_begin_transaction(run->producer);

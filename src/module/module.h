@@ -15,7 +15,7 @@
  *
  * The key of a filter has one of two types. `MBbloom--`, or `MBbloomCF` for a cuckoo filter, is a filter in
  * RedisBloom's format. While BF.LOADCHUNK or CF.LOADCHUNK loads a filter, its key has the type `TAMISload` or
- * `TAMISloCF`: no command sees a filter with missing bits, but the key is saved, replicated and copied. With
+ * `TAMISloCF`. No command sees a filter with missing bits, but the key is saved, replicated and copied. With
  * its last chunk the key becomes a filter.
  */
 #include <tamis/compat/redisbloom.h>
@@ -124,8 +124,8 @@ cuckoo_key cuckoo_key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mod
 void cuckoo_key_close(cuckoo_key *key);
 void cuckoo_key_set(cuckoo_key *key, tamis_redisbloom_cuckoo *filter);
 void cuckoo_key_complete(cuckoo_key *key);
-/* Replies why the key is not a filter: `other` if it is empty or has another type, or if `other` is NULL what
- * BF commands reply then. */
+/* Replies why the key is not a filter. The reply is `other` if it is empty or has another type. If `other`
+ * is NULL, it is what BF commands reply then. */
 int cuckoo_key_refuse(RedisModuleCtx *ctx, const cuckoo_key *key, const char *other);
 
 /* ---- module_main.c ---- */

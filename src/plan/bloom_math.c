@@ -140,8 +140,8 @@ double tamis_bloom_cardinality(double ones, double m, double k) {
 }
 
 /*
- * Returns E[X^k], where X is the share of b bits that are set after t throws: the chance that k probes all
- * find a set bit.
+ * Returns E[X^k], where X is the share of b bits that are set after t throws. It is the chance that k probes
+ * all find a set bit.
  *
  * The mean alone, mu^k with mu = E X, is too small if b is small: by a tenth at b = 512 and k = 20. So two
  * more terms of the expansion around mu are added:

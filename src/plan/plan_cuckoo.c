@@ -15,8 +15,8 @@
  *
  *     buckets = n / (4 * load) * (1 + 1 / sqrt(n)) + 2, and even; 2 for up to 8 keys, which always fit there
  *
- * Why load 0.95: with four slots a bucket and two buckets a key, an entry finds a place up to a load of 0.98
- * if there are many buckets (docs/MATH.md, "Cuckoo filter"). At 0.95 a new key moves few entries. In small
+ * Why load 0.95: with four slots a bucket and two buckets a key, an entry finds a place up to a load of 0.98.
+ * That needs many buckets (docs/MATH.md, "Cuckoo filter"). At 0.95 a new key moves few entries. In small
  * tables the load at which the first key finds no place varies: by about 1 / sqrt(n) of it. Hence more
  * buckets. Of 100,000 tables of each size from 9 to 40 keys, one or none refuses one of its keys; of 20,000
  * with 100 to 3000 keys none.

@@ -28,8 +28,8 @@
  * Why fit_rate does not bisect too: one plan of kind blocked takes up to 45 microseconds, and the rate of a
  * table has only eight values. The direct way also uses the last word of the memory.
  *
- * The choice for kind AUTO: the kind with the lowest rate or the most keys, or one that touches fewer lines
- * and is within a factor of 1.25 of it.
+ * The choice for kind AUTO is the kind with the lowest rate or the most keys. One that touches fewer lines is
+ * chosen if it is within a factor of 1.25 of it.
  *
  * docs/MATH.md, "The most that fits", has the formulas.
  */

@@ -2,7 +2,7 @@
 
 /*
  * Numbers of keys that are only guesses. A filter that is made for far too many keys takes memory and time
- * for nothing: its pages are cleared, and its lines miss the caches. One that is made for too few keys is
+ * for nothing. Its pages are cleared, and its lines miss the caches. One that is made for too few keys is
  * full too early. A kind that grows takes memory as keys come, so it is preferred where the number may be
  * wrong.
  *
@@ -76,10 +76,10 @@ void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys) {
 /* ---- beginning small ---- */
 
 /*
- * A table that begins small has the lines of the planned one without some doublings, and slots that are
- * wider by as many bits or more. An entry then knows all bits that it would know in the planned table:
- * each doubling makes a bit of the remainder a bit of the position, and what a narrower slot no longer
- * holds is more than the planned table holds of any key. So the final table is the planned one.
+ * A table that begins small has the lines of the planned one without some doublings. Its slots are wider by
+ * as many bits or more. An entry then knows all bits that it would know in the planned table. Each doubling
+ * makes a bit of the remainder a bit of the position. What a narrower slot no longer holds is more than the
+ * planned table holds of any key. So the final table is the planned one.
  *
  *     lines        1/256       1/16        1        of the planned table
  *     slot bits    w + 8       w + 4       w

@@ -6,8 +6,9 @@
 
 #include "base/failure.h"
 
-/* Constants shared by the plan and the fingerprint kind. A table is either growing (number of keys
- * unknown; it grows by partition) or sized (number of keys given; it grows as a whole when it is full). */
+/* Constants shared by the plan and the fingerprint kind. A table is either growing or sized. A growing
+ * table has an unknown number of keys, and grows by partition. A sized one was given the number of keys,
+ * and grows as a whole when it is full. */
 enum {
     TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* growing: log2 of its partitions at first */
     TAMIS__FINGERPRINT_SPLIT_BITS = 4, /* growing: log2 of the parts that a large partition is split into */
@@ -79,7 +80,7 @@ double tamis__multiples_fpr(double fill, double k);
 
 /*
  * Blocked and counting, with `positions` in a block: returns the maximal average number of keys per block at
- * rate p, or 0 if p is out of reach. Uses *k probes; if *k is 0, finds the best k and stores it.
+ * rate p. 0: p is out of reach. Uses *k probes; if *k is 0, finds the best k and stores it.
  */
 double tamis__blocked_load(uint32_t positions, double p, uint32_t *k);
 /* Computes the smallest m for n keys at rate p. Returns false if p is out of reach. *k as in
@@ -182,8 +183,8 @@ const char *tamis__plan_check_cuckoo(const tamis_plan *plan, uint64_t *value);
 
 /* ---- the choice, plan.c ---- */
 
-/* A kind that touches fewer lines is preferred while it costs at most this factor: in memory, in rate, or
- * in keys that fit the same memory. */
+/* A kind that touches fewer lines is preferred while it costs at most this factor. The cost is in memory,
+ * in rate, or in keys that fit the same memory. */
 #define TAMIS__FEWER_LINES_ALLOWANCE 1.25
 
 #define TAMIS__REASON_CLASSIC_ONLY "the only kind for a scheme without a digest of 128 bits"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Sizing one kind of filter: from n keys and rate p, with k probes if they are given, to bits or lines,
- * memory and the predicted rate.
+ * Sizing one kind of filter: from n keys and rate p to bits or lines, memory and the predicted rate. k probes
+ * may be given, too.
  *
  *     kind           size                                     rounded up to
  *     classic        m bits, k probes                         64-bit words (fnv-dcso, redisson: not rounded)
@@ -285,9 +285,9 @@ static void foreign_size(tamis_scheme scheme, double n, double p, double *m, dou
 }
 
 /*
- * Returns the bits of our own sizing: at least m, at least what k probes need, and as many more as it takes
- * to keep p. Few keys need more because the fill varies. Positions of other programs need more because they
- * are uneven or repeat.
+ * Returns the bits of our own sizing: at least m, and at least what k probes need. As many more come on top
+ * as it takes to keep p. Few keys need more because the fill varies. Positions of other programs need more
+ * because they are uneven or repeat.
  *
  * The search doubles its step until p is kept, then bisects in words. A result above
  * the scheme's largest number of bits only means that these are not enough.

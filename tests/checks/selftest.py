@@ -111,6 +111,20 @@ COMMENTS = [
     ("a call that is gone", False, "src/plan/settle.c", "/* settle() */\n"),
     ("a file that is gone", False, "src/plan/file.c", "/* see gone.h */\n"),
 ]
+LONG = "Each of these words " + "is one of many " * 6 + "words.\n"
+PROSE = [
+    ("short sentences", True, "docs/x.md", "One. " * 30 + "\n- " + "two " * 20 + "\n- " + "three " * 20 + "\n"),
+    ("a command", True, "docs/x.md", "```sh\n" + "a " * 30 + "\n```\n\n    " + "b " * 30 + "\n\n`" + "c " * 30 + "`\n"),
+    ("a long sentence", False, "docs/x.md", LONG),
+    ("a long item over two lines", False, "docs/x.md", "- " + "word " * 20 + "\n  " + "word " * 6 + "\n"),
+    ("a long cell", False, "docs/x.md", "| a | b |\n| --- | --- |\n| " + "word " * 26 + "| b |\n"),
+    ("a long sentence of a manual", False, "docs/man/x.txt", "# DESCRIPTION\n\n" + LONG),
+    ("a long description in a manual", False, "docs/man/x.txt", "# FILES\n\nNAME\n    " + LONG),
+    ("a long comment", False, "src/plan/x.c", "/*\n * " + LONG.replace("many is", "many\n * is", 1) + " */\n"),
+    ("a long comment of lines", False, "include/tamis/x.h", "// " + LONG),
+    ("a picture in a comment", True, "src/plan/x.c", "/*\n * A picture:\n *\n *     " + "a " * 30 + "\n */\n"),
+    ("a long string", True, "src/plan/x.c", 'char *a = "' + "a " * 30 + '";\n'),
+]
 HEADERS = [
     "uint64_t tamis_alone(void);\n",  # misses <stdint.h>
     "int tamis_bad(int class);\n",  # no C++
@@ -192,6 +206,15 @@ def main(cc, cxx):
             expect(f"words with {what}", passes, result)
             if not passes and next(iter(files)) + ":" not in result.stdout:
                 failures.append(f"words with {what}: does not name it\n{result.stdout}")
+    prose = os.path.join(HERE, "prose.py")
+    for what, passes, path, text in PROSE:
+        with tempfile.TemporaryDirectory() as root:
+            write(root, CLEAN)
+            write(root, {path: text})
+            result = run(sys.executable, prose, root)
+            expect(f"prose with {what}", passes, result)
+            if not passes and path + ":" not in result.stdout:
+                failures.append(f"prose with {what}: does not name it\n{result.stdout}")
     comments = os.path.join(HERE, "comments.py")
     for what, passes, path, text in COMMENTS:
         with tempfile.TemporaryDirectory() as root:

@@ -87,7 +87,7 @@ void cli_help_command(FILE *out, const cli_command *command) {
 /*
  * Versions of loaded libraries come from the libraries themselves. The command does not link the libraries
  * that libtamis links, so their functions are found by name with dlsym. ISO C has no cast from an object
- * pointer to a function pointer, so the bytes are copied: POSIX guarantees that both have the same
+ * pointer to a function pointer, so the bytes are copied. POSIX guarantees that both have the same
  * representation.
  */
 static void print_xxhash(FILE *out) {

@@ -46,14 +46,13 @@
  *     clear, copy       all                                all                          bloom.c
  *
  * Sizes. `bits` and `probes` come from the plan and never change. `modulus` is m prepared for the reduction
- * of hashes to positions (hash/positions.h). `max_absent` is the number of keys answered absent at which
- * the filter is full. Some of the keys up to the capacity are answered present by mistake, so it is the
- * expected number of the others plus five standard deviations, and at most the capacity
- * (tamis__bloom_max_absent).
+ * of hashes to positions (hash/positions.h). `max_absent` is the number of keys answered absent at which the
+ * filter is full. Some of the keys up to the capacity are answered present by mistake. So it is the expected
+ * number of the others plus five standard deviations, and at most the capacity (tamis__bloom_max_absent).
  *
- * Sources of the bits. The words are the filter's own memory, or those of a mapped file (`borrowed`): such
- * a filter is read-only, and its words are released with the mapping. A file that may be changed in memory
- * is read into a block that becomes the filter's (tamis__filter_own).
+ * Sources of the bits. The words are the filter's own memory, or those of a mapped file (`borrowed`). A
+ * mapped filter is read-only, and its words are released with the mapping. A file that may be changed in
+ * memory is read into a block that becomes the filter's (tamis__filter_own).
  *
  * Invariants:
  * 1. Bits past m in the last word are zero. Counts of set bits and comparisons of filters rely on it.

@@ -22,7 +22,7 @@
  *         `--> absent, if a probed bit is not set, in any stage <------'
  *
  * The positions of remaining candidates are computed again in each stage. A pipeline with a branch for each
- * stage is as fast for present keys, but takes half as long again for absent keys, because of mispredicted
+ * stage is as fast for present keys. It takes half as long again for absent keys, because of mispredicted
  * branches.
  *
  * Concurrent filters (filter/concurrent.h). Any key may change any word, so not the words but the keys are

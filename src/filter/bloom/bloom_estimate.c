@@ -19,10 +19,10 @@
  * suffices to count how many blocks have how many ones (line_count.h). In a counting filter the ones are the
  * counters that are not 0.
  *
- * Why both: the count is exact and free, but it is unknown after a union, and for bits from elsewhere (a
- * bitmap of a server, a file of Guava). The bits are always there, but counting them reads the whole
- * filter, and an estimate of n from them has the standard deviation of estimate_deviation: for 10^6 keys
- * at k = 7 and half of the bits set about 250.
+ * Why both: the count is exact and free. But it is unknown after a union, and for bits from elsewhere (a
+ * bitmap of a server, a file of Guava). The bits are always there, but counting them reads the whole filter.
+ * An estimate of n from them has the standard deviation of estimate_deviation: about 250 for 10^6 keys at k =
+ * 7 and half of the bits set.
  *
  * Unions. After a union the count is unknown: keys in both filters were counted twice. It is estimated
  * from the bits, and the expected errors until then are stored (union_added, union_false_present) as a
@@ -99,9 +99,9 @@ static void blocked_estimate(const tamis_filter *filter, const tamis__line_count
     }
 }
 
-/* In blocks of 128 counters the estimate of a block is too large by half a per cent. The total of all blocks
- * has no such error. The expected share of counters that are 0 is e^(-L u), with L keys in a block on
- * average, where a key has a given counter with the probability u. */
+/* In blocks of 128 counters the estimate of a block is too large by half a per cent. The total of all
+ * blocks has no such error. The expected share of counters that are 0 is e^(-L u). A block has L keys on
+ * average, and a key has a given counter with the probability u. */
 static double counting_cardinality(const bloom *b, uint64_t ones) {
     const double share = 1 / (double)b->block, blocks = (double)b->positions * share;
     const double used = (double)(ones < b->positions ? ones : b->positions - 1) / (double)b->positions;

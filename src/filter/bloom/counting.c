@@ -29,7 +29,7 @@
  * only tamis_filter_clear makes it absent. tamis_filter_info has the number of saturated counters.
  *
  * Two probes of a key may select the same counter. It is then incremented once, not twice: a key is a set of
- * up to k counters. So adding and removing a key are exact inverses, a count is never too small, and a key
+ * up to k counters. So adding and removing a key are exact inverses, and a count is never too small. A key
  * whose counters are all above 0 can always be removed without a counter falling below 0. The kernels get
  * this for free, since they make a mask of the line with one bit for each counter.
  *
@@ -39,7 +39,7 @@
  *
  * Why all counters of a key are in one line: that is what makes kind blocked fast, and here each removal
  * writes too. The price is memory. A block of 128 counters has fewer keys than one of 512 bits, and their
- * numbers differ more, so at small rates it takes far more than the 4 bits of a counter:
+ * numbers differ more. So at small rates it takes far more than the 4 bits of a counter:
  *
  *     rate    blocked, bits a key   counting   probes   keys in a block
  *     1e-1         4.8                 19.7       3        26
@@ -50,17 +50,18 @@
  *
  * So it is for rates of about 1e-3 and more, and rates below 1e-7 are out of reach. Kind cuckoo takes less
  * memory at every rate. What this kind has instead: an add never moves or refuses anything below the
- * capacity, keys are counted up to 15, and two filters can be merged.
+ * capacity. Keys are counted up to 15, and two filters can be merged.
  *
  * Time, to that of kind blocked (./dev bench memory, 10^7 keys, rate 1e-2, AVX-512, three runs): adding to
  * used memory and lookups 1.0 to 1.4. The kernel in AVX-512 takes 0.35 to 0.7 of the scalar one's time in a
- * filter of 1 MiB (6.0 instead of 12.4 ns for an add, 5.3 and 7.5 for a lookup, 6.3 and 18 for a removal).
+ * filter of 1 MiB. An add takes 6.0 instead of 12.4 ns, a lookup 5.3 instead of 7.5, a removal 6.3 instead of
+ * 18.
  *
- * Why counters of 4 bits: with 3 bits, two counters in a million of a full filter are saturated, and more
+ * Why counters of 4 bits: with 3 bits, two counters in a million of a full filter are saturated. More are
  * with each key that comes and goes. More than 4 bits take memory without a use.
  *
  * Keys in the filter. filter->added is the number of keys answered absent when they were added, less those
- * that were absent after their removal. Errors of both sorts are false positives and equally frequent, so
+ * that were absent after their removal. Errors of both sorts are false positives and equally frequent. So
  * after d adds and removals of a filter with rate f the number is off by about sqrt(d f) keys.
  *
  * Invariants:

@@ -56,9 +56,8 @@
  * Threads: a tamis_guava has one sink, into which a funnel writes the bytes of a key. So even mightContain
  * changes it, and one object belongs to one thread at a time.
  *
- * hashCode needs the hash codes of the funnel and of the strategy, which in Java depend on the class and
- * on the run of the JVM. The caller passes them; the rest is Arrays.hashCode over k, funnel, strategy and
- * bits.
+ * hashCode needs the hash codes of the funnel and of the strategy. In Java these depend on the class and on
+ * the run of the JVM. The caller passes them; the rest is Arrays.hashCode over k, funnel, strategy and bits.
  *
  * Rounding. approximateElementCount uses Math.round: halves go up, and a value just below a half must not.
  * So the code compares the fraction with 0.5, and does not add 0.5 before it truncates.

@@ -524,8 +524,8 @@ static bool empty_table(tamis_redisbloom_cuckoo *filter, size_t index) {
 
 /* `whole`: go on below a table that keeps entries.
  *
- * Only the newest table is freed, since an older one in the middle gives its number of buckets to those after
- * it: table i has buckets * expansion^i, and a dump stores no other sizes. */
+ * Only the newest table is freed, since an older one in the middle gives its number of buckets to those
+ * after it. Table i has buckets * expansion^i, and a dump stores no other sizes. */
 static void compact(tamis_redisbloom_cuckoo *filter, bool whole) {
     for (size_t i = filter->count; i > 1; i--) {
         const bool is_empty = empty_table(filter, i - 1);

@@ -2,7 +2,7 @@
 
 /*
  * Kind counting with AVX-512. A line is one vector of eight 64-bit words, and so is the mask of the counters
- * of a key: a one in every lane is shifted out of all lanes but its own, as in kind blocked.
+ * of a key. A one in every lane is shifted out of all lanes but its own, as in kind blocked.
  *
  * An example: position 140 of a probe is counter 35, bits 12 to 15 of word 2.
  *

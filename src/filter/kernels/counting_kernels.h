@@ -10,7 +10,7 @@
  *     counting_loops.h     the loops over a batch, included by each of them
  *
  * Arithmetic of counters, on 16 of them in a word of 64 bits. A mask has bit 0 of each counter that it
- * selects. Neither an addition nor a subtraction carries over to the next counter: a counter at 15 is left
+ * selects. Neither an addition nor a subtraction carries over to the next counter. A counter at 15 is left
  * out, and a key is only removed if none of its counters is 0.
  */
 #include <stddef.h>
@@ -46,8 +46,8 @@ static inline uint64_t tamis__counters_sum(uint64_t a, uint64_t b) {
     return ((even | even_over) & low) | ((odd | odd_over) & low) << 4;
 }
 
-/* What the removal of a key did: nothing; or the key is absent now; or it is still present, since it was
- * added more often or shares its counters. */
+/* What the removal of a key did: it changed nothing, or the key is absent now. Or the key is still
+ * present, since it was added more often or shares its counters. */
 typedef enum dropped { WAS_ABSENT, IS_GONE, IS_STILL_PRESENT } dropped;
 
 /* The kernels of one instruction set. */

@@ -4,7 +4,7 @@
  * Kind counting in plain C: the reference for the tests of the other instruction sets, and the code for
  * machines without them.
  *
- * A lookup reads the counters of a key one after the other: counter - 1 has its highest bit set only if the
+ * A lookup reads the counters of a key one after the other. counter - 1 has its highest bit set only if the
  * counter is 0, so no branch is needed.
  *
  * Adding and removing use a mask of eight words, as the line has them. It has bit 0 of each counter that a

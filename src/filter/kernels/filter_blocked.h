@@ -50,7 +50,7 @@ static inline void set_bits(uint64_t *line, const tamis_hash *hash, uint32_t rem
     }
 }
 
-/* Fetches the lines of the first keys. The loops fetch the others themselves, in place: gcc 12 takes a
+/* Fetches the lines of the first keys. The loops fetch the others themselves, in place. gcc 12 takes a
  * function that only prefetches, without a loop, for one without effect, and removes the calls. */
 static inline void prefetch_first(const tamis__blocks *in, const tamis_hash *hashes, size_t count) {
     for (size_t i = 0; i < AHEAD && i < count; i++)

@@ -14,8 +14,8 @@
  *     moved up        h0 h1 h2 h3 h4
  *     blended      h0 h1 __ h2 h3 ..       for slot 2
  *
- * Why blends and not memmove: a move of a length that varies from key to key is a loop or a call whose
- * branches the CPU cannot predict. The two blends are the same instructions for every slot; only their
+ * Why blends and not memmove: the length of a move varies from key to key. A memmove is then a loop or a call
+ * whose branches the CPU cannot predict. The two blends are the same instructions for every slot; only their
  * masks differ. Measured for 3 million adds, with the place of an entry counted by a comparison
  * (docs/PERFORMANCE.md, "Tried"):
  *

@@ -26,10 +26,10 @@
  *     ends     a zero inserted (ends_with)
  *
  * The heads are stored last. Reading a vector right after a part of it was written would stall until the
- * write is complete, so the line is loaded once, and all parts of the result are computed from that.
+ * write is complete. So the line is loaded once, and all parts of the result are computed from that.
  *
- * Measured (docs/PERFORMANCE.md, "Tried"): moving entries by one addition each, and finding and adding a
- * key in one visit of its line, instead of 128-bit arithmetic for each entry and three visits:
+ * Measured (docs/PERFORMANCE.md, "Tried") with two changes. Entries are moved by one addition each instead of
+ * 128-bit arithmetic. A key is found and added in one visit of its line instead of three:
  *
  *     table                              before   after, ns a record
  *     growing, default                   245      83
@@ -105,9 +105,9 @@ static INLINED __m512i byte_numbers(void) {
     return _mm512_load_si512(numbers);
 }
 
-/* Moves heads, and tails of whole bytes, into the `count` slots from `slot` on: if `up`, from the slot
- * below each, else from the slot above. Call it last: to read a vector just after parts of it were written
- * would stall. */
+/* Moves heads, and tails of whole bytes, into the `count` slots from `slot` on. If `up`, they come from
+ * the slot below each, else from the slot above. Call it last: to read a vector just after parts of it
+ * were written would stall. */
 static INLINED void move_slots(const line_geometry *g, uint8_t *line, __m512i bytes, uint32_t slot,
                                uint32_t count, bool up) {
     __m512i from = byte_numbers();

@@ -22,13 +22,13 @@
  *     key i + 8    both have come: if both are full, fetch lines that entries may move to   (MOVES_AHEAD)
  *     key i        search, insert, answer
  *
- * Looking up works on rows of 16 keys, four rows at a time: one row is located, the spill lines of another
+ * Looking up works on rows of 16 keys, four rows at a time. One row is located, the spill lines of another
  * are fetched, and the oldest is answered. A key at a time is slower if the table is in pages of 4 KiB
  * (docs/PERFORMANCE.md).
  *
  * Rewriting a partition has two passes:
- * 1. Home entries. Old and new lines are both sorted by X, so this is a merge: take entries from the old line
- *    until the next new line begins, then store the new line. Each new line is written once.
+ * 1. Home entries. Old and new lines are both sorted by X, so this is a merge. It takes entries from the old
+ *    line until the next new line begins, then stores the new line. Each new line is written once.
  * 2. Spilled entries. They are few. For each one, compute its home in the old and in the new partition, and
  *    insert it.
  *

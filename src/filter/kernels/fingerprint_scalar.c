@@ -5,10 +5,10 @@
  * entry, with the functions of fingerprint_line.h and fingerprint_values.h.
  *
  * tests/kernel/test_kernels_tables.c gives each set the same tables and keys, with lines of files that nobody
- * would write among them, and compares answers and lines with those of this one, byte for byte. So a change
- * of the layout begins here, and the other sets follow.
+ * would write among them. It compares answers and lines with those of this one, byte for byte. So a change of
+ * the layout begins here, and the other sets follow.
  *
- * This set is also what runs on CPUs without the others, so it has no branch on the number of entries of a
+ * This set is also what runs on CPUs without the others. So it has no branch on the number of entries of a
  * line where that would often be mispredicted (values_decode, values_move).
  */
 #include "filter/kernels/fingerprint_values.h"

@@ -14,12 +14,12 @@
  * other bucket follows from the fingerprint and the bucket alone: sum(fingerprint) - bucket leads there and
  * back. So entries move without their keys. `sum` is odd and the number of buckets even: the two buckets of a
  * key have an even and an odd number, and differ. Any even number of buckets is possible, so a table has the
- * size that its keys need; an exclusive or instead of the difference would need a power of two.
+ * size that its keys need. An exclusive or instead of the difference would need a power of two.
  *
  * The search for a free slot goes breadth-first from both buckets: first the buckets that one move reaches,
  * then two, and so on. It changes nothing. Only when it has found a free slot, the entries on the path move,
- * the last one first, so that each entry is in one of its buckets all the time. A key that finds no slot
- * changes nothing (TAMIS_E_FULL).
+ * the last one first. So each entry is in one of its buckets all the time. A key that finds no slot changes
+ * nothing (TAMIS_E_FULL).
  *
  *     key -> a (full) --move--> c (full) --move--> e (free slot)      first c's entry to e, then a's to c
  *         -> b (full) --move--> d ...
@@ -37,10 +37,10 @@
  *     2, 1                           1           present
  *     4, 5 or more; any              4           present: kept for ever
  *
- * Why not eight, which both buckets hold: such a key would have all slots of its buckets, and two of them
- * that share a bucket would find no slot. 100 keys that came eight times filled a table for 20,000 keys. With
- * four, such a key has half of the slots, and its entries can move: 10,000 keys, half of which came eight
- * times, then fit a table for 100,000.
+ * Why not eight, which both buckets hold: such a key would have all slots of its buckets. Two of them that
+ * share a bucket would find no slot. 100 keys that came eight times filled a table for 20,000 keys. With
+ * four, such a key has half of the slots, and its entries can move. Then 10,000 keys, half of which came
+ * eight times, fit a table for 100,000.
  *
  * Layout: slots of f bits, one after the other without gaps, four a bucket. Slot i has the bits from f i on
  * of the body, where bit n is bit n % 8 of byte n / 8. A slot is read and written as a word of 8 bytes: with
@@ -65,7 +65,7 @@
  * 1. No false negative: a key whose adds exceed its removals has a copy, if only keys were removed that had
  *    been added.
  * 2. Each entry is in one of its two buckets. So entries with equal fingerprints in one bucket are copies of
- *    keys that cannot be told apart, and the copies of a key can be counted.
+ *    keys that cannot be distinguished. The copies of a key can be counted.
  * 3. filter->added is the number of entries, and at most the capacity. The rate is that of the plan or lower.
  * 4. A failed add has changed nothing.
  *

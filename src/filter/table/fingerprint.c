@@ -77,7 +77,7 @@ static uint32_t first_count(const table *t) {
  * An entry covers at most the larger of two shares: what it covers now, and what a new spilled entry covers.
  * This holds wherever the entry is moved and however the table grows. The first bound assumes that all
  * entries, old and new, are as wide as spilled ones. The second bound takes over when little of the rate is
- * left: a new key raises the rate by at most one spilled entry for itself and one for each entry that it
+ * left. A new key raises the rate by at most one spilled entry for itself and one for each entry that it
  * moves. At the end keys are allowed one by one. A planned growing table reaches that point only beyond 2^38
  * keys.
  */

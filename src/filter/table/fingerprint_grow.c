@@ -32,7 +32,7 @@
  * the position.
  *
  * Splitting needs no arithmetic for home entries. If SPLIT divides the lines, a sixteenth of the lines is
- * already a partition of the hashes with four more first bits: X without those bits has the same distance
+ * already a partition of the hashes with four more first bits. X without those bits has the same distance
  * from the least X of its line. Spilled entries are the exception, since their spill lines wrap around the
  * end of the whole partition.
  *
@@ -84,7 +84,7 @@ static bool comes_to(const path *p, uint64_t line) {
 }
 
 /* Searches for a chain of exactly `more` + 1 moves that starts at a full line. Changes nothing. Chains
- * that return to one of their own lines are skipped: a shorter chain does the same, and colliding keys
+ * that return to one of their own lines are skipped. A shorter chain does the same, and colliding keys
  * would lead back and forth without end. */
 static bool path_find(const table *t, const partition *in, path *p, uint64_t line, uint32_t more) {
     const line_geometry *g = &t->geometry;

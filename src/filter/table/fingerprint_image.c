@@ -16,10 +16,10 @@
  * mapped file answers lookups without being read as a whole. To add keys, the caller copies the filter.
  *
  * Why lines can be used as they are: a line is an array of bytes with a fixed layout (fingerprint_line.h),
- * stored little-endian. It has no pointer and needs no data from elsewhere. The body begins at a multiple
- * of 64 bytes, so every line is one cache line. All else that a lookup needs (lines of a partition, reach
- * of spilled entries, bits of positions) is computed from the number of lines and the line shape
- * (partition_of).
+ * stored little-endian. It has no pointer and needs no data from elsewhere. The body begins at a multiple of
+ * 64 bytes, so every line is one cache line. All else that a lookup needs is computed
+ * from the number of lines and the line shape (partition_of). That is the lines of a partition, the reach of
+ * spilled entries, and the bits of positions.
  *
  * What a forged file can do, and what prevents it:
  *
@@ -35,7 +35,7 @@
  * keys it has.
  *
  * Invariants:
- * 1. tamis__fingerprint_restore accepts only parameters with which no lookup leaves the body: the line shape
+ * 1. tamis__fingerprint_restore accepts only parameters with which no lookup leaves the body. The line shape
  *    is one of the plan's, every partition lies within the body, and together they fill it.
  * 2. tamis__fingerprint_valid accepts only lines in which no slot range leaves the line. The block verifier
  *    calls it for each block before the first lookup in that block (block_verifier.h).

@@ -59,9 +59,9 @@
  *     ends      0 0 1 1  0 1                     ones at 2, 3 and 5: the slots of bucket 0 are 0 and 1, those
  *     slot      0 1      2                       of bucket 1 none, that of the spill bucket 2
  *
- * A line is full if the highest one of `ends` is at its last possible bit, slots + buckets - 1. To insert
- * an entry into bucket j, a zero is inserted into `ends` before the one that ends the bucket, and the
- * heads and tails of all later slots move up by one.
+ * A line is full if the highest one of `ends` is at its last possible bit, slots + buckets - 1. To insert an
+ * entry into bucket j, a zero is inserted into `ends` before the one that ends the bucket. The heads and
+ * tails of all later slots move up by one.
  *
  * Invariants:
  * 1. `ends` has exactly 2^home_bits + 1 ones.
@@ -70,9 +70,8 @@
  * 4. In memory `ends` is xored with its value for an empty line (a one for each bucket). Zeroed memory is
  *    therefore a table of empty lines, and a new table need not be written to.
  *
- * Why buckets: they cost about two bits of memory a slot, and each entry in its home line spares home_bits
- * bits, because its bucket already says them. docs/MATH.md ("Fingerprint table") shows the effect on the
- * rate.
+ * Why buckets: they cost about two bits of memory a slot. Each entry in its home line spares home_bits bits,
+ * because its bucket already says them. docs/MATH.md ("Fingerprint table") shows the effect on the rate.
  */
 
 #include <stdbool.h>

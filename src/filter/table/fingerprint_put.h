@@ -17,7 +17,7 @@
 #include "filter/table/fingerprint_table.h"
 
 /* Runs `call` with `g` set to the table's line layout. For the default layouts of dedup and build, and for
- * `exact`, the layout is a compile-time constant: shifts and offsets in code inlined below become
+ * `exact`, the layout is a compile-time constant. Shifts and offsets in code inlined below become
  * constants too. */
 #define WITH_GEOMETRY(t, call)                                                                               \
     do {                                                                                                     \

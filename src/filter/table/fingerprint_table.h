@@ -50,8 +50,8 @@
  *    entry.
  * 4. In a growing table every entry knows at least the first position_bits bits of y.
  *
- * Why this layout: it takes fewer bits a key than a Bloom filter at small rates, touches one or two lines,
- * and grows without the keys (docs/MATH.md, "Fingerprint table").
+ * Why this layout (docs/MATH.md, "Fingerprint table"): it takes fewer bits a key than a Bloom filter at small
+ * rates. It touches one or two lines, and grows without the keys.
  *
  * A partition of a new growing table has no memory of its own. Its `lines` point to tamis__empty_lines,
  * which all such partitions share and nobody writes to, and its `grow_at` is 0. Lookups need no extra

@@ -28,7 +28,7 @@
  * key.
  *
  * Why a difference, and not the exclusive or of other cuckoo filters: that needs a number of lines that is a
- * power of two, and the first table is made for the keys that are expected.
+ * power of two. The first table is made for the keys that are expected.
  *
  * Any bytes are valid lines, so a forged file cannot lead a lookup out of the body.
  */

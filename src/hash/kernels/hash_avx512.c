@@ -149,7 +149,7 @@ static inline void tiny(const tamis__xxh3 *x, const eight *k, __m512i *low, __m5
 
 /*
  * Hashes keys of 9..16 bytes, except for the avalanche, which hash_eight() does. The masked load has filled
- * the bytes past the key with zeros, so the last eight bytes, which the formula needs, are shifted together
+ * the bytes past the key with zeros. So the last eight bytes, which the formula needs, are shifted together
  * from both words. For a key of n bytes:
  *
  *     prefix   | b0 ... b7 |                 >> 8 (n - 8) bits

@@ -36,7 +36,7 @@
  *     interval above f    kept if rounding explains it       as computed, if the computed rate is above f
  *     unknown keys        undecided                          none: all keys were added by the trial
  *
- * A filter on disk has one promise, made by whoever built it, which may be another program; the verdict must
+ * A filter on disk has one promise, made by whoever built it, which may be another program. The verdict must
  * find a rate that positions of its scheme, or added keys, have raised. A trial asks if the formulas are
  * right, so a computed rate above the promise is what it expects.
  */

@@ -17,8 +17,8 @@
  * tamis_cardinality_upper_bound is five standard errors above the estimate. A filter made for that number is
  * 2 % too large, and hardly ever too small.
  *
- * Why this estimator: the original one is biased below some 2.5 m keys, and needs a second formula there
- * and a table of corrections between the two.
+ * Why this estimator: the original one is biased below some 2.5 m keys. It needs a second formula there and a
+ * table of corrections between the two.
  */
 #include <math.h>
 

@@ -12,8 +12,8 @@
  *    with at least 2c - n votes.
  * 2. The votes of the stored key are at most its own adds since it took the slot.
  *
- * Why this way: an add costs a hash and one comparison, and nothing is allocated. Counting the k most
- * frequent keys without random errors (Misra and Gries, SpaceSaving) takes a hash table and, to find the
+ * Why this way: an add costs a hash and one comparison, and nothing is allocated. Misra and Gries, and
+ * SpaceSaving, count the k most frequent keys without random errors. That takes a hash table and, to find the
  * smallest count, an ordered list. With slots, a heavy hitter is lost if another one falls into its slot.
  */
 #include <string.h>

@@ -42,7 +42,7 @@
  * less. */
 enum { SMOOTHING = 16 };
 
-/* A false "present" loses a record, so the promised rate must be possible: n keys with digests of b bits
+/* A false "present" loses a record, so the promised rate must be possible. n keys with digests of b bits
  * collide at a rate of at least n/2^b. */
 static tamis_status check_filter(const tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
@@ -222,7 +222,7 @@ static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t *do
 
 /*
  * Queries a batch and continues after keys that the full filter refuses. The filter stops at such a key, and
- * its work on the rest of the batch was wasted. So after a stop it gets one key, then two, then four: the
+ * its work on the rest of the batch was wasted. So after a stop it gets one key, then two, then four. The
  * wasted work stays below the number of keys answered since the last stop.
  */
 static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, size_t *done,

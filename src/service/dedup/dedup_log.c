@@ -3,7 +3,7 @@
 /*
  * The queue of new keys between the answers of a session and the log of its state (dedup_log.h).
  *
- * Why a queue. A commit may cover only records that are written, but a run queries ahead: while one thread
+ * Why a queue. A commit may cover only records that are written, but a run queries ahead. While one thread
  * writes the records of a batch, others already query later ones. So the new keys of each batch wait here
  * until the run says that the batch is written.
  *
@@ -24,9 +24,9 @@
  * that it covers. The filter is ahead by then, so each batch keeps its own (`stats`).
  *
  * Many threads (tamis__dedup_log_listen). There are no batches then: the filter passes each new key to the
- * queue while it holds the lock of the key's part. A cut stops the filter for a moment, takes the whole array
- * and the filter's number of keys, and lets the threads go on before it writes. Two arrays take turns, so a
- * cut allocates nothing:
+ * queue while it holds the lock of the key's part. A cut stops the filter for a moment, and takes the whole
+ * array and the filter's number of keys. It lets the threads go on before it writes. Two arrays take turns,
+ * so a cut allocates nothing:
  *
  *     threads --> hashes          cut --> log
  *                   ^ swapped ^-- spare

@@ -3,8 +3,8 @@
 /*
  * Positions of sources. A source is a partition of a broker, for example, and a position is an offset in it.
  * Positions of a source increase, except that a consumer which was restarted gets records again that it had
- * before. Such a record must be left out: the filter would answer that it is a duplicate, and it may be the
- * first occurrence of its key, which the outputs have.
+ * before. Such a record must be left out. The filter would answer that it is a duplicate, although it may be
+ * the first occurrence of its key, which the outputs have.
  *
  *     source        first            written            queried
  *     "clicks/0"      |-----------------|------------------|----------> position
@@ -15,9 +15,9 @@
  * the records that were not committed (Q6).
  *
  * One number for each source replaces a list of all its records. The price: a source that was created again,
- * with positions from 0, looks like one that is delivered again, and its records would be lost in silence. So
- * the keys of the first and of the last record are stored too. If one of these positions comes with another
- * key, or a position before the first one comes, the source was created again, and the run fails.
+ * with positions from 0, looks like one that is delivered again. Its records would be lost in silence. So the
+ * keys of the first and of the last record are stored too. If one of these positions comes with another key,
+ * or a position before the first one comes, the source was created again. Then the run fails.
  *
  * Invariants:
  * 1. first <= written <= queried, as far as they are set.

@@ -9,9 +9,9 @@
  * A fingerprint is the length `length`, the XXH3 of the first and of the last 4 KiB before `length`, and
  * device and inode. Checking it takes two reads of 4 KiB, however large the file is.
  *
- * Why not device and inode alone: log rotation renames files, a restored copy has a new inode, and file
- * systems reuse the numbers of removed files. Why not a hash of everything: logs have many GiB. The price
- * is that a change in the middle of the prefix goes unnoticed.
+ * Why not device and inode alone: log rotation renames files, and a restored copy has a new inode. File
+ * systems also reuse the numbers of removed files. Why not a hash of everything: logs have many GiB. The
+ * price is that a change in the middle of the prefix goes unnoticed.
  *
  * Result of a comparison, where "hint" means that the name or the inode agrees:
  *

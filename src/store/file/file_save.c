@@ -19,7 +19,7 @@
  *    before the bytes.
  *
  * The comparison protects the work of programs that take no lock. A file that such a program puts there
- * between the second comparison and the rename is lost: no system can compare and rename in one step.
+ * between the second comparison and the rename is lost. No system can compare and rename in one step.
  * tamis_filter_save_new has no such gap if the file system supports RENAME_NOREPLACE.
  *
  * All space is reserved before the first byte is written, so that a full disk is reported at once. With a

@@ -16,9 +16,9 @@
  * fails for a socket.
  *
  * Symbolic links. A rename replaces the link, not the file that it leads to. So the links at the end of a
- * path are followed here one by one, and the path that is left is the one to rename to. Each step looks for
- * the name of a descriptor: log files are linked to /dev/stdout in containers. Links in the directory part
- * are the kernel's.
+ * path are followed here one by one. The path that is left is the one to rename to. Each step looks for the
+ * name of a descriptor: log files are linked to /dev/stdout in containers. Links in the directory part are
+ * the kernel's.
  */
 #include "store/file/target.h"
 

@@ -65,7 +65,7 @@ bool tamis__temp_file_is_for(const tamis__target *target, const char *name) {
 
 /*
  * Sets the owner before the permissions, because chown clears the set-user-id bit. If the owner or the group
- * cannot be kept, nobody may gain rights: the set-id bits are dropped, and the group gets the rights of
+ * cannot be kept, nobody may gain rights. The set-id bits are dropped, and the group gets the rights of
  * others.
  */
 static int inherit(int fd, const struct stat *old) {

@@ -9,7 +9,7 @@
  * The result is the same filter, byte for byte. A filter is determined by the hashes in it, their order, and
  * the size hints between them, and the log has all of these. Each logged key was absent when it was added, so
  * it must be absent again. A key that is already present, or another number of keys than a commit says,
- * proves that the files do not belong together: the state is refused.
+ * proves that the files do not belong together. Then the state is refused.
  *
  * Keys are collected over many frames into a replay batch, so that several threads can add them
  * (state_batch.c). The list `frames` remembers where each key came from, for the message about a damaged
@@ -57,7 +57,7 @@ static tamis_status make_empty(const state_rebuild *source, tamis_filter **filte
     return tamis_filter_create(filter, &plan, &options, err);
 }
 
-/* True if a table with a given capacity has grown: it then has more lines, and perhaps wider slots, or
+/* True if a table with a given capacity has grown. It then has more lines, and perhaps wider slots, or
  * narrower ones if it began small. */
 static bool has_grown(const tamis_filter *filter, const state_manifest *manifest) {
     const tamis_plan *own_plan = &filter->plan, *manifest_plan = &manifest->plan;

@@ -237,7 +237,7 @@ static tamis_status check_filter_options(const state_manifest *has, const tamis_
 }
 
 /*
- * Compares the caller's requirements, not the bits and probes that follow from them: a later version may size
+ * Compares the caller's requirements, not the bits and probes that follow from them. A later version may size
  * a filter differently, while the state keeps its promise.
  */
 static tamis_status check_plan(const tamis_state *state, const tamis_state_options *options,

@@ -10,8 +10,9 @@
 #include <lz4frame.h>
 #include <string.h>
 
-/* liblz4 says how much input it wants: first the head of a frame, then a block, its checksum if there is one,
- * and the head of the next block (four bytes each). Checksum and next head get steps of their own. */
+/* liblz4 says how much input it needs next. First it is the head of a frame. Then it is a block, its
+ * checksum if there is one, and the head of the next block (four bytes each). Checksum and next head get
+ * steps of their own. */
 enum { FIRST = 7, WORD = 4, BLOCK_END = 2 * WORD };
 
 static tamis__decode_result begin_lz4(tamis__decoder *decoder) {

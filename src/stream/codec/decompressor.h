@@ -51,7 +51,7 @@ void tamis__decompressor_free(tamis__decompressor *decompressor); /* NULL does n
  * So it can follow a poll.
  *
  * TAMIS_E_DAMAGED (the bytes before the damage were returned, but no checksum has covered them yet),
- * TAMIS_E_IO, TAMIS_E_NOMEM; TAMIS_E_UNSUPPORTED if the format is not built in or needs too much memory.
+ * TAMIS_E_IO, TAMIS_E_NOMEM. TAMIS_E_UNSUPPORTED if the format is not built in or needs too much memory.
  * After an error only tamis__decompressor_free may be called.
  */
 tamis_status tamis__decompressor_read(tamis__decompressor *decompressor, bool may_read, void *into,

@@ -209,10 +209,10 @@ static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64
     return TAMIS_OK;
 }
 
-/* B4: copies the bytes behind the last commit before they are cut off, unless an earlier process has copied
- * them. That copy may have one of two names: the one in the checkpoint; or, if the process was killed before
- * its first commit, the one with the length of the last commit. Then the copy that the checkpoint names may
- * be gone. */
+/* B4: copies the bytes behind the last commit before they are cut off, unless an earlier process has
+ * copied them. That copy may have one of two names. It is the one in the checkpoint. If the process was
+ * killed before its first commit, it is the one with the length of the last commit. Then the copy that the
+ * checkpoint names may be gone. */
 static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_output *known,
                               unsigned char terminator, tamis_error *err) {
     const uint64_t committed_size = known->fingerprint.length, size = (uint64_t)o->target->st.st_size;

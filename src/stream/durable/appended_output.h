@@ -51,7 +51,7 @@ tamis_status tamis__appended_output_checksum(tamis__appended_output *output, tam
                                              bool ended, tamis_error *err);
 
 /* Cuts a regular file of `written` bytes back to out->fingerprint.length, its last commit. If that fails,
- * or the file has another length by now, the file stays as it is: the next run cuts it back, or refuses it
+ * or the file has another length by now, the file stays as it is. The next run cuts it back, or refuses it
  * with a reason. */
 void tamis__appended_output_cut_back(const tamis__appended_output *output,
                                      const tamis__checkpoint_output *out, uint64_t written);

@@ -26,9 +26,9 @@
  *
  * Invariants:
  * 1. No file is skipped: a file that was left is read to its end first, under whatever name it has now.
- * 2. No file is read twice, unless it was truncated. A file is found again by the inode in its checkpoint; if
- *    no file has that inode, by its name and the bytes that were read. With several names only the inode
- *    counts (match_by_inode), since files of different names may begin with the same bytes.
+ * 2. No file is read twice, unless it was truncated. A file is found again by the inode in its checkpoint. If
+ *    no file has that inode, it is found by its name and the bytes that were read. With several names only
+ *    the inode counts (match_by_inode), since files of different names may begin with the same bytes.
  * 3. Names may change between this decision and the opening. The run therefore opens what it gets, compares
  *    device and inode (tamis__followed_check), and reads nothing if they differ. Then the decision is made
  *    again.

@@ -44,8 +44,8 @@ typedef struct tamis__followed_names {
     tamis_stream_stats before; /* statistics of the run's last commit when it started */
 } tamis__followed_names;
 
-/* True if there may be several names. Then files count as the same only if their inodes are equal, as far as
- * the state knows them: files of other names may begin with the same bytes. */
+/* True if there may be several names. Then files count as the same only if their inodes are equal, as far
+ * as the state knows them. Files of other names may begin with the same bytes. */
 static inline bool tamis__followed_several(const tamis__followed_names *followed) {
     return followed->pattern || followed->count > 1;
 }

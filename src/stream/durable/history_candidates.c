@@ -17,8 +17,8 @@
  * clue of content: they count as the same only if name or inode agrees too (file_fingerprint.c).
  *
  * Outputs are compared by path; by inode, if the old path is gone; and by content, for a copy. A file that
- * begins with the known bytes may be longer only if the run that wrote it had not finished, since that run
- * may have written more, or if the file is known to be a copy: later runs have appended to it. The
+ * begins with the known bytes may be longer in two cases only. The run that wrote it had not finished, since
+ * that run may have written more. Or the file is known to be a copy: later runs have appended to it. The
  * checkpoints of these runs say that it is one (is_copy), so runs from before the copy stay known.
  */
 #include <errno.h>

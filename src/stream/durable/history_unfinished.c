@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Unfinished runs, when another run begins. A new run that writes to an output of an unfinished run cuts that
- * output back to its last commit, and the rest of the old run's inputs is never read. So the new run is
+ * output back to its last commit. Then the rest of the old run's inputs is never read. So the new run is
  * refused, unless
  *
  *   - it has the same outputs, and the unread inputs among its own: then it reads the rest. An input of the
@@ -24,7 +24,7 @@
  * The new run reads the rest only if all outputs are the same, or if it reads its inputs from the beginning
  * (commits.reread). For messages, the file of an input is also searched under other names in its directory.
  *
- * A pipe is never the same again: no run can finish it, not even the same command, and nobody knows how much
+ * A pipe is never the same again. No run can finish it, not even the same command, and nobody knows how much
  * was left in it. So a pipe alone does not block. The remark says from where to feed it again. With
  * positions, a consumer feeds the pipe, and delivers all records after its last acknowledged position again.
  */
@@ -221,9 +221,9 @@ static bool is_in_the_way(tamis__search *s, const tamis__checkpoint *checkpoint,
     return to_same;
 }
 
-/* *reads: the new run reads that input too, from its beginning or from where the unfinished run stopped. An
- * input of which nothing was read is known by its name, or by its inode if it was renamed to `now`; a
- * compressed one, by its content too. */
+/* *reads: the new run reads that input too, from its beginning or from where the unfinished run stopped.
+ * An input of which nothing was read is known by its name, or by its inode if it was renamed to `now`. A
+ * compressed one is known by its content, too. */
 static tamis_status reads_on(tamis__search *s, const tamis__checkpoint_input *in, const char *now,
                              bool *reads, tamis_error *err) {
     const bool renamed = strcmp(now, in->name) != 0;

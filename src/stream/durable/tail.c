@@ -23,7 +23,7 @@
  * 3. Kept bytes begin with a whole record: the first differing byte's, found by the terminator before it.
  * 4. A commit records that a copy waits. The next process finds the copy by its name and compares it with the
  *    output from AT on (appended_output.c). The copy goes on waiting if it has all that is behind the last
- *    commit; else its rest is kept, and a new copy is made.
+ *    commit. Else its rest is kept, and a new copy is made.
  *
  * A byte that cannot be read counts as different: it is kept rather than lost. A kept file that cannot be
  * written, on a full disk, is made by renaming the whole copy, which needs no space.
@@ -255,7 +255,7 @@ static void rename_tail(const tamis__tail *tail, const char *name, char *kept) {
 }
 
 /* Copies the differing rest to a new file, `kept`. If that fails, as on a full disk, the whole copy is
- * renamed: under its old name it would be in the way of the next tail. */
+ * renamed. Under its old name it would be in the way of the next tail. */
 static void keep_rest(tamis__tail *tail, const char *name, char *kept) {
     const uint64_t begin = record_start(tail);
     const int fd = make_kept(tail->path, tail->offset + begin, 0600, kept);

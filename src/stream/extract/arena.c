@@ -5,7 +5,7 @@
  *
  *     blocks --> | used       | free   | --> | full  | --> | full |        newest first
  *
- * Allocations of a batch go to the newest block; one that does not fit starts a new block, and the rest of
+ * Allocations of a batch go to the newest block. One that does not fit starts a new block, and the rest of
  * the old one is lost. So memory that was handed out never moves, and keys may point to it. A reset keeps the
  * largest block for the next batch. After a few batches one block holds a whole batch, and the allocator of
  * the system is not called any more. A block for one huge value (more than KEPT_MAX) is not kept.

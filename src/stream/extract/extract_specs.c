@@ -24,8 +24,8 @@
  *
  * Columns by name or by number. A text of digits is a number, so a column that is named "7" in the header
  * needs quotes: csv:"7". Quotes are also required where the eye, a shell or a list of names could take the
- * text for something else: with a comma, a quote, or blanks at an end. The same rule decides in extract.c
- * whether a message lists a name with quotes, so a name copied from a message is always accepted.
+ * text for something else. That is so with a comma, a quote, or blanks at an end. The same rule decides in
+ * extract.c whether a message lists a name with quotes, so a name copied from a message is always accepted.
  *
  * Invariants:
  * 1. Numbers count from 1, and 0 stands for "no number": read_number returns it for a missing or a too large

@@ -10,7 +10,7 @@
  *          |    `- c -- d
  *          `- e
  *
- * The pointers are sorted so that each one follows its prefixes. The tree then grows only at its right edge:
+ * The pointers are sorted so that each one follows its prefixes. The tree then grows only at its right edge.
  * `frames` holds the path to the last node, and a new pointer shares the part of the path that agrees.
  */
 #include <stdlib.h>

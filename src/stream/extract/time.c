@@ -8,7 +8,7 @@
  *     1795854600250                    a larger one, up to 10^14: milliseconds, from 1973 on
  *
  * The fifth byte tells a date from a number. Numbers are not rounded: digits of a fraction behind the third
- * are ignored. There is no third form, and no guess by locale or by the zone of the machine: the same text
+ * are ignored. There is no third form, and no guess by locale or by the zone of the machine. The same text
  * must give the same time everywhere, because a window answers by it.
  */
 #include <stdbool.h>
@@ -60,8 +60,8 @@ static bool read_fraction(cursor *c, int64_t *ms) {
     return true;
 }
 
-/* Days from 1970-01-01 to a date of the Gregorian calendar. Years begin in March here, so that the leap day
- * is the last one; month m of such a year begins (153 m + 2) / 5 days after its first. */
+/* Days from 1970-01-01 to a date of the Gregorian calendar. Years begin in March here, so that the leap
+ * day is the last one. Month m of such a year begins (153 m + 2) / 5 days after its first. */
 static int64_t days_to(int year, int month, int day) {
     const int64_t y = month > 2 ? year : year - 1, m = (month + 9) % 12;
     return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 719469;

@@ -26,7 +26,7 @@ tamis_status tamis__input_check(const char *path, const tamis__target *outputs, 
 tamis_status tamis__input_open(const char *path, const tamis__poll_loop *loop, int *fd, struct stat *st,
                                tamis_error *err);
 
-/* During a log rotation a name may have no file for a moment, and a new file may get its owner and mode a
+/* During a log rotation a name may have no file for a moment. A new file may get its owner and mode a
  * moment later. So there are TAMIS__RENAME_TRIES attempts to open it, one every TAMIS__RENAME_MS. */
 enum { TAMIS__RENAME_TRIES = 50, TAMIS__RENAME_MS = 20 };
 /* True if opening a file may have failed because of a rotation. */

@@ -25,8 +25,8 @@ tamis_status tamis__reader_free_space(tamis__reader *reader, tamis_error *err);
 /* ---- reader_follow.c ---- */
 
 /* Opens the file under the name, or a file that had the name of the followed one in between. During a
- * rotation a file may be renamed just before it is opened, the name may have no file, and a new file may get
- * its owner and mode a moment later. */
+ * rotation a file may be renamed just before it is opened, or the name may have no file. A new file may
+ * get its owner and mode a moment later. */
 tamis_status tamis__reader_open_file(tamis__reader *reader, const char *path, struct stat *st,
                                      tamis_error *err);
 /* Call with the metadata of each opened file. If that file is the one that was left and has grown since, it

@@ -6,9 +6,9 @@
  *     app.log.3     app.log.2     app.log.1     app.log
  *     read before   last          not read yet  current
  *
- * A rotated file is in the directory of its name and has a name that continues it by a number or a date:
- * app.log.1, app.log-20261126; or app.log.old. It is still next if several rotations happened while nobody
- * looked. Others, such as app.log.lock, are not logs.
+ * A rotated file is in the directory of its name and has a name that continues it by a number, a date or old.
+ * Examples are app.log.1, app.log-20261126 and app.log.old. It is still next if several rotations happened
+ * while nobody looked. Others, such as app.log.lock, are not logs.
  *
  * Files are ordered by the time of their last write. Times may be equal, because the clock of a file system
  * is coarse. Then a larger number at the end of the name is the older file, and a later date the newer one.

@@ -18,10 +18,10 @@ typedef struct tamis__rotation_step {
 } tamis__rotation_step;
 
 /*
- * Finds the file to read after `last`, a file that once had the name `name`, ordered by its st_mtim as given:
- * the oldest one that was rotated away since, or the file under the name. `current` is the file under the
- * name, opened before this call; NULL: the name has no file. TAMIS_E_IO if the directory, or a file in it,
- * cannot be examined.
+ * Finds the file to read after `last`, a file that once had the name `name`, ordered by its st_mtim as given.
+ * It is the oldest one that was rotated away since, or the file under the name. `current` is the file under
+ * the name, opened before this call; NULL: the name has no file. TAMIS_E_IO if the directory, or a file in
+ * it, cannot be examined.
  */
 TAMIS_PRIVATE_API tamis_status tamis__rotation_next(const char *name, const struct stat *last,
                                                     const struct stat *current,

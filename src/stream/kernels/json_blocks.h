@@ -16,7 +16,7 @@
  *     ......^^.......^^^^..         scalars: neither string, sign nor blank; digits need no further check
  *
  * Some tokens are rare enough to be visited one by one: brackets, escapes, scalars that are more than digits,
- * and names that may be requested, which are those in tracked containers with the right first letter.
+ * and names that may be requested. The latter are in tracked containers and have the right first letter.
  *
  * Correctness: each token but the first follows exactly one other. The text is valid if
  * 1. after an opening bracket or a comma comes a string in an object, a value in an array;

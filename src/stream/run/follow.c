@@ -8,11 +8,11 @@
  *                                       has a name
  *     a.log (inode 9),   b.log     run: ...
  *
- * A file that is truncated ends a run too: its run is closed where it was truncated, and the next one reads
+ * A file that is truncated ends a run too. Its run is closed where it was truncated, and the next one reads
  * it from its start.
  *
  * Each run is an ordinary resumable run with one input for each name. tamis__followed_find decides which file
- * that is, from the state and the directory alone, so a start after a crash decides as the process would have
+ * that is, from the state and the directory alone. So a start after a crash decides as the process would have
  * done. Names may change between this decision and the opening. Then the run finds another file than the
  * expected one, reads nothing, and the decision is made again.
  *

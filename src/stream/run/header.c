@@ -7,7 +7,7 @@
  *     extractor  gets the names from the first header
  *     outputs    name,age | ann,7 | bob,9 | eve,5       once for each output, at its beginning
  *
- * Later inputs must have the same header, byte by byte, except for a CR at its end: with other columns their
+ * Later inputs must have the same header, byte by byte, except for a CR at its end. With other columns their
  * records would not fit under the header of the output. A message shows both headers around the first
  * difference. Two exceptions: a followed file that was truncated may go on without a header, and an output
  * that is appended to has one already (route.c).

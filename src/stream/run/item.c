@@ -13,7 +13,7 @@
  * the same for any number of threads.
  *
  * Parts. A service that can divide its filter (tamis_stream_service.parts) queries one batch by several
- * threads. A part is a share of the filter, not of the batch: each part reads all hashes of the batch, and
+ * threads. A part is a share of the filter, not of the batch. Each part reads all hashes of the batch, and
  * answers those that belong to its share.
  *
  *     keys          k0  k1  k2  k3  k4  k5

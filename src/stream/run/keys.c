@@ -14,9 +14,9 @@
  * Without an extractor every record is its own key. Then only `outcomes` exists, and the service writes its
  * answers there: nothing is copied.
  *
- * A record that ends the run (a policy that fails, for its malformed or missing key) cuts the query: the
- * query covers the records before it, and its error is kept in `end_error` until they are answered and
- * written. A user who repairs the input finds all records before the bad one in the outputs.
+ * A record ends the run if a policy fails for its malformed or missing key. It cuts the query to the records
+ * before it. Its error is kept in `end_error` until they are answered and written. A user who repairs the
+ * input finds all records before the bad one in the outputs.
  *
  * With positions, records that were delivered before are taken out of the query in place, after keys and
  * hashes are made. Extraction may run ahead in any order, but whether a record came before is known only in

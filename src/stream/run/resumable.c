@@ -14,9 +14,9 @@
  *
  *     commit_written                 K   flush and sync the outputs, then commit positions and statistics
  *
- * A commit covers only records that are written. So positions move in on_item_written, not when a batch
- * is read. If the reader of a pipe has not read everything, no commit is made: what is left in the pipe would
- * be lost with its reader.
+ * A commit covers only records that are written. So positions move in on_item_written, not when a batch is
+ * read. If the reader of a pipe has not read everything, no commit is made. What is left in the pipe would be
+ * lost with its reader.
  */
 #include "stream/run/resumable.h"
 
@@ -168,7 +168,7 @@ static void report_truncated(const resumable *c) {
 }
 
 /* Followed files were truncated. Commits the written records, so that they stay in the outputs, and closes
- * the run: the rest of these files is gone, and a new run reads the rest of the others. *err keeps the
+ * the run. The rest of these files is gone, and a new run reads the rest of the others. *err keeps the
  * message of the reader that has noticed it, unless the commit fails. */
 static tamis_status commit_truncated(resumable *c, tamis_error *err) {
     const tamis__reader *reader = tamis__reader_set_current(&c->run->readers);

@@ -197,8 +197,8 @@ static tamis_status print_json(const report *result, tamis_error *err) {
     return cli_json_write(object, stdout, 0, "audit", err);
 }
 
-/* Reports missing keys. A filter never forgets a key: a missing key was never added, or was made with other
- * options, or this is an error of the program. */
+/* Reports missing keys. A filter never forgets a key. So a missing key was never added, or was made with
+ * other options, or this is an error of the program. */
 static void report_missing(const report *result) {
     const audit *run = &result->run;
     char message[500], count[CLI_TEXT_NUMBER];

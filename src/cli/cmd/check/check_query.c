@@ -6,8 +6,8 @@
  *     keys ---------------------> filters that hash whole lines --> rows --+--> any of them
  *       +--> line_maker --------> filters of scheme fnv-dcso -----> rows --+
  *
- * - If all filters take the same hashes and no names are printed, the stream hashes the keys in its
- *   threads, and several threads look up parts of a batch.
+ * - If all filters take the same hashes and no names are printed, the stream hashes the keys in its threads.
+ *   Then several threads look up parts of a batch.
  * - A family (cli_family.h) is always alone. It finds the filter of each record itself.
  * - Scheme fnv-dcso hashes lines without a final carriage return. Filters of this scheme get keys of their
  *   own, made by `line_maker`. Their rows are the last ones.

@@ -21,7 +21,7 @@
  *
  * An output may still exist under its absolute name while its name in the command leads elsewhere. Then the
  * command gets the absolute name, unless the output was moved together with the state. Without such a file
- * the name in the command stays; if the state was moved alone, it may be out of date, and the command is
+ * the name in the command stays. If the state was moved alone, it may be out of date, and the command is
  * marked as unsure. The first file that does not exist, or is not the input that was read, is reported.
  *
  * The command is never shortened: part of it would be a different command.

@@ -7,7 +7,7 @@
  *     keys      --key, --delimiter, --trim, ...     stored as text in the metadata of the state
  *
  * The text of the key options is compared byte for byte. A state that still has no keys accepts other key
- * options, unless its runs have read records: these were passed on, and would not be read again.
+ * options, unless its runs have read records. These were passed on, and would not be read again.
  *
  * The state is opened with a plan made from the options, for the case that it is new. If an existing state
  * differs from the plan, it is opened as it is, and cli_same_check names the option that contradicts it.
@@ -275,7 +275,7 @@ void dedup_state_ended(const dedup_config *config, const tamis_stream_result *re
     cli_report(message);
 }
 
-/* True if the run, with this command, may have ended because no record had a key: it has committed no
+/* True if the run, with this command, may have ended because no record had a key. Then it has committed no
  * record, has --key, and may still choose by --missing. The same command would then fail again. */
 static bool may_lack_keys(const tamis_stream_checkpoint *run, const char *command) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;

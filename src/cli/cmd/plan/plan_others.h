@@ -37,7 +37,7 @@ tamis_status plan_record_json(FILE *out, const plan_record *record, tamis_error 
 
 /* ---- a filter in a Redis: plan_store.c ---- */
 
-/* Two plans of a filter of layout tamis in a Redis: `smallest` has the fewest bits; `chosen` comes from
+/* Two plans of a filter of layout tamis in a Redis. `smallest` has the fewest bits. `chosen` comes from
  * tamis_redis_plan_make, which also saves time of the server. */
 typedef struct plan_store {
     tamis_plan smallest, chosen;

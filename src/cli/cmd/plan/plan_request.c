@@ -4,8 +4,8 @@
  * From the five numbers of `tamis plan` to the options of the library.
  *
  * Records n, rate f, memory M, bits a record b and probes k depend on each other. The user gives some of
- * them, in any combination. The library takes n, f, M and k, and finds the best filter in two ways:
- * tamis_plan_make, for a given rate, and tamis_plan_fit, for a given memory.
+ * them, in any combination. The library takes n, f, M and k, and finds the best filter in two ways.
+ * tamis_plan_make is for a given rate, and tamis_plan_fit for a given memory.
  *
  *     given       n           f             M           library
  *     ---------   ---------   -----------   ---------   -----------------------------
@@ -119,8 +119,8 @@ static tamis_status derive_memory(plan_request *request, const cli_value *const 
     return TAMIS_OK;
 }
 
-/* Finds the rate: as given, else the lowest that fits into the memory, else the rate of the probes with half
- * of the bits set, else the default. */
+/* Finds the rate: as given, else the lowest that fits into the memory. Else it is the rate of the probes
+ * with half of the bits set, else the default. */
 static tamis_status derive_rate(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
                                 tamis_error *err) {
     bool counted = request->plan_options.expect > 0, limited = request->plan_options.memory > 0;

@@ -21,7 +21,7 @@
  *
  * Memory limits. For a given rate, a row is planned without the limit and then compared with it. So the user
  * sees by how much a kind exceeds the limit. With `fit` the limit is what the plan is made from, and all rows
- * get the same memory; they differ in rate or, without --expect, in the number of records.
+ * get the same memory. They differ in rate or, without --expect, in the number of records.
  *
  * "Nearly". With `fit` the library prefers a kind that reads fewer cache lines, if it is only a little worse.
  * Another row then has a lower rate or more records, and the head says "nearly the least" (is_nearly).
@@ -87,8 +87,8 @@ static void make_row(plan_row *row, tamis_kind kind, const plan_request *request
                  plan_number_names[request->bits_decide ? PLAN_BITS : PLAN_MEMORY]);
 }
 
-/* Estimates how many records a growing filter holds in the given memory; 0: no memory was given, the number
- * of records was, or the filter cannot grow. */
+/* Estimates how many records a growing filter holds in the given memory. 0: no memory was given, the
+ * number of records was, or the filter cannot grow. */
 static double growth_within(const plan_request *request) {
     tamis_plan_options plan_options = request->plan_options;
     tamis_plan plan = TAMIS_PLAN_INIT;

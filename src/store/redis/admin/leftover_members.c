@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Finds and removes members of families that no hash names any more: those of a family whose hash and copy
- * expired, were evicted or were deleted, and of a generation whose record was replaced by a later one. The
- * name of a member does not tell its family, only the generation. So all hashes and copies of the server
- * are read:
+ * Finds and removes members of families that no hash names any more. Either hash and copy of the family
+ * expired, were evicted or were deleted. Or the members are of a generation whose record was replaced by a
+ * later one. The name of a member does not tell its family, only the generation. So all hashes and copies of
+ * the server are read:
  *
  *     1 read     generations in each tamis:{NAME} (plan, next, pushing, before) and tamis:{NAME}:plan
  *     2 SCAN     members tamis:{MEMBER:G}:bits; the generations G that step 1 did not find

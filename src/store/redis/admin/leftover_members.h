@@ -12,8 +12,8 @@ typedef struct tamis__leftover_report {
     size_t *denied; /* number of Redis keys that the user may not read; added to */
 } tamis__leftover_report;
 
-/* Reports members of families whose names match the pattern in the URI of rf, if neither a hash nor a copy of
- * a plan names their generation. Does nothing if the Redis keys are on several servers. */
+/* Reports members of families whose names match the pattern in the URI of rf. It reports them if neither a
+ * hash nor a copy of a plan names their generation. Does nothing if the Redis keys are on several servers. */
 tamis_status tamis__leftover_members(const tamis__redis_filter *rf, const tamis__leftover_report *report,
                                      tamis_error *err);
 

@@ -20,11 +20,11 @@
  * generations in that field are leftovers, whether their partitions expire, or are gone: the hashes are
  * found by a second SCAN.
  *
- * Field `before`. A drop that was killed leaves it in a hash without a plan: its generation is a leftover
+ * Field `before`. A drop that was killed leaves it in a hash without a plan. Its generation is a leftover
  * too, even if its partitions expire or are gone. If it has the plan of a family, the members are found by
- * SCAN, with or without a plan in the hash: nobody else removes them.
+ * SCAN, with or without a plan in the hash. Nobody else removes them.
  *
- * Rights. If the user may not read a Redis key, nobody can tell whether it is a leftover: its filter is left
+ * Rights. If the user may not read a Redis key, nobody knows whether it is a leftover. Its filter is left
  * out, and the key counted for a warning.
  *
  * Removing. The lock of the name is taken, and the hash is read after that. Every writer announces its

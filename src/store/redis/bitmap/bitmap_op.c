@@ -11,9 +11,8 @@
  * BITOP may be sent twice if a reply is lost. For XOR and NOT with the target among the sources, the
  * second one would undo the first. For AND and OR it changes nothing.
  *
- * In pieces, one SET replaces the target, so it is never half written. A temporary Redis key and RENAME
- * would not do: some keys have no other name in the same slot that could be made from them, and a Codis
- * refuses RENAME.
+ * In pieces, one SET replaces the target, so it is never half written. A temporary Redis key and RENAME would
+ * not do. For some keys no other name in the same slot could be made from them, and a Codis refuses RENAME.
  */
 #include <string.h>
 

@@ -28,8 +28,8 @@
  * Invariants:
  * 1. If the layout has checks, no answer is returned before they have passed.
  * 2. A failed batch returns at most the answers before its first missing one: see is_discarded.
- * 3. An add that may have been carried out and is not answered is remembered (redis_unconfirmed.c): its own
- *    bits do not make a later add of the same key TAMIS_PRESENT.
+ * 3. An add that may have been carried out and is not answered is remembered (redis_unconfirmed.c). So its
+ *    own bits do not make a later add of the same key TAMIS_PRESENT.
  */
 #include <string.h>
 
@@ -224,7 +224,7 @@ static void keep_unconfirmed(const tamis__redis_batch *batch, size_t done) {
 }
 
 /* True if lookups may be tried with BITFIELD_RO. A server treats BITFIELD as a write even if it has only
- * GETs: it refuses the command to read-only users, and when its memory is full. BITFIELD_RO is not the
+ * GETs. It refuses the command to read-only users, and when its memory is full. BITFIELD_RO is not the
  * default because some proxies lack it. */
 static bool can_fall_back(const tamis__redis_batch *batch) {
     return batch->denied && !batch->adds && !batch->rf->layout->has_blocks && !batch->rf->only_reads;

@@ -10,8 +10,8 @@
  * Each add that is not answered TAMIS_PRESENT takes a slot. The margin lets a filter with free slots
  * accept keys, although the estimate may be too high; the rate allows so few keys more.
  *
- * An add cannot be undone. So while a batch may not fit, its keys are looked up first, and only those
- * before the first absent one without a slot are added:
+ * An add cannot be undone. So while a batch may not fit, its keys are looked up first. Only those before the
+ * first absent one without a slot are added:
  *
  *     free slots >= batch      add all
  *     else                     look up, add the keys that fit, and go on with the rest

@@ -22,7 +22,7 @@
  * An add that was sent twice and finds all bits set is TAMIS_UNKNOWN as well: its first sending may have
  * set them.
  *
- * Several elements. If all bits of a batch are in one Redis key, one BITFIELD carries several elements: the
+ * Several elements. If all bits of a batch are in one Redis key, one BITFIELD carries several elements. The
  * server spends as much time on reading a command as on two of its words. Such a command has at most
  * BITS_TOGETHER bits, since the server does nothing else until a command is done.
  */

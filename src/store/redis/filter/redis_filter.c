@@ -15,9 +15,9 @@
  *                                                                           (redis_capacity.c)
  *
  * Opening a filter: make_handle, then find_server (the caller's, or one of the handle's own), then read_name
- * (name, layout and expiry from the URI), then the layout's `open`, which reads the parameters from URI and
- * server and calls tamis__redis_set_up for the hasher. Until then the plan is empty. tamis__redis_name stops
- * before the layout's `open`: for families, and for callers whose filter may not exist yet.
+ * (name, layout and expiry from the URI). Then the layout's `open` reads the parameters from URI and server,
+ * and calls tamis__redis_set_up for the hasher. Until then the plan is empty. tamis__redis_name stops before
+ * the layout's `open`: for families, and for callers whose filter may not exist yet.
  *
  * Invariants:
  * 1. The layout is chosen once and never changes. `state` has the size that the layout asks for, and only the

@@ -375,9 +375,8 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__key_bat
  *
  * - The plan or alias is another one: the handle switches, and the batch is sent again there.
  * - The same next: done.
- * - No next, or another one, and the plan is not the first next: its writer may have removed the
- *   partitions, and these adds may have recreated them. They get a short expiry; then the other next, if
- *   any, is filled.
+ * - No next, or another one, and the plan is not the first next. Its writer may have removed the partitions,
+ *   and these adds may have recreated them. They get a short expiry; then the other next, if any, is filled.
  */
 static tamis_status mirror(const tamis_filter *filter, const tamis__key_batch *key_batch, bool *again,
                            tamis_error *err) {

@@ -349,8 +349,8 @@ tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err);
 void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *conn);
 tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_error *err);
-/* Adds to a step the lock's Redis key, written to `name`, and a condition: the token holds the lock or, if
- * the token is empty, nobody does. */
+/* Adds to a step the lock's Redis key, written to `name`, and a condition. The token must hold the lock
+ * or, if the token is empty, nobody may. */
 void tamis__lock_add_condition(const tamis__redis_filter *rf, tamis__step *step, char name[TAMIS__REDIS_KEY]);
 /* Releases the lock. TAMIS_OK: no step with the token as its condition, however late, does anything from now
  * on. */

@@ -8,9 +8,9 @@
  *     renew     step: tamis:{NAME}:push is TOKEN -> PEXPIRE
  *     release   step: tamis:{NAME}:push is TOKEN -> DEL
  *
- * The lock keeps other writers from beginning. The token protects the filter from a writer that was
- * stopped for longer than the lock lasts: each of its steps compares the token, and does nothing if the
- * token is gone.
+ * The lock keeps other writers from beginning. The token protects the filter from a writer that was stopped
+ * for longer than the lock lasts. Each of its steps compares the token, and does nothing if the token is
+ * gone.
  *
  * Invariants: 1. Each sending of SET has a token of its own, so a token that is gone never returns. 2. GET
  * decides who holds the lock, not the reply of SET: an earlier sending may have taken it. 3. A SET that
@@ -55,8 +55,8 @@ static uint32_t slot_of_lock(void *context, size_t i) {
     return tamis__config_slot(lock->rf);
 }
 
-/* Taking the lock is a step too, and not SET NX: a user who may not run steps could take a lock by SET NX and
- * not release it. */
+/* Taking the lock is a step too, and not SET NX. A user who may not run steps could take a lock by SET NX
+ * and not release it. */
 static bool put_lock(void *context, size_t i, tamis__connection *conn) {
     lock_attempt *lock = context;
     char name[TAMIS__REDIS_KEY], token[TAMIS__LOCK_TOKEN], ms[24];

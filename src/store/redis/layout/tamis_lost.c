@@ -43,8 +43,8 @@ static tamis_status fail_hash_lost(const tamis__redis_filter *rf, const tamis__c
         rf->redis->endpoint.shown, rf->uri->shown_name, name, name);
 }
 
-/* A generation is used once. So if the copy is the same before and after the hash was read without a plan, it
- * was there in between, and no program was making or dropping the filter. */
+/* A generation is used once. The copy may be the same before and after the hash was read without a plan.
+ * Then it was there in between, and no program was making or dropping the filter. */
 tamis_status tamis__config_seek(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err) {
     char copy[TAMIS__REDIS_PLAN], before[TAMIS__REDIS_PLAN] = "";
     for (;;) {

@@ -15,8 +15,8 @@
  * it and expect= is given. If another program makes it first, its filter is used.
  *
  * The same comparison runs when an open handle switches to a filter that replaced its own. The handle then
- * keeps its hasher, since its owner may have hashes made with it: a filter with another scheme, seed,
- * secret or key type is refused.
+ * keeps its hasher, since its owner may have hashes made with it. A filter with another scheme, seed, secret
+ * or key type is refused.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -81,10 +81,10 @@ static tamis_status read_uri_options(tamis__redis_filter *rf, uri_options *wante
 }
 
 /*
- * Choosing the number of probes. A server spends most of its time on reading commands, and each probe
- * makes them longer (docs/MATH.md, Filters in a Redis). So fewer probes are better than fewer bits, up to
- * a bound: the plan has the fewest probes that keep the rate with at most MORE_BITS times the bits of the
- * smallest plan.
+ * Choosing the number of probes. A server spends most of its time on reading commands, and each probe makes
+ * them longer (docs/MATH.md, Filters in a Redis). So fewer probes are better than fewer bits, up to a bound.
+ * The plan has the fewest probes that keep the rate with at most MORE_BITS times the bits of the smallest
+ * plan.
  */
 #define COMMAND_US 0.28 /* microseconds of an add without probes, measured by bench/redis.py */
 #define PROBE_US   0.32 /* microseconds of each probe */

@@ -14,11 +14,11 @@
  * The first three are steps (redis_step.c), one for each partition or chunk. Clients accept only
  * partitions with a footer.
  *
- * Why a mark with the number R of its sending: if a partition is lost (evicted, deleted, failover), an
+ * Why a mark with the number R of its sending: a partition may be lost (evicted, deleted, failover). Then an
  * earlier sending of make may arrive late and create it again, empty. Its mark has another R, so no later
  * step accepts it.
  *
- * Why chunk bits: a failover may lose the last chunks and keep the mark, so the mark alone does not prove
+ * Why chunk bits: a failover may lose the last chunks and keep the mark. So the mark alone does not prove
  * that the chunks are there. A partition is sealed only if the bits of all chunks are set.
  *
  * Why rounds: a server makes or frees 64 MiB in tens of milliseconds, and does nothing else meanwhile. At

@@ -216,7 +216,7 @@ bool tamis__node_pipeline_has_capacity(const tamis__in_flight *run, const tamis_
 }
 
 /* Takes a permit for a pipeline. Before it waits for one, no reply is outstanding on any pipeline, and the
- * run has released its other permits: two runs that wait for each other's permits would never end. */
+ * run has released its other permits. Two runs that wait for each other's permits would never end. */
 static tamis_status acquire_permit(tamis__in_flight *run, tamis__node_pipeline *pipeline, bool *acquired,
                                    tamis_error *err) {
     *acquired = tamis__redis_acquire_permit(run->redis, pipeline->node, 0);

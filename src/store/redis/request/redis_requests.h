@@ -62,8 +62,8 @@ typedef struct tamis__requests {
 } tamis__requests;
 
 /* Sends all commands and processes all replies. *any_retried (may be NULL) matters if
- * tamis__redis_keeps_order: a command was sent again, so commands behind a barrier may have been carried out
- * before one ahead of it. */
+ * tamis__redis_keeps_order. Then a command was sent again, so commands behind a barrier may have been
+ * carried out before one ahead of it. */
 tamis_status tamis__requests_run(tamis_redis *redis, const tamis__requests *requests, bool *any_retried,
                                  tamis_error *err);
 

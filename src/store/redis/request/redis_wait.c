@@ -16,9 +16,8 @@
  * WAIT is sent when all commands of a run are answered, on every connection that answered one. If too few
  * replicas confirm, it is sent again until patience ends.
  *
- * If a connection ended before its WAIT, a new one cannot replace it: the server may have lost the writes
- * meanwhile, or may be a different server. The run is then marked unconfirmed, and the caller runs it
- * again.
+ * If a connection ended before its WAIT, a new one cannot replace it. The server may have lost the writes
+ * meanwhile, or may be a different server. The run is then marked unconfirmed, and the caller runs it again.
  */
 #include <errno.h>
 #include <inttypes.h>

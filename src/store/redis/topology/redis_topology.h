@@ -109,9 +109,9 @@ tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_
                                   tamis__connection **conn, tamis_error *err);
 /* Records that a node has replied. NULL stands for ZooKeeper. */
 void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node);
-/* True if a failure with `status` ends the call at once: the server has never replied, connect_wait is
- * over, and the connection is refused, the host is unknown, or the other program is not a Redis. If `node` is
- * NULL or the map is learned, a reply from any node is enough to go on. */
+/* True if a failure with `status` ends the call at once: the server has never replied, and connect_wait is
+ * over. In addition the connection is refused, the host is unknown, or the other program is not a Redis.
+ * If `node` is NULL or the map is learned, a reply from any node is enough to go on. */
 bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status);
 /* Returns the delay before the next attempt, after `tries` attempts, in ns. */
 uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries);

@@ -12,9 +12,9 @@
  *        command 2i + 1    renewal of the lock, behind every 16th chunk (TAMIS__CHUNKS_PER_ROUND)
  *     2. command i         GETRANGE of the last non-zero word of chunk i, compared with the one in memory
  *
- * Why a word is enough for the check: a chunk is on the server as a whole or not at all, and its bytes
- * were zeros before. So a non-zero word proves the whole chunk, and a chunk of zeros needs no check. The
- * check is needed because a failover may lose chunks that the old master has acknowledged.
+ * Why a word is enough for the check: a chunk is on the server as a whole or not at all. Its bytes were zeros
+ * before. So a non-zero word proves the whole chunk, and a chunk of zeros needs no check. The check is needed
+ * because a failover may lose chunks that the old master has acknowledged.
  */
 #include "store/redis/transfer/redis_transfer.h"
 

@@ -316,10 +316,9 @@ static bool is_same(const char *a, const char *b) {
  *   place.
  * - The old plan is still there; it never returns after a switch: the switch did not take place.
  * - Neither: another writer was here. Whether the switch took place before is known if it was answered. It is
- *   a success then, as for a drop, if there is a filter.
- * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is
- * in the hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the
- * next holder of the lock removes them.
+ *   a success then, as for a drop, if there is a filter. If the old plan is gone, its partitions are retired
+ *   even if the lock could not be released. Their record is in the hash, which may have expired. If the hash
+ *   cannot be read, the new partitions stay announced, and the next holder of the lock removes them.
  */
 static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;

@@ -2,7 +2,7 @@
 
 /*
  * Uploads a filter in memory to a server, in a layout that keeps its bits in one Redis key and has no
- * aliases: java, redisson, and php1 to php3 if they have one key.
+ * aliases. These are java, redisson, and php1 to php3 if they have one key.
  *
  *     1 make      a staging string of zeros, which expires
  *     2 fill      SETRANGE of chunks; then each chunk and the length are checked

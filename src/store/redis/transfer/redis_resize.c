@@ -12,9 +12,8 @@
  *               merge the caller's filter into the partitions (redis_union.c)
  *               seal, switch, read back, retire      as a push
  *
- * No key is lost: an add whose batch did not see field next was carried out before it was set, so it is
- * among the caller's keys. Every other add that was answered went to both generations (mirror in
- * layout_tamis.c).
+ * No key is lost. An add whose batch did not see field next was carried out before it was set, so it is among
+ * the caller's keys. Every other add that was answered went to both generations (mirror in layout_tamis.c).
  *
  * Why field sending: field next is set by a step that may be sent twice. Each sending has its own number,
  * and does nothing if there is a next. A failover may lose field next and the release of the lock. Adders
