@@ -1,8 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A and N: the group gives partitions and takes them away. kafka_consumer.c has the picture; here N counts
- * the batch, or forgets it if the partitions are lost.
+ * A and N: the group gives partitions and takes them away. kafka_consumer.c has the phases of a member,
+ * docs/KAFKA-COUNT-PROTOCOL.md the proof.
+ *
+ * Idea: Redis says where to go on, since the counters are there, and one script changes counters and
+ * positions together. The offset of the group follows. It is used only to notice that the two do not fit:
+ *
+ *     position in Redis   offset of the group   the member begins      meaning
+ *     -----------------   -------------------   --------------------   -----------------------------------
+ *     yes                 yes                   at the position        the usual start
+ *     yes                 none                  refuses (fail_home)    topic made again, or offset expired
+ *     none                with "counted"        refuses (fail_home)    Redis was emptied
+ *     none                without "counted"     at the offset          first start, or set by hand
+ *     none                none                  at the first record    first start
+ *
+ * The steps of an assignment:
+ *
+ *     A1 tamis__counts_begin   A2, A4 find_begin              A3 commit_begin
+ *     positions in Redis ----> offsets; is the begin -------> offset of the begin ----> reading
+ *        ^                     in the topic?                  (first start only)
+ *        |                           | no
+ *        +------- repeat_home <------+     another member may have counted meanwhile
+ *
+ * Invariants:
+ * 1. Nothing is read before A has ended. So each record from the begin on goes through the batch once.
+ * 2. The offset of the begin is committed before a script makes a position. So a position without an offset
+ *    always means that something was lost.
+ * 3. run->lower[i] is a position that a script has found below the known one (C7): Redis has lost writes. The
+ *    next begin is not above it.
+ * 4. A refusal is repeated with a second look at Redis first. Only if that is the same, the run ends.
+ *
+ * N counts the batch if the partitions are revoked, and forgets it if they are lost. Then another member has
+ * them already, and reads the same records again.
  *
  * After a conflict (C7) the member leaves the group and joins it again. To seek would be faster, but a
  * conflict is rare: another member has the partitions, or Redis has lost writes.

@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Strings of JSON (RFC 8259, section 7): validation in place, and decoding.
+ * Strings of JSON (RFC 8259, section 7): validation where they lie, and decoding.
  *
- * Plain bytes (ASCII without quotes, backslashes and controls) are skipped eight at a time by
- * tamis__json_plain. The functions here handle the others: escapes, surrogate pairs and UTF-8. Decoding never
- * makes a string longer: an escape of six bytes becomes at most three bytes, a pair of twelve becomes four.
+ * Idea: nearly all bytes of strings are plain: ASCII without quotes, backslashes and controls.
+ * tamis__json_plain skips these eight at a time. The functions here get only what is left:
+ *
+ *     bytes                     the string has              bytes when decoded
+ *     -----------------------   -------------------------   ------------------
+ *     \n  \"  \\  \/ ...        one character               2 -> 1
+ *     \u00e9                    a character up to U+FFFF    6 -> 1 to 3
+ *     \ud83d\ude00              a surrogate pair: one       12 -> 4
+ *                               character from U+10000 on
+ *     c3 a9                     UTF-8, already decoded      as they are
+ *     \ud83d alone, 00 to 1f,   nothing: the record is
+ *     ff, c0 80, ed a0 80       malformed
+ *
+ * Invariants:
+ * 1. A string that was accepted decodes to well-formed UTF-8. So equal texts have equal bytes, and make equal
+ *    keys, however their writers spelled them.
+ * 2. Decoding never makes a string longer. So `bytes` needs the size of the string, and no check of its end.
+ * 3. Decoding reads only what validation has accepted. So it has no errors.
+ *
+ * Why two passes, validation and decoding: a record has many strings, and few of them are requested. A
+ * requested one without escapes stays a view into the record, and is never copied. tamis__json_spells
+ * compares a name with escapes byte by byte for the same reason: most names are not the requested one.
  */
 #include <string.h>
 

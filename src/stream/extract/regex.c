@@ -3,6 +3,15 @@
 /*
  * Regular expressions by PCRE2, with machine code (JIT) where PCRE2 supports the processor.
  *
+ *     pattern     regex:"id":"([^"]+)".*"at":([0-9]+)
+ *     record      {"id":"a7","at":123}
+ *     ovector     | whole match | group 1 | group 2 |       a pair of offsets each
+ *     values                      a7        123             without groups: the whole match
+ *
+ * 1. The code of a pattern is constant. Copies for other threads share it, and have their own match data and
+ *    stack.
+ * 2. A group that took no part in the match has no value (NULL), which is not an empty one.
+ *
  * Matching has limits on steps and memory, so that no match runs for ever. A record that reaches a limit is
  * reported as malformed, not skipped. PCRE2 counts the steps from 0 at each start position. So a pattern that
  * scans the rest of the record at every position and never matches takes quadratic time in the size of the

@@ -1,4 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The operations that json_blocks.h needs, for eight blocks of 64 bytes at a time.
+ *
+ *     compare    bytes64, 64 bytes            -> a word, one bit a byte      eight times
+ *     combine    bits, eight words            -> bits                        once for 512 bytes
+ *
+ *     bits       | word 0: bytes 0 to 63 | word 1: 64 to 127 | ... | word 7 |
+ *                  a carry goes from the highest bit of a word to the lowest one of the next word
+ *
+ * A comparison of 64 bytes gives its word directly, in a mask register. The words of eight blocks are then
+ * one vector. So an operation of the grammar costs an instruction for 512 bytes.
+ *
+ * Carries between words have no instruction. `sum` and `from_odd_to_even` compute the eight carries in a byte
+ * instead, where a carry that passes through full words is an addition.
+ *
+ * Why eight blocks: single blocks take a tenth longer (docs/PERFORMANCE.md, "Tried").
+ */
 #include "stream/kernels/json_kernels.h"
 
 #ifdef TAMIS__HAVE_AVX512

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * hiredis calls a function for each part of a reply. These functions take the parts one after the other
- * from chunks of memory. The next call of tamis__replies_next reuses the chunks, which frees the whole
- * reply at once:
+ * Replies of a server, parsed by hiredis.
+ *
+ * hiredis calls a function for each part of a reply: a number, a text, an array. These functions take the
+ * memory of the parts one after the other from chunks. The next call of tamis__replies_next reuses the
+ * chunks, which frees the whole reply at once:
  *
  *     chunk  | root | items of root ...... | text, NUL | text, NUL | free ...
+ *
+ * 1. A reply has at most REPLY_MAX bytes, and a server cannot make the client allocate more.
+ * 2. A reply is valid until the next call. Callers copy what they keep.
+ *
+ * Why not the parts that hiredis makes itself: it allocates and frees each of them. A batch of thousands of
+ * lookups has as many parts.
  */
 #include "store/redis/connection/redis_reply.h"
 
