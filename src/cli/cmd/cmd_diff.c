@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis diff: how two filters differ.
+ *
+ *     parameters: kind, scheme, seed, secret, size     those that differ are named
+ *     bits, if the parameters are equal                counted: in A only, in B only, in both
+ *
+ * Labels, version and time are not compared.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

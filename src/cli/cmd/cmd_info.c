@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis info: what a filter is, was made for, and has in it.
+ *
+ *     header, metadata, plan --> print_maker, print_promise     what its maker chose
+ *     info of the body --------> print_body, print_content      what is in it, and its rate now
+ *
+ * If a block of the body is damaged, only the first part is shown.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

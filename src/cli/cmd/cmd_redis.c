@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis redis: the administration of filters on servers.
+ *
+ *     action                     function of the library
+ *     drop, alias, unalias       tamis_redis_drop, tamis_redis_alias: again while the filter is locked
+ *     expire                     tamis_redis_expire: likewise
+ *     ls                         tamis_redis_list: a callback prints each filter
+ *     ls --leftover, clean       tamis_redis_leftovers: likewise
+ *
+ * A listing has one table of fields. It gives the columns of a line and the members of JSON.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

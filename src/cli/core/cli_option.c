@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Options of a command line: getopt_long, driven by the table of the command.
+ *
+ *     table of cli_option --> struct option of getopt_long --> cli_args: a value for each id, and operands
+ *
+ * Why not getopt_long alone: a message names the option as typed and lists the ones that it may stand for.
+ * Each value is read by its type, with its bounds. One table refuses options that exclude each other.
+ */
 #include "cli/core/cli_option.h"
 
 #include <ctype.h>

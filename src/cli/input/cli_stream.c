@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Streams of records for all commands that read some.
+ *
+ *     options --> cli_stream_configure --> cli_stream --> cli_stream_run --> tamis_stream_run of the library
+ *
+ * This file checks what options mean together, names inputs in messages, and shows progress. How records are
+ * read, and their order, is the library's (tamis/experimental/stream.h).
+ */
 #include "cli/input/cli_stream.h"
 
 #include <stdio.h>

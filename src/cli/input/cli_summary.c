@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The summary of a run: text for --stats, an object for --json, and the closing remarks.
+ *
+ *     statistics of the stream + filter --> rows of cli_summary_fields --> text, JSON, list of the manual
+ *
+ * A command leaves rows out that its runs never have. Without a summary, remarks count the records that had
+ * no key or were malformed.
+ */
 #include "cli/input/cli_summary.h"
 
 #include <errno.h>

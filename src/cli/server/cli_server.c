@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Filters on servers, for commands that take the name of a file or a URI.
+ *
+ *     redis://host/NAME?expect=1M    the text of the URI: name, fields {1}, parameters
+ *     cli_server_open, _pull, _push  the filter that it names
+ *
+ * What a URI means is the library's (store/redis). Here its text is only searched for what options need.
+ */
 #include "cli/server/cli_server.h"
 
 #include <math.h>

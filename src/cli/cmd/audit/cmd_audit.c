@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis audit: measures the false-positive rate of a filter, and judges its promise.
+ *
+ *     open the filter --> look up the records that were added --> look up random keys like them --> verdict
+ *                         (audit_run.c): a missing one is         (audit_run.c): a found one is
+ *                         an error of the filter                  a false positive
+ *
+ * This file has the options, the report as text and JSON, and the words of the verdict. Statistics are the
+ * library's (tamis/experimental/audit.h).
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

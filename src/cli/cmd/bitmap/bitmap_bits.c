@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis bitmap get and set: single bits of a plain bitmap.
+ *
+ *     operands, or lines of standard input --> OFFSET or OFFSET=0|1 --> batches --> old bits, in order
+ *
+ * The lines are read by this file and not by the stream: a batch is answered as soon as the input pauses.
+ */
 #include "cli/cmd/bitmap/bitmap.h"
 
 #include <errno.h>

@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * From the options of tamis build to what it makes: kind and size of the filter, format, and target.
+ *
+ *     options + parameters in the URI of --output --> plan of the filter
+ *                                                     format of the file, or layout on the server
+ *
+ * Parameters in a URI (expect, fpr, scheme, seed, probes) count as if the options were given, and may not
+ * contradict them. With --resize the existing filter supplies what neither gives.
+ */
 #include "cli/cmd/build/build.h"
 
 #include <stdio.h>

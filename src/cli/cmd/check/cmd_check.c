@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis check: prints the records whose key is in a filter, or with -v those whose key is not.
+ *
+ *     -k KEY...     answer_keys       the keys of the command line
+ *     FILE...       stream_records    the records of the inputs, with --follow as they grow
+ *                   search_each       -q after an error: is there a matching record in any other input?
+ *
+ * Both look up by check_query.c, in one filter or several.
+ *
+ * The exit status says whether anything was printed, as that of grep does.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * From the options of tamis dedup to its configuration, with every check that needs no file to be open.
+ *
+ *     dedup_configure --> check_outputs, check_kind, check_filter_file, check_state, check_follow, ...
+ *
+ * Each check refuses one sort of contradiction, with a message that names the options.
+ */
 #include "cli/cmd/dedup/dedup_config.h"
 
 #include <ctype.h>

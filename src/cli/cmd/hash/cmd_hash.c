@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis hash: the digest and the positions of keys, as each scheme computes them.
+ *
+ *     keys of the command line, or records --> typed keys --> tamis_hash_many --> digest TAB positions
+ *
+ * Rows are buffered and written together, since a list of keys may be long.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

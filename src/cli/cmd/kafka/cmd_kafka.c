@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis kafka: the actions dedup, repartition and check, which copy topics. count_command.c and
+ * status_command.c have the other two.
+ *
+ *     options (kafka_options.c) --> configure --> run_library --> remarks and summary
+ *
+ * The library does the work (tamis/experimental/kafka.h). This file turns options into its structs, prints
+ * what it reports, and names the option that an error is about.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis plan: what a filter will cost, before anything is made.
+ *
+ *     numbers of the user --> plan_request.c: plans of all kinds --> plan_table.c   the table
+ *                                                                    plan_plot.c    a curve
+ *                                                                    plan_measure.c --measure
+ *     --window, --kafka, --store redis: other tables, in this file
+ *
+ * This file has the options, and chooses which of these runs.
+ */
 #include "cli/cli.h"
 #include "cli/cmd/plan/plan_fields.h"
 #include "cli/cmd/plan/plan_others.h"

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis plan --measure: makes full filters, looks up keys that were never added, and compares the rates.
+ *
+ *     a given plan, or standard_case of each kind and scheme --> plan_trial --> hits --> interval, verdict
+ *
+ * A plan for more than a million keys is scaled down, with the same bits a key. docs/MATH.md, "Measured
+ * rates", has the statistics.
+ */
 #include "cli/cmd/plan/plan_others.h"
 
 #include <math.h>

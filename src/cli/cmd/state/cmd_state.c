@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis state: what is in a state, and the changes that need no run.
+ *
+ *     action       opens the state     does
+ *     show         read-only           keys, commits, and each run with its files
+ *     verify       read-only           reads and checks all bytes
+ *     export       read-only           writes the filter of the last commit to a file
+ *     compact      for writing         a snapshot, so that a start is short
+ *     forget       for writing         removes keys, or gives up the rest of a run
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
