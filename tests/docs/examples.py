@@ -12,11 +12,14 @@ console FILE  is not run: its lines are some of those of a document FILE, whose 
 java, php,    run with the client of docs/examples/redis loaded. What stands behind the last "// " or "# " of a line
 python        is what this line prints.
 c, cpp        must be a part of a program of docs/examples, which the test checks/install builds and runs.
-text          is not run: pictures, formats, URIs of servers that are not there.
+service       each command is run in turn, until it ends, or says that partitions are assigned to it. Then it gets
+              SIGTERM, and must end in order. For commands that run until they are stopped.
+elsewhere     is not run: it needs what this machine does not have. NOT_RUN names each such block, and why.
+text          is not run: pictures, formats, output. A command there is a failure.
 
 Where a document says localhost and port 6379, a private redis-server is asked, which is started at its first use. If the
 document says --loadmodule, that server has the Redis module of this build. Blocks
-with ./dev kafka have a broker on a private port, which is stopped in the end.
+with ./dev kafka, or with localhost:9092, have a broker on a private port, which is stopped in the end.
 Exit status: 0; 1 with a message if an example fails; 77 if a program that an example needs is missing and the others
 hold; 2 if the test itself cannot run.
 """
@@ -25,11 +28,13 @@ import os
 import random
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -37,6 +42,15 @@ PROGRAMS = os.path.join(SOURCE, "docs", "examples")
 CLIENTS = os.path.join(PROGRAMS, "redis")
 GUAVA = os.environ.get("TAMIS_GUAVA_JAR", "/usr/share/java/guava.jar")
 TIMEOUT = 120  # seconds for a block
+# (document, what the block has): why it is not run
+NOT_RUN = {
+    ("docs/guide/c-api.md", "cc dedup.c"): "tamis is not installed; checks/install builds this program against an installed copy",
+    ("docs/guide/kafka.md", "sasl.password=..."): "a broker that asks for a password; tests/interop/kafka_rights.sh has one",
+    ("docs/guide/redis-module.md", "redis-server --loadmodule"): "the module is not installed; the server of the test has it",
+    ("docs/guide/kafka.md", "ssl.ca.location="): "a broker with TLS; tests/interop/kafka_rights.sh has one",
+}
+LANGUAGES = ("sh", "console", "service", "java", "php", "python", "c", "cpp", "elsewhere", "text")
+COMMAND = re.compile(r"^(\$ )?(\./dev|tamis|redis-cli|redis-server|cc|curl|kcat) ", re.M)
 
 
 class Failure(Exception):
@@ -145,7 +159,8 @@ class Kafka:
 class Reader:
     """Somebody who tries all examples of a document."""
 
-    def __init__(self, tamis, directory):
+    def __init__(self, name, tamis, directory):
+        self.name = name
         self.directory = directory
         self.module = None  # the Redis module that the server of this document has
         self.server = self.kafka = None
@@ -164,7 +179,7 @@ class Reader:
     def local(self, text):
         """The text, with our server in place of the one that it names, and with this source tree."""
         text = text.replace("docs/examples/", PROGRAMS + "/")
-        if "./dev kafka" in text:
+        if "./dev kafka" in text or "localhost:9092" in text:
             self.kafka = self.kafka or Kafka(self)
             text = self.kafka.local(text)
         if "localhost" in text and self.server is None:
@@ -195,6 +210,27 @@ class Reader:
         for (command, expected), got in zip(commands, printed):
             if not like(expected, got):
                 raise Failure(f"$ {command}prints:\n{got}\ninstead of:\n{expected}")
+
+    def service(self, text):
+        for command in re.sub(r" *\\\n *", " ", text).rstrip("\n").split("\n"):
+            process = subprocess.Popen(["bash", "-c", command], cwd=self.directory, env=self.environment,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            overtime = threading.Timer(TIMEOUT, process.kill)
+            overtime.start()
+            printed, in_order = "", 0
+            for line in process.stdout:
+                printed += line
+                if " partitions are assigned to this process" in line:
+                    in_order = 128 + signal.SIGTERM
+                    process.terminate()
+            status = process.wait()
+            overtime.cancel()
+            if status != in_order:
+                raise Failure(f"{command}: status {status} instead of {in_order}; printed:\n{printed}")
+
+    def elsewhere(self, text):
+        if not any(document == self.name and known in text for document, known in NOT_RUN):
+            raise Failure("the block is not run, and NOT_RUN of tests/docs/examples.py does not say why")
 
     @staticmethod
     def promised(text, mark):
@@ -260,7 +296,8 @@ class Reader:
 
     @staticmethod
     def text(text):
-        pass
+        if COMMAND.search(text):
+            raise Failure("a command in a block of language text is not run; see the head of tests/docs/examples.py")
 
     def stop(self):
         for server in (self.server, self.kafka):
@@ -275,7 +312,7 @@ def main():
     name = os.path.relpath(document, SOURCE)
     status = 0
     directory = tempfile.mkdtemp(prefix="tamis-docs-")
-    reader = Reader(tamis, directory)
+    reader = Reader(name, tamis, directory)
     try:
         with open(document, encoding="utf-8") as file:
             text = file.read()
@@ -283,8 +320,7 @@ def main():
             reader.module = os.path.join(os.path.dirname(os.path.dirname(tamis)), "module", "tamis.so")
         for line, language, lines in blocks_of(text):
             language, _, other = language.partition(" ")
-            run = getattr(reader, language, None) if language in ("sh", "console", "java", "php", "python", "c", "cpp",
-                                                                  "text") else None
+            run = getattr(reader, language, None) if language in LANGUAGES else None
             if run is None:
                 raise Failure(f"line {line}: the block's language is '{language}'; see tests/docs/examples.py")
             block = "\n".join(lines) + "\n"
@@ -292,7 +328,7 @@ def main():
                 if other:
                     reader.lines_of(other, block)
                 else:
-                    run(block if language in ("c", "cpp", "text") else reader.local(block))
+                    run(block if language in ("c", "cpp", "elsewhere", "text") else reader.local(block))
             except Missing as missing:
                 print(f"{name}:{line}: not run: {missing} is missing")
                 status = status or 77

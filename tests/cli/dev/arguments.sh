@@ -19,7 +19,7 @@ try torture x
 try torture 1 2
 try fmt --check x
 try peers x
-try kafka up x 2> usage
+try kafka down x 2> usage
 grep -c '/dev kafka [a-z]' usage
 try kafka down # none of that port is there
 TAMIS_KAFKA_PORT=http try kafka topics
