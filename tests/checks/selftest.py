@@ -14,7 +14,7 @@ CLEAN = {
     "src/filter/filter_int.h": SPDX + '#include "base/bytes.h"\n#include <tamis/thing.h>\n',
     "src/filter/classic.c": SPDX + '#include "filter/filter_int.h"\n/* no FILE * here; printf(1) */\n',
     "src/service/dedup/dedup.c": SPDX + '#include "filter/filter_int.h"\n',
-    "src/service/guard/guard.h": SPDX,
+    "src/service/census/census.h": SPDX,
     "src/cli/cli.h": SPDX,
     "src/cli/main.c": SPDX + '#include <tamis/thing.h>\n#include "cli/cli.h"\n',
     "README.md": "# Tamis: the sieve\n[a](docs/guide/a.md#two-words) [b](https://example.org/x.md) [c](#tamis-the-sieve)\n",
@@ -26,7 +26,7 @@ VIOLATIONS = [
     ("layers", "src/base/gone.c", '#include "base/gone.h"\n'),
     ("layers", "src/base/front_end.c", '#include "cli/cli.h"\n'),
     ("layers", "src/base/angle.c", "#include <base/bytes.h>\n"),
-    ("layers", "src/service/dedup/sibling.c", '#include "service/guard/guard.h"\n'),
+    ("layers", "src/service/dedup/sibling.c", '#include "service/census/census.h"\n'),
     ("layers", "src/filter/blocked.c", '#include "filter/classic_int.h"\n'),
     ("layers", "src/filter/file.c", "static void f(FILE *a);\n"),
     ("layers", "src/filter/hiredis.c", "#include <hiredis/hiredis.h>\n"),
@@ -59,6 +59,12 @@ DOCUMENTS = [
     (False, "```c\noptions.written = true;\n```\n"),
     (False, "```\nno language\n```\n"),
     (False, "```sh\nno end\n"),
+    (False, "```text\ntamis dedup\n```\n"),
+    (False, "```elsewhere\nssl.ca.location=\n```\n"),
+    (True, "```service\ntrue\ntrap 'exit 143' TERM; printf '2 of 4 partitions are assigned to this process\\n'; "
+     "for i in 1 2 3 4 5; do sleep 1; done\n```\n"),
+    (False, "```service\nfalse\n```\n"),
+    (False, "```service\nprintf '2 of 4 partitions are assigned to this process\\n'; sleep 1\n```\n"),
 ]
 ALLOWED = "tests/checks/words_allowed.txt"
 WORDS = [
@@ -94,6 +100,9 @@ WORDS = [
     ("a private phrase in a script", False, {"tests/cli/add/a.sh": "# The thread lets go of it.\n"}),
     ("what is nothing", False, {"docs/x.md": "The answer is nothing.\n"}),
     ("there is nothing", True, {"docs/x.md": "There is nothing to do.\n"}),
+    ("an option of a private name", False, {"src/plan/option.c": 'char *a = "--overfill";\n'}),
+    ("an output in place", False, {"docs/x.md": "Outputs are appended in\nplace.\n"}),
+    ("a filter changed in place", True, {"docs/x.md": "The file is changed in place.\n"}),
     ("a merge", False, {"docs/x.md": "The command unites filters.\n"}),
     ("a Redis key", True, {"docs/x.md": "tamis:{NAME:G:I}:unite-R\n"}),
     ("a message of format 1", True, {"src/plan/damaged.c": 'char *a = "restore the file from a copy, or "\n         "build it anew";\n'}),

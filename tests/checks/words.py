@@ -51,6 +51,7 @@ WORDS = {
     "gathered": "buffered",
     "gathers": "buffers",
     "gave": "released",
+    "guard": "block verifier; guard is the cache service",
     "guest": "spilled entry",
     "guests": "spilled entries",
     "identities": "file fingerprints",
@@ -73,6 +74,7 @@ WORDS = {
     "origins": "sources",
     "overfill": "allow over capacity",
     "overfilled": "over capacity",
+    "overfilling": "over capacity",
     "overfills": "allows over capacity",
     "packed": "compressed",
     "packer": "compressor",
@@ -157,6 +159,8 @@ PHRASES = [
     (r"\bno place for\b", "full; no position for"),
     (r"\bno room\b", "full; no capacity, no memory"),
     (r"\b[Ff]olders?\b", "directory"),
+    (r"\b[Oo]verfill(?:s|ed|ing)?\b", "allow over capacity"),
+    (r"\b(?:[Aa]ppend(?:s|ed|ing)?|[Oo]utputs?) in place\b", "appended output"),
     (r"\b[Ll]et(?:s|ting)? (?:(?:it|them) )?go\b", "release, close, remove"),
 ]
 # Messages of damaged filter files are part of format 1 (tests/golden/format-1) and stay.

@@ -27,7 +27,7 @@ theirs() {
 }
 ours() {
     local -a verb=(check)
-    [ "$2" = ask ] || verb=(add --overfill --print seen) # the Java way knows no end
+    [ "$2" = ask ] || verb=(add --allow-over-capacity --print seen) # the Java way knows no end
     "$tamis" "${verb[@]}" "$redis_uri/$1?layout=java&expect=$n&fpr=$p&ttl=${ttl}s"
     [ $? -le 1 ] || kill $$
 }

@@ -65,9 +65,9 @@ static void a_long_message_is_cut(void **state) {
     (void)state;
     struct {
         tamis_error err;
-        char guard[64];
+        char canary[64];
     } box = {TAMIS_ERROR_INIT, {0}};
-    memset(box.guard, 0x5a, sizeof box.guard);
+    memset(box.canary, 0x5a, sizeof box.canary);
     char subject[2000];
     for (size_t length = 490; length < sizeof subject - 1; length += length < 510 ? 1 : 300) {
         memset(subject, 'x', length);
@@ -75,8 +75,8 @@ static void a_long_message_is_cut(void **state) {
         tamis__fail(&box.err, TAMIS_E_INVALID, 0, "%s", subject);
         size_t expected = length < sizeof box.err.text ? length : sizeof box.err.text - 1;
         assert_int_equal(strlen(box.err.text), expected);
-        for (size_t i = 0; i < sizeof box.guard; i++)
-            assert_int_equal(box.guard[i], 0x5a);
+        for (size_t i = 0; i < sizeof box.canary; i++)
+            assert_int_equal(box.canary[i], 0x5a);
     }
 }
 

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What commands share that make, open or fill a filter.
+ *
+ *     options --> cli_filter_configure --> cli_filter_spec --> cli_filter_plan --> cli_filter_create
+ *     name -----> cli_filter_open, or with a lock cli_filter_lock_and_open
+ *
+ * The messages about full and overfull filters are here too, since their remedy is an option of the command.
+ */
 #include "cli/filter/cli_filter.h"
 
 #include <fcntl.h>
@@ -252,7 +261,7 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
             if (err->status == TAMIS_E_SECRET)
                 cli_remedy(err, "give that one by --secret-file");
             if (err->status == TAMIS_E_UNSUPPORTED && file->access == CLI_OVER_CAPACITY)
-                cli_remedy(err, "leave --overfill out");
+                cli_remedy(err, "leave --allow-over-capacity out");
             return err->status;
         }
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Keys beyond the capacity of a filter: refused, or accepted with --overfill, with a message about the rate.
+# Keys beyond the capacity of a filter: refused, or accepted with --allow-over-capacity, with a message about the rate.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
 guava_file b.guava
@@ -15,8 +15,8 @@ for file in a.bloom b.guava c.tamis d.tamis; do
         echo "$file: status $?"
         cmp $file before
     done
-    tamis add -q --overfill $file many
-    tamis add --overfill $file many
+    tamis add -q --allow-over-capacity $file many
+    tamis add --allow-over-capacity $file many
     tamis check -c $file many
     tamis info $file | grep -E 'saturated'
     cp $file before
@@ -29,10 +29,10 @@ echo 'with gzip'
 guava_file e.guava
 gzip e.guava
 tamis add -q e.guava.gz many || echo 'full'
-tamis add -q --overfill e.guava.gz many && tamis check -c e.guava.gz many
-seq 2000 | tamis add --overfill a.bloom --json 2> json
+tamis add -q --allow-over-capacity e.guava.gz many && tamis check -c e.guava.gz many
+seq 2000 | tamis add --allow-over-capacity a.bloom --json 2> json
 grep -c '"saturated": true' json
-seq 3000 | tamis add --overfill a.bloom
+seq 3000 | tamis add --allow-over-capacity a.bloom
 echo 'a kind that keeps its rate'
 tamis build -o f.tamis --kind fingerprint --expect 1000 many
-tamis add --overfill f.tamis few || echo "status $?"
+tamis add --allow-over-capacity f.tamis few || echo "status $?"

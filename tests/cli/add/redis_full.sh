@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Keys beyond the capacity of a filter on a server: refused as with a file, after the keys before are added;
-# or accepted with --overfill, with a message about the rate. A layout without a number of keys has no
+# or accepted with --allow-over-capacity, with a message about the rate. A layout without a number of keys has no
 # capacity.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
@@ -17,7 +17,7 @@ for uri in "$redis_uri/a?expect=100&fpr=1e-6" "$redis_uri/b?layout=java&expect=1
     seq 100 | tamis add "$uri" && echo 'those that it has are no matter'
     { yes 1 | head -n 5000 && seq 6000 6400; } | tamis add -q "$uri" 2> said
     echo "status $?"
-    tamis add --overfill "$uri" many 2>&1 | hide
+    tamis add --allow-over-capacity "$uri" many 2>&1 | hide
     tamis check -c "$uri" many
     tamis info "$uri" | grep saturated
 done
@@ -37,5 +37,5 @@ redis_ask config resetstat > before
 echo 1 | tamis add "$redis_uri/e"
 redis_ask info commandstats | grep -c 'bitcount:calls=1,'
 redis_ask config resetstat > before
-echo 1 | tamis add -q --overfill "$redis_uri/e"
+echo 1 | tamis add -q --allow-over-capacity "$redis_uri/e"
 redis_ask info commandstats | grep -c bitcount || true

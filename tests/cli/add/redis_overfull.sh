@@ -20,7 +20,7 @@ for layout in 'layout=java&expect=10&fpr=0.01' 'layout=tamis&expect=10&fpr=0.01'
     { seq 3000 | sed 's/$/\tkey/'; sed 's/^/7\t/' keys; head -50 keys | sed 's/^/8\t/'; } | shuf --random-source=keys > records
     input=records try "$layout" "f:{1}?$layout"
     head -5 keys | sed 's/^/9\t/' > few
-    input=few try "$layout, few" "f:{1}?$layout" --overfill
+    input=few try "$layout, few" "f:{1}?$layout" --allow-over-capacity
 done
 echo "# what a server does not tell is left out"
 tamis add --json "$redis_uri/s?expect=3000" keys 2>&1 | grep -o '"memory_peak": null, "bits_per_key": null'

@@ -11,7 +11,7 @@ tamis audit --queries 200 f.tamis keys | tail -n 1
 # A rate that the bits explain is a broken promise, whatever KEYS has.
 tamis gen words 3000 --seed 1 > words
 tamis build -q -o a.tamis --kind classic --expect 1000 --fpr 1e-3 /dev/null
-tamis add -q --overfill a.tamis words
+tamis add -q --allow-over-capacity a.tamis words
 head -n 50 words > few
 tamis audit a.tamis few | tail -n 1
 echo "${PIPESTATUS[0]}"

@@ -11,7 +11,7 @@ mkfifo input
 tamis build --resize -o "$uri" --expect 10000 --fpr 1e-3 input 2> said &
 exec 3> input
 until grep -qs 'from now on' said; do sleep 0.01; done
-tamis add -q --overfill "$uri" later
+tamis add -q --allow-over-capacity "$uri" later
 echo "before: $(tamis info --json "$uri" | grep -o '"capacity": [0-9]*') $(tamis check "$uri" keys | wc -l)"
 cat first >&3
 exec 3>&-

@@ -15,7 +15,7 @@ for format in guava tamis; do
     echo "more than 3 in 100 dropped: $((100 * dropped > 3 * $(wc -l < in)))"
 
     echo 'past its capacity when it is opened'
-    tamis add -q --overfill $file some
+    tamis add -q --allow-over-capacity $file some
     cp $file past
     tamis dedup -q --filter $file some
     cp past $file

@@ -9,7 +9,7 @@ seq 100 | tamis add "$redis_uri/seen?expect=1000&fpr=0.01&partition=1024"
 seq 100 | tamis add "$redis_uri/topic:1:2?layout=java&expect=3000&fpr=0.03&ttl=1d"
 seq 100 | tamis add "$redis_uri/r?layout=redisson&expect=1000&fpr=0.01"
 seq 100 | tamis add "$redis_uri/r%7B1%7D?layout=redisson&expect=1000&fpr=0.01"
-seq 100 | tamis add --overfill -q "$redis_uri/odd%20%2Fname?expect=10&fpr=0.5"
+seq 100 | tamis add --allow-over-capacity -q "$redis_uri/odd%20%2Fname?expect=10&fpr=0.5"
 seq 100 | tamis add "$redis_uri/hidden?layout=php1&bits=1000&probes=4"
 printf 'a\tk\nb\tl\n' | tamis add "$redis_uri/user%2F{1}?expect=100&fpr=0.01"
 tamis redis alias "$redis_uri/today" seen

@@ -31,7 +31,7 @@
 #include "cli/server/cli_trace.h"
 
 /* The options of add, in the order of the help. */
-enum { ADD_PRINT = CLI_OPT_OWN, ADD_OVERFILL };
+enum { ADD_PRINT = CLI_OPT_OWN, ADD_OVER_CAPACITY };
 
 /* Records that --print prints. */
 typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_print;
@@ -48,8 +48,8 @@ static const cli_option options[] = {
      .choices = prints,
      .help = "Print the records that were not in the filter (fresh), or those that were (seen).",
      .more = "They are printed as they are read, before the filter is saved."},
-    {.id = ADD_OVERFILL,
-     .name = "overfill",
+    {.id = ADD_OVER_CAPACITY,
+     .name = "allow-over-capacity",
      .type = CLI_FLAG,
      .help = "Also add records past the number that the filter was made for.",
      .more = "For kinds classic and blocked, which files of other programs have. No record is lost, but "
@@ -149,7 +149,7 @@ static tamis_status configure(add_config *config, const cli_args *args, tamis_er
     config->filter = args->operands[0];
     config->secret_file = values[CLI_OPT_SECRET_FILE].text;
     config->print = (add_print)values[ADD_PRINT].number;
-    config->over_capacity = values[ADD_OVERFILL].given;
+    config->over_capacity = values[ADD_OVER_CAPACITY].given;
     config->lock_wait = cli_lock_wait_of(&values[CLI_OPT_LOCK_WAIT]);
     config->is_family = cli_server_is_family(config->filter);
     given.inputs = args->operands + 1;
@@ -273,7 +273,7 @@ static void fail_full(const add_run *run, tamis_error *err) {
     const char *remedy = "build a larger one";
 
     if (tamis_kind_is_bloom(plan->kind))
-        remedy = CLI_FILTER_LARGER ", or give --overfill and let its rate rise";
+        remedy = CLI_FILTER_LARGER ", or give --allow-over-capacity and let its rate rise";
     else if (plan->capacity > 0)
         remedy = CLI_FILTER_LARGER;
     cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);

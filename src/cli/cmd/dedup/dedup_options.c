@@ -60,8 +60,8 @@ const cli_option dedup_options[] = {
              "nothing.",
      .more = "If the run is killed at any instant, by SIGKILL or a power loss, start the same command "
              "again: it continues from the last commit. Its output is then the same, byte for byte, as "
-             "that of an undisturbed run. For that, --output and --duplicates are appended in place, "
-             "also by later runs. Other FILEs are another run with the same keys. If DIR does not exist, "
+             "that of an undisturbed run. For that, this run and later ones append to the files of --output "
+             "and --duplicates. Other FILEs are another run with the same keys. If DIR does not exist, "
              "it is created as --expect, --fpr, --memory, --kind, --exact, --scheme and --seed say; an "
              "existing one keeps its kind. See FILES and NOTES."},
     {.id = DEDUP_REREAD,
