@@ -39,6 +39,11 @@ typedef enum kafka_phase {
     KAFKA_RUNNING     /* handles records */
 } kafka_phase;
 
+/* The offsets that a partition has, from `low` to `end` - 1. */
+typedef struct kafka_range {
+    int64_t low, end;
+} kafka_range;
+
 /* A partition of the topic that is read, as the consumer reads it. */
 typedef struct kafka_input {
     bool is_assigned;
@@ -166,11 +171,11 @@ tamis_status tamis__kafka_client_fetch_offsets(kafka_client *client, rd_kafka_to
 /* Asks once for the first offset of a partition and its end. The next try after a failure goes to the
  * leader that the brokers name then. Ends also while the leader is down. */
 rd_kafka_resp_err_t tamis__kafka_client_try_watermarks(const kafka_client *client, const char *topic,
-                                                       int32_t number, int64_t *low, int64_t *high);
+                                                       int32_t number, kafka_range *range);
 /* Finds the first offset of a partition and its end. Waits for brokers that are away. TAMIS_OK also if A is
  * interrupted. */
 tamis_status tamis__kafka_client_query_watermarks(kafka_client *client, const char *topic, int32_t number,
-                                                  int64_t *low, int64_t *high, tamis_error *err);
+                                                  kafka_range *range, tamis_error *err);
 
 /* With until_end: true if each assigned partition was read to the end that it had. */
 bool tamis__kafka_client_has_reached_end(const kafka_client *client);

@@ -182,8 +182,7 @@ static tamis_status check_message(kafka_client *client, const rd_kafka_message_t
             return TAMIS_OK;
         snprintf(what, sizeof what, "%.150s [%d], offset %" PRId64, client->from, (int)message->partition,
                  message->offset);
-        return tamis__kafka_client_fail(client, message->partition >= 0 ? what : client->group, message->err,
-                                        err);
+        return tamis__kafka_client_fail(client, message->partition >= 0 ? what : client->group, message->err, err);
     }
 }
 
@@ -341,24 +340,24 @@ static rd_kafka_resp_err_t query_end(const kafka_client *client, const char *top
 }
 
 rd_kafka_resp_err_t tamis__kafka_client_try_watermarks(const kafka_client *client, const char *topic,
-                                                       int32_t number, int64_t *low, int64_t *high) {
-    rd_kafka_resp_err_t code = query_end(client, topic, number, RD_KAFKA_OFFSET_BEGINNING, low);
+                                                       int32_t number, kafka_range *range) {
+    rd_kafka_resp_err_t code = query_end(client, topic, number, RD_KAFKA_OFFSET_BEGINNING, &range->low);
 
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-        code = query_end(client, topic, number, RD_KAFKA_OFFSET_END, high);
+        code = query_end(client, topic, number, RD_KAFKA_OFFSET_END, &range->end);
     if (tamis__kafka_is_transient(code) || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
         refresh_leaders(client, topic);
     return code;
 }
 
 tamis_status tamis__kafka_client_query_watermarks(kafka_client *client, const char *topic, int32_t number,
-                                                  int64_t *low, int64_t *high, tamis_error *err) {
+                                                  kafka_range *range, tamis_error *err) {
     /* The leader may not know the topic yet, if it was just made. */
     const uint64_t deadline = tamis__now_ns() + (uint64_t)TAMIS__KAFKA_EXISTING_MS * 1000000;
 
-    *low = *high = 0;
+    *range = (kafka_range){0};
     while (!tamis__kafka_client_is_interrupted(client)) {
-        rd_kafka_resp_err_t code = tamis__kafka_client_try_watermarks(client, topic, number, low, high);
+        rd_kafka_resp_err_t code = tamis__kafka_client_try_watermarks(client, topic, number, range);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return TAMIS_OK;
         if (code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && tamis__now_ns() < deadline)

@@ -161,32 +161,32 @@ static tamis_status find_begin(kafka_count_run *run, const rd_kafka_topic_partit
     const int32_t number = offset->partition;
     const uint64_t home = run->home[number];
     const bool has_home = home != TAMIS__NO_POSITION, has_offset = offset->offset >= 0;
-    int64_t low, high;
+    kafka_range range;
 
     if (has_home ? !has_offset : has_offset && is_counted(offset))
         return fail_home(run, offset, home, err);
-    if (tamis__kafka_client_query_watermarks(&run->client, run->options.from, number, &low, &high, err) !=
+    if (tamis__kafka_client_query_watermarks(&run->client, run->options.from, number, &range, err) !=
         TAMIS_OK)
         return err->status;
     *is_new = !has_home && !has_offset;
-    uint64_t begin = has_home ? home : has_offset ? (uint64_t)offset->offset : (uint64_t)low;
+    uint64_t begin = has_home ? home : has_offset ? (uint64_t)offset->offset : (uint64_t)range.low;
     if (run->lower[number] < begin)
         begin = run->lower[number];
     run->next[number] = begin;
-    run->client.inputs[number].stop_at = (uint64_t)high;
+    run->client.inputs[number].stop_at = (uint64_t)range.end;
     if (tamis__kafka_client_is_interrupted(&run->client))
         return TAMIS_OK;
-    if (begin < (uint64_t)low)
+    if (begin < (uint64_t)range.low)
         return tamis__fail(err, TAMIS_E_CHANGED, 0,
                            "%s [%d]: %" PRIu64
                            " records were removed before they were counted, from offset %" PRIu64
                            " on; to count what is left, use another group and other names of counters",
-                           run->options.from, (int)number, (uint64_t)low - begin, begin);
-    if (begin > (uint64_t)high)
+                           run->options.from, (int)number, (uint64_t)range.low - begin, begin);
+    if (begin > (uint64_t)range.end)
         return tamis__fail(err, TAMIS_E_CHANGED, 0,
                            "%s [%d]: ends at %" PRId64 ", but Redis has counts up to %" PRIu64
                            ": it was made again; use another group and other names of counters",
-                           run->options.from, (int)number, high, begin);
+                           run->options.from, (int)number, range.end, begin);
     if (has_home && has_offset && (uint64_t)offset->offset > home)
         tamis__kafka_client_remark(&run->client,
                                    "%s [%d]: the offset of the group is %" PRId64

@@ -40,23 +40,32 @@ void tamis__kafka_dedup_drop_batch(kafka_dedup_run *run) {
 
 /* ---- T2: writing a record ---- */
 
-/* Copies a record into the queue of the producer. `target` is the partition, or -1: as the record says.
- * `reason` is NULL, or why it is a dead letter: a header says so. */
-static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *message, int output_number,
-                             int32_t target, const char *reason, tamis_error *err) {
-    const kafka_output *output = &run->outputs[output_number];
+/* Where a record goes. */
+typedef struct destination {
+    int output;         /* KAFKA_UNIQUE and so on */
+    int32_t partition;  /* -1: as the record says */
+    const char *reason; /* why it is a dead letter, which a header says; NULL: it is none */
+} destination;
+
+static const destination as_unique = {KAFKA_UNIQUE, -1, NULL}, as_duplicate = {KAFKA_DUPLICATES, -1, NULL};
+
+/* Copies a record into the queue of the producer. */
+static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *message,
+                             const destination *destination, tamis_error *err) {
+    const kafka_output *output = &run->outputs[destination->output];
     rd_kafka_headers_t *headers = NULL;
     rd_kafka_timestamp_type_t type;
+    int32_t partition = destination->partition;
 
     if (!output->name)
         return KAFKA_DONE;
-    if (target < 0)
-        target =
+    if (partition < 0)
+        partition =
             output->partitions == run->client.partition_count ? message->partition : RD_KAFKA_PARTITION_UA;
     const int64_t timestamp = rd_kafka_message_timestamp(message, &type);
     rd_kafka_vu_t parts[7] = {
         {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = output->topic},
-        {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = target},
+        {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition},
         {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {message->key, message->key_len}},
         {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {message->payload, message->len}},
         {.vtype = RD_KAFKA_VTYPE_TIMESTAMP,
@@ -66,10 +75,10 @@ static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *mes
 
     if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
         headers = rd_kafka_headers_copy(headers);
-    if (reason) {
+    if (destination->reason) {
         if (!headers)
             headers = rd_kafka_headers_new(1);
-        rd_kafka_header_add(headers, "tamis.error", -1, reason, -1);
+        rd_kafka_header_add(headers, "tamis.error", -1, destination->reason, -1);
     }
     if (headers)
         parts[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers};
@@ -129,7 +138,7 @@ static kafka_outcome answer_failed(kafka_dedup_run *run, const rd_kafka_message_
     snprintf(why, sizeof why, "%.150s [%d]: %s: %s", run->options.from, (int)message->partition, where,
              found->why);
     if (run->outputs[KAFKA_DEAD_LETTERS].name)
-        return produce(run, message, KAFKA_DEAD_LETTERS, -1, why, err);
+        return produce(run, message, &(destination){KAFKA_DEAD_LETTERS, -1, why}, err);
     tamis__fail(err, found->outcome == TAMIS_KEY_MALFORMED ? TAMIS_E_RECORD : TAMIS_E_NO_KEY, 0,
                 "%s; correct the sender, give a topic for dead letters, or pass or drop such records", why);
     return KAFKA_FAILED;
@@ -145,7 +154,7 @@ static kafka_outcome answer_other(kafka_dedup_run *run, const rd_kafka_message_t
     if (policy == TAMIS_STREAM_FAIL)
         outcome = answer_failed(run, message, found, err);
     else if (policy == TAMIS_STREAM_PASS)
-        outcome = produce(run, message, KAFKA_UNIQUE, -1, NULL, err);
+        outcome = produce(run, message, &as_unique, err);
     if (outcome != KAFKA_DONE)
         return outcome;
     if (is_malformed)
@@ -158,9 +167,8 @@ static kafka_outcome answer_other(kafka_dedup_run *run, const rd_kafka_message_t
 /* Answers a record that is too old for the window, or ahead of the clock. */
 static kafka_outcome answer_late(kafka_dedup_run *run, const rd_kafka_message_t *message, bool is_ahead,
                                  tamis_error *err) {
-    const kafka_outcome outcome = run->options.late == TAMIS_STREAM_PASS
-                                      ? produce(run, message, KAFKA_UNIQUE, -1, NULL, err)
-                                      : KAFKA_DONE;
+    const kafka_outcome outcome =
+        run->options.late == TAMIS_STREAM_PASS ? produce(run, message, &as_unique, err) : KAFKA_DONE;
 
     if (is_ahead && !run->has_remarked_ahead) {
         run->has_remarked_ahead = true;
@@ -193,6 +201,7 @@ static bool is_in_overlay(const kafka_dedup_run *run, const kafka_partition *par
  * together do so all the time. */
 static void check_partitions(kafka_dedup_run *run, const kafka_partition *partition,
                              const kafka_found *found) {
+    const tamis_timed_hashes key = {&found->hash, &found->time, 1};
     tamis_answer answer = TAMIS_ABSENT;
 
     if (run->sampled == SAMPLE_MAX || found->hash.word[0] % SAMPLE != 0)
@@ -200,8 +209,7 @@ static void check_partitions(kafka_dedup_run *run, const kafka_partition *partit
     run->sample_other = (run->sample_other + 1) % run->client.partition_count;
     const kafka_partition *other = &run->partitions[run->sample_other];
     if (other == partition || !other->input->is_assigned || other->stage != KAFKA_JOINED ||
-        query_filter(run, other, &(tamis_timed_hashes){&found->hash, &found->time, 1}, &answer, NULL) !=
-            TAMIS_OK)
+        query_filter(run, other, &key, &answer, NULL) != TAMIS_OK)
         return;
     const bool is_there =
         answer == TAMIS_PRESENT || tamis__overlay_has(&other->overlay, &found->hash, 0, TAMIS_TIME_MAX);
@@ -229,8 +237,7 @@ static kafka_outcome answer_key(kafka_dedup_run *run, kafka_partition *partition
         return KAFKA_FAILED;
     if (is_unique)
         check_partitions(run, partition, found);
-    const kafka_outcome outcome =
-        produce(run, run->batch[i], is_unique ? KAFKA_UNIQUE : KAFKA_DUPLICATES, -1, NULL, err);
+    const kafka_outcome outcome = produce(run, run->batch[i], is_unique ? &as_unique : &as_duplicate, err);
     if (outcome != KAFKA_DONE) { /* the run may end with a commit of the records before */
         if (is_unique)
             tamis__overlay_undo(&partition->overlay);
@@ -246,8 +253,8 @@ static kafka_outcome answer_key(kafka_dedup_run *run, kafka_partition *partition
 /* Copies a record to the partition of its key, or to the output of its answer. */
 static kafka_outcome answer_without_state(kafka_dedup_run *run, size_t i, tamis_error *err) {
     const bool is_present = run->list && run->answers[i] == TAMIS_PRESENT;
-    const kafka_outcome outcome = produce(run, run->batch[i], is_present ? KAFKA_DUPLICATES : KAFKA_UNIQUE,
-                                          run->found[i].target, NULL, err);
+    const destination target = {is_present ? KAFKA_DUPLICATES : KAFKA_UNIQUE, run->found[i].target, NULL};
+    const kafka_outcome outcome = produce(run, run->batch[i], &target, err);
 
     if (outcome == KAFKA_DONE)
         *(is_present ? &run->open.duplicates : &run->open.unique) += 1;

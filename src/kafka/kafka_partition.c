@@ -78,20 +78,20 @@ tamis_status tamis__kafka_partition_add(const kafka_dedup_run *run, kafka_partit
     return tamis__overlay_add(&partition->overlay, &run->memory, found->hash, found->time, err);
 }
 
-/* Adds committed hashes to the filter. `times` is read only with a window. Those of a state record come in
- * any order; a key that no later lookup can find is left out. */
-static tamis_status add_hashes(kafka_dedup_run *run, kafka_partition *partition, const tamis_hash *hashes,
-                               const int64_t *times, size_t count, tamis_error *err) {
+/* Adds committed hashes to the filter. Those of a state record come in any order; a key that no later lookup
+ * can find is left out. */
+static tamis_status add_hashes(kafka_dedup_run *run, kafka_partition *partition,
+                               const tamis_timed_hashes *keys, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     const tamis__window_batch batch = {
-        .hashes = hashes, .times = times, .count = count, .in_any_order = true};
+        .hashes = keys->hashes, .times = keys->times, .count = keys->count, .in_any_order = true};
     tamis_status status = TAMIS_OK;
     size_t done;
 
-    if (count > 0 && run->has_window)
+    if (keys->count > 0 && run->has_window)
         status = tamis__window_add(partition->filter, &batch, &done, &why);
-    else if (count > 0)
-        status = tamis_filter_add_hashes(partition->filter, hashes, count, NULL, NULL, &why);
+    else if (keys->count > 0)
+        status = tamis_filter_add_hashes(partition->filter, keys->hashes, keys->count, NULL, NULL, &why);
     if (status == TAMIS_OK)
         return TAMIS_OK;
     return tamis__fail(err, status, why.sys_errno, "%.100s [%d]: %s", run->options.from,
@@ -132,11 +132,12 @@ static void advance_window(const kafka_dedup_run *run, kafka_partition *partitio
 tamis_status tamis__kafka_partition_commit(kafka_dedup_run *run, kafka_partition *partition,
                                            tamis_error *err) {
     const tamis__overlay *overlay = &partition->overlay;
+    const tamis_timed_hashes keys = {overlay->hashes, overlay->times, overlay->count};
 
     if (!partition->is_open)
         return TAMIS_OK;
     /* A filter that lacks committed hashes would let their keys pass again, so the run ends. */
-    if (add_hashes(run, partition, overlay->hashes, overlay->times, overlay->count, err) != TAMIS_OK)
+    if (add_hashes(run, partition, &keys, err) != TAMIS_OK)
         return err->status;
     partition->to = partition->next;
     partition->has_chain = true;
@@ -154,10 +155,10 @@ tamis_status tamis__kafka_partition_restore(kafka_dedup_run *run, kafka_partitio
     tamis_hash hashes[CHUNK];
     int64_t times[CHUNK];
 
-    tamis__kafka_record keys = *record;
-    while (keys.left > 0) {
-        const size_t count = tamis__kafka_record_read(&keys, CHUNK, run->keys.hasher_id, hashes, times);
-        if (add_hashes(run, partition, hashes, times, count, err) != TAMIS_OK)
+    tamis__kafka_record rest = *record;
+    while (rest.left > 0) {
+        const size_t count = tamis__kafka_record_read(&rest, CHUNK, run->keys.hasher_id, hashes, times);
+        if (add_hashes(run, partition, &(tamis_timed_hashes){hashes, times, count}, err) != TAMIS_OK)
             return err->status;
     }
     partition->has_chain = true;

@@ -101,26 +101,31 @@ static int step_width(const tamis_plan *filter, uint32_t commit_ms) {
     return width;
 }
 
-/* Fills the fields about the state topic. Within `span` seconds (0: not known), `keys` keys come to a
- * partition. */
+/* The keys that the state of a partition has. They have come within `span` seconds; 0: not known. */
+typedef struct state_keys {
+    double count, span;
+    unsigned hash_bits;
+} state_keys;
+
+/* Fills the fields about the state topic. */
 static void plan_state(tamis_kafka_plan *plan, const tamis_kafka_plan_options *options,
-                       const tamis_plan *filter, unsigned hash_bits, double keys, double span) {
+                       const tamis_plan *filter, const state_keys *keys) {
     const int width = step_width(filter, options->commit_ms);
     /* A transaction has a partition only if one of its records has come. */
-    const double records = options->rate * span / options->partitions,
-                 commits = span * 1000 / options->commit_ms, fewer = records < commits ? records : commits,
-                 transactions = fewer < 1 ? 1 : fewer;
+    const double records = options->rate * keys->span / options->partitions,
+                 commits = keys->span * 1000 / options->commit_ms,
+                 fewer = records < commits ? records : commits, transactions = fewer < 1 ? 1 : fewer;
     const double state_records =
-        transactions * (double)(1 + (uint64_t)(keys / transactions) / TAMIS__KAFKA_RECORD_HASHES);
-    const double record_keys = keys / state_records;
+        transactions * (double)(1 + (uint64_t)(keys->count / transactions) / TAMIS__KAFKA_RECORD_HASHES);
+    const double record_keys = keys->count / state_records;
     const size_t whole_keys = (size_t)record_keys,
-                 size = tamis__kafka_record_size(DESCRIPTION_BYTES, whole_keys, hash_bits, width),
-                 next = tamis__kafka_record_size(DESCRIPTION_BYTES, whole_keys + 1, hash_bits, width);
+                 size = tamis__kafka_record_size(DESCRIPTION_BYTES, whole_keys, keys->hash_bits, width),
+                 next = tamis__kafka_record_size(DESCRIPTION_BYTES, whole_keys + 1, keys->hash_bits, width);
     const double record_size =
         BATCH_BYTES + (double)size + (record_keys - (double)whole_keys) * (double)(next - size);
     const double bytes = state_records * record_size + transactions * MARKER_BYTES;
 
-    plan->state_keys = (uint64_t)(options->partitions * keys + 0.5);
+    plan->state_keys = (uint64_t)(options->partitions * keys->count + 0.5);
     plan->state_bytes = (uint64_t)(options->partitions * bytes + 0.5);
     plan->segment_bytes = width >= 0 ? (uint64_t)options->partitions * TAMIS__KAFKA_SEGMENT : 0;
 }
@@ -158,15 +163,14 @@ tamis_status tamis_kafka_plan_make(tamis_kafka_plan *plan, tamis_plan *filter,
     made.partition_memory = partition.memory;
     made.host_partitions = (given.partitions + given.hosts - 1) / given.hosts;
     made.host_memory = made.host_partitions * made.partition_memory;
+    state_keys kept = {keys / given.partitions, given.rate > 0 ? keys / given.rate : 0, hashes.bits};
     if (timed) {
         const double span = (double)(partition.window + partition.lateness + partition.step +
                                      tamis__kafka_horizon_gap(&partition));
-        plan_state(&made, &given, &partition, hashes.bits,
-                   keys / given.partitions * span / (double)partition.window, span / 1000);
-    } else {
-        plan_state(&made, &given, &partition, hashes.bits, keys / given.partitions,
-                   given.rate > 0 ? keys / given.rate : 0);
+        kept.count = keys / given.partitions * span / (double)partition.window;
+        kept.span = span / 1000;
     }
+    plan_state(&made, &given, &partition, &kept);
     made.restore_seconds =
         (double)made.state_keys / given.partitions * made.host_partitions / TAMIS_KAFKA_RESTORE_RATE;
     tamis__write_struct(plan, &made, sizeof made);

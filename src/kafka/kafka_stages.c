@@ -265,19 +265,20 @@ tamis_status tamis__kafka_dedup_refuse(kafka_dedup_run *run, kafka_partition *pa
 /* ---- A3, A4 ---- */
 
 static tamis_status choose_filter(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
-    int64_t low, end;
+    kafka_range range;
     const rd_kafka_resp_err_t code =
-        tamis__kafka_client_try_watermarks(&run->client, run->state_topic, partition->number, &low, &end);
+        tamis__kafka_client_try_watermarks(&run->client, run->state_topic, partition->number, &range);
 
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return retry_later(run, run->state_topic, code, err);
-    if (!partition->filter || partition->covers < (uint64_t)low || partition->covers > (uint64_t)end) {
+    if (!partition->filter || partition->covers < (uint64_t)range.low ||
+        partition->covers > (uint64_t)range.end) {
         tamis__kafka_dedup_stop_state(run, partition);
         if (tamis__kafka_partition_reset(run, partition, err) != TAMIS_OK)
             return err->status;
-        partition->low = partition->covers = (uint64_t)low;
+        partition->low = partition->covers = (uint64_t)range.low;
     }
-    partition->state_end = (uint64_t)end;
+    partition->state_end = (uint64_t)range.end;
     partition->stage = KAFKA_STATE;
     if (partition->input->is_assigned && partition->covers >= partition->state_end)
         return TAMIS_OK;
@@ -289,34 +290,34 @@ static tamis_status choose_filter(kafka_dedup_run *run, kafka_partition *partiti
 /* A7: where the input begins. */
 static tamis_status begin_input(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
     const int64_t offset = partition->offset;
-    int64_t low, end;
+    kafka_range range;
     const rd_kafka_resp_err_t code =
-        tamis__kafka_client_try_watermarks(&run->client, run->options.from, partition->number, &low, &end);
+        tamis__kafka_client_try_watermarks(&run->client, run->options.from, partition->number, &range);
 
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return retry_later(run, run->options.from, code, err);
     if (offset < 0 || run->is_stateless)
-        partition->to = (uint64_t)(offset < 0 ? low : offset);
+        partition->to = (uint64_t)(offset < 0 ? range.low : offset);
     /* An empty state would let keys into the old output again. */
     const char *and_outputs = run->is_stateless ? "" : " and new output topics";
-    if (partition->to < (uint64_t)low) {
+    if (partition->to < (uint64_t)range.low) {
         tamis__fail(err, TAMIS_E_CHANGED, 0,
                     "%s [%d]: %" PRIu64 " records were removed before they were read, from offset %" PRIu64
                     " on; to go on without them, begin again with another group%s",
-                    run->options.from, (int)partition->number, (uint64_t)low - partition->to, partition->to,
-                    and_outputs);
+                    run->options.from, (int)partition->number, (uint64_t)range.low - partition->to,
+                    partition->to, and_outputs);
         return tamis__kafka_dedup_refuse(run, partition, err);
     }
-    if (partition->to > (uint64_t)end) {
+    if (partition->to > (uint64_t)range.end) {
         tamis__fail(err, TAMIS_E_CHANGED, 0,
                     "%s [%d]: ends at %" PRId64 ", but was read up to %" PRIu64
                     " before: it was made again; begin again with another group%s",
-                    run->options.from, (int)partition->number, end, partition->to, and_outputs);
+                    run->options.from, (int)partition->number, range.end, partition->to, and_outputs);
         return tamis__kafka_dedup_refuse(run, partition, err);
     }
     tamis__kafka_dedup_stop_state(run, partition);
     partition->next = partition->input->position = partition->to;
-    partition->input->stop_at = (uint64_t)end;
+    partition->input->stop_at = (uint64_t)range.end;
     partition->stage = KAFKA_READY;
     return TAMIS_OK;
 }

@@ -93,20 +93,16 @@ static bool must_repeat(const status_run *run, rd_kafka_resp_err_t code, uint64_
     return true;
 }
 
-static tamis_status query_watermarks(status_run *run, const char *topic, size_t number, uint64_t *low,
-                                     uint64_t *end, tamis_error *err) {
+static tamis_status query_watermarks(status_run *run, const char *topic, size_t number, kafka_range *range,
+                                     tamis_error *err) {
     const uint64_t begun = tamis__now_ns();
     rd_kafka_resp_err_t code;
-    int64_t first = 0, last = 0;
 
     do
-        code = tamis__kafka_client_try_watermarks(&run->client, topic, (int32_t)number, &first, &last);
+        code = tamis__kafka_client_try_watermarks(&run->client, topic, (int32_t)number, range);
     while (must_repeat(run, code, begun));
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return tamis__kafka_client_fail(&run->client, topic, code, err);
-    *low = (uint64_t)first;
-    *end = (uint64_t)last;
-    return TAMIS_OK;
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? TAMIS_OK
+                                              : tamis__kafka_client_fail(&run->client, topic, code, err);
 }
 
 static tamis_status fetch_offsets(status_run *run, tamis_error *err) {
@@ -323,21 +319,28 @@ static tamis_status find_state(status_run *run, size_t *count, tamis_error *err)
 }
 
 static tamis_status query_state(status_run *run, size_t count, tamis_error *err) {
+    kafka_range range;
+
     for (size_t i = 0; i < count && i < run->client.partition_count; i++) {
         tamis_kafka_partition_status *partition = &run->partitions[i];
-        partition->has_state = true;
-        if (query_watermarks(run, run->state_topic, i, &partition->state_low, &partition->state_end, err) !=
-            TAMIS_OK)
+        if (query_watermarks(run, run->state_topic, i, &range, err) != TAMIS_OK)
             return err->status;
+        partition->has_state = true;
+        partition->state_low = (uint64_t)range.low;
+        partition->state_end = (uint64_t)range.end;
     }
     return TAMIS_OK;
 }
 
 static tamis_status query_input(status_run *run, tamis_error *err) {
+    kafka_range range;
+
     for (size_t i = 0; i < run->client.partition_count; i++) {
         tamis_kafka_partition_status *partition = &run->partitions[i];
-        if (query_watermarks(run, run->options.from, i, &partition->low, &partition->end, err) != TAMIS_OK)
+        if (query_watermarks(run, run->options.from, i, &range, err) != TAMIS_OK)
             return err->status;
+        partition->low = (uint64_t)range.low;
+        partition->end = (uint64_t)range.end;
         const uint64_t offset = partition->offset >= 0 ? (uint64_t)partition->offset : partition->low;
         partition->lag = partition->end > offset ? partition->end - offset : 0;
     }
