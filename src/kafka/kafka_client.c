@@ -163,7 +163,7 @@ tamis_status tamis__kafka_client_check_options(kafka_client *client, tamis_error
                                    "setting %s: exactly-once work needs its own value of it; leave it out",
                                    name);
     }
-    return TAMIS_OK;
+    return tamis__kafka_client_check_security(client, err);
 }
 
 static tamis_status set_property(rd_kafka_conf_t *conf, const char *name, const char *value,

@@ -6,6 +6,7 @@
  * The use of librdkafka that dedup and count share.
  *
  *     kafka_client.c       handles, settings, errors
+ *     kafka_security.c     checks of settings for SASL
  *     kafka_consumer.c     the member of the group
  *     kafka_topics.c       lookups of topics; also the topics of dedup
  *
@@ -96,6 +97,8 @@ typedef struct kafka_client {
 
 /* Checks the addresses of the brokers and the names of the settings, and sets client->wants_log. */
 tamis_status tamis__kafka_client_check_options(kafka_client *client, tamis_error *err);
+/* Checks the settings of SASL. */
+tamis_status tamis__kafka_client_check_security(const kafka_client *client, tamis_error *err);
 /* Opens a handle. The caller destroys it. */
 tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
                                       tamis_error *err);

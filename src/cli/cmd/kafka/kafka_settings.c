@@ -120,6 +120,8 @@ void kafka_settings_name(const kafka_settings *settings, tamis_error *err) {
     const size_t i = find(settings, rest, strcspn(rest, ":"));
     if (i < settings->count && settings->lines[i] > 0)
         cli_fail(err, "--config '%.150s': line %zu: %.300s", settings->path, settings->lines[i], rest);
+    else if (i == settings->count && settings->path)
+        cli_fail(err, "--config '%.150s': %.300s", settings->path, rest); /* a line is missing */
     else
         cli_fail(err, "--setting %.480s", rest);
 }
