@@ -58,6 +58,8 @@ static const kafka_setting defaults[] = {
     /* Records that wait while a commit lasts. When as many are queued, librdkafka before 2.2 may fetch no
      * more for a second, see poll_consumer. */
     {"queued.min.messages", "200000", MEMBER},
+    /* Members learn of a rebalance by a heartbeat. Those that know of it stand still until the last one does. */
+    {"heartbeat.interval.ms", "500", MEMBER},
 };
 
 /* The protocol needs these. */
@@ -157,6 +159,11 @@ tamis_status tamis__kafka_client_check_options(kafka_client *client, tamis_error
                                "setting '%.100s': is not NAME=VALUE; give it as fetch.min.bytes=1000",
                                setting);
         client->wants_log |= strcmp(name, "debug") == 0;
+        if (strcmp(name, "partition.assignment.strategy") == 0)
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "setting %s: is range, since librdkafka 2.0 may repeat records with "
+                               "cooperative-sticky; leave it out",
+                               name);
         for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
             if (strcmp(fixed[k].name, name) == 0)
                 return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -342,6 +349,11 @@ static tamis_status classify(rd_kafka_resp_err_t code, const char **remedy) {
     case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
         *remedy = "another process runs with this group and instance name; give each its own";
         return TAMIS_E_BUSY;
+    case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
+        *remedy = "the group has a member with another partition.assignment.strategy or group.protocol; end "
+                  "it, and "
+                  "wait for its session.timeout.ms if it has an instance name, or give another group";
+        return TAMIS_E_MISMATCH;
     case RD_KAFKA_RESP_ERR__INVALID_ARG:
         *remedy = "correct the options";
         return TAMIS_E_INVALID;

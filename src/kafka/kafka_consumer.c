@@ -182,7 +182,7 @@ static tamis_status check_message(kafka_client *client, const rd_kafka_message_t
             return TAMIS_OK;
         snprintf(what, sizeof what, "%.150s [%d], offset %" PRId64, client->from, (int)message->partition,
                  message->offset);
-        return tamis__kafka_client_fail(client, message->partition >= 0 ? what : client->group, message->err, err);
+        return tamis__kafka_client_fail(client, message->rkt ? what : client->group, message->err, err);
     }
 }
 

@@ -41,6 +41,7 @@ try dedup "${all[@]}" --key csv:name
 try dedup "${all[@]}" --key json:id
 try dedup "${all[@]}" -X nonsense
 try dedup "${all[@]}" -X isolation.level=read_uncommitted
+try dedup "${all[@]}" -X partition.assignment.strategy=cooperative-sticky
 try dedup "${all[@]}" -X no.such.setting=1
 try dedup "${all[@]}" -X fetch.min.bytes=many
 try dedup "${all[@]}" --exact --fpr 1e-6
@@ -55,6 +56,7 @@ try count "${all[@]}" --count total --on-error pass
 try count "${all[@]}" --count total --time nonsense
 try count "${all[@]}" --count total --group 'a/b'
 try count "${all[@]}" --count total -X group.id=x
+try count "${all[@]}" --count total -X partition.assignment.strategy=cooperative-sticky
 try count "${all[@]}" --count 'a:{day'
 try count "${all[@]}" --count 'a:{day}{kafka:key}'
 try count "${all[@]}" --count 'a:{page}'
