@@ -27,12 +27,23 @@
 
 enum { SEEK_MS = 5000 };
 
+/* The group has expelled this member for some time. */
+static void forget_kept(kafka_dedup_run *run) {
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        kafka_partition *partition = &run->partitions[i];
+        partition->is_kept = false;
+        if (partition->stage == KAFKA_JOINED)
+            partition->stage = KAFKA_IDLE;
+    }
+}
+
 /* A1 for a partition. One that went to another member loses its filter, unless this member is a standby. */
 static void assign_partition(kafka_dedup_run *run, kafka_partition *partition) {
     if (partition->input->is_assigned) {
         tamis__kafka_begin_restore(partition);
         partition->input->stop_at = UINT64_MAX;
     } else if (run->options.standby) {
+        partition->is_kept = false;
         partition->stage = partition->is_reading_state ? KAFKA_STATE : KAFKA_WATERMARKS;
     } else {
         tamis__kafka_dedup_stop_state(run, partition);
@@ -77,6 +88,7 @@ static void revoke(kafka_dedup_run *run) {
 
     if (rd_kafka_assignment_lost(run->client.consumer)) {
         outcome = KAFKA_ABORT;
+        forget_kept(run);
     } else if (run->client.phase == KAFKA_RUNNING && !run->needs_producer) {
         outcome = tamis__kafka_dedup_answer(run, err);
         if (outcome == KAFKA_DONE || outcome == KAFKA_FAILED) {

@@ -5,7 +5,8 @@
  * partitions of other members (standby).
  * Each partition has a stage of its own, so those that are restored go on while others are not.
  *
- *     OFFSET      A2  offset of the group   read_committed: waits for transactions that are not decided (K4)
+ *     OFFSET      A2  offset of the group   read_committed: waits for transactions that are not decided (K4);
+ *                                           if it is the one that this member has committed: A7
  *     WATERMARKS  A3  end of the state      read_uncommitted: the true end (K5)
  *                 A4  filter                the one in memory, or an empty one
  *     STATE       A5  read the state        from `covers`, or the first record there is, to the end of A3; add
@@ -126,8 +127,11 @@ static tamis_status store_offset(kafka_dedup_run *run, const rd_kafka_topic_part
     if (check_route(run, stored, err) != TAMIS_OK)
         return err->status;
     partition->offset = stored->offset;
-    partition->stage =
-        run->is_stateless ? KAFKA_STATE : KAFKA_WATERMARKS; /* without state, its offset is all there is */
+    partition->is_kept &= partition->has_chain && stored->offset == (int64_t)partition->to;
+    if (partition->is_kept)
+        partition->state_end = partition->covers;
+    /* Without state, the offset is all there is. */
+    partition->stage = partition->is_kept || run->is_stateless ? KAFKA_STATE : KAFKA_WATERMARKS;
     return TAMIS_OK;
 }
 
@@ -238,6 +242,7 @@ static tamis_status fetch_offsets(kafka_dedup_run *run, tamis_error *err) {
 }
 
 void tamis__kafka_begin_restore(kafka_partition *partition) {
+    partition->is_kept |= partition->stage == KAFKA_JOINED;
     partition->stage = KAFKA_OFFSET;
     partition->offset_request = 0;
 }
@@ -257,6 +262,7 @@ tamis_status tamis__kafka_dedup_refuse(kafka_dedup_run *run, kafka_partition *pa
         run->refused = partition;
         run->refusal = *err;
     }
+    partition->is_kept = false;
     tamis__kafka_begin_restore(partition);
     run->offsets_at = tamis__now_ns() + (uint64_t)RETRY_MS * 1000000;
     return TAMIS_OK;
@@ -287,6 +293,14 @@ static tamis_status choose_filter(kafka_dedup_run *run, kafka_partition *partiti
 
 /* ---- A6, A7 ---- */
 
+/* A7 is done: the consumer may get the partition. */
+static tamis_status make_ready(kafka_dedup_run *run, kafka_partition *partition) {
+    tamis__kafka_dedup_stop_state(run, partition);
+    partition->next = partition->input->position = partition->to;
+    partition->stage = KAFKA_READY;
+    return TAMIS_OK;
+}
+
 /* A7: where the input begins. */
 static tamis_status begin_input(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
     const int64_t offset = partition->offset;
@@ -315,15 +329,15 @@ static tamis_status begin_input(kafka_dedup_run *run, kafka_partition *partition
                     run->options.from, (int)partition->number, range.end, partition->to, and_outputs);
         return tamis__kafka_dedup_refuse(run, partition, err);
     }
-    tamis__kafka_dedup_stop_state(run, partition);
-    partition->next = partition->input->position = partition->to;
     partition->input->stop_at = (uint64_t)range.end;
-    partition->stage = KAFKA_READY;
-    return TAMIS_OK;
+    return make_ready(run, partition);
 }
 
-/* A6 and A7 for a partition whose state was read. */
+/* A6 and A7 for a partition whose state was read, or is complete. */
 static tamis_status finish_restore(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
+    /* The consumer notices if records of a kept one were removed meanwhile. */
+    if (partition->is_kept && !run->options.until_end)
+        return make_ready(run, partition);
     if (!run->is_stateless && tamis__kafka_dedup_check_chain(run, partition, err) != TAMIS_OK)
         return tamis__kafka_dedup_refuse(run, partition, err);
     return begin_input(run, partition, err);

@@ -22,6 +22,9 @@
  * - The group gives the partition to the other member at any time. The old owner does not know it: it is a zombie
  *   until it looks, and may do any of its steps before that, restoring included.
  * - KEPT: a rebalance leaves the partition where it is.
+ * - A member whose filter ends at the offset of A2 may answer at once. The program does so only if it has been in the
+ *   group since its last commit. So no operator can have set the offset meanwhile, and the model leaves this out with
+ *   RESETS.
  * - STANDBY: a member adds state records to its filter while it has no partition, and while it restores (S).
  * - The broker aborts an open transaction that takes too long, and refuses the producer from then on.
  * - The request to commit or its answer is lost, or the producer fails while the outcome is unknown.
@@ -99,7 +102,7 @@
 #define KEY_BIT(i) (((i) & 1) + 1)
 
 /* Names of properties in assertions: always false. */
-bool I0_end_reached_with_kept_filter, I0_end_reached_after_retention, I0_end_reached_by_standby, I0_refused, I1_record_twice, I1_key_twice,
+bool I0_end_reached_with_kept_filter, I0_end_reached_after_retention, I0_end_reached_by_standby, I0_end_reached_at_once, I0_refused, I1_record_twice, I1_key_twice,
     I1_record_lost, I2_committed_hash_missing, I3_trace_of_an_abort, I4_refused_without_reason;
 
 /* ---- Kafka ---- */
@@ -157,6 +160,7 @@ bit changed; /* the operator or the retention changed something */
 #ifdef REACH
 bit has_kept[2]; /* the member has restored with a filter that it kept, and read state records behind it */
 bit is_warm[2]; /* the member has read a state record without having the partition */
+bit is_complete[2]; /* the member has gone on at once */
 #endif
 hidden byte scan;
 hidden byte broken;
@@ -460,6 +464,13 @@ inline stand_by(m) {
     fi
 }
 
+/* A2: the offset is the one that this member has committed. */
+#ifdef F_KEPT_OFFSET
+#define IS_COMPLETE(m) (RESETS == 0 && filter_to[m] > 0)
+#else
+#define IS_COMPLETE(m) (RESETS == 0 && filter_to[m] > 0 && filter_to[m] == next[m])
+#endif
+
 #define CURRENT(m) (member_generation[m] == generation)
 #ifdef F_EPOCH
 #define FENCED(m) false
@@ -583,7 +594,16 @@ active [2] proctype member() {
 #else
     :: atomic { phase[_pid] == OFFSET && !pending[0] && !pending[1] ->
 #endif
-                next[_pid] = offset; phase[_pid] = END }
+                next[_pid] = offset;
+                if
+                :: IS_COMPLETE(_pid) ->
+                    printf("member %d: goes on at once\n", _pid);
+#ifdef REACH
+                    is_complete[_pid] = 1;
+#endif
+                    phase[_pid] = RUN
+                :: true -> phase[_pid] = END
+                fi }
     :: atomic { phase[_pid] == END ->
 #ifndef F_END_EARLY
                 end_seen[_pid] = end;
@@ -667,6 +687,9 @@ active proctype events() {
 #elif REACH == 4
     :: atomic { offset == RECORDS && is_warm[owner] && phase[owner] == RUN ->
                 assert(I0_end_reached_by_standby || false) }
+#elif REACH == 5
+    :: atomic { offset == RECORDS && is_complete[owner] && phase[owner] == RUN ->
+                assert(I0_end_reached_at_once || false) }
 #endif
 #endif
     od

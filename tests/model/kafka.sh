@@ -14,6 +14,7 @@ holds "a standby keeps a filter, the partition moves, the retention removes" \
     -DCRASHES=0 -DRETENTION=1 -DSTANDBY=1 -DRECORDS=2
 holds "a rebalance leaves the partition where it is, the broker aborts, an outcome is lost" \
     -DCRASHES=0 -DMOVES=0 -DKEPT=1 -DTIMEOUTS=1 -DLOSSES=1 -DRECORDS=2
+holds "a rebalance leaves the partition where it is, the retention removes" -DCRASHES=0 -DMOVES=0 -DKEPT=1 -DRETENTION=1 -DRECORDS=2
 holds "the first transaction has no records, the partition moves, a member crashes" -DFIRST=1 -DRECORDS=2
 if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
     holds "the first transaction has no records, the partition moves and comes back, an outcome is lost" \

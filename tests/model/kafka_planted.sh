@@ -5,12 +5,13 @@
 MODEL=kafka
 . "$(dirname "$0")/run.bash"
 
-# Without these four, a fault might be missing only because the search never gets there.
+# Without these five, a fault might be missing only because the search never gets there.
 finds I0_end_reached_with "all records are answered by a member that went on with the filter it kept" \
     -DCRASHES=0 -DMOVES=2 -DREACH=1
 finds I0_end_reached_after "the same after the retention removed state records that this filter has" \
     -DCRASHES=0 -DMOVES=2 -DRETENTION=1 -DREACH=2
 finds I0_end_reached_by "all records are answered by a member whose filter was warm" -DCRASHES=0 -DSTANDBY=1 -DREACH=4
+finds I0_end_reached_at "all records are answered by a member that went on at once" -DCRASHES=0 -DMOVES=0 -DKEPT=1 -DREACH=5
 finds I0_refused "the retention removes state records, and a member refuses" -DCRASHES=0 -DRETENTION=1 -DREACH=3
 
 # Fencing.
@@ -31,6 +32,7 @@ finds I3 "a restore that reads records of aborted transactions" -DF_UNCOMMITTED
 # Restoring.
 finds I2 "input that is answered before the state topic is read" -DMOVES=0 -DF_INPUT_EARLY
 finds I "a partition that comes back and is not restored" -DCRASHES=0 -DMOVES=2 -DF_RESTORE_KEPT
+finds I "a member that goes on at once, whatever the offset is" -DCRASHES=0 -DMOVES=2 -DF_KEPT_OFFSET
 finds I4 "an offset that is fetched while a transaction may change it" -DCRASHES=0 -DF_STABLE
 finds I1_record_twice "the same, if the chain is not checked" -DCRASHES=0 -DF_STABLE -DF_CHAIN
 finds I4 "an end of the state topic that is older than the offset" -DCRASHES=0 -DF_END_EARLY

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Rebalances of `tamis kafka dedup` while records come all the time. A member goes on at once with the partitions that it
+# keeps: it reads no state of them, and the time without records in their output is measured. Then a member that the group
+# refuses. ctest: peers
+# ctest: torture
+set -euo pipefail
+export PATH=$TAMIS_BUILD_DIR/bin:$PATH
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+. "$TAMIS_SOURCE_DIR/tests/support/kafka.bash"
+. "$TAMIS_SOURCE_DIR/tests/support/kafka_dedup.bash"
+
+step "starting a broker"
+start_broker
+for topic in out again; do # so that records have the time at which the broker got them
+    kafka_ops config $topic message.timestamp.type LogAppendTime
+done
+
+: > "$work/all"
+flow() {
+    local first lines
+    for ((first = 0; ; first += 20000)); do
+        records $first 20000 > "$work/input"
+        while mapfile -n 40 lines && [ ${#lines[@]} -gt 0 ]; do
+            [ -e "$work/flows" ] || return 0
+            printf %s "${lines[@]}"
+            sleep 0.05
+        done < "$work/input"
+    done | tee -a "$work/all"
+}
+: > "$work/flows"
+producer < <(flow) &
+producer=$!
+await() { # INSTANCE PATTERN
+    local i
+    for ((i = 0; i < 600; i++)); do
+        ! grep -qE "$2" "$work/err.$1" || return 0
+        sleep 0.1
+    done
+    fail "$1 never says: $2"
+}
+stop() { # PID
+    kill -TERM "$1"
+    wait "$1" || [ $? = 143 ] || fail "SIGTERM: not status 143"
+}
+
+# Member a would die if it read the state. It has made it, and must read it only when the partitions of b come back.
+step "a member keeps two partitions"
+: > "$work/err.a"
+KAFKA_FAULT=read:before:1 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so start a
+a=$member
+await a '4 of 4 partitions'
+sleep 1
+start b
+b=$member
+await a 'in: 2 of 4 partitions are assigned to this process; 0 keys were restored$'
+sleep 1
+kill -0 "$a" || fail "a has read the state of partitions that it kept"
+stop "$b"
+wait "$a" && fail "a has not read the state of the other partitions" || [ $? = 137 ] || fail "a: another status"
+
+step "members come and go"
+: > "$work/err.a"
+start a
+a=$member
+await a '4 of 4 partitions'
+sleep 1
+begun=$(date +%s%3N)
+for ((round = 0; round < $(scaled 1 3 20); round++)); do
+    start b
+    b=$member
+    sleep "2.$((RANDOM % 10))"
+    if ((round % 2)); then
+        killed "$b"
+    else
+        stop "$b"
+    fi
+    sleep "3.$((RANDOM % 10))" # its session is over
+done
+ended=$(date +%s%3N)
+rm "$work/flows"
+wait $producer || fail "the records are not produced"
+stop "$a"
+drain b
+drain a
+check_outputs "rebalances"
+check_chain
+# The longest time without a record, of the partitions that stay with a, and of those that b has now and then.
+for topic in out again; do
+    kcat -b "$kafka_brokers" -C -t $topic -o beginning -e -q -f '%p %T\n' -X isolation.level=read_committed
+done | sort -n -k 1,1 -k 2,2 | awk -v begun="$begun" -v ended="$ended" '
+    $1 != partition || NR == 1 { partition = $1; last = 0 }
+    $2 >= begun && $2 <= ended {
+        if (last && $2 - last > longest[partition]) longest[partition] = $2 - last
+        last = $2
+    }
+    END { print longest[0] + 0, longest[1] + 0, longest[2] + 0, longest[3] + 0 }' > "$work/pauses"
+read -r -a pauses < "$work/pauses"
+step "the longest pauses: ${pauses[0]} and ${pauses[1]} ms of partitions that stay, ${pauses[2]} and ${pauses[3]} ms of others"
+for pause in "${pauses[@]:0:2}"; do
+    ((pause > 0 && pause < 2500)) || fail "a partition that stays has a pause of $pause ms"
+done
+
+step "a member with another strategy"
+kcat -b "$kafka_brokers" -G mixed in -q -X partition.assignment.strategy=roundrobin -X enable.auto.commit=false \
+    > "$work/kcat" 2>> "$work/err.kcat" &
+other=$!
+for ((i = 0; i < 100; i++)); do
+    tamis kafka status --brokers "$kafka_brokers" --group mixed --from in 2> "$work/err.status" | grep -q rdkafka && break
+    sleep 0.1
+done
+status=0
+timeout 30 tamis kafka dedup --brokers "$kafka_brokers" --group mixed --from in --to out --until-end 2> "$work/err.mixed" || status=$?
+[ $status = 2 ] || fail "another strategy: status $status: $(cat "$work/err.mixed")"
+grep -qE '^tamis: mixed: .*; the group has a member with another partition.assignment.strategy or group.protocol; end it, ' \
+    "$work/err.mixed" || fail "another strategy: $(cat "$work/err.mixed")"
+kill -KILL $other
+step "all good"
