@@ -52,6 +52,16 @@ static void assign_partition(kafka_dedup_run *run, kafka_partition *partition) {
     }
 }
 
+/* False: the group has expelled this member since it gave the partitions. */
+static bool is_member(rd_kafka_t *consumer) {
+    char *id = rd_kafka_memberid(consumer);
+    const bool has_id = id && id[0] != '\0';
+
+    if (id)
+        rd_kafka_mem_free(consumer, id);
+    return has_id;
+}
+
 /* A1. */
 static void assign(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *partitions) {
     kafka_client *client = &run->client;
@@ -78,6 +88,8 @@ static void assign(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
     run->membership = rd_kafka_consumer_group_metadata(client->consumer);
+    /* Metadata that name no member are those of old clients: the brokers take any offset with them (K3). */
+    client->must_join = !is_member(client->consumer);
     run->committed.assignments++;
 }
 

@@ -12,6 +12,8 @@
  *
  * Function cut is the request to remove records. If it is lost, it is not made.
  *
+ * Function member returns the id of the member. If it is lost, there is none.
+ *
  * Function delivery is the callback that reports the delivery of a record. If it is lost, it reports a
  * time-out.
  *
@@ -158,6 +160,16 @@ rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *handle, const rd_kafka_topic_par
 
     CALL(code, rd_kafka_assign, handle, partitions);
     return code;
+}
+
+char *rd_kafka_memberid(const rd_kafka_t *handle) {
+    const char *fault = fault_of("member");
+    char *id;
+
+    CALL(id, rd_kafka_memberid, handle);
+    if (id && is_fault(fault, "lost"))
+        id[0] = '\0';
+    return id;
 }
 
 int rd_kafka_consume_start_queue(rd_kafka_topic_t *topic, int32_t partition, int64_t offset,

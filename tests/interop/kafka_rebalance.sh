@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Rebalances of `tamis kafka dedup` while records come all the time. A member goes on at once with the partitions that it
-# keeps: it reads no state of them, and the time without records in their output is measured. Then a member that the group
-# refuses. ctest: peers
+# keeps: it reads no state of them, and the time without records in their output is measured. Then members that the group
+# expels or refuses. ctest: peers
 # ctest: torture
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
@@ -100,6 +100,17 @@ step "the longest pauses: ${pauses[0]} and ${pauses[1]} ms of partitions that st
 for pause in "${pauses[@]:0:2}"; do
     ((pause > 0 && pause < 2500)) || fail "a partition that stays has a pause of $pause ms"
 done
+
+# The group may expel a member before it has got its partitions. Then it joins again.
+step "a member without an id"
+records 0 100 > "$work/input"
+kafka_ops create lone 4
+kcat -b "$kafka_brokers" -P -t lone -K "$tab" < "$work/input"
+lone() { timeout "$1" tamis kafka dedup --brokers "$kafka_brokers" --group lone --from lone --to out --until-end --stats; }
+! (KAFKA_FAULT=member:lost:0 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so lone 5) 2> "$work/err.lone" || fail "it goes on without an id"
+! grep -q 'are assigned to this process' "$work/err.lone" || fail "it begins without an id"
+(KAFKA_FAULT=member:lost:1 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so lone 60) 2> "$work/err.lone" || fail "it does not join again"
+grep -qE '^records +100$' "$work/err.lone" || fail "it has not read all records: $(cat "$work/err.lone")"
 
 step "a member with another strategy"
 kcat -b "$kafka_brokers" -G mixed in -q -X partition.assignment.strategy=roundrobin -X enable.auto.commit=false \
