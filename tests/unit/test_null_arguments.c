@@ -192,6 +192,11 @@ static void of_redisbloom_cuckoo(void **state) {
     REFUSED(tamis_redisbloom_cuckoo_add(ANY, NULL, 1, &err), "key");
     REFUSED(tamis_redisbloom_cuckoo_add_absent(NULL, ANY, 1, ANY, &err), "filter");
     REFUSED(tamis_redisbloom_cuckoo_add_absent(ANY, NULL, 1, ANY, &err), "key");
+    REFUSED(tamis_redisbloom_cuckoo_add_many(NULL, ANY, 1, NULL, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_add_many(ANY, NULL, 1, NULL, &err), "keys");
+    REFUSED(tamis_redisbloom_cuckoo_add_absent_many(NULL, ANY, 1, ANY, NULL, &err), "filter");
+    REFUSED(tamis_redisbloom_cuckoo_add_absent_many(ANY, NULL, 1, ANY, NULL, &err), "keys");
+    REFUSED(tamis_redisbloom_cuckoo_add_absent_many(ANY, ANY, 1, NULL, NULL, &err), "answers");
     REFUSED(tamis_redisbloom_cuckoo_contains_many(NULL, ANY, 1, ANY, &err), "filter");
     REFUSED(tamis_redisbloom_cuckoo_contains_many(ANY, NULL, 1, ANY, &err), "keys");
     REFUSED(tamis_redisbloom_cuckoo_contains_many(ANY, ANY, 1, NULL, &err), "answers");

@@ -246,6 +246,48 @@ static void copies_of_a_key(void **state) {
     tamis_redisbloom_cuckoo_free(filter);
 }
 
+/* Batches leave the slots, and give the answers, of single adds; a key without a slot ends a batch. */
+static void batches_equal_single_adds(void **state) {
+    (void)state;
+    enum { KEYS = 1000, DISTINCT = 700 };
+    static char texts[KEYS][TEXT];
+    tamis_key keys[KEYS];
+    for (unsigned i = 0; i < KEYS; i++)
+        keys[i] = (tamis_key){texts[i], (size_t)snprintf(texts[i], TEXT, "%u", i * 7919 % DISTINCT)};
+    for (size_t v = 0; v < sizeof vectors / sizeof *vectors; v++) {
+        for (int absent = 0; absent < 2; absent++) {
+            tamis_redisbloom_cuckoo *single = made(vectors[v].capacity, vectors[v].bucket_size,
+                                                   vectors[v].max_iterations, vectors[v].expansion);
+            tamis_redisbloom_cuckoo *batch = NULL;
+            assert_int_equal(tamis_redisbloom_cuckoo_copy(&batch, single, NULL), TAMIS_OK);
+            tamis_answer answers[KEYS], answer = TAMIS_UNKNOWN;
+            for (size_t i = 0; i < KEYS;) {
+                size_t done = 0;
+                const tamis_status ended =
+                    absent ? tamis_redisbloom_cuckoo_add_absent_many(batch, keys + i, KEYS - i, answers + i,
+                                                                     &done, NULL)
+                           : tamis_redisbloom_cuckoo_add_many(batch, keys + i, KEYS - i, &done, NULL);
+                for (size_t j = i; j < i + done + (ended != TAMIS_OK); j++) {
+                    const tamis_status status =
+                        absent ? tamis_redisbloom_cuckoo_add_absent(single, keys[j].data, keys[j].size,
+                                                                    &answer, NULL)
+                               : tamis_redisbloom_cuckoo_add(single, keys[j].data, keys[j].size, NULL);
+                    assert_int_equal(status, j < i + done ? TAMIS_OK : ended);
+                    if (absent && j < i + done)
+                        assert_int_equal(answers[j], answer);
+                }
+                assert_true(ended == TAMIS_OK ? i + done == KEYS : ended == TAMIS_E_FULL);
+                i += done + (ended != TAMIS_OK);
+            }
+            assert_int_equal(info_of(batch).keys, info_of(single).keys);
+            assert_int_equal(info_of(batch).tables, info_of(single).tables);
+            assert_int_equal(fnv_of_slots(batch), fnv_of_slots(single));
+            tamis_redisbloom_cuckoo_free(single);
+            tamis_redisbloom_cuckoo_free(batch);
+        }
+    }
+}
+
 /* A key that finds no slot changes nothing. */
 static void full_is_rolled_back(void **state) {
     (void)state;
@@ -439,6 +481,8 @@ static void reg_cve_2024_25115_chunk_outside_of_its_table(void **state) {
                          TAMIS_E_DAMAGED);
         assert_int_equal(add(half, "0"), TAMIS_E_DAMAGED);
         assert_int_equal(tamis_redisbloom_cuckoo_add_absent(half, "0", 1, &answer, NULL), TAMIS_E_DAMAGED);
+        assert_int_equal(tamis_redisbloom_cuckoo_add_many(half, &(tamis_key){"0", 1}, 1, NULL, NULL),
+                         TAMIS_E_DAMAGED);
         assert_int_equal(tamis_redisbloom_cuckoo_remove(half, "0", 1, &answer, NULL), TAMIS_E_DAMAGED);
         assert_int_equal(tamis_redisbloom_cuckoo_count(half, "0", 1, &copies, NULL), TAMIS_E_DAMAGED);
         assert_int_equal(tamis_redisbloom_cuckoo_compact(half, NULL), TAMIS_E_DAMAGED);
@@ -652,6 +696,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_of_redisbloom),
         cmocka_unit_test(copies_of_a_key),
+        cmocka_unit_test(batches_equal_single_adds),
         cmocka_unit_test(full_is_rolled_back),
         cmocka_unit_test(refused_options),
         cmocka_unit_test(reg_cve_2024_25116_capacity_below_a_bucket),

@@ -69,6 +69,18 @@ TAMIS_API tamis_status tamis_redisbloom_cuckoo_add(tamis_redisbloom_cuckoo *filt
 TAMIS_API tamis_status tamis_redisbloom_cuckoo_add_absent(tamis_redisbloom_cuckoo *filter, const void *key,
                                                           size_t size, tamis_answer *answer,
                                                           tamis_error *err);
+/* Adds `count` keys in order, as tamis_redisbloom_cuckoo_add does one by one, but faster: cache misses overlap.
+ * On failure the first *done keys are added, the others are not. `done` may be NULL. */
+TAMIS_API tamis_status tamis_redisbloom_cuckoo_add_many(tamis_redisbloom_cuckoo *filter,
+                                                        const tamis_key *keys, size_t count, size_t *done,
+                                                        tamis_error *err);
+/* Adds those of `count` keys that are absent, in order, as tamis_redisbloom_cuckoo_add_absent does.
+ * answers[i] says whether key i was absent. On failure the first *done keys are answered, and the others are
+ * not added. `done` may be NULL. */
+TAMIS_API tamis_status tamis_redisbloom_cuckoo_add_absent_many(tamis_redisbloom_cuckoo *filter,
+                                                               const tamis_key *keys, size_t count,
+                                                               tamis_answer *answers, size_t *done,
+                                                               tamis_error *err);
 /* Looks up `count` keys. answers[i] is TAMIS_ABSENT (certainly absent) or TAMIS_PRESENT (present or a false
  * positive). TAMIS_E_DAMAGED: the filter is incomplete; `answers` is unchanged. */
 TAMIS_API tamis_status tamis_redisbloom_cuckoo_contains_many(const tamis_redisbloom_cuckoo *filter,
