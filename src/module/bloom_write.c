@@ -47,9 +47,15 @@ static bool create(RedisModuleCtx *ctx, bloom_key *key, const creation *how) {
     options.expansion = (uint32_t)how->expansion;
     options.nonscaling = how->nonscaling;
     options.allocator = module_allocator();
-    tamis_redisbloom *filter;
-    const tamis_status status = tamis_redisbloom_create(&filter, &options, NULL);
+    tamis_redisbloom *filter = NULL;
+    tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
+    tamis_status status = tamis_redisbloom_create(&filter, &options, NULL);
+    if (status == TAMIS_OK)
+        status = tamis_redisbloom_info_get(filter, &info, NULL);
+    if (status == TAMIS_OK && module_exceeds_memory(ctx, info.memory))
+        status = TAMIS_E_NOMEM;
     if (status != TAMIS_OK) {
+        tamis_redisbloom_free(filter);
         server.ReplyWithError(ctx, status == TAMIS_E_NOMEM ? "ERR Insufficient memory to create filter"
                                                            : "ERR could not create filter");
         return false;
@@ -96,10 +102,10 @@ static const char *parse_reserve(creation *how, RedisModuleString **argv, int ar
         return "ERR no expansion";
     if (server.StringToLongLong(argv[expansion + 1], &how->expansion) != MODULE_OK)
         return "ERR bad expansion";
+    if (nonscaling && how->expansion != 0)
+        return "Nonscaling filters cannot expand";
     if (how->expansion < 0 || how->expansion > MODULE_EXPANSION_MAX)
         return "ERR expansion must be in the range [0, 32768]";
-    if (nonscaling && how->expansion > 0)
-        return "Nonscaling filters cannot expand";
     how->nonscaling = how->expansion == 0;
     return NULL;
 }

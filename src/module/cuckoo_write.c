@@ -19,6 +19,8 @@
 
 #include "module/module.h"
 
+enum { BATCH = 256 };
+
 /* How to make a filter. */
 typedef struct creation {
     long long capacity, bucket_size, max_iterations, expansion;
@@ -39,9 +41,15 @@ static bool create(RedisModuleCtx *ctx, cuckoo_key *key, RedisModuleString *name
     options.max_iterations = (uint32_t)how->max_iterations;
     options.expansion = (uint32_t)how->expansion;
     options.allocator = module_allocator();
-    tamis_redisbloom_cuckoo *filter;
-    const tamis_status status = tamis_redisbloom_cuckoo_create(&filter, &options, NULL);
+    tamis_redisbloom_cuckoo *filter = NULL;
+    tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
+    tamis_status status = tamis_redisbloom_cuckoo_create(&filter, &options, NULL);
+    if (status == TAMIS_OK)
+        status = tamis_redisbloom_cuckoo_info_get(filter, &info, NULL);
+    if (status == TAMIS_OK && module_exceeds_memory(ctx, info.memory))
+        status = TAMIS_E_NOMEM;
     if (status != TAMIS_OK) {
+        tamis_redisbloom_cuckoo_free(filter);
         server.ReplyWithError(ctx, status == TAMIS_E_NOMEM ? "ERR Insufficient memory to create filter"
                                                            : "ERR Could not create filter");
         return false;
@@ -110,7 +118,7 @@ int cuckoo_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* Items to add: some of a command's arguments. */
 typedef struct item_list {
     RedisModuleString **items;
-    int count;
+    size_t count;
     bool single; /* the reply is one answer, not an array */
     bool absent; /* add only items that are absent */
 } item_list;
@@ -128,37 +136,44 @@ static bool has_all_tables(RedisModuleCtx *ctx, const cuckoo_key *key) {
 
 /* Replies for an item of a list. In RESP3, CF.INSERT has true and false, and CF.INSERTNX numbers. */
 static void reply_item(RedisModuleCtx *ctx, const item_list *list, tamis_status status, bool is_added) {
-    if (status == TAMIS_OK && (list->single || !list->absent))
+    const bool booleans = list->single || !list->absent;
+    if (status == TAMIS_OK && booleans)
         reply_bool(ctx, is_added);
     else if (status == TAMIS_OK)
         server.ReplyWithLongLong(ctx, is_added);
-    else if (status != TAMIS_E_FULL)
-        server.ReplyWithError(ctx, "ERR Insufficient memory");
     else if (list->single)
-        server.ReplyWithError(ctx, "Filter is full");
-    else if (!list->absent && server.GetContextFlags(ctx) & MODULE_FLAG_RESP3)
+        server.ReplyWithError(ctx, status == TAMIS_E_FULL ? "Filter is full" : "ERR Insufficient memory");
+    else if (booleans && server.GetContextFlags(ctx) & MODULE_FLAG_RESP3)
         reply_bool(ctx, false);
     else
         server.ReplyWithLongLong(ctx, -1);
 }
 
-/* Adds items and replies for each. Returns the number of items added, which are then first in `added`. */
+/* Adds items and replies for each. An item that finds no slot does not stop the others. Returns the number of
+ * items added, which are then first in `added`. */
 static size_t add_items(RedisModuleCtx *ctx, tamis_redisbloom_cuckoo *filter, const item_list *list,
                         RedisModuleString **added) {
-    size_t count = 0;
+    size_t count = 0, replied = 0;
     if (!list->single)
-        server.ReplyWithArray(ctx, list->count);
-    for (int i = 0; i < list->count; i++) {
-        size_t size;
-        const char *item = server.StringPtrLen(list->items[i], &size);
-        tamis_answer answer = TAMIS_ABSENT;
+        server.ReplyWithArray(ctx, (long)list->count);
+    while (replied < list->count) {
+        tamis_key items[BATCH];
+        tamis_answer answers[BATCH] = {TAMIS_ABSENT}; /* as CF.INSERT adds all */
+        size_t done = 0;
+        const size_t batch = list->count - replied < BATCH ? list->count - replied : BATCH;
+        for (size_t i = 0; i < batch; i++)
+            items[i].data = server.StringPtrLen(list->items[replied + i], &items[i].size);
         const tamis_status status =
-            list->absent ? tamis_redisbloom_cuckoo_add_absent(filter, item, size, &answer, NULL)
-                         : tamis_redisbloom_cuckoo_add(filter, item, size, NULL);
-        const bool is_added = status == TAMIS_OK && answer == TAMIS_ABSENT;
-        reply_item(ctx, list, status, is_added);
-        if (is_added)
-            added[count++] = list->items[i];
+            list->absent ? tamis_redisbloom_cuckoo_add_absent_many(filter, items, batch, answers, &done, NULL)
+                         : tamis_redisbloom_cuckoo_add_many(filter, items, batch, &done, NULL);
+        for (size_t i = 0; i < done; i++) {
+            reply_item(ctx, list, TAMIS_OK, answers[i] == TAMIS_ABSENT);
+            if (answers[i] == TAMIS_ABSENT)
+                added[count++] = list->items[replied + i];
+        }
+        if (status != TAMIS_OK)
+            reply_item(ctx, list, status, false);
+        replied += done + (status != TAMIS_OK);
     }
     return count;
 }
@@ -173,7 +188,7 @@ static int add_to_key(RedisModuleCtx *ctx, RedisModuleString *name, const item_l
     } else if (has_all_tables(ctx, &key)) {
         server.ReplyWithError(ctx, "Maximum expansions reached");
     } else if (!is_new || create(ctx, &key, name, how)) {
-        RedisModuleString **added = server.Alloc((size_t)list->count * sizeof *added);
+        RedisModuleString **added = server.Alloc(list->count * sizeof *added);
         const size_t count = add_items(ctx, key.filter, list, added);
         if (count && list->single)
             server.Replicate(ctx, "CF.ADD", "ss", name, added[0]);
@@ -240,7 +255,7 @@ static int insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool 
         return server.ReplyWithError(ctx, error);
     if (!items)
         return server.WrongArity(ctx);
-    const item_list list = {argv + items, argc - items, false, absent};
+    const item_list list = {argv + items, (size_t)(argc - items), false, absent};
     return add_to_key(ctx, argv[1], &list, no_create ? NULL : &how);
 }
 

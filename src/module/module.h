@@ -6,7 +6,8 @@
  * The Redis module: the commands BF.* and CF.* and the types of RedisBloom, on tamis_redisbloom and
  * tamis_redisbloom_cuckoo.
  *
- *     module_main.c                     loading: functions of the server, the table of commands
+ *     module_main.c                     loading
+ *     module_commands.c                 the table of commands, COMMAND INFO and COMMAND DOCS
  *     module_settings.c                 settings: arguments of the module, CONFIG SET
  *     module_storage.c                  memory of filters, fields of RDB files
  *     bloom_write.c, cuckoo_write.c     commands that change a filter, and what they send to replicas
@@ -66,6 +67,10 @@ typedef enum filter_key_state {
 
 /* Allocates from the server, so that its used_memory has every byte of a filter. */
 const tamis_allocator *module_allocator(void);
+/* True if a filter of so many bytes, which is allocated already, does not fit into maxmemory: the server would
+ * then refuse every further write, or evict the filter at once. Where keys are evicted, smaller filters fit.
+ * What comes from the primary or from the AOF always fits. */
+bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes);
 /* Returns the state of an open key. `filter` and `incomplete` are the two types of a sort of filters. */
 filter_key_state module_key_state(RedisModuleKey *key, const RedisModuleType *filter,
                                   const RedisModuleType *incomplete);
@@ -134,6 +139,11 @@ int cuckoo_key_refuse(RedisModuleCtx *ctx, const cuckoo_key *key, const char *ot
 void reply_bool(RedisModuleCtx *ctx, bool value);
 /* True if an argument is this word, in any case. */
 bool is_word(const RedisModuleString *argument, const char *word);
+
+/* ---- module_commands.c ---- */
+
+/* Creates all commands. False: the log says why. */
+bool commands_create(RedisModuleCtx *ctx);
 
 /* ---- commands ---- */
 

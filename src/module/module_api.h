@@ -22,6 +22,7 @@ typedef struct RedisModuleString RedisModuleString;
 typedef struct RedisModuleIO RedisModuleIO;
 typedef struct RedisModuleType RedisModuleType;
 typedef struct RedisModuleDigest RedisModuleDigest;
+typedef struct RedisModuleServerInfoData RedisModuleServerInfoData;
 
 typedef int (*RedisModuleCmdFunc)(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
@@ -65,20 +66,68 @@ enum { MODULE_TYPE_METHODS_VERSION = 3 };
 
 typedef struct RedisModuleCommand RedisModuleCommand;
 
+/* Where a command has its keys, and what it does with them. A list ends with an element of zeros. */
+typedef struct module_key_spec {
+    const char *notes;
+    uint64_t flags;   /* MODULE_KEY_* */
+    int begin_search; /* MODULE_BEGIN_INDEX */
+    union {
+        int index; /* number of the first key among the arguments */
+        struct {   /* for another search, which is not used here */
+            const char *keyword;
+            int start;
+        } word;
+    } begin;
+    int find_keys;                 /* MODULE_FIND_RANGE */
+    int last_key, key_step, limit; /* of the range, relative to the first key */
+} module_key_spec;
+enum { MODULE_BEGIN_INDEX = 2, MODULE_FIND_RANGE = 2 };
+enum { /* flags of a key: one of the first two; ACLs follow from the others */
+       MODULE_KEY_RO = 1 << 0,
+       MODULE_KEY_RW = 1 << 1,
+       MODULE_KEY_ACCESS = 1 << 4,
+       MODULE_KEY_UPDATE = 1 << 5,
+       MODULE_KEY_INSERT = 1 << 6,
+       MODULE_KEY_DELETE = 1 << 7
+};
+
+/* An argument of a command. A list ends with an element of zeros. */
+typedef struct module_argument {
+    const char *name;
+    int type;          /* MODULE_ARGUMENT_* */
+    int key_spec;      /* of a key: its number in the list of module_key_spec */
+    const char *token; /* the word before the value; of a pure token the word itself */
+    const char *summary, *since;
+    int flags; /* MODULE_ARGUMENT_OPTIONAL, MODULE_ARGUMENT_MULTIPLE */
+    const char *deprecated_since;
+    const struct module_argument *choices; /* of MODULE_ARGUMENT_ONE_OF */
+    const char *display_text;
+} module_argument;
+enum {
+    MODULE_ARGUMENT_STRING = 0,
+    MODULE_ARGUMENT_INTEGER = 1,
+    MODULE_ARGUMENT_DOUBLE = 2,
+    MODULE_ARGUMENT_KEY = 3,
+    MODULE_ARGUMENT_PURE_TOKEN = 6,
+    MODULE_ARGUMENT_ONE_OF = 7
+};
+enum { MODULE_ARGUMENT_OPTIONAL = 1 << 0, MODULE_ARGUMENT_MULTIPLE = 1 << 1 };
+
 typedef struct module_info_version {
     int version; /* 1 */
     size_t history_size, key_spec_size, argument_size;
 } module_info_version;
 
 /* What COMMAND INFO and COMMAND DOCS report, from Redis 7 on. The sizes in the version are those of the
- * structs behind `history`, `key_specs` and `args`, which stay NULL here. */
+ * structs behind `history`, which stays NULL here, `key_specs` and `args`. */
 typedef struct RedisModuleCommandInfo {
     const module_info_version *version;
     const char *summary, *complexity, *since;
     const void *history;
     const char *tips;
     int arity; /* number of arguments with the name; -N: at least N */
-    const void *key_specs, *args;
+    const module_key_spec *key_specs;
+    const module_argument *args;
 } RedisModuleCommandInfo;
 
 /* X(required, result, name, parameters) */
@@ -90,16 +139,13 @@ typedef struct RedisModuleCommandInfo {
        int last_key, int key_step))                                                                          \
     X(0, RedisModuleCommand *, GetCommand, (RedisModuleCtx *, const char *name))                             \
     X(0, int, SetCommandInfo, (RedisModuleCommand *, const RedisModuleCommandInfo *))                        \
+    X(0, int, AddACLCategory, (RedisModuleCtx *, const char *name))                                          \
+    X(0, int, SetCommandACLCategories, (RedisModuleCommand *, const char *names))                            \
     X(1, RedisModuleType *, CreateDataType,                                                                  \
       (RedisModuleCtx *, const char *name, int encoding_version, RedisModuleTypeMethods *))                  \
     X(1, void, SetModuleOptions, (RedisModuleCtx *, int options))                                            \
     X(1, void, Log, (RedisModuleCtx *, const char *level, const char *format, ...))                          \
     X(1, int, GetContextFlags, (RedisModuleCtx *))                                                           \
-    X(0, int, RegisterNumericConfig,                                                                         \
-      (RedisModuleCtx *, const char *name, long long value, unsigned flags, long long min, long long max,    \
-       long long (*get)(const char *, void *),                                                               \
-       int (*set)(const char *, long long, void *, RedisModuleString **),                                    \
-       int (*apply)(RedisModuleCtx *, void *, RedisModuleString **), void *context))                         \
     X(0, int, RegisterStringConfig,                                                                          \
       (RedisModuleCtx *, const char *name, const char *value, unsigned flags,                                \
        RedisModuleString *(*get)(const char *, void *),                                                      \
@@ -114,6 +160,12 @@ typedef struct RedisModuleCommandInfo {
     X(1, void, Free, (void *))                                                                               \
     X(0, void *, TryAlloc, (size_t bytes))                                                                   \
     X(0, void *, TryCalloc, (size_t count, size_t size))                                                     \
+    X(0, float, GetUsedMemoryRatio, (void)) /* of maxmemory; 0: there is no limit */                         \
+    X(0, RedisModuleServerInfoData *, GetServerInfo, (RedisModuleCtx *, const char *section))                \
+    X(0, const char *, ServerInfoGetFieldC, (RedisModuleServerInfoData *, const char *field))                \
+    X(0, unsigned long long, ServerInfoGetFieldUnsigned,                                                     \
+      (RedisModuleServerInfoData *, const char *field, int *error))                                          \
+    X(0, void, FreeServerInfo, (RedisModuleCtx *, RedisModuleServerInfoData *))                              \
     /* keys */                                                                                               \
     X(1, void *, OpenKey, (RedisModuleCtx *, RedisModuleString * name, int mode))                            \
     X(1, void, CloseKey, (RedisModuleKey *))                                                                 \

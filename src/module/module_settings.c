@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "module/module.h"
 
@@ -19,35 +20,14 @@ module_settings settings = {
     .cuckoo_max_tables = 32,
 };
 
-/* ---- arguments of the module ---- */
-
-/* The first table of a cuckoo filter has two buckets or more. */
-static bool has_two_buckets(void) {
-    return settings.cuckoo_capacity >= 2 * settings.cuckoo_bucket_size;
-}
-#define TOO_SMALL "cf-initial-size: less than two buckets of cf-bucket-size; give a larger size"
-
-static bool parse_whole(const RedisModuleString *value, long long min, long long max, long long *to) {
-    long long number;
-    if (server.StringToLongLong(value, &number) != MODULE_OK || number < min || number > max)
-        return false;
-    *to = number;
-    return true;
-}
-
-static bool parse_rate(const RedisModuleString *value, double *to) {
-    double number;
-    if (server.StringToDouble(value, &number) != MODULE_OK || !(number > 0 && number < 1))
-        return false;
-    *to = number;
-    return true;
-}
-
-/* Settings that are whole numbers. */
-static const struct {
+/* A setting is the rate, or a whole number. */
+typedef struct setting {
     const char *name, *older_name; /* the name of older releases of RedisBloom, or NULL */
-    long long *value, min, max;
-} numbers[] = {
+    long long *number, min, max;   /* NULL: the rate */
+} setting;
+
+static const setting table[] = {
+    {"bf-error-rate", "ERROR_RATE", NULL, 0, 0},
     {"bf-initial-size", "INITIAL_SIZE", &settings.capacity, 1, MODULE_CAPACITY_MAX},
     {"bf-expansion-factor", NULL, &settings.expansion, 0, MODULE_EXPANSION_MAX},
     {"cf-initial-size", NULL, &settings.cuckoo_capacity, 2, MODULE_CAPACITY_MAX},
@@ -56,31 +36,67 @@ static const struct {
     {"cf-expansion-factor", NULL, &settings.cuckoo_expansion, 0, MODULE_EXPANSION_MAX},
     {"cf-max-expansions", "CF_MAX_EXPANSIONS", &settings.cuckoo_max_tables, 1, CUCKOO_TABLES_MAX},
 };
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
+enum { SETTINGS = sizeof table / sizeof *table, TEXT = 120 };
+
+/* The first table of a cuckoo filter has two buckets or more. */
+static bool has_two_buckets(void) {
+    return settings.cuckoo_capacity >= 2 * settings.cuckoo_bucket_size;
+}
+#define TOO_SMALL "cf-initial-size: less than two buckets of cf-bucket-size; give a larger size"
+
+static bool set_rate(const RedisModuleString *value, char *error, const setting *to) {
+    double rate;
+    if (server.StringToDouble(value, &rate) != MODULE_OK)
+        snprintf(error, TEXT, "Invalid value for `%s`", to->name);
+    else if (!(rate > 0 && rate < 1))
+        snprintf(error, TEXT, "Value for `%s` must be in the range (0.000000, 1.000000)", to->name);
+    else
+        settings.rate = rate > BLOOM_RATE_MAX ? BLOOM_RATE_MAX : rate;
+    return !*error;
+}
+
+/* Sets a setting. False: `error` says why not, in RedisBloom's words. */
+static bool set(const setting *to, const RedisModuleString *value, char error[TEXT]) {
+    *error = 0;
+    if (!to->number)
+        return set_rate(value, error, to);
+    long long number;
+    if (server.StringToLongLong(value, &number) != MODULE_OK)
+        snprintf(error, TEXT, "Invalid value for `%s`", to->name);
+    else if (number < to->min || number > to->max)
+        snprintf(error, TEXT, "Value for `%s` must be in the range [%lld, %lld]", to->name, to->min, to->max);
+    else
+        *to->number = number;
+    return !*error;
+}
+
+/* Writes the value of a setting, a rate with as few digits as it needs. */
+static size_t write_value(const setting *from, char text[TEXT]) {
+    if (from->number)
+        return (size_t)snprintf(text, TEXT, "%lld", *from->number);
+    const int length = snprintf(text, TEXT, "%.15g", settings.rate);
+    return strtod(text, NULL) == settings.rate ? (size_t)length
+                                               : (size_t)snprintf(text, TEXT, "%.17g", settings.rate);
+}
+
+/* ---- arguments of the module ---- */
 
 /* Sets one setting. False: the log says why not. */
 static bool parse_setting(RedisModuleCtx *ctx, const RedisModuleString *name,
                           const RedisModuleString *value) {
-    char expected[80] = "a number between 0 and 1";
-    bool parsed;
-    int i = 0;
-    while (i < NUMBERS && !is_word(name, numbers[i].name) &&
-           !(numbers[i].older_name && is_word(name, numbers[i].older_name)))
-        i++;
-    if (i < NUMBERS) {
-        parsed = parse_whole(value, numbers[i].min, numbers[i].max, numbers[i].value);
-        snprintf(expected, sizeof expected, "%lld to %lld", numbers[i].min, numbers[i].max);
-    } else if (is_word(name, "bf-error-rate") || is_word(name, "ERROR_RATE")) {
-        parsed = parse_rate(value, &settings.rate);
-    } else {
-        server.Log(ctx, "warning", "tamis: %s: unknown argument; the guide of the module lists them",
-                   server.StringPtrLen(name, NULL));
+    char error[TEXT];
+    for (int i = 0; i < SETTINGS; i++) {
+        if (!is_word(name, table[i].name) && !(table[i].older_name && is_word(name, table[i].older_name)))
+            continue;
+        if (set(&table[i], value, error))
+            return true;
+        server.Log(ctx, "warning", "tamis: %s %s: %s", server.StringPtrLen(name, NULL),
+                   server.StringPtrLen(value, NULL), error);
         return false;
     }
-    if (!parsed)
-        server.Log(ctx, "warning", "tamis: %s %s: expected %s", server.StringPtrLen(name, NULL),
-                   server.StringPtrLen(value, NULL), expected);
-    return parsed;
+    server.Log(ctx, "warning", "tamis: %s: unknown argument; the guide of the module lists them",
+               server.StringPtrLen(name, NULL));
+    return false;
 }
 
 bool settings_parse(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -101,21 +117,24 @@ bool settings_parse(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- CONFIG SET ---- */
 
-static long long get_number(const char *name, void *value) {
+/* Returns a text that stays until the next call. */
+static RedisModuleString *get_text(const char *name, void *from) {
     (void)name;
-    return *(const long long *)value;
+    static RedisModuleString *shown;
+    char text[TEXT];
+    const size_t size = write_value(from, text);
+    if (shown)
+        server.FreeString(NULL, shown);
+    shown = server.CreateString(NULL, text, size);
+    return shown;
 }
 
-/* The server has checked the range. */
-static int set_number(const char *name, long long number, void *value, RedisModuleString **error) {
+static int set_text(const char *name, RedisModuleString *value, void *to, RedisModuleString **error) {
     (void)name;
-    (void)error;
-    *(long long *)value = number;
-    return MODULE_OK;
-}
-
-static int refuse(RedisModuleString **error, const char *text, size_t size) {
-    *error = server.CreateString(NULL, text, size);
+    char text[TEXT];
+    if (set(to, value, text))
+        return MODULE_OK;
+    *error = server.CreateString(NULL, text, strlen(text));
     return MODULE_ERR;
 }
 
@@ -124,49 +143,20 @@ static int refuse(RedisModuleString **error, const char *text, size_t size) {
 static int check_settings(RedisModuleCtx *ctx, void *value, RedisModuleString **error) {
     (void)ctx;
     (void)value;
-    return has_two_buckets() ? MODULE_OK : refuse(error, TOO_SMALL, sizeof TOO_SMALL - 1);
-}
-
-/* Writes the rate with as few digits as it needs. */
-static size_t write_rate(char *text, size_t size) {
-    int length = snprintf(text, size, "%.15g", settings.rate);
-    if (strtod(text, NULL) != settings.rate)
-        length = snprintf(text, size, "%.17g", settings.rate);
-    return (size_t)length;
-}
-
-/* Returns a text that stays until the next call. */
-static RedisModuleString *get_rate(const char *name, void *value) {
-    (void)name;
-    (void)value;
-    static RedisModuleString *shown;
-    char text[32];
-    const size_t size = write_rate(text, sizeof text);
-    if (shown)
-        server.FreeString(NULL, shown);
-    shown = server.CreateString(NULL, text, size);
-    return shown;
-}
-
-static int set_rate(const char *name, RedisModuleString *text, void *value, RedisModuleString **error) {
-    static const char expected[] = "expected a number between 0 and 1";
-    (void)name;
-    (void)value;
-    return parse_rate(text, &settings.rate) ? MODULE_OK : refuse(error, expected, sizeof expected - 1);
+    if (has_two_buckets())
+        return MODULE_OK;
+    *error = server.CreateString(NULL, TOO_SMALL, sizeof TOO_SMALL - 1);
+    return MODULE_ERR;
 }
 
 bool settings_register(RedisModuleCtx *ctx) {
-    if (!server.RegisterNumericConfig || !server.RegisterStringConfig || !server.LoadConfigs)
+    if (!server.RegisterStringConfig || !server.LoadConfigs)
         return true;
-    char rate[32];
-    write_rate(rate, sizeof rate);
-    if (server.RegisterStringConfig(ctx, "bf-error-rate", rate, 0, get_rate, set_rate, NULL, NULL) !=
-        MODULE_OK)
-        return false;
-    for (int i = 0; i < NUMBERS; i++) {
-        if (server.RegisterNumericConfig(ctx, numbers[i].name, *numbers[i].value, 0, numbers[i].min,
-                                         numbers[i].max, get_number, set_number, check_settings,
-                                         numbers[i].value) != MODULE_OK)
+    for (int i = 0; i < SETTINGS; i++) {
+        char value[TEXT];
+        write_value(&table[i], value);
+        if (server.RegisterStringConfig(ctx, table[i].name, value, 0, get_text, set_text, check_settings,
+                                        (void *)&table[i]) != MODULE_OK)
             return false;
     }
     return server.LoadConfigs(ctx) == MODULE_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory and keys of filters, and the fields of RDB files, for all types. */
 #include <stdio.h>
+#include <string.h>
 
 #include "module/module.h"
 
@@ -33,6 +34,21 @@ static void release(void *context, void *block, size_t size) {
 const tamis_allocator *module_allocator(void) {
     static const tamis_allocator allocator = {allocate, release, NULL};
     return &allocator;
+}
+
+bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes) {
+    if (server.GetContextFlags(ctx) & (MODULE_FLAG_REPLICATED | MODULE_FLAG_LOADING))
+        return false;
+    if (!server.GetUsedMemoryRatio || !(server.GetUsedMemoryRatio() > 1))
+        return false;
+    int error = 0;
+    RedisModuleServerInfoData *info = server.GetServerInfo(ctx, "memory");
+    const char *policy = server.ServerInfoGetFieldC(info, "maxmemory_policy");
+    const uint64_t limit = server.ServerInfoGetFieldUnsigned(info, "maxmemory", &error);
+    const bool evicts = policy && strcmp(policy, "noeviction") != 0;
+    const bool exceeds = !evicts || bytes > limit;
+    server.FreeServerInfo(ctx, info);
+    return exceeds;
 }
 
 /* ---- keys ---- */

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Private servers with the Redis module, for the programs module*.py. Their arguments: MODULE DIRECTORY SEED COUNT
+
+COUNT: how many items the larger tests add.
+"""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+MODULE, DIRECTORY, SEED, COUNT = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+LARGE = 19775360  # bytes of a filter for 10,000,000 items at 0.001
+WRONGTYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+
+class Error(Exception):
+    """An error of the server; equal to another with the same text."""
+
+    def __eq__(self, other):
+        return isinstance(other, Error) and self.args == other.args
+
+
+class Pairs(list):
+    """A map of RESP3, in its order."""
+
+
+class Client:
+    """A connection with either version of the protocol. Booleans stay booleans, texts are bytes."""
+
+    def __init__(self, path, protocol=2):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+        self.file = self.socket.makefile("rb")
+        if protocol == 3:
+            self("HELLO", 3)
+
+    def send(self, *words):
+        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+
+    def __call__(self, *words):
+        self.send(*words)
+        return self.reply()
+
+    def reply(self):
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("the server is gone")
+        kind, text = line[:1], line[1:-2]
+        if kind == b"-":
+            return Error(text.decode())
+        if kind == b"+":
+            return text
+        if kind == b":":
+            return int(text)
+        if kind == b"#":
+            return text == b"t"
+        if kind == b"_":
+            return None
+        size = int(text)
+        if size < 0:
+            return None
+        if kind == b"$":
+            return self.file.read(size + 2)[:-2]
+        if kind == b"%":
+            return Pairs([self.reply(), self.reply()] for _ in range(size))
+        return [self.reply() for _ in range(size)]
+
+
+servers = []
+
+
+class Server:
+    """A private redis-server with the module."""
+
+    def __init__(self, name, *options, arguments=(), memory=None):
+        """`memory`: limits the address space to so many bytes."""
+        self.memory = memory
+        self.directory = os.path.join(DIRECTORY, name)
+        os.makedirs(self.directory, exist_ok=True)
+        self.path = os.path.join(self.directory, "socket")
+        self.command = ["redis-server", "--port", "0", "--unixsocket", self.path, "--dir", self.directory, "--save", "",
+                        "--logfile", "log", "--enable-debug-command", "yes", *options,
+                        "--loadmodule", MODULE, *arguments]
+        self.start()
+
+    def start(self):
+        command = self.command
+        if self.memory:
+            command = ["sh", "-c", f"ulimit -v {self.memory >> 10} && exec \"$@\"", "sh", *command]
+        preload = os.environ.get("TAMIS_PRELOAD")  # what the module needs beside the server
+        environment = {**os.environ, "LD_PRELOAD": preload} if preload else None
+        with open(os.path.join(self.directory, "errors"), "ab") as errors:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+                                            env=environment)
+        servers.append(self.process)
+        end = time.monotonic() + 60
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                self.ask = Client(self.path)
+                if self.ask("PING") == b"PONG":
+                    return
+            except (OSError, ConnectionError):
+                pass
+            time.sleep(0.01)
+        raise SystemExit("redis-server does not start: " + self.log()[-500:])
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+
+    def log(self):
+        with open(os.path.join(self.directory, "log"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def digests(self):
+        keys = sorted(self.ask("KEYS", "*"))
+        return dict(zip(keys, self.ask("DEBUG", "DIGEST-VALUE", *keys)))
+
+
+def same(what, got, expected):
+    if got != expected or isinstance(got, bool) != isinstance(expected, bool):
+        raise SystemExit(f"{what}: got {got!r} instead of {expected!r}")
+
+
+def is_true(what, holds):
+    if not holds:
+        raise SystemExit(f"{what}: no")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def run(tests, server=None):
+    """Runs tests, with an empty server that they share, or with none. Prints the time of each."""
+    for test in tests:
+        start = time.monotonic()
+        if server:
+            server.ask("FLUSHALL")
+            test(server)
+        else:
+            test()
+        print(f"{test.__name__}: {time.monotonic() - start:.1f} s", flush=True)
+
+
+def end_servers():
+    for started in servers:
+        if started.poll() is None:
+            started.kill()
+            started.wait()
+
+
+# ---- filters ----------------------------------------------------------------------------------------------
+
+def used_memory(ask):
+    return info_of(ask, "memory", "used_memory")
+
+
+def info_of(ask, section, field):
+    """A number of INFO."""
+    return int(ask("INFO", section).split(field.encode() + b":")[1].split()[0])
+
+
+def wait_until(what, holds, seconds=60):
+    end = time.monotonic() + seconds
+    while not holds():
+        is_true(what, time.monotonic() < end)
+        time.sleep(0.01)
+
+
+def chunks_of(ask, key, command="BF.SCANDUMP"):
+    chunks, position = [], 0
+    while True:
+        position, data = ask(command, key, position)
+        if not position:
+            return chunks
+        chunks.append((position, data))
+
+
+def fill(ask):
+    """Filters of each sort."""
+    ask("FLUSHALL")
+    ask("BF.MADD", "auto", *range(1000))
+    ask("BF.RESERVE", "fixed", 0.02, 500, "NONSCALING")
+    ask("BF.MADD", "fixed", *range(600))
+    ask("BF.INSERT", "inserted", "EXPANSION", 4, "ITEMS", *range(700))
+    for i in range(300):
+        ask("BF.ADD", "single", i)
+    ask("BF.ADD", "single", 1)
+    ask("BF.RESERVE", "large", 0.001, 10000000)
+    ask("BF.MADD", "large", *range(1000))
+    chunks = chunks_of(ask, "large")
+    same("chunks of 16 MiB", [len(data) for _, data in chunks[1:]], [16 << 20, LARGE - (16 << 20)])
+    ask("BF.LOADCHUNK", "half", *chunks[0])
+    ask("BF.LOADCHUNK", "half", *chunks[1])
+    for chunk in chunks:
+        ask("BF.LOADCHUNK", "loaded", *chunk)
+    ask("CF.INSERT", "cf-auto", "ITEMS", *range(3000))
+    ask("CF.RESERVE", "cf-grown", 64, "BUCKETSIZE", 4, "EXPANSION", 2)
+    ask("CF.INSERTNX", "cf-grown", "ITEMS", *range(2000))
+    for i in range(300):
+        ask("CF.ADD", "cf-single", i % 100)
+        ask("CF.ADDNX", "cf-single", i)
+        ask("CF.DEL", "cf-grown", i)
+        ask("CF.DEL", "cf-auto", 5 * i)
+    ask("CF.COMPACT", "cf-grown")
+    ask("CF.RESERVE", "cf-fixed", 64, "BUCKETSIZE", 2, "EXPANSION", 0)
+    is_true("full", ask("CF.INSERT", "cf-fixed", "ITEMS", *range(100)).count(-1) >= 36)
+    ask("CF.RESERVE", "cf-empty", 64)
+    chunks = chunks_of(ask, "cf-grown", "CF.SCANDUMP")
+    for chunk in chunks:
+        ask("CF.LOADCHUNK", "cf-loaded", *chunk)
+    for chunk in chunks[:3]:
+        ask("CF.LOADCHUNK", "cf-half", *chunk)
