@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Random commands, kills and restarts, compared with a model: redis_module.py MODULE DIRECTORY SEED SECONDS
+
+The model of a key is what every filter promises, whatever its size. Bloom: the items that were added, all of which are
+present, and the number of those that were answered as new. Cuckoo: how often each item was added and not removed; it is
+counted at least as often. Only items that are in the model are removed.
+
+After a kill the server starts from its AOF, which is flushed with every command. The command that got no answer may
+have run or not: its key is deleted.
+"""
+import os
+import random
+import sys
+import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../interop/redis"))
+# pylint: disable=wrong-import-position
+from module_server import DIRECTORY, SEED, COUNT as SECONDS, Error, Server, chunks_of, end_servers, is_true, same  # noqa: E402
+
+
+class Bloom:
+    """What is known of a Bloom filter."""
+
+    kind = "BF"
+
+    def __init__(self, nonscaling=False):
+        self.items, self.card, self.nonscaling = set(), 0, nonscaling
+
+    def copy(self):
+        other = Bloom(self.nonscaling)
+        other.items, other.card = set(self.items), self.card
+        return other
+
+
+class Cuckoo:
+    """What is known of a cuckoo filter."""
+
+    kind = "CF"
+
+    def __init__(self):
+        self.counts = {}
+
+    def copy(self):
+        other = Cuckoo()
+        other.counts = dict(self.counts)
+        return other
+
+
+class Run:
+    """A server, and the model of each of its keys."""
+
+    def __init__(self):
+        self.server = Server("torture", "--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-preamble",
+                             random.choice(("yes", "no")))
+        self.models, self.next_item, self.commands = {}, 0, 0
+
+    def ask(self, *words):
+        self.commands += 1
+        return self.server.ask(*words)
+
+    # ---- single commands
+
+    def new_items(self, model):
+        """Items to add: new ones, and some that are there."""
+        count = random.choice((1, 1, 2, 5, 50, 400))
+        self.next_item += count
+        items = list(range(self.next_item - count, self.next_item))
+        known = list(model.items if model.kind == "BF" else model.counts) if model else []
+        if known:
+            items += random.choices(known, k=random.choice((0, 1, 3)))
+        random.shuffle(items)
+        return [str(item) for item in items]
+
+    def reserve(self, key):
+        if random.random() < 0.5:
+            rate, capacity = 10 ** -random.uniform(0.3, 9), int(10 ** random.uniform(0, 4))
+            option = random.choice(((), ("NONSCALING",), ("EXPANSION", random.choice((1, 2, 4, 10)))))
+            got = self.ask("BF.RESERVE", key, rate, capacity, *option)
+            model = Bloom(option == ("NONSCALING",))
+        else:
+            bucket = random.choice((1, 2, 4, 7, 255))
+            got = self.ask("CF.RESERVE", key, int(10 ** random.uniform(0, 4)) + 2 * bucket, "BUCKETSIZE", bucket,
+                           "MAXITERATIONS", random.choice((1, 20, 500)), "EXPANSION", random.choice((0, 1, 2)))
+            model = Cuckoo()
+        if key in self.models:
+            is_true("reserve", isinstance(got, Error))
+        else:
+            same("reserve", got, b"OK")
+            self.models[key] = model
+
+    def add_bloom(self, key):
+        model = self.models.get(key)
+        items = self.new_items(model)
+        command = random.choice(("BF.ADD", "BF.MADD", "BF.INSERT"))
+        if command == "BF.ADD":
+            got = [self.ask(command, key, items[0])]
+        elif command == "BF.MADD":
+            got = self.ask(command, key, *items)
+        else:
+            got = self.ask(command, key, "CAPACITY", random.randrange(1, 1000), "ITEMS", *items)
+        if isinstance(got, Error) or (len(got) == 1 and isinstance(got[0], Error) and "WRONGTYPE" in got[0].args[0]):
+            return is_true(f"add: {got!r}", isinstance(model, Cuckoo))
+        if model is None:
+            model = self.models[key] = Bloom()
+        for item, answer in zip(items, got):
+            if isinstance(answer, Error):
+                is_true(f"add: {answer!r}", model.nonscaling)
+                break
+            is_true(f"{key}: item {item} is answered as new and was added", not (answer and item in model.items))
+            model.items.add(item)
+            model.card += answer
+        return None
+
+    def add_cuckoo(self, key):
+        model = self.models.get(key)
+        items = self.new_items(model)
+        command = random.choice(("CF.ADD", "CF.ADDNX", "CF.INSERT", "CF.INSERTNX"))
+        if "INSERT" in command:
+            got = self.ask(command, key, "ITEMS", *items)
+        else:
+            got = [self.ask(command, key, items[0])]
+        if isinstance(got, Error):
+            return is_true(f"add: {got!r}", isinstance(model, Bloom) or "Maximum expansions" in got.args[0])
+        if isinstance(got[0], Error) and "WRONGTYPE" in got[0].args[0]:
+            return is_true(f"add: {got!r}", isinstance(model, Bloom))
+        if model is None:
+            model = self.models[key] = Cuckoo()
+        for item, answer in zip(items, got):
+            if "NX" in command:
+                is_true(f"{key}: item {item} is answered as new and is there", not (answer == 1 and item in model.counts))
+            if answer == 1:
+                model.counts[item] = model.counts.get(item, 0) + 1
+        return None
+
+    def remove(self, key):
+        model = self.models.get(key)
+        if not isinstance(model, Cuckoo) or not model.counts:
+            return
+        for item in random.sample(sorted(model.counts), k=min(len(model.counts), random.choice((1, 1, 3, 100)))):
+            same(f"{key}: removal of {item}", self.ask("CF.DEL", key, item), 1)
+            model.counts[item] -= 1
+            if not model.counts[item]:
+                del model.counts[item]
+        if random.random() < 0.3:
+            same("compact", self.ask("CF.COMPACT", key), b"OK")
+
+    def check(self, key):
+        model = self.models.get(key)
+        if isinstance(model, Bloom):
+            same(f"{key}: card", self.ask("BF.CARD", key), model.card)
+            items = list(model.items)
+            for i in range(0, len(items), 500):
+                same(f"{key}: false negatives", set(self.ask("BF.MEXISTS", key, *items[i:i + 500])), {1})
+        elif isinstance(model, Cuckoo):
+            items = list(model.counts)
+            for i in range(0, len(items), 500):
+                same(f"{key}: false negatives", set(self.ask("CF.MEXISTS", key, *items[i:i + 500])), {1})
+            for item in random.sample(items, min(20, len(items))):
+                is_true(f"{key}: count of {item}", self.ask("CF.COUNT", key, item) >= model.counts[item])
+            info = self.ask("CF.INFO", key)
+            same(f"{key}: items", info[7], sum(model.counts.values()))
+            if info[1] > 16 << 20:  # an item that is added often makes many tables
+                self.ask("DEL", key)
+                del self.models[key]
+        else:
+            same(f"{key}: absent", self.ask("EXISTS", key), 0)
+
+    def move(self, key):
+        """The key goes by another way to another name, and comes back."""
+        model = self.models.get(key)
+        if model is None:
+            return
+        how = random.choice(("COPY", "RENAME", "RESTORE", "LOADCHUNK"))
+        self.ask("DEL", "moved")
+        if how == "COPY":
+            same(how, self.ask("COPY", key, "moved"), 1)
+        elif how == "RENAME":
+            self.ask("RENAME", key, "moved")
+        elif how == "RESTORE":
+            same(how, self.ask("RESTORE", "moved", 0, self.ask("DUMP", key)), b"OK")
+        else:
+            chunks = chunks_of(self.ask, key, model.kind + ".SCANDUMP")
+            if not chunks:  # an empty cuckoo filter has none
+                return
+            for chunk in chunks:
+                same(how, self.ask(model.kind + ".LOADCHUNK", "moved", *chunk), b"OK")
+        if how != "RENAME":
+            same(how, self.ask("DEBUG", "DIGEST-VALUE", "moved"), self.ask("DEBUG", "DIGEST-VALUE", key))
+        self.ask("RENAME", "moved", key)
+
+    def disturb(self, key):
+        how = random.choice(("DEL", "UNLINK", "junk", "junk", "BGREWRITEAOF", "BGSAVE", "RELOAD"))
+        if how in ("DEL", "UNLINK"):
+            self.ask(how, key)
+            self.models.pop(key, None)
+        elif how == "junk":  # bytes that are no chunk, and dumps that are none
+            kind = random.choice(("BF", "CF"))
+            self.ask("DEL", "junk")
+            self.ask(kind + ".LOADCHUNK", "junk", random.choice((1, 1, 2, 17, 2 ** 40)), random.randbytes(random.choice((0, 38, 73, 500))))
+            dump = self.ask("DUMP", key)
+            if dump:
+                damaged = bytearray(dump)
+                damaged[random.randrange(len(damaged))] ^= 1 << random.randrange(8)
+                self.ask("RESTORE", "junk", 0, bytes(damaged), "REPLACE")
+            self.ask("DEL", "junk")
+        elif how == "RELOAD":
+            same(how, self.ask("DEBUG", "RELOAD"), b"OK")
+        else:
+            self.ask(how)
+
+    # ---- kills
+
+    def kill(self):
+        """Kills the server while a command is under way."""
+        key = f"k{random.randrange(8)}"
+        words = random.choice((("BF.MADD", key), ("CF.INSERT", key, "ITEMS"))) + tuple(str(10 ** 9 + i) for i in range(300))
+        self.server.ask.send(*words)
+        time.sleep(random.choice((0, 0, 0.0005, 0.003)))
+        self.server.kill()
+        self.server.start()
+        self.ask("DEL", key, "moved")
+        self.models.pop(key, None)
+
+    def step(self):
+        key = f"k{random.randrange(8)}"
+        action = random.choices((self.reserve, self.add_bloom, self.add_cuckoo, self.remove, self.check, self.move, self.disturb),
+                                (2, 10, 10, 6, 4, 2, 1))[0]
+        action(key)
+
+
+def main():
+    random.seed(SEED)
+    run = Run()
+    end, kills = time.monotonic() + SECONDS, 0
+    while time.monotonic() < end:
+        for _ in range(random.randrange(200)):
+            run.step()
+        run.kill()
+        kills += 1
+        for i in range(8):
+            run.check(f"k{i}")
+    run.server.kill()
+    print(f"{run.commands} commands, {kills} kills")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+        with open(os.path.join(DIRECTORY, "torture", "errors"), encoding="utf-8", errors="replace") as file:
+            same("messages of the sanitizers", file.read(), "")
+    except ConnectionError:
+        with open(os.path.join(DIRECTORY, "torture", "errors"), encoding="utf-8", errors="replace") as file:
+            print(file.read()[-5000:])
+        raise
+    finally:
+        end_servers()
