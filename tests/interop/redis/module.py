@@ -110,11 +110,23 @@ def test_chunks(server):
     digests = server.digests()
     same("digest", digests[b"target"], digests[b"source"])
     same("dump", ask("DUMP", "target"), ask("DUMP", "source"))
+    check_iterators(ask, "BF.SCANDUMP", "source", [data for _, data in chunks[1:]], b"")
     ask("BF.RESERVE", "gap", 0.01, 10)
     ask("DEL", "gap")
     ask("BF.LOADCHUNK", "gap", *chunks[0])
     same("gap", ask("BF.LOADCHUNK", "gap", *chunks[2]), Error("ERR received bad data"))
     ask("DEL", "gap")
+
+
+def check_iterators(ask, command, key, arrays, nothing):
+    """A chunk may begin anywhere: it has what is left of its array. Behind the last byte there is none."""
+    begin = 0
+    for array in arrays:
+        for offset in range(len(array)):
+            same(f"{command} {begin + offset + 1}", ask(command, key, begin + offset + 1), [begin + len(array) + 1, array[offset:]])
+        begin += len(array)
+    for iterator in (begin + 1, begin + 2, 2 ** 32, 2 ** 63 - 1):
+        same(f"{command} {iterator}", ask(command, key, iterator), [0, nothing])
 
 
 def check_incomplete(server, chunks):
@@ -168,6 +180,7 @@ def test_cuckoo_chunks(server):
     same("expires at the same time", ask("PEXPIRETIME", "target"), 4000000000000)
     same("dump", ask("DUMP", "target"), ask("DUMP", "source"))
     same("items", ask("CF.MEXISTS", "target", *range(20)), 20 * [1])
+    check_iterators(ask, "CF.SCANDUMP", "source", [data for _, data in chunks[1:]], None)
 
 
 # ---- servers ----------------------------------------------------------------------------------------------
@@ -272,6 +285,11 @@ def test_settings(server):
     same("Bloom", ask("BF.DEBUG", "b")[1].split()[4:7:2], [b"capacity:50", b"ratio:0.025"])
     same("cuckoo", ask("CF.DEBUG", "c"),
          b"bktsize:32 buckets:2 items:1 deletes:0 filters:1 max_iterations:20 expansion:0")
+    same("set", ask("CONFIG", "SET", "bf.bf-expansion-factor", 0), b"OK")
+    ask("BF.ADD", "fixed", 1)
+    ask("BF.RESERVE", "fixed2", 0.1, 10)
+    ask("BF.RESERVE", "scaling", 0.1, 10, "EXPANSION", 3)
+    same("expansion", [ask("BF.INFO", key, "EXPANSION") for key in ("fixed", "fixed2", "scaling")], [[None], [None], [3]])
     same("capped", [ask("CONFIG", "SET", "bf.bf-error-rate", "0.9"), ask("CONFIG", "GET", "bf.bf-error-rate")[1]],
          [b"OK", b"0.25"])
     same("set back", ask("CONFIG", "SET", *(word for name, value in names.items() for word in ("bf." + name, value))), b"OK")

@@ -458,6 +458,7 @@ def documented(ask):
 def test_documentation(server):
     """COMMAND INFO and COMMAND DOCS have what the table of commands has, and what a command accepts."""
     ask = server.ask
+    same("name", rows_of(ask("MODULE", "LIST")[0])[b"name"], b"bf")  # clients look for it
     lines, docs = documented(ask)
     ours = [line for line in lines if line.split()[0] in {known.split()[0] for known in SYNTAX}]
     same("syntax", ours, sorted(SYNTAX))
