@@ -67,7 +67,7 @@ typedef enum filter_key_state {
 
 /* Allocates from the server, so that its used_memory has every byte of a filter. */
 const tamis_allocator *module_allocator(void);
-/* True if a filter of so many bytes, which is allocated already, does not fit into maxmemory: the server would
+/* True if a filter of so many bytes, which is allocated already, does not fit into maxmemory. The server would
  * then refuse every further write, or evict the filter at once. Where keys are evicted, smaller filters fit.
  * What comes from the primary or from the AOF always fits. */
 bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes);
