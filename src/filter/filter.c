@@ -4,7 +4,7 @@
  * The handle of a filter: creation, replacement, release, and the statistics that every kind has.
  *
  * A handle passes each operation to its kind through a table of functions (filter_int.h). What this file does
- * itself is the same for all kinds: it checks options, makes the hasher, counts memory, and makes the
+ * itself is the same for all kinds. It checks options, makes the hasher, counts memory, and makes the
  * messages of a full filter.
  *
  *     tamis_filter_create        plan --> empty filter in memory
@@ -54,9 +54,9 @@
  * threads that grow different parts of a table allocate at the same time. The peak is kept by a
  * compare-and-swap loop.
  *
- * Full filters. A kind reports why a key was refused (TAMIS_FULL_...), and this file makes the message.
- * The reason is stored, so that a batch added by several threads can make its message again when the final
- * number of keys is known (tamis__filter_added_parts).
+ * Full filters. A kind reports why a key was refused (TAMIS_FULL_...), and this file makes the message. The
+ * reason is stored. So a batch added by several threads can make its message again when the final number of
+ * keys is known (tamis__filter_added_parts).
  *
  *     reason    kinds               a new key would                           the message advises
  *     --------  -----------------   ---------------------------------------   -------------------------------

@@ -11,8 +11,8 @@
  *     part by part   copy the body in pieces (concurrent.c)
  *     whole filter   finish_copy: counts
  *
- * Why no lock while the body is allocated: the first write to a page of 2 MiB takes up to 4 ms, and batches
- * would wait (see `populate`). Why the count comes last: a key that is added to a part already copied is then
+ * Why no lock while the body is allocated: the first write to a page of 2 MiB takes up to 4 ms. Batches would
+ * wait (see `populate`). Why the count comes last: a key that is added to a part already copied is then
  * counted without being there. The other way round a key would be there and not counted, and the copy could
  * pass its capacity.
  *

@@ -381,8 +381,8 @@ typedef struct digest_batch {
 } digest_batch;
 
 /*
- * Adds a batch, and stops behind a key that made the chain grow: the keys after it were not looked
- * up in the sub-filter that was the newest before. Returns how many keys are added in *done.
+ * Adds a batch, and stops behind a key that made the chain grow. The keys after it were not looked up in the
+ * sub-filter that was the newest before. Returns how many keys are added in *done.
  *
  * An example: the newest sub-filter is number 1 and has capacity for one more key. A batch is x, y, x, and
  * both keys are absent. The first x goes to 1, and 1 is full. y makes the chain grow and goes to 2. The

@@ -10,7 +10,7 @@
  *     Y * N = G * 2^128 + R          G: home line, counted through the whole table; R: remainder
  *
  * An entry that knows k bits of R stands for a cell: a range of 2^(128-k) numbers in this scale. In a growing
- * table cells are ranges of Y itself, as if N were 1. To convert an entry, compute its range of Y, then cover
+ * table cells are ranges of Y itself, as if N were 1. To convert an entry, compute its range of Y. Then cover
  * that range with cells of the other table, and store each cell as an entry:
  *
  *     this table, N lines           |    cell     |             |
@@ -34,14 +34,14 @@
  *     to 5 lines             Y * 5 / 256 = 1.56 to 1.87: line 1, remainder .1001 to .1101
  *                            one cell of 1 bit, .1: it covers Y = 77 to 102
  *
- * The choice of cells (cell_shift). A cell has a size of 2^shift. The smallest size is that of a new entry
- * in the home bucket: a slot has no more bits. Of the sizes that cover the range with one cell or with
- * two, the one with the smaller sum is taken, and one cell if both are equal. Larger cells raise the rate,
- * and more cells take more slots.
+ * The choice of cells (cell_shift). A cell has a size of 2^shift. The smallest size is that of a new entry in
+ * the home bucket: a slot has no more bits. Some sizes cover the range with one cell or with two. The one
+ * with the smaller sum is taken, and one cell if both are equal. Larger cells raise the rate, and more cells
+ * take more slots.
  *
  * Keys in both tables (meet_in_lines). Before a cell is stored, its home line and, if that is full, its spill
- * line are searched for an entry that covers it (nothing is stored) or that it covers (that entry is
- * replaced). Entries of different keys meet too, with the probability of a false positive; then the new key
+ * line are searched. If an entry covers the cell, nothing is stored. If the cell covers an entry, that entry
+ * is replaced. Entries of different keys meet too, with the probability of a false positive. Then the new key
  * is answered by the other's entry, as in any add.
  *
  * Cost: each entry is read once and stored once, and an entry whose lines are full moves others, as in any
@@ -271,7 +271,7 @@ tamis_status tamis__fingerprint_fail_too_broad(tamis_error *err) {
                        "that; build both with one rate, or one filter of all keys");
 }
 
-/* Covers a range of hashes with cells and stores them. The smallest cell is limited by the slot width; the
+/* Covers a range of hashes with cells and stores them. The smallest cell is limited by the slot width. The
  * largest must still know its bucket and spill line, or its first position bits in a growing table. */
 static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_error *err) {
     const table *t = c->filter->body;

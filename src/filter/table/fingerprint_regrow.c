@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Growth of a table with a capacity as a whole, and union: both put the entries of one or two tables into a
+ * Growth of a table with a capacity as a whole, and union. Both put the entries of one or two tables into a
  * table of another shape (fingerprint_convert.c).
  *
  * Growth. A full table with a capacity gets twice its lines. Entries keep their known bits, so the rate c of
- * the old entries stays, and new entries add the rate q of the new line shape. The next size has the
- * narrowest slots with c + q <= p, so the rate p holds after any number of doublings.
+ * the old entries stays. New entries add the rate q of the new line shape. The next size has the narrowest
+ * slots with c + q <= p, so the rate p holds after any number of doublings.
  *
  * A table that began small (tamis_plan_start_small) first grows to its planned size. Then slots become
  * narrower; old entries know more than fits, and lose no more than a new entry has not got.
@@ -17,7 +17,7 @@
  * restarts copies in progress.
  *
  * Why all at once and not one partition at a time: such a table is one block of memory that was sized for its
- * keys, so growth is the exception. Why ranges and not keys: the keys are gone, and a range loses nothing.
+ * keys. So growth is the exception. Why ranges and not keys: the keys are gone, and a range loses nothing.
  *
  * The old and the new table are in memory together; both count against plan.memory_limit (start_replace).
  *
@@ -188,8 +188,8 @@ static bool is_same_shape(const tamis_filter *into, const tamis_filter *from) {
 }
 
 /* A number of lines for the union, to be multiplied by a power of two. It is that of one of the tables, so
- * that most entries stay exact: the larger table if the ratio is a power of two, else the table with more
- * keys. Entries of growing tables stay exact if the lines are a power of two. */
+ * that most entries stay exact. If the ratio is a power of two it is the larger table, else the table with
+ * more keys. Entries of growing tables stay exact if the lines are a power of two. */
 static uint64_t class_of(const tamis_filter *into, const tamis_filter *from) {
     const uint64_t mine = lines_of(into->body), other = lines_of(from->body);
     const uint64_t min = TAMIS__EXACT_MIN_LINES;

@@ -35,13 +35,13 @@
  * them. window_insert.c counts a key, window_add.c whole batches of keys, and window_time.c lets the tables
  * age. This file has lookups and the operations of the handle.
  *
- * Measured (docs/PERFORMANCE.md, ./dev bench window): a run over 5 million JSON records with a state takes
- * 1.40 and 1.48 times as long with a window of 24 steps as without. Lines of 50 bytes without a state take
- * 1.86 and 2.13 times as long, or 1.23 and 1.47 if the number of keys is expected: a key has two lines
+ * Measured (docs/PERFORMANCE.md, ./dev bench window) with 5 million JSON records and a state. A run with a
+ * window of 24 steps takes 1.40 and 1.48 times as long as without. Lines of 50 bytes without a state take
+ * 1.86 and 2.13 times as long, or 1.23 and 1.47 if the number of keys is expected. A key has two lines
  * instead of one, and a growing window has several tables.
  *
  * Invariants:
- * 1. No false negative: an entry of a kept step is never overwritten or lost, except by one with the same
+ * 1. No false negative: an entry of a kept step is never lost. It is overwritten only by one with the same
  *    fingerprint and lines that answers every later lookup alike (window_insert.c).
  * 2. Answers depend on the order of keys and times alone: not on batches, on purges, or on saving and
  *    opening. So a state can replay them.

@@ -51,15 +51,15 @@ static inline tamis__window_batch tamis__window_batch_slice(const tamis__window_
 TAMIS_PRIVATE_API tamis_status tamis__window_add(tamis_filter *filter, const tamis__window_batch *batch,
                                                  size_t *done, tamis_error *err);
 
-/* Counts keys as their changes say, in order: hashes, changes and count of the batch. *done is the number of
- * keys before the first one for which that is not possible: then the window is not the one in which the keys
- * got their changes. TAMIS_E_NOMEM, TAMIS_E_FULL. */
+/* Counts keys as their changes say, in order: hashes, changes and count of the batch. *done is the number
+ * of keys before the first one for which that is not possible. Then the window is not the one in which the
+ * keys got their changes. TAMIS_E_NOMEM, TAMIS_E_FULL. */
 tamis_status tamis__window_repeat(tamis_filter *filter, const tamis__window_batch *batch, size_t *done,
                                   tamis_error *err);
 /* Moves the newest time to `time`, if that is later. */
 TAMIS_PRIVATE_API void tamis__window_set_newest(tamis_filter *filter, int64_t time);
-/* Returns the first later time at which a window counts keys in another way than at `newest`: another step
- * is the newest, or another one is too old for late records. */
+/* Returns the first later time at which a window counts keys in another way than at `newest`. Then another
+ * step is the newest, or another one is too old for late records. */
 int64_t tamis__window_steps_end(const tamis_filter *filter, int64_t newest);
 
 /* Entries of table `i` in kept step `n`, where 0 is the oldest. */

@@ -9,7 +9,7 @@
  * steps up to the safe one (window_insert.c) they find the latest, in whatever order these were stored.
  *
  * Replaying. What a key did to a window follows from its hash, its step and the newest step at that moment. A
- * state logs these (change_of), and tamis__window_repeat does the same again. It also compares: a key that
+ * state logs these (change_of), and tamis__window_repeat does the same again. It also compares. A key that
  * was absent in the run and is present now shows that log and window do not belong together
  * (docs/DURABILITY.md, "Windows").
  *

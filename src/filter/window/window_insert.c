@@ -21,7 +21,7 @@
  * plus two. The plan limits that to fewer than the slots of two lines.
  *
  * Invariants:
- * 1. An entry of a kept step is never overwritten or lost, except by one with the same fingerprint and lines
+ * 1. An entry of a kept step is never lost. It is overwritten only by one with the same fingerprint and lines
  *    that answers every later lookup alike (see `safe`).
  * 2. An entry is in one of the two lines that its key has in that table.
  */
@@ -53,8 +53,8 @@ static void store(window *w, const window_query *q, uint8_t *line, uint32_t slot
  *
  *     entries of the key   17  19  20  21       17 goes; 19 is the latest up to `safe`, and later ones stay
  *
- * Entries of other keys with the same fingerprint and lines count as the key's: a lookup cannot tell them
- * apart either, so it gets the same answers without them. */
+ * Entries of other keys with the same fingerprint and lines count as the key's. A lookup cannot
+ * distinguish them either, so it gets the same answers without them. */
 static uint32_t entries_until(const window *w, const uint8_t *line, const window_query *q, uint64_t safe,
                               uint64_t *latest) {
     uint32_t entries = 0;
@@ -186,7 +186,7 @@ static uint64_t lines_left(const tamis_filter *filter) {
 
 /* Begins a larger table, or one that takes the rest of the memory limit.
  *
- * - The rest is used to the last line: keys that once fitted into one table must fit again when a replay adds
+ * - The rest is used to the last line. Keys that once fitted into one table must fit again when a replay adds
  *   them at once, in several tables.
  * - A replay must choose the same size, so the choice depends on plan and tables alone.
  * - The first table for an expected number of keys is about right, so the second one is only twice as large.

@@ -11,9 +11,9 @@
  *                older, only searched               older ones go as their steps end
  *
  * Each table costs a lookup two cache lines and adds to the rate, so the plan allows 16 of them. Small tables
- * are followed by one of 16 times the size, those from 8 MiB on by one of 4 times, those from 64 MiB on by
- * one twice as large. So 16 tables have up to 512 GiB, and a large table does not ask for far more than is
- * needed. Under a memory limit the last table takes what is left.
+ * are followed by one of 16 times the size. Those from 8 MiB on are followed by one of 4 times, those from 64
+ * MiB on by one twice as large. So 16 tables have up to 512 GiB, and a large table does not ask for far more
+ * than is needed. Under a memory limit the last table takes what is left.
  *
  * Counts. A table has the number of its entries for each kept step, at step % kept. When a step begins, it
  * takes the place of the one that dies: its count is subtracted from `live`. So the load is known without a
@@ -85,9 +85,10 @@ static void drop_empty_tables(tamis_filter *filter) {
 
 /* Sets every dead entry of all tables to 0.
  *
- * Call it before the newest step moves. Codes are unique for the old step only: for the new one, an entry
- * that is old enough would have the code of a young one, and be kept. Cost: all lines once. A day in steps of
- * an hour has 26 kept steps and 63 codes, so a purge comes after 63 - 26 steps, every one and a half days. */
+ * Call it before the newest step moves. Codes are unique for the old step only. For the new one, an entry
+ * that is old enough would have the code of a young one, and be kept. Cost: all lines once. A day in steps
+ * of an hour has 26 kept steps and 63 codes, so a purge comes after 63 - 26 steps, every one and a half
+ * days. */
 static void purge(window *w) {
     for (size_t n = 0; n < w->table_count; n++) {
         const window_table *t = &w->tables[n];

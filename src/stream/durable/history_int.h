@@ -49,8 +49,8 @@ typedef struct tamis__search {
     size_t key_count, key_capacity;
 } tamis__search;
 
-/* True if a run that follows its input may read the rest of that run for other outputs: the outputs of that
- * run have nothing behind its last commit. */
+/* True if a run that follows its input may read the rest of that run for other outputs. The outputs of
+ * that run then have nothing behind its last commit. */
 bool tamis__history_hands_over(const tamis__search *search, const tamis__checkpoint *checkpoint);
 
 /* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_free even after a
@@ -78,9 +78,9 @@ bool tamis__candidates_has_inode(const tamis__search *search, size_t i, const ta
 void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpoint_input *known, bool there,
                                      tamis__unread_report *report);
 
-/* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the
- * old path is gone; or by its content, if it is a copy (`by_content`). `ended`: the run that wrote it last
- * had finished. */
+/* True if output `i` of the run is the output `known` of a checkpoint. It is found by its path; by its
+ * inode, if the old path is gone; or by its content, if it is a copy (`by_content`). `ended`: the run that
+ * wrote it last had finished. */
 bool tamis__outputs_match_one(tamis__search *search, int i, const tamis__checkpoint_output *known, bool ended,
                               bool *by_content);
 /* True if the run has both outputs of the checkpoint. */
@@ -94,9 +94,9 @@ void tamis__candidates_rename(tamis__search *search, tamis__checkpoint *checkpoi
 const char *tamis__checkpoint_output_name(const tamis__checkpoint *checkpoint);
 
 /* Decides about a checkpoint, newest first. If the new run would make an unfinished run impossible to
- * finish, it is refused (history->blocking), unless it reads the rest of that run too or the caller gives
- * it up (history->closed_runs). `is_run`: the checkpoint is that of the run itself. Sets search->unfinished.
- * TAMIS_E_NOMEM. */
+ * finish, it is refused (history->blocking). It is not if it reads the rest of that run too or the caller
+ * gives it up (history->closed_runs). `is_run`: the checkpoint is that of the run itself. Sets
+ * search->unfinished. TAMIS_E_NOMEM. */
 tamis_status tamis__history_check_unfinished(tamis__search *search, tamis__checkpoint *checkpoint,
                                              bool is_run, bool last, tamis_error *err);
 

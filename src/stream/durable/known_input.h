@@ -31,9 +31,9 @@ typedef struct tamis__present_input {
     char name[PATH_MAX]; /* its present name; the old name if it is not found */
 } tamis__present_input;
 
-/* Finds the file that an input of a checkpoint was: under its name, or, if that is gone or another file now,
- * under any name in the same directory (log rotation). If no byte of it was read, and its head is shorter
- * than 4 KiB, its inode counts more than its name. */
+/* Finds the file that an input of a checkpoint was. It is under its name or, if that is gone or another
+ * file now, under any name in the same directory (log rotation). If no byte of it was read, and its head
+ * is shorter than 4 KiB, its inode counts more than its name. */
 void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present);
 /* The same by its inode alone, under any name. TAMIS_E_IO if a file cannot be examined: it may be the one. */
 tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis__present_input *present,

@@ -138,8 +138,8 @@ static tamis_status find_first(tamis__reader_set *set, tamis__set_reader **first
     return TAMIS_OK;
 }
 
-/* True if a followed file was left, so that the next run reads its successor. *until is the time up to which
- * records of other files come before that successor, or before the successor of a file that is being left. */
+/* True if a followed file was left, so that the next run reads its successor. Records of other files up to
+ * the time *until come before that successor, or before the successor of a file that is being left. */
 static bool has_left_file(const tamis__reader_set *set, int64_t *until) {
     bool has_left = set->has_grown;
     *until = INT64_MAX;

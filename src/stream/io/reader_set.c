@@ -20,8 +20,8 @@
  * Invariants:
  * 1. Records of one input keep their order.
  * 2. A batch has the records of one input, and `reader` says whose.
- * 3. END: no reader will have a record. With stops_when_left, END also comes when a followed file was left:
- *    records that wait then are read again by the next run, unless they belong before that file's successor.
+ * 3. END: no reader will have a record. With stops_when_left, END also comes when a followed file was left.
+ *    Records that wait then are read again by the next run, unless they belong before that file's successor.
  * 4. IDLE: no reader has a whole record now. The caller flushes, and then waits for all files at once.
  */
 #include "stream/io/reader_set.h"

@@ -6,9 +6,9 @@
 #include "stream/io/input_pattern.h"
 #include "stream/io/reader.h"
 
-/* The readers of a run: one for all inputs, or, if several inputs are followed, one for each, which take
- * turns (reader_set.c) or are merged by time (reader_merge.c). The functions are those of the reader, for all
- * readers together. */
+/* The readers of a run: one for all inputs, or, if several inputs are followed, one for each. These take
+ * turns (reader_set.c) or are merged by time (reader_merge.c). The functions are those of the reader, for
+ * all readers together. */
 typedef struct tamis__reader_set_setup {
     tamis__reader_setup reader; /* of each reader, with all inputs; `reports` is ignored */
     const char *pattern;        /* NULL, or the inputs are the files that match it; needs `follow` */

@@ -127,9 +127,9 @@ static tamis_status remove_leftovers(const dropped_filter *d, tamis_error *err) 
     return status == TAMIS_OK && !*config->plan ? tamis__plan_text_expire(rf, d->copy, -1, err) : status;
 }
 
-/* Removes and forgets, with care for another writer that has made the filter again: it may have replaced this
- * plan before the drop's own step, so batches may still read the partitions; and its field before may name
- * partitions without an expiry. */
+/* Removes and forgets, with care for another writer that has made the filter again. That writer may have
+ * replaced this plan before the drop's own step, so batches may still read the partitions. And its field
+ * before may name partitions without an expiry. */
 static tamis_status remove_dropped(const dropped_filter *d, const tamis__config *now, tamis_error *err) {
     const tamis__redis_filter *rf = d->rf;
     const tamis__config *config = d->config;
