@@ -31,8 +31,8 @@
  * tests/fuzz/fuzz_format.h.
  *
  * Alignment. Filters are read by words and lines, so a body must be aligned. The caller's bytes may be
- * anywhere: if they are not aligned, they are copied first (decode_odd), and the filter is made from the
- * copy.
+ * anywhere: if they are not aligned, they are copied first (decode_unaligned), and the filter is made from
+ * the copy.
  *
  * The copy costs the size of the input once more, until the filter exists. So the bytes are recognised first:
  * a gigabyte that is no filter is refused without a copy. Whoever cares about memory gives aligned bytes.
@@ -158,8 +158,8 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__encoded_by
 
 /* Decodes bytes at an address that is not aligned to words, from an aligned copy: filters are read by
  * words. */
-static tamis_status decode_odd(tamis_filter **filter, const void *bytes, uint64_t size,
-                               const tamis_open_options *options, tamis_error *err) {
+static tamis_status decode_unaligned(tamis_filter **filter, const void *bytes, uint64_t size,
+                                     const tamis_open_options *options, tamis_error *err) {
     const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
     tamis_format format;
     tamis__encoded_bytes source = {
@@ -188,7 +188,7 @@ tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint6
         return status;
     options.writable = true;
     if (size > 0 && (uintptr_t)bytes % sizeof(uint64_t))
-        return decode_odd(filter, bytes, size, &options, err);
+        return decode_unaligned(filter, bytes, size, &options, err);
     return tamis__format_decode(
         filter,
         &(tamis__encoded_bytes){

@@ -37,7 +37,8 @@ static tamis_status fail_field(const native_header *h, native_field field, tamis
                        h->source->name, row->name, h->field[field], row->min, row->max);
 }
 
-static tamis_status fail_unit(const native_header *h, native_field field, uint64_t unit, tamis_error *err) {
+static tamis_status fail_not_multiple(const native_header *h, native_field field, uint64_t unit,
+                                      tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                        "%s: %s is %" PRIu64 ", not a multiple of %" PRIu64 "; " NATIVE_REMEDY,
                        h->source->name, field_rows[field].name, h->field[field], unit);
@@ -73,7 +74,7 @@ static tamis_status check_sum(const native_header *h, tamis_error *err) {
     if (size < NATIVE_HEADER || size > NATIVE_HEADER_MAX)
         return fail_field(h, NATIVE_header_size, err);
     if (size % 8 != 0)
-        return fail_unit(h, NATIVE_header_size, 8, err);
+        return fail_not_multiple(h, NATIVE_header_size, 8, err);
     if (size > h->source->size)
         return tamis__native_fail_cut(h, size, "its header alone takes", err);
     if (header_sum(h) != h->field[NATIVE_header_sum])
@@ -152,7 +153,7 @@ static tamis_status check_uses(const native_header *h, tamis_error *err) {
                            "%s: bits is 0, not from 1 to %" PRIu64 "; " NATIVE_REMEDY, h->source->name,
                            TAMIS_BITS_MAX);
     if (bloom && kind != TAMIS_KIND_CLASSIC && h->field[NATIVE_bits] % (8 * TAMIS__LINE) != 0)
-        return fail_unit(h, NATIVE_bits, 8 * TAMIS__LINE, err);
+        return fail_not_multiple(h, NATIVE_bits, 8 * TAMIS__LINE, err);
     if (bloom && h->field[NATIVE_probes] == 0)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: probes is 0, not from 1 to %d; " NATIVE_REMEDY,
                            h->source->name, TAMIS_PROBES_MAX);
@@ -162,13 +163,13 @@ static tamis_status check_uses(const native_header *h, tamis_error *err) {
 static tamis_status check_sizes(const native_header *h, tamis_error *err) {
     uint64_t offset = h->field[NATIVE_body_offset], size = h->field[NATIVE_body_size];
     if (offset % NATIVE_BODY_ALIGN != 0)
-        return fail_unit(h, NATIVE_body_offset, NATIVE_BODY_ALIGN, err);
+        return fail_not_multiple(h, NATIVE_body_offset, NATIVE_BODY_ALIGN, err);
     if (offset < h->field[NATIVE_header_size])
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: body_offset is %" PRIu64 ", and header_size %" PRIu64 "; " NATIVE_REMEDY,
                            h->source->name, offset, h->field[NATIVE_header_size]);
     if (size % TAMIS__LINE != 0)
-        return fail_unit(h, NATIVE_body_size, TAMIS__LINE, err);
+        return fail_not_multiple(h, NATIVE_body_size, TAMIS__LINE, err);
     const uint64_t wanted = offset + size + 8 * tamis__block_count(size);
     if (h->field[NATIVE_file_size] != wanted)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,

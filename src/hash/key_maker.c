@@ -103,7 +103,7 @@ static tamis_status read_integer(int64_t *value, const tamis_key *text, int64_t 
 }
 
 /* Removes the carriage return of a Windows line. */
-static tamis_key strip(const tamis_key_maker *maker, tamis_key text) {
+static tamis_key without_cr(const tamis_key_maker *maker, tamis_key text) {
     if (maker->options.strip_cr && text.size > 0 && ((const char *)text.data)[text.size - 1] == '\r')
         text.size--;
     return text;
@@ -112,7 +112,7 @@ static tamis_key strip(const tamis_key_maker *maker, tamis_key text) {
 /* Puts the key of text `n` into the sink. After an error the sink is as before. */
 static tamis_status put_key(tamis_key_maker *maker, const tamis_key *text, size_t n, tamis_error *err) {
     tamis_sink *sink = maker->sink;
-    tamis_key key = strip(maker, *text);
+    tamis_key key = without_cr(maker, *text);
     tamis_status status = TAMIS_OK;
     int64_t value = 0;
 
@@ -159,7 +159,7 @@ static tamis_status strip_all(tamis_key_maker *maker, const tamis_key *texts, si
         return tamis__fail_nomem(err, "keys", count * sizeof *stripped);
     maker->stripped = stripped;
     for (size_t i = 0; i < count; i++)
-        stripped[i] = strip(maker, texts[i]);
+        stripped[i] = without_cr(maker, texts[i]);
     return TAMIS_OK;
 }
 

@@ -83,12 +83,12 @@ static inline void store_four(tamis_hash *const hashes[LANES], __m256i low, __m2
     store_hash(hashes[3], _mm256_extracti128_si256(odd, 1), hasher_id);
 }
 
-static inline __m256i four(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+static inline __m256i vector_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     return _mm256_set_epi64x((long long)d, (long long)c, (long long)b, (long long)a);
 }
 
 static inline __m256i sizes_of(const tamis_key *const keys[LANES]) {
-    return four(keys[0]->size, keys[1]->size, keys[2]->size, keys[3]->size);
+    return vector_of(keys[0]->size, keys[1]->size, keys[2]->size, keys[3]->size);
 }
 
 static inline uint64_t first_word(const tamis_key *key) {
@@ -107,8 +107,8 @@ static inline __m128i both_halves(const tamis_key *key) {
 }
 
 /* Hashes four keys of 4..8 bytes, like tamis__xxh3_narrow. */
-static inline void narrow(const tamis__xxh3 *x, const tamis_key *const keys[LANES], uint64_t hasher_id,
-                          tamis_hash *const hashes[LANES]) {
+static inline void hash_4_to_8(const tamis__xxh3 *x, const tamis_key *const keys[LANES], uint64_t hasher_id,
+                               tamis_hash *const hashes[LANES]) {
     __m128i prefix = _mm_unpacklo_epi64(both_halves(keys[0]), both_halves(keys[1]));
     __m128i back = _mm_unpacklo_epi64(both_halves(keys[2]), both_halves(keys[3]));
     __m256i value = _mm256_set_m128i(back, prefix), low, high;
@@ -121,12 +121,13 @@ static inline void narrow(const tamis__xxh3 *x, const tamis_key *const keys[LANE
 }
 
 /* Hashes four keys of 9..16 bytes, like tamis__xxh3_wide. */
-static inline void wide(const tamis__xxh3 *x, const tamis_key *const keys[LANES], uint64_t hasher_id,
-                        tamis_hash *const hashes[LANES]) {
+static inline void hash_9_to_16(const tamis__xxh3 *x, const tamis_key *const keys[LANES], uint64_t hasher_id,
+                                tamis_hash *const hashes[LANES]) {
     const __m256i turned =
         _mm256_set_epi64x(0x08090a0b0c0d0e0f, 0x0001020304050607, 0x08090a0b0c0d0e0f, 0x0001020304050607);
-    __m256i first = four(first_word(keys[0]), first_word(keys[1]), first_word(keys[2]), first_word(keys[3]));
-    __m256i last = four(last_word(keys[0]), last_word(keys[1]), last_word(keys[2]), last_word(keys[3]));
+    __m256i first =
+        vector_of(first_word(keys[0]), first_word(keys[1]), first_word(keys[2]), first_word(keys[3]));
+    __m256i last = vector_of(last_word(keys[0]), last_word(keys[1]), last_word(keys[2]), last_word(keys[3]));
     __m256i low, high;
     multiply(_mm256_xor_si256(_mm256_xor_si256(first, last), splat(x->flip_wide[0])), splat(TAMIS__XXH_P1),
              &low, &high);
@@ -153,9 +154,9 @@ static inline __attribute__((always_inline)) size_t fours(const tamis__xxh3 *x, 
             hash[j] = &hashes[numbers ? numbers[i + j] : i + j];
         }
         if (class == NARROW)
-            narrow(x, key, hasher_id, hash);
+            hash_4_to_8(x, key, hasher_id, hash);
         else
-            wide(x, key, hasher_id, hash);
+            hash_9_to_16(x, key, hasher_id, hash);
     }
     return i;
 }

@@ -116,7 +116,7 @@ static inline __m512i xxh64_avalanche(__m512i x) {
 }
 
 /* Hashes keys of 4..8 bytes, except for the last steps on `low` and `high`, which hash_eight() does. */
-static inline void narrow(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
+static inline void hash_4_to_8(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
     const __m512i sizes = k->sizes;
     const __m512i last =
         _mm512_sllv_epi64(k->prefix, _mm512_sub_epi64(splat(64), _mm512_slli_epi64(sizes, 3)));
@@ -130,7 +130,7 @@ static inline void narrow(const tamis__xxh3 *x, const eight *k, __m512i *low, __
 /* Hashes keys of 0..3 bytes completely, as tamis__xxh3_tiny does. The middle byte is at index n / 2: shift
  * 4 n & 8 bits selects byte 0 for n = 1 and byte 1 for n = 2 and 3. A variable shift by 64 bits or more gives
  * 0 in AVX-512, so lanes with other sizes are harmless. */
-static inline void tiny(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
+static inline void hash_0_to_3(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
     const __m512i byte = splat(0xff), turned = _mm512_broadcast_i32x4(_mm_set_epi64x(0x08090a0b, 0x00010203));
     __m512i bits = _mm512_slli_epi64(k->sizes, 3),
             middle = _mm512_and_si512(_mm512_slli_epi64(k->sizes, 2), splat(8));
@@ -157,7 +157,7 @@ static inline void tiny(const tamis__xxh3 *x, const eight *k, __m512i *low, __m5
  *
  * If n is 8 or less the shifts give garbage, which hash_eight() replaces.
  */
-static inline void wide(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
+static inline void hash_9_to_16(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
     const __m512i turned = _mm512_broadcast_i32x4(_mm_set_epi64x(0x08090a0b0c0d0e0f, 0x0001020304050607));
     const __m512i bits = _mm512_slli_epi64(k->sizes, 3);
     __m512i last = _mm512_or_si512(_mm512_srlv_epi64(k->prefix, _mm512_sub_epi64(bits, splat(64))),
@@ -184,9 +184,9 @@ static inline void hash_eight(const tamis__xxh3 *x, __m512i sizes, uint64_t hash
     __m512i shift = splat(35), factor = splat(TAMIS__XXH_MX2), last_shift = splat(28);
     __m512i low = splat(0), high = splat(0), other_low, other_high;
     if (are_wide != 0xff)
-        narrow(x, &k, &low, &high);
+        hash_4_to_8(x, &k, &low, &high);
     if (are_wide) {
-        wide(x, &k, &other_low, &other_high);
+        hash_9_to_16(x, &k, &other_low, &other_high);
         low = _mm512_mask_mov_epi64(low, are_wide, other_low);
         high = _mm512_mask_mov_epi64(high, are_wide, other_high);
         shift = _mm512_mask_mov_epi64(shift, are_wide, splat(37));
@@ -197,7 +197,7 @@ static inline void hash_eight(const tamis__xxh3 *x, __m512i sizes, uint64_t hash
     low = _mm512_xor_si512(low, _mm512_srlv_epi64(low, last_shift));
     high = xxh3_avalanche(high);
     if (are_tiny) {
-        tiny(x, &k, &other_low, &other_high);
+        hash_0_to_3(x, &k, &other_low, &other_high);
         low = _mm512_mask_mov_epi64(low, are_tiny, other_low);
         high = _mm512_mask_mov_epi64(high, are_tiny, other_high);
     }
@@ -206,7 +206,7 @@ static inline void hash_eight(const tamis__xxh3 *x, __m512i sizes, uint64_t hash
 
 /* Writes the indices of the marked lanes to `to`; lane 0 has index `number`. Returns how many. Always
  * writes 8 bytes. */
-static inline size_t note(uint8_t *to, size_t number, __mmask8 marked) {
+static inline size_t store_marked(uint8_t *to, size_t number, __mmask8 marked) {
     const __m128i numbers = _mm_add_epi8(_mm_set1_epi8((char)number), _mm_set_epi64x(0, 0x0706050403020100));
     _mm_storel_epi64((__m128i *)(void *)to, _mm_maskz_compress_epi8(marked, numbers));
     return (size_t)_mm_popcnt_u32(marked);
@@ -219,7 +219,7 @@ static inline void xxh3_eights(const tamis__xxh3 *x, uint64_t hasher_id, const t
     size_t others = 0;
     for (size_t i = 0; i < count; i += LANES) {
         const __m512i sizes = load_sizes(keys + i);
-        others += note(longer + others, i, _mm512_cmpgt_epu64_mask(sizes, splat(16)));
+        others += store_marked(longer + others, i, _mm512_cmpgt_epu64_mask(sizes, splat(16)));
         hash_eight(x, sizes, hasher_id, keys + i, hashes + i);
     }
     if (others > 0) {

@@ -166,7 +166,8 @@ static size_t size_to_keep(const unsigned char *bytes, size_t size) {
     return kept;
 }
 
-static void keep(tamis_key_sampler *sampler, size_t index, const tamis_key *key) {
+/* Replaces a sample by the beginning of a key, as UTF-8. */
+static void keep_sample(tamis_key_sampler *sampler, size_t index, const tamis_key *key) {
     unsigned char text[SAMPLE_SIZE + 4];
     const unsigned char *bytes = key->data;
     size_t size = key->size;
@@ -186,7 +187,7 @@ void tamis_key_sampler_add_many(tamis_key_sampler *sampler, const tamis_key *key
         const uint64_t index = sampler->added < SAMPLES ? sampler->added : below(sampler, sampler->added + 1);
         sampler->added++;
         if (index < SAMPLES)
-            keep(sampler, (size_t)index, &keys[i]);
+            keep_sample(sampler, (size_t)index, &keys[i]);
     }
 }
 

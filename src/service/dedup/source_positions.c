@@ -106,8 +106,8 @@ tamis_status tamis__source_positions_look_up(tamis__source_positions *positions,
     return TAMIS_OK;
 }
 
-static tamis_status fail_anew(const tamis__source_entry *source, uint64_t position, const char *what,
-                              tamis_error *err) {
+static tamis_status fail_created_again(const tamis__source_entry *source, uint64_t position, const char *what,
+                                       tamis_error *err) {
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
                        "position %" PRIu64
                        " of source %s %s; if the source was created again, give it another name",
@@ -119,10 +119,12 @@ tamis_status tamis__source_positions_check_redelivered(const tamis__source_entry
                                                        tamis_error *err) {
     const tamis__known_position *const known[] = {&source->first, &source->queried};
     if (record->position < source->first.position)
-        return fail_anew(source, record->position, "is before the first one that this state knows", err);
+        return fail_created_again(source, record->position, "is before the first one that this state knows",
+                                  err);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (record->position == known[i]->position && record->key != known[i]->key)
-            return fail_anew(source, record->position, "has another key than when it came before", err);
+            return fail_created_again(source, record->position, "has another key than when it came before",
+                                      err);
     return TAMIS_OK;
 }
 

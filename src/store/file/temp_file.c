@@ -68,7 +68,7 @@ bool tamis__temp_file_is_for(const tamis__target *target, const char *name) {
  * cannot be kept, nobody may gain rights. The set-id bits are dropped, and the group gets the rights of
  * others.
  */
-static int inherit(int fd, const struct stat *old) {
+static int inherit_owner(int fd, const struct stat *old) {
     struct stat now;
     mode_t mode = old->st_mode & 07777;
     if (tamis__sys.fstat(fd, &now) < 0)
@@ -137,7 +137,7 @@ static tamis_status create(tamis__temp_file *temp, int *fd, tamis_error *err) {
                            tamis__show(target->name).text, tamis__errno_text(errno),
                            tamis__errno_remedy(errno));
     temp->state = TAMIS__TEMP_FILE_STAGED;
-    if (replaces && inherit(created, &target->st) < 0) {
+    if (replaces && inherit_owner(created, &target->st) < 0) {
         tamis__fail(err, TAMIS_E_IO, errno, "%s: cannot keep its permissions: %s; write elsewhere",
                     tamis__show(target->name).text, tamis__errno_text(errno));
         tamis__sys.close(created);
