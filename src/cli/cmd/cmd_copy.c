@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis copy: a filter to a file or a server, in another format or with other labels.
+ *
+ *     a filter            load, describe and save it: kind and bits stay, format and compression may change
+ *     --format bitmap     raw bits, between a file and a filter on a server
+ *
+ * Raw bits know neither scheme nor number of keys, so they have no labels, no version and no compression.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

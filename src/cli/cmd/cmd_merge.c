@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis merge: the union of filters.
+ *
+ *     first file --> memory <-- union with each further file --> output
+ *                               (mapped, and unmapped before the next one)
+ *
+ * Bad labels are refused before the first union. At the end, remarks say if the promised rate rises, which
+ * labels conflict, and what the format cannot store. Another one says if the union has too many keys.
+ */
 #include <stdio.h>
 
 #include "cli/cli.h"

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Labels, version and user data: from options, and of filters that are merged or saved elsewhere.
+ *
+ *     --label, --data-version --> cli_metadata_read --> cli_metadata_apply --> the filter
+ *     two filters             --> cli_metadata_merge: the first wins, conflicts are counted
+ *     another format          --> cli_metadata_report_lost: a remark says what it cannot store
+ */
 #include "cli/filter/cli_metadata.h"
 
 #include <stdio.h>

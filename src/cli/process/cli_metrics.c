@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Statistics of a run for Prometheus (--metrics), in a file or at an address.
+ *
+ *     run --> cli_metrics_update, _observe --> copies under a lock --> write_metrics --> file, once a second
+ *                                                                                    --> answer of the server
+ *
+ * The server has a thread of its own (cli_metrics_server.c), hence the copies. A file is replaced as a whole,
+ * so a reader never sees half of it.
+ */
 #include "cli/process/cli_metrics.h"
 
 #include <inttypes.h>

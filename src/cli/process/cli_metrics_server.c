@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The HTTP server of --metrics, by libevent.
+ *
+ *     run's thread      open: bind, start the thread                      close: end_loop, join
+ *     server's thread              answer GET /metrics, 404 for others
+ *
+ * Errors at the start end the run: the address may be in use. Later ones concern one client.
+ */
 #include "cli/process/cli_metrics.h"
 
 #include <errno.h>

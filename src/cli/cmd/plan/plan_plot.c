@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis plan --plot as text: the rate of a Bloom filter that gets more keys than planned.
+ *
+ *     rate |          . + + +          a mark in each column and in each row of a curve
+ *          |     . +                   three curves: planned for 10 %, 1 % and 0.1 %
+ *          +--------------------- t    keys divided by the planned number
+ *
+ * plan_svg.c draws the same for a file. docs/MATH.md has the formula (tamis_bloom_over_capacity_fpr).
+ */
 #include "cli/cmd/plan/plan_plot.h"
 
 #include <math.h>

@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis plan --table: published numbers beside the exact ones.
+ *
+ *     rates    of filters with so many bits and probes a key
+ *     sizes    of these filters
+ *     rules    of thumb: bits a key for a rate, the rate with twice the keys
+ *
+ * The published numbers are texts, as printed. An exact value gets as many digits, so both can be compared.
+ */
 #include "cli/cmd/plan/plan_others.h"
 
 #include <math.h>
