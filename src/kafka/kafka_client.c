@@ -161,7 +161,7 @@ tamis_status tamis__kafka_client_check_options(kafka_client *client, tamis_error
         client->wants_log |= strcmp(name, "debug") == 0;
         if (strcmp(name, "partition.assignment.strategy") == 0)
             return tamis__fail(err, TAMIS_E_INVALID, 0,
-                               "setting %s: is range, since librdkafka 2.0 may repeat records with "
+                               "setting %s: is range, since librdkafka may repeat records with "
                                "cooperative-sticky; leave it out",
                                name);
         for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
