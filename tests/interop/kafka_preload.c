@@ -141,6 +141,8 @@ void rd_kafka_ListConsumerGroupOffsets(rd_kafka_t *handle, rd_kafka_ListConsumer
 
     memcpy(&call, &found, sizeof call);
     die_if(is_fault(fault, "before"));
+    if (is_fault(fault, "pause"))
+        raise(SIGSTOP);
     call(handle, groups, count, options, queue);
     die_if(is_fault(fault, "after"));
 }
