@@ -696,6 +696,42 @@ static void reg_dragonfly_8104_only_a_header_is_loaded(void **state) {
     tamis_redisbloom_free(filter);
 }
 
+static void a_union_has_the_keys_of_both(void **state) {
+    tamis_redisbloom *a = made(0.01, 10, 2), *b = made(0.01, 10, 2);
+    tamis_error err = TAMIS_ERROR_INIT;
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        added(a, (const char[]){(char)('a' + i), 0});
+    for (int i = 3; i < 9; i++)
+        added(b, (const char[]){(char)('a' + i), 0});
+    assert_int_equal(tamis_redisbloom_union(a, b, &err), TAMIS_OK);
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(contains(a, (const char[]){(char)('a' + i), 0}), TAMIS_PRESENT);
+    assert_int_equal(info_of(a).keys, 10);
+    assert_int_equal(info_of(b).keys, 6);
+    assert_int_equal(tamis_redisbloom_union(a, b, &err), TAMIS_E_FULL);
+    assert_string_equal(err.text,
+                        "union: 10 and 6 keys exceed the capacity of 10; make filters of a larger capacity");
+    added(a, "another"); /* grows */
+    assert_int_equal(info_of(a).subfilters, 2);
+    assert_int_equal(tamis_redisbloom_union(b, a, &err), TAMIS_E_MISMATCH);
+    assert_string_equal(err.text,
+                        "union: a filter has grown to 2 sub-filters; make filters of a larger capacity");
+    tamis_redisbloom *other = made(0.001, 10, 2);
+    assert_int_equal(tamis_redisbloom_union(b, other, &err), TAMIS_E_MISMATCH);
+    tamis_redisbloom_free(other);
+    size_t size;
+    uint8_t *header = header_of(b, &size);
+    tamis_redisbloom *half = loaded_header(header, size);
+    free(header);
+    assert_int_equal(tamis_redisbloom_union(b, half, &err), TAMIS_E_DAMAGED);
+    assert_int_equal(tamis_redisbloom_union(half, b, &err), TAMIS_E_DAMAGED);
+    assert_int_equal(info_of(b).keys, 6);
+    tamis_redisbloom_free(half);
+    tamis_redisbloom_free(a);
+    tamis_redisbloom_free(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_of_a_default_filter),
@@ -717,6 +753,7 @@ int main(void) {
         cmocka_unit_test(other_damaged_headers),
         cmocka_unit_test(reg_guava_8463_memory_of_a_few_bytes),
         cmocka_unit_test(reg_dragonfly_8104_only_a_header_is_loaded),
+        cmocka_unit_test(a_union_has_the_keys_of_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

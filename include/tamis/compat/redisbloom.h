@@ -69,6 +69,19 @@ TAMIS_API tamis_status tamis_redisbloom_add_many(tamis_redisbloom *filter, const
 TAMIS_API tamis_status tamis_redisbloom_contains_many(const tamis_redisbloom *filter, const tamis_key *keys,
                                                       size_t count, tamis_answer *answers, tamis_error *err);
 
+/*
+ * Adds all keys of `from` to `into`, if the rate of `into` then still holds. Both must have one sub-filter of
+ * equal bits and hashes, and its capacity must suffice for the keys of both. A key of both counts twice.
+ *
+ * - TAMIS_E_MISMATCH: the sizes differ, or a filter has grown: its sub-filters are full.
+ * - TAMIS_E_FULL: the capacity does not suffice.
+ * - TAMIS_E_DAMAGED: a filter is incomplete.
+ *
+ * On failure `into` is unchanged. O(bytes).
+ */
+TAMIS_API tamis_status tamis_redisbloom_union(tamis_redisbloom *into, const tamis_redisbloom *from,
+                                              tamis_error *err);
+
 typedef struct tamis_redisbloom_info {
     uint32_t struct_size;
     uint32_t expansion; /* 0 if nonscaling */

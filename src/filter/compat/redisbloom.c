@@ -462,6 +462,51 @@ tamis_status tamis_redisbloom_contains_many(const tamis_redisbloom *filter, cons
     return TAMIS_OK;
 }
 
+/* ---- union ---- */
+
+/* Why only chains of one sub-filter: the older sub-filters of a longer chain are full. Their union would have
+ * up to twice the keys in the same bits, and so far more than the rate of the chain. */
+static tamis_status check_union(const tamis_redisbloom *into, const tamis_redisbloom *from,
+                                tamis_error *err) {
+    const tamis_redisbloom_subfilter *to = &into->subfilters[0].size, *more = &from->subfilters[0].size;
+    tamis_status status = tamis__rb_check_complete(into, err);
+    if (status == TAMIS_OK)
+        status = tamis__rb_check_complete(from, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (into->count > 1 || from->count > 1)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "union: a filter has grown to %zu sub-filters; make filters of a larger capacity",
+                           into->count > from->count ? into->count : from->count);
+    if (to->bits != more->bits || to->bytes != more->bytes || to->bits_log2 != more->bits_log2 ||
+        to->hashes != more->hashes)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "union: bits are %" PRIu64 " and %" PRIu64 ", hashes %" PRIu32 " and %" PRIu32
+                           "; make both filters with the same rate and capacity",
+                           to->bits, more->bits, to->hashes, more->hashes);
+    if (more->keys > to->capacity - to->keys)
+        return tamis__fail(err, TAMIS_E_FULL, 0,
+                           "union: %" PRIu64 " and %" PRIu64 " keys exceed the capacity of %" PRIu64
+                           "; make filters of a larger capacity",
+                           to->keys, more->keys, to->capacity);
+    return TAMIS_OK;
+}
+
+tamis_status tamis_redisbloom_union(tamis_redisbloom *into, const tamis_redisbloom *from, tamis_error *err) {
+    TAMIS__NEED(into, err);
+    TAMIS__NEED(from, err);
+    const tamis_status status = check_union(into, from, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__rb_subfilter *to = &into->subfilters[0];
+    const tamis__rb_subfilter *more = &from->subfilters[0];
+    for (uint64_t i = 0; i < to->size.bytes; i++)
+        to->bits[i] |= more->bits[i];
+    to->size.keys += more->size.keys;
+    into->keys += more->size.keys;
+    return TAMIS_OK;
+}
+
 /* ---- reports ---- */
 
 tamis_status tamis_redisbloom_info_get(const tamis_redisbloom *filter, tamis_redisbloom_info *info,
