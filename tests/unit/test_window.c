@@ -757,6 +757,42 @@ static void a_key_without_memory_is_not_counted(void **state) {
     }
 }
 
+/* A restored window does not know when the saved one was purged, so its expired entries may be others. */
+static void purged_windows_have_equal_bytes(void **state) {
+    const tamis_plan_options options = day_options();
+    tamis_filter *filter = create_window(&options);
+    (void)state;
+    unsigned differed = 0;
+    for (int64_t hour = 0; hour < 400; hour++) {
+        tamis_filter *restored = NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        uint64_t size = 0;
+        assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, NULL), TAMIS_OK);
+        uint8_t *image = malloc(size);
+        assert_non_null(image);
+        assert_int_equal(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, image, size, NULL), TAMIS_OK);
+        if (tamis_filter_decode(&restored, image, size, NULL, &err) != TAMIS_OK)
+            fail_msg("%s", err.text);
+        free(image);
+        for (uint64_t i = 0; i < 20; i++) {
+            const uint64_t number = (uint64_t)hour * 17 + i;
+            assert_int_equal(add_number(filter, number, hour * HOUR),
+                             add_number(restored, number, hour * HOUR));
+        }
+        differed += !tamis_filter_is_equal(filter, restored);
+        if (hour % 3 == 0) {
+            tamis_window_purge(filter);
+            tamis_window_purge(restored);
+            assert_true(tamis_filter_is_equal(filter, restored));
+        }
+        assert_int_equal(look_up(filter, (uint64_t)hour * 17), TAMIS_PRESENT);
+        tamis_filter_free(restored);
+    }
+    assert_true(differed > 0);
+    tamis_filter_free(filter);
+    tamis_window_purge(NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_counts_for_the_window_and_up_to_a_step_more),
@@ -784,6 +820,7 @@ int main(void) {
         cmocka_unit_test(damage_is_never_an_answer),
         cmocka_unit_test(forged_times_are_refused),
         cmocka_unit_test(a_key_without_memory_is_not_counted),
+        cmocka_unit_test(purged_windows_have_equal_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,6 +91,11 @@ TAMIS_API tamis_status tamis_window_contains(const tamis_filter *filter, const t
  * window. */
 TAMIS_API int64_t tamis_window_newest(const tamis_filter *filter);
 
+/* Removes expired entries from memory. No answer changes. Windows that got the same keys and times then have
+ * the same bytes, even if one of them was saved and read in between. A window that is only read, and a filter
+ * that is not a window, stay as they are. O(memory). */
+TAMIS_API void tamis_window_purge(tamis_filter *filter);
+
 /* Returns the number of entries that may still be needed: those of the kept steps. A key that was counted
  * twice has two. */
 TAMIS_API uint64_t tamis_window_entries(const tamis_filter *filter);

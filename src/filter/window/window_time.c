@@ -101,6 +101,11 @@ static void purge(window *w) {
     w->purged = w->newest_step;
 }
 
+void tamis_window_purge(tamis_filter *filter) {
+    if (filter && filter->ops == &tamis__window_ops && !((const window *)filter->body)->borrowed)
+        purge(filter->body);
+}
+
 void tamis__window_remove_all(tamis_filter *filter) {
     window *w = filter->body;
     for (size_t i = 0; i < w->table_count; i++) {
