@@ -193,7 +193,10 @@ bool bloom_types_create(RedisModuleCtx *ctx) {
 bloom_key bloom_key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode) {
     bloom_key opened = {.key = server.OpenKey(ctx, name, mode)};
     opened.state = module_key_state(opened.key, filter_type, load_type);
-    if (opened.state != FILTER_KEY_FILTER && opened.state != FILTER_KEY_INCOMPLETE)
+    opened.native = opened.state == FILTER_KEY_OTHER ? native_value_of(opened.key, &native_filters) : NULL;
+    if (opened.native)
+        opened.state = opened.native->filter ? FILTER_KEY_FILTER : FILTER_KEY_INCOMPLETE;
+    if (opened.native || opened.state == FILTER_KEY_EMPTY || opened.state == FILTER_KEY_OTHER)
         return opened;
     const bloom_value *value = server.ModuleTypeGetValue(opened.key);
     opened.filter = value->filter;
@@ -212,6 +215,12 @@ void bloom_key_set(bloom_key *key, tamis_redisbloom *filter) {
     key->state = info.complete ? FILTER_KEY_FILTER : FILTER_KEY_INCOMPLETE;
 }
 
+void bloom_key_replace(bloom_key *key, tamis_redisbloom *filter) {
+    bloom_value *value = server.ModuleTypeGetValue(key->key);
+    tamis_redisbloom_free(value->filter);
+    value->filter = key->filter = filter;
+}
+
 void bloom_key_complete(bloom_key *key) {
     bloom_value *value = server.ModuleTypeGetValue(key->key);
     value->filter = NULL; /* it moves to the new value */
@@ -224,7 +233,76 @@ int bloom_key_refuse(RedisModuleCtx *ctx, const bloom_key *key) {
         return server.ReplyWithError(ctx, "ERR not found");
     if (key->state != FILTER_KEY_INCOMPLETE)
         return server.ReplyWithError(ctx, MODULE_WRONG_TYPE);
+    if (key->native)
+        return module_reply_incomplete(ctx, native_filters.load_command, key->native->loaded,
+                                       key->native->image_size);
     tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
     tamis_redisbloom_info_get(key->filter, &info, NULL);
     return module_reply_incomplete(ctx, "BF.LOADCHUNK", info.loaded, info.bytes);
+}
+
+/* ---- filters of either sort ---- */
+
+tamis_status bloom_key_add(bloom_key *key, const tamis_key *items, size_t count, tamis_answer *answers,
+                           size_t *done) {
+    if (!key->native)
+        return tamis_redisbloom_add_many(key->filter, items, count, answers, done, NULL);
+    const tamis_status status = tamis_filter_add_many(key->native->filter, items, count, answers, done, NULL);
+    for (size_t i = 0; i < *done; i++)
+        key->native->added += answers[i] == TAMIS_ABSENT;
+    return status;
+}
+
+void bloom_key_look_up(const bloom_key *key, const tamis_key *items, size_t count, tamis_answer *answers) {
+    if (key->native)
+        tamis_filter_contains_many(key->native->filter, items, count, answers, NULL, NULL);
+    else
+        tamis_redisbloom_contains_many(key->filter, items, count, answers, NULL);
+}
+
+static bloom_statistics native_statistics(const native_value *value) {
+    const tamis_plan *plan = tamis_filter_plan(value->filter);
+    const bool grows = tamis_filter_can(value->filter, TAMIS_CAN_GROW);
+    return (bloom_statistics){
+        .items = value->added,
+        .capacity = plan->capacity,
+        .size = native_memory(value),
+        .subfilters = 1,
+        .expansion = grows ? 2 : 0,
+        .rate = plan->fpr,
+        .live_rate = native_live_rate(value),
+        .is_full = value->is_refusing || (!grows && value->added >= plan->capacity),
+        .kind = tamis_kind_name(plan->kind),
+    };
+}
+
+/* An absent item is a false positive if any sub-filter has it. */
+static double live_rate_of(const tamis_redisbloom *filter, uint64_t subfilters) {
+    double none = 1;
+    for (uint64_t i = 0; i < subfilters; i++) {
+        tamis_redisbloom_subfilter sub = TAMIS_REDISBLOOM_SUBFILTER_INIT;
+        tamis_redisbloom_subfilter_get(filter, i, &sub, NULL);
+        none *= 1 - tamis_bloom_fpr((double)sub.keys, (double)sub.bits, sub.hashes);
+    }
+    return 1 - none;
+}
+
+bloom_statistics bloom_key_statistics(const bloom_key *key) {
+    if (key->native)
+        return native_statistics(key->native);
+    tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
+    tamis_redisbloom_subfilter first = TAMIS_REDISBLOOM_SUBFILTER_INIT;
+    tamis_redisbloom_info_get(key->filter, &info, NULL);
+    tamis_redisbloom_subfilter_get(key->filter, 0, &first, NULL);
+    return (bloom_statistics){
+        .items = info.keys,
+        .capacity = info.capacity,
+        .size = info.size,
+        .subfilters = info.subfilters,
+        .expansion = info.expansion,
+        .rate = info.nonscaling ? first.rate : 2 * first.rate, /* the first one has half of the rate */
+        .live_rate = live_rate_of(key->filter, info.subfilters),
+        .is_full = info.nonscaling && info.keys >= info.capacity,
+        .kind = "compatible",
+    };
 }

@@ -60,9 +60,9 @@ static bool create(RedisModuleCtx *ctx, cuckoo_key *key, RedisModuleString *name
     return true;
 }
 
-/* Reads the arguments of CF.RESERVE. Returns the error, or NULL. Unknown pairs are ignored, as in RedisBloom.
- *  */
-static const char *parse_reserve(creation *how, RedisModuleString **argv, int argc) {
+/* Reads the arguments of CF.RESERVE. Returns the error, or NULL. Unless `strict`, unknown pairs are ignored, as
+ * in RedisBloom. */
+static const char *parse_reserve(creation *how, RedisModuleString **argv, int argc, bool strict) {
     const struct {
         const char *word;
         long long *value, min, max;
@@ -77,6 +77,11 @@ static const char *parse_reserve(creation *how, RedisModuleString **argv, int ar
     };
     if (server.StringToLongLong(argv[2], &how->capacity) != MODULE_OK)
         return "Bad capacity";
+    for (int i = 3; strict && i < argc; i += 2) {
+        if (!is_word(argv[i], "BUCKETSIZE") && !is_word(argv[i], "MAXITERATIONS") &&
+            !is_word(argv[i], "EXPANSION"))
+            return "ERR unknown option; expected BUCKETSIZE, MAXITERATIONS or EXPANSION";
+    }
     for (size_t option = 0; option < sizeof options / sizeof *options; option++) {
         int i = 3;
         while (i + 1 < argc && !is_word(argv[i], options[option].word))
@@ -99,7 +104,7 @@ int cuckoo_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     creation how = creation_by_settings();
     if (argc % 2 == 0)
         return server.WrongArity(ctx);
-    const char *error = parse_reserve(&how, argv, argc);
+    const char *error = parse_reserve(&how, argv, argc, settings_are_strict(ctx));
     if (error)
         return server.ReplyWithError(ctx, error);
     cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
@@ -216,14 +221,20 @@ int cuckoo_addnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- CF.INSERT, CF.INSERTNX ---- */
 
-/* Reads the options. The first letter of a word decides, as in RedisBloom. Returns the error, or NULL; *items
- * is the number of the first item, or 0 if arguments are missing. */
+static bool is_insert_option(const RedisModuleString *word) {
+    return is_word(word, "ITEMS") || is_word(word, "NOCREATE") || is_word(word, "CAPACITY");
+}
+
+/* Reads the options. The first letter of a word decides, as in RedisBloom, or if `strict` the word. Returns
+ * the error, or NULL; *items is the number of the first item, or 0 if arguments are missing. */
 static const char *parse_insert(creation *how, bool *no_create, int *items, RedisModuleString **argv,
-                                int argc) {
+                                int argc, bool strict) {
     *items = 0;
     for (int i = 2; i < argc; i++) {
         size_t size;
         const char *word = server.StringPtrLen(argv[i], &size);
+        if (strict && !is_insert_option(argv[i]))
+            return "Unknown argument received";
         switch (size ? tolower((unsigned char)*word) : 0) {
         case 'i':
             *items = i + 1 < argc ? i + 1 : 0;
@@ -250,7 +261,7 @@ static int insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool 
     creation how = creation_by_settings();
     bool no_create = false;
     int items;
-    const char *error = parse_insert(&how, &no_create, &items, argv, argc);
+    const char *error = parse_insert(&how, &no_create, &items, argv, argc, settings_are_strict(ctx));
     if (error)
         return server.ReplyWithError(ctx, error);
     if (!items)

@@ -4,7 +4,7 @@
 
 /*
  * The Redis module: the commands BF.* and CF.* and the types of RedisBloom, on tamis_redisbloom and
- * tamis_redisbloom_cuckoo.
+ * tamis_redisbloom_cuckoo; and beyond them, filters and windows of the library, on tamis_filter.
  *
  *     module_main.c                     loading
  *     module_commands.c                 the table of commands, COMMAND INFO and COMMAND DOCS
@@ -13,14 +13,22 @@
  *     bloom_write.c, cuckoo_write.c     commands that change a filter, and what they send to replicas
  *     bloom_read.c, cuckoo_read.c       commands that only read
  *     bloom_type.c, cuckoo_type.c       the types: RDB, AOF, digest, copies
+ *     bloom_create.c                    options of new Bloom filters: parsing, creation, what replicas get
+ *     bloom_merge.c                     BF.MERGE
+ *     native_type.c, native_image.c     the types of native filters; BF.LOADIMAGE, TW.LOADIMAGE
+ *     window_commands.c                 the commands TW.*
  *
  * The key of a filter has one of two types. `MBbloom--`, or `MBbloomCF` for a cuckoo filter, is a filter in
  * RedisBloom's format. While BF.LOADCHUNK or CF.LOADCHUNK loads a filter, its key has the type `TAMISload` or
  * `TAMISloCF`. No command sees a filter with missing bits, but the key is saved, replicated and copied. With
  * its last chunk the key becomes a filter.
+ *
+ * Native filters are those of the library (tamis/filter.h). Their keys have the type `TAMISflt1`, or
+ * `TAMISwin1` for windows. BF.RESERVE with KIND makes one of the first type, TW.RESERVE one of the second.
  */
 #include <tamis/compat/redisbloom.h>
 #include <tamis/compat/redisbloom_cuckoo.h>
+#include <tamis/filter.h>
 
 #include "module/module_api.h"
 
@@ -40,7 +48,13 @@ typedef struct module_settings {
     long long cuckoo_max_iterations; /* cf-max-iterations */
     long long cuckoo_expansion;      /* cf-expansion-factor; 0: a filter does not grow */
     long long cuckoo_max_tables; /* cf-max-expansions: a filter with as many tables refuses clients' adds */
+    long long fast;              /* bf-kind: 1 for `fast`, 0 for `compatible` */
+    long long strict;            /* strict: 1: unknown options of a command are errors */
+    long long commands;          /* commands: one of module_commands */
 } module_settings;
+
+/* The commands that the module registers. */
+enum module_commands { MODULE_COMMANDS_ALL, MODULE_COMMANDS_FILTERS, MODULE_COMMANDS_WINDOWS };
 
 extern module_settings settings;
 
@@ -55,6 +69,9 @@ enum { CUCKOO_BUCKET_MAX = 255, CUCKOO_ITERATIONS_MAX = 65535, CUCKOO_TABLES_MAX
 bool settings_parse(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 /* Makes the settings known to CONFIG GET and CONFIG SET, where the server has them for modules. */
 bool settings_register(RedisModuleCtx *ctx);
+/* True if an unknown option of this command is an error. A command from the primary or from the AOF is
+ * accepted as it is. */
+bool settings_are_strict(RedisModuleCtx *ctx);
 
 /* ---- module_storage.c ---- */
 
@@ -71,6 +88,10 @@ const tamis_allocator *module_allocator(void);
  * then refuse every further write, or evict the filter at once. Where keys are evicted, smaller filters fit.
  * What comes from the primary or from the AOF always fits. */
 bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes);
+/* Likewise, for native filters, whose lines are aligned to 64 bytes. */
+const tamis_allocator *module_aligned_allocator(void);
+/* Allocates bytes, which server.Free frees. NULL: there is no memory, where the server reports that. */
+void *module_alloc_bytes(size_t size);
 /* Returns the state of an open key. `filter` and `incomplete` are the two types of a sort of filters. */
 filter_key_state module_key_state(RedisModuleKey *key, const RedisModuleType *filter,
                                   const RedisModuleType *incomplete);
@@ -85,6 +106,55 @@ tamis_redisbloom_source module_source(RedisModuleIO *io);
 bool module_load_number(void *io, uint64_t *value);
 void *module_load_bytes(void *io, size_t *size);
 
+/* ---- native_type.c ---- */
+
+/* The value of a key of type `TAMISflt1` or `TAMISwin1`. Either `filter` or `image` is set. */
+typedef struct native_value {
+    tamis_filter *filter; /* NULL: chunks of its image are missing */
+    uint64_t added;       /* items that were absent when they were added */
+    bool is_refusing;     /* an item was refused, since the filter was full */
+    char *image;          /* the loaded bytes of the image */
+    uint64_t image_size;  /* bytes of the whole image */
+    uint64_t loaded;      /* bytes of it that are loaded */
+    uint64_t allocated;   /* bytes allocated for them */
+} native_value;
+
+/* A type of native filters: the commands of one family use it. */
+typedef struct native_type {
+    const char *name;         /* of the data type */
+    const char *load_command; /* loads a chunk of an image */
+    bool is_window;           /* its filters are windows; else they are not */
+    RedisModuleType *type;
+} native_type;
+
+extern native_type native_filters, native_windows;
+
+/* Creates a type. False: the server refused it. */
+bool native_type_create(RedisModuleCtx *ctx, native_type *type);
+/* Makes a value of a filter, which becomes the value's. */
+native_value *native_value_create(tamis_filter *filter);
+/* Sets an empty key to a filter, which becomes the key's. Returns the value. */
+native_value *native_key_set(RedisModuleKey *key, const native_type *type, tamis_filter *filter);
+/* Replaces the filter of a value by another one, which becomes the value's. */
+void native_value_replace(native_value *value, tamis_filter *filter);
+/* Returns the value of an open key, or NULL if it has another type. */
+native_value *native_value_of(RedisModuleKey *key, const native_type *type);
+/* Returns the bytes that a filter uses, without those of its handle. O(1). */
+uint64_t native_memory(const native_value *value);
+/* Returns the false-positive rate of a filter now. O(1). */
+double native_live_rate(const native_value *value);
+
+/* ---- native_image.c ---- */
+
+/* Makes a filter of an image, with all checks. The error names what is wrong. */
+tamis_status native_decode(tamis_filter **filter, const native_type *type, const void *image, size_t size,
+                           tamis_error *err);
+/* Returns the image of a filter, which the caller frees with server.Free. */
+char *native_encode(const tamis_filter *filter, size_t *size);
+/* Emits the commands that load a value. */
+void native_rewrite(RedisModuleIO *aof, RedisModuleString *key, const native_type *type,
+                    const native_value *value);
+
 /* ---- bloom_type.c ---- */
 
 /* Creates both types. False: the server refused one. */
@@ -96,7 +166,8 @@ bloom_value *bloom_value_create(tamis_redisbloom *filter);
 typedef struct bloom_key {
     RedisModuleKey *key; /* NULL: opened for reading and empty */
     filter_key_state state;
-    tamis_redisbloom *filter; /* NULL: neither a filter nor incomplete */
+    tamis_redisbloom *filter; /* a filter of RedisBloom's format, incomplete too; else NULL */
+    native_value *native;     /* a native filter, incomplete too; else NULL */
 } bloom_key;
 
 /* Opens a key, in a mode of OpenKey. The caller closes it. */
@@ -104,10 +175,51 @@ bloom_key bloom_key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
 void bloom_key_close(bloom_key *key);
 /* Sets an empty key to a filter, which becomes the key's. It gets the type that suits the filter. */
 void bloom_key_set(bloom_key *key, tamis_redisbloom *filter);
+/* Replaces the filter of a key by another one, which becomes the key's. */
+void bloom_key_replace(bloom_key *key, tamis_redisbloom *filter);
 /* Makes an incomplete key whose last chunk has come a filter. Keeps its time to live. */
 void bloom_key_complete(bloom_key *key);
 /* Replies why the key is not a filter. */
 int bloom_key_refuse(RedisModuleCtx *ctx, const bloom_key *key);
+
+/* Adds items. answers[i] says whether item i was there before. On failure the first *done are added. */
+tamis_status bloom_key_add(bloom_key *key, const tamis_key *items, size_t count, tamis_answer *answers,
+                           size_t *done);
+/* Looks items up. */
+void bloom_key_look_up(const bloom_key *key, const tamis_key *items, size_t count, tamis_answer *answers);
+
+/* Statistics of a filter of either sort. */
+typedef struct bloom_statistics {
+    uint64_t items, capacity, size, subfilters, expansion; /* expansion 0: nonscaling */
+    double rate, live_rate; /* false-positive rate that was requested, and now */
+    bool is_full;           /* refuses new items, or has more of them than its capacity */
+    const char *kind;
+} bloom_statistics;
+
+bloom_statistics bloom_key_statistics(const bloom_key *key);
+
+/* ---- bloom_create.c ---- */
+
+/* How to make a filter. */
+typedef struct bloom_creation {
+    double rate;
+    long long capacity;
+    long long expansion;
+    bool nonscaling;
+    bool must_grow;  /* EXPANSION above 0 was given */
+    bool fast;       /* the kind is chosen by create */
+    tamis_kind kind; /* AUTO: RedisBloom's format, unless `fast` */
+} bloom_creation;
+
+/* The kind by settings is for clients: a replica, and a server that reads its AOF, follow what they get. */
+bloom_creation bloom_creation_by_settings(RedisModuleCtx *ctx);
+/* Creates a filter at an empty key, and sends the creation to replicas. False: the error is replied. */
+bool bloom_create(RedisModuleCtx *ctx, bloom_key *key, RedisModuleString *name, bloom_creation how);
+/* Read the arguments of BF.RESERVE and BF.INSERT. Return the error, or NULL. *items is the number of the
+ * first item, or 0 if arguments are missing. */
+const char *bloom_parse_reserve(bloom_creation *how, RedisModuleString **argv, int argc, bool strict);
+const char *bloom_parse_insert(bloom_creation *how, bool *no_create, int *items, RedisModuleString **argv,
+                               int argc, bool strict);
 
 /* ---- cuckoo_type.c ---- */
 
@@ -137,6 +249,8 @@ int cuckoo_key_refuse(RedisModuleCtx *ctx, const cuckoo_key *key, const char *ot
 
 /* Replies with true or false: a boolean in RESP3, 1 or 0 in RESP2. */
 void reply_bool(RedisModuleCtx *ctx, bool value);
+/* True if the command is a client's, and came neither from the primary nor from the AOF. */
+bool module_is_client(RedisModuleCtx *ctx);
 /* True if an argument is this word, in any case. */
 bool is_word(const RedisModuleString *argument, const char *word);
 
@@ -144,6 +258,10 @@ bool is_word(const RedisModuleString *argument, const char *word);
 
 /* Creates all commands. False: the log says why. */
 bool commands_create(RedisModuleCtx *ctx);
+/* True if the module has this family of commands: "bf.", "cf." or "tw.". */
+bool commands_has_family(const char *name);
+#define MODULE_ADVICE                                                                                        \
+    "load tamis into a server without RedisBloom, or give it `commands tw` for TW commands alone"
 
 /* ---- commands ---- */
 
@@ -152,12 +270,23 @@ int bloom_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_madd(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int bloom_loadimage(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int bloom_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_mexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_card(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_scandump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bloom_debug(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+
+int window_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int window_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int window_madd(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int window_add_at(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int window_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int window_mexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int window_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int window_loadimage(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 int cuckoo_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int cuckoo_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);

@@ -144,6 +144,7 @@ typedef struct RedisModuleCommandInfo {
     X(1, RedisModuleType *, CreateDataType,                                                                  \
       (RedisModuleCtx *, const char *name, int encoding_version, RedisModuleTypeMethods *))                  \
     X(1, void, SetModuleOptions, (RedisModuleCtx *, int options))                                            \
+    X(1, long long, Milliseconds, (void))                                                                    \
     X(1, void, Log, (RedisModuleCtx *, const char *level, const char *format, ...))                          \
     X(1, int, GetContextFlags, (RedisModuleCtx *))                                                           \
     X(0, int, RegisterStringConfig,                                                                          \
@@ -187,6 +188,7 @@ typedef struct RedisModuleCommandInfo {
     X(1, int, ReplyWithError, (RedisModuleCtx *, const char *text))                                          \
     X(1, int, ReplyWithSimpleString, (RedisModuleCtx *, const char *text))                                   \
     X(1, int, ReplyWithStringBuffer, (RedisModuleCtx *, const char *bytes, size_t size))                     \
+    X(1, int, ReplyWithDouble, (RedisModuleCtx *, double))                                                   \
     X(1, int, ReplyWithNull, (RedisModuleCtx *))                                                             \
     X(1, int, ReplyWithArray, (RedisModuleCtx *, long count))                                                \
     X(1, void, ReplySetArrayLength, (RedisModuleCtx *, long count))                                          \

@@ -7,8 +7,10 @@
 
 #include "module/module.h"
 
-/* The name of RedisBloom's module: clients look for it in MODULE LIST, and both cannot be loaded at once. */
+/* The name of RedisBloom's module: clients look for it in MODULE LIST, and both cannot be loaded at once. With
+ * TW commands alone, the module has a name of its own. */
 #define MODULE_NAME    "bf"
+#define WINDOWS_NAME   "tamis"
 #define MODULE_VERSION (TAMIS_VERSION_MAJOR * 10000 + TAMIS_VERSION_MINOR * 100 + TAMIS_VERSION_PATCH)
 
 /* The only symbols that the library exports (cmake/tamis-module.map). */
@@ -25,6 +27,10 @@ void reply_bool(RedisModuleCtx *ctx, bool value) {
         server.ReplyWithLongLong(ctx, value);
 }
 
+bool module_is_client(RedisModuleCtx *ctx) {
+    return !(server.GetContextFlags(ctx) & (MODULE_FLAG_REPLICATED | MODULE_FLAG_LOADING));
+}
+
 bool is_word(const RedisModuleString *argument, const char *word) {
     size_t size;
     const char *text = server.StringPtrLen(argument, &size);
@@ -32,6 +38,13 @@ bool is_word(const RedisModuleString *argument, const char *word) {
 }
 
 /* ---- loading ---- */
+
+static bool create_types(RedisModuleCtx *ctx) {
+    if (commands_has_family("tw.") && !native_type_create(ctx, &native_windows))
+        return false;
+    return !commands_has_family("bf.") ||
+           (bloom_types_create(ctx) && cuckoo_types_create(ctx) && native_type_create(ctx, &native_filters));
+}
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const char *missing = module_api_find(ctx);
@@ -41,21 +54,22 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
                        missing);
         return MODULE_ERR;
     }
-    if (server.IsModuleNameBusy(MODULE_NAME)) {
-        server.Log(ctx, "warning",
-                   "tamis: a module of the name " MODULE_NAME
-                   " is loaded already; load tamis into a server without RedisBloom");
+    if (!settings_parse(ctx, argv, argc))
+        return MODULE_ERR;
+    const char *name = settings.commands == MODULE_COMMANDS_WINDOWS ? WINDOWS_NAME : MODULE_NAME;
+    if (server.IsModuleNameBusy(name)) {
+        server.Log(ctx, "warning", "tamis: a module of the name %s is loaded already; " MODULE_ADVICE, name);
         return MODULE_ERR;
     }
-    server.SetModuleAttribs(ctx, MODULE_NAME, MODULE_VERSION, MODULE_API_VERSION);
-    if (!settings_parse(ctx, argv, argc) || !commands_create(ctx))
+    server.SetModuleAttribs(ctx, name, MODULE_VERSION, MODULE_API_VERSION);
+    if (!commands_create(ctx))
         return MODULE_ERR;
-    if (!bloom_types_create(ctx) || !cuckoo_types_create(ctx)) {
+    if (!create_types(ctx)) {
         server.Log(ctx, "warning", "tamis: the server refused a data type; use Redis 6.2 or newer");
         return MODULE_ERR;
     }
     server.SetModuleOptions(ctx, MODULE_HANDLE_IO_ERRORS);
-    if (!settings_register(ctx)) {
+    if (settings.commands != MODULE_COMMANDS_WINDOWS && !settings_register(ctx)) {
         server.Log(ctx, "warning", "tamis: the server refused a setting; see the line before this one");
         return MODULE_ERR;
     }

@@ -20,21 +20,31 @@ module_settings settings = {
     .cuckoo_max_tables = 32,
 };
 
-/* A setting is the rate, or a whole number. */
+/* A setting is the rate, a whole number, or the number of a word. */
 typedef struct setting {
     const char *name, *older_name; /* the name of older releases of RedisBloom, or NULL */
     long long *number, min, max;   /* NULL: the rate */
+    const char *const *words;      /* from 0 to max; NULL: the setting is a number */
+    bool is_argument_only;         /* CONFIG SET does not have it */
 } setting;
 
+static const char *const kind_words[] = {"compatible", "fast"};
+static const char *const strict_words[] = {"no", "yes"};
+static const char *const commands_words[] = {"all", "bf", "tw"};
+
 static const setting table[] = {
-    {"bf-error-rate", "ERROR_RATE", NULL, 0, 0},
-    {"bf-initial-size", "INITIAL_SIZE", &settings.capacity, 1, MODULE_CAPACITY_MAX},
-    {"bf-expansion-factor", NULL, &settings.expansion, 0, MODULE_EXPANSION_MAX},
-    {"cf-initial-size", NULL, &settings.cuckoo_capacity, 2, MODULE_CAPACITY_MAX},
-    {"cf-bucket-size", NULL, &settings.cuckoo_bucket_size, 1, CUCKOO_BUCKET_MAX},
-    {"cf-max-iterations", NULL, &settings.cuckoo_max_iterations, 1, CUCKOO_ITERATIONS_MAX},
-    {"cf-expansion-factor", NULL, &settings.cuckoo_expansion, 0, MODULE_EXPANSION_MAX},
-    {"cf-max-expansions", "CF_MAX_EXPANSIONS", &settings.cuckoo_max_tables, 1, CUCKOO_TABLES_MAX},
+    {"bf-error-rate", "ERROR_RATE", NULL, 0, 0, NULL, false},
+    {"bf-initial-size", "INITIAL_SIZE", &settings.capacity, 1, MODULE_CAPACITY_MAX, NULL, false},
+    {"bf-expansion-factor", NULL, &settings.expansion, 0, MODULE_EXPANSION_MAX, NULL, false},
+    {"cf-initial-size", NULL, &settings.cuckoo_capacity, 2, MODULE_CAPACITY_MAX, NULL, false},
+    {"cf-bucket-size", NULL, &settings.cuckoo_bucket_size, 1, CUCKOO_BUCKET_MAX, NULL, false},
+    {"cf-max-iterations", NULL, &settings.cuckoo_max_iterations, 1, CUCKOO_ITERATIONS_MAX, NULL, false},
+    {"cf-expansion-factor", NULL, &settings.cuckoo_expansion, 0, MODULE_EXPANSION_MAX, NULL, false},
+    {"cf-max-expansions", "CF_MAX_EXPANSIONS", &settings.cuckoo_max_tables, 1, CUCKOO_TABLES_MAX, NULL,
+     false},
+    {"bf-kind", NULL, &settings.fast, 0, 1, kind_words, false},
+    {"strict", NULL, &settings.strict, 0, 1, strict_words, false},
+    {"commands", NULL, &settings.commands, 0, 2, commands_words, true},
 };
 enum { SETTINGS = sizeof table / sizeof *table, TEXT = 120 };
 
@@ -55,11 +65,26 @@ static bool set_rate(const RedisModuleString *value, char *error, const setting 
     return !*error;
 }
 
+static bool set_word(const setting *to, const RedisModuleString *value, char error[TEXT]) {
+    size_t size = (size_t)snprintf(error, TEXT, "Value for `%s` must be one of:", to->name);
+    for (long long i = 0; i <= to->max; i++) {
+        if (is_word(value, to->words[i])) {
+            *to->number = i;
+            *error = 0;
+            return true;
+        }
+        size += (size_t)snprintf(error + size, TEXT - size, " %s", to->words[i]);
+    }
+    return false;
+}
+
 /* Sets a setting. False: `error` says why not, in RedisBloom's words. */
 static bool set(const setting *to, const RedisModuleString *value, char error[TEXT]) {
     *error = 0;
     if (!to->number)
         return set_rate(value, error, to);
+    if (to->words)
+        return set_word(to, value, error);
     long long number;
     if (server.StringToLongLong(value, &number) != MODULE_OK)
         snprintf(error, TEXT, "Invalid value for `%s`", to->name);
@@ -72,6 +97,8 @@ static bool set(const setting *to, const RedisModuleString *value, char error[TE
 
 /* Writes the value of a setting, a rate with as few digits as it needs. */
 static size_t write_value(const setting *from, char text[TEXT]) {
+    if (from->words)
+        return (size_t)snprintf(text, TEXT, "%s", from->words[*from->number]);
     if (from->number)
         return (size_t)snprintf(text, TEXT, "%lld", *from->number);
     const int length = snprintf(text, TEXT, "%.15g", settings.rate);
@@ -115,6 +142,10 @@ bool settings_parse(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return false;
 }
 
+bool settings_are_strict(RedisModuleCtx *ctx) {
+    return settings.strict && module_is_client(ctx);
+}
+
 /* ---- CONFIG SET ---- */
 
 /* Returns a text that stays until the next call. */
@@ -154,6 +185,8 @@ bool settings_register(RedisModuleCtx *ctx) {
         return true;
     for (int i = 0; i < SETTINGS; i++) {
         char value[TEXT];
+        if (table[i].is_argument_only)
+            continue;
         write_value(&table[i], value);
         if (server.RegisterStringConfig(ctx, table[i].name, value, 0, get_text, set_text, check_settings,
                                         (void *)&table[i]) != MODULE_OK)

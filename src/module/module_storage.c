@@ -51,6 +51,40 @@ bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes) {
     return exceeds;
 }
 
+/*
+ * Blocks that are aligned to 64 bytes. The server aligns to 16, so a block gets 64 bytes more, and the address
+ * of the server's block is kept before it:
+ *
+ *     server's block    | 0 to 48 bytes | 8 bytes | address | aligned block ...
+ */
+enum { ALIGN_MAX = 64, POINTER = sizeof(void *) };
+
+static void *allocate_aligned(void *context, size_t size, size_t align) {
+    if (align > ALIGN_MAX || size > SIZE_MAX - ALIGN_MAX)
+        return NULL;
+    char *block = allocate(context, size + ALIGN_MAX, 1);
+    if (!block)
+        return NULL;
+    char *aligned = block + ALIGN_MAX - (uintptr_t)block % ALIGN_MAX;
+    memcpy(aligned - POINTER, &block, POINTER);
+    return aligned;
+}
+
+static void release_aligned(void *context, void *aligned, size_t size) {
+    char *block;
+    memcpy(&block, (char *)aligned - POINTER, POINTER);
+    release(context, block, size);
+}
+
+const tamis_allocator *module_aligned_allocator(void) {
+    static const tamis_allocator allocator = {allocate_aligned, release_aligned, NULL};
+    return &allocator;
+}
+
+void *module_alloc_bytes(size_t size) {
+    return server.TryAlloc ? server.TryAlloc(size) : server.Alloc(size);
+}
+
 /* ---- keys ---- */
 
 filter_key_state module_key_state(RedisModuleKey *key, const RedisModuleType *filter,

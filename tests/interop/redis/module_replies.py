@@ -398,14 +398,14 @@ def test_replies(server):
 
 # What `COMMAND DOCS` says, and the guide of the module.
 SYNTAX = """
-BF.RESERVE key error_rate capacity [EXPANSION expansion] [NONSCALING]
+BF.RESERVE key error_rate capacity [EXPANSION expansion] [NONSCALING] [KIND kind]
 BF.ADD key item
 BF.MADD key item...
-BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] ITEMS item...
+BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] [KIND kind] ITEMS item...
 BF.EXISTS key item
 BF.MEXISTS key item...
 BF.CARD key
-BF.INFO key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]
+BF.INFO key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION|RATE|LIVERATE|FILL|SATURATION|KIND]
 BF.DEBUG key
 BF.SCANDUMP key iterator
 BF.LOADCHUNK key iterator data
@@ -424,7 +424,7 @@ CF.DEBUG key
 CF.SCANDUMP key iterator
 CF.LOADCHUNK key iterator data
 """.split("\n")[1:-1]
-LONGEST = {"BF.RESERVE": 7}  # arguments, the name included; the others have none, or no options
+LONGEST = {"BF.RESERVE": 7}  # arguments without KIND, the name included; the others have none, or no options
 WRITES = ("RESERVE", "ADD", "MADD", "INSERT", "ADDNX", "INSERTNX", "LOADCHUNK", "DEL", "COMPACT")
 
 
