@@ -50,12 +50,12 @@ typedef struct destination {
 static const destination as_unique = {KAFKA_UNIQUE, -1, NULL}, as_duplicate = {KAFKA_DUPLICATES, -1, NULL};
 
 /* Copies a record into the queue of the producer. */
-static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *message,
-                             const destination *destination, tamis_error *err) {
-    const kafka_output *output = &run->outputs[destination->output];
+static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *message, const destination *to,
+                             tamis_error *err) {
+    const kafka_output *output = &run->outputs[to->output];
     rd_kafka_headers_t *headers = NULL;
     rd_kafka_timestamp_type_t type;
-    int32_t partition = destination->partition;
+    int32_t partition = to->partition;
 
     if (!output->name)
         return KAFKA_DONE;
@@ -75,10 +75,10 @@ static kafka_outcome produce(kafka_dedup_run *run, const rd_kafka_message_t *mes
 
     if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
         headers = rd_kafka_headers_copy(headers);
-    if (destination->reason) {
+    if (to->reason) {
         if (!headers)
             headers = rd_kafka_headers_new(1);
-        rd_kafka_header_add(headers, "tamis.error", -1, destination->reason, -1);
+        rd_kafka_header_add(headers, "tamis.error", -1, to->reason, -1);
     }
     if (headers)
         parts[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers};
