@@ -696,6 +696,17 @@ static void reg_dragonfly_8104_only_a_header_is_loaded(void **state) {
     tamis_redisbloom_free(filter);
 }
 
+/* Lookups test the first two positions together. */
+static void one_hash_is_enough(void **state) {
+    (void)state;
+    tamis_redisbloom *filter = made(0.9, 1000, 0);
+    tamis_redisbloom_subfilter sub = TAMIS_REDISBLOOM_SUBFILTER_INIT;
+    assert_int_equal(tamis_redisbloom_subfilter_get(filter, 0, &sub, NULL), TAMIS_OK);
+    assert_int_equal(sub.hashes, 1);
+    add_numbers(filter, 500, true);
+    tamis_redisbloom_free(filter);
+}
+
 static void a_union_has_the_keys_of_both(void **state) {
     tamis_redisbloom *a = made(0.01, 10, 2), *b = made(0.01, 10, 2);
     tamis_error err = TAMIS_ERROR_INIT;
@@ -753,6 +764,7 @@ int main(void) {
         cmocka_unit_test(other_damaged_headers),
         cmocka_unit_test(reg_guava_8463_memory_of_a_few_bytes),
         cmocka_unit_test(reg_dragonfly_8104_only_a_header_is_loaded),
+        cmocka_unit_test(one_hash_is_enough),
         cmocka_unit_test(a_union_has_the_keys_of_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,8 +69,7 @@
 #define LN2         0.693147180559945
 #define TIGHTENING  0.5 /* rate of a sub-filter over that of the one before it */
 enum {
-    BATCH = 64,  /* keys that pass through the chain together */
-    FETCHED = 2, /* positions fetched of each key: an absent key is found out by the second on average */
+    BATCH = 64,          /* keys that pass through the chain together */
     HASHES_MAX = 2048,   /* the smallest rate above 0 has 1,075 */
     CHAIN_BYTES = 32,    /* size of a chain as RedisBloom reports it */
     SUBFILTER_BYTES = 64 /* size of a sub-filter likewise, besides its bits */
@@ -332,10 +331,31 @@ static void set(tamis__rb_subfilter *sub, const digest *key) {
     }
 }
 
-/* Looks up at most BATCH keys in the oldest `count` sub-filters. */
+static uint32_t bit_at(const tamis__rb_subfilter *sub, uint64_t position) {
+    return sub->bits[position / 8] >> position % 8 & 1;
+}
+
+/* The first two positions of a key in a sub-filter. */
+typedef struct position_pair {
+    uint64_t first, second;
+} position_pair;
+
+static position_pair fetch_pair(const tamis__rb_subfilter *sub, const digest *key) {
+    const position_pair pair = {tamis__remainder(key->word[0], sub->modulus),
+                                tamis__remainder(key->word[0] + key->word[1], sub->modulus)};
+    tamis__prefetch(sub->bits + pair.first / 8);
+    tamis__prefetch(sub->bits + pair.second / 8);
+    return pair;
+}
+
+/* Looks up at most BATCH keys in the oldest `count` sub-filters.
+ *
+ * Both bits of a pair are tested at once: a branch for each would be mispredicted half of the time. Three of
+ * four absent keys are found out by them. */
 static void look_up(const tamis_redisbloom *chain, size_t count, const digest *digests, size_t keys,
                     tamis_answer *answers) {
     uint8_t missing[BATCH]; /* numbers of the keys that are not found yet */
+    position_pair pairs[BATCH];
     size_t left = keys;
     for (size_t i = 0; i < keys; i++) {
         missing[i] = (uint8_t)i;
@@ -343,11 +363,13 @@ static void look_up(const tamis_redisbloom *chain, size_t count, const digest *d
     }
     for (size_t s = count; s > 0 && left > 0; s--) {
         const tamis__rb_subfilter *sub = &chain->subfilters[s - 1];
+        const uint32_t one_hash = sub->size.hashes == 1; /* the second position does not count */
         for (size_t i = 0; i < left; i++)
-            fetch(sub, &digests[missing[i]], FETCHED);
+            pairs[i] = fetch_pair(sub, &digests[missing[i]]);
         size_t kept = 0;
         for (size_t i = 0; i < left; i++) {
-            if (has(sub, &digests[missing[i]]))
+            const uint32_t maybe = bit_at(sub, pairs[i].first) & (bit_at(sub, pairs[i].second) | one_hash);
+            if (maybe && has(sub, &digests[missing[i]]))
                 answers[missing[i]] = TAMIS_PRESENT;
             else
                 missing[kept++] = missing[i];
