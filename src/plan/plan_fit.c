@@ -119,6 +119,20 @@ static void fit_cuckoo_rate(tamis_plan *plan, const tamis_plan_options *options)
     tamis__plan_kind(plan, &mine, TAMIS_KIND_CUCKOO, NULL);
 }
 
+/* Finds the widest slots that fit. Half of the rate of a width needs the next one. The caller knows that
+ * `plan` fits, which has the narrowest. */
+static void fit_window_rate(tamis_plan *plan, const tamis_plan_options *options) {
+    tamis_plan_options mine = *options;
+    tamis_plan wider = *plan;
+    while (tamis__plan_fits(&wider)) {
+        *plan = wider;
+        plan->fpr = tamis__window_max_rate(plan);
+        mine.fpr = plan->fpr / 2;
+        if (tamis__plan_kind(&wider, &mine, TAMIS_KIND_WINDOW, NULL) != TAMIS_OK)
+            return;
+    }
+}
+
 static tamis_status fit_rate(tamis_plan *plan, const tamis_plan_options *options, tamis_kind kind,
                              tamis_error *err) {
     tamis_plan_options mine = *options;
@@ -141,6 +155,8 @@ static tamis_status fit_rate(tamis_plan *plan, const tamis_plan_options *options
         fit_blocked_rate(plan, options);
     else if (kind == TAMIS_KIND_CUCKOO)
         fit_cuckoo_rate(plan, options);
+    else if (kind == TAMIS_KIND_WINDOW)
+        fit_window_rate(plan, options);
     else
         fit_table_rate(plan, options, mine.fpr);
     return TAMIS_OK;

@@ -154,6 +154,8 @@ enum {
 };
 
 tamis__window_shape tamis__window_shape_of(const tamis_plan *plan);
+/* Returns the rate of a window with the slots of the plan and the most tables. */
+double tamis__window_max_rate(const tamis_plan *plan);
 /* Sizes a window. As tamis__plan_kind. */
 tamis_status tamis__plan_window(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err);
 /* As tamis__plan_check_made, for kind window. */

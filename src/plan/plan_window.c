@@ -91,6 +91,11 @@ static bool is_step_valid(uint64_t step, uint64_t window) {
     return step >= 1 && step <= window;
 }
 
+double tamis__window_max_rate(const tamis_plan *plan) {
+    const tamis__window_shape shape = tamis__window_shape_of(plan);
+    return fmin(TAMIS_FPR_MAX, TAMIS__WINDOW_TABLES_MAX * rate_of(&shape));
+}
+
 /* The step of the options, or its default. */
 static uint64_t step_of(const tamis_plan_options *options) {
     return options->step ? options->step : options->window / 24 ? options->window / 24 : 1;

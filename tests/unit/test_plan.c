@@ -644,6 +644,36 @@ static void fit_keeps_the_probes_given(void **state) {
         }
 }
 
+/* Slots as wide as the memory allows. */
+static void reg_26_fit_finds_the_rate_of_a_window(void **state) {
+    (void)state;
+    tamis_plan_options plan_options = plan_options_of(TAMIS_KIND_WINDOW, 1000000, TAMIS_FPR_MAX, 0);
+    plan_options.window = 3600000;
+    const uint64_t min_memory = made(plan_options).memory;
+    uint32_t bits = 0;
+    plan_options.fpr = 0;
+    for (int i = 0; i < 8; i++) {
+        plan_options.memory = min_memory + min_memory * (uint64_t)i / 4;
+        const tamis_plan plan = fitted(plan_options);
+        assert_int_equal(plan.kind, TAMIS_KIND_WINDOW);
+        assert_int_equal(plan.capacity, 1000000);
+        assert_int_equal(plan.window, 3600000);
+        assert_true(plan.slot_bits >= bits && plan.fpr <= TAMIS_FPR_MAX && plan.fpr_predicted <= plan.fpr);
+        bits = plan.slot_bits;
+        tamis_plan_options same = plan_options, lower = plan_options;
+        tamis_plan next = TAMIS_PLAN_INIT;
+        same.fpr = plan.fpr;
+        assert_int_equal(made(same).slot_bits, plan.slot_bits);
+        assert_int_equal(made(same).memory, plan.memory);
+        lower.fpr = plan.fpr / 2;
+        lower.memory = 0;
+        assert_true(tamis_plan_make(&next, &lower, NULL) != TAMIS_OK || next.memory > plan_options.memory);
+    }
+    assert_int_equal(bits, 64); /* no wider ones exist */
+    plan_options.memory = min_memory - 1;
+    fit_refused(plan_options, TAMIS_E_MEMORY_LIMIT, "too little for 1000000 keys");
+}
+
 static double test_real(uint64_t *random) {
     return (double)test_below(random, UINT64_C(1) << 53) / 0x1p53;
 }
@@ -835,6 +865,7 @@ int main(void) {
         cmocka_unit_test(fit_finds_the_lowest_rate),
         cmocka_unit_test(fit_finds_rates_for_other_kinds),
         cmocka_unit_test(fit_keeps_the_probes_given),
+        cmocka_unit_test(reg_26_fit_finds_the_rate_of_a_window),
         cmocka_unit_test(fit_chooses_few_lines),
         cmocka_unit_test(every_request_gives_a_plan_or_an_error),
         cmocka_unit_test(auto_chooses_the_fewest_lines_at_the_lowest_memory),
