@@ -233,7 +233,7 @@ static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     info->false_present = t->false_present;
     for (partition_walk w = {.t = t}; next_partition(&w);)
         info->false_present += w.in->false_present;
-    info->cardinality = (double)filter->added + info->false_present;
+    info->cardinality = filter->added > 0 ? (double)filter->added + info->false_present : 0;
 }
 
 /* All lines of a table with a capacity as one partition. They are one block of memory, divided equally
