@@ -70,8 +70,9 @@ static tamis_status refuse_keys(const merge_run *run, const tamis_filter *from, 
 static tamis_status refuse(const merge_run *run, const tamis_filter *from, const char *path,
                            tamis_error *err) {
     char shown[CLI_SERVER_SHOWN], other[CLI_SERVER_SHOWN];
-    const bool has_unions = tamis_filter_can(from, TAMIS_CAN_UNION);
-    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED && has_unions; /* the first filter is frozen */
+    const bool have_unions =
+        tamis_filter_can(from, TAMIS_CAN_UNION) && tamis_filter_can(run->merged, TAMIS_CAN_UNION);
+    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED && have_unions; /* the first filter is frozen */
 
     if (keys_differ(run, from, err))
         return refuse_keys(run, from, path, err);
