@@ -414,6 +414,8 @@ static bool has_ability(const tamis_filter *filter, tamis_ability ability) {
         return tamis__filter_can_remove(filter);
     case TAMIS_CAN_GROW:
         return filter->ops && tamis__kind_grows(filter->plan.kind) && !filter->frozen;
+    case TAMIS_CAN_COUNT:
+        return tamis__filter_can_count(filter);
     }
     return false;
 }

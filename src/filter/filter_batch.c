@@ -453,7 +453,7 @@ tamis_status tamis_filter_remove(tamis_filter *filter, const void *key, size_t s
 
 static tamis_status check_can_count(const tamis_filter *filter, tamis_error *err) {
     const tamis_status status = tamis__filter_check_local(filter, "count", err);
-    if (status != TAMIS_OK || filter->ops->copies)
+    if (status != TAMIS_OK || tamis__filter_can_count(filter))
         return status;
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                        "count: kind %s does not count the copies of a key; use kind counting or cuckoo",

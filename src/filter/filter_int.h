@@ -404,6 +404,14 @@ TAMIS_PRIVATE_API bool tamis__fingerprint_remove(tamis_filter *filter, const tam
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
 /* The same for Bloom filters: bits past m are zero. */
 bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size);
+/* True if each add of a key counts. */
+static inline bool tamis__filter_can_count(const tamis_filter *filter) {
+    return filter->ops && filter->ops->copies;
+}
+
+/* Numbers of copies of a key that are kept for ever. */
+enum { TAMIS__COUNTING_MAX = 15, TAMIS__CUCKOO_COPIES_MAX = 4 };
+
 
 /* The same for cuckoo filters: what follows the slots is zero. */
 bool tamis__cuckoo_valid(const void *context, const uint8_t *bytes, uint64_t size);

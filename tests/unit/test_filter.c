@@ -109,6 +109,8 @@ static void abilities(void **state) {
         assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_REMOVE),
                          filter_cases[i].kind == TAMIS_KIND_EXACT ||
                              filter_cases[i].kind == TAMIS_KIND_COUNTING);
+        assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_COUNT),
+                         filter_cases[i].kind == TAMIS_KIND_COUNTING);
         assert_false(tamis_filter_can(filter, (tamis_ability)99));
         tamis_filter_free(filter);
     }

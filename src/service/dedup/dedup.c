@@ -48,7 +48,7 @@ static tamis_status check_filter(const tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     const tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
     const uint32_t bits = tamis_scheme_digest_bits(scheme);
-    if (filter->ops && filter->ops->copies)
+    if (tamis__filter_can_count(filter))
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "dedup session: kind %s counts a key again each time it comes; use kind fingerprint "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The buffer holds two things for each distinct key. For kinds whose keys can go (counting, cuckoo) it holds
- * the hashes of all keys: each add counts there, since each one needs a removal.
+ * The buffer holds two things for each distinct key. If each add counts in the filter (TAMIS_CAN_COUNT), it
+ * holds the hashes of all keys, since each add needs a removal.
  *
  *     known     an exact filter with a hash of its own (xxh3, or sip with a secret). It finds duplicates.
  *     hashes    the hash that the filter to be built takes, 24 bytes a key
@@ -13,7 +13,7 @@
  * freed. All later keys go directly into that filter.
  *
  * Invariants:
- * 1. Each key (counting, cuckoo: each time) was added once: it is in `known` and `hashes`, or in `filter`.
+ * 1. Each key (if each add counts: each time) was added once: it is in `known` and `hashes`, or in `filter`.
  * 2. `filter` is NULL until the buffer is full; afterwards `known`, `hasher` and `hashes` are NULL.
  *
  * A growing filter from the start would need no buffer. But it is larger than a filter of the right size, and
@@ -39,6 +39,7 @@ struct build_buffer {
     tamis_hash *hashes;       /* malloc, KEPT_MAX entries */
     size_t count;             /* number of hashes */
     uint64_t distinct;        /* number of distinct keys */
+    bool keeps_all;           /* each add counts in the filter to be built */
 };
 
 /* ---- buffered hashes ---- */
@@ -82,11 +83,9 @@ static tamis_status add_batch(build_buffer *buffer, const tamis_key *keys, size_
 
     if (status == TAMIS_OK)
         status = tamis_filter_add_many(buffer->known, keys, count, answers, NULL, err);
-    const tamis_kind kind = buffer->spec->plan_options.kind;
-    const bool keeps_all = kind == TAMIS_KIND_COUNTING || kind == TAMIS_KIND_CUCKOO;
     for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
         buffer->distinct += answers[i] == TAMIS_ABSENT;
-        if (keeps_all || answers[i] == TAMIS_ABSENT)
+        if (buffer->keeps_all || answers[i] == TAMIS_ABSENT)
             buffer->hashes[buffer->count++] = hashes[i];
     }
     return status;
@@ -170,7 +169,10 @@ tamis_filter *build_buffer_detach_filter(build_buffer *buffer) {
 
 /* ---- creation ---- */
 
-static tamis_status check_plan(const cli_filter_spec *spec, const cli_secret *secret, tamis_error *err) {
+/* Makes a filter of one key, so that bad options are refused before the input is read. *counts is true if
+ * each add of a key counts in it. */
+static tamis_status check_plan(const cli_filter_spec *spec, const cli_secret *secret, bool *counts,
+                               tamis_error *err) {
     cli_filter_spec single = *spec;
     tamis_filter *filter = NULL;
 
@@ -181,18 +183,22 @@ static tamis_status check_plan(const cli_filter_spec *spec, const cli_secret *se
     single.plan_options.expect = 1;
     if (cli_filter_create(&filter, &single, secret, err) != TAMIS_OK)
         return err->status;
+    *counts = tamis_filter_can(filter, TAMIS_CAN_COUNT);
     tamis_filter_free(filter);
     return TAMIS_OK;
 }
 
 tamis_status build_buffer_create(build_buffer **buffer, const cli_filter_spec *spec, const cli_secret *secret,
                                  tamis_error *err) {
-    if (check_plan(spec, secret, err) != TAMIS_OK)
+    bool counts;
+
+    if (check_plan(spec, secret, &counts, err) != TAMIS_OK)
         return err->status;
     build_buffer *made = calloc(1, sizeof *made);
     if (made) {
         made->spec = spec;
         made->secret = secret;
+        made->keeps_all = counts;
         made->hashes = malloc(KEPT_MAX * sizeof *made->hashes);
     }
     if (!made || !made->hashes) {

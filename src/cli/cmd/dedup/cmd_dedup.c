@@ -142,7 +142,7 @@ static tamis_status open_run(dedup_run *run, const dedup_config *config, int sto
     session_options.ahead = config->ahead;
     if (tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK)
         return TAMIS_OK;
-    if (run->opened && tamis_filter_plan(run->filter)->kind == TAMIS_KIND_COUNTING)
+    if (run->opened && tamis_filter_can(run->filter, TAMIS_CAN_COUNT))
         cli_subject(err, "%.200s", config->filter_file);
     else if (run->opened && err->status == TAMIS_E_UNSUPPORTED)
         cli_subject(err, "%.200s: scheme %s", config->filter_file,
