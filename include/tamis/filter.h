@@ -166,6 +166,10 @@ TAMIS_API tamis_status tamis_filter_remove(tamis_filter *filter, const void *key
 TAMIS_API tamis_status tamis_filter_count_key(const tamis_filter *filter, const void *key, size_t size,
                                               uint64_t *copies, tamis_error *err);
 
+/* Returns the number of copies that are kept for ever: 15 for kind counting, 4 for cuckoo. 0: the kind does
+ * not count copies. */
+TAMIS_API uint32_t tamis_kind_copies_max(tamis_kind kind);
+
 /* Returns the hasher of the filter. It is valid as long as the filter. */
 TAMIS_API const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter);
 

@@ -406,6 +406,12 @@ tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
     return status;
 }
 
+uint32_t tamis_kind_copies_max(tamis_kind kind) {
+    return kind == TAMIS_KIND_COUNTING ? TAMIS__COUNTING_MAX
+           : kind == TAMIS_KIND_CUCKOO ? TAMIS__CUCKOO_COPIES_MAX
+                                       : 0;
+}
+
 static bool has_ability(const tamis_filter *filter, tamis_ability ability) {
     switch (ability) {
     case TAMIS_CAN_UNION:

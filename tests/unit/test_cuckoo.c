@@ -301,7 +301,10 @@ static void options_that_cannot_be_had_are_refused(void **state) {
     assert_int_equal(tamis_filter_create(&filter, &plan, &options, &err), TAMIS_E_UNSUPPORTED);
     options.allow_over_capacity = false;
     assert_int_equal(tamis_filter_create(&filter, &plan, &options, &err), TAMIS_OK);
-    assert_true(tamis_filter_can(filter, TAMIS_CAN_REMOVE));
+    assert_true(tamis_filter_can(filter, TAMIS_CAN_REMOVE) && tamis_filter_can(filter, TAMIS_CAN_COUNT));
+    assert_int_equal(tamis_kind_copies_max(TAMIS_KIND_CUCKOO), 4);
+    assert_int_equal(tamis_kind_copies_max(TAMIS_KIND_COUNTING), 15);
+    assert_int_equal(tamis_kind_copies_max(TAMIS_KIND_EXACT), 0);
     assert_false(tamis_filter_can(filter, TAMIS_CAN_UNION));
     assert_false(tamis_filter_can(filter, TAMIS_CAN_GROW));
     assert_int_equal(tamis_filter_union(filter, other, &err), TAMIS_E_UNSUPPORTED);

@@ -6,9 +6,13 @@
  *
  * An error leaves the file unchanged.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include <tamis/tamis.h>
 
 #include "cli/core/cli_rows.h"
+#include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
 #include "cli/filter/cli_filter.h"
 #include "cli/input/cli_stream.h"
@@ -21,7 +25,10 @@ static const cli_summary_fields fields = {
     .records = {"records", "records", CLI_INTEGER, "Records read."},
     .absent = {"absent", "absent", CLI_INTEGER, "Records that were not in the filter: nothing was done."},
     .present = {"removed", "removed", CLI_INTEGER,
-                "Records found in the filter. A copy was removed, unless the filter keeps it for ever."},
+                "Records found in the filter, from which a copy was removed."},
+    .unknown =
+        {"kept", "kept", CLI_INTEGER,
+         "Records that stay, because they were added 15 times (counting) or 4 times (cuckoo) or more."},
     .bytes_in = {"bytes_in", "bytes", CLI_INTEGER, "Bytes of the records, terminators included."},
     .seconds = {"seconds", "seconds", CLI_NUMBER, "Duration of the run, in seconds."},
     .memory = {"memory", "filter memory", CLI_INTEGER, "Bytes of the filter at the end."},
@@ -37,8 +44,8 @@ static const cli_summary_fields fields = {
     .saturated = {"saturated", NULL, CLI_BOOLEAN, "true: a record did not fit into the filter at some time."},
     .files =
         {"files", NULL, CLI_ARRAY_OF_OBJECTS,
-         "One for each input that was opened, with file, records, absent, removed, missing, malformed and "
-         "bytes_in."},
+         "One for each input that was opened, with file, records, absent, removed, kept, missing, malformed "
+         "and bytes_in."},
     CLI_SUMMARY_ROWS("read"),
 };
 
@@ -107,8 +114,37 @@ static tamis_status open_locked(remove_run *run, const cli_args *args, tamis_err
     return status;
 }
 
+/* True if the copies of a key are kept for ever: so many are not there after a removal of one. */
+static bool is_kept(const tamis_filter *filter, uint32_t max, const tamis_key *key) {
+    uint64_t copies;
+
+    return max > 0 && tamis_filter_count_key(filter, key->data, key->size, &copies, NULL) == TAMIS_OK &&
+           copies >= max;
+}
+
+/* Removes keys. Keys whose copies are kept are answered TAMIS_UNKNOWN, which the summary counts as kept. */
 static tamis_status remove_batch(void *filter, const tamis_stream_batch *b, size_t *done, tamis_error *err) {
-    return tamis_filter_remove_many(filter, b->keys, b->count, b->answers, done, err);
+    const uint32_t max = tamis_kind_copies_max(tamis_filter_plan(filter)->kind);
+    const tamis_status status = tamis_filter_remove_many(filter, b->keys, b->count, b->answers, done, err);
+
+    for (size_t i = 0; i < *done; i++)
+        if (b->answers[i] == TAMIS_PRESENT && is_kept(filter, max, &b->keys[i]))
+            b->answers[i] = TAMIS_UNKNOWN;
+    return status;
+}
+
+static void report_kept(const remove_run *run) {
+    const uint64_t kept = run->summary.stats.unknown;
+    char message[400], count[CLI_TEXT_NUMBER];
+
+    if (kept == 0 || run->stream.quiet || run->stream.json)
+        return;
+    snprintf(message, sizeof message,
+             "%.200s: %s of the records stay%s, since %s added %" PRIu32
+             " times or more; build the filter again without them",
+             run->path, cli_text_count(count, sizeof count, kept), kept == 1 ? "s" : "",
+             kept == 1 ? "it was" : "they were", tamis_kind_copies_max(tamis_filter_plan(run->filter)->kind));
+    cli_report(message);
 }
 
 static tamis_status remove_records(remove_run *run, tamis_error *err) {
@@ -125,6 +161,8 @@ static tamis_status remove_records(remove_run *run, tamis_error *err) {
     tamis_status status = cli_stream_run(&run->stream, &service, &stream_options, &run->summary.stats, err);
     if (status == TAMIS_OK)
         status = cli_file_save(run->filter, run->path, TAMIS_FORMAT_AUTO, run->compression, err);
+    if (status == TAMIS_OK)
+        report_kept(run);
     else if (run->summary.stats.records > 0 && !run->stream.quiet && !run->stream.json)
         cli_filter_report_kept(run->path);
     run->summary.seconds = cli_progress_now() - start;
@@ -136,6 +174,7 @@ static tamis_status run_remove(const cli_args *args, bool *negative, tamis_error
 
     (void)negative;
     run.summary.fields = &fields;
+    run.summary.keeps = true;
     tamis_status status = configure(&run, args, err);
     if (status == TAMIS_OK)
         status = cli_signals_begin(&run.stop_fd, err);

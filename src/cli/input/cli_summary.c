@@ -65,7 +65,8 @@ static void list_counters(counter list[COUNTERS], const cli_summary *summary, co
         [RECORDS] = {&fields->records, stats->records, true},
         [ABSENT] = {&fields->absent, stats->unique, true},
         [PRESENT] = {&fields->present, stats->duplicates, true},
-        [UNKNOWN] = {&fields->unknown, stats->unknown, summary->drops || summary->on_server},
+        [UNKNOWN] = {&fields->unknown, stats->unknown,
+                     summary->drops || summary->on_server || summary->keeps},
         [LATE] = {&fields->late, stats->late, summary->drops},
         [REDELIVERED] = {&fields->redelivered, stats->redelivered, is_whole_run && summary->result},
         [MISSING] = {&fields->missing, stats->missing, true},
@@ -139,7 +140,7 @@ static void print_each(FILE *out, const cli_summary *summary, const cli_stream *
     fprintf(out, "%-22s %15s %12s %12s", fields->file.label, fields->records.label, fields->absent.label,
             fields->present.label);
     if (unknown)
-        fprintf(out, " %9s", summary->on_server ? "unknown" : "unchecked");
+        fprintf(out, " %9s", summary->on_server ? "unknown" : summary->keeps ? "kept" : "unchecked");
     fprintf(out, " %9s %9s %15s\n", fields->missing.label, fields->malformed.label, fields->bytes_in.label);
     for (size_t i = 0; i < stream->input_count; i++) {
         const tamis_stream_stats *file_stats = &stream->input_stats[i];

@@ -56,6 +56,7 @@ typedef struct cli_summary {
     tamis_stream_stats stats;
     const cli_summary_fields *fields; /* NULL: the command has no summary */
     bool drops;                  /* true: a false positive drops a record; the summary estimates how many */
+    bool keeps;                  /* true: answers TAMIS_UNKNOWN are records that could not be removed */
     bool on_server;              /* true: answers may be TAMIS_UNKNOWN; the summary counts them */
     bool passes;                 /* true: records that are passed on are printed or counted; false: skipped */
     const char *into;            /* filter that keys are added to; NULL: none */

@@ -83,9 +83,8 @@
 
 enum {
     SLOTS = TAMIS__CUCKOO_SLOTS,
-    COPIES_MAX = SLOTS, /* copies that are kept for ever */
-    BATCH = 64,         /* keys whose buckets are fetched together */
-    SEARCH_MAX = 1000   /* buckets that a search for a free slot reads */
+    BATCH = 64,       /* keys whose buckets are fetched together */
+    SEARCH_MAX = 1000 /* buckets that a search for a free slot reads */
 };
 
 typedef struct cuckoo {
@@ -150,7 +149,7 @@ static inline uint32_t slots_of(const cuckoo *c, const cuckoo_query *q) {
 
 /* True if so many copies are kept for ever. */
 static inline bool are_kept(uint32_t copies) {
-    return __builtin_popcount(copies) >= COPIES_MAX;
+    return __builtin_popcount(copies) >= TAMIS__CUCKOO_COPIES_MAX;
 }
 
 /* The first and the last byte of a bucket. */
