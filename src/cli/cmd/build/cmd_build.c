@@ -168,6 +168,13 @@ static tamis_status fill_filter(build_run *run, tamis_error *err) {
     return read_all(run, &service, err);
 }
 
+/* True if a larger filter would take the record that did not fit. In kind cuckoo the copies of records that
+ * come often crowd their buckets, and a larger one spreads them. */
+static bool is_too_small(const tamis_filter_info *info) {
+    return info->full == TAMIS_FULL_CAPACITY ||
+           (info->full == TAMIS_FULL_CROWDED && info->kind == TAMIS_KIND_CUCKOO);
+}
+
 /* Makes the filter and fills it, again if it was too small. If its keys were counted (`counted`), the next
  * one is larger. Otherwise, if the user chose no kind and this one cannot grow, the next one grows. */
 static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *err) {
@@ -181,7 +188,7 @@ static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *e
         if (status == TAMIS_OK)
             status = fill_filter(run, err);
         if (status != TAMIS_E_FULL || plan_options->expect > TAMIS_EXPECT_MAX / 2 ||
-            tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK || info.full != TAMIS_FULL_CAPACITY)
+            tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK || !is_too_small(&info))
             return status;
         if (counted)
             plan_options->expect *= 2;
