@@ -73,8 +73,9 @@
 #include "base/bytes.h"
 #include "base/versioned.h"
 #include "filter/compat/redisbloom_tables.h"
+#include "format/redisbloom_chunks.h"
 
-#define CHUNK_MAX ((uint64_t)16 << 20)
+static const tamis__rb_words words = {"redisbloom cuckoo", "table", "slots"};
 
 /* ---- header ---- */
 
@@ -135,19 +136,29 @@ static size_t find_table(const tamis_redisbloom_cuckoo *filter, uint64_t offset,
     return i;
 }
 
+/* Finds the range with byte `offset` of all tables. Returns the number of its table. */
+static size_t find_range(const tamis_redisbloom_cuckoo *filter, uint64_t position, uint64_t offset,
+                         tamis__rb_range *range) {
+    uint64_t within;
+    const size_t index = find_table(filter, offset, &within);
+    *range = (tamis__rb_range){.iterator = position, .offset = offset, .loaded = filter->loaded};
+    if (index < filter->count) {
+        range->left = tamis__rbc_table_bytes(filter, index) - within;
+        range->bytes = filter->tables[index].slots ? filter->tables[index].slots + within : NULL;
+    }
+    return index;
+}
+
 uint64_t tamis_redisbloom_cuckoo_chunk(const tamis_redisbloom_cuckoo *filter, uint64_t position,
                                        const void **bytes, size_t *size) {
-    uint64_t within;
+    tamis__rb_range range;
     *size = 0;
     *bytes = NULL;
     if (position < 1 || position - 1 >= filter->loaded)
         return 0;
-    const size_t index = find_table(filter, position - 1, &within);
-    uint64_t left = tamis__rbc_table_bytes(filter, index) - within;
-    if (left > filter->loaded - (position - 1))
-        left = filter->loaded - (position - 1);
-    *size = (size_t)(left < CHUNK_MAX ? left : CHUNK_MAX);
-    *bytes = filter->tables[index].slots + within;
+    (void)find_range(filter, position, position - 1, &range);
+    *size = tamis__rb_chunk_size(&range);
+    *bytes = range.bytes;
     return position + *size;
 }
 
@@ -155,60 +166,23 @@ tamis_status tamis_redisbloom_cuckoo_load_chunk(tamis_redisbloom_cuckoo *filter,
                                                 const void *bytes, size_t size, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(size, bytes, err);
-    uint64_t within = 0;
-    const bool fits = position >= 1 && size >= 1 && size <= position - 1;
-    const uint64_t offset = fits ? position - 1 - size : UINT64_MAX;
-    const size_t index = find_table(filter, offset, &within);
-    if (!fits || index == filter->count)
-        return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "redisbloom cuckoo: chunk %" PRIu64
-                           ": no table is there; load the chunks in their order",
-                           position);
-    if (size > tamis__rbc_table_bytes(filter, index) - within)
-        return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
-                           "redisbloom cuckoo: chunk %" PRIu64
-                           ": spans two tables or exceeds the last; load each as it was dumped",
-                           position);
-    if (offset > filter->loaded)
-        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "redisbloom cuckoo: chunk %" PRIu64 ": bytes %" PRIu64 " to %" PRIu64
-                           " are missing; load the chunks in their order",
-                           position, filter->loaded, offset);
-    tamis__rbc_table *table = &filter->tables[index];
-    const uint64_t repeated = filter->loaded - offset < size ? filter->loaded - offset : size;
-    if (repeated && memcmp(table->slots + within, bytes, (size_t)repeated) != 0)
-        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "redisbloom cuckoo: chunk %" PRIu64
-                           ": the filter has other slots; load into a new filter",
-                           position);
-    if (repeated == size)
-        return TAMIS_OK;
-    if (!table->slots) {
-        const tamis_status status = tamis__rbc_allocate_slots(filter, index, err);
-        if (status != TAMIS_OK)
-            return status;
-    }
-    memcpy(table->slots + within, bytes, size);
-    filter->loaded = offset + size;
+    tamis__rb_range range;
+    bool is_new;
+    const uint64_t offset = size >= 1 ? tamis__rb_offset(position, size) : UINT64_MAX;
+    const size_t index = find_range(filter, position, offset, &range);
+    tamis_status status = tamis__rb_check_chunk(&range, bytes, size, &words, &is_new, err);
+    if (status != TAMIS_OK || !is_new)
+        return status;
+    if (!filter->tables[index].slots)
+        status = tamis__rbc_allocate_slots(filter, index, err);
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(filter->tables[index].slots + (tamis__rbc_table_bytes(filter, index) - range.left), bytes, size);
+    filter->loaded = range.offset + size;
     return TAMIS_OK;
 }
 
 /* ---- RDB ---- */
-
-/* Reads a number that fits 32 bits. */
-static bool read_small(const tamis_redisbloom_source *source, uint32_t *value) {
-    uint64_t number;
-    if (!source->number(source->context, &number) || number > UINT32_MAX)
-        return false;
-    *value = (uint32_t)number;
-    return true;
-}
-
-static tamis_status missing_field(tamis_error *err) {
-    return tamis__fail(
-        err, TAMIS_E_DAMAGED, 0,
-        "redisbloom cuckoo: a field is missing or too large; the dump is damaged, dump the filter again");
-}
 
 /* Reads the slots of a table. */
 static tamis_status read_table(tamis_redisbloom_cuckoo *filter, size_t index,
@@ -216,10 +190,10 @@ static tamis_status read_table(tamis_redisbloom_cuckoo *filter, size_t index,
     uint64_t buckets;
     size_t bytes = 0;
     if (!source->number(source->context, &buckets))
-        return missing_field(err);
+        return tamis__rb_missing_field(&words, err);
     uint8_t *slots = source->bytes(source->context, &bytes);
     if (!slots)
-        return missing_field(err);
+        return tamis__rb_missing_field(&words, err);
     if (buckets != filter->tables[index].buckets || bytes != tamis__rbc_table_bytes(filter, index)) {
         tamis__free(&filter->allocator, slots, bytes);
         return tamis__fail(
@@ -238,9 +212,11 @@ static tamis_status read_filter(tamis_redisbloom_cuckoo *filter, const tamis_red
     uint64_t count;
     if (!source->number(source->context, &count) || !source->number(source->context, &filter->buckets) ||
         !source->number(source->context, &filter->keys) ||
-        !source->number(source->context, &filter->removed) || !read_small(source, &filter->bucket_size) ||
-        !read_small(source, &filter->max_iterations) || !read_small(source, &filter->expansion))
-        return missing_field(err);
+        !source->number(source->context, &filter->removed) ||
+        !tamis__rb_read_small(source, &filter->bucket_size) ||
+        !tamis__rb_read_small(source, &filter->max_iterations) ||
+        !tamis__rb_read_small(source, &filter->expansion))
+        return tamis__rb_missing_field(&words, err);
     tamis_status status = tamis__rbc_append_checked(filter, count, err);
     for (size_t i = 0; status == TAMIS_OK && i < filter->count; i++)
         status = read_table(filter, i, source, err);

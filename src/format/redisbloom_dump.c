@@ -76,8 +76,8 @@
  * A first chunk of one byte is enough to have its whole array allocated. The checks allow any size up to 2^60
  * bytes, so a caller that fears this passes an allocator with a limit.
  *
- * Cost. A header is read in time linear in its sub-filters. find_subfilter walks from the oldest array, so a
- * dump of n tiny sub-filters takes n^2 / 2 steps in all. A chain that grew by 2 or more has fewer than 60.
+ * Cost. A header is read in time linear in its sub-filters, and a chunk is found by bisection: a header from
+ * outside may have millions of tiny sub-filters. A chain that grew by 2 or more has fewer than 60.
  *
  * Invariants:
  * 1. `loaded` is the end of a prefix: all bytes of all arrays before it are loaded, and none after it.
@@ -87,9 +87,10 @@
 
 #include "base/versioned.h"
 #include "filter/compat/redisbloom_chain.h"
+#include "format/redisbloom_chunks.h"
 
 enum { HEADER = 20, RECORD = 53, RDB_OLDEST = 2, RDB_WITH_EXPANSION = 4, OLD_EXPANSION = 2 };
-#define CHUNK_MAX ((uint64_t)16 << 20)
+static const tamis__rb_words words = {"redisbloom", "sub-filter", "bits"};
 
 /* ---- header ---- */
 
@@ -186,26 +187,43 @@ tamis_status tamis_redisbloom_load_header(tamis_redisbloom **filter, const void 
 /* Finds the sub-filter with byte `offset` of all bit arrays, and sets *within to the byte in its own. Returns
  * the number of sub-filters if there is none. */
 static size_t find_subfilter(const tamis_redisbloom *chain, uint64_t offset, uint64_t *within) {
-    size_t i = 0;
-    for (; i < chain->count && offset >= chain->subfilters[i].size.bytes; i++)
-        offset -= chain->subfilters[i].size.bytes;
-    *within = offset;
-    return i;
+    size_t low = 0, high = chain->count; /* the sub-filters below `low` end at or before `offset` */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (chain->subfilters[middle].end <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *within =
+        low < chain->count ? offset - (chain->subfilters[low].end - chain->subfilters[low].size.bytes) : 0;
+    return low;
+}
+
+/* Finds the range with byte `offset` of all bit arrays. Returns the number of its sub-filter. */
+static size_t find_range(const tamis_redisbloom *chain, uint64_t iterator, uint64_t offset,
+                         tamis__rb_range *range) {
+    uint64_t within;
+    const size_t index = find_subfilter(chain, offset, &within);
+    *range = (tamis__rb_range){.iterator = iterator, .offset = offset, .loaded = chain->loaded};
+    if (index < chain->count) {
+        const tamis__rb_subfilter *sub = &chain->subfilters[index];
+        range->left = sub->size.bytes - within;
+        range->bytes = sub->bits ? sub->bits + within : NULL;
+    }
+    return index;
 }
 
 uint64_t tamis_redisbloom_chunk(const tamis_redisbloom *filter, uint64_t iterator, const void **bytes,
                                 size_t *size) {
-    uint64_t within;
+    tamis__rb_range range;
     *size = 0;
     *bytes = NULL;
     if (iterator < 1 || iterator - 1 >= filter->loaded)
         return 0;
-    const tamis__rb_subfilter *sub = &filter->subfilters[find_subfilter(filter, iterator - 1, &within)];
-    uint64_t left = sub->size.bytes - within;
-    if (left > filter->loaded - (iterator - 1))
-        left = filter->loaded - (iterator - 1);
-    *size = (size_t)(left < CHUNK_MAX ? left : CHUNK_MAX);
-    *bytes = sub->bits + within;
+    (void)find_range(filter, iterator, iterator - 1, &range);
+    *size = tamis__rb_chunk_size(&range);
+    *bytes = range.bytes;
     return iterator + *size;
 }
 
@@ -213,59 +231,23 @@ tamis_status tamis_redisbloom_load_chunk(tamis_redisbloom *filter, uint64_t iter
                                          size_t size, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(size, bytes, err);
-    uint64_t within = 0;
-    const bool fits = iterator >= 1 && size <= iterator - 1;
-    const uint64_t offset = fits ? iterator - 1 - size : UINT64_MAX;
-    const size_t index = find_subfilter(filter, offset, &within);
-    if (!fits || index == filter->count)
-        return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "redisbloom: chunk %" PRIu64
-                           ": no sub-filter is there; load the chunks in their order",
-                           iterator);
+    tamis__rb_range range;
+    bool is_new;
+    const size_t index = find_range(filter, iterator, tamis__rb_offset(iterator, size), &range);
+    tamis_status status = tamis__rb_check_chunk(&range, bytes, size, &words, &is_new, err);
+    if (status != TAMIS_OK || !is_new)
+        return status;
     tamis__rb_subfilter *sub = &filter->subfilters[index];
-    if (size > sub->size.bytes - within)
-        return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
-                           "redisbloom: chunk %" PRIu64
-                           ": spans two sub-filters or exceeds the last; load each as it was dumped",
-                           iterator);
-    if (offset > filter->loaded)
-        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "redisbloom: chunk %" PRIu64 ": bytes %" PRIu64 " to %" PRIu64
-                           " are missing; load the chunks in their order",
-                           iterator, filter->loaded, offset);
-    const uint64_t repeated = filter->loaded - offset < size ? filter->loaded - offset : size;
-    if (repeated && memcmp(sub->bits + within, bytes, (size_t)repeated) != 0)
-        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "redisbloom: chunk %" PRIu64 ": the filter has other bits; load into a new filter",
-                           iterator);
-    if (repeated == size)
-        return TAMIS_OK;
-    if (!sub->bits) {
-        const tamis_status status = tamis__rb_allocate_bits(filter, index, err);
-        if (status != TAMIS_OK)
-            return status;
-    }
-    memcpy(sub->bits + within, bytes, size);
-    filter->loaded = offset + size;
+    if (!sub->bits)
+        status = tamis__rb_allocate_bits(filter, index, err);
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(sub->bits + (sub->size.bytes - range.left), bytes, size);
+    filter->loaded = range.offset + size;
     return TAMIS_OK;
 }
 
 /* ---- RDB ---- */
-
-/* Reads a number that fits 32 bits. */
-static bool read_small(const tamis_redisbloom_source *source, uint32_t *value) {
-    uint64_t number;
-    if (!source->number(source->context, &number) || number > UINT32_MAX)
-        return false;
-    *value = (uint32_t)number;
-    return true;
-}
-
-static tamis_status missing_field(tamis_error *err) {
-    return tamis__fail(
-        err, TAMIS_E_DAMAGED, 0,
-        "redisbloom: a field is missing or too large; the dump is damaged, dump the filter again");
-}
 
 /* Reads the next sub-filter and appends it with its bits. */
 static tamis_status read_subfilter(tamis_redisbloom *chain, const tamis_redisbloom_source *source,
@@ -273,15 +255,15 @@ static tamis_status read_subfilter(tamis_redisbloom *chain, const tamis_redisblo
     tamis_redisbloom_subfilter size = TAMIS_REDISBLOOM_SUBFILTER_INIT;
     size_t bytes = 0;
     if (!source->number(source->context, &size.capacity) || !source->real(source->context, &size.rate) ||
-        !read_small(source, &size.hashes) || !source->real(source->context, &size.bits_per_key) ||
-        !source->number(source->context, &size.bits) || !read_small(source, &size.bits_log2))
-        return missing_field(err);
+        !tamis__rb_read_small(source, &size.hashes) || !source->real(source->context, &size.bits_per_key) ||
+        !source->number(source->context, &size.bits) || !tamis__rb_read_small(source, &size.bits_log2))
+        return tamis__rb_missing_field(&words, err);
     uint8_t *bits = source->bytes(source->context, &bytes);
     if (!bits)
-        return missing_field(err);
+        return tamis__rb_missing_field(&words, err);
     size.bytes = bytes;
     tamis_status status = source->number(source->context, &size.keys) ? tamis__rb_append(chain, &size, err)
-                                                                      : missing_field(err);
+                                                                      : tamis__rb_missing_field(&words, err);
     if (status != TAMIS_OK) {
         tamis__free(&chain->allocator, bits, bytes);
         return status;
@@ -296,11 +278,11 @@ static tamis_status read_chain(tamis_redisbloom *chain, uint32_t version,
     uint64_t count;
     chain->growth = OLD_EXPANSION;
     if (!source->number(source->context, &chain->keys) || !source->number(source->context, &count) ||
-        !read_small(source, &chain->options) ||
-        (version >= RDB_WITH_EXPANSION && !read_small(source, &chain->growth)))
-        return missing_field(err);
+        !tamis__rb_read_small(source, &chain->options) ||
+        (version >= RDB_WITH_EXPANSION && !tamis__rb_read_small(source, &chain->growth)))
+        return tamis__rb_missing_field(&words, err);
     if (count > UINT32_MAX)
-        return missing_field(err);
+        return tamis__rb_missing_field(&words, err);
     for (uint64_t i = 0; i < count; i++) {
         const tamis_status status = read_subfilter(chain, source, err);
         if (status != TAMIS_OK)

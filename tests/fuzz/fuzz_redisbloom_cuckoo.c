@@ -8,92 +8,17 @@
  * Whatever is accepted works: keys that are added are found until they are removed, its dump makes an equal
  * filter, and its fields too. Memory is limited to 1 MiB for each filter.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tamis/compat/redisbloom_cuckoo.h>
 
-#define LIMIT ((size_t)1 << 20)
+#include "fuzz_fields.h"
+
 enum { HEADER = TAMIS_REDISBLOOM_CUCKOO_HEADER };
-
-static void require(bool holds) {
-    if (!holds)
-        abort();
-}
-
-static void *limited_alloc(void *context, size_t size, size_t align) {
-    (void)context;
-    (void)align;
-    return size <= LIMIT ? calloc(1, size) : NULL;
-}
-
-static void limited_free(void *context, void *block, size_t size) {
-    (void)context;
-    (void)size;
-    free(block);
-}
-
-static const tamis_allocator limited = {limited_alloc, limited_free, NULL};
 
 /* ---- fields ---- */
 
-typedef struct field_bytes {
-    const uint8_t *data;
-    size_t left;
-    uint8_t *written; /* of a sink: as many bytes as `capacity` */
-    size_t size, capacity;
-} field_bytes;
-
-static bool read_bytes(field_bytes *from, void *to, size_t size) {
-    if (from->left < size)
-        return false;
-    memcpy(to, from->data, size);
-    from->data += size;
-    from->left -= size;
-    return true;
-}
-
-static bool read_number(void *context, uint64_t *value) {
-    return read_bytes(context, value, sizeof *value);
-}
-
-static void *read_block(void *context, size_t *size) {
-    uint16_t length;
-    if (!read_bytes(context, &length, sizeof length))
-        return NULL;
-    field_bytes *from = context;
-    if (from->left < length)
-        return NULL;
-    void *block = calloc(1, (size_t)length + 1);
-    require(block != NULL && read_bytes(from, block, length));
-    *size = length;
-    return block;
-}
-
-static void write_bytes(field_bytes *to, const void *bytes, size_t size) {
-    require(size <= to->capacity - to->size);
-    memcpy(to->written + to->size, bytes, size);
-    to->size += size;
-}
-
-static void write_number(void *context, uint64_t value) {
-    write_bytes(context, &value, sizeof value);
-}
-
-static void write_block(void *context, const void *bytes, size_t size) {
-    const uint16_t length = (uint16_t)size;
-    write_bytes(context, &length, sizeof length);
-    write_bytes(context, bytes, size);
-}
-
 static tamis_status from_fields(tamis_redisbloom_cuckoo **filter, const uint8_t *data, size_t size) {
     field_bytes from = {.data = data, .left = size};
-    tamis_redisbloom_source source = TAMIS_REDISBLOOM_SOURCE_INIT;
-    source.context = &from;
-    source.number = read_number;
-    source.bytes = read_block;
+    const tamis_redisbloom_source source = fields_source(&from);
     return tamis_redisbloom_cuckoo_rdb_read(filter, TAMIS_REDISBLOOM_CUCKOO_RDB_VERSION, &source, &limited,
                                             NULL);
 }
@@ -146,12 +71,7 @@ static void check_dump(const tamis_redisbloom_cuckoo *filter) {
 
 static void check_fields(const tamis_redisbloom_cuckoo *filter, const tamis_redisbloom_cuckoo_info *info) {
     field_bytes to = {.capacity = 64 + 16 * (size_t)info->tables + (size_t)info->bytes};
-    to.written = malloc(to.capacity);
-    require(to.written != NULL);
-    tamis_redisbloom_sink sink = TAMIS_REDISBLOOM_SINK_INIT;
-    sink.context = &to;
-    sink.number = write_number;
-    sink.bytes = write_block;
+    const tamis_redisbloom_sink sink = fields_sink(&to);
     require(tamis_redisbloom_cuckoo_rdb_write(filter, &sink, NULL) == TAMIS_OK);
     tamis_redisbloom_cuckoo *copy = NULL;
     require(from_fields(&copy, to.written, to.size) == TAMIS_OK);

@@ -661,7 +661,8 @@ static void other_damaged_headers(void **state) {
     assert_null(filter);
 }
 
-/* Guava: 6 bytes make the reader ask for 17 GB. A header promises 2^59 bytes here, and nothing is allocated. */
+/* Guava: 6 bytes make the reader ask for 17 GB. A header promises 2^59 bytes here, and nothing is allocated.
+ * */
 static void reg_guava_8463_memory_of_a_few_bytes(void **state) {
     (void)state;
     uint8_t header[HEADER + RECORD];
@@ -674,6 +675,41 @@ static void reg_guava_8463_memory_of_a_few_bytes(void **state) {
     assert_int_equal(tamis_redisbloom_load_chunk(filter, 2, "x", 1, NULL), TAMIS_E_NOMEM);
     assert_int_equal(info_of(filter).loaded, 0);
     tamis_redisbloom_free(filter);
+}
+
+/* A header of very many tiny sub-filters: each chunk is found by bisection. A walk from the first one would
+ * take minutes here. */
+static void reg_26_chunks_of_many_sub_filters(void **state) {
+    (void)state;
+    enum { MANY = 400000 };
+    uint8_t *bytes = calloc(1, HEADER + (size_t)RECORD * MANY);
+    assert_non_null(bytes);
+    tamis_redisbloom *one = made(0.01, 3, 1), *filter = NULL;
+    uint8_t first[HEADER + RECORD], bits[8] = {0};
+    assert_int_equal(tamis_redisbloom_header_size(one), sizeof first);
+    tamis_redisbloom_header_write(one, first);
+    memcpy(bytes, first, HEADER);
+    for (size_t i = 0; i < MANY; i++)
+        memcpy(bytes + HEADER + RECORD * i, first + HEADER, RECORD);
+    for (int i = 0; i < 4; i++)
+        bytes[8 + i] = (uint8_t)(MANY >> 8 * i);
+    filter = loaded_header(bytes, HEADER + (size_t)RECORD * MANY);
+    uint64_t next = 1;
+    for (uint64_t i = 0; i < MANY; i++) {
+        bits[i % 8] = (uint8_t)i;
+        assert_int_equal(tamis_redisbloom_load_chunk(filter, 1 + 8 * (i + 1), bits, 8, NULL), TAMIS_OK);
+        const void *chunk;
+        size_t size;
+        next = tamis_redisbloom_chunk(filter, next, &chunk, &size);
+        assert_int_equal(next, 1 + 8 * (i + 1));
+        assert_int_equal(size, 8);
+        assert_memory_equal(chunk, bits, 8);
+    }
+    assert_int_equal(tamis_redisbloom_load_chunk(filter, next + 8, bits, 8, NULL), TAMIS_E_RANGE);
+    assert_true(info_of(filter).complete);
+    tamis_redisbloom_free(one);
+    tamis_redisbloom_free(filter);
+    free(bytes);
 }
 
 /* Dragonfly: a filter of which only the header was loaded makes a snapshot that cannot be loaded. */
@@ -763,6 +799,7 @@ int main(void) {
         cmocka_unit_test(reg_redisbloom_billions_of_hashes),
         cmocka_unit_test(other_damaged_headers),
         cmocka_unit_test(reg_guava_8463_memory_of_a_few_bytes),
+        cmocka_unit_test(reg_26_chunks_of_many_sub_filters),
         cmocka_unit_test(reg_dragonfly_8104_only_a_header_is_loaded),
         cmocka_unit_test(one_hash_is_enough),
         cmocka_unit_test(a_union_has_the_keys_of_both),

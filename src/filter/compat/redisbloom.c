@@ -115,9 +115,9 @@ static tamis_status append(tamis_redisbloom *chain, const tamis_redisbloom_subfi
         return tamis__fail_nomem(err, "redisbloom", (chain->count + 1) * sizeof *grown);
     chain->subfilters = grown;
     const uint64_t modulus = size->bits_log2 ? UINT64_C(1) << size->bits_log2 : size->bits;
-    grown[chain->count] = (tamis__rb_subfilter){*size, tamis__modulus_of(modulus), NULL};
-    grown[chain->count++].size.struct_size = sizeof *size;
     chain->bytes += size->bytes;
+    grown[chain->count] = (tamis__rb_subfilter){*size, tamis__modulus_of(modulus), chain->bytes, NULL};
+    grown[chain->count++].size.struct_size = sizeof *size;
     return TAMIS_OK;
 }
 

@@ -18,6 +18,7 @@ enum {
 typedef struct tamis__rb_subfilter {
     tamis_redisbloom_subfilter size; /* sizes and number of keys */
     tamis__modulus modulus;          /* of positions */
+    uint64_t end;                    /* bytes of this and all older bit arrays */
     uint8_t *bits;                   /* size.bytes bytes; NULL: nothing is loaded yet */
 } tamis__rb_subfilter;
 
