@@ -9,7 +9,10 @@
  *     miss    look up 10 million others (all absent)
  *     again   clear the filter and add the first ones again, to memory that the system has already given
  *
- * For kinds that can remove keys, a row "remove" has the time to remove all of them, in column "again".
+ * For kinds that can remove keys, a row "remove" has the time to remove all of them, in column "again". At
+ * 0.01 there are also counting and cuckoo filters of 1 MiB, which stay in the cache: a part then goes over as
+ * many keys as the filter holds, again and again, with a cleared filter for each add. TAMIS_KERNEL=scalar
+ * shows the time without vector code.
  *
  * Keys are made outside the timed parts, added in one batch (by threads in batches of 1024) and looked up
  * in batches of 1024. The lower bound ("floor") changes or reads as many random cache lines of a block as
@@ -178,6 +181,56 @@ static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool gro
     return info.memory_peak;
 }
 
+/* ---- filters that stay in the cache ---- */
+
+enum { SMALL_PARTS = PARTS + 1, REMOVE = PARTS };
+
+/* Runs one part over `keys` of a small filter, in batches. */
+static double run_small(tamis_filter *filter, int part, const tamis_key *keys, size_t count) {
+    tamis_answer answers[BATCH];
+    tamis_error err = TAMIS_ERROR_INIT;
+    const double start = now();
+    for (size_t i = 0; i < count; i += BATCH) {
+        const size_t size = count - i < BATCH ? count - i : BATCH;
+        succeed(part == ADD      ? tamis_filter_add_many(filter, keys + i, size, NULL, NULL, &err)
+                : part == REMOVE ? tamis_filter_remove_many(filter, keys + i, size, NULL, NULL, &err)
+                                 : tamis_filter_contains_many(filter, keys + i, size, answers, NULL, &err),
+                &err);
+    }
+    return now() - start;
+}
+
+static void measure_small(tamis_kind kind, double p, const tamis_key *in, const tamis_key *out) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.kind = kind;
+    plan_options.fpr = p;
+    plan_options.memory = 1 << 20;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter;
+    succeed(tamis_plan_fit(&plan, &plan_options, &err), &err);
+    succeed(tamis_filter_create(&filter, &plan, NULL, &err), &err);
+    const size_t count = (size_t)plan.capacity;
+    double seconds[SMALL_PARTS] = {0};
+    size_t keys = 0;
+    for (; keys + count <= KEYS; keys += count) {
+        succeed(tamis_filter_clear(filter, &err), &err);
+        seconds[ADD] += run_small(filter, ADD, in + keys, count);
+        seconds[HIT] += run_small(filter, HIT, in + keys, count);
+        seconds[MISS] += run_small(filter, MISS, out + keys, count);
+        seconds[REMOVE] += run_small(filter, REMOVE, in + keys, count);
+    }
+    const double scale = 1e9 / (double)keys;
+    char name[64];
+    snprintf(name, sizeof name, "%s, 1 MiB", tamis_kind_name(kind));
+    print_row(name, p,
+              (const double[PARTS]){NAN, scale * seconds[ADD], scale * seconds[HIT], scale * seconds[MISS]},
+              8.0 * (double)plan.memory / (double)count, NAN);
+    snprintf(name, sizeof name, "%s, 1 MiB, remove", tamis_kind_name(kind));
+    print_row(name, p, (const double[PARTS]){NAN, scale * seconds[REMOVE], NAN, NAN}, NAN, NAN);
+    tamis_filter_free(filter);
+}
+
 /* ---- the lower bound ---- */
 
 /* The position of a line is the upper half of a product, which is the cheapest way. */
@@ -270,6 +323,9 @@ int main(int count, char **args) {
         measure(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, p, false, 0, in, out);
         uint64_t bytes = measure(TAMIS_KIND_BLOCKED, xxh3, p, false, 0, in, out);
         measure(TAMIS_KIND_COUNTING, xxh3, p, false, 0, in, out);
+        measure(TAMIS_KIND_CUCKOO, xxh3, p, false, 0, in, out);
+        for (int small = 0; small < 2 && p == 0.01; small++)
+            measure_small(small ? TAMIS_KIND_CUCKOO : TAMIS_KIND_COUNTING, p, in, out);
         measure(TAMIS_KIND_FINGERPRINT, xxh3, p, false, 0, in, out);
         measure(TAMIS_KIND_FINGERPRINT, xxh3, p, true, 0, in, out);
         measure_floor(p, bytes, in, out);
