@@ -19,11 +19,14 @@ typedef enum tamis_format {
     TAMIS_FORMAT_AUTO = 0,  /* reading: detected from the bytes; writing: tamis */
     TAMIS_FORMAT_TAMIS = 1, /* our own format, docs/FORMAT.md: every kind and scheme */
     TAMIS_FORMAT_GUAVA = 2, /* Guava's BloomFilter.writeTo(): classic, scheme guava64 or guava32 */
-    TAMIS_FORMAT_DCSO = 3   /* DCSO bloom, version 1, uncompressed: classic, scheme fnv-dcso */
+    TAMIS_FORMAT_DCSO = 3,  /* DCSO bloom, version 1, uncompressed: classic, scheme fnv-dcso */
+    /* Filters of RedisBloom: the reply to DUMP, or a key of an RDB file (see tamis_filter_open). They are
+     * only looked up, reported, and saved again in this format: as a reply to DUMP, for RESTORE */
+    TAMIS_FORMAT_REDISBLOOM = 4
 } tamis_format;
 
-/* Returns the name of a format: "auto", "tamis", "guava" or "dcso"; NULL for any other number. The string
- * is static. */
+/* Returns the name of a format: "auto", "tamis", "guava", "dcso" or "redisbloom"; NULL for any other number.
+ * The string is static. */
 TAMIS_API const char *tamis_format_name(tamis_format format);
 /* Finds a format by its name. TAMIS_E_INVALID: no such format; the message lists all names. */
 TAMIS_API tamis_status tamis_format_parse(tamis_format *format, const char *name, tamis_error *err);
@@ -117,7 +120,8 @@ TAMIS_API tamis_status tamis_filter_decode(tamis_filter **filter, const void *by
 /* ---- files ---- */
 
 /*
- * Opens the filter in a file. The caller owns *filter.
+ * Opens the filter in a file. The caller owns *filter. A filter of RedisBloom in an RDB file of a Redis is
+ * named FILE#KEY; a file that has this name itself comes first.
  *
  * If options.writable is false, the file is mapped:
  *

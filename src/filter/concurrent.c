@@ -220,6 +220,9 @@ static void leave(const tamis_filter *filter, size_t count, uint64_t added) {
 /* ---- making ---- */
 
 tamis_status tamis__concurrent_enable(tamis_filter *filter, tamis_error *err) {
+    const tamis_status status = tamis__filter_check_local(filter, "concurrent", err);
+    if (status != TAMIS_OK)
+        return status;
     if (tamis_scheme_digest_bits(filter->hasher->scheme) == 0)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,

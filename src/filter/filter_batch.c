@@ -126,6 +126,8 @@ static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
 
 tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
     TAMIS__NEED(filter, err);
+    if (tamis__filter_is_foreign(filter)) /* it was verified when it was made */
+        return TAMIS_OK;
     tamis_status status = tamis__filter_check_local(filter, "verify", err);
     /* A concurrent filter is in memory, and this thread may hold its lock. */
     if (status != TAMIS_OK || filter->concurrent)
@@ -185,6 +187,10 @@ void tamis__filter_unclaim(const tamis_filter *filter, bool alone) {
 tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err) {
     if (!filter->remote)
         return TAMIS_OK;
+    if (tamis__filter_is_foreign(filter))
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: it is %s, which is only looked up, or copied as it is", what,
+                           filter->remote->foreign);
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: the filter's bits are on a server; pull it first",
                        what);
 }

@@ -14,7 +14,8 @@
  * A filter's bits are in one of three places:
  * - In memory of its own: it can be changed.
  * - In a file image (`verifier` is set): read-only, and each block is verified when it is first used.
- * - On a server (`remote` is set): ops is NULL, and whole batches are sent.
+ * - Elsewhere (`remote` is set): on a server, or in a filter of another program (compat/). ops is NULL, and
+ *   `remote` gets whole batches.
  *
  * Threads. A plain filter is for one thread at a time. A concurrent filter (`concurrent`) has locks of its
  * own. A filter that follows its file (`opened`) may be swapped for a newer one between batches.
@@ -216,8 +217,8 @@ struct tamis__filter_ops {
     const struct tamis__concurrent_ops *concurrent;
 };
 
-/* Operations of a filter whose bits are on a server. Each call sends a whole batch and may fail. Such a
- * filter can do nothing else. */
+/* Operations of a filter whose bits are elsewhere: on a server, or in a filter of another program. Each call
+ * gets a whole batch and may fail. Such a filter can do nothing else. */
 typedef struct tamis__remote {
     /* On failure the first *done keys are added and answered. */
     tamis_status (*add)(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err);
@@ -228,6 +229,8 @@ typedef struct tamis__remote {
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
     /* Releases filter->body, if it is set. */
     void (*destroy)(tamis_filter *filter);
+    /* What a filter of another program is, for messages. It is in memory, and whole. NULL: on a server. */
+    const char *foreign;
 } tamis__remote;
 
 struct tamis_filter {
@@ -282,9 +285,15 @@ TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter
 tamis_status tamis__key_batch_hash(const tamis_filter *filter, tamis__key_batch *batch, tamis_hash *created,
                                    tamis_error *err);
 
-/* TAMIS_E_UNSUPPORTED if the filter's bits are on a server. `what` names the operation in the message. */
+/* TAMIS_E_UNSUPPORTED if the filter's bits are elsewhere (tamis__remote). `what` names the operation in the
+ * message. */
 TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what,
                                                          tamis_error *err);
+
+/* True for a filter of another program, see tamis__remote. */
+static inline bool tamis__filter_is_foreign(const tamis_filter *filter) {
+    return filter->remote && filter->remote->foreign;
+}
 
 /* TAMIS_E_UNSUPPORTED if the filter is in an image and read-only. `what` names the operation in the
  * message. */
@@ -395,6 +404,14 @@ static inline bool tamis__filter_can_remove(const tamis_filter *filter) {
     return filter->ops && filter->ops->remove && filter->plan.kind != TAMIS_KIND_FINGERPRINT;
 }
 
+/* True if each add of a key counts. */
+static inline bool tamis__filter_can_count(const tamis_filter *filter) {
+    return filter->ops && filter->ops->copies;
+}
+
+/* Numbers of copies of a key that are kept for ever. */
+enum { TAMIS__COUNTING_MAX = 15, TAMIS__CUCKOO_COPIES_MAX = 4 };
+
 /* Removes a key from a filter of kind exact. False if the filter does not have it. The rest of the filter is
  * that of a filter which never had it, but for the order of its entries. Usually O(1); a chain of spilled
  * entries takes a search of up to 64 KiB for each. */
@@ -404,14 +421,6 @@ TAMIS_PRIVATE_API bool tamis__fingerprint_remove(tamis_filter *filter, const tam
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
 /* The same for Bloom filters: bits past m are zero. */
 bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size);
-/* True if each add of a key counts. */
-static inline bool tamis__filter_can_count(const tamis_filter *filter) {
-    return filter->ops && filter->ops->copies;
-}
-
-/* Numbers of copies of a key that are kept for ever. */
-enum { TAMIS__COUNTING_MAX = 15, TAMIS__CUCKOO_COPIES_MAX = 4 };
-
 
 /* The same for cuckoo filters: what follows the slots is zero. */
 bool tamis__cuckoo_valid(const void *context, const uint8_t *bytes, uint64_t size);

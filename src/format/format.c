@@ -22,6 +22,8 @@
  *     tamis   89 54 41 4d 49 53 0d 0a                         nothing
  *     guava   0 or 1; 1 to 255; a number from 1 to 2^31 - 1   files that begin so; decode checks the size
  *     dcso    01 00 00 00 00 00 00 00, or 1f 8b (gzip)        files that begin so; decode checks n, p, k, m
+ *     redis-  "REDIS" and four digits; or 07 and the          nothing
+ *     bloom   number of RedisBloom's type
  *
  * A DCSO file is not a Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who
  * knows the format should name it in the options.
@@ -57,8 +59,8 @@
  *
  * Both calls lock the filter by themselves, and neither calls the other: pauses of batches do not nest.
  *
- * A filter on a server has no bits here. tamis__filter_check_local refuses it before a format gets it, so
- * formats may use `ops` without a test.
+ * A filter on a server has no bits here. tamis__format_check_local refuses it before a format gets it, and
+ * foreign filters too, but for their own format. So the others may use `ops` without a test.
  *
  * Invariants:
  * 1. options.allow_over_capacity is refused for kinds that keep their rate, whatever the file says.
@@ -71,6 +73,7 @@
 #include "base/versioned.h"
 #include "filter/concurrent.h"
 #include "filter/filter_int.h"
+#include "format/rdb.h"
 
 /* Indexed by the number of the format. */
 static const struct format_row {
@@ -81,6 +84,7 @@ static const struct format_row {
     [TAMIS_FORMAT_TAMIS] = {"tamis", &tamis__format_native},
     [TAMIS_FORMAT_GUAVA] = {"guava", &tamis__format_guava},
     [TAMIS_FORMAT_DCSO] = {"dcso", &tamis__format_dcso},
+    [TAMIS_FORMAT_REDISBLOOM] = {"redisbloom", &tamis__format_redisbloom},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -97,12 +101,19 @@ tamis_status tamis_format_parse(tamis_format *format, const char *name, tamis_er
             return TAMIS_OK;
         }
     }
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "%.100s: no such format; use auto, tamis, guava or dcso",
-                       name);
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "%.100s: no such format; use auto, tamis, guava, dcso or redisbloom", name);
 }
 
 const tamis__format *tamis__format_of(tamis_format format) {
     return (unsigned)format < ROWS ? rows[format].format : NULL;
+}
+
+tamis_status tamis__format_check_local(const tamis__format *format, const tamis_filter *filter,
+                                       const char *what, tamis_error *err) {
+    if (format->is_foreign && tamis__filter_is_foreign(filter))
+        return TAMIS_OK;
+    return tamis__filter_check_local(filter, what, err);
 }
 
 static tamis_status find_format(tamis_format format, const tamis__format **found, tamis_error *err) {
@@ -122,7 +133,8 @@ tamis_status tamis__format_recognise(const tamis__encoded_bytes *source, const t
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_FORMAT, 0,
-        "%s: is not a filter of a known format; give one made by tamis, Guava's writeTo or DCSO's bloom",
+        "%s: is not a filter of a known format; give one made by tamis, Guava's writeTo, DCSO's bloom or "
+        "RedisBloom's DUMP",
         source->name);
 }
 
@@ -134,6 +146,10 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__encoded_by
     tamis_status status = tamis__format_recognise(source, options, &number, err);
     if (status == TAMIS_OK)
         status = find_format(number, &format, err);
+    if (status == TAMIS_OK && source->key && !tamis__rdb_is_file(source->bytes, source->size))
+        status = tamis__fail(err, TAMIS_E_FORMAT, 0,
+                             "%s: is a filter and not an RDB file with keys; leave out # and what follows",
+                             source->name);
     if (status == TAMIS_OK)
         status = format->decode(&created, source, options, err);
     if (status == TAMIS_OK && options->allow_over_capacity && !tamis_kind_is_bloom(created->plan.kind)) {
@@ -205,7 +221,7 @@ tamis_status tamis_filter_encoded_size(const tamis_filter *filter, tamis_format 
     if (status != TAMIS_OK)
         return status;
     tamis__filter_lock_content(filter);
-    status = tamis__filter_check_local(filter, "encode", err);
+    status = tamis__format_check_local(format, filter, "encode", err);
     if (status == TAMIS_OK)
         status = format->encoded_size(filter, size, err);
     tamis__filter_unlock_content(filter);
@@ -228,7 +244,7 @@ static tamis_status emit_to_buffer(void *context, const void *bytes, size_t size
 static tamis_status encode(const tamis_filter *filter, const tamis__format *format, void *bytes,
                            uint64_t size, tamis_error *err) {
     uint64_t needed = 0;
-    tamis_status status = tamis__filter_check_local(filter, "encode", err);
+    tamis_status status = tamis__format_check_local(format, filter, "encode", err);
     if (status == TAMIS_OK)
         status = format->encoded_size(filter, &needed, err);
     if (status != TAMIS_OK)

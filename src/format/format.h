@@ -19,6 +19,8 @@
  *     native   native_read.c, native_write.c  every filter                                all bytes
  *     guava    guava_file.c                   classic, scheme guava64 or guava32          none
  *     dcso     dcso_file.c                    classic, scheme fnv-dcso                    none
+ *     redis-   redisbloom_file.c, rdb.c       filters of RedisBloom, in DUMPs and RDB     all bytes
+ *     bloom                                   files; as they are (tamis__remote)
  *
  * Why the formats of other programs have the same interface: a command that opens a filter need not know
  * which program wrote it. What such a file does not have (seed, labels, checksums) is at its default.
@@ -40,6 +42,7 @@ typedef struct tamis__encoded_bytes {
     /* NULL, or the size of a block of the options' allocator holding the bytes. A filter may take the block
      * over, to change it in place, and then sets the size to 0. */
     size_t *block_size;
+    const char *key; /* key of a filter in an RDB file; NULL: none is named */
 } tamis__encoded_bytes;
 
 /* A callback that gets the encoded bytes in order. */
@@ -58,11 +61,18 @@ typedef struct tamis__format {
     tamis_status (*encoded_size)(const tamis_filter *filter, uint64_t *size, tamis_error *err);
     /* Emits the bytes of a filter. Called only after encoded_size succeeded. */
     tamis_status (*encode)(const tamis_filter *filter, const tamis__emitter *out, tamis_error *err);
+    bool is_foreign; /* keeps filters of another program (tamis__filter_is_foreign) */
 } tamis__format;
 
 extern const tamis__format tamis__format_native;
 extern const tamis__format tamis__format_guava;
 extern const tamis__format tamis__format_dcso;
+extern const tamis__format tamis__format_redisbloom;
+
+/* TAMIS_E_UNSUPPORTED if the filter's bits are elsewhere, unless the format keeps such filters. `what` is as
+ * for tamis__filter_check_local. */
+tamis_status tamis__format_check_local(const tamis__format *format, const tamis_filter *filter,
+                                       const char *what, tamis_error *err);
 
 /* The operations of a format; those of the native one for TAMIS_FORMAT_AUTO. NULL: no such format. */
 const tamis__format *tamis__format_of(tamis_format format);

@@ -86,7 +86,7 @@ static void open_in_place(const uint8_t *bytes, uint64_t size) {
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_status status = tamis__format_decode(
-        &filter, &(tamis__encoded_bytes){bytes, size, "fuzzed", true, NULL}, &options, &err);
+        &filter, &(tamis__encoded_bytes){bytes, size, "fuzzed", true, NULL, NULL}, &options, &err);
     assert(status == TAMIS_OK || (err.status == status && strncmp(err.text, "fuzzed: ", 8) == 0));
     assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT);
     if (status == TAMIS_OK)

@@ -197,6 +197,9 @@ static void choices_are_those_of_the_library(void **state) {
         assert_string_equal(cli_schemes[number], tamis_scheme_name((tamis_scheme)number));
     assert_null(cli_schemes[number]);
     for (number = 0; tamis_format_name((tamis_format)number) != NULL; number++)
+        assert_string_equal(cli_copy_formats[number], tamis_format_name((tamis_format)number));
+    assert_int_equal(number, CLI_COPY_BITMAP);
+    for (number = 0; number <= TAMIS_FORMAT_DCSO; number++)
         assert_string_equal(cli_formats[number], tamis_format_name((tamis_format)number));
     assert_null(cli_formats[number]);
     for (number = 0; tamis_compression_name((tamis_compression)number) != NULL; number++)

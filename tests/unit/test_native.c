@@ -49,8 +49,8 @@ static tamis_open_options options_for(tamis_scheme scheme) {
 /* Opens the bytes in place, like a mapped file. */
 static tamis_status open_in_place(tamis_filter **filter, const encoded *e, const tamis_open_options *options,
                                   tamis_error *err) {
-    return tamis__format_decode(filter, &(tamis__encoded_bytes){e->bytes, e->size, "seen.tamis", true, NULL},
-                                options, err);
+    return tamis__format_decode(
+        filter, &(tamis__encoded_bytes){e->bytes, e->size, "seen.tamis", true, NULL, NULL}, options, err);
 }
 
 static void same_info(const tamis_filter *one, const tamis_filter *other) {

@@ -286,7 +286,7 @@ static void some_have_one_part(void **state) {
     assert_int_equal(tamis__filter_parts(filter, BATCH, 3), 2);
     assert_int_equal(tamis__filter_parts(filter, BATCH, 1000), TAMIS__PARTS_MAX);
     uint8_t *bytes = encode(filter, &size);
-    const tamis__encoded_bytes file = {bytes, size, "seen.tamis", true, NULL};
+    const tamis__encoded_bytes file = {bytes, size, "seen.tamis", true, NULL, NULL};
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     assert_int_equal(tamis__format_decode(&opened, &file, &options, &err), TAMIS_OK);
     assert_int_equal(tamis__filter_parts(opened, BATCH, 64), 1);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <tamis/alloc.h>
+#include <tamis/filter.h>
 #include <tamis/key.h>
 #include <tamis/status.h>
 
@@ -201,6 +202,10 @@ TAMIS_API tamis_status tamis_redisbloom_rdb_read(tamis_redisbloom **filter, uint
  * incomplete; nothing was written. */
 TAMIS_API tamis_status tamis_redisbloom_rdb_write(const tamis_redisbloom *filter,
                                                   const tamis_redisbloom_sink *sink, tamis_error *err);
+
+/* Returns the chain behind a handle of TAMIS_FORMAT_REDISBLOOM (tamis_filter_open, tamis_filter_decode),
+ * which owns it. NULL: the handle has another filter. */
+TAMIS_API const tamis_redisbloom *tamis_redisbloom_of(const tamis_filter *filter);
 
 #ifdef __cplusplus
 }

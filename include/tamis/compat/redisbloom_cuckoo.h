@@ -180,6 +180,9 @@ TAMIS_API tamis_status tamis_redisbloom_cuckoo_rdb_read(tamis_redisbloom_cuckoo 
 TAMIS_API tamis_status tamis_redisbloom_cuckoo_rdb_write(const tamis_redisbloom_cuckoo *filter,
                                                          const tamis_redisbloom_sink *sink, tamis_error *err);
 
+/* Returns the filter behind a handle, as tamis_redisbloom_of. */
+TAMIS_API const tamis_redisbloom_cuckoo *tamis_redisbloom_cuckoo_of(const tamis_filter *filter);
+
 #ifdef __cplusplus
 }
 #endif

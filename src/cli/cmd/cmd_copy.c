@@ -21,6 +21,7 @@
 #include "cli/core/cli_option.h"
 #include "cli/core/cli_rows.h"
 #include "cli/filter/cli_file.h"
+#include "cli/filter/cli_filter.h"
 #include "cli/filter/cli_metadata.h"
 #include "cli/process/cli_save.h"
 #include "cli/process/cli_signal.h"
@@ -34,7 +35,7 @@ static const cli_option options[] = {
      .value = "FORMAT",
      .fallback = "auto",
      .choices = cli_copy_formats,
-     .help = "Format of FILE: tamis, guava or dcso; auto: that of the FILTER. bitmap: raw bits.",
+     .help = "Format of FILE: tamis, guava, dcso or redisbloom; auto: that of the FILTER. bitmap: raw bits.",
      .more = "bitmap copies between a file and a filter on a server. The file has the bytes of the "
              "bitmap as the server has them, without its parameters, so the URI must give these."},
     CLI_ROW_GZIP,
@@ -179,6 +180,20 @@ static tamis_status describe(const cli_args *args, tamis_filter *filter, tamis_e
     return status;
 }
 
+/* A filter of RedisBloom is copied as it is, and to a file. */
+static tamis_status check_redisbloom(const char *output, tamis_format format, tamis_error *err) {
+    if (cli_server_is_uri(output))
+        return cli_fail(err,
+                        "--output: a filter of RedisBloom is not sent to a server here; write it to FILE, "
+                        "and run redis-cli -x RESTORE KEY 0 < FILE");
+    if (format == TAMIS_FORMAT_AUTO || format == TAMIS_FORMAT_REDISBLOOM)
+        return TAMIS_OK;
+    return cli_fail(err,
+                    "--format %s: cannot keep a filter of RedisBloom, whose sub-filters are a chain; leave "
+                    "--format out",
+                    tamis_format_name(format));
+}
+
 static tamis_status copy(const cli_args *args, const char *output, tamis_error *err) {
     const cli_file_target target = {.path = output,
                                     .format = (tamis_format)args->values[CLI_OPT_FORMAT].number,
@@ -186,6 +201,8 @@ static tamis_status copy(const cli_args *args, const char *output, tamis_error *
     tamis_filter *filter = NULL;
     tamis_status status = cli_file_fetch(&filter, args->operands[0], err);
 
+    if (status == TAMIS_OK && cli_filter_is_redisbloom(filter))
+        status = check_redisbloom(output, target.format, err);
     if (status == TAMIS_OK)
         status = describe(args, filter, err);
     if (status == TAMIS_OK)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include <tamis/compat/redisbloom_cuckoo.h>
 #include <tamis/experimental/compressed.h>
 #include <tamis/experimental/window.h>
 #include <tamis/file.h>
@@ -40,10 +41,12 @@ static const struct {
     cli_field file, format, compression, kind, scheme, seed, version, created, labels, user_data, key_type,
         ignore_case, trim, capacity, fpr, estimated, bits, probes, slot_bits, memory, memory_limit;
     cli_window_fields times;
+    cli_field subfilters, expansion;
     cli_field whole, added, fill, counters_saturated, keys, load, fpr_live, false_present, saturated;
 } fields = {
     .file = {"file", NULL, CLI_STRING, "The name, as given; bytes that are not UTF-8 are shown as ?."},
-    .format = {"format", "format", CLI_STRING, "tamis, guava or dcso."},
+    .format = {"format", "format", CLI_STRING,
+               "tamis, guava, dcso or redisbloom; on a server redis- and the layout, or redisbloom."},
     .compression = {"compression", NULL, CLI_STRING | CLI_NULL, "gzip, zstd, lz4, xz or bzip2; null = none."},
     .kind = {"kind", NULL, CLI_STRING, "classic, blocked, fingerprint, exact, window, counting or cuckoo."},
     .scheme = {"scheme", "scheme", CLI_STRING, "The hash, see tamis-hash(1); sip = keyed by a secret."},
@@ -84,6 +87,10 @@ static const struct {
                      "Largest time of all keys, in milliseconds since 1970-01-01 UTC; null = no key yet."},
     .times.refresh = {"refresh", NULL, CLI_BOOLEAN | CLI_NULL,
                       "true: the window of a key begins again each time it comes."},
+    .subfilters = {"subfilters", "sub-filters", CLI_INTEGER | CLI_NULL,
+                   "Sub-filters of a filter of RedisBloom; null = another filter, as in the next one."},
+    .expansion = {"expansion", NULL, CLI_INTEGER | CLI_NULL,
+                  "Size of its next sub-filter over that of the newest; 0 = there will be none."},
     .whole = {"whole", NULL, CLI_BOOLEAN,
               "false: a block is damaged, and the values that are computed from bits are null."},
     .added = {"added", NULL, CLI_INTEGER | CLI_NULL,
@@ -169,7 +176,9 @@ static const char *key_type(const tamis_metadata *metadata) {
 static void print_maker(FILE *out, const info_report *report) {
     const tamis_metadata *metadata = &report->metadata;
     const bool compressed = report->compression != TAMIS_COMPRESSION_NONE;
-    const char *checksums = metadata->format == TAMIS_FORMAT_TAMIS ? "" : ", which has no checksums";
+    const bool has_checksums =
+        metadata->format == TAMIS_FORMAT_TAMIS || metadata->format == TAMIS_FORMAT_REDISBLOOM;
+    const char *checksums = has_checksums ? "" : ", which has no checksums";
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     const tamis_scheme scheme = tamis_hasher_scheme(hasher);
     time_t created = (time_t)metadata->created;
@@ -206,6 +215,45 @@ static void print_maker(FILE *out, const info_report *report) {
         row(out, fields.user_data.label, "%zu bytes", metadata->data_size);
 }
 
+/* The sub-filters of a filter of RedisBloom. */
+typedef struct chain {
+    uint64_t count;
+    uint32_t expansion;   /* 0: there will be no further one */
+    uint32_t bucket_size; /* of a cuckoo filter; 0: not one */
+} chain;
+
+/* Finds the sub-filters. False: the filter is not one of RedisBloom. */
+static bool find_chain(const info_report *report, chain *found) {
+    tamis_redisbloom_info bloom = TAMIS_REDISBLOOM_INFO_INIT;
+    tamis_redisbloom_cuckoo_info cuckoo = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
+
+    *found = (chain){0};
+    if (tamis_redisbloom_of(report->filter)) {
+        tamis_redisbloom_info_get(tamis_redisbloom_of(report->filter), &bloom, NULL);
+        *found = (chain){.count = bloom.subfilters, .expansion = bloom.expansion};
+    } else if (tamis_redisbloom_cuckoo_of(report->filter)) {
+        tamis_redisbloom_cuckoo_info_get(tamis_redisbloom_cuckoo_of(report->filter), &cuckoo, NULL);
+        *found = (chain){cuckoo.tables, cuckoo.expansion, cuckoo.bucket_size};
+    }
+    return found->count > 0;
+}
+
+static void print_chain(FILE *out, const info_report *report) {
+    char count[CLI_TEXT_NUMBER];
+    chain found;
+
+    if (!find_chain(report, &found))
+        return;
+    cli_text_count(count, sizeof count, found.count);
+    if (found.expansion == 0)
+        row(out, fields.subfilters.label, "%s, and no further one", count);
+    else if (found.expansion == 1)
+        row(out, fields.subfilters.label, "%s, a further one is as large", count);
+    else
+        row(out, fields.subfilters.label, "%s, a further one is %" PRIu32 " times as large", count,
+            found.expansion);
+}
+
 /* Prints capacity and promised rate. For a file that stores neither, says what they are derived from. */
 static void print_promise(FILE *out, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
@@ -213,6 +261,12 @@ static void print_promise(FILE *out, const info_report *report) {
     char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
 
     cli_text_real(rate, sizeof rate, plan->fpr);
+    if (!cli_filter_promises(plan) && cli_filter_is_redisbloom(report->filter)) {
+        row(out, fields.capacity.label, "%s keys, if no slot stays free",
+            cli_text_count(count, sizeof count, plan->capacity));
+        row(out, fields.fpr.label, "none: RedisBloom promises none for a cuckoo filter");
+        return;
+    }
     if (!cli_filter_promises(plan)) {
         const double min_keys = floor(tamis_bloom_half_full_keys((double)plan->bits, plan->probes + 0.5));
         row(out, fields.capacity.label,
@@ -249,8 +303,12 @@ static void print_window(FILE *out, const info_report *report, const tamis_plan 
 static void print_body(FILE *out, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
     char text[CLI_TEXT_NUMBER], limit[CLI_TEXT_NUMBER];
+    chain found;
 
-    if (is_counting(report))
+    print_chain(out, report);
+    if (find_chain(report, &found) && found.bucket_size > 0)
+        row(out, fields.slot_bits.label, "of 8 bits, %" PRIu32 " a bucket", found.bucket_size);
+    else if (is_counting(report))
         row(out, "counters", "%s of 4 bits, %" PRIu32 " probe%s a key",
             cli_text_count(text, sizeof text, counters(report)), plan->probes, plan->probes == 1 ? "" : "s");
     else if (is_bloom(report))
@@ -317,8 +375,11 @@ static json_t *labels_object(const tamis_metadata *metadata) {
 
 static void put_plan(json_t *object, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
+    chain found;
 
-    cli_json_integer_or_null(object, &fields.capacity, cli_filter_promises(plan), plan->capacity);
+    cli_json_integer_or_null(object, &fields.capacity,
+                             cli_filter_promises(plan) || cli_filter_is_redisbloom(report->filter),
+                             plan->capacity);
     cli_json_number(object, &fields.fpr, cli_filter_promises(plan) ? plan->fpr : NAN);
     cli_json_boolean(object, &fields.estimated, report->metadata.format == TAMIS_FORMAT_GUAVA);
     cli_json_integer(object, &fields.bits, plan->bits);
@@ -327,6 +388,9 @@ static void put_plan(json_t *object, const info_report *report) {
     cli_json_integer(object, &fields.memory, report->info.memory);
     cli_json_integer(object, &fields.memory_limit, plan->memory_limit);
     cli_window_json(object, &fields.times, report->filter);
+    const bool has_chain = find_chain(report, &found);
+    cli_json_integer_or_null(object, &fields.subfilters, has_chain, found.count);
+    cli_json_integer_or_null(object, &fields.expansion, has_chain, found.expansion);
 }
 
 static void put_content(json_t *object, const info_report *report) {

@@ -48,8 +48,9 @@ typedef struct found {
 /* True if the file has checksums of its whole content. In zstd and lz4 they are optional, so these do not
  * count. */
 static bool has_checksums(const found *file) {
-    return file->format == TAMIS_FORMAT_TAMIS || file->compression == TAMIS_COMPRESSION_GZIP ||
-           file->compression == TAMIS_COMPRESSION_XZ || file->compression == TAMIS_COMPRESSION_BZIP2;
+    return file->format == TAMIS_FORMAT_TAMIS || file->format == TAMIS_FORMAT_REDISBLOOM ||
+           file->compression == TAMIS_COMPRESSION_GZIP || file->compression == TAMIS_COMPRESSION_XZ ||
+           file->compression == TAMIS_COMPRESSION_BZIP2;
 }
 
 /* Prints the result. `damage` is a message that names the file, or NULL. */

@@ -59,7 +59,8 @@ CHECK_CHOICES(cli_on_full, TAMIS_ON_FULL_PASS);
 const char *const cli_formats[] = {FORMATS, NULL};
 CHECK_CHOICES(cli_formats, TAMIS_FORMAT_DCSO);
 
-const char *const cli_copy_formats[] = {FORMATS, [CLI_COPY_BITMAP] = "bitmap", NULL};
+const char *const cli_copy_formats[] = {
+    FORMATS, [TAMIS_FORMAT_REDISBLOOM] = "redisbloom", [CLI_COPY_BITMAP] = "bitmap", NULL};
 CHECK_CHOICES(cli_copy_formats, CLI_COPY_BITMAP);
 
 const char *const cli_compressions[] = {

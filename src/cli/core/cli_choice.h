@@ -22,13 +22,13 @@ tamis_kind cli_kind_of(uint64_t value);
 extern const char *const cli_schemes[]; /* tamis_scheme */
 extern const char *const cli_late[];
 extern const char *const cli_on_full[];      /* tamis_on_full */
-extern const char *const cli_formats[];      /* tamis_format */
+extern const char *const cli_formats[];      /* tamis_format, but those that a build can make */
 extern const char *const cli_copy_formats[]; /* tamis_format or CLI_COPY_BITMAP */
 extern const char *const cli_compressions[]; /* tamis_compression */
 extern const char *const cli_missing[];      /* tamis_stream_policy */
 extern const char *const cli_on_error[];     /* cli_on_error_choice */
 
-enum { CLI_COPY_BITMAP = TAMIS_FORMAT_DCSO + 1 };
+enum { CLI_COPY_BITMAP = TAMIS_FORMAT_REDISBLOOM + 1 };
 
 /* The first choice is the default, so the order is not that of tamis_stream_policy. */
 enum cli_on_error_choice { CLI_ON_ERROR_FAIL, CLI_ON_ERROR_SKIP, CLI_ON_ERROR_PASS };

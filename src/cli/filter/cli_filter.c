@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tamis/compat/redisbloom_cuckoo.h>
+
 #include "cli/core/cli_choice.h"
 #include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
@@ -245,6 +247,15 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
              ? cli_server_open(&opened, path, &file->form, file->secret, err)
              : cli_file_open(&opened, &(cli_filter_file){.path = path}, compression, err)) != TAMIS_OK)
         return err->status;
+    if (file->access != CLI_QUERY && cli_filter_is_redisbloom(opened)) {
+        char shown[CLI_SERVER_SHOWN];
+        tamis_filter_free(opened);
+        return cli_fail(
+            err,
+            "%.300s: a filter of RedisBloom, which is only looked up and copied here; change it on "
+            "its server, by BF or CF commands",
+            cli_server_show(path, shown));
+    }
     const bool sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
     if (sip && !file->secret) {
         tamis_filter_free(opened);
@@ -360,8 +371,12 @@ void cli_filter_report_kept(const char *path) {
     cli_report(message);
 }
 
+bool cli_filter_is_redisbloom(const tamis_filter *filter) {
+    return tamis_redisbloom_of(filter) || tamis_redisbloom_cuckoo_of(filter);
+}
+
 bool cli_filter_accepts_hashes(const tamis_filter *filter) {
-    return !cli_server_format(filter) &&
+    return !cli_server_format(filter) && !cli_filter_is_redisbloom(filter) &&
            tamis_scheme_digest_bits(tamis_hasher_scheme(tamis_filter_hasher(filter))) > 0;
 }
 

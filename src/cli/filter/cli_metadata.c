@@ -63,7 +63,7 @@ void cli_metadata_release(cli_metadata *metadata) {
 /* ---- formats ---- */
 
 static bool can_store(tamis_format format) {
-    return format != TAMIS_FORMAT_GUAVA && format != TAMIS_FORMAT_DCSO;
+    return format == TAMIS_FORMAT_AUTO || format == TAMIS_FORMAT_TAMIS;
 }
 
 tamis_status cli_metadata_check(const cli_metadata *metadata, tamis_format format, tamis_error *err) {

@@ -242,7 +242,7 @@ static tamis_status save(saving *s, const char *path, tamis_error *err) {
     if (!s->format)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "format: %d is not valid; see tamis_format",
                            (int)s->number);
-    tamis_status status = tamis__filter_check_local(filter, "save", err);
+    tamis_status status = tamis__format_check_local(s->format, filter, "save", err);
     if (status == TAMIS_OK)
         status = tamis__target_find(&s->target, path, err);
     if (status != TAMIS_OK)

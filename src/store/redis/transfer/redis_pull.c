@@ -85,7 +85,7 @@ static tamis_status fetch(fetching *ctx, tamis_redis_sink sink, void *context, t
 }
 
 static tamis_status check_layout(const tamis_filter *there, tamis_error *err) {
-    if (!there->remote)
+    if (!tamis_redis_filter_layout(there))
         return tamis__fail(err, TAMIS_E_INVALID, 0, "pull: the filter is in memory; name one of a server");
     return tamis__redis_check_moves(tamis__redis_of(there), err);
 }

@@ -145,7 +145,7 @@ static tamis_status union_once(tamis_filter *there, const tamis_filter *from, bo
 tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
     TAMIS__NEED(there, err);
     TAMIS__NEED(from, err);
-    const tamis__redis_filter *rf = there->remote ? tamis__redis_of(there) : NULL;
+    const tamis__redis_filter *rf = tamis_redis_filter_layout(there) ? tamis__redis_of(there) : NULL;
     if (!rf || rf->layout != &tamis__layout_tamis)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "union: is not a filter on a server with layout tamis; name one of those");
