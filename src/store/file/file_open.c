@@ -26,6 +26,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sodium.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -92,20 +93,32 @@ tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_
     return status;
 }
 
-/* The file of a filter while it is loaded. */
-typedef struct source {
-    const char *path;
-    int fd; /* -1: the filter has it */
+/* Finds the key in FILE#KEY, and copies FILE to `name`. NULL: there is no such file. */
+static const char *find_key(const char *path, char name[PATH_MAX]) {
     struct stat st;
-} source;
+    for (const char *hash = strchr(path, '#'); hash && hash - path < PATH_MAX; hash = strchr(hash + 1, '#')) {
+        memcpy(name, path, (size_t)(hash - path));
+        name[hash - path] = 0;
+        if (tamis__sys.stat(name, &st) == 0 && S_ISREG(st.st_mode))
+            return hash + 1;
+    }
+    return NULL;
+}
 
-static tamis_status read_from_start(const source *file, uint8_t *bytes, size_t size, size_t *got,
-                                    tamis_error *err) {
+tamis_status tamis__filter_file_open(tamis__filter_source *file, tamis_error *err) {
+    char name[PATH_MAX];
+    const bool is_missing = tamis__sys.stat(file->path, &file->st) != 0 && errno == ENOENT;
+    file->key = is_missing ? find_key(file->path, name) : NULL;
+    return tamis__file_open(file->key ? name : file->path, &file->fd, &file->st, err);
+}
+
+static tamis_status read_from_start(const tamis__filter_source *file, uint8_t *bytes, size_t size,
+                                    size_t *got, tamis_error *err) {
     const tamis__open_file open_file = {.fd = file->fd, .name = file->path};
     return tamis__file_read(&open_file, (tamis__file_span){0, size}, bytes, got, err);
 }
 
-static tamis_status hash_head(const source *file, uint64_t *hash, tamis_error *err) {
+static tamis_status hash_head(const tamis__filter_source *file, uint64_t *hash, tamis_error *err) {
     uint8_t head[HEAD];
     size_t size;
     const tamis_status status = read_from_start(file, head, sizeof head, &size, err);
@@ -125,8 +138,8 @@ static void free_content(const content *content_read, const tamis_allocator *mem
         tamis__free(memory, content_read->bytes, content_read->allocated);
 }
 
-static tamis_status read_content(content *content_read, const source *file, const tamis_open_options *options,
-                                 tamis_error *err) {
+static tamis_status read_content(content *content_read, const tamis__filter_source *file,
+                                 const tamis_open_options *options, tamis_error *err) {
     const size_t file_size = (size_t)file->st.st_size;
     *content_read = (content){.bytes = NULL, .size = file_size, .mapped = false, .allocated = file_size};
     if (content_read->size == 0)
@@ -174,8 +187,8 @@ static bool is_unchanged(const tamis__backing *backing) {
 
 /* Makes a filter from the open file. If the file stays mapped, the filter takes file->fd over, which becomes
  * -1. */
-static tamis_status load_filter(tamis_filter **filter, source *file, const tamis_open_options *options,
-                                tamis_error *err) {
+static tamis_status load_filter(tamis_filter **filter, tamis__filter_source *file,
+                                const tamis_open_options *options, tamis_error *err) {
     content content_read;
     tamis_filter *created;
     tamis_status status = read_content(&content_read, file, options, err);
@@ -186,7 +199,8 @@ static tamis_status load_filter(tamis_filter **filter, source *file, const tamis
             .size = content_read.size,
             .name = name.text,
             .stay = content_read.mapped,
-            .block_size = content_read.mapped || !content_read.bytes ? NULL : &content_read.allocated};
+            .block_size = content_read.mapped || !content_read.bytes ? NULL : &content_read.allocated,
+            .key = file->key};
         status = tamis__format_decode(&created, &encoded, options, err);
     }
     if (status == TAMIS_OK && created->verifier && content_read.mapped) {
@@ -274,10 +288,10 @@ static tamis_status remember_file(tamis_filter *filter, const char *path, const 
 
 static tamis_status open_filter(tamis_filter **filter, const char *path, const tamis_open_options *options,
                                 tamis_error *err) {
-    source file = {.path = path};
+    tamis__filter_source file = {.path = path};
     uint64_t head = 0;
     tamis_filter *created = NULL;
-    tamis_status status = tamis__file_open(path, &file.fd, &file.st, err);
+    tamis_status status = tamis__filter_file_open(&file, err);
     if (status != TAMIS_OK)
         return status;
     if (!options->writable)
@@ -341,10 +355,10 @@ static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *
 }
 
 static tamis_status reload(tamis_filter *filter, opened_file *file, bool *changed, tamis_error *err) {
-    source now = {.path = file->path};
+    tamis__filter_source now = {.path = file->path};
     uint64_t head;
     tamis_filter *created;
-    tamis_status status = tamis__file_open(now.path, &now.fd, &now.st, err);
+    tamis_status status = tamis__filter_file_open(&now, err);
     if (status != TAMIS_OK)
         return status;
     status = hash_head(&now, &head, err);

@@ -13,6 +13,18 @@
 /* Opens a regular file for reading. Refuses other files without waiting for them. The caller closes *fd. */
 TAMIS_PRIVATE_API tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_error *err);
 
+/* The file of a filter while it is loaded. */
+typedef struct tamis__filter_source {
+    const char *path; /* as the caller gave it: FILE or FILE#KEY */
+    const char *key;  /* KEY; NULL: none */
+    int fd;           /* -1: the filter has it */
+    struct stat st;
+} tamis__filter_source;
+
+/* Opens the file of file->path as tamis__file_open, and sets the other members. KEY is the rest behind the
+ * first # before which there is a file, if `path` itself is none. */
+TAMIS_PRIVATE_API tamis_status tamis__filter_file_open(tamis__filter_source *file, tamis_error *err);
+
 /* Writes a filter to `out` instead of format->encode. `write` calls that with an emitter of its own. */
 typedef struct tamis__wrap {
     tamis_status (*write)(const void *how, const tamis_filter *filter, const tamis__format *format,

@@ -28,8 +28,7 @@ enum { SCRATCH = 64 << 10 };
 
 /* A compressed file and the options for opening it. */
 typedef struct input_file {
-    int fd;
-    const char *path;
+    tamis__filter_source file;
     tamis__shown name;
     tamis_open_options options; /* complete, with an allocator */
 } input_file;
@@ -66,7 +65,8 @@ static tamis_status count_bytes(const input_file *p, tamis__decompressor *from, 
 }
 
 static tamis_status create_decompressor(const input_file *p, tamis__decompressor **from, tamis_error *err) {
-    const tamis__decompressor_setup setup = {.fd = p->fd, .name = p->path, .memory = p->options.allocator};
+    const tamis__decompressor_setup setup = {
+        .fd = p->file.fd, .name = p->file.path, .memory = p->options.allocator};
     return tamis__decompressor_create(from, &setup, err);
 }
 
@@ -102,8 +102,8 @@ static tamis_status read_exactly(const input_file *p, tamis__decompressor *from,
 
 static tamis_status decompress_into(const input_file *p, uint8_t *bytes, size_t size, tamis_error *err) {
     tamis__decompressor *from;
-    if (tamis__sys.seek(p->fd, 0, SEEK_SET) < 0)
-        return tamis__fail_file(err, p->path, errno);
+    if (tamis__sys.seek(p->file.fd, 0, SEEK_SET) < 0)
+        return tamis__fail_file(err, p->file.path, errno);
     tamis_status status = create_decompressor(p, &from, err);
     if (status != TAMIS_OK)
         return status;
@@ -112,8 +112,7 @@ static tamis_status decompress_into(const input_file *p, uint8_t *bytes, size_t 
     return status;
 }
 
-static tamis_status open_compressed(tamis_filter **filter, const input_file *p, const struct stat *st,
-                                    tamis_error *err) {
+static tamis_status open_compressed(tamis_filter **filter, const input_file *p, tamis_error *err) {
     tamis_filter *made = NULL;
     const tamis_allocator *memory = p->options.allocator;
     uint64_t size = 0;
@@ -126,15 +125,18 @@ static tamis_status open_compressed(tamis_filter **filter, const input_file *p, 
         return tamis__fail_nomem(err, p->name.text, size);
     status = decompress_into(p, bytes, (size_t)size, err);
     if (status == TAMIS_OK)
-        status = tamis__format_decode(
-            &made,
-            &(tamis__encoded_bytes){
-                .bytes = bytes, .size = size, .name = p->name.text, .stay = false, .block_size = &capacity},
-            &p->options, err);
+        status = tamis__format_decode(&made,
+                                      &(tamis__encoded_bytes){.bytes = bytes,
+                                                              .size = size,
+                                                              .name = p->name.text,
+                                                              .stay = false,
+                                                              .block_size = &capacity,
+                                                              .key = p->file.key},
+                                      &p->options, err);
     if (capacity)
         tamis__free(memory, bytes, capacity);
     if (status == TAMIS_OK)
-        status = tamis__source_file_set(made, p->path, st, err);
+        status = tamis__source_file_set(made, p->file.path, &p->file.st, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;
@@ -149,27 +151,26 @@ tamis_status tamis_compressed_open(tamis_filter **filter, tamis_compression *com
                                    const tamis_open_options *given, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED(path, err);
-    input_file p = {.path = path, .name = tamis__show(path), .options = TAMIS_OPEN_OPTIONS_INIT};
+    input_file p = {.file = {.path = path}, .name = tamis__show(path), .options = TAMIS_OPEN_OPTIONS_INIT};
     uint8_t head[TAMIS_COMPRESSION_MAGIC_MAX];
     size_t got;
-    struct stat st;
     tamis_compression found = TAMIS_COMPRESSION_NONE;
     tamis_status status =
         tamis__read_options(&p.options, sizeof p.options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
-        status = tamis__file_open(path, &p.fd, &st, err);
+        status = tamis__filter_file_open(&p.file, err);
     if (status != TAMIS_OK)
         return status;
     const tamis_allocator memory = tamis__allocator_resolve(p.options.allocator);
     p.options.allocator = &memory;
     p.options.writable = true;
-    const tamis__open_file file = {.fd = p.fd, .name = path};
+    const tamis__open_file file = {.fd = p.file.fd, .name = path};
     status = tamis__file_read(&file, (tamis__file_span){0, sizeof head}, head, &got, err);
     if (status == TAMIS_OK)
         found = tamis_compression_of_bytes(head, got);
     if (status == TAMIS_OK && found != TAMIS_COMPRESSION_NONE)
-        status = open_compressed(filter, &p, &st, err);
-    tamis__sys.close(p.fd);
+        status = open_compressed(filter, &p, err);
+    tamis__sys.close(p.file.fd);
     if (status == TAMIS_OK && found == TAMIS_COMPRESSION_NONE)
         status = tamis_filter_open(filter, path, given, err);
     if (status == TAMIS_OK && compression)
