@@ -199,7 +199,11 @@ typedef struct tamis_redis_filter_options {
  */
 
 /*
- * Opens a filter on a server. The caller owns *filter until tamis_filter_free. One thread at a time: each
+ * Opens a filter on a server. If there is none, but a filter of RedisBloom in the Redis key of that name,
+ * *filter is a copy of this one (TAMIS_FORMAT_REDISBLOOM), which tamis_redis_filter_layout tells from a
+ * filter there.
+ *
+ * The caller owns *filter until tamis_filter_free. One thread at a time: each
  * thread opens its own from the same server. It supports tamis_filter_add_many, _contains_many, _add_hashes,
  * _contains_hashes, _info_get and _clear. Others return TAMIS_E_UNSUPPORTED. A batch is one round trip to
  * each server: pass many keys at once.

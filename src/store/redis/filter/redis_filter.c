@@ -37,6 +37,7 @@
 #include "base/memory.h"
 #include "base/versioned.h"
 #include "store/file/file_error.h"
+#include "store/redis/filter/redis_foreign.h"
 
 /* ---- operations of a remote filter ---- */
 
@@ -248,6 +249,16 @@ tamis_status tamis__redis_name_beside(tamis_filter **filter, const tamis_filter 
     return TAMIS_OK;
 }
 
+/* Opens the filter of RedisBloom that has the name of a filter that is not there. Without one, *err and the
+ * status are those of the missing filter. */
+static tamis_status open_foreign(tamis_filter **filter, const tamis_filter *named, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    const tamis_status status = tamis__redis_fetch_foreign(filter, named, &why);
+    if (status != TAMIS_OK && status != TAMIS_E_NOT_FOUND && err)
+        *err = why;
+    return status;
+}
+
 tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                      const tamis_redis_filter_options *given, tamis_error *err) {
     TAMIS__NEED(filter, err);
@@ -261,12 +272,14 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
     if (status != TAMIS_OK)
         return status;
     status = tamis__redis_of(made)->layout->open(made, &options, err);
-    if (status != TAMIS_OK) {
-        tamis_filter_free(made);
-        return status;
+    if (status == TAMIS_OK) {
+        *filter = made;
+        return TAMIS_OK;
     }
-    *filter = made;
-    return TAMIS_OK;
+    if (status == TAMIS_E_NOT_FOUND && tamis__redis_of(made)->layout == &tamis__layout_tamis)
+        status = open_foreign(filter, made, err);
+    tamis_filter_free(made);
+    return status;
 }
 
 const char *tamis_redis_filter_layout(const tamis_filter *filter) {
