@@ -224,6 +224,7 @@ def test_replica_and_aof():
     before = primary.digests()
     same("wait", primary.ask("WAIT", 1, 60000), 1)
     same("of the replica", replica.digests(), before)
+    is_true("RedisBloom #1014: chunks are replicated", {b"loaded", b"half", b"cf-loaded", b"cf-half"} <= set(before))
     # A command that changes nothing is not sent.
     offset = primary.ask("INFO", "replication").split(b"master_repl_offset:")[1].split()[0]
     primary.ask("BF.ADD", "single", 1)

@@ -44,6 +44,7 @@ def test_hostile_cuckoo_dumps(server):
     dump = ask("DUMP", "source")[:-10]
     fields = bytes.fromhex("0201" "0204" "0202" "0200" "0202" "0214" "0201" "0204" "0508")
     is_true(f"fields: {dump.hex()}", dump[10:-9] == fields and len(dump[-9:]) == 9)
+    # Zeros among them: RedisBloom divided by the number of buckets and by the bucket size.
     changed = {0: "no table", 2: "buckets", 4: "items", 8: "bucket size", 10: "iterations", 14: "buckets of the table"}
     for offset, what in changed.items():
         for number in ("00", "03", "81ffffffffffffffff"):

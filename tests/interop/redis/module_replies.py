@@ -110,7 +110,7 @@ TABLE = [
     ("BF.INSERT i CAPACITY x ERROR x ITEMS a", Error("Bad capacity")),  # the first error counts
     ("BF.INSERT i ERROR 0.1 CAPACITY", arity("bf.insert")),
     ("BF.INSERT string CAPACITY x ITEMS a", Error("Bad capacity")),  # before the key
-    ("BF.INSERT i TIGHTENING 2.0 ITEMS a", Error("Unknown argument received")),
+    ("BF.INSERT i TIGHTENING 2.0 ITEMS a", Error("Unknown argument received")),  # valkey-bloom #90: rates above 1
     ("EXISTS i", 0),
     ("BF.INSERT i ERROR 0.001 CAPACITY 50000 EXPANSION 2 ITEMS foo", [T]),
     ("BF.DEBUG i", [b"size:1", b"bytes:98880 bits:791040 hashes:11 hashwidth:64 capacity:50000 size:1 ratio:0.0005"]),
