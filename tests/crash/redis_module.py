@@ -24,13 +24,8 @@ class Bloom:
 
     kind = "BF"
 
-    def __init__(self, nonscaling=False):
-        self.items, self.card, self.nonscaling = set(), 0, nonscaling
-
-    def copy(self):
-        other = Bloom(self.nonscaling)
-        other.items, other.card = set(self.items), self.card
-        return other
+    def __init__(self, nonscaling=False, native=False):
+        self.items, self.card, self.nonscaling, self.native = set(), 0, nonscaling, native
 
 
 class Cuckoo:
@@ -40,11 +35,6 @@ class Cuckoo:
 
     def __init__(self):
         self.counts = {}
-
-    def copy(self):
-        other = Cuckoo()
-        other.counts = dict(self.counts)
-        return other
 
 
 class Run:
@@ -75,9 +65,12 @@ class Run:
     def reserve(self, key):
         if random.random() < 0.5:
             rate, capacity = 10 ** -random.uniform(0.3, 9), int(10 ** random.uniform(0, 4))
-            option = random.choice(((), ("NONSCALING",), ("EXPANSION", random.choice((1, 2, 4, 10)))))
+            option = random.choice(((), ("NONSCALING",), ("EXPANSION", random.choice((1, 2, 4, 10))),
+                                    ("KIND", random.choice(("fast", "fingerprint", "blocked", "classic")))))
             got = self.ask("BF.RESERVE", key, rate, capacity, *option)
-            model = Bloom(option == ("NONSCALING",))
+            if isinstance(got, Error) and "could not create" in got.args[0]:  # a kind without this rate
+                return
+            model = Bloom(option in (("NONSCALING",), ("KIND", "blocked"), ("KIND", "classic")), option[:1] == ("KIND",))
         else:
             bucket = random.choice((1, 2, 4, 7, 255))
             got = self.ask("CF.RESERVE", key, int(10 ** random.uniform(0, 4)) + 2 * bucket, "BUCKETSIZE", bucket,
@@ -172,6 +165,8 @@ class Run:
         if model is None:
             return
         how = random.choice(("COPY", "RENAME", "RESTORE", "LOADCHUNK"))
+        if how == "LOADCHUNK" and model.kind == "BF" and model.native:  # it has no chunks
+            return
         self.ask("DEL", "moved")
         if how == "COPY":
             same(how, self.ask("COPY", key, "moved"), 1)
