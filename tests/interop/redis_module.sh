@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The Redis module in redis-server: replies, dumps, RDB, AOF, replicas, memory, crashes (tests/interop/redis/module.py).
+# ctest: torture
 set -u
 # shellcheck source=tests/support/random.bash
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The Redis module on several servers and under load: cluster, failover, eviction, snapshots, crashes
 # (tests/interop/redis/module_servers.py).
+# ctest: torture
 set -u
 # shellcheck source=tests/support/random.bash
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
