@@ -4,7 +4,8 @@
  *
  *     KIND          filter                                              when it is full
  *     compatible    RedisBloom's chain                                  grows, or refuses if NONSCALING
- *     fingerprint   one table of the library                            grows, or refuses if NONSCALING
+ *     fingerprint   one table of the library                            doubles, or refuses if NONSCALING
+ *     growing       the same without a capacity                         grows in small steps
  *     blocked       the library's Bloom filter, a cache line an item    refuses
  *     classic       the library's Bloom filter                          refuses
  *     fast          fingerprint; if NONSCALING, what the library plans
@@ -53,7 +54,7 @@ static tamis_status create_compatible(RedisModuleCtx *ctx, bloom_key *key, const
 /* Creates a native filter. Sets how->kind to the kind that was chosen. */
 static tamis_status create_native(RedisModuleCtx *ctx, bloom_key *key, bloom_creation *how) {
     tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
-    options.expect = (uint64_t)how->capacity;
+    options.expect = how->is_growing ? 0 : (uint64_t)how->capacity;
     options.fpr = how->rate;
     options.kind = how->fast && !how->nonscaling ? TAMIS_KIND_FINGERPRINT : how->kind;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -80,7 +81,7 @@ static tamis_status create_native(RedisModuleCtx *ctx, bloom_key *key, bloom_cre
 
 static void replicate_creation(RedisModuleCtx *ctx, RedisModuleString *name, const bloom_creation *how) {
     char rate[TEXT];
-    const char *kind = tamis_kind_name(how->kind);
+    const char *kind = how->is_growing ? MODULE_GROWING : tamis_kind_name(how->kind);
     snprintf(rate, sizeof rate, "%.17g", how->rate);
     if (how->kind == TAMIS_KIND_AUTO && how->nonscaling)
         server.Replicate(ctx, "BF.RESERVE", "sclc", name, rate, how->capacity, "NONSCALING");
@@ -113,18 +114,21 @@ bool bloom_create(RedisModuleCtx *ctx, bloom_key *key, RedisModuleString *name, 
 static bool parse_kind(bloom_creation *how, const RedisModuleString *word) {
     static const tamis_kind kinds[] = {TAMIS_KIND_FINGERPRINT, TAMIS_KIND_BLOCKED, TAMIS_KIND_CLASSIC};
     how->fast = is_word(word, "fast");
-    how->kind = TAMIS_KIND_AUTO;
+    how->is_growing = is_word(word, MODULE_GROWING);
+    how->kind = how->is_growing ? TAMIS_KIND_FINGERPRINT : TAMIS_KIND_AUTO;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (is_word(word, tamis_kind_name(kinds[i])))
             how->kind = kinds[i];
     }
     return how->fast || how->kind != TAMIS_KIND_AUTO || is_word(word, "compatible");
 }
-#define BAD_KIND "ERR kind must be compatible, fast, fingerprint, blocked or classic"
+#define BAD_KIND "ERR kind must be compatible, fast, fingerprint, growing, blocked or classic"
 
 /* Returns why the kind does not suit the other options, or NULL. */
 static const char *check_kind(const bloom_creation *how) {
     const bool is_fixed = how->kind == TAMIS_KIND_BLOCKED || how->kind == TAMIS_KIND_CLASSIC;
+    if (how->is_growing && how->nonscaling)
+        return "ERR kind growing has no NONSCALING; choose kind fingerprint";
     return is_fixed && how->must_grow
                ? "ERR kinds blocked and classic do not grow; leave out EXPANSION, or choose another kind"
                : NULL;

@@ -265,14 +265,14 @@ static bloom_statistics native_statistics(const native_value *value) {
     const bool grows = tamis_filter_can(value->filter, TAMIS_CAN_GROW);
     return (bloom_statistics){
         .items = value->added,
-        .capacity = plan->capacity,
+        .capacity = plan->capacity ? plan->capacity : value->added, /* growing: it has no capacity */
         .size = native_memory(value),
         .subfilters = 1,
         .expansion = grows ? 2 : 0,
         .rate = plan->fpr,
         .live_rate = native_live_rate(value),
         .is_full = value->is_refusing || (!grows && value->added >= plan->capacity),
-        .kind = tamis_kind_name(plan->kind),
+        .kind = plan->capacity ? tamis_kind_name(plan->kind) : MODULE_GROWING,
     };
 }
 

@@ -206,10 +206,13 @@ typedef struct bloom_creation {
     long long capacity;
     long long expansion;
     bool nonscaling;
+    bool is_growing; /* kind fingerprint, without a capacity */
     bool must_grow;  /* EXPANSION above 0 was given */
     bool fast;       /* the kind is chosen by create */
     tamis_kind kind; /* AUTO: RedisBloom's format, unless `fast` */
 } bloom_creation;
+
+#define MODULE_GROWING "growing" /* name of kind fingerprint without a capacity */
 
 /* The kind by settings is for clients: a replica, and a server that reads its AOF, follow what they get. */
 bloom_creation bloom_creation_by_settings(RedisModuleCtx *ctx);

@@ -14,9 +14,10 @@ from module_replies import F, T, arity, expected_reply
 from module_server import (COUNT, DIRECTORY, MODULE, SEED, WRONGTYPE, Client, Error, Server, end_servers, free_port, is_true, run,
                            same, used_memory, wait_until)
 
-KINDS = ("blocked", "classic", "fingerprint")
+BOUNDED = ("blocked", "classic", "fingerprint")
+KINDS = BOUNDED + ("growing",)
 FULL = Error("ERR non scaling filter is full")
-BAD_KIND = Error("ERR kind must be compatible, fast, fingerprint, blocked or classic")
+BAD_KIND = Error("ERR kind must be compatible, fast, fingerprint, growing, blocked or classic")
 NO_GROWTH = Error("ERR kinds blocked and classic do not grow; leave out EXPANSION, or choose another kind")
 HOUR = 3600 * 1000
 
@@ -71,6 +72,13 @@ TABLE = [
     # a fingerprint table that does not
     ("BF.RESERVE frozen 0.01 3 NONSCALING KIND fingerprint", b"OK"),
     ("BF.MADD frozen a b c d e", [T, T, T, FULL]),
+    # a table without a capacity
+    ("BF.RESERVE g 0.01 3 NONSCALING KIND growing", Error("ERR kind growing has no NONSCALING; choose kind fingerprint")),
+    ("BF.RESERVE g 0.01 3 EXPANSION 2 KIND growing", b"OK"),
+    ("BF.MADD g a b c d e", [T, T, T, T, T]),
+    ("BF.INFO g CAPACITY", {"Capacity": 5}),
+    ("BF.INFO g EXPANSION", {"Expansion rate": 2}),
+    ("BF.INFO g KIND", {"Kind": b"growing"}),
     # BF.INSERT
     ("BF.INSERT i KIND word ITEMS a", BAD_KIND),
     ("BF.INSERT i KIND blocked EXPANSION 2 ITEMS a", NO_GROWTH),
@@ -304,7 +312,7 @@ def test_merge(server):
         ask("BF.RESERVE", "other", 0.001, 50000, "KIND", kind)
         dump = ask("DUMP", "d")
         got = ask("BF.MERGE", "d", "other")
-        if kind == "fingerprint":
+        if kind in ("fingerprint", "growing"):
             same("sizes may differ", got, b"OK")
         else:
             is_true(f"{kind}: {got!r}", isinstance(got, Error) and got.args[0].startswith("ERR union: bits"))
@@ -452,27 +460,31 @@ def fill(ask, start=0):
     if start == 0:
         for kind in KINDS:
             ask("BF.RESERVE", kind, 0.01, 20000, "KIND", kind)
+        for kind in BOUNDED:
             ask("BF.RESERVE", "full-" + kind, 0.01, 1000, "NONSCALING", "KIND", kind)
-        ask("BF.INSERT", "growing", "CAPACITY", 10, "KIND", "fast", "ITEMS", "a")
+        ask("BF.INSERT", "growing-too", "KIND", "growing", "ITEMS", *range(100000, 107000))
+        ask("BF.INSERT", "doubling", "CAPACITY", 10, "KIND", "fast", "ITEMS", "a")
         ask("BF.RESERVE", "large", 0.001, 10000000, "KIND", "fast")
         ask("TW.RESERVE", "hours", 0.001, 3000, 24 * HOUR, 24)
         ask("TW.RESERVE", "short", 0.001, 1000, 50, 2)
         ask("TW.RESERVE", "small", 0.001, 100, HOUR, 10)
     for kind in KINDS:
         ask("BF.MADD", kind, *range(start, start + 1000))
+    for kind in BOUNDED:
         ask("BF.MADD", "full-" + kind, *range(start, start + 700))
         ask("BF.ADD", "full-" + kind, "another")
     ask("BF.MADD", "auto", *range(start, start + 300))
     ask("BF.MADD", "large", *range(start, start + 1000))
     for i in range(start, start + 300):
-        ask("BF.ADD", "growing", i)
+        ask("BF.ADD", "doubling", i)
         ask("TW.ADD", "short", i)
-    ask("BF.MADD", "growing", *range(start, start + 3000))
+    ask("BF.MADD", "doubling", *range(start, start + 3000))
     newest = info_of_window(ask, "hours")[b"Newest time"]
     for hour in range(1, 100):  # step codes come again, and expired entries are removed
         ask("TW.ADDAT", "hours", max(newest, now()) + hour * HOUR, *range(start + 10 * hour, start + 10 * hour + 100))
     ask("TW.MADD", "small", *range(start, start + 1000))
-    ask("BF.MERGE", "merged", "fingerprint", "growing")
+    ask("BF.MERGE", "merged", "fingerprint", "doubling")
+    ask("BF.MERGE", "merged-growing", "growing", "growing-too")
 
 
 def test_files(server):
@@ -518,7 +530,7 @@ def test_replica_and_aof():
              [b"compatible", b"compatible", b"fingerprint"])
     # What changes nothing is not sent.
     offset = int(primary.ask("INFO", "replication").split(b"master_repl_offset:")[1].split()[0])
-    primary.ask("BF.ADD", "growing", 1)
+    primary.ask("BF.ADD", "doubling", 1)
     primary.ask("BF.MADD", "large", 1, 2)
     primary.ask("BF.ADD", "full-blocked", "another one")
     primary.ask("TW.MADD", "small", *range(10))
