@@ -470,6 +470,10 @@ def fill(ask, start=0):
         ask("TW.RESERVE", "small", 0.001, 100, HOUR, 10)
     for kind in KINDS:
         ask("BF.MADD", kind, *range(start, start + 1000))
+    if start == 0:
+        ask("CONFIG", "SET", "rdbcompression", "no")
+        image = image_of(ask, "classic")
+        same("half", ask("BF.LOADIMAGE", "half", 0, len(image), image[:len(image) // 2]), b"OK")
     for kind in BOUNDED:
         ask("BF.MADD", "full-" + kind, *range(start, start + 700))
         ask("BF.ADD", "full-" + kind, "another")
