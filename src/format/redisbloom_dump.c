@@ -76,7 +76,7 @@
  * A first chunk of one byte is enough to have its whole array allocated. The checks allow any size up to 2^60
  * bytes, so a caller that fears this passes an allocator with a limit.
  *
- * Cost. A header is read in time linear in its sub-filters, and a chunk is found by bisection: a header from
+ * Cost. A header is read in time linear in its sub-filters, and a chunk is found by bisection. A header from
  * outside may have millions of tiny sub-filters. A chain that grew by 2 or more has fewer than 60.
  *
  * Invariants:

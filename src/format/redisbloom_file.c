@@ -23,8 +23,8 @@
  *     05 08 0044008800100120          8 bytes of bits
  *     02 01  00                       1 item; end
  *
- * A file that is written has the version of Redis 4, the oldest with such values, so that every server since
- * then takes it: redis-cli -x RESTORE f 0 < FILE.
+ * A file that is written has the version of Redis 4, the oldest with such values. So every server since then
+ * takes it: redis-cli -x RESTORE f 0 < FILE.
  *
  * Checks. The checksum comes first, for all bytes. What the fields say is checked by the readers of the
  * dumps, as if it came from a server. Memory for a bit array is allocated when its string is there: a file of

@@ -65,8 +65,8 @@ tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_
 /* True for a filter of RedisBloom, which is only looked up and copied. */
 bool cli_filter_is_redisbloom(const tamis_filter *filter);
 
-/* True if the filter accepts hashes as fast as keys: its scheme has a digest, and it is not on a server, and
- * not of RedisBloom. */
+/* True if the filter accepts hashes as fast as keys. Its scheme has a digest, and it is not on a server,
+ * and not of RedisBloom. */
 bool cli_filter_accepts_hashes(const tamis_filter *filter);
 
 /* Sets the context and the functions of *service so that a run adds its keys to the filter. */
