@@ -17,12 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/system.h"
 #include "hash/fnv.h"
 #include "service/dedup/dedup_commits.h"
 #include "store/file/file_error.h"
-#include "store/state/state_stats.h"
-#include "stream/durable/history.h"
 
 enum { OUTPUTS = TAMIS__DURABLE_OUTPUTS };
 

@@ -26,13 +26,10 @@
  */
 #include "stream/io/reader_set.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/system.h"
-#include "store/file/file_error.h"
 #include "stream/io/io_open.h"
-#include "stream/split/split.h"
 
 static void remove_reader(tamis__reader_set *set, size_t i) {
     tamis__set_reader *removed = set->readers[i];

@@ -29,7 +29,6 @@
 #include "hash/fnv.h"
 #include "service/dedup/dedup_commits.h"
 #include "store/file/file_error.h"
-#include "stream/split/find.h"
 #include "stream/split/split.h"
 
 enum { OUTPUTS = TAMIS__OUTPUTS, DEFAULT_MS = 1000 };
