@@ -57,9 +57,10 @@ static size_t keys_in_buffer(const bloom *b, size_t max) {
     return keys < max ? keys : max;
 }
 
-/* Computes the positions of key i up to the end of the range, and fetches the lines of those in it. */
-static void locate(const tamis_filter *filter, const tamis__key_batch *batch, size_t i, probe_range range,
-                   uint64_t *positions) {
+/* Computes the positions of key i up to the end of the range, and fetches the lines of those in it. Inlined:
+ * without that, lookups take a tenth longer. */
+static inline void locate(const tamis_filter *filter, const tamis__key_batch *batch, size_t i,
+                          probe_range range, uint64_t *positions) {
     const bloom *b = filter->body;
     if (batch->hashes)
         tamis__positions_in(filter->hasher->scheme, batch->hashes[i].word, b->modulus, range.until,
@@ -147,16 +148,14 @@ static void query_sieve(const tamis_filter *filter, const tamis__key_batch *batc
     uint64_t positions[POSITIONS];
     for (size_t i = 0; i < count; i++)
         candidates[i] = from + i;
-    probe_range range = {0, 0};
-    for (uint32_t stage = 0; range.until < b->probes && count > 0; stage++) {
-        range = (probe_range){range.until, b->probes < ends[stage] ? b->probes : ends[stage]};
+    for (uint32_t stage = 0, first = 0, until; first < b->probes && count > 0; stage++, first = until) {
+        until = b->probes < ends[stage] ? b->probes : ends[stage];
         size_t left = 0;
         for (size_t i = 0; i < count; i++)
-            locate(filter, batch, candidates[i], range, positions + i * range.until);
+            locate(filter, batch, candidates[i], (probe_range){first, until}, positions + i * until);
         for (size_t i = 0; i < count; i++) {
             const size_t key = candidates[i];
-            const bool is_candidate =
-                are_set(b->words, positions + i * range.until + range.first, range.until - range.first);
+            const bool is_candidate = are_set(b->words, positions + i * until + first, until - first);
             batch->answers[key] = is_candidate ? TAMIS_PRESENT : TAMIS_ABSENT;
             candidates[left] = key; /* without a branch: it would be mispredicted */
             left += is_candidate;
