@@ -94,7 +94,8 @@ for instance in b c d a; do # each ends the transaction that it has left open
 done
 check_outputs "rebalances"
 check_chain
-# The longest time without a record. Partition 0 stays with a, the others do not with four members.
+# The longest time without a record. Partition 0 stays with a, the others do not with four members. Three members that go
+# cause up to three rebalances in a row.
 for topic in out again; do
     kcat -b "$kafka_brokers" -C -t $topic -o beginning -e -q -f '%p %T\n' -X isolation.level=read_committed
 done | sort -n -k 1,1 -k 2,2 | awk -v begun="$begun" -v ended="$ended" '
@@ -106,7 +107,7 @@ done | sort -n -k 1,1 -k 2,2 | awk -v begun="$begun" -v ended="$ended" '
     END { print longest[0] + 0, longest[1] + 0, longest[2] + 0, longest[3] + 0 }' > "$work/pauses"
 read -r -a pauses < "$work/pauses"
 step "the longest pauses: ${pauses[0]} ms of a partition that stays, ${pauses[1]}, ${pauses[2]} and ${pauses[3]} ms of others"
-((pauses[0] > 0 && pauses[0] < 2500)) || fail "a partition that stays has a pause of ${pauses[0]} ms"
+((pauses[0] > 0 && pauses[0] < 4000)) || fail "a partition that stays has a pause of ${pauses[0]} ms"
 
 # The group may expel a member before it has got its partitions. Then it joins again.
 step "a member without an id"
