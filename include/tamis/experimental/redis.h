@@ -200,7 +200,7 @@ typedef struct tamis_redis_filter_options {
 
 /*
  * Opens a filter on a server. If there is none, but a filter of RedisBloom in the Redis key of that name,
- * *filter is a copy of this one (TAMIS_FORMAT_REDISBLOOM), which tamis_redis_filter_layout tells from a
+ * *filter is a copy of this one (TAMIS_FORMAT_REDISBLOOM). tamis_redis_filter_layout distinguishes it from a
  * filter there.
  *
  * The caller owns *filter until tamis_filter_free. One thread at a time: each

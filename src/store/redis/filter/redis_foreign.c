@@ -6,8 +6,8 @@
  *     MEMORY USAGE key  ->  a reply that would be too large is not requested
  *     DUMP key          ->  the filter at one instant, which format/redisbloom_file.c decodes
  *
- * Why DUMP and not BF.SCANDUMP: between two chunks of a scan a cuckoo filter may move entries from one that
- * is still to come to one that was sent, and the copy would lack them.
+ * Why DUMP and not BF.SCANDUMP: a cuckoo filter may move entries between two chunks of a scan. An entry may
+ * move from a chunk that is still to come to one that was sent, and the copy would lack it.
  *
  * Why a copy and not BF.MEXISTS: it needs one reply, however many keys are looked up, and it asks nothing of
  * the module. Keys that are added later are not in it.
