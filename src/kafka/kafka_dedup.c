@@ -292,9 +292,9 @@ static tamis_status loop(kafka_dedup_run *run, tamis_error *err) {
             status = tamis__kafka_client_stay_member(client, TAMIS__KAFKA_SLICE, err);
         else if (tamis__kafka_dedup_advance(run, err) != TAMIS_OK)
             status = err->status;
-        else if (tamis__kafka_dedup_needs_first(run))
-            status = tamis__kafka_dedup_apply(run, tamis__kafka_dedup_open_first(run), err);
-        else if (!tamis__kafka_client_has_reached_end(client))
+        else if (tamis__kafka_dedup_needs_transaction(run))
+            status = tamis__kafka_dedup_apply(run, tamis__kafka_dedup_open_empty(run), err);
+        else if (!tamis__kafka_client_has_reached_end(client) || (run->merge.partition && !run->is_open))
             status = tamis__kafka_dedup_apply(run, tamis__kafka_dedup_forward(run, err), err);
         else if (run->is_open)
             status = tamis__kafka_dedup_apply(run, tamis__kafka_dedup_commit(run, err), err);

@@ -9,9 +9,10 @@
  *     kafka_dedup.c          the run: its options, the loop, its end
  *     kafka_dedup_group.c    A1, N: partitions of the group; from where the consumer reads
  *     kafka_stages.c         A2 to A7, R, S: what is next for each partition
- *     kafka_topics.c         B2: the topics and their settings; W3: cuts of the state topic
+ *     kafka_topics.c         B2: the topics and their settings; T6: cuts of the state topic
  *     kafka_plan.c           the plan of the filters, and of what a run will need
  *     kafka_restore.c        A5, A6, S: reading the state topic
+ *     kafka_merge.c          M: old state records become few large ones
  *     kafka_forward.c        T1, T2: a batch of records
  *     kafka_transaction.c    B1, T3 to T7
  *     kafka_keys.c           keys of records
@@ -72,8 +73,8 @@ typedef struct kafka_partition {
     uint64_t to;              /* `to` of the last committed state record */
     uint64_t low;             /* state records below this offset were removed before the filter was made */
     int64_t newest;           /* window: largest time of the committed records; -1: none */
-    uint64_t needed;          /* window: all keys of state records below this offset have expired */
-    uint64_t needed_in_chain; /* `needed` of the last committed state record */
+    uint64_t needed;          /* the keys of state records below this offset have expired, or were copied */
+    uint64_t needed_in_chain; /* highest `needed` of a committed state record */
     uint64_t cut_requested;   /* up to this offset, the brokers were asked to remove state records */
     kafka_horizon horizons[TAMIS__KAFKA_HORIZONS]; /* those that have not expired, oldest first */
     size_t horizon_count;
@@ -110,6 +111,24 @@ typedef struct kafka_keys {
     uint64_t hasher_id;
     kafka_hash_size size;
 } kafka_keys;
+
+enum { TAMIS__KAFKA_MERGE_HASHES = 2 * TAMIS__KAFKA_RECORD_HASHES }; /* most hashes of a step of a merge */
+
+/* M: copies the hashes of old state records. */
+typedef struct kafka_merge {
+    kafka_partition *partition; /* whose records are copied; NULL: none */
+    rd_kafka_queue_t *queue;    /* of its old records, from the reader */
+    uint64_t position;          /* records below this offset are copied: in the topic, or in `hashes` */
+    uint64_t end;               /* the merge ends at this offset */
+    uint64_t end_to;            /* `to` of the last record in front of `end` */
+    bool has_chain;             /* an old record was read, so `to` is valid */
+    uint64_t to;                /* `to` of the last record that was read */
+    tamis_hash *hashes;         /* for the next transaction; NULL: there is no merge */
+    size_t count;               /* their number */
+    size_t next;                /* partition that was merged last */
+    uint64_t not_before;        /* no merge begins before this time */
+    bool has_remarked;          /* that a merge has failed was reported */
+} kafka_merge;
 
 /* Topics that records go to. */
 enum { KAFKA_UNIQUE, KAFKA_DUPLICATES, KAFKA_DEAD_LETTERS, KAFKA_OUTPUTS };
@@ -155,6 +174,7 @@ typedef struct kafka_dedup_run {
     rd_kafka_consumer_group_metadata_t *membership; /* A1 */
 
     kafka_partition *partitions; /* all of the input, by number; NULL: not made yet */
+    kafka_merge merge;           /* of one of them at a time */
 
     bool needs_producer;              /* B1 is due */
     rd_kafka_queue_t *offset_results; /* of the brokers to requests of A2; NULL: none yet */
@@ -238,7 +258,7 @@ void tamis__kafka_dedup_report_progress(kafka_dedup_run *run);
 
 /* ---- kafka_topics.c ---- */
 
-/* Asks the brokers to remove the state records that are not needed any more (W3). Does not wait for the
+/* Asks the brokers to remove the state records that are not needed any more (T6). Does not wait for the
  * answer. */
 void tamis__kafka_dedup_cut_state(kafka_dedup_run *run);
 /* B2: checks all topics, and makes the state topic if it is not there. Fills the partitions of the run. */
@@ -278,6 +298,8 @@ bool tamis__kafka_is_warm(const kafka_partition *partition);
 
 /* ---- kafka_restore.c ---- */
 
+/* Opens the reader, unless it is open. */
+tamis_status tamis__kafka_dedup_open_reader(kafka_dedup_run *run, tamis_error *err);
 /* Makes the reader deliver the state records of a partition, from `covers` on; does nothing if it does so. */
 tamis_status tamis__kafka_dedup_read_state(kafka_dedup_run *run, kafka_partition *partition,
                                            tamis_error *err);
@@ -290,6 +312,33 @@ tamis_status tamis__kafka_dedup_check_chain(const kafka_dedup_run *run, const ka
                                             tamis_error *err);
 /* Destroys the reader. */
 void tamis__kafka_dedup_close_reader(kafka_dedup_run *run);
+
+/* ---- kafka_merge.c ---- */
+
+/* True if the state of this run can be merged. */
+bool tamis__kafka_may_merge(const kafka_dedup_run *run);
+/* True if the state records of a partition take too many bytes for their hashes. */
+bool tamis__kafka_merge_is_due(const kafka_dedup_run *run, const kafka_partition *partition);
+/* Ends the merge of a partition whose records are not answered any more: its state may be read now. */
+void tamis__kafka_merge_check(kafka_dedup_run *run);
+/* Goes on with a merge, or begins one. Returns soon. */
+tamis_status tamis__kafka_merge_advance(kafka_dedup_run *run, tamis_error *err);
+/* Begins the merge of a partition, whose old records will be given to tamis__kafka_merge_read. */
+tamis_status tamis__kafka_merge_begin(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err);
+/* Adds an old state record, or handles another event of the reader. */
+void tamis__kafka_merge_read(kafka_dedup_run *run, const rd_kafka_message_t *message);
+/* True if the next transaction of the partition has the copies that were read. */
+bool tamis__kafka_merge_is_ready(const kafka_dedup_run *run, const kafka_partition *partition);
+/* True if more old records are to be read for the next transaction. */
+bool tamis__kafka_merge_is_reading(const kafka_dedup_run *run);
+/* Returns the number of state records for the copies; 0: there are no hashes. */
+size_t tamis__kafka_merge_records(const kafka_merge *merge);
+/* Returns the first hash of a record; that of the one behind the last is the number of hashes. */
+size_t tamis__kafka_merge_first(const kafka_merge *merge, size_t record);
+/* T6: the open transaction is committed. Moves `needed` behind the records whose copies it has. */
+void tamis__kafka_merge_commit(kafka_dedup_run *run);
+/* Ends a merge. The copies that are not committed are forgotten. */
+void tamis__kafka_merge_stop(kafka_dedup_run *run);
 
 /* ---- kafka_forward.c ---- */
 
@@ -308,10 +357,10 @@ tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error 
 void tamis__kafka_dedup_destroy_producer(kafka_dedup_run *run);
 /* Opens a transaction, unless one is open. */
 kafka_outcome tamis__kafka_dedup_open_transaction(kafka_dedup_run *run);
-/* True if T0 is due for a partition. */
-bool tamis__kafka_dedup_needs_first(const kafka_dedup_run *run);
-/* T0: opens the first transaction of partitions that have none, whether they have records or not. */
-kafka_outcome tamis__kafka_dedup_open_first(kafka_dedup_run *run);
+/* True if a partition needs a transaction without a record: its first one (T0), or one for copies (M). */
+bool tamis__kafka_dedup_needs_transaction(const kafka_dedup_run *run);
+/* T0, M: puts these partitions into the transaction, which is opened if it is not. */
+kafka_outcome tamis__kafka_dedup_open_empty(kafka_dedup_run *run);
 /* Queues a record of the producer: `parts` as for rd_kafka_produceva. `topic` names it in errors. */
 kafka_outcome tamis__kafka_dedup_enqueue(kafka_dedup_run *run, const rd_kafka_vu_t *parts, size_t count,
                                          const char *topic, tamis_error *err);

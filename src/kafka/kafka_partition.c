@@ -164,7 +164,8 @@ tamis_status tamis__kafka_partition_restore(kafka_dedup_run *run, kafka_partitio
     partition->has_chain = true;
     partition->to = record->to;
     partition->covers = offset + 1;
-    partition->needed_in_chain = record->needed;
+    if (partition->needed_in_chain < record->needed)
+        partition->needed_in_chain = record->needed;
     if (partition->needed < record->needed)
         partition->needed = record->needed;
     if (record->to > record->from) /* the last one of its transaction */

@@ -21,7 +21,8 @@
  *
  * With a window a state record is removed when its keys cannot be found any more. It is removed only with all
  * records up to the next horizon (kafka_partition.c). So the oldest key in the state is at most a gap older
- * than a lookup can find. Without a window the state has all keys, without times, and nothing is removed.
+ * than a lookup can find. Without a window the state has all keys, without times. Merges keep the bytes
+ * of heads and markers below those of the hashes (kafka_merge.c).
  */
 #include <string.h>
 
@@ -123,11 +124,13 @@ static void plan_state(tamis_kafka_plan *plan, const tamis_kafka_plan_options *o
                  next = tamis__kafka_record_size(DESCRIPTION_BYTES, whole_keys + 1, keys->hash_bits, width);
     const double record_size =
         BATCH_BYTES + (double)size + (record_keys - (double)whole_keys) * (double)(next - size);
-    const double bytes = state_records * record_size + transactions * MARKER_BYTES;
+    const double bytes = state_records * record_size + transactions * MARKER_BYTES,
+                 merged = 2 * keys->count * keys->hash_bits / 8;
+    const bool is_merged = width < 0 && bytes > merged, is_cut = width >= 0 || is_merged;
 
     plan->state_keys = (uint64_t)(options->partitions * keys->count + 0.5);
-    plan->state_bytes = (uint64_t)(options->partitions * bytes + 0.5);
-    plan->segment_bytes = width >= 0 ? (uint64_t)options->partitions * TAMIS__KAFKA_SEGMENT : 0;
+    plan->state_bytes = (uint64_t)(options->partitions * (is_merged ? merged : bytes) + 0.5);
+    plan->segment_bytes = is_cut ? (uint64_t)options->partitions * TAMIS__KAFKA_SEGMENT : 0;
 }
 
 tamis_status tamis_kafka_plan_make(tamis_kafka_plan *plan, tamis_plan *filter,

@@ -47,8 +47,9 @@
  *   somebody has made the topic again.
  * - Flag 4 says that hashes have 128 bits, flag 8 that they have 48.
  * - Flag 2 says that the keys have times, in milliseconds since 1970. `newest` is the largest time of all
- *   records so far, duplicates included: it decides which keys have expired. All keys of state records below
- *   offset `needed` have expired.
+ *   records so far, duplicates included: it decides which keys have expired.
+ * - State records below offset `needed` are not needed. With a window all their keys have expired; without one
+ *   they are in later records too (kafka_merge.c).
  * - A record says by itself what its keys are (the description). So a member with other options is refused
  *   whatever part of the chain it reads.
  * - It says which partition it belongs to. A record that a tool copied to another partition is no part of the
@@ -258,7 +259,7 @@ static bool has_valid_times(const tamis__kafka_record *record) {
     uint64_t lowest = UINT64_MAX, highest = 0;
 
     if (!record->timed)
-        return record->newest == -1 && record->needed == 0;
+        return record->newest == -1;
     if (record->newest < -1 || record->newest > TAMIS_TIME_MAX || record->first < 0 ||
         record->first > TAMIS_TIME_MAX || record->step == 0 || (uint64_t)record->first % record->step != 0)
         return false;

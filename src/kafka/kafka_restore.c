@@ -26,7 +26,7 @@ enum { SLICE_MS = 5 }; /* time for state records, until input records get theirs
 
 /* ---- the reader ---- */
 
-static tamis_status open_reader(kafka_dedup_run *run, tamis_error *err) {
+tamis_status tamis__kafka_dedup_open_reader(kafka_dedup_run *run, tamis_error *err) {
     if (run->reader)
         return TAMIS_OK;
     if (tamis__kafka_client_open(&run->client, KAFKA_RESTORER, &run->reader, err) != TAMIS_OK)
@@ -42,7 +42,7 @@ tamis_status tamis__kafka_dedup_read_state(kafka_dedup_run *run, kafka_partition
                                            tamis_error *err) {
     if (partition->is_reading_state)
         return TAMIS_OK;
-    if (open_reader(run, err) != TAMIS_OK)
+    if (tamis__kafka_dedup_open_reader(run, err) != TAMIS_OK)
         return err->status;
     if (rd_kafka_consume_start_queue(run->reader_topic, partition->number, (int64_t)partition->covers,
                                      run->reader_queue) != 0)
@@ -58,6 +58,7 @@ void tamis__kafka_dedup_stop_state(kafka_dedup_run *run, kafka_partition *partit
 }
 
 void tamis__kafka_dedup_close_reader(kafka_dedup_run *run) {
+    tamis__kafka_merge_stop(run);
     for (size_t i = 0; run->partitions && i < run->client.partition_count; i++)
         tamis__kafka_dedup_stop_state(run, &run->partitions[i]);
     if (run->reader_topic)

@@ -38,7 +38,7 @@ enum {
     ANSWER_MS = 5000,       /* until a request that is not waited for has failed */
     RETRY_MS = 100,         /* until a request that has failed is repeated */
     RETRY_JOINED_MS = 1000, /* likewise, if records of other partitions have to wait for it */
-    WAIT_MS = 5,            /* for a record of the input, while A waits too */
+    WAIT_MS = 5,            /* for a record of the input, while A or M waits too */
     PART_MS = 2000,         /* until a remark says that some partitions are not restored yet */
     REMARK_MS = 10000       /* until a remark says what A waits for */
 };
@@ -426,12 +426,14 @@ static tamis_status send_requests(kafka_dedup_run *run, tamis_error *err) {
 tamis_status tamis__kafka_dedup_advance(kafka_dedup_run *run, tamis_error *err) {
     bool has_read = false;
 
+    tamis__kafka_merge_check(run);
     if (tamis__kafka_dedup_add_state(run, &has_read, err) != TAMIS_OK ||
-        send_requests(run, err) != TAMIS_OK || tamis__kafka_dedup_join(run, err) != TAMIS_OK)
+        send_requests(run, err) != TAMIS_OK || tamis__kafka_dedup_join(run, err) != TAMIS_OK ||
+        tamis__kafka_merge_advance(run, err) != TAMIS_OK)
         return err->status;
     remark_stages(run);
-    run->poll_ms = has_read                                                ? 0
-                   : run->has_remarked_joined || run->client.assigned == 0 ? TAMIS__KAFKA_SLICE
-                                                                           : WAIT_MS;
+    const bool is_waiting =
+        (run->client.assigned > 0 && !run->has_remarked_joined) || tamis__kafka_merge_is_reading(run);
+    run->poll_ms = has_read ? 0 : is_waiting ? WAIT_MS : TAMIS__KAFKA_SLICE;
     return TAMIS_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * B2: the topics of a run. W3: cuts of the state topic.
+ * B2: the topics of a run. T6: cuts of the state topic.
  *
  *     FROM                        must exist; its partitions are those of the state
  *     TO and other outputs        must exist; with as many partitions as FROM, records keep theirs
@@ -13,8 +13,8 @@
  * A partition that is added to FROM moves keys to other partitions, whose filters do not know them. So the
  * numbers of partitions must stay equal.
  *
- * With a window, records whose keys have expired are removed by requests of this file, and in no other way.
- * Only the member knows what has expired.
+ * Records that are not needed any more are removed by requests of this file, and in no other way. Only the
+ * member knows which keys have expired (windows), or were copied (kafka_merge.c).
  *
  * Every name is checked first with the topic's metadata. A client that used an unknown name might create the
  * topic, with one partition and the settings of the broker.
@@ -137,10 +137,9 @@ static tamis_status create_topic(kafka_dedup_run *run, size_t partitions, tamis_
                            run->state_topic, why);
     for (size_t i = 0; i < sizeof state_settings / sizeof *state_settings; i++)
         rd_kafka_NewTopic_set_config(topic, state_settings[i].name, state_settings[i].value);
-    if (run->has_window) { /* what is cut leaves the disk by whole segments, 1 GiB by default */
-        snprintf(why, sizeof why, "%d", TAMIS__KAFKA_SEGMENT);
-        rd_kafka_NewTopic_set_config(topic, "segment.bytes", why);
-    }
+    /* What is cut leaves the disk by whole segments, 1 GiB by default. */
+    snprintf(why, sizeof why, "%d", TAMIS__KAFKA_SEGMENT);
+    rd_kafka_NewTopic_set_config(topic, "segment.bytes", why);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(run->client.probe);
     rd_kafka_CreateTopics(run->client.probe, &topic, 1, NULL, queue);
     rd_kafka_event_t *event = NULL;
@@ -247,8 +246,8 @@ static void read_cut_results(kafka_dedup_run *run) {
             run->has_remarked_cut = true;
             tamis__kafka_client_remark(
                 &run->client,
-                "%s: expired keys are not removed from it; give this user the right to delete its "
-                "records",
+                "%s: its records that are not needed any more are not removed; give this user the right to "
+                "delete records of it",
                 run->state_topic);
         }
         rd_kafka_event_destroy(event);
@@ -256,8 +255,6 @@ static void read_cut_results(kafka_dedup_run *run) {
 }
 
 void tamis__kafka_dedup_cut_state(kafka_dedup_run *run) {
-    if (!run->has_window)
-        return;
     rd_kafka_topic_partition_list_t *before = rd_kafka_topic_partition_list_new(1);
     for (size_t i = 0; i < run->client.partition_count; i++) {
         kafka_partition *partition = &run->partitions[i];

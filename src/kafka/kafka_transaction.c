@@ -3,7 +3,7 @@
 /*
  * The transactional producer.
  *
- *     make_producer (B1) --> open_transaction --> records (T2) --> commit: state records (T3), wait for all,
+ *     make_producer (B1) --> open_transaction --> records (T2) --> commit: state records (T3, M), wait for all,
  *                                  ^                                offsets (T4), commit (T5), filters (T6)
  *                                  |                                        |
  *                                  +----------------------------------------+ done, or abort (T7)
@@ -188,25 +188,25 @@ kafka_outcome tamis__kafka_dedup_open_transaction(kafka_dedup_run *run) {
     return KAFKA_DONE;
 }
 
-/* ---- T0 ---- */
+/* ---- transactions without a record ---- */
 
-static bool is_new(const kafka_dedup_run *run, const kafka_partition *partition) {
-    return partition->stage == KAFKA_JOINED && partition->input->is_assigned && !partition->has_chain &&
-           !partition->is_open && !run->is_stateless;
+static bool needs_transaction(const kafka_dedup_run *run, const kafka_partition *partition) {
+    return partition->stage == KAFKA_JOINED && partition->input->is_assigned && !partition->is_open &&
+           !run->is_stateless && (!partition->has_chain || tamis__kafka_merge_is_ready(run, partition));
 }
 
-bool tamis__kafka_dedup_needs_first(const kafka_dedup_run *run) {
+bool tamis__kafka_dedup_needs_transaction(const kafka_dedup_run *run) {
     for (size_t i = 0; i < run->client.partition_count; i++)
-        if (is_new(run, &run->partitions[i]))
+        if (needs_transaction(run, &run->partitions[i]))
             return true;
     return false;
 }
 
-kafka_outcome tamis__kafka_dedup_open_first(kafka_dedup_run *run) {
+kafka_outcome tamis__kafka_dedup_open_empty(kafka_dedup_run *run) {
     const kafka_outcome outcome = tamis__kafka_dedup_open_transaction(run);
 
     for (size_t i = 0; i < run->client.partition_count && outcome == KAFKA_DONE; i++)
-        if (is_new(run, &run->partitions[i]))
+        if (needs_transaction(run, &run->partitions[i]))
             run->partitions[i].is_open = true;
     return outcome;
 }
@@ -246,13 +246,16 @@ kafka_outcome tamis__kafka_dedup_enqueue(kafka_dedup_run *run, const rd_kafka_vu
 
 /* ---- T3 ---- */
 
-/* Queues a state record with hashes `first` to `first` + `count` - 1 of the overlay. */
+/* The keys of a state record. */
+typedef struct record_keys {
+    const tamis_hash *hashes;
+    const int64_t *times; /* NULL: no window */
+} record_keys;
+
+/* Queues a state record. */
 static kafka_outcome produce_record(kafka_dedup_run *run, kafka_partition *partition,
-                                    const tamis__kafka_record *record, size_t first, tamis_error *err) {
-    const tamis__overlay *overlay = &partition->overlay;
-    const size_t size = tamis__kafka_record_encode(run->record_bytes, record,
-                                                   record->count > 0 ? overlay->hashes + first : NULL,
-                                                   record->count > 0 ? overlay->times + first : NULL);
+                                    const tamis__kafka_record *record, record_keys keys, tamis_error *err) {
+    const size_t size = tamis__kafka_record_encode(run->record_bytes, record, keys.hashes, keys.times);
     const rd_kafka_vu_t parts[] = {{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = run->state},
                                    {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition->number},
                                    {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {run->record_bytes, size}},
@@ -262,20 +265,41 @@ static kafka_outcome produce_record(kafka_dedup_run *run, kafka_partition *parti
     return tamis__kafka_dedup_enqueue(run, parts, sizeof parts / sizeof *parts, run->state_topic, err);
 }
 
+/* M: queues state records with the hashes of old ones. */
+static kafka_outcome produce_copies(kafka_dedup_run *run, kafka_partition *partition,
+                                    const tamis__kafka_record *plain, tamis_error *err) {
+    const kafka_merge *merge = &run->merge;
+    tamis__kafka_record record = *plain;
+    kafka_outcome outcome = KAFKA_DONE;
+
+    record.to = record.from;
+    record.newest = -1;
+    for (size_t i = 0; i < tamis__kafka_merge_records(merge) && outcome == KAFKA_DONE; i++) {
+        const size_t first = tamis__kafka_merge_first(merge, i);
+        record.count = tamis__kafka_merge_first(merge, i + 1) - first;
+        outcome = produce_record(run, partition, &record, (record_keys){merge->hashes + first, NULL}, err);
+    }
+    return outcome;
+}
+
 /* Queues the state records of a partition: at least one, and the last one moves `to`. */
 static kafka_outcome produce_records(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
-    const size_t total = partition->overlay.count;
+    const tamis__overlay *overlay = &partition->overlay;
+    const bool has_copies = tamis__kafka_merge_is_ready(run, partition);
+    const size_t total = overlay->count;
     tamis__kafka_record record = {.partition = (uint32_t)partition->number,
                                   .timed = run->has_window,
                                   .bits = run->keys.size.bits,
                                   .step = run->plan.step,
                                   .from = partition->to,
-                                  .needed = partition->needed,
+                                  .needed = has_copies ? run->merge.position : partition->needed,
                                   .description = run->description,
                                   .description_size = strlen(run->description)};
-    kafka_outcome outcome = KAFKA_DONE;
+    kafka_outcome outcome = has_copies ? produce_copies(run, partition, &record, err) : KAFKA_DONE;
     size_t first = 0;
 
+    if (outcome != KAFKA_DONE)
+        return outcome;
     do {
         const size_t left = total - first;
         record.count = left < TAMIS__KAFKA_RECORD_HASHES ? left : TAMIS__KAFKA_RECORD_HASHES;
@@ -283,7 +307,10 @@ static kafka_outcome produce_records(kafka_dedup_run *run, kafka_partition *part
         /* Keys of later records may be older, so only the last one moves the newest time. */
         record.newest = record.count == left ? partition->newest_next : partition->newest;
         record.begins = first == 0 && !partition->has_chain;
-        outcome = produce_record(run, partition, &record, first, err);
+        outcome = total == 0
+                      ? produce_record(run, partition, &record, (record_keys){NULL, NULL}, err)
+                      : produce_record(run, partition, &record,
+                                       (record_keys){overlay->hashes + first, overlay->times + first}, err);
         first += record.count;
     } while (outcome == KAFKA_DONE && first < total);
     return outcome;
@@ -405,6 +432,7 @@ kafka_outcome tamis__kafka_dedup_commit(kafka_dedup_run *run, tamis_error *err) 
     run->has_remarked_brokers = false;
     run->failures = 0;
     add_stats(run);
+    tamis__kafka_merge_commit(run);
     for (size_t i = 0; i < run->client.partition_count; i++)
         if (tamis__kafka_partition_commit(run, &run->partitions[i], err) != TAMIS_OK) /* T6 */
             return KAFKA_FAILED;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # `tamis kafka dedup` on a real broker: records come while the command is killed again and again, and while two and
-# four members join and leave. A reader of committed records finds each record once, and each key once in the output. Then what must be
-# refused. ctest: peers
+# four members join and leave. A reader of committed records finds each record once, and each key once in the output. Then
+# a member is killed at steps of a merge. Last what must be refused. ctest: peers
 # ctest: torture
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
@@ -204,7 +204,8 @@ done
 [ "$(field offset "$work/status" | tr '\n' ' ')" = "$(awk '{ to[$1] = $4 } END { for (i = 0; i < 4; i++) printf "%d ", to[i] }' "$work/chain")" ] ||
     fail "the offsets: $(cat "$work/status")"
 [ "$(field state_to "$work/status")" = "$(field offset "$work/status")" ] || fail "the end of the state: $(cat "$work/status")"
-[ "$(field state_low "$work/status" | sort -u)" = 0 ] || fail "the state: $(cat "$work/status")"
+awk '!($1 in first) { first[$1] = $2 } END { for (i = 0; i < 4; i++) print first[i] }' "$work/chain" |
+    paste - <(field state_low "$work/status") | awk '$2 > $1 { exit 1 }' || fail "the state: $(cat "$work/status")"
 [ "$(field newest "$work/status" | sort -u)" = null ] || fail "without a window: $(cat "$work/status")"
 records $produced 3000 > "$work/more"
 produced=$((produced + 3000))
@@ -268,6 +269,66 @@ check_plan short "--expect $count" "--expect $((count / 4))" --fpr 1e-5 # hashes
 check_plan exact "--expect $count --kind exact" --exact
 check_plan window "--rate 100k/s" '' --window 24h
 
+# ---- merges ------------------------------------------------------------------------------------------------
+
+# with_fault STATUS FAULT
+with_fault() {
+    local status=0
+    { (KAFKA_FAULT=$2 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so dedup a --until-end) || status=$?; } 2> "$work/err.fault"
+    [ $status = "$1" ] || fail "$2: status $status"
+}
+# describe_state: for each partition, offset of the first state record, `needed` of the last one, and their number
+describe_state() {
+    kafka_ops chain once$suffix.in$suffix.tamis-state |
+        awk '!n[$1]++ { first[$1] = $2 } { needed[$1] = $6 } END { for (i = 0; i < 4; i++) print first[i], needed[i], n[i] }'
+}
+step "a long chain of small state records"
+suffix=-merged
+create_topics
+records 0 4000 > "$work/all$suffix"
+produce < "$work/all$suffix"
+drain a
+check_outputs "before a merge"
+kafka_ops lengthen once$suffix.in$suffix.tamis-state 300
+check_chain
+describe_state > "$work/state"
+awk '$2 != 0 || $3 < 300 { exit 1 }' "$work/state" || fail "the state before a merge: $(cat "$work/state")"
+
+# There are no input records, so each call is one of a merge. The first four readers are those of the restore.
+step "a merge of them"
+for fault in read:after:5 begin:after:1 produce:after:1 produce:after:2 commit:before:1; do
+    with_fault 137 $fault
+done
+describe_state | cmp - "$work/state" || fail "a merge that was not committed has changed the state"
+with_fault 137 commit:after:1 # of one partition
+describe_state > "$work/state"
+[ "$(awk '$1 == 0 && $2 >= 255' "$work/state" | wc -l)" = 1 ] || fail "a merge that was committed: $(cat "$work/state")"
+with_fault 137 cut:before:1
+describe_state > "$work/state"
+[ "$(awk '$1 == 0 && $2 >= 255' "$work/state" | wc -l)" = 2 ] || fail "a merge without a cut: $(cat "$work/state")"
+with_fault 137 cut:after:1
+describe_state > "$work/state"
+[ "$(awk '$1 > 0 && $1 >= $2' "$work/state" | wc -l)" = 3 ] || fail "merges that were cut: $(cat "$work/state")"
+with_fault 0 offsets:lost:1
+records 4000 100 >> "$work/all$suffix"
+tail -n 100 "$work/all$suffix" | produce # the next commit of each partition has its old records cut
+drain a
+check_outputs "after a merge"
+for _ in {1..50}; do
+    describe_state > "$work/state"
+    ! awk '$1 < $2 || $3 > 20 { exit 1 }' "$work/state" || break
+    sleep 0.1
+done
+step "state: $(tr '\n' ',' < "$work/state")"
+awk '$1 < $2 || $3 > 20 { exit 1 }' "$work/state" || fail "old records are not cut"
+check_chain
+drain a
+restored=$(awk '/^restored keys/ { gsub(",", ""); print $3 }' "$work/err.drain")
+[ "$restored" = "$(wc -l < "$work/keys")" ] || fail "$restored keys are restored of $(wc -l < "$work/keys")"
+suffix=''
+check_outputs "beside a merge"
+check_chain
+
 # ---- refusals ------------------------------------------------------------------------------------------------
 
 # refused PATTERN OPTION...: the command ends with status 2 and such a message.
@@ -305,6 +366,18 @@ refused "its offset was moved to 5, but its state ends at $end; set the offset t
 set_offset "$end"
 drain a
 grep -qE '^records +0$' "$work/err.drain" || fail "records were read again"
+for _ in {1..50}; do
+    ! kafka_ops forget once in 0 2> "$work/err.offset" || break
+    sleep 0.2
+done
+refused "its offset has expired or was removed, but its state ends at $end; set the offset to $end, "
+set_offset "$end"
+drain a
+grep -qE '^records +0$' "$work/err.drain" || fail "records were read again"
+suffix=-merged
+kafka_ops delete once-merged.in-merged.tamis-state
+refused 'in-merged \[[0-3]\]: has offset [0-9]+, but the state topic once-merged.in-merged.tamis-state has no records of it; begin again '
+suffix=''
 kafka_ops config once.in.tamis-state retention.ms 100000000
 refused 'retention.ms is 100000000, so Kafka would remove keys; set it to -1$'
 kafka_ops config once.in.tamis-state retention.ms -1

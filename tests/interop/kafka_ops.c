@@ -9,8 +9,11 @@
  *     kafka_ops BROKERS config TOPIC NAME VALUE
  *     kafka_ops BROKERS allow USER TYPE NAME OPERATION       TYPE: topic or group
  *     kafka_ops BROKERS offset GROUP TOPIC PARTITION OFFSET of a group without members
+ *     kafka_ops BROKERS forget GROUP TOPIC PARTITION        removes the offset of a group without members
+ *     kafka_ops BROKERS delete TOPIC
  *     kafka_ops BROKERS cut TOPIC PARTITION OFFSET          removes all records before this offset
  *     kafka_ops BROKERS hold TOPIC SECONDS                  an open transaction, which is aborted then, or at SIGTERM
+ *     kafka_ops BROKERS lengthen TOPIC COUNT                appends so many state records without hashes to each chain
  *     kafka_ops BROKERS chain TOPIC                         a line for each committed state record, as
  *                                                           docs/KAFKA-PROTOCOL.md has them: partition offset
  *                                                           from to hashes needed
@@ -22,8 +25,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
-enum { WAIT_MS = 30000 };
+enum { WAIT_MS = 30000, PARTITIONS_MAX = 16 };
 
 static void die(const char *what, const char *why) {
     fprintf(stderr, "kafka_ops: %s: %s\n", what, why);
@@ -69,6 +74,22 @@ static void check_configs(const rd_kafka_ConfigResource_t **results, size_t coun
                 rd_kafka_err2str(rd_kafka_ConfigResource_error(results[i])));
 }
 
+static void check_offsets(const rd_kafka_DeleteConsumerGroupOffsets_result_t *result) {
+    size_t count;
+    const rd_kafka_group_result_t **groups =
+        rd_kafka_DeleteConsumerGroupOffsets_result_groups(result, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const rd_kafka_error_t *error = rd_kafka_group_result_error(groups[i]);
+        const rd_kafka_topic_partition_list_t *list = rd_kafka_group_result_partitions(groups[i]);
+        if (error)
+            die(rd_kafka_group_result_name(groups[i]), rd_kafka_error_string(error));
+        for (int k = 0; list && k < list->cnt; k++)
+            if (list->elems[k].err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                die(list->elems[k].topic, rd_kafka_err2str(list->elems[k].err));
+    }
+}
+
 static void await(rd_kafka_queue_t *queue) {
     rd_kafka_event_t *event = rd_kafka_queue_poll(queue, WAIT_MS);
     const rd_kafka_topic_result_t **topics;
@@ -92,6 +113,13 @@ static void await(rd_kafka_queue_t *queue) {
     case RD_KAFKA_EVENT_ALTERCONFIGS_RESULT:
         configs = rd_kafka_AlterConfigs_result_resources(rd_kafka_event_AlterConfigs_result(event), &count);
         check_configs(configs, count);
+        break;
+    case RD_KAFKA_EVENT_DELETETOPICS_RESULT:
+        topics = rd_kafka_DeleteTopics_result_topics(rd_kafka_event_DeleteTopics_result(event), &count);
+        check_topics(topics, count);
+        break;
+    case RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT:
+        check_offsets(rd_kafka_event_DeleteConsumerGroupOffsets_result(event));
         break;
     case RD_KAFKA_EVENT_CREATEACLS_RESULT:
     case RD_KAFKA_EVENT_DELETERECORDS_RESULT:
@@ -126,6 +154,18 @@ static void administer(rd_kafka_t *handle, char **words) {
             die(words[1], why);
         rd_kafka_CreatePartitions(handle, &more, 1, NULL, queue);
         rd_kafka_NewPartitions_destroy(more);
+    } else if (strcmp(words[0], "delete") == 0) {
+        rd_kafka_DeleteTopic_t *topic = rd_kafka_DeleteTopic_new(words[1]);
+        rd_kafka_DeleteTopics(handle, &topic, 1, NULL, queue);
+        rd_kafka_DeleteTopic_destroy(topic);
+    } else if (strcmp(words[0], "forget") == 0) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_topic_partition_list_add(list, words[2], atoi(words[3]));
+        rd_kafka_DeleteConsumerGroupOffsets_t *request =
+            rd_kafka_DeleteConsumerGroupOffsets_new(words[1], list);
+        rd_kafka_DeleteConsumerGroupOffsets(handle, &request, 1, NULL, queue);
+        rd_kafka_DeleteConsumerGroupOffsets_destroy(request);
+        rd_kafka_topic_partition_list_destroy(list);
     } else {
         rd_kafka_ConfigResource_t *topic = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, words[1]);
         rd_kafka_ConfigResource_set_config(topic, words[2], words[3]);
@@ -192,21 +232,32 @@ static void wake(int signal) {
     (void)signal;
 }
 
-static void hold(const char *brokers, const char *topic, unsigned seconds) {
+static rd_kafka_t *open_producer(const char *brokers) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char why[300];
 
     set(conf, "bootstrap.servers", brokers);
     set(conf, "transactional.id", "kafka_ops");
+    set(conf, "linger.ms", "0");
     rd_kafka_t *producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     if (!producer)
         die("producer", why);
     check(rd_kafka_init_transactions(producer, WAIT_MS));
-    check(rd_kafka_begin_transaction(producer));
-    if (rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
-                          RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+    return producer;
+}
+
+static void produce(rd_kafka_t *producer, const char *topic, int partition, const void *bytes, size_t size) {
+    if (rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition),
+                          RD_KAFKA_V_VALUE((void *)bytes, size), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
                           RD_KAFKA_V_END) != RD_KAFKA_RESP_ERR_NO_ERROR)
         die(topic, "not written");
+}
+
+static void hold(const char *brokers, const char *topic, unsigned seconds) {
+    rd_kafka_t *producer = open_producer(brokers);
+
+    check(rd_kafka_begin_transaction(producer));
+    produce(producer, topic, 0, "x", 1);
     rd_kafka_flush(producer, WAIT_MS);
     signal(SIGTERM, wake);
     sleep(seconds);
@@ -244,7 +295,9 @@ static void print_record(const rd_kafka_message_t *message) {
            message->offset, number(bytes + 8, 8), number(bytes + 16, 8), count, number(bytes + 40, 8));
 }
 
-static void print_chain(rd_kafka_t *handle, const char *topic) {
+/* Calls `report` for each record of a topic. Returns the number of its partitions. */
+static int read_topic(rd_kafka_t *handle, const char *topic,
+                      void (*report)(const rd_kafka_message_t *message)) {
     const struct rd_kafka_metadata *metadata;
     rd_kafka_topic_t *named = rd_kafka_topic_new(handle, topic, NULL);
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
@@ -254,8 +307,9 @@ static void print_chain(rd_kafka_t *handle, const char *topic) {
     const rd_kafka_resp_err_t code = rd_kafka_metadata(handle, 0, named, &metadata, WAIT_MS);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         die(topic, rd_kafka_err2str(code));
-    left = metadata->topics[0].partition_cnt;
-    for (int i = 0; i < left; i++)
+    const int count = metadata->topics[0].partition_cnt;
+    left = count;
+    for (int i = 0; i < count; i++)
         rd_kafka_topic_partition_list_add(list, topic, i)->offset = RD_KAFKA_OFFSET_BEGINNING;
     rd_kafka_metadata_destroy(metadata);
     rd_kafka_topic_destroy(named);
@@ -270,17 +324,56 @@ static void print_chain(rd_kafka_t *handle, const char *topic) {
         else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
             die(topic, rd_kafka_message_errstr(message));
         else
-            print_record(message);
+            report(message);
         rd_kafka_message_destroy(message);
     }
+    return count;
+}
+
+/* A state record without hashes that goes on behind the last one of its partition. */
+static struct {
+    unsigned char bytes[4096];
+    size_t size;
+} next_records[PARTITIONS_MAX];
+
+static void make_next(const rd_kafka_message_t *message) {
+    const unsigned char *bytes = message->payload;
+    const size_t size = 48 + number(bytes + 6, 2);
+    unsigned char *made;
+
+    if (message->partition >= PARTITIONS_MAX || bytes[5] & 2)
+        die("state topic", "has too many partitions, or a window");
+    made = next_records[message->partition].bytes;
+    next_records[message->partition].size = size + 8;
+    memcpy(made, bytes, size);
+    made[5] &= (unsigned char)~1u; /* not the first one */
+    memcpy(made + 8, bytes + 16, 8);
+    memset(made + 24, 0, 4);
+    for (uint64_t i = 0, check = XXH3_64bits(made, size); i < 8; i++)
+        made[size + i] = (unsigned char)(check >> 8 * i);
+}
+
+static void lengthen(const char *brokers, rd_kafka_t *handle, const char *topic, int count) {
+    const int partitions = read_topic(handle, topic, make_next);
+    rd_kafka_t *producer = open_producer(brokers);
+
+    for (int part; count > 0; count -= part) {
+        part = count < 1000 ? count : 1000;
+        check(rd_kafka_begin_transaction(producer));
+        for (int i = 0; i < part * partitions; i++)
+            produce(producer, topic, i % partitions, next_records[i % partitions].bytes,
+                    next_records[i % partitions].size);
+        check(rd_kafka_commit_transaction(producer, WAIT_MS));
+    }
+    rd_kafka_destroy(producer);
 }
 
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         int count;
-    } verbs[] = {{"create", 5}, {"single", 5}, {"grow", 5}, {"config", 6}, {"offset", 7},
-                 {"cut", 6},    {"allow", 7},  {"hold", 5}, {"chain", 4}};
+    } verbs[] = {{"create", 5}, {"single", 5}, {"grow", 5},  {"config", 6}, {"offset", 7}, {"cut", 6},
+                 {"allow", 7},  {"hold", 5},   {"chain", 4}, {"forget", 6}, {"delete", 4}, {"lengthen", 5}};
     size_t verb = 0;
 
     while (argc > 2 && verb < sizeof verbs / sizeof *verbs && strcmp(verbs[verb].name, argv[2]) != 0)
@@ -291,7 +384,9 @@ int main(int argc, char **argv) {
     if (strcmp(argv[2], "hold") == 0)
         hold(argv[1], argv[3], (unsigned)atoi(argv[4]));
     else if (strcmp(argv[2], "chain") == 0)
-        print_chain(handle, argv[3]);
+        read_topic(handle, argv[3], print_record);
+    else if (strcmp(argv[2], "lengthen") == 0)
+        lengthen(argv[1], handle, argv[3], atoi(argv[4]));
     else if (strcmp(argv[2], "cut") == 0)
         cut(handle, argv + 2);
     else if (strcmp(argv[2], "allow") == 0)

@@ -10,7 +10,8 @@
  *     lost      the call is made, but the caller gets an error, as if the answer had been lost
  *     pause     SIGSTOP in front of the call, which is made after SIGCONT
  *
- * Function cut is the request to remove records. If it is lost, it is not made.
+ * Function cut is the request to remove records. If it is lost, it is not made. `after` waits until it was carried
+ * out.
  *
  * Function member returns the id of the member. If it is lost, there is none.
  *
@@ -185,12 +186,17 @@ int rd_kafka_consume_start_queue(rd_kafka_topic_t *topic, int32_t partition, int
 
 void rd_kafka_DeleteRecords(rd_kafka_t *handle, rd_kafka_DeleteRecords_t **requests, size_t count,
                             const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *queue) {
+    const char *fault = fault_of("cut");
     void *found = real("rd_kafka_DeleteRecords");
     __typeof__(rd_kafka_DeleteRecords) *call;
 
     memcpy(&call, &found, sizeof call);
-    if (!is_fault(fault_of("cut"), "lost"))
+    die_if(is_fault(fault, "before"));
+    if (!is_fault(fault, "lost"))
         call(handle, requests, count, options, queue);
+    if (is_fault(fault, "after"))
+        usleep(500000);
+    die_if(is_fault(fault, "after"));
 }
 
 rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *handle, const rd_kafka_topic_partition_list_t *offsets,

@@ -101,13 +101,13 @@ grep -qE '"lag": 0, "rate": 0.0, "state_low": 0, "state_end": [1-9][0-9]*, "stat
 dedup sieve 2> "$work/err" &
 member=$!
 for ((i = 0; i < 200; i++)); do
-    ! grep -q 'expired keys are not removed' "$work/err" || break
+    ! grep -q 'are not removed' "$work/err" || break
     echo c | kcat -b "$kafka_brokers" -P -t in
     sleep 0.1
 done
 kill -TERM $member
 wait $member || [ $? = 143 ] || fail "the last run: $(cat "$work/err")"
-grep -qE "^tamis: $state: expired keys are not removed from it; give this user the right to delete its records" \
+grep -qE "^tamis: $state: its records that are not needed any more are not removed; give this user the right to delete " \
     "$work/err" || fail "no remark: $(cat "$work/err")"
 
 # ---- TLS ---------------------------------------------------------------------------------------------------

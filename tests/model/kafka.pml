@@ -29,6 +29,9 @@
  * - The broker aborts an open transaction that takes too long, and refuses the producer from then on.
  * - The request to commit or its answer is lost, or the producer fails while the outcome is unknown.
  * - A commit is decided first. The markers in the state topic and at the offset follow later, in any order.
+ * - MERGES: a member copies the hashes of old state records into its next state record, which says from where on
+ *   records are needed (M). The records before that may be cut at any later time, by any member that knows of the
+ *   commit.
  * - RESETS: the operator sets the offset of the group to any other value. RETENTION: the broker, or a person, removes
  *   state records up to any offset.
  *
@@ -42,6 +45,8 @@
  *   retention can change what it reads. The consumer notices that as an offset out of range, also in the middle. A
  *   restore that a rebalance ends early leaves a filter with a lower `covers`, like one that began earlier.
  * - A member may forget its filter only where it would use it (A4). That it did so before changes nothing else.
+ * - Hashes that are copied, and those of new keys, are in one state record. In the protocol they are in several of one
+ *   transaction. A filter may cover only the first ones of them, but all are decided when it does.
  * - There is one process for each transactional id. Kafka refuses requests of an older epoch at every step.
  * - Windows, and cuts of what has expired: kafka_window.pml has them.
  *
@@ -84,6 +89,9 @@
 #ifndef FIRST
 #define FIRST 0 /* 1: the first transaction may have no records (T0) */
 #endif
+#ifndef MERGES
+#define MERGES 0 /* times that a member begins to copy old hashes */
+#endif
 #ifndef STANDBY
 #define STANDBY 0 /* 1: members without the partition keep a filter of it */
 #endif
@@ -102,7 +110,7 @@
 #define KEY_BIT(i) (((i) & 1) + 1)
 
 /* Names of properties in assertions: always false. */
-bool I0_end_reached_with_kept_filter, I0_end_reached_after_retention, I0_end_reached_by_standby, I0_end_reached_at_once, I0_refused, I1_record_twice, I1_key_twice,
+bool I0_end_reached_with_kept_filter, I0_end_reached_after_retention, I0_end_reached_by_standby, I0_end_reached_at_once, I0_end_reached_after_merge, I0_refused, I1_record_twice, I1_key_twice,
     I1_record_lost, I2_committed_hash_missing, I3_trace_of_an_abort, I4_refused_without_reason;
 
 /* ---- Kafka ---- */
@@ -115,6 +123,7 @@ byte offset; /* of the group; 0 if there is none */
 #define COMMITTED 1
 #define ABORTED 2
 byte state_keys[6], state_from[6], state_to[6], state_status[6];
+byte state_copies[6], state_needed[6]; /* hashes of older records; the first record that is needed from then on */
 byte low, end;
 
 /* Transaction of each member's producer. */
@@ -151,11 +160,13 @@ byte filter[2], overlay[2];
 byte next[2]; /* record to read next */
 byte filter_to[2], filter_covers[2]; /* record and state record up to which the filter has all hashes */
 byte filter_low[2]; /* state record from which on it has them: the low watermark when it was empty */
-byte end_seen[2]; /* end of the state topic, as A3 found it */
+byte low_seen[2], end_seen[2]; /* low watermark and end of the state topic, as A3 found them */
 byte own_record[2]; /* number of the state record of the transaction, plus 1 */
 bit has_chain[2]; /* a state record was read or committed since the filter was empty */
+byte needed[2]; /* the highest offset that one of these records says */
+byte copies[2], copies_end[2]; /* hashes for its next state record, and the record behind those that have them; 0: none */
 
-byte crashes, moves, kept, timeouts, losses, aborts, resets, retentions;
+byte crashes, moves, kept, timeouts, losses, aborts, resets, retentions, merges;
 bit changed; /* the operator or the retention changed something */
 #ifdef REACH
 bit has_kept[2]; /* the member has restored with a filter that it kept, and read state records behind it */
@@ -172,9 +183,10 @@ inline abort_transaction(m) {
     :: transaction_log[m] > 0 ->
         state_status[transaction_log[m] - 1] = ABORTED;
         state_from[transaction_log[m] - 1] = 0; state_to[transaction_log[m] - 1] = 0; /* nobody reads them */
-#if !defined(F_UNCOMMITTED) && !defined(F_STANDBY_UNCOMMITTED)
+#if !defined(F_UNCOMMITTED) && !defined(F_STANDBY_UNCOMMITTED) && !defined(F_COPIES_UNCOMMITTED)
         state_keys[transaction_log[m] - 1] = 0;
 #endif
+        state_copies[transaction_log[m] - 1] = 0; state_needed[transaction_log[m] - 1] = 0;
     :: else
     fi;
     transaction[m] = NONE;
@@ -260,7 +272,7 @@ inline forget_filter(m) {
 #ifdef REACH
     is_warm[m] = 0;
 #endif
-    filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; filter_low[m] = 0; has_chain[m] = 0
+    filter[m] = 0; filter_to[m] = 0; filter_covers[m] = 0; filter_low[m] = 0; has_chain[m] = 0; needed[m] = 0
 }
 
 /* What a member forgets that loses the partition or its producer. It keeps the filter. */
@@ -268,7 +280,8 @@ inline forget_transaction(m) {
 #ifdef F_DIRTY
     filter[m] = filter[m] | overlay[m];
 #endif
-    overlay[m] = 0; next[m] = 0; end_seen[m] = 0; own_record[m] = 0
+    copies[m] = 0; copies_end[m] = 0;
+    overlay[m] = 0; next[m] = 0; low_seen[m] = 0; end_seen[m] = 0; own_record[m] = 0
 }
 
 /* The producer is gone. Its transaction stays open until B1, or until the broker aborts it. */
@@ -288,6 +301,12 @@ inline undo(m) {
 #ifndef F_OVERLAY
     overlay[m] = 0;
 #endif
+#ifdef F_COPIES_ABORTED
+    if
+    :: copies_end[m] > 0 -> needed[m] = copies_end[m]; copies[m] = 0; copies_end[m] = 0
+    :: else
+    fi;
+#endif
     next[m] = filter_to[m]; own_record[m] = 0;
     phase[m] = RUN
 }
@@ -301,7 +320,12 @@ inline apply(m) {
 #ifdef F_COVERS_END
     :: own_record[m] > 0 -> filter_covers[m] = end; has_chain[m] = FIRST
 #else
-    :: own_record[m] > 0 -> filter_covers[m] = own_record[m]; has_chain[m] = FIRST
+    :: own_record[m] > 0 -> filter_covers[m] = own_record[m]; has_chain[m] = FIRST;
+        if
+        :: copies_end[m] > 0 -> needed[m] = copies_end[m]
+        :: else
+        fi;
+        copies[m] = 0; copies_end[m] = 0
 #endif
     :: else
     fi;
@@ -338,16 +362,19 @@ inline refuse(m) {
 #ifdef F_LOW
 #define REACHES_LOW(m) (filter_covers[m] > 0)
 #else
-#define REACHES_LOW(m) (filter_covers[m] >= low)
+#define REACHES_LOW(m) (filter_covers[m] >= low_seen[m])
 #endif
 
 /* A4. An empty filter has the hashes of all state records from the low watermark on. */
 inline choose_filter(m) {
+#ifdef F_LOW_LATE
+    low_seen[m] = low;
+#endif
     if
     :: REACHES_LOW(m) -> printf("member %d: goes on with its filter, which covers %d state records\n", m, filter_covers[m])
     :: true ->
         forget_filter(m);
-        filter_low[m] = low; filter_covers[m] = low
+        filter_low[m] = low_seen[m]; filter_covers[m] = low_seen[m]
     fi;
 #ifdef F_INPUT_EARLY
     filter_to[m] = next[m]; phase[m] = RUN
@@ -373,12 +400,22 @@ inline choose_filter(m) {
 #define IS_GAP(m, i) ((filter_to[m] > 0 || filter_low[m] == 0) && state_from[i] != filter_to[m])
 #define FITS(m) (!broken && filter_to[m] == next[m])
 #endif
+/* Hashes that a reader finds in a state record. */
+#ifdef F_COPIES_SKIPPED
+#define HASHES(i) (state_keys[i])
+#else
+#define HASHES(i) (state_keys[i] | state_copies[i])
+#endif
 /* No state record is missing below the filter. */
 #ifdef F_WATERMARK
 #define IS_WHOLE(m) true
 #else
-#define IS_WHOLE(m) (filter_low[m] == 0)
+#define IS_WHOLE(m) (filter_low[m] <= needed[m])
 #endif
+
+inline raise_needed(m, i) {
+    needed[m] = (state_needed[i] > needed[m] -> state_needed[i] : needed[m])
+}
 
 /* A5, A6 */
 inline read_state(m) {
@@ -398,7 +435,9 @@ inline read_state(m) {
             :: state_status[scan] == COMMITTED ->
                 if
                 :: IS_GAP(m, scan) -> broken = 1; break
-                :: else -> filter[m] = filter[m] | state_keys[scan]; filter_to[m] = state_to[scan]; has_chain[m] = FIRST
+                :: else ->
+                    filter[m] = filter[m] | HASHES(scan); filter_to[m] = state_to[scan]; raise_needed(m, scan);
+                    has_chain[m] = FIRST
                 fi
 #ifdef F_UNCOMMITTED
             :: state_status[scan] != COMMITTED -> filter[m] = filter[m] | state_keys[scan]
@@ -421,7 +460,7 @@ inline read_state(m) {
         :: else -> refuse(m)
         fi
     fi;
-    end_seen[m] = 0;
+    low_seen[m] = 0; end_seen[m] = 0;
     scan = 0; broken = 0
 }
 
@@ -453,7 +492,8 @@ inline stand_by(m) {
             :: IS_GAP(m, filter_covers[m]) -> forget_filter(m)
 #endif
             :: else ->
-                filter[m] = filter[m] | state_keys[filter_covers[m]]; filter_to[m] = state_to[filter_covers[m]];
+                filter[m] = filter[m] | HASHES(filter_covers[m]); filter_to[m] = state_to[filter_covers[m]];
+                raise_needed(m, filter_covers[m]);
                 filter_covers[m] = filter_covers[m] + 1; has_chain[m] = FIRST;
 #ifdef REACH
                 is_warm[m] = 1
@@ -504,12 +544,52 @@ inline write_state(m) {
     :: else ->
 #endif
     state_keys[end] = overlay[m]; state_from[end] = filter_to[m]; state_to[end] = next[m];
+    state_copies[end] = copies[m];
+#ifdef F_COPIES_BEYOND
+    state_needed[end] = (copies_end[m] > 0 -> filter_covers[m] : needed[m]);
+#else
+    state_needed[end] = (copies_end[m] > 0 -> copies_end[m] : needed[m]);
+#endif
     end++;
     transaction_log[m] = end; own_record[m] = end;
 #ifdef F_EMPTY
     fi;
 #endif
     phase[m] = LOGGED
+}
+
+/* M1, M2: the member copies the hashes of one or more of the first state records that are needed. Its reader stops in
+ * front of a record that is not decided (K5). */
+inline copy_hashes(m) {
+    if
+#ifndef F_COPIES_RANGE
+    :: low > needed[m] /* offset out of range */
+#endif
+    :: else ->
+        scan = (low > needed[m] -> low : needed[m]);
+        do
+        :: scan < filter_covers[m] ->
+            if
+            :: state_status[scan] == COMMITTED -> copies[m] = copies[m] | HASHES(scan)
+#ifdef F_COPIES_UNCOMMITTED
+            :: state_status[scan] != COMMITTED -> copies[m] = copies[m] | state_keys[scan]
+#elif defined(F_COPIES_LSO)
+#else
+            :: state_status[scan] == OPEN -> break
+#endif
+            :: else
+            fi;
+            scan++;
+            if
+            :: true
+            :: true -> break
+            fi
+        :: else -> break
+        od;
+        copies_end[m] = (scan > needed[m] -> scan : 0);
+        printf("member %d: copies the hashes of state records %d to %d\n", m, needed[m], scan)
+    fi;
+    scan = 0
 }
 
 inline send_offset(m) {
@@ -605,6 +685,9 @@ active [2] proctype member() {
                 :: true -> phase[_pid] = END
                 fi }
     :: atomic { phase[_pid] == END ->
+#ifndef F_LOW_LATE
+                low_seen[_pid] = low;
+#endif
 #ifndef F_END_EARLY
                 end_seen[_pid] = end;
 #endif
@@ -624,6 +707,14 @@ active [2] proctype member() {
 #if FIRST
     /* T0 */
     :: atomic { phase[_pid] == RUN && transaction[_pid] != DECIDED && end < LOG && !has_chain[_pid] &&
+                next[_pid] == filter_to[_pid] ->
+                if :: FENCED(_pid) -> fail(_pid) :: else -> write_state(_pid) fi }
+#endif
+    /* M */
+#if MERGES
+    :: atomic { phase[_pid] == RUN && merges < MERGES && copies_end[_pid] == 0 &&
+                needed[_pid] < filter_covers[_pid] -> merges++; copy_hashes(_pid) }
+    :: atomic { phase[_pid] == RUN && transaction[_pid] != DECIDED && end < LOG && copies_end[_pid] > 0 &&
                 next[_pid] == filter_to[_pid] ->
                 if :: FENCED(_pid) -> fail(_pid) :: else -> write_state(_pid) fi }
 #endif
@@ -649,8 +740,28 @@ active [2] proctype member() {
     od
 }
 
+/* T6: a member has asked for a cut to what the state record i says. It knew that the record was committed. */
+#ifdef F_CUT_EARLY
+#define IS_CUT(i) (state_needed[i] > low)
+#else
+#define IS_CUT(i) (state_needed[i] > low && (state_status[i] == COMMITTED || IS_OWN(0, i) || IS_OWN(1, i)))
+#define IS_OWN(m, i) (transaction[m] == DECIDED && transaction_log[m] == (i) + 1)
+#endif
+inline cut(i) {
+    low = state_needed[i];
+    printf("the state topic is cut to %d\n", low)
+}
+
 active proctype events() {
     do
+#if MERGES
+    :: atomic { IS_CUT(0) -> cut(0) }
+    :: atomic { IS_CUT(1) -> cut(1) }
+    :: atomic { IS_CUT(2) -> cut(2) }
+    :: atomic { IS_CUT(3) -> cut(3) }
+    :: atomic { IS_CUT(4) -> cut(4) }
+    :: atomic { IS_CUT(5) -> cut(5) }
+#endif
     :: atomic { OPEN_STATE(0) -> mark_state(0) }
     :: atomic { OPEN_STATE(1) -> mark_state(1) }
     :: atomic { transaction[0] == DECIDED && pending[0] -> mark_offset(0) }
@@ -684,6 +795,10 @@ active proctype events() {
 #elif REACH == 2
     :: atomic { offset == RECORDS && has_kept[owner] && phase[owner] == RUN && low > 0 ->
                 assert(I0_end_reached_after_retention || false) }
+#elif REACH == 6
+    :: atomic { offset == RECORDS && filter_low[owner] > 0 && merges == MERGES && low > filter_low[owner] &&
+                phase[owner] == RUN ->
+                assert(I0_end_reached_after_merge || false) }
 #elif REACH == 4
     :: atomic { offset == RECORDS && is_warm[owner] && phase[owner] == RUN ->
                 assert(I0_end_reached_by_standby || false) }

@@ -16,7 +16,16 @@ holds "a rebalance leaves the partition where it is, the broker aborts, an outco
     -DCRASHES=0 -DMOVES=0 -DKEPT=1 -DTIMEOUTS=1 -DLOSSES=1 -DRECORDS=2
 holds "a rebalance leaves the partition where it is, the retention removes" -DCRASHES=0 -DMOVES=0 -DKEPT=1 -DRETENTION=1 -DRECORDS=2
 holds "the first transaction has no records, the partition moves, a member crashes" -DFIRST=1 -DRECORDS=2
+holds "old hashes are copied and cut, the partition moves, a member crashes" -DMERGES=1 -DRECORDS=2
+holds "old hashes are copied and cut, the partition moves and comes back" -DCRASHES=0 -DMOVES=2 -DMERGES=1 -DRECORDS=2
+holds "old hashes are copied twice and cut, the partition moves" -DCRASHES=0 -DMERGES=2 -DRECORDS=2
+holds "old hashes are copied and cut, both sides abort, an outcome is lost" \
+    -DCRASHES=0 -DMOVES=0 -DTIMEOUTS=1 -DABORTS=1 -DLOSSES=1 -DMERGES=1 -DRECORDS=2
 if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
+    holds "old hashes are copied and cut, three records, the partition moves, a member crashes" -DMERGES=1
+    holds "old hashes are copied and cut, a standby keeps a filter, the partition moves" -DCRASHES=0 -DSTANDBY=1 -DMERGES=1
+    holds "old hashes are copied and cut, the partition moves, the retention removes" \
+        -DCRASHES=0 -DRETENTION=1 -DMERGES=1 -DRECORDS=2
     holds "the first transaction has no records, the partition moves and comes back, an outcome is lost" \
         -DFIRST=1 -DCRASHES=0 -DMOVES=2 -DLOSSES=1
     holds "a standby keeps a filter, the partition moves, a member crashes" -DSTANDBY=1

@@ -51,6 +51,20 @@ finds I2 "the same, if the chain is not checked" -DCRASHES=0 -DSTANDBY=1 -DF_STA
 finds I2 "a standby that does not notice that records in front of it were removed, nor the gap in the chain" \
     -DCRASHES=0 -DRETENTION=1 -DSTANDBY=1 -DF_STANDBY_CHAIN
 
+# Copies of old hashes.
+finds I0_end_reached_after_merge "all records are answered by a member that read a chain twice cut" \
+    -DCRASHES=0 -DMERGES=2 -DRECORDS=2 -DREACH=6
+finds I4 "a cut before the copies are committed" -DCRASHES=0 -DMERGES=1 -DF_CUT_EARLY
+finds I2 "the same, if chain and low watermark are not checked" -DCRASHES=0 -DMERGES=1 -DF_CUT_EARLY -DF_WATERMARK -DF_CHAIN
+finds I2 "records that are cut and were not copied" -DCRASHES=0 -DMERGES=1 -DF_COPIES_BEYOND
+finds I2 "a member that goes on after an abort as if the copies were committed" \
+    -DCRASHES=0 -DABORTS=1 -DMERGES=1 -DF_COPIES_ABORTED
+finds I2 "a reader that skips the copies" -DCRASHES=0 -DMERGES=1 -DF_COPIES_SKIPPED
+finds I3 "copies of hashes that are not committed" -DCRASHES=0 -DABORTS=1 -DMERGES=1 -DF_COPIES_UNCOMMITTED
+finds I2 "a copy that passes by records that are not decided yet" -DCRASHES=0 -DMERGES=1 -DF_COPIES_LSO
+finds I4 "a low watermark that is newer than the end of the state topic" -DMERGES=1 -DF_LOW_LATE
+finds I2 "copies that hide that somebody has removed records" -DCRASHES=0 -DRETENTION=1 -DMERGES=1 -DF_COPIES_RANGE
+
 # State records that somebody removed.
 finds I2 "an empty filter above a low watermark of 0" -DCRASHES=0 -DRETENTION=1 -DF_WATERMARK
 finds I2 "a kept filter below the low watermark, if the chain is not checked" -DCRASHES=0 -DMOVES=2 -DRETENTION=1 -DF_LOW -DF_CHAIN

@@ -117,6 +117,11 @@ static void test_all_keys(void **state) {
     const tamis_kafka_plan slow = make(&options, 1000, 3, 1, NULL);
     assert_true(slow.state_bytes > plan.state_bytes + 3 * 100000 * UINT64_C(200));
     assert_int_equal(slow.host_partitions, 3);
+    assert_int_equal(slow.segment_bytes, 0);
+    /* Merges bound the bytes of transactions. */
+    const tamis_kafka_plan slower = make(&options, 10, 3, 1, NULL);
+    assert_int_equal(slower.state_bytes, 2 * 8 * UINT64_C(100000000));
+    assert_int_equal(slower.segment_bytes, 3 * (UINT64_C(64) << 20));
 }
 
 /* Hashes of 48 bits: only if a rate from 1e-6 and the number of keys are given, and 16 times as many would fit. */

@@ -390,8 +390,8 @@ typedef struct tamis_kafka_plan {
     uint64_t host_memory;      /* bytes of the filters of this member */
     uint64_t state_keys;  /* keys in the state topic: with a window, also those that expired not long ago */
     uint64_t state_bytes; /* largest size of the state topic */
-    /* Bytes that the brokers may keep beyond `state_bytes` until they remove a segment, in all partitions;
-     * 0 without a window, since nothing is removed then */
+    /* Bytes that the brokers may keep beyond `state_bytes` until they remove a segment, in all partitions.
+     * 0 if nothing is removed. Without a window records are removed if heads take more bytes than keys. */
     uint64_t segment_bytes;
     /* time in which this member reads the state of its partitions: their keys divided by
      * TAMIS_KAFKA_RESTORE_RATE */
