@@ -88,11 +88,13 @@ wait $producer
 window_drain
 check_window "killed"
 for part in 70 80; do # each is longer than the window
-    timed_records $((count * part / 100)) $((count * (part + 10) / 100)) | produce
+    timed_records $((count * part / 100)) $((count * (part + 5) / 100)) | produce
+    window_drain
+    timed_records $((count * (part + 5) / 100)) $((count * (part + 10) / 100)) | produce
     # Killed before the first cut, or when it was carried out.
     fault=cut:$([ $part = 70 ] && echo before || echo after):1 status=0
-    (KAFKA_FAULT=$fault LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so dedup a --until-end "${window_options[@]}") \
-        2> "$work/err.fault" || status=$?
+    { (KAFKA_FAULT=$fault LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so dedup a --until-end "${window_options[@]}") ||
+        status=$?; } 2> "$work/err.fault"
     [ $status = 137 ] || fail "$fault: status $status"
     window_drain
 done
