@@ -223,6 +223,7 @@ static void release(kafka_dedup_run *run) {
         rd_kafka_queue_destroy(run->cut_results);
     if (run->offset_results)
         rd_kafka_queue_destroy(run->offset_results);
+    tamis__kafka_refusals_forget(run);
     for (size_t i = 0; run->partitions && i < run->client.partition_count; i++)
         tamis__kafka_partition_release(&run->partitions[i]);
     tamis__free(&memory, run->partitions, run->client.partition_count * sizeof *run->partitions);

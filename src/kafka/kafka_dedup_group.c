@@ -80,7 +80,7 @@ static void assign(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *
     client->phase = KAFKA_RUNNING;
     for (size_t i = 0; i < client->partition_count; i++)
         assign_partition(run, &run->partitions[i]);
-    run->refused = NULL;
+    tamis__kafka_refusals_forget(run);
     run->restored = run->offsets_at = run->watermarks_at = 0;
     run->assigned_at = run->restore_progress_at = tamis__now_ns();
     run->has_remarked_restore = run->has_remarked_part = run->has_remarked_joined =

@@ -9,6 +9,7 @@
  *     kafka_dedup.c          the run: its options, the loop, its end
  *     kafka_dedup_group.c    A1, N: partitions of the group; from where the consumer reads
  *     kafka_stages.c         A2 to A7, R, S: what is next for each partition
+ *     kafka_refusal.c        R: what is wrong with partitions
  *     kafka_topics.c         B2: the topics and their settings; T6: cuts of the state topic
  *     kafka_plan.c           the plan of the filters, and of what a run will need
  *     kafka_restore.c        A5, A6, S: reading the state topic
@@ -53,6 +54,7 @@ typedef enum kafka_stage {
     KAFKA_OFFSET,     /* A2 */
     KAFKA_WATERMARKS, /* A3, A4; of a standby too */
     KAFKA_STATE,      /* A5, and then A6 and A7; of a standby: S */
+    KAFKA_REFUSED,    /* R: the run will end */
     KAFKA_READY,      /* the consumer has to deliver its records */
     KAFKA_JOINED      /* records are answered */
 } kafka_stage;
@@ -84,6 +86,8 @@ typedef struct kafka_partition {
     uint64_t next;        /* input offset behind the last answered record, the open transaction included */
     uint64_t covers_next; /* state offset behind the last acknowledged record of the open transaction */
     uint64_t state_end;   /* end of the state partition at A3 */
+    tamis_error
+        *refusal; /* why the partition is refused, if A2 returns the same offset again; NULL: it is not */
 } kafka_partition;
 
 /* The key of a record, or why it has none. */
@@ -183,12 +187,11 @@ typedef struct kafka_dedup_run {
     rd_kafka_topic_t *reader_topic;   /* the state topic, as the reader knows it */
     rd_kafka_queue_t *reader_queue;   /* of the records of all partitions that it reads */
     uint64_t offsets_at,
-        watermarks_at;        /* no request of A2, of A3 or A7 before this time: the last one has failed */
-    kafka_partition *refused; /* R repeats A2 for this partition; NULL: for none */
-    tamis_error refusal;      /* why */
-    int poll_ms;              /* longest wait for a record while A goes on */
-    uint64_t assigned_at;     /* time of A1 */
-    uint64_t restored;        /* hashes of assigned partitions that were read since A1 */
+        watermarks_at;    /* no request of A2, of A3 or A7 before this time: the last one has failed */
+    uint64_t refused_at;  /* time of the first refusal; 0: none */
+    int poll_ms;          /* longest wait for a record while A goes on */
+    uint64_t assigned_at; /* time of A1 */
+    uint64_t restored;    /* hashes of assigned partitions that were read since A1 */
     uint64_t restore_progress_at; /* time of the last progress of A, for the remark */
     bool has_remarked_restore;    /* that A waits was reported */
     bool has_remarked_part;       /* that some partitions go on was reported */
@@ -295,6 +298,17 @@ tamis_status tamis__kafka_dedup_refuse(kafka_dedup_run *run, kafka_partition *pa
 /* True if the member does not have the partition, and its filter is complete. It must be as complete as
  * that of the owner was when the member began to read. */
 bool tamis__kafka_is_warm(const kafka_partition *partition);
+
+/* ---- kafka_refusal.c ---- */
+
+/* Stores *err as the reason to refuse a partition. */
+tamis_status tamis__kafka_refusal_store(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err);
+/* R: A2 has returned `offset` again. True if the partition is refused. */
+bool tamis__kafka_refusal_confirm(kafka_dedup_run *run, kafka_partition *partition, int64_t offset);
+/* Fails if partitions are refused, and no other one has to be waited for. Reports all of them. */
+tamis_status tamis__kafka_refusals_report(kafka_dedup_run *run, tamis_error *err);
+/* Forgets all refusals. */
+void tamis__kafka_refusals_forget(kafka_dedup_run *run);
 
 /* ---- kafka_restore.c ---- */
 

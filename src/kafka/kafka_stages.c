@@ -117,13 +117,8 @@ static tamis_status store_offset(kafka_dedup_run *run, const rd_kafka_topic_part
                                  tamis_error *err) {
     kafka_partition *partition = &run->partitions[stored->partition];
 
-    if (run->refused == partition) {
-        run->refused = NULL;
-        if (stored->offset == partition->offset) {
-            *err = run->refusal;
-            return err->status;
-        }
-    }
+    if (tamis__kafka_refusal_confirm(run, partition, stored->offset))
+        return TAMIS_OK;
     if (check_route(run, stored, err) != TAMIS_OK)
         return err->status;
     partition->offset = stored->offset;
@@ -258,10 +253,8 @@ tamis_status tamis__kafka_dedup_refuse(kafka_dedup_run *run, kafka_partition *pa
     }
     if (err->status != TAMIS_E_CHANGED && err->status != TAMIS_E_DAMAGED)
         return err->status;
-    if (!run->refused) { /* else this one comes later */
-        run->refused = partition;
-        run->refusal = *err;
-    }
+    if (tamis__kafka_refusal_store(run, partition, err) != TAMIS_OK)
+        return err->status;
     partition->is_kept = false;
     tamis__kafka_begin_restore(partition);
     run->offsets_at = tamis__now_ns() + (uint64_t)RETRY_MS * 1000000;
@@ -429,6 +422,7 @@ tamis_status tamis__kafka_dedup_advance(kafka_dedup_run *run, tamis_error *err) 
     tamis__kafka_merge_check(run);
     if (tamis__kafka_dedup_add_state(run, &has_read, err) != TAMIS_OK ||
         send_requests(run, err) != TAMIS_OK || tamis__kafka_dedup_join(run, err) != TAMIS_OK ||
+        tamis__kafka_refusals_report(run, err) != TAMIS_OK ||
         tamis__kafka_merge_advance(run, err) != TAMIS_OK)
         return err->status;
     remark_stages(run);
