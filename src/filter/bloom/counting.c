@@ -55,7 +55,8 @@
  * Time, to that of kind blocked (./dev bench memory, 10^7 keys, rate 1e-2, AVX-512, three runs): adding to
  * used memory and lookups 1.0 to 1.4. The kernel in AVX-512 takes 0.35 to 0.7 of the scalar one's time in a
  * filter of 1 MiB. An add takes 6.0 instead of 12.4 ns, a lookup 5.3 instead of 7.5, a removal 6.3 instead of
- * 18.
+ * 18. These are times without hashing. The rows "1 MiB" of that command have it in addition, and with
+ * TAMIS_KERNEL=scalar the time of the scalar kernel.
  *
  * Why counters of 4 bits: with 3 bits, two counters in a million of a full filter are saturated. More are
  * with each key that comes and goes. More than 4 bits take memory without a use.
