@@ -2,30 +2,31 @@
 /*
  * Values of Redis as bytes: RDB files, and what DUMP replies.
  *
- * A file has the entries of all databases, one after the other, with remarks between them:
+ * A file has the entries of all databases, one after the other. Between them are opcodes with their operands,
+ * such as the number of a database or the time at which a key expires:
  *
- *     REDIS0011 | remark | remark | type key value | remark | type key value | ... | 255 | checksum
+ *     REDIS0011 | opcode | opcode | type key value | opcode | type key value | ... | 255 | checksum
  *
- * Nothing says where an entry is, so a file is read from its beginning. Values of other keys are passed by
- * their structure, and nothing of them is decoded or kept.
+ * Nothing says where an entry is, so a file is read from its beginning. Values of other keys are skipped by
+ * their structure: nothing of them is decoded or kept.
  *
- * A number begins with two bits that say how it goes on. A string begins with such a number:
+ * The first two bits of a number say how many bytes it has. A string begins with such a number:
  *
  *     00nnnnnn                 6 bits               11000000, 11000001, 11000010   integer of 1, 2, 4 bytes
- *     01nnnnnn 1 byte          14 bits              11000011 packed size, size     LZF
+ *     01nnnnnn 1 byte          14 bits              11000011 stored size, size     LZF
  *     10000000 4 bytes         32 bits, big-endian
  *     10000001 8 bytes         64 bits, big-endian  all others: none
  *
- * The structure of most values is some parts, then a count, then parts that come so often. `types` below has
- * them as letters, for example a hash as "" and "ss": no parts before the count, two strings for each field.
- * Streams are nested, and have a function.
+ * Most values are some parts, a count, and then parts that are repeated as often as the count says. `types`
+ * below has the parts as letters. For example a hash is "" and "ss": no parts before the count, then two
+ * strings for each field. Streams are nested, and have a function.
  *
  * LZF. A byte below 32 is followed by as many literal bytes and one. Any other one refers back:
  *
  *     lllooooo oooooooo           copy l + 2 bytes from o + 1 bytes before
  *     111ooooo llllllll oooooooo  copy l + 9 bytes
  *
- * So three bytes give at most 264. A string that says more than that is refused before memory is allocated.
+ * So three bytes give at most 264. A string that claims to be larger is refused before memory is allocated.
  *
  * Checksum: CRC-64 of Jones, reflected, over all bytes before it; 0 if the server wrote none (rdbchecksum
  * no). Eight tables take eight bytes at a time. They are made again for each file, which takes some
@@ -78,7 +79,7 @@ void tamis__crc64_update(tamis__crc64 *crc, const void *bytes, size_t size) {
 
 /* ---- numbers and strings ---- */
 
-/* Returns the next `size` bytes and passes them. NULL: there are not so many. */
+/* Returns the next `size` bytes and moves behind them. NULL: there are fewer. */
 static const uint8_t *next_bytes(tamis__rdb *from, uint64_t size) {
     if (from->bad || size > (uint64_t)(from->end - from->pos)) {
         from->bad = true;
@@ -160,11 +161,11 @@ tamis__rdb_string tamis__rdb_string_read(tamis__rdb *from) {
         return read_integer(from, 1U << number);
     if (is_code && number > LZF)
         from->bad = true;
-    string.packed = is_code;
+    string.is_compressed = is_code;
     string.stored = is_code ? tamis__rdb_number(from) : number;
     string.size = is_code ? tamis__rdb_number(from) : number;
     string.bytes = next_bytes(from, string.stored);
-    if (string.packed && string.size / LZF_MAX > string.stored)
+    if (string.is_compressed && string.size / LZF_MAX > string.stored)
         from->bad = true;
     return from->bad ? (tamis__rdb_string){0} : string;
 }
@@ -200,7 +201,7 @@ static bool decompress(const uint8_t *from, const uint8_t *end, uint8_t *to, uin
 bool tamis__rdb_string_decode(const tamis__rdb_string *string, uint8_t *to) {
     if (!string->bytes)
         return false;
-    if (string->packed)
+    if (string->is_compressed)
         return decompress(string->bytes, string->bytes + string->stored, to, to + string->size);
     memcpy(to, string->bytes, (size_t)string->size);
     return true;
@@ -243,7 +244,7 @@ static void skip_parts(tamis__rdb *from, const char *parts) {
         skip_part(from, *parts);
 }
 
-/* Passes a count, and the parts that come so often. */
+/* Skips a count, and the parts that it counts. */
 static void skip_list(tamis__rdb *from, const char *parts) {
     for (uint64_t left = tamis__rdb_number(from); left > 0 && !from->bad; left--)
         skip_parts(from, parts);
@@ -290,7 +291,7 @@ static void skip_stream(tamis__rdb *from, uint8_t type) {
     }
 }
 
-/* Passes the fields of a module's value, to their end. */
+/* Skips the fields of a module's value, and their end. */
 static void skip_fields(tamis__rdb *from) {
     for (;;) {
         const uint64_t type = tamis__rdb_number(from);
@@ -309,7 +310,7 @@ static void skip_fields(tamis__rdb *from) {
     }
 }
 
-/* Passes a value. False: the type is not known. */
+/* Skips a value. False: the type is not known. */
 static bool skip_value(tamis__rdb *from, uint8_t type) {
     if (type == TAMIS__RDB_MODULE) {
         (void)tamis__rdb_number(from);
@@ -330,7 +331,7 @@ static bool skip_value(tamis__rdb *from, uint8_t type) {
 
 /* ---- files ---- */
 
-/* Remarks between the entries. */
+/* Opcodes. Each is in the byte where an entry would have its type. */
 enum {
     SLOT_INFO = 244,
     FUNCTION = 245,
@@ -345,9 +346,9 @@ enum {
     END = 255
 };
 
-/* Passes a remark. False: it is not one, but the type of an entry. */
-static bool skip_remark(tamis__rdb *from, uint8_t type) {
-    switch (type) {
+/* Skips the operands of an opcode. False: the byte is the type of an entry. */
+static bool skip_operands(tamis__rdb *from, uint8_t opcode) {
+    switch (opcode) {
     case SLOT_INFO:
         skip_parts(from, "nnn");
         return true;
@@ -430,7 +431,7 @@ tamis_status tamis__rdb_find(const tamis__encoded_bytes *source, tamis__rdb_sele
             return tamis__fail(err, TAMIS_E_NOT_FOUND, 0, "%s: has no such key", source->name);
         if (type == END || from.bad)
             return fail_damaged(source, "is cut short or damaged, or has further bytes behind its end", err);
-        if (skip_remark(&from, type))
+        if (skip_operands(&from, type))
             continue;
         const tamis__rdb_string key = tamis__rdb_string_read(&from);
         const tamis__rdb_entry entry = {.key = key, .type = type, .value = from};

@@ -11,8 +11,8 @@
 
 /* ---- checksums ---- */
 
-/* Redis' CRC-64 of bytes that come in pieces. Begin with tamis__crc64_init; `value` is the checksum so far.
- * */
+/* The checksum of Redis, CRC-64, of bytes that come in pieces. tamis__crc64_init begins one. `value` is the
+ * checksum of the bytes so far. */
 typedef struct tamis__crc64 {
     uint64_t table[8][256];
     uint64_t value;
@@ -36,7 +36,7 @@ typedef struct tamis__rdb_string {
     uint64_t stored;      /* number of `bytes` */
     uint64_t size;        /* size of the string */
     int64_t integer;
-    bool packed; /* compressed with LZF */
+    bool is_compressed; /* with LZF */
 } tamis__rdb_string;
 
 /* Types of the fields of a module's value. */

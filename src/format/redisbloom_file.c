@@ -218,7 +218,7 @@ static bool has_name(void *context, const tamis__rdb_entry *entry) {
                memcmp(text, key->name, key->size) == 0;
     if (string->size != key->size)
         return false;
-    if (!string->packed || key->size == 0)
+    if (!string->is_compressed || key->size == 0)
         return memcmp(string->bytes, key->name, key->size) == 0;
     uint8_t *decoded = tamis__alloc(key->memory, key->size, 1);
     key->refused = key->refused || !decoded;
@@ -238,7 +238,7 @@ static bool is_filter(const tamis__rdb_entry *entry) {
 static bool is_example(void *context, const tamis__rdb_entry *entry) {
     const tamis__rdb_string *key = &entry->key;
     (void)context;
-    if (!key->bytes || key->packed || key->size == 0 || key->size > 60 || !is_filter(entry))
+    if (!key->bytes || key->is_compressed || key->size == 0 || key->size > 60 || !is_filter(entry))
         return false;
     for (uint64_t i = 0; i < key->size; i++)
         if (key->bytes[i] <= ' ' || key->bytes[i] >= 0x7f)
