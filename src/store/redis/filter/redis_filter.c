@@ -37,7 +37,6 @@
 #include "base/memory.h"
 #include "base/versioned.h"
 #include "store/file/file_error.h"
-#include "store/redis/filter/redis_foreign.h"
 
 /* ---- operations of a remote filter ---- */
 
