@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 #include "stream/split/split.h"
 
 enum { MAX = 16, BATCH = 50 };

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 
 static void die(const char *why) {
     fprintf(stderr, "json_ops: %s\n", why);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 #include "stream/split/split.h"
 
 typedef struct reader {

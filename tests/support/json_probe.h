@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 #include "support/scratch.h"
 
 /* Looks up values in one JSON record with the real code. Fails the current cmocka test on an error. */

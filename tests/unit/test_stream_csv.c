@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/byte_mask.h"
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 #include "stream/split/split.h"
 #include "support/csv_oracle.h"
 #include "support/fault.h"

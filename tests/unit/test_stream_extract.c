@@ -17,7 +17,7 @@
 #include <tamis/experimental/extract.h>
 
 #include "base/bytes.h"
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 #include "support/fault.h"
 #include "support/json_probe.h"
 #include "support/scratch.h"

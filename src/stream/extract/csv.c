@@ -22,8 +22,8 @@
 #include <string.h>
 
 #include "base/byte_mask.h"
+#include "stream/extract/find.h"
 #include "stream/split/csv_int.h"
-#include "stream/split/find.h"
 
 typedef struct text {
     const unsigned char *start, *end;

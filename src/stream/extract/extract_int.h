@@ -9,7 +9,7 @@
 
 #include "base/failure.h"
 #include "stream/extract/arena.h"
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 
 /* ---- parts of a key: extract_specs.c ---- */
 

@@ -10,7 +10,7 @@
  *
  * A value that does not change stays a view into the record.
  */
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 
 #include <stdint.h>
 #include <string.h>

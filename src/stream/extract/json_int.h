@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 
 /* ---- pointers: json_path.c ---- */
 

@@ -23,7 +23,7 @@
 #include <stdio.h>
 
 #include "stream/codec/codec_alloc.h"
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 
 enum {
     STEPS = 10 * 1000 * 1000,      /* steps from one start position; under a second in the interpreter */

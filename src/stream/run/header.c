@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "store/file/file_error.h"
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 #include "stream/split/split.h"
 
 void tamis__header_release(tamis__header *header) {

@@ -36,8 +36,8 @@
 
 #include <inttypes.h>
 
+#include "stream/extract/find.h"
 #include "stream/run/clock.h"
-#include "stream/split/find.h"
 
 /* Smallest number of keys in a part. Each part reads all hashes of the batch, and waking a thread takes
  * longer than to query fewer keys. */

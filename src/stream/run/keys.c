@@ -38,7 +38,7 @@
 
 #include "hash/fnv.h"
 #include "store/file/file_error.h"
-#include "stream/split/find.h"
+#include "stream/extract/find.h"
 #include "stream/split/split.h"
 
 enum { OPEN_NOTE_SIZE = 80 };

@@ -44,8 +44,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stream/extract/find.h"
 #include "stream/split/bom.h"
-#include "stream/split/find.h"
 
 /* ---- marks ---- */
 

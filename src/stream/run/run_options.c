@@ -6,8 +6,8 @@
 #include <tamis/experimental/window.h>
 
 #include "base/versioned.h"
+#include "stream/extract/find.h"
 #include "stream/io/input_pattern.h"
-#include "stream/split/find.h"
 
 tamis_status tamis__stream_check_service(tamis_stream_service *checked, const tamis_stream_service *given,
                                          tamis_error *err) {

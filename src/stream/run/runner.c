@@ -23,10 +23,10 @@
 #include "base/thread.h"
 #include "base/versioned.h"
 #include "store/file/file_error.h"
+#include "stream/extract/find.h"
 #include "stream/io/io_open.h"
 #include "stream/run/clock.h"
 #include "stream/run/run.h"
-#include "stream/split/find.h"
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
 

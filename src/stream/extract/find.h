@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_STREAM_SPLIT_FIND_H
-#define TAMIS_STREAM_SPLIT_FIND_H
+#ifndef TAMIS_STREAM_EXTRACT_FIND_H
+#define TAMIS_STREAM_EXTRACT_FIND_H
 
 #include <stdbool.h>
 #include <stddef.h>
