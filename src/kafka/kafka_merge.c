@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * M: the state topic stays as large as its hashes, however many transactions wrote them.
+ * Merges (M in docs/KAFKA-PROTOCOL.md): the state topic stays about as large as its hashes, however many
+ * transactions wrote them.
  *
  * Each transaction adds a state record to each of its partitions: some 310 bytes, even without a new key. A
  * merge copies the hashes of old state records into few large ones, and then cuts the old ones.
  *
- *     before    | r0 | r1 | r2 | ... | r999 | r1000 |
- *                 needed: 0
- *     after     ..................... | r1000 | hashes of r0 to r999 | r1001 |
- *                                       needed: r1000                  says so, in the same transaction
+ *     before    | r0 | r1 | r2 | ... | r999 | r1000 |                                 needed: r0
+ *     after                                 | r1000 | hashes of r0 to r999 | r1001 |  needed: r1000
  *
- * The copies are state records as any other: a transaction may have several, and all but the last have `to` =
- * `from`. They say which records are needed, as those with a window do. So a reader needs no rule of its own:
- * a hash that it reads twice is in the filter once.
+ * `needed` is the first record that a reader needs. Each state record says it, here r1001.
  *
- * Copies and `needed` are in one transaction, which is that of the next records. So each step of a merge is
- * committed or not, and is fenced as they are. A member that is killed loses one step at most; the next owner
- * goes on with the records that are needed then. A cut removes only what is below a committed `needed`: its
- * copy is committed, whenever the cut is carried out, and by whom.
+ * The copies are state records like any others: a transaction may have several, and all but the last have
+ * `to` = `from`. So a reader needs no rule for them: a hash that it reads twice is in the filter once.
+ *
+ * The next transaction of the partition has both, the copies and the new `needed`. So a step of a merge is
+ * committed as a whole or not at all, and a zombie cannot commit one. A member that is killed loses one step
+ * at most; the next owner goes on from the committed `needed`. Only records below a committed `needed` are
+ * cut. Their copies are committed too, so a cut may come late, twice, or from another member.
  *
  * Small steps. A step reads at least 32,768 hashes and at most twice as many, or all that are left. It takes
  * about a millisecond, and makes its transaction longer by 0.2 to 0.4 MB, so nothing has to wait for it. One
@@ -27,11 +27,11 @@
  *     records read      | 30,000 | 5 | 10,000 |    step: 40,005 hashes
  *     records written   | 20,002 | 20,003 |        of equal size, so the next merge has no small ones again
  *
- * When. A merge begins when the old records take about twice the bytes of their hashes, and ends where the
- * state ended as it began. So all hashes are written once for as many bytes of heads and markers.
+ * When. A merge begins when heads and markers take more bytes than the hashes. It ends at the record that was
+ * the last one when it began. So the bytes that merges write are at most those of heads and markers.
  *
- * Windows need no merge: they are cut by time. Neither do kinds of filter that count each add, which a hash
- * that is read twice would change: their state grows.
+ * Two sorts of states are not merged. Those of windows are cut by time. Kinds counting and cuckoo count each
+ * add, so they would count a hash twice that is read twice: their states grow.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@
 enum {
     SLICE_MS = 5,      /* time for old state records, until input records get theirs */
     PAUSE_S = 60,      /* until another merge is tried after a failure */
-    OFFSETS_MIN = 256, /* fewer offsets are not merged: a reader has them in no time */
+    OFFSETS_MIN = 256, /* offsets from which on a merge pays; fewer are read at once */
     OFFSET_BYTES = 155 /* of a state record without hashes, or of a marker, on average */
 };
 
@@ -53,7 +53,7 @@ static bool is_joined(const kafka_partition *partition) {
 bool tamis__kafka_may_merge(const kafka_dedup_run *run) {
     const tamis_kind kind = run->plan.kind;
 
-    /* Without the right to cut, copies would only be added. */
+    /* Without the right to cut, a merge would only add copies. */
     return !run->is_stateless && !run->has_window && !run->has_remarked_cut && kind != TAMIS_KIND_COUNTING &&
            kind != TAMIS_KIND_CUCKOO;
 }

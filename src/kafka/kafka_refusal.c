@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * R: refusals of partitions.
+ * Refusals of partitions (R in docs/KAFKA-PROTOCOL.md).
  *
- *     found wrong --> A2 again --> offset has changed: another member has the partition, and A goes on
- *                              --> offset is the same: REFUSED
+ *     A5, A6 or A7 fails --> A2 again --+--> the offset has changed: another member has it; go on with A2
+ *                                       `--> the offset is the same: stage KAFKA_REFUSED
  *
- * The run ends when each assigned partition is refused or has done A7. So one start names all that is wrong,
- * in remarks and last in the error. It does not wait long for partitions whose state takes its time.
+ * The run ends when each assigned partition is refused or has done A7. So one start reports all partitions
+ * that are wrong: in remarks, and the last one in the error. It waits WAIT_MS at most for partitions whose
+ * state is still being read.
  */
 #include "base/memory.h"
 #include "base/system.h"
