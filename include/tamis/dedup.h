@@ -113,7 +113,7 @@ typedef struct tamis_delivery {
     uint64_t position;
 } tamis_delivery;
 
-/* Records with positions, in the order of their delivery. Plain data; the arrays are borrowed for the call. */
+/* Records with positions, in the order of delivery. Plain data; the arrays are borrowed for the call. */
 typedef struct tamis_deliveries {
     const tamis_delivery *records;
     const int64_t *times; /* as for tamis_dedup_add_timed; ignored if the filter is no window */

@@ -58,7 +58,7 @@ static const kafka_setting defaults[] = {
     /* Records that wait while a commit lasts. When as many are queued, librdkafka before 2.2 may fetch no
      * more for a second, see poll_consumer. */
     {"queued.min.messages", "200000", MEMBER},
-    /* Members learn of a rebalance by a heartbeat. Those that know of it stand still until the last one does. */
+    /* Members learn of a rebalance by a heartbeat. The others wait until the last one has noticed it. */
     {"heartbeat.interval.ms", "500", MEMBER},
 };
 

@@ -3,7 +3,7 @@
 /*
  * A run of tamis_kafka_count_run: options, handles, the loop, and its end.
  *
- *     options --> templates --> topic --> Redis --> join the group --> loop --> count the rest --> leave the group
+ *     options -> templates -> topic -> Redis -> join the group -> loop -> count the rest -> leave the group
  *
  * A step of the loop lasts at most a slice of time while nothing happens, so stop_fd is seen soon. A Redis
  * that is away ends the run after the `patience` of its URI; brokers are waited for.

@@ -194,7 +194,7 @@ void tamis__kafka_merge_read(kafka_dedup_run *run, const rd_kafka_message_t *mes
         if (offset >= merge->end)
             why = reach_end(merge);
         break;
-    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET: /* another owner has cut them; else the next start reports it */
+    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET: /* another owner has cut them, or the next start reports it */
         fail_merge(run, NULL);
         return;
     default:

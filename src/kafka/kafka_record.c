@@ -48,8 +48,8 @@
  * - Flag 4 says that hashes have 128 bits, flag 8 that they have 48.
  * - Flag 2 says that the keys have times, in milliseconds since 1970. `newest` is the largest time of all
  *   records so far, duplicates included: it decides which keys have expired.
- * - State records below offset `needed` are not needed. With a window all their keys have expired; without one
- *   they are in later records too (kafka_merge.c).
+ * - State records below offset `needed` are not needed. With a window all their keys have expired; without
+ *   one they are in later records too (kafka_merge.c).
  * - A record says by itself what its keys are (the description). So a member with other options is refused
  *   whatever part of the chain it reads.
  * - It says which partition it belongs to. A record that a tool copied to another partition is no part of the

@@ -3,8 +3,8 @@
 /*
  * Checks settings of SASL before a handle is opened.
  *
- * librdkafka takes GSSAPI for the mechanism if none is given, and then complains about Kerberos. It ignores names
- * and passwords if the protocol has no SASL, and the brokers end the connection without a reason.
+ * librdkafka takes GSSAPI for the mechanism if none is given, and then complains about Kerberos. It ignores
+ * names and passwords if the protocol has no SASL, and the brokers end the connection without a reason.
  */
 #include <string.h>
 #include <strings.h>

@@ -2,15 +2,15 @@
 
 /*
  * Steps A and S: what a member does with its partitions before it answers their first record, and with
- * partitions of other members (standby).
- * Each partition has a stage of its own, so those that are restored go on while others are not.
+ * partitions of other members (standby). Each partition has a stage of its own: those that are restored need
+ * not wait for the others.
  *
  *     OFFSET      A2  offset of the group   read_committed: waits for transactions that are not decided (K4);
  *                                           if it is the one that this member has committed: A7
  *     WATERMARKS  A3  end of the state      read_uncommitted: the true end (K5)
  *                 A4  filter                the one in memory, or an empty one
- *     STATE       A5  read the state        from `covers`, or the first record there is, to the end of A3; add
- *                                           all hashes
+ *     STATE       A5  read the state        from `covers`, or the first record there is, to the end of A3;
+ *                                           add all hashes
  *                 A6  check the chain       each `from` is the `to` before it; the last `to` is the offset of
  *                                           A2; no record was removed that the last one says is needed
  *                 A7  begin                 at the offset, or at the first record of the input

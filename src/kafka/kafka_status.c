@@ -3,16 +3,16 @@
 /*
  * How far a group is, seen from outside.
  *
- *     input       | low ........ offset ........ end |        offset: of the group; lag: from there to the end
- *     state       | state_low ............ state_end |        newest, state_to: in the last committed record
+ *     input       | low ........ offset ........ end |       offset: of the group; lag: from there to the end
+ *     state       | state_low ............ state_end |       newest, state_to: in the last committed record
  *
  * The probe queries all but `newest`: it is outside the group, and read_uncommitted, so that it does not wait
  * for an open transaction. A reader then looks for the last committed state record of each partition, from a
  * few offsets before the end (the tail). Where it finds none, it reads a longer tail: markers and aborted
  * records have offsets too.
  *
- * So the end of the input is behind the offset, also if all records are processed, when markers follow the
- * last one. The reader reads the input from the offset on: if it comes to the end without a record, there
+ * If markers follow the last record, the end of the input is behind the offset even if all records are
+ * processed. The reader reads the input from the offset on: if it comes to the end without a record, there
  * is no lag.
  *
  * The rate is the difference of two offsets, in a time in which a member commits about twice.

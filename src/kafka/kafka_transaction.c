@@ -3,7 +3,7 @@
 /*
  * The transactional producer.
  *
- *     make_producer (B1) --> open_transaction --> records (T2) --> commit: state records (T3, M), wait for all,
+ *     make_producer (B1) --> open_transaction --> records (T2) --> commit: state records (T3, M), wait,
  *                                  ^                                offsets (T4), commit (T5), filters (T6)
  *                                  |                                        |
  *                                  +----------------------------------------+ done, or abort (T7)
@@ -13,7 +13,8 @@
  *     retriable       the same call again: brokers are away, or a coordinator moves
  *     abortable       abort, and read again from the last commit (T7)
  *     fatal           this producer is useless: another has its id, or the brokers aborted a transaction that
- *                     was open too long (librdkafka 2.0 reports that as fatal too). The run makes a new one (B1)
+ *                     was open too long (librdkafka 2.0 reports that as fatal too). The run makes a new one
+ *                     (B1)
  *     any other       as fatal
  *
  * After a fatal error nobody knows whether the last transaction was committed. Nobody needs to know: the next

@@ -60,8 +60,8 @@ static bool create(RedisModuleCtx *ctx, cuckoo_key *key, RedisModuleString *name
     return true;
 }
 
-/* Reads the arguments of CF.RESERVE. Returns the error, or NULL. Unless `strict`, unknown pairs are ignored, as
- * in RedisBloom. */
+/* Reads the arguments of CF.RESERVE. Returns the error, or NULL. Unless `strict`, unknown pairs are ignored,
+ * as in RedisBloom. */
 static const char *parse_reserve(creation *how, RedisModuleString **argv, int argc, bool strict) {
     const struct {
         const char *word;

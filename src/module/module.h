@@ -84,12 +84,12 @@ typedef enum filter_key_state {
 
 /* Allocates from the server, so that its used_memory has every byte of a filter. */
 const tamis_allocator *module_allocator(void);
-/* True if a filter of so many bytes, which is allocated already, does not fit into maxmemory. The server would
- * then refuse every further write, or evict the filter at once. Where keys are evicted, smaller filters fit.
- * What comes from the primary or from the AOF always fits. */
-bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes);
-/* Likewise, for native filters, whose lines are aligned to 64 bytes. */
+/* The same for native filters, whose lines are aligned to 64 bytes. */
 const tamis_allocator *module_aligned_allocator(void);
+/* True if a filter of so many bytes, which is allocated already, does not fit into maxmemory. The server
+ * would then refuse every further write, or evict the filter at once. Where keys are evicted, smaller filters
+ * fit. What comes from the primary or from the AOF always fits. */
+bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes);
 /* Allocates bytes, which server.Free frees. NULL: there is no memory, where the server reports that. */
 void *module_alloc_bytes(size_t size);
 /* Returns the state of an open key. `filter` and `incomplete` are the two types of a sort of filters. */

@@ -3,8 +3,8 @@
  * The table of commands. What the server runs, what COMMAND INFO and COMMAND DOCS report, and what ACLs allow
  * are made from it.
  *
- * Each command has its key first, and only BF.MERGE has others. Names of arguments, and `since`, are those of RedisBloom's
- * documentation: clients and tools may already know them.
+ * Each command has its key first, and only BF.MERGE has others. Names of arguments, and `since`, are
+ * those of RedisBloom's documentation: clients and tools may already know them.
  */
 #include <stdio.h>
 
@@ -255,8 +255,8 @@ static void describe(RedisModuleCommand *command, int i) {
     server.SetCommandInfo(command, &info);
 }
 
-/* The categories of RedisBloom are `bloom` and `cuckoo`. A server without categories of modules has the others
- * alone. */
+/* The categories of RedisBloom are `bloom` and `cuckoo`. A server without categories of modules has the
+ * others alone. */
 static void set_acl_categories(RedisModuleCommand *command, int i) {
     char names[40];
     const char family = commands[i].name[0];

@@ -7,8 +7,8 @@
 
 #include "module/module.h"
 
-/* The name of RedisBloom's module: clients look for it in MODULE LIST, and both cannot be loaded at once. With
- * TW commands alone, the module has a name of its own. */
+/* The name of RedisBloom's module: clients look for it in MODULE LIST, and both cannot be loaded at once.
+ * With TW commands alone, the module has a name of its own. */
 #define MODULE_NAME    "bf"
 #define WINDOWS_NAME   "tamis"
 #define MODULE_VERSION (TAMIS_VERSION_MAJOR * 10000 + TAMIS_VERSION_MINOR * 100 + TAMIS_VERSION_PATCH)

@@ -52,8 +52,8 @@ bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes) {
 }
 
 /*
- * Blocks that are aligned to 64 bytes. The server aligns to 16, so a block gets 64 bytes more, and the address
- * of the server's block is kept before it:
+ * Blocks that are aligned to 64 bytes. The server aligns to 16, so a block gets 64 bytes more, and the
+ * address of the server's block is kept before it:
  *
  *     server's block    | 0 to 48 bytes | 8 bytes | address | aligned block ...
  */

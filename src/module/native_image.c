@@ -5,9 +5,9 @@
  *     BF.LOADIMAGE key offset size bytes        a filter
  *     TW.LOADIMAGE key offset size bytes        a window
  *
- * `size` is that of the whole image. The chunks come in their order, from offset 0 on; repeating one before
- * the last is no error. With the last chunk the image is checked and becomes a filter. Until then its key is incomplete: no
- * other command works on it, but it is saved, replicated and copied.
+ * `size` is that of the whole image. Chunks come in order, from offset 0 on. A chunk that is repeated is no
+ * error, unless it is the last one: that one checks the image and makes it a filter. Until then the key is
+ * incomplete: no other command works on it, but it is saved, replicated and copied.
  *
  * A rewritten AOF has these commands. Memory for an image grows with its chunks, whatever size is given.
  */

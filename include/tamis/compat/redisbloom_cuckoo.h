@@ -69,8 +69,8 @@ TAMIS_API tamis_status tamis_redisbloom_cuckoo_add(tamis_redisbloom_cuckoo *filt
 TAMIS_API tamis_status tamis_redisbloom_cuckoo_add_absent(tamis_redisbloom_cuckoo *filter, const void *key,
                                                           size_t size, tamis_answer *answer,
                                                           tamis_error *err);
-/* Adds `count` keys in order, as tamis_redisbloom_cuckoo_add does one by one, but faster: cache misses overlap.
- * On failure the first *done keys are added, the others are not. `done` may be NULL. */
+/* Adds `count` keys in order, as tamis_redisbloom_cuckoo_add does one by one. Cache misses overlap, so it
+ * is faster. On failure the first *done keys are added, the others are not. `done` may be NULL. */
 TAMIS_API tamis_status tamis_redisbloom_cuckoo_add_many(tamis_redisbloom_cuckoo *filter,
                                                         const tamis_key *keys, size_t count, size_t *done,
                                                         tamis_error *err);

@@ -51,8 +51,8 @@ typedef struct tamis_redis_bits {
 } tamis_redis_bits;
 
 /*
- * Sets bits to their values, in order. The bitmap grows by zero bytes as needed, also for a 0. old[i] is bit i
- * before (`old` may be NULL). The commands are pipelined: pass many bits at once.
+ * Sets bits to their values, in order. The bitmap grows by zero bytes as needed, also for a 0. old[i] is bit
+ * i before (`old` may be NULL). The commands are pipelined: pass many bits at once.
  *
  * A command whose reply was lost is sent again and may be executed twice. An old bit that equals its new
  * value then may be the work of this call: TAMIS_REDIS_BIT_UNKNOWN. If the call sets some bits and clears

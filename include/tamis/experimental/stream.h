@@ -53,8 +53,8 @@ typedef struct tamis_stream_batch {
  * each sees the effects of the earlier calls. With several threads (options.threads) any thread of the run
  * may call them. If there is `mark`, it and the functions called besides it run in the caller's thread only.
  *
- * The run owns a batch, its arrays and what a source points to. They are valid until the `query` for which they
- * are made returns, or until `finish_parts` if the batch is split. With `mark` they are valid until the
+ * The run owns a batch, its arrays and what a source points to. They are valid until the `query` for which
+ * they are made returns, or until `finish_parts` if the batch is split. With `mark` they are valid until the
  * last mark of the batch. The source struct itself is valid until `set_source` returns, and the name of
  * its input until the run ends.
  */

@@ -56,9 +56,9 @@ extern "C" {
 #define TAMIS_TIME_MAX ((int64_t)1 << 53) /* largest time, in milliseconds: in the year 287396 */
 
 /*
- * Adds the keys of a batch in order, each with its time, and answers them as described above. Their hashes are
- * of the filter's hasher. The newest time of the window becomes the largest of these times. The caller decides
- * beforehand whether a time that is far ahead can be true (tamis_window_newest).
+ * Adds the keys of a batch in order, each with its time, and answers them as described above. The filter's
+ * hasher makes their hashes. The newest time of the window becomes the largest of these times. The caller
+ * decides beforehand whether a time that is far ahead can be true (tamis_window_newest).
  *
  * On failure the first *done keys are answered and counted, and the others are unchanged. `answers` and
  * `done` may be NULL.

@@ -21,8 +21,8 @@
  *
  * The old and the new table are in memory together; both count against plan.memory_limit (start_replace).
  *
- * Invariant: growth, and a union that needs a new table, change the filter only when the new table is complete.
- * A union of equal shapes is made in place: if it fails, some keys have been added, and are counted.
+ * Invariant: growth, and a union that needs a new table, change the filter only when the new table is
+ * complete. A union of equal shapes is made in place: if it fails, some keys are added and counted.
  *
  * Format source: docs/FORMAT.md, "Growth and union". Formulas: docs/MATH.md, "Growth as a whole".
  */

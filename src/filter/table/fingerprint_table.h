@@ -440,8 +440,9 @@ static inline int doublings_of(uint64_t from, uint64_t to) {
     return from && from == to ? doublings : -1;
 }
 
-/* Stores all entries of `from` in the filter's table, with at most `remaining` new ones. TAMIS_E_FULL with *err
- * untouched: too few slots in a table with a capacity. Other errors are those of tamis__fingerprint_grow. */
+/* Stores all entries of `from` in the filter's table, with at most `remaining` new ones. TAMIS_E_FULL with
+ * *err untouched: too few slots in a table with a capacity. Other errors are those of
+ * tamis__fingerprint_grow. */
 tamis_status tamis__fingerprint_put_table(tamis_filter *filter, const table *from, uint64_t remaining,
                                           uint64_t *new_entries, tamis_error *err);
 /* TAMIS_E_MISMATCH: the tables of a union differ too much. */

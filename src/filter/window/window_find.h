@@ -22,8 +22,8 @@ static inline int find_in_line(const window *w, const uint8_t *line, const windo
         const uint64_t slot = slot_at(w, line, i);
         const uint32_t code = (uint32_t)slot & w->code_mask;
         /* Its age at the step of the query. It wraps around to a huge number if the entry was counted after
-         * that step. Ages count from the newest step, where codes are unique; a query may be of a later one.
-         * */
+         * that step. Ages count from the newest step, where codes are unique. A query may be for a later one.
+         */
         const uint64_t age = age_of(w, w->newest_step, code) + q->step - w->newest_step;
         if (slot - code == q->slot && code && age <= q->steps)
             return (int)i;

@@ -24,8 +24,8 @@
 #include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
-/* The number of the live segment if it has no keys, else 0. It is left out of the next manifest, since the new
- * segment repeats its commit. */
+/* The number of the live segment if it has no keys, else 0. It is left out of the next manifest, since the
+ * new segment repeats its commit. */
 static uint64_t unneeded_segment(const tamis_state *state) {
     const state_manifest *manifest = &state->manifest;
     const size_t count = manifest->segment_count;

@@ -2,7 +2,8 @@
 
 /*
  * The parameters of a URI. Each reader checks the value of its parameter and marks it as used. In the end
- * tamis__redis_uri_check_used refuses the parameters that nothing read: they are misspelt, or of another layout.
+ * tamis__redis_uri_check_used refuses the parameters that no reader used: they are misspelt or of another
+ * layout.
  */
 #include <inttypes.h>
 #include <string.h>

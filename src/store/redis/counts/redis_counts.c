@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Counters with positions: steps A1, C2 and C3 of docs/KAFKA-COUNT-PROTOCOL.md. counts_script.c has C4 and C5.
+ * Counters with positions: steps A1, C2 and C3 of docs/KAFKA-COUNT-PROTOCOL.md. C4 and C5 are in
+ * counts_script.c.
  *
  *     NAME:{0}   hash: template, 0, 1, 2 ...      position key of the home slot
  *     NAME:{N}   the same                         position key of another slot; N: the smallest that gives it
  *     clicks:... string: a number                 counters, each in the slot of its own name
  *     users:...  string: a HyperLogLog
  *
- * Invariant: `known` of a slot is NULL, or has the positions of its position key after the last command of this
- * object.
+ * Invariant: `known` of a slot is NULL, or has the positions of its position key after the last command of
+ * this object.
  */
 #include <inttypes.h>
 #include <stdio.h>

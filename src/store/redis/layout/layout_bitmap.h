@@ -31,8 +31,8 @@ static inline uint64_t tamis__redis_bytes_in(const tamis_filter *filter, uint32_
 /* locate of a layout with one Redis key: positions by the scheme, below plan.bits. */
 void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                          tamis__element_positions *positions);
-/* How the bits of a filter are spread: as `filters` equal filters of `bits` bits each, over Redis keys of up to
- * `key_bits` bits. */
+/* How the bits of a filter are spread: as `filters` equal filters of `bits` bits each, over Redis keys of
+ * up to `key_bits` bits. */
 typedef struct tamis__bit_spread {
     double filters, bits;
     uint64_t key_bits;

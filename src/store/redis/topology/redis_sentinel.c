@@ -97,8 +97,8 @@ static const char *value_of(const tamis__reply *reply, const char *name) {
     return NULL;
 }
 
-/* Queries one sentinel, and follows the address that it gives. SAYS_NOTHING: no usable answer, or its epoch is
- * lower than another sentinel's. */
+/* Queries one sentinel, and follows the address that it gives. SAYS_NOTHING: no usable answer, or its epoch
+ * is lower than another sentinel's. */
 static verdict query_master(tamis_redis *redis, tamis__node *sentinel, tamis__connection *conn,
                             uint64_t deadline, tamis_error *err) {
     const tamis__reply *reply;
