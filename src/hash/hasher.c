@@ -25,7 +25,7 @@
  *     sip              SipHash-2-4-128, secret    ours                         keys that an attacker chooses
  *     guava64          murmur3_x64_128, seed 0    Guava, MURMUR128_MITZ_64     files of Java programs
  *     guava32          its first 64 bits          Guava, MURMUR128_MITZ_32     the same, older strategy
- *     redisbloom       MurmurHash64A, twice       RedisBloom, BF commands      comparing sizes and positions
+ *     redisbloom       MurmurHash64A, twice       RedisBloom, BF commands      lookups in its filters
  *     redisson         HighwayHash-128            Redisson, RBloomFilter       filters of Java programs
  *     fnv-dcso         FNV-1, 64 bits             DCSO's bloom                 its files
  *     bkdr31, bkdr63   BKDR, one for each probe   a PHP class over bitmaps     old bitmaps only

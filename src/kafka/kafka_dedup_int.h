@@ -104,7 +104,7 @@ typedef struct kafka_found {
 /* Hashes of the keys of a partition. kafka_plan.c chooses them. */
 typedef struct kafka_hash_size {
     unsigned bits;     /* 48, 64 or 128 */
-    uint64_t keys_max; /* with 48 bits: the most keys of a partition; else UINT64_MAX */
+    uint64_t keys_max; /* with 48 bits: max. keys of a partition; else UINT64_MAX */
 } kafka_hash_size;
 
 typedef struct kafka_keys {
@@ -116,13 +116,13 @@ typedef struct kafka_keys {
     kafka_hash_size size;
 } kafka_keys;
 
-enum { TAMIS__KAFKA_MERGE_HASHES = 2 * TAMIS__KAFKA_RECORD_HASHES }; /* most hashes of a step of a merge */
+enum { TAMIS__KAFKA_MERGE_HASHES = 2 * TAMIS__KAFKA_RECORD_HASHES }; /* max. hashes of a step of a merge */
 
 /* M: copies the hashes of old state records. */
 typedef struct kafka_merge {
     kafka_partition *partition; /* whose records are copied; NULL: none */
     rd_kafka_queue_t *queue;    /* of its old records, from the reader */
-    uint64_t position;          /* records below this offset are copied: in the topic, or in `hashes` */
+    uint64_t position;          /* hashes of records below this offset are in copies, or in `hashes` */
     uint64_t end;               /* the merge ends at this offset */
     uint64_t end_to;            /* `to` of the last record in front of `end` */
     bool has_chain;             /* an old record was read, so `to` is valid */
@@ -131,7 +131,7 @@ typedef struct kafka_merge {
     size_t count;               /* their number */
     size_t next;                /* partition that was merged last */
     uint64_t not_before;        /* no merge begins before this time */
-    bool has_remarked;          /* that a merge has failed was reported */
+    bool has_remarked;          /* a failed merge was reported */
 } kafka_merge;
 
 /* Topics that records go to. */
@@ -347,8 +347,8 @@ bool tamis__kafka_merge_is_ready(const kafka_dedup_run *run, const kafka_partiti
 bool tamis__kafka_merge_is_reading(const kafka_dedup_run *run);
 /* Returns the number of state records for the copies; 0: there are no hashes. */
 size_t tamis__kafka_merge_records(const kafka_merge *merge);
-/* Returns the first hash of a record; that of the one behind the last is the number of hashes. */
-size_t tamis__kafka_merge_first(const kafka_merge *merge, size_t record);
+/* Returns the index of the first hash of a record. Of the record behind the last: the number of hashes. */
+size_t tamis__kafka_merge_first_hash(const kafka_merge *merge, size_t record);
 /* T6: the open transaction is committed. Moves `needed` behind the records whose copies it has. */
 void tamis__kafka_merge_commit(kafka_dedup_run *run);
 /* Ends a merge. The copies that are not committed are forgotten. */

@@ -233,7 +233,7 @@ size_t tamis__kafka_merge_records(const kafka_merge *merge) {
     return (merge->count + TAMIS__KAFKA_RECORD_HASHES - 1) / TAMIS__KAFKA_RECORD_HASHES;
 }
 
-size_t tamis__kafka_merge_first(const kafka_merge *merge, size_t record) {
+size_t tamis__kafka_merge_first_hash(const kafka_merge *merge, size_t record) {
     const size_t records = tamis__kafka_merge_records(merge);
 
     return records == 0 ? 0 : merge->count * record / records;

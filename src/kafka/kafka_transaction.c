@@ -276,8 +276,8 @@ static kafka_outcome produce_copies(kafka_dedup_run *run, kafka_partition *parti
     record.to = record.from;
     record.newest = -1;
     for (size_t i = 0; i < tamis__kafka_merge_records(merge) && outcome == KAFKA_DONE; i++) {
-        const size_t first = tamis__kafka_merge_first(merge, i);
-        record.count = tamis__kafka_merge_first(merge, i + 1) - first;
+        const size_t first = tamis__kafka_merge_first_hash(merge, i);
+        record.count = tamis__kafka_merge_first_hash(merge, i + 1) - first;
         outcome = produce_record(run, partition, &record, (record_keys){merge->hashes + first, NULL}, err);
     }
     return outcome;

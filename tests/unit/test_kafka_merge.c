@@ -133,8 +133,8 @@ static void end_transaction(walk *w, size_t keys, bool is_committed) {
     owner->is_open = true;
     owner->next = owner->to + keys + test_below(&w->random, 2);
     for (size_t i = 0; has_copies && i < tamis__kafka_merge_records(merge); i++) {
-        const size_t begin = tamis__kafka_merge_first(merge, i);
-        record.count = tamis__kafka_merge_first(merge, i + 1) - begin;
+        const size_t begin = tamis__kafka_merge_first_hash(merge, i);
+        record.count = tamis__kafka_merge_first_hash(merge, i + 1) - begin;
         assert_in_range(record.count, 1, TAMIS__KAFKA_RECORD_HASHES);
         store(w, record, merge->hashes + begin);
     }
