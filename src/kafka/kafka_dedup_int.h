@@ -162,8 +162,8 @@ typedef struct kafka_dedup_run {
     char description[TAMIS__KAFKA_RECORD_DESCRIPTION + 2]; /* what keys are; a full one was cut off */
     bool is_stateless;        /* a repartition or a check: partitions have no state and no filter */
     const tamis_filter *list; /* of a check: the filter in which keys are looked up; else NULL */
-    char route
-        [64]; /* of a repartition: what decides where records go, in the metadata of offsets; else empty */
+    /* Of a repartition: what decides where records go, as metadata of the offsets. Else empty. */
+    char route[64];
     tamis_plan plan;
     bool has_window;
     tamis_filter_options filter_options;
