@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/redis/admin/leftover_members.h"
+#include "store/redis/admin/redis_manage.h"
 
 typedef struct record {
     size_t key, key_size; /* offset and size of its Redis key in member_search.text */

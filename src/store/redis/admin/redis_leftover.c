@@ -39,7 +39,7 @@
 
 #include "base/memory.h"
 #include "store/file/file_error.h"
-#include "store/redis/admin/leftover_members.h"
+#include "store/redis/admin/redis_manage.h"
 
 /* A partition or a hash. Its Redis key is in leftover_search.text. */
 typedef struct found_key {

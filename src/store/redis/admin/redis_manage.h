@@ -4,7 +4,9 @@
 
 #include "store/redis/layout/layout_tamis.h"
 
-/* What redis_manage.c and redis_drop.c share: operations on a whole filter under its lock. */
+/* What the files of this directory share. */
+
+/* ---- redis_manage.c: for operations on a whole filter, under its lock ---- */
 
 /* TAMIS_E_NOT_FOUND: there is no such filter. */
 tamis_status tamis__manage_fail_absent(const tamis__redis_filter *rf, tamis_error *err);
@@ -22,6 +24,21 @@ void tamis__manage_copy_error(tamis_error *err, const tamis_error *why);
 
 /* Makes the name of `rf` an alias of the target; NULL removes the alias. */
 tamis_status tamis__manage_set_alias(const tamis__redis_filter *rf, const tamis__redis_filter *target,
+                                     tamis_error *err);
+
+/* ---- leftover_members.c ---- */
+
+/* Where leftovers are reported: arguments of tamis_redis_leftovers. */
+typedef struct tamis__leftover_report {
+    tamis_redis_leftover_sink sink;
+    void *context;
+    bool removes;
+    size_t *denied; /* number of Redis keys that the user may not read; added to */
+} tamis__leftover_report;
+
+/* Reports members of families whose names match the pattern in the URI of rf. It reports them if neither a
+ * hash nor a copy of a plan names their generation. Does nothing if the Redis keys are on several servers. */
+tamis_status tamis__leftover_members(const tamis__redis_filter *rf, const tamis__leftover_report *report,
                                      tamis_error *err);
 
 #endif
