@@ -34,7 +34,6 @@
 #include "filter/filter_int.h"
 #include "filter/parts.h"
 #include "service/dedup/dedup_commits.h"
-#include "service/dedup/dedup_deliveries.h"
 #include "service/dedup/dedup_int.h"
 #include "service/dedup/dedup_parts.h"
 

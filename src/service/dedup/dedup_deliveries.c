@@ -11,12 +11,11 @@
  * Invariant: after each call, `queried` of a source is the position of an answered record. If it were beyond,
  * a repeated call would take an unanswered record for one that was delivered before, and lose it.
  */
-#include "service/dedup/dedup_deliveries.h"
+#include "service/dedup/dedup_int.h"
 
 #include <string.h>
 
 #include "base/bytes.h"
-#include "service/dedup/dedup_int.h"
 
 static const unsigned char MAGIC[8] = {'T', 'P', 'O', 'S', 1};
 

@@ -38,15 +38,48 @@ struct tamis_dedup {
     tamis_allocator memory;
 };
 
-/* dedup.c: fails if the log has failed, because new keys could not be committed, or if others added keys to
+/* ---- dedup.c ---- */
+
+/* Fails if the log has failed, because new keys could not be committed, or if others added keys to
  * the filter of the state. */
 tamis_status tamis__dedup_check_log(tamis_dedup *session, tamis_error *err);
-/* dedup.c: TAMIS_E_UNSUPPORTED if the session has no state. */
+/* TAMIS_E_UNSUPPORTED if the session has no state. */
 tamis_status tamis__dedup_check_state(const tamis_dedup *session, tamis_error *err);
-/* dedup.c: adds the answers to the counts. Returns how many are TAMIS_ABSENT. */
+/* Adds the answers to the counts. Returns how many are TAMIS_ABSENT. */
 uint64_t tamis__dedup_sum_answers(tamis_dedup *session, const tamis_answer *answers, size_t count);
 
-/* dedup_timed.c: frees the buffers for times and changes. */
+/* ---- dedup_timed.c ---- */
+
+/* Frees the buffers for times and changes. */
 void tamis__dedup_release_times(tamis_dedup *session);
+
+/* ---- dedup_deliveries.c ---- */
+
+/*
+ * Positions of a session: tamis_dedup_add_delivered. They are part of its commits:
+ *
+ *     without positions    checkpoint of the caller
+ *     with positions       MAGIC | size of the checkpoint | checkpoint | positions (source_positions.c)
+ */
+
+/* Returns the caller's part of a committed checkpoint, and sets *size to its size. *encoded (may be NULL)
+ * receives the positions behind it; NULL: there are none. */
+const void *tamis__dedup_deliveries_split(const void *committed, size_t *size, tamis_key *encoded);
+
+/* Loads the positions from a committed checkpoint, which may have none. TAMIS_E_FORMAT, TAMIS_E_NOMEM. */
+tamis_status tamis__dedup_deliveries_load(tamis__source_positions *positions, const void *committed,
+                                          size_t size, tamis_error *err);
+
+/* Encodes the caller's checkpoint and all positions that were queried into *joined, which the caller frees
+ * with the allocator of the positions. joined->bytes is NULL if the checkpoint can be stored as it is.
+ * TAMIS_E_NOMEM. */
+typedef struct tamis__joined_checkpoint {
+    unsigned char *bytes;
+    size_t size;
+} tamis__joined_checkpoint;
+tamis_status tamis__dedup_deliveries_join(const tamis__source_positions *positions, const void *checkpoint,
+                                          size_t size, tamis__joined_checkpoint *joined, tamis_error *err);
+/* Marks all positions that were queried as committed. */
+void tamis__dedup_deliveries_committed(tamis__source_positions *positions);
 
 #endif
