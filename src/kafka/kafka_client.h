@@ -79,7 +79,7 @@ typedef struct kafka_client {
     rd_kafka_resp_err_t code;       /* of `error` */
     uint64_t error_at;              /* time of `error`, as of tamis__now_ns */
     uint64_t waits_since;           /* since when no broker answers; 0: they do */
-    bool has_remarked_brokers;      /* that the run waits for them was reported */
+    bool has_remarked_brokers;      /* reported: the run waits for brokers */
     bool wants_log;                 /* the log of librdkafka becomes remarks */
     bool is_stuck;                  /* a handle could not be destroyed */
 

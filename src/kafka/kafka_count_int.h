@@ -42,9 +42,9 @@ typedef struct kafka_count_run {
     uint64_t *scratch;
 
     kafka_counter counters[TAMIS__KAFKA_TEMPLATES]; /* of the record that is added */
-    bool has_remarked_expired;                      /* that a counter has expired already was reported */
-    bool has_remarked_missing;                      /* that no record has a counter was reported */
-    bool has_remarked_redis;                        /* that the run waits for Redis was reported */
+    bool has_remarked_expired;                      /* reported: a counter has expired already */
+    bool has_remarked_missing;                      /* reported: no record has a counter */
+    bool has_remarked_redis;                        /* reported: the run waits for Redis */
     bool is_open;                                   /* records were read that are not counted yet */
     uint64_t open_since;                            /* time of tamis__now_ns */
 

@@ -131,7 +131,7 @@ typedef struct kafka_merge {
     size_t count;               /* their number */
     size_t next;                /* partition that was merged last */
     uint64_t not_before;        /* no merge begins before this time */
-    bool has_remarked;          /* a failed merge was reported */
+    bool has_remarked;          /* reported: a merge has failed */
 } kafka_merge;
 
 /* Topics that records go to. */
@@ -170,7 +170,7 @@ typedef struct kafka_dedup_run {
     kafka_keys keys;
 
     rd_kafka_queue_t *cut_results; /* of the brokers to requests to remove state records */
-    bool has_remarked_cut;         /* a refusal of such a request was reported */
+    bool has_remarked_cut;         /* reported: brokers refused such a request */
     rd_kafka_topic_t *from;        /* of the consumer */
     rd_kafka_t *producer;
     kafka_output outputs[KAFKA_OUTPUTS];
@@ -193,10 +193,10 @@ typedef struct kafka_dedup_run {
     uint64_t assigned_at; /* time of A1 */
     uint64_t restored;    /* hashes of assigned partitions that were read since A1 */
     uint64_t restore_progress_at; /* time of the last progress of A, for the remark */
-    bool has_remarked_restore;    /* that A waits was reported */
-    bool has_remarked_part;       /* that some partitions go on was reported */
-    bool has_remarked_joined;     /* that all partitions go on was reported */
-    bool has_remarked_standby;    /* that the copies of a standby are complete was reported */
+    bool has_remarked_restore;    /* reported: A waits */
+    bool has_remarked_part;       /* reported: some partitions go on */
+    bool has_remarked_joined;     /* reported: all partitions go on */
+    bool has_remarked_standby;    /* reported: the copies of a standby are complete */
 
     rd_kafka_message_t *batch[TAMIS__KAFKA_BATCH]; /* records that are not answered yet */
     size_t batch_count;
@@ -209,12 +209,12 @@ typedef struct kafka_dedup_run {
     const char *undelivered_to;        /* the topic of that record */
     rd_kafka_resp_err_t failed_code;   /* error of the last transactional call that failed */
     uint64_t stop_since;               /* time since which the run must stop; 0: it was not noticed yet */
-    bool has_remarked_missing;         /* that no record has a key was reported */
+    bool has_remarked_missing;         /* reported: no record has a key */
     size_t sample_other;               /* partition in which the next key of the sample is looked up */
     uint64_t sampled, found_elsewhere; /* keys of the sample, and those that were in another partition */
-    bool has_remarked_ahead;           /* a time ahead of the clock was reported */
+    bool has_remarked_ahead;           /* reported: a time is ahead of the clock */
     uint64_t reported_at;              /* time of the last call of options.progress */
-    bool has_remarked_brokers;         /* that the run waits for them was reported */
+    bool has_remarked_brokers;         /* reported: the run waits for brokers */
     unsigned failures;                 /* transactions since the last commit that failed */
     uint8_t *record_bytes;             /* buffer for one state record */
     tamis_kafka_dedup_stats open;      /* statistics of the open transaction */
