@@ -7,7 +7,7 @@
  *                                     K4   commit of the state
  *
  *     fingerprint in the checkpoint   of the bytes in front of the committed position
- *     observed                        of the most bytes that were seen in the file; they must stay
+ *     observed                        of the longest beginning of the file that was seen; it must stay
  *
  * Invariant: `live` covers only records that are written (resumable.c moves its positions). So a commit never
  * covers more than the outputs have.

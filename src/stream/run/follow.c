@@ -4,8 +4,8 @@
  * The driver of runs that commit and follow their inputs (docs/DURABILITY.md, "Following"):
  *
  *     a.log.1 (rotated), b.log     run: a.log.1 from its last commit to its end, b.log so far, then E
- *     a.log (inode 7),   b.log     run: both from where they were, and on as they grow; E when another file
- *                                       has a name
+ *     a.log (inode 7),   b.log     run: both from where they were, and on as they grow; E when one of the
+ *                                       names has another file
  *     a.log (inode 9),   b.log     run: ...
  *
  * A file that is truncated ends a run too. Its run is closed where it was truncated, and the next one reads

@@ -28,14 +28,14 @@
 #include "store/redis/filter/redis_filter.h"
 
 enum { PAIRS_MAX = 64 << 10, KEYS_MAX = 1 << 20 /* max. Redis keys of a piece */, CAPACITY_MIN = 64 };
-#define NOBODY UINT32_MAX /* free slot of the table */
+#define NO_MEMBER UINT32_MAX /* free slot of the table */
 
 /* The arrays of a piece. */
 typedef struct piece {
     size_t capacity;     /* max. pairs */
     tamis_key *names;    /* name of each member */
     uint32_t *member_of; /* member of each pair */
-    uint32_t *table;     /* hash table of 2 * capacity slots: a member, or NOBODY */
+    uint32_t *table;     /* hash table of 2 * capacity slots: a member, or NO_MEMBER */
     tamis_key *keys;     /* key of each pair */
     tamis_hash *hashes;  /* hash of each key; NULL: the scheme has no digest */
 } piece;
@@ -169,7 +169,7 @@ static uint32_t find_member(const tamis_redis_family *family, const tamis_key *n
     tamis_hash hash;
     tamis_hash_many(family->name_hasher, name, 1, &hash, NULL); /* xxh3 has a digest */
     size_t i = hash.word[0] & mask;
-    for (; arrays->table[i] != NOBODY; i = (i + 1) & mask)
+    for (; arrays->table[i] != NO_MEMBER; i = (i + 1) & mask)
         if (is_same(&arrays->names[arrays->table[i]], name))
             return arrays->table[i];
     arrays->names[*members] = *name;
@@ -192,7 +192,7 @@ static tamis_status collect_pairs(const tamis_redis_family *family, const tamis_
     tamis_status status = TAMIS_OK;
     size_t i = 0;
     *members = 0;
-    memset(arrays->table, 0xff, 2 * arrays->capacity * sizeof *arrays->table); /* NOBODY */
+    memset(arrays->table, 0xff, 2 * arrays->capacity * sizeof *arrays->table); /* NO_MEMBER */
     for (; i < *count; i++) {
         status = check_name(rf, &pairs[i].name, err);
         if (status == TAMIS_OK && arrays->hashes)
