@@ -92,12 +92,25 @@ static bool add_sources(RedisModuleCtx *ctx, const bloom_key *key, merge_result 
     return is_filter && status == TAMIS_OK;
 }
 
+/* True if the key exists already, or a new filter fits into maxmemory. False: the error is replied. */
+static bool fits(RedisModuleCtx *ctx, const bloom_key *key, const merge_result *result) {
+    tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
+    if (result->filter)
+        tamis_redisbloom_info_get(result->filter, &info, NULL);
+    const native_value native = {.filter = result->native};
+    const uint64_t bytes = result->native ? native_memory(&native) : info.memory;
+    if (key->state == FILTER_KEY_FILTER || !module_exceeds_memory(ctx, bytes))
+        return true;
+    server.ReplyWithError(ctx, "ERR Insufficient memory to create filter");
+    return false;
+}
+
 int bloom_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     bloom_key key = bloom_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
     merge_result result = {NULL, NULL};
     if (key.state != FILTER_KEY_EMPTY && key.state != FILTER_KEY_FILTER) {
         bloom_key_refuse(ctx, &key);
-    } else if (add_sources(ctx, &key, &result, argv + 2, argc - 2)) {
+    } else if (add_sources(ctx, &key, &result, argv + 2, argc - 2) && fits(ctx, &key, &result)) {
         set_key(&key, &result);
         server.ReplicateVerbatim(ctx);
         server.ReplyWithSimpleString(ctx, "OK");

@@ -317,7 +317,9 @@ def test_memory_limit(server):
     for command in too_large:
         same(command, ask(*command.split()), no_memory)
     same("fit", [ask("BF.RESERVE", f"fit{i}", 0.001, 10000000) for i in range(4)], [b"OK", b"OK", b"OK", no_memory])
+    same("merge", ask("BF.MERGE", "merged", "fit0"), no_memory)
     same("small", ask("BF.ADD", "x", "a"), 1)
+    same("merge", ask("BF.MERGE", "merged", "x"), b"OK")
     # Where keys are evicted, a filter fits that is smaller than the limit.
     ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     same("fit", [ask("BF.RESERVE", f"evict{i}", 0.001, 10000000) for i in range(6)], 6 * [b"OK"])
