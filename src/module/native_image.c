@@ -35,6 +35,10 @@ static tamis_status check_kind(const tamis_filter *filter, const native_type *ty
         snprintf(err->text, sizeof err->text, "scheme sip: the server does not have the secret");
         return TAMIS_E_SECRET;
     }
+    if (plan->refresh) { /* TW.ADD neither refreshes items that are present nor sends them to replicas */
+        snprintf(err->text, sizeof err->text, "a window with refresh; make one without it");
+        return TAMIS_E_UNSUPPORTED;
+    }
     return TAMIS_OK;
 }
 

@@ -200,7 +200,7 @@ static native_value *load_whole(RedisModuleIO *io, const native_type *type, tami
 static native_value *load_incomplete(RedisModuleIO *io) {
     uint64_t image_size;
     size_t size = 0;
-    if (!module_load_number(io, &image_size))
+    if (!module_load_number(io, &image_size) || image_size > INT64_MAX) /* LOADIMAGE takes no larger one */
         return NULL;
     char *image = module_load_bytes(io, &size);
     if (!image || size == 0 || size >= image_size) {

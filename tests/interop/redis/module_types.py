@@ -7,9 +7,11 @@ COUNT: how many items the larger tests add.
 import os
 import random
 import shutil
+import subprocess
 import time
 
 from module import refused
+from module_damage import is_refused, payload
 from module_replies import F, T, arity, expected_reply
 from module_server import (COUNT, DIRECTORY, MODULE, SEED, WRONGTYPE, Client, Error, Server, end_servers, free_port, is_true, run,
                            same, used_memory, wait_until)
@@ -285,6 +287,25 @@ def test_hostile_images(server):
     huge = ask("BF.LOADIMAGE", "t", 0, 1 << 60, b"x" * 1000)
     same("memory comes with bytes", huge, b"OK")
     is_true("memory comes with bytes", ask("MEMORY", "USAGE", "t") < 100000)
+    dump = ask("DUMP", "t")
+    for size, is_valid in ((1 << 60, True), ((1 << 63) - 1, True), (1 << 63, False)):
+        data = dump[:-10].replace((1 << 60).to_bytes(8, "big"), size.to_bytes(8, "big"))
+        got = ask("RESTORE", "sized", 0, payload(data), "REPLACE")
+        is_true(f"{size}: {got!r}", (got == b"OK") == is_valid)
+    for end in range(10, len(dump) - 12):
+        is_refused(f"{end} bytes", ask("RESTORE", "short", 0, payload(dump[:end])))
+
+
+def test_refresh(server):
+    """TW.ADD would not refresh items as such a window needs it."""
+    tamis = os.path.join(os.path.dirname(os.path.dirname(MODULE)), "bin", "tamis")
+    for name, options in (("plain", ()), ("refresh", ("--refresh",))):
+        file = os.path.join(DIRECTORY, name + ".tamis")
+        subprocess.run([tamis, "dedup", "--window", "1h", "--filter", file, "-o", os.devnull, *options], input=b"a\nb\n", check=True)
+        with open(file, "rb") as image:
+            got = load_image(server.ask, name, image.read(), command="TW.LOADIMAGE")
+        same(name, got, Error("ERR a window with refresh; make one without it") if options else b"OK")
+    same("present", server.ask("TW.MEXISTS", "plain", "a", "b", "c"), [1, 1, 0])
 
 
 # ---- merging ----------------------------------------------------------------------------------------------
@@ -612,8 +633,8 @@ def test_commands():
 
 def main():
     server = Server("types")
-    run((test_replies, test_statistics, test_growth, test_images, test_hostile_images, test_merge, test_windows,
-         test_window_memory, test_clock, test_settings, test_strict, test_files), server)
+    run((test_replies, test_statistics, test_growth, test_images, test_hostile_images, test_refresh, test_merge,
+         test_windows, test_window_memory, test_clock, test_settings, test_strict, test_files), server)
     server.kill()
     run((test_replica_and_aof, test_kill, test_commands))
 
