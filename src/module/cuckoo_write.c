@@ -131,7 +131,7 @@ typedef struct item_list {
 /* True if the filter has as many tables as the settings allow. */
 static bool has_all_tables(RedisModuleCtx *ctx, const cuckoo_key *key) {
     tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
-    if (server.GetContextFlags(ctx) & (MODULE_FLAG_REPLICATED | MODULE_FLAG_LOADING))
+    if (!module_is_client(ctx))
         return false;
     info.tables = 1; /* of a filter that is to be made */
     if (key->filter)

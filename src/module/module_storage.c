@@ -37,7 +37,7 @@ const tamis_allocator *module_allocator(void) {
 }
 
 bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes) {
-    if (server.GetContextFlags(ctx) & (MODULE_FLAG_REPLICATED | MODULE_FLAG_LOADING))
+    if (!module_is_client(ctx))
         return false;
     if (!server.GetUsedMemoryRatio || !(server.GetUsedMemoryRatio() > 1))
         return false;

@@ -10,7 +10,8 @@
  * Times are milliseconds. The time of a command is the server's, or that of the newest item if that is later:
  * so it never decreases.
  *
- * Memory. The plan's memory is also its limit, so a window never grows. It refuses items when it is full.
+ * Memory. TW.RESERVE makes the plan's memory its limit. Such a window never grows: it refuses items when it is
+ * full. A window of a .tamis file has the limit of the file, or none.
  *
  * Replication. The primary decides the time: each command that adds is sent as TW.ADDAT with it. An item that
  * is present is not added, so that it changes nothing, and is not sent. A lookup changes nothing either: it
