@@ -85,6 +85,9 @@ try tamis check -c "$rdb" in
 try tamis check -c "$rdb#none" in
 try tamis check -c "$rdb#text" in
 try tamis check -c "$redis_uri/text" in
+printf '%s\n' 'BF.RESERVE native 0.01 100 KIND fast' 'TW.RESERVE window 0.01 100 1000 10' | redis_ask
+try tamis check -c "$redis_uri/native" in
+try tamis info "$redis_uri/window"
 try tamis check -c seen.dump#seen in
 head -c 1000 "$rdb" > cut.rdb
 try tamis check -c cut.rdb#seen in

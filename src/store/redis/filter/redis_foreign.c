@@ -2,7 +2,7 @@
 /*
  * Filters of RedisBloom on a server: they are Redis keys of a module's type. A copy in memory is looked up.
  *
- *     TYPE key          ->  MBbloom-- or MBbloomCF; another type: not a filter
+ *     TYPE key          ->  MBbloom-- or MBbloomCF; another type: not a filter, or refused (is_native)
  *     MEMORY USAGE key  ->  a reply that would be too large is not requested
  *     DUMP key          ->  the filter at one instant, which format/redisbloom_file.c decodes
  *
@@ -29,6 +29,7 @@ typedef struct foreign_copy {
     const tamis_allocator *memory;
     int request;          /* REQUEST_*: the command that is sent */
     bool is_filter;       /* TYPE is that of a filter of RedisBloom */
+    bool is_native;       /* TYPE is that of a filter which only our module has */
     int64_t size;         /* bytes, by MEMORY USAGE; 0: unknown */
     tamis_filter *filter; /* the copy; NULL: not yet */
 } foreign_copy;
@@ -80,9 +81,10 @@ static tamis_status accept_reply(void *context, size_t i, const tamis__reply *re
         return accept_dump(f, reply, err);
     if (f->request == REQUEST_SIZE)
         f->size = reply->type == TAMIS__REPLY_INTEGER ? reply->integer : 0;
-    else
-        f->is_filter = reply->type == TAMIS__REPLY_STATUS &&
-                       (is_text(reply, "MBbloom--") || is_text(reply, "MBbloomCF"));
+    else if (reply->type == TAMIS__REPLY_STATUS) {
+        f->is_filter = is_text(reply, "MBbloom--") || is_text(reply, "MBbloomCF");
+        f->is_native = is_text(reply, "TAMISflt1") || is_text(reply, "TAMISwin1");
+    }
     return TAMIS_OK;
 }
 
@@ -100,7 +102,14 @@ static tamis_status send_request(foreign_copy *f, int request, tamis_error *err)
 tamis_status tamis__redis_fetch_foreign(tamis_filter **filter, const tamis_filter *named, tamis_error *err) {
     foreign_copy f = {.rf = tamis__redis_of(named), .memory = &named->allocator};
     tamis_error ignored = TAMIS_ERROR_INIT;
-    if (send_request(&f, REQUEST_TYPE, &ignored) != TAMIS_OK || !f.is_filter)
+    const bool has_type = send_request(&f, REQUEST_TYPE, &ignored) == TAMIS_OK;
+    if (has_type && f.is_native)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "redis %s: %s: a filter of the Redis module, of a kind that tamis cannot copy; look up keys with "
+            "BF.MEXISTS, or TW.MEXISTS for a window",
+            f.rf->redis->endpoint.shown, f.rf->uri->shown_name);
+    if (!has_type || !f.is_filter)
         return TAMIS_E_NOT_FOUND;
     /* The user may have no right to it. Then the size of the reply decides. */
     (void)send_request(&f, REQUEST_SIZE, &ignored);
