@@ -162,16 +162,23 @@ static bool has_header(const tamis_redisbloom *filter, const char *bytes, size_t
 }
 
 /* Loads a header. Once more into an incomplete filter is no error: a client may repeat a call. */
-static tamis_status load_header(bloom_key *key, const char *bytes, size_t size) {
+static tamis_status load_header(RedisModuleCtx *ctx, bloom_key *key, const char *bytes, size_t size) {
     if (key->state == FILTER_KEY_INCOMPLETE && !key->native)
         return has_header(key->filter, bytes, size) ? TAMIS_OK : TAMIS_E_DAMAGED;
     if (key->state == FILTER_KEY_FILTER || key->native)
         return TAMIS_E_DAMAGED;
     tamis_redisbloom *filter;
+    tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
     const tamis_status status = tamis_redisbloom_load_header(&filter, bytes, size, module_allocator(), NULL);
-    if (status == TAMIS_OK)
-        bloom_key_set(key, filter);
-    return status;
+    if (status != TAMIS_OK)
+        return status;
+    tamis_redisbloom_info_get(filter, &info, NULL);
+    if (module_would_exceed_memory(ctx, info.bytes)) {
+        tamis_redisbloom_free(filter);
+        return TAMIS_E_NOMEM;
+    }
+    bloom_key_set(key, filter);
+    return TAMIS_OK;
 }
 
 static tamis_status load_chunk(bloom_key *key, long long iterator, const char *bytes, size_t size) {
@@ -202,7 +209,7 @@ int bloom_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return MODULE_OK;
     }
     const tamis_status status =
-        iterator == 1 ? load_header(&key, bytes, size) : load_chunk(&key, iterator, bytes, size);
+        iterator == 1 ? load_header(ctx, &key, bytes, size) : load_chunk(&key, iterator, bytes, size);
     bloom_key_close(&key);
     if (status != TAMIS_OK)
         return server.ReplyWithError(ctx, chunk_error(status));

@@ -326,7 +326,7 @@ static bool has_header(const tamis_redisbloom_cuckoo *filter, const char *bytes)
 
 /* Loads a header. Once more into an incomplete filter is no error: a client may repeat a call. Returns the
  * error, or NULL. */
-static const char *load_header(cuckoo_key *key, const char *bytes, size_t size) {
+static const char *load_header(RedisModuleCtx *ctx, cuckoo_key *key, const char *bytes, size_t size) {
     if (key->state == FILTER_KEY_FILTER)
         return "ERR item exists";
     if (size != TAMIS_REDISBLOOM_CUCKOO_HEADER)
@@ -334,8 +334,14 @@ static const char *load_header(cuckoo_key *key, const char *bytes, size_t size) 
     if (key->state == FILTER_KEY_INCOMPLETE)
         return has_header(key->filter, bytes) ? NULL : "ERR item exists";
     tamis_redisbloom_cuckoo *filter;
+    tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
     if (tamis_redisbloom_cuckoo_load_header(&filter, bytes, size, module_allocator(), NULL) != TAMIS_OK)
         return "Couldn't create filter!";
+    tamis_redisbloom_cuckoo_info_get(filter, &info, NULL);
+    if (module_would_exceed_memory(ctx, info.bytes)) {
+        tamis_redisbloom_cuckoo_free(filter);
+        return "ERR Insufficient memory to create filter";
+    }
     cuckoo_key_set(key, filter);
     return NULL;
 }
@@ -364,7 +370,7 @@ int cuckoo_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return MODULE_OK;
     }
     const char *error =
-        position == 1 ? load_header(&key, bytes, size) : load_chunk(&key, position, bytes, size);
+        position == 1 ? load_header(ctx, &key, bytes, size) : load_chunk(&key, position, bytes, size);
     cuckoo_key_close(&key);
     if (error)
         return server.ReplyWithError(ctx, error);

@@ -90,6 +90,8 @@ const tamis_allocator *module_aligned_allocator(void);
  * would then refuse every further write, or evict the filter at once. Where keys are evicted, smaller filters
  * fit. What comes from the primary or from the AOF always fits. */
 bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes);
+/* Likewise for a filter that is not allocated yet, of which a header is loaded. */
+bool module_would_exceed_memory(RedisModuleCtx *ctx, uint64_t bytes);
 /* Allocates bytes, which server.Free frees. NULL: there is no memory, where the server reports that. */
 void *module_alloc_bytes(size_t size);
 /* Returns the state of an open key. `filter` and `incomplete` are the two types of a sort of filters. */

@@ -51,6 +51,13 @@ bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes) {
     return exceeds;
 }
 
+bool module_would_exceed_memory(RedisModuleCtx *ctx, uint64_t bytes) {
+    void *probe = server.TryAlloc && module_is_client(ctx) ? server.TryAlloc(bytes) : NULL;
+    const bool exceeds = probe && module_exceeds_memory(ctx, bytes);
+    server.Free(probe);
+    return exceeds;
+}
+
 /*
  * Blocks that are aligned to 64 bytes. The server aligns to 16, so a block gets 64 bytes more, and the
  * address of the server's block is kept before it:

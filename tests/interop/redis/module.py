@@ -309,6 +309,14 @@ def test_memory_limit(server):
     same("lookup", ask("BF.EXISTS", "k", "a"), 1)
     same("lookup", ask("CF.EXISTS", "c", "a"), 1)
     same("removal", ask("CF.DEL", "c", "a"), 1)
+    ask("CONFIG", "SET", "maxmemory", 0)
+    ask("CF.RESERVE", "large", 100000000)
+    ask("CF.ADD", "large", "a")
+    headers = {"CF.LOADCHUNK": ask("CF.SCANDUMP", "large", 0)[1]}
+    ask("DEL", "large")
+    ask("BF.RESERVE", "large", 0.001, 40000000)
+    headers["BF.LOADCHUNK"] = ask("BF.SCANDUMP", "large", 0)[1]
+    ask("DEL", "large")
     # A filter that does not fit is not made. The limit has space for three filters of 19 MiB.
     too_large = ("BF.RESERVE x 0.001 40000000", "BF.INSERT x ERROR 0.001 CAPACITY 40000000 ITEMS a", "CF.RESERVE x 100000000",
                  "CF.INSERT x CAPACITY 100000000 ITEMS a")
@@ -316,6 +324,9 @@ def test_memory_limit(server):
     no_memory = Error("ERR Insufficient memory to create filter")
     for command in too_large:
         same(command, ask(*command.split()), no_memory)
+    for command, header in headers.items():
+        same(command, ask(command, "x", 1, header), no_memory)
+        same("no key", ask("EXISTS", "x"), 0)
     same("fit", [ask("BF.RESERVE", f"fit{i}", 0.001, 10000000) for i in range(4)], [b"OK", b"OK", b"OK", no_memory])
     same("merge", ask("BF.MERGE", "merged", "fit0"), no_memory)
     same("small", ask("BF.ADD", "x", "a"), 1)
@@ -327,6 +338,8 @@ def test_memory_limit(server):
     for command in too_large:
         same(command, ask(*command.split()), no_memory)
     ask("CONFIG", "SET", "maxmemory", 0, "maxmemory-policy", "noeviction")
+    for key, (command, header) in enumerate(headers.items()):
+        same(command, ask(command, key, 1, header), b"OK")
 
 
 def test_kill():
