@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -219,6 +220,7 @@ static void release(kafka_dedup_run *run) {
     tamis__kafka_dedup_close_reader(run);
     if (run->membership)
         rd_kafka_consumer_group_metadata_destroy(run->membership);
+    free(run->member_id);
     if (run->cut_results)
         rd_kafka_queue_destroy(run->cut_results);
     if (run->offset_results)

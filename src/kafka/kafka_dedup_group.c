@@ -20,6 +20,8 @@
  * the queues of librdkafka 2.0: `is_paused` is exact.
  */
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -27,7 +29,7 @@
 
 enum { SEEK_MS = 5000 };
 
-/* The group has expelled this member for some time. */
+/* The group has expelled this member. It may be in the group again. */
 static void forget_kept(kafka_dedup_run *run) {
     for (size_t i = 0; i < run->client.partition_count; i++) {
         kafka_partition *partition = &run->partitions[i];
@@ -52,14 +54,24 @@ static void assign_partition(kafka_dedup_run *run, kafka_partition *partition) {
     }
 }
 
-/* False: the group has expelled this member since it gave the partitions. */
-static bool is_member(rd_kafka_t *consumer) {
-    char *id = rd_kafka_memberid(consumer);
-    const bool has_id = id && id[0] != '\0';
+/* Stores group metadata and member id. The metadata come first: they have an id if the member has one after
+ * that. */
+static void store_membership(kafka_dedup_run *run) {
+    kafka_client *client = &run->client;
 
+    if (run->membership)
+        rd_kafka_consumer_group_metadata_destroy(run->membership);
+    run->membership = rd_kafka_consumer_group_metadata(client->consumer);
+    char *id = rd_kafka_memberid(client->consumer);
+    /* Metadata that name no member are those of old clients: the brokers take any offset with them (K3). */
+    client->must_join = !id || id[0] == '\0';
+    /* The group may expel a member that has no partitions just then, which librdkafka does not report. */
+    if (!id || !run->member_id || strcmp(id, run->member_id) != 0)
+        forget_kept(run);
+    free(run->member_id);
+    run->member_id = id ? strdup(id) : NULL;
     if (id)
-        rd_kafka_mem_free(consumer, id);
-    return has_id;
+        rd_kafka_mem_free(client->consumer, id);
 }
 
 /* A1. */
@@ -78,6 +90,7 @@ static void assign(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *
             "another group and new output topics",
             run->options.from, (int)added);
     client->phase = KAFKA_RUNNING;
+    store_membership(run);
     for (size_t i = 0; i < client->partition_count; i++)
         assign_partition(run, &run->partitions[i]);
     tamis__kafka_refusals_forget(run);
@@ -85,11 +98,6 @@ static void assign(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *
     run->assigned_at = run->restore_progress_at = tamis__now_ns();
     run->has_remarked_restore = run->has_remarked_part = run->has_remarked_joined =
         run->has_remarked_standby = false;
-    if (run->membership)
-        rd_kafka_consumer_group_metadata_destroy(run->membership);
-    run->membership = rd_kafka_consumer_group_metadata(client->consumer);
-    /* Metadata that name no member are those of old clients: the brokers take any offset with them (K3). */
-    client->must_join = !is_member(client->consumer);
     run->committed.assignments++;
 }
 

@@ -176,6 +176,7 @@ typedef struct kafka_dedup_run {
     kafka_output outputs[KAFKA_OUTPUTS];
     rd_kafka_topic_t *state;                        /* of the producer */
     rd_kafka_consumer_group_metadata_t *membership; /* A1 */
+    char *member_id;                                /* of the last A1; NULL: none */
 
     kafka_partition *partitions; /* all of the input, by number; NULL: not made yet */
     kafka_merge merge;           /* of one of them at a time */
