@@ -330,6 +330,8 @@ void tamis__kafka_dedup_close_reader(kafka_dedup_run *run);
 
 /* ---- kafka_merge.c ---- */
 
+/* True if the state of filters of this kind is merged. */
+bool tamis__kafka_kind_is_merged(tamis_kind kind);
 /* True if the state of this run can be merged. */
 bool tamis__kafka_may_merge(const kafka_dedup_run *run);
 /* True if the state records of a partition take too many bytes for their hashes. */

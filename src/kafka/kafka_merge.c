@@ -50,12 +50,13 @@ static bool is_joined(const kafka_partition *partition) {
     return partition->stage == KAFKA_JOINED && partition->input->is_assigned;
 }
 
-bool tamis__kafka_may_merge(const kafka_dedup_run *run) {
-    const tamis_kind kind = run->plan.kind;
+bool tamis__kafka_kind_is_merged(tamis_kind kind) {
+    return kind != TAMIS_KIND_WINDOW && kind != TAMIS_KIND_COUNTING && kind != TAMIS_KIND_CUCKOO;
+}
 
+bool tamis__kafka_may_merge(const kafka_dedup_run *run) {
     /* Without the right to cut, a merge would only add copies. */
-    return !run->is_stateless && !run->has_window && !run->has_remarked_cut && kind != TAMIS_KIND_COUNTING &&
-           kind != TAMIS_KIND_CUCKOO;
+    return !run->is_stateless && !run->has_remarked_cut && tamis__kafka_kind_is_merged(run->plan.kind);
 }
 
 bool tamis__kafka_merge_is_due(const kafka_dedup_run *run, const kafka_partition *partition) {

@@ -126,7 +126,8 @@ static void plan_state(tamis_kafka_plan *plan, const tamis_kafka_plan_options *o
         BATCH_BYTES + (double)size + (record_keys - (double)whole_keys) * (double)(next - size);
     const double bytes = state_records * record_size + transactions * MARKER_BYTES,
                  merged = 2 * keys->count * keys->hash_bits / 8;
-    const bool is_merged = width < 0 && bytes > merged, is_cut = width >= 0 || is_merged;
+    const bool is_merged = tamis__kafka_kind_is_merged(filter->kind) && bytes > merged,
+               is_cut = width >= 0 || is_merged;
 
     plan->state_keys = (uint64_t)(options->partitions * keys->count + 0.5);
     plan->state_bytes = (uint64_t)(options->partitions * (is_merged ? merged : bytes) + 0.5);

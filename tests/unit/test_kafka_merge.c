@@ -287,9 +287,8 @@ static void merges_begin_when_heads_outweigh_hashes(void **state) {
     }
     assert_true(tamis__kafka_merge_is_due(w->run, &w->owner));
     assert_true(tamis__kafka_may_merge(w->run));
-    w->run->has_window = true;
+    w->run->plan.kind = TAMIS_KIND_WINDOW;
     assert_false(tamis__kafka_may_merge(w->run));
-    w->run->has_window = false;
     w->run->plan.kind = TAMIS_KIND_CUCKOO;
     assert_false(tamis__kafka_may_merge(w->run));
     end_walk(w);

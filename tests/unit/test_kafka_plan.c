@@ -122,6 +122,11 @@ static void test_all_keys(void **state) {
     const tamis_kafka_plan slower = make(&options, 10, 3, 1, NULL);
     assert_int_equal(slower.state_bytes, 2 * 8 * UINT64_C(100000000));
     assert_int_equal(slower.segment_bytes, 3 * (UINT64_C(64) << 20));
+    /* The state of a kind that is not merged grows. */
+    options.kind = TAMIS_KIND_CUCKOO;
+    const tamis_kafka_plan growing = make(&options, 10, 3, 1, NULL);
+    assert_true(growing.state_bytes > 3 * UINT64_C(200) * 10000000); /* 10^7 seconds */
+    assert_int_equal(growing.segment_bytes, 0);
 }
 
 /* Hashes of 48 bits: only if a rate from 1e-6 and the number of keys are given, and 16 times as many would fit. */
