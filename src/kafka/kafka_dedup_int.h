@@ -336,7 +336,8 @@ bool tamis__kafka_kind_is_merged(tamis_kind kind);
 bool tamis__kafka_may_merge(const kafka_dedup_run *run);
 /* True if the state records of a partition take too many bytes for their hashes. */
 bool tamis__kafka_merge_is_due(const kafka_dedup_run *run, const kafka_partition *partition);
-/* Ends the merge of a partition whose records are not answered any more: its state may be read now. */
+/* Ends the merge of a partition whose records are not answered any more: its state may be read now. Likewise if
+ * the brokers refuse cuts. */
 void tamis__kafka_merge_check(kafka_dedup_run *run);
 /* Goes on with a merge, or begins one. Returns soon. */
 tamis_status tamis__kafka_merge_advance(kafka_dedup_run *run, tamis_error *err);

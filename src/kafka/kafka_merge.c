@@ -207,7 +207,7 @@ void tamis__kafka_merge_read(kafka_dedup_run *run, const rd_kafka_message_t *mes
 }
 
 void tamis__kafka_merge_check(kafka_dedup_run *run) {
-    if (run->merge.partition && !is_joined(run->merge.partition))
+    if (run->merge.partition && (!is_joined(run->merge.partition) || !tamis__kafka_may_merge(run)))
         tamis__kafka_merge_stop(run);
 }
 

@@ -329,12 +329,28 @@ static void other_records_are_not_merged(void **state) {
     }
 }
 
+/* Without the right to cut, a merge would only add copies. */
+static void merges_end_when_cuts_are_refused(void **state) {
+    walk *w = begin_walk(1);
+
+    (void)state;
+    end_transaction(w, 3, true);
+    assert_int_equal(tamis__kafka_merge_begin(w->run, &w->owner, NULL), TAMIS_OK);
+    tamis__kafka_merge_check(w->run);
+    assert_non_null(w->run->merge.partition);
+    w->run->has_remarked_cut = true;
+    tamis__kafka_merge_check(w->run);
+    assert_null(w->run->merge.partition);
+    end_walk(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_restore_knows_all_keys),
         cmocka_unit_test(steps_are_bounded),
         cmocka_unit_test(merges_begin_when_heads_outweigh_hashes),
         cmocka_unit_test(other_records_are_not_merged),
+        cmocka_unit_test(merges_end_when_cuts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
