@@ -87,6 +87,7 @@
 #include "base/bytes.h"
 #include "base/versioned.h"
 #include "filter/compat/redisbloom_tables.h"
+#include "filter/filter_int.h"
 #include "hash/hash_functions.h"
 
 enum {
@@ -430,36 +431,38 @@ tamis_status tamis_redisbloom_cuckoo_add_absent(tamis_redisbloom_cuckoo *filter,
 }
 
 /* Adds at most BATCH keys in order. Their buckets in the newest table are fetched before, so that the cache
- * misses overlap. `answers` NULL: keys that are present are added too. */
-static tamis_status add_batch(tamis_redisbloom_cuckoo *filter, const tamis_key *keys, size_t count,
-                              tamis_answer *answers, size_t *done, tamis_error *err) {
+ * misses overlap. Without answers, keys that are present are added too. */
+static tamis_status add_batch(tamis_redisbloom_cuckoo *filter, const tamis__key_batch *batch, size_t *done,
+                              tamis_error *err) {
     entry entries[BATCH];
     const tamis__rbc_table *newest = &filter->tables[filter->count - 1];
-    for (size_t i = 0; i < count; i++) {
-        entries[i] = entry_of(keys[i].data, keys[i].size);
+    for (size_t i = 0; i < batch->count; i++) {
+        entries[i] = entry_of(batch->keys[i].data, batch->keys[i].size);
         tamis__prefetch(bucket_of(filter, newest, entries[i].hash));
         tamis__prefetch(bucket_of(filter, newest, other_hash(entries[i].hash, entries[i].fingerprint)));
     }
-    for (*done = 0; *done < count; ++*done) {
-        const bool is_present = answers && has(filter, entries[*done]);
+    for (*done = 0; *done < batch->count; ++*done) {
+        const bool is_present = batch->answers && has(filter, entries[*done]);
         const tamis_status status = is_present ? TAMIS_OK : add(filter, entries[*done], err);
         if (status != TAMIS_OK)
             return status;
-        if (answers)
-            answers[*done] = is_present ? TAMIS_PRESENT : TAMIS_ABSENT;
+        if (batch->answers)
+            batch->answers[*done] = is_present ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
     return TAMIS_OK;
 }
 
-static tamis_status add_all(tamis_redisbloom_cuckoo *filter, const tamis_key *keys, size_t count,
-                            tamis_answer *answers, size_t *done, tamis_error *err) {
+/* Adds any number of keys. `done` may be NULL. */
+static tamis_status add_slices(tamis_redisbloom_cuckoo *filter, const tamis__key_batch *batch, size_t *done,
+                               tamis_error *err) {
     size_t added = 0;
     tamis_status status = tamis__rbc_check_complete(filter, err);
-    while (status == TAMIS_OK && added < count) {
-        size_t batch = 0;
-        status = add_batch(filter, keys + added, count - added < BATCH ? count - added : BATCH,
-                           answers ? answers + added : NULL, &batch, err);
-        added += batch;
+    while (status == TAMIS_OK && added < batch->count) {
+        const size_t left = batch->count - added;
+        const tamis__key_batch slice = tamis__key_batch_slice(batch, added, left < BATCH ? left : BATCH);
+        size_t slice_done = 0;
+        status = add_batch(filter, &slice, &slice_done, err);
+        added += slice_done;
     }
     if (done)
         *done = added;
@@ -470,7 +473,8 @@ tamis_status tamis_redisbloom_cuckoo_add_many(tamis_redisbloom_cuckoo *filter, c
                                               size_t count, size_t *done, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(count, keys, err);
-    return add_all(filter, keys, count, NULL, done, err);
+    const tamis__key_batch batch = {.keys = keys, .count = count};
+    return add_slices(filter, &batch, done, err);
 }
 
 tamis_status tamis_redisbloom_cuckoo_add_absent_many(tamis_redisbloom_cuckoo *filter, const tamis_key *keys,
@@ -479,7 +483,8 @@ tamis_status tamis_redisbloom_cuckoo_add_absent_many(tamis_redisbloom_cuckoo *fi
     TAMIS__NEED(filter, err);
     TAMIS__NEED_IF(count, keys, err);
     TAMIS__NEED_IF(count, answers, err);
-    return add_all(filter, keys, count, answers, done, err);
+    const tamis__key_batch batch = {.keys = keys, .count = count, .answers = answers};
+    return add_slices(filter, &batch, done, err);
 }
 
 /* Looks up at most BATCH keys, table by table. */
