@@ -22,8 +22,9 @@ size_t tamis__rb_chunk_size(const tamis__rb_range *range) {
     return (size_t)(size < CHUNK_MAX ? size : CHUNK_MAX);
 }
 
-tamis_status tamis__rb_check_chunk(const tamis__rb_range *range, const void *bytes, size_t size,
-                                   const tamis__rb_words *words, bool *is_new, tamis_error *err) {
+tamis_status tamis__rb_check_chunk(const tamis__rb_range *range, const void *bytes, size_t size, bool *is_new,
+                                   tamis_error *err) {
+    const tamis__rb_words *words = range->words;
     const uint64_t iterator = range->iterator, offset = range->offset;
     if (offset == UINT64_MAX || range->left == 0)
         return tamis__fail(err, TAMIS_E_RANGE, 0,

@@ -17,6 +17,7 @@ typedef struct tamis__rb_words {
 
 /* A range of bytes in one of the arrays of a filter, which lie one behind the other. */
 typedef struct tamis__rb_range {
+    const tamis__rb_words *words; /* for messages */
     uint64_t
         iterator; /* iterator of the chunk: 1 + bytes up to its end. A range to dump begins there instead */
     uint64_t offset;      /* of its first byte in all arrays; UINT64_MAX: there is none */
@@ -35,8 +36,8 @@ size_t tamis__rb_chunk_size(const tamis__rb_range *range);
 
 /* Checks a chunk that is to be loaded into a range. *is_new is false if its bytes are there already. Errors
  * are those of tamis_redisbloom_load_chunk. */
-tamis_status tamis__rb_check_chunk(const tamis__rb_range *range, const void *bytes, size_t size,
-                                   const tamis__rb_words *words, bool *is_new, tamis_error *err);
+tamis_status tamis__rb_check_chunk(const tamis__rb_range *range, const void *bytes, size_t size, bool *is_new,
+                                   tamis_error *err);
 
 /* Reads a number that fits 32 bits. */
 bool tamis__rb_read_small(const tamis_redisbloom_source *source, uint32_t *value);

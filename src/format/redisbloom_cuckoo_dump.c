@@ -141,7 +141,8 @@ static size_t find_range(const tamis_redisbloom_cuckoo *filter, uint64_t positio
                          tamis__rb_range *range) {
     uint64_t within;
     const size_t index = find_table(filter, offset, &within);
-    *range = (tamis__rb_range){.iterator = position, .offset = offset, .loaded = filter->loaded};
+    *range =
+        (tamis__rb_range){.words = &words, .iterator = position, .offset = offset, .loaded = filter->loaded};
     if (index < filter->count) {
         range->left = tamis__rbc_table_bytes(filter, index) - within;
         range->bytes = filter->tables[index].slots ? filter->tables[index].slots + within : NULL;
@@ -170,7 +171,7 @@ tamis_status tamis_redisbloom_cuckoo_load_chunk(tamis_redisbloom_cuckoo *filter,
     bool is_new;
     const uint64_t offset = size >= 1 ? tamis__rb_offset(position, size) : UINT64_MAX;
     const size_t index = find_range(filter, position, offset, &range);
-    tamis_status status = tamis__rb_check_chunk(&range, bytes, size, &words, &is_new, err);
+    tamis_status status = tamis__rb_check_chunk(&range, bytes, size, &is_new, err);
     if (status != TAMIS_OK || !is_new)
         return status;
     if (!filter->tables[index].slots)

@@ -205,7 +205,8 @@ static size_t find_range(const tamis_redisbloom *chain, uint64_t iterator, uint6
                          tamis__rb_range *range) {
     uint64_t within;
     const size_t index = find_subfilter(chain, offset, &within);
-    *range = (tamis__rb_range){.iterator = iterator, .offset = offset, .loaded = chain->loaded};
+    *range =
+        (tamis__rb_range){.words = &words, .iterator = iterator, .offset = offset, .loaded = chain->loaded};
     if (index < chain->count) {
         const tamis__rb_subfilter *sub = &chain->subfilters[index];
         range->left = sub->size.bytes - within;
@@ -234,7 +235,7 @@ tamis_status tamis_redisbloom_load_chunk(tamis_redisbloom *filter, uint64_t iter
     tamis__rb_range range;
     bool is_new;
     const size_t index = find_range(filter, iterator, tamis__rb_offset(iterator, size), &range);
-    tamis_status status = tamis__rb_check_chunk(&range, bytes, size, &words, &is_new, err);
+    tamis_status status = tamis__rb_check_chunk(&range, bytes, size, &is_new, err);
     if (status != TAMIS_OK || !is_new)
         return status;
     tamis__rb_subfilter *sub = &filter->subfilters[index];
