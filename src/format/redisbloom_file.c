@@ -139,24 +139,20 @@ static tamis_status read_pair(tamis__redisbloom_pair *made, fields *f, const cha
     return status == TAMIS_OK ? status : tamis__fail(err, status, 0, "%s: %s", name, why.text);
 }
 
-/* Makes a filter of the value at `from`, without the type of the value. *end is set to its end. */
-static tamis_status read_value(tamis_filter **filter, tamis__rdb from, const char *name,
-                               const tamis_allocator *given, const uint8_t **end, tamis_error *err) {
-    const tamis_allocator memory = tamis__allocator_resolve(given);
+/* Makes a filter of the fields of a value, and leaves `f` at the end of the value. */
+static tamis_status read_value(tamis_filter **filter, fields *f, const char *name, tamis_error *err) {
     tamis__redisbloom_pair made = {NULL, NULL};
-    fields f = {.from = from, .memory = &memory};
-    tamis_status status = read_pair(&made, &f, name, err);
+    tamis_status status = read_pair(&made, f, name, err);
     if (status != TAMIS_OK)
         return status;
-    const uint64_t last = tamis__rdb_number(&f.from);
-    *end = f.from.pos;
-    if (f.from.bad || last != TAMIS__RDB_END) {
+    const uint64_t last = tamis__rdb_number(&f->from);
+    if (f->from.bad || last != TAMIS__RDB_END) {
         tamis_redisbloom_free(made.chain);
         tamis_redisbloom_cuckoo_free(made.cuckoo);
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: has no end of its fields; dump the filter again",
                            name);
     }
-    return tamis__redisbloom_filter_create(filter, &made, &memory, err);
+    return tamis__redisbloom_filter_create(filter, &made, f->memory, err);
 }
 
 static bool is_dump(const uint8_t *bytes, uint64_t size) {
@@ -173,7 +169,7 @@ static tamis_status decode_dump(tamis_filter **filter, const tamis__encoded_byte
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: %" PRIu64 " bytes are not a reply to DUMP; dump the filter again",
                            source->name, source->size);
-    const uint8_t *footer = source->bytes + source->size - FOOTER, *end = NULL;
+    const uint8_t *footer = source->bytes + source->size - FOOTER;
     tamis__crc64 crc;
     tamis__crc64_init(&crc);
     tamis__crc64_update(&crc, source->bytes, (size_t)source->size - 8);
@@ -185,12 +181,12 @@ static tamis_status decode_dump(tamis_filter **filter, const tamis__encoded_byte
         return tamis__fail(err, TAMIS_E_FORMAT, 0,
                            "%s: is the dump of another type of Redis; dump a filter of RedisBloom",
                            source->name);
-    const tamis__rdb from = {.pos = source->bytes + 1, .end = footer};
+    fields f = {.from = {.pos = source->bytes + 1, .end = footer}, .memory = memory};
     tamis_filter *created = NULL;
-    const tamis_status status = read_value(&created, from, source->name, memory, &end, err);
+    const tamis_status status = read_value(&created, &f, source->name, err);
     if (status != TAMIS_OK)
         return status;
-    if (end != footer) {
+    if (f.from.pos != footer) {
         tamis_filter_free(created);
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: has further bytes behind the filter; dump the filter again", source->name);
@@ -258,13 +254,11 @@ static tamis_status fail_with_example(const tamis__encoded_bytes *source, tamis_
 }
 
 static tamis_status decode_key(tamis_filter **filter, const tamis__encoded_bytes *source,
-                               const tamis_allocator *given, tamis_error *err) {
-    const tamis_allocator memory = tamis__allocator_resolve(given);
+                               const tamis_allocator *memory, tamis_error *err) {
     if (!source->key)
         return fail_with_example(source, TAMIS_E_FORMAT, "is an RDB file of a Redis, with many keys", err);
-    wanted key = {.name = source->key, .size = strlen(source->key), .memory = &memory};
+    wanted key = {.name = source->key, .size = strlen(source->key), .memory = memory};
     tamis__rdb_entry entry;
-    const uint8_t *end;
     const tamis_status status = tamis__rdb_find(source, has_name, &key, &entry, err);
     if (key.refused)
         return tamis__fail_nomem(err, source->name, key.size);
@@ -272,7 +266,10 @@ static tamis_status decode_key(tamis_filter **filter, const tamis__encoded_bytes
         return fail_with_example(source, status, "the file has no such key", err);
     if (status == TAMIS_OK && !is_filter(&entry))
         return fail_with_example(source, TAMIS_E_FORMAT, "is a key of another type", err);
-    return status == TAMIS_OK ? read_value(filter, entry.value, source->name, &memory, &end, err) : status;
+    if (status != TAMIS_OK)
+        return status;
+    fields f = {.from = entry.value, .memory = memory};
+    return read_value(filter, &f, source->name, err);
 }
 
 static bool recognise(const tamis__encoded_bytes *source) {
@@ -281,9 +278,9 @@ static bool recognise(const tamis__encoded_bytes *source) {
 
 static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *source,
                            const tamis_open_options *options, tamis_error *err) {
+    const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
     const bool is_file = tamis__rdb_is_file(source->bytes, source->size);
-    return is_file ? decode_key(filter, source, options->allocator, err)
-                   : decode_dump(filter, source, options->allocator, err);
+    return is_file ? decode_key(filter, source, &memory, err) : decode_dump(filter, source, &memory, err);
 }
 
 /* ---- writing ---- */
