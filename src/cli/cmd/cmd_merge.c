@@ -101,7 +101,7 @@ static tamis_status merge_filter(merge_run *run, const char *path, tamis_error *
     if (status == TAMIS_OK && tamis_filter_union(run->merged, from, err) != TAMIS_OK)
         status = refuse(run, from, path, err);
     if (status == TAMIS_OK)
-        status = cli_metadata_merge(run->merged, from, path, &run->metadata, &run->conflict, err);
+        status = cli_metadata_merge(run->merged, from, path, &run->conflict, err);
     tamis_filter_free(from);
     if (status == TAMIS_OK)
         status = cli_key_type_stored(run->merged, &run->key_type, err);
@@ -161,6 +161,7 @@ static void report_rate(const merge_run *run) {
 static tamis_status merge(merge_run *run, const cli_args *args, tamis_error *err) {
     tamis_status status = prepare_merge(run, err);
 
+    run->conflict.given = &run->metadata;
     for (size_t i = 1; i < args->operand_count && status == TAMIS_OK; i++)
         status = merge_filter(run, args->operands[i], err);
     if (status == TAMIS_OK)

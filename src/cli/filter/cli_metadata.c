@@ -225,14 +225,13 @@ void cli_metadata_report_conflict(const cli_metadata_conflict *conflict) {
 }
 
 tamis_status cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char *path,
-                                const cli_metadata *given, cli_metadata_conflict *conflict,
-                                tamis_error *err) {
+                                cli_metadata_conflict *conflict, tamis_error *err) {
     tamis_metadata into_data = TAMIS_METADATA_INIT, from_data = TAMIS_METADATA_INIT;
     label_join joined_list;
 
     if (tamis_filter_metadata_get(into, &into_data, err) != TAMIS_OK ||
         tamis_filter_metadata_get(from, &from_data, err) != TAMIS_OK ||
-        join_labels(&joined_list, &into_data, &from_data, given, err) != TAMIS_OK)
+        join_labels(&joined_list, &into_data, &from_data, conflict->given, err) != TAMIS_OK)
         return err->status;
     note_conflict(conflict, &joined_list, path);
     note_data(conflict, &into_data, &from_data, path);

@@ -30,22 +30,23 @@ tamis_status cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filt
 
 /* Conflicts between labels, and between user data (of DCSO), of several filters. */
 typedef struct cli_metadata_conflict {
-    size_t count;         /* number of labels in conflict */
-    char first[400];      /* message about the first label */
-    size_t data_count;    /* number of filters whose user data is lost */
-    char data_first[400]; /* message about the first user data */
+    const cli_metadata *given; /* what the user gave: its labels are in no conflict; NULL: nothing */
+    size_t count;              /* number of labels in conflict */
+    char first[400];           /* message about the first label */
+    size_t data_count;         /* number of filters whose user data is lost */
+    char data_first[400];      /* message about the first user data */
 } cli_metadata_conflict;
 
 /*
  * Adds the labels of `from`, the filter in `path`, to those of `into`.
  *
- * - If both have a label, the value of `into` stays. If the values differ and the user gave none,
- *   *conflict counts the label.
+ * - If both have a label, the value of `into` stays. If the values differ and the user gave none
+ *   (conflict->given), *conflict counts the label.
  * - The user data of `into` stays. If `from` has other user data, *conflict counts it.
  * - The key type is not changed: the union of the filters has joined or refused it before.
  */
 tamis_status cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char *path,
-                                const cli_metadata *given, cli_metadata_conflict *conflict, tamis_error *err);
+                                cli_metadata_conflict *conflict, tamis_error *err);
 
 /* Prints one remark about all labels, and one about all user data. */
 void cli_metadata_report_conflict(const cli_metadata_conflict *conflict);
