@@ -238,8 +238,8 @@ static size_t make_pairs(cli_family *family, const tamis_key *keys, size_t count
         return 0;
     for (size_t i = 0; i < count; i++)
         family->rows[i] = family->records[record_index ? record_index[i] : i];
-    const size_t good =
-        cli_template_split(family->template, family->rows, count, family->next, family->pairs, err);
+    const cli_record_batch batch = {family->rows, count, family->next};
+    const size_t good = cli_template_split(family->template, &batch, family->pairs, err);
     for (size_t i = 0; i < good; i++)
         family->texts[i] = family->has_key_option ? keys[i] : family->pairs[i].key;
     return finish_texts(family, good, err) == TAMIS_OK ? good : 0;

@@ -276,8 +276,10 @@ static tamis_status reserve_bytes(cli_template *template, size_t size, tamis_err
     return TAMIS_OK;
 }
 
-size_t cli_template_split(cli_template *template, const tamis_key *records, size_t count,
-                          cli_key_position first, tamis_redis_pair *pairs, tamis_error *err) {
+size_t cli_template_split(cli_template *template, const cli_record_batch *batch, tamis_redis_pair *pairs,
+                          tamis_error *err) {
+    const tamis_key *records = batch->records;
+    const size_t count = batch->count;
     size_t good = 0, bytes = 1;
     char why[WHY];
 
@@ -287,7 +289,7 @@ size_t cli_template_split(cli_template *template, const tamis_key *records, size
         return 0;
     for (; good < count; good++) {
         if (!measure_record(template, &records[good], good, &pairs[good], why)) {
-            cli_key_fail(cli_key_position_of(first, good), &records[good], why, err);
+            cli_key_fail(cli_key_position_of(batch->first, good), &records[good], why, err);
             break;
         }
         bytes += pairs[good].name.size + pairs[good].key.size;

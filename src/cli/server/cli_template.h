@@ -25,13 +25,19 @@ tamis_status cli_template_create(cli_template **template, const char *uri, const
                                  char *plain, tamis_error *err);
 void cli_template_free(cli_template *template);
 
+/* Records, and the position of the first for errors. */
+typedef struct cli_record_batch {
+    const tamis_key *records;
+    size_t count;
+    cli_key_position first;
+} cli_record_batch;
+
 /*
- * Splits `count` records into pairs of a name and a text, which is empty with --key. Their bytes belong to
- * the template until the next call. Stops at a record that lacks a field or has no valid name.
- * *err then has the reason and the position of that record; `first` is the position of records[0]. Returns
- * the number of records before it.
+ * Splits the records of a batch into pairs of a name and a text, which is empty with --key. Their bytes
+ * belong to the template until the next call. Stops at a record that lacks a field or has no valid name: *err
+ * then has the reason and the position of that record. Returns the number of records before it.
  */
-size_t cli_template_split(cli_template *template, const tamis_key *records, size_t count,
-                          cli_key_position first, tamis_redis_pair *pairs, tamis_error *err);
+size_t cli_template_split(cli_template *template, const cli_record_batch *batch, tamis_redis_pair *pairs,
+                          tamis_error *err);
 
 #endif
