@@ -253,17 +253,16 @@ static char option_by_word(const RedisModuleString *word) {
     return '?';
 }
 
-const char *bloom_parse_insert(bloom_creation *how, bool *no_create, int *items, RedisModuleString **argv,
-                               int argc, bool strict) {
+const char *bloom_parse_insert(bloom_insertion *insertion, RedisModuleString **argv, int argc, bool strict) {
+    bloom_creation *how = &insertion->how;
     bool nonscaling = false;
-    *items = 0;
     for (int i = 2; i < argc; i++) {
         char option = option_by_word(argv[i]);
         const char *error = NULL;
         if (option == '?' && !strict)
             option = option_by_letters(argv[i]);
         if (option == 'i') {
-            *items = i + 1 < argc ? i + 1 : 0;
+            insertion->items = i + 1 < argc ? i + 1 : 0;
             break;
         }
         if (option == '?')
@@ -271,7 +270,7 @@ const char *bloom_parse_insert(bloom_creation *how, bool *no_create, int *items,
         if (option == 'n')
             nonscaling = true;
         else if (option == 'o')
-            *no_create = true;
+            insertion->no_create = true;
         else if (++i == argc)
             return NULL;
         else

@@ -121,16 +121,14 @@ int bloom_madd(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 int bloom_insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    bloom_creation how = bloom_creation_by_settings(ctx);
-    bool no_create = false;
-    int items;
-    const char *error = bloom_parse_insert(&how, &no_create, &items, argv, argc, settings_are_strict(ctx));
+    bloom_insertion insertion = {.how = bloom_creation_by_settings(ctx)};
+    const char *error = bloom_parse_insert(&insertion, argv, argc, settings_are_strict(ctx));
     if (error)
         return server.ReplyWithError(ctx, error);
-    if (!items)
+    if (!insertion.items)
         return server.WrongArity(ctx);
-    const item_list list = {argv + items, (size_t)(argc - items), false};
-    return add_to_key(ctx, argv[1], &list, no_create ? NULL : &how);
+    const item_list list = {argv + insertion.items, (size_t)(argc - insertion.items), false};
+    return add_to_key(ctx, argv[1], &list, insertion.no_create ? NULL : &insertion.how);
 }
 
 /* ---- BF.LOADCHUNK ---- */

@@ -225,11 +225,17 @@ static bool is_insert_option(const RedisModuleString *word) {
     return is_word(word, "ITEMS") || is_word(word, "NOCREATE") || is_word(word, "CAPACITY");
 }
 
-/* Reads the options. The first letter of a word decides, as in RedisBloom, or if `strict` the word. Returns
- * the error, or NULL; *items is the number of the first item, or 0 if arguments are missing. */
-static const char *parse_insert(creation *how, bool *no_create, int *items, RedisModuleString **argv,
-                                int argc, bool strict) {
-    *items = 0;
+/* The arguments of CF.INSERT and CF.INSERTNX. */
+typedef struct insertion {
+    creation how;   /* how to make the filter, if the key is empty */
+    bool no_create; /* an empty key is an error */
+    int items;      /* number of the first item's argument; 0: arguments are missing */
+} insertion;
+
+/* Reads the options; `how` has the defaults. The first letter of a word decides, as in RedisBloom, or if
+ * `strict` the word. Returns the error, or NULL. */
+static const char *parse_insert(insertion *parsed, RedisModuleString **argv, int argc, bool strict) {
+    creation *how = &parsed->how;
     for (int i = 2; i < argc; i++) {
         size_t size;
         const char *word = server.StringPtrLen(argv[i], &size);
@@ -237,10 +243,10 @@ static const char *parse_insert(creation *how, bool *no_create, int *items, Redi
             return "Unknown argument received";
         switch (size ? tolower((unsigned char)*word) : 0) {
         case 'i':
-            *items = i + 1 < argc ? i + 1 : 0;
+            parsed->items = i + 1 < argc ? i + 1 : 0;
             return NULL;
         case 'n':
-            *no_create = true;
+            parsed->no_create = true;
             break;
         case 'c':
             if (++i == argc)
@@ -258,16 +264,14 @@ static const char *parse_insert(creation *how, bool *no_create, int *items, Redi
 }
 
 static int insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool absent) {
-    creation how = creation_by_settings();
-    bool no_create = false;
-    int items;
-    const char *error = parse_insert(&how, &no_create, &items, argv, argc, settings_are_strict(ctx));
+    insertion parsed = {.how = creation_by_settings()};
+    const char *error = parse_insert(&parsed, argv, argc, settings_are_strict(ctx));
     if (error)
         return server.ReplyWithError(ctx, error);
-    if (!items)
+    if (!parsed.items)
         return server.WrongArity(ctx);
-    const item_list list = {argv + items, (size_t)(argc - items), false, absent};
-    return add_to_key(ctx, argv[1], &list, no_create ? NULL : &how);
+    const item_list list = {argv + parsed.items, (size_t)(argc - parsed.items), false, absent};
+    return add_to_key(ctx, argv[1], &list, parsed.no_create ? NULL : &parsed.how);
 }
 
 int cuckoo_insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

@@ -220,11 +220,16 @@ typedef struct bloom_creation {
 bloom_creation bloom_creation_by_settings(RedisModuleCtx *ctx);
 /* Creates a filter at an empty key, and sends the creation to replicas. False: the error is replied. */
 bool bloom_create(RedisModuleCtx *ctx, bloom_key *key, RedisModuleString *name, bloom_creation how);
-/* Read the arguments of BF.RESERVE and BF.INSERT. Return the error, or NULL. *items is the number of the
- * first item, or 0 if arguments are missing. */
+/* The arguments of BF.INSERT. */
+typedef struct bloom_insertion {
+    bloom_creation how; /* how to make the filter, if the key is empty */
+    bool no_create;     /* an empty key is an error */
+    int items;          /* number of the first item's argument; 0: arguments are missing */
+} bloom_insertion;
+
+/* Read the arguments of BF.RESERVE and BF.INSERT. Return the error, or NULL. `how` has the defaults. */
 const char *bloom_parse_reserve(bloom_creation *how, RedisModuleString **argv, int argc, bool strict);
-const char *bloom_parse_insert(bloom_creation *how, bool *no_create, int *items, RedisModuleString **argv,
-                               int argc, bool strict);
+const char *bloom_parse_insert(bloom_insertion *insertion, RedisModuleString **argv, int argc, bool strict);
 
 /* ---- cuckoo_type.c ---- */
 
