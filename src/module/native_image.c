@@ -68,22 +68,25 @@ char *native_encode(const tamis_filter *filter, size_t *size) {
     return image;
 }
 
-static void emit(RedisModuleIO *aof, RedisModuleString *key, const char *command, const char *image,
-                 size_t loaded, size_t size) {
+/* Writes commands that load the image of an incomplete value. */
+static void emit_chunks(RedisModuleIO *aof, RedisModuleString *key, const char *command,
+                        const native_value *value) {
+    const size_t loaded = (size_t)value->loaded;
     for (size_t offset = 0; offset < loaded; offset += CHUNK)
-        server.EmitAOF(aof, command, "sllb", key, (long long)offset, (long long)size, image + offset,
-                       loaded - offset < CHUNK ? loaded - offset : (size_t)CHUNK);
+        server.EmitAOF(aof, command, "sllb", key, (long long)offset, (long long)value->image_size,
+                       value->image + offset, loaded - offset < CHUNK ? loaded - offset : (size_t)CHUNK);
 }
 
 void native_rewrite(RedisModuleIO *aof, RedisModuleString *key, const native_type *type,
                     const native_value *value) {
     if (!value->filter) {
-        emit(aof, key, type->load_command, value->image, (size_t)value->loaded, (size_t)value->image_size);
+        emit_chunks(aof, key, type->load_command, value);
         return;
     }
     size_t size;
     char *image = native_encode(value->filter, &size);
-    emit(aof, key, type->load_command, image, size, size);
+    const native_value encoded = {.image = image, .image_size = size, .loaded = size};
+    emit_chunks(aof, key, type->load_command, &encoded);
     server.Free(image);
 }
 
