@@ -138,8 +138,8 @@ static tamis_status compare_all_inputs(tamis__search *s, comparison *c, tamis_er
         tamis__candidate *kept = &s->candidates.inputs[i];
         const bool named = strcmp(s->run->inputs[i].name, checkpoint->inputs[i].name) == 0;
         tamis__file_match match;
-        status = tamis__candidates_compare(s, i, &checkpoint->inputs[i],
-                                           named ? !kept->once_named : !s->compared_row, &match, err);
+        status = tamis__candidate_compare(kept, &checkpoint->inputs[i],
+                                          named ? !kept->once_named : !s->compared_row, &match, err);
         kept->once_named = kept->once_named || named;
         c->is_run = c->is_run && match == TAMIS__FILE_SAME;
         if (match == TAMIS__FILE_CHANGED && c->changed == SIZE_MAX)
@@ -155,7 +155,7 @@ static bool unread_inputs_are_there(const tamis__search *s, const tamis__checkpo
     for (size_t i = 0; i < checkpoint->input_count; i++) {
         const tamis__checkpoint_input *known = &checkpoint->inputs[i];
         tamis__present_input present;
-        if (!tamis__input_is_unread(known) || tamis__candidates_has_inode(s, i, known))
+        if (!tamis__input_is_unread(known) || tamis__candidate_has_inode(&s->candidates.inputs[i], known))
             continue;
         tamis__input_find(known, &present);
         if (present.found && present.size > 0 && strcmp(present.name, known->name) != 0)

@@ -74,6 +74,7 @@ static tamis_status open_candidate_input(tamis__candidates *candidates, const ta
                                          size_t i, tamis_error *err) {
     const char *name = run->inputs[i].name;
     tamis__candidate *kept = &candidates->inputs[i];
+    kept->input = &run->inputs[i];
     tamis__open_input input;
     uint64_t hashes[CLUES];
     tamis_status status = tamis__input_open_regular(&input, name, err);
@@ -159,19 +160,19 @@ static tamis_status read_and_compare(const char *name, const tamis__checkpoint_i
     return status;
 }
 
-tamis_status tamis__candidates_compare(const tamis__search *s, size_t i, const tamis__checkpoint_input *known,
-                                       bool closely, tamis__file_match *match, tamis_error *err) {
-    const tamis__checkpoint_input *in = &s->run->inputs[i];
-    const tamis__candidate *kept = &s->candidates.inputs[i];
+tamis_status tamis__candidate_compare(const tamis__candidate *candidate, const tamis__checkpoint_input *known,
+                                      bool closely, tamis__file_match *match, tamis_error *err) {
+    const tamis__checkpoint_input *in = candidate->input;
+    const tamis__file_head *head = &candidate->head;
     const bool named = strcmp(in->name, known->name) == 0;
     tamis_status status = TAMIS_OK;
     *match = TAMIS__FILE_OTHER;
     if (!known->regular || !in->regular || in->from_start ||
-        (in->match_by_inode && !tamis__candidates_has_inode(s, i, known)))
+        (in->match_by_inode && !tamis__candidate_has_inode(candidate, known)))
         return TAMIS_OK;
-    if (!tamis__file_head_compare(&known->fingerprint, &kept->head, named, closely, match))
+    if (!tamis__file_head_compare(&known->fingerprint, head, named, closely, match))
         status = read_and_compare(in->name, known, named, match, err);
-    if (*match == TAMIS__FILE_SAME && known->compressed && kept->head.size != known->fingerprint.length)
+    if (*match == TAMIS__FILE_SAME && known->compressed && head->size != known->fingerprint.length)
         *match = TAMIS__FILE_CHANGED; /* bytes behind the compressed data were not read */
     if (*match == TAMIS__FILE_CHANGED && known->position.offset == 0)
         *match = TAMIS__FILE_SAME; /* no byte was read, so any file will do */
@@ -197,7 +198,7 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
             tamis__file_match match = TAMIS__FILE_OTHER;
             tamis_status status = TAMIS_OK;
             if (candidates->inputs[i].last_lookup != candidates->lookup && i < *found)
-                status = tamis__candidates_compare(s, i, known, false, &match, err);
+                status = tamis__candidate_compare(&candidates->inputs[i], known, false, &match, err);
             candidates->inputs[i].last_lookup = candidates->lookup;
             if (status != TAMIS_OK)
                 return status;
@@ -211,8 +212,8 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
 
 /* ---- inputs that were rotated away ---- */
 
-bool tamis__candidates_has_inode(const tamis__search *s, size_t i, const tamis__checkpoint_input *known) {
-    const tamis__file_head *head = &s->candidates.inputs[i].head;
+bool tamis__candidate_has_inode(const tamis__candidate *candidate, const tamis__checkpoint_input *known) {
+    const tamis__file_head *head = &candidate->head;
     return head->inode == known->fingerprint.inode && head->device == known->fingerprint.device;
 }
 
@@ -245,7 +246,7 @@ static bool run_has_unread(const tamis__search *s, const tamis__checkpoint_input
                known->fingerprint.first_hash);
     for (size_t clue = find_clue(candidates, checksums[1]);
          clue < CLUES * candidates->count && candidates->clues[clue].sum == checksums[1]; clue++)
-        if (tamis__candidates_has_inode(s, candidates->clues[clue].input, known) &&
+        if (tamis__candidate_has_inode(&candidates->inputs[candidates->clues[clue].input], known) &&
             tamis__file_head_matches(&known->fingerprint,
                                      &candidates->inputs[candidates->clues[clue].input].head))
             return true;

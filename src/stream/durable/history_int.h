@@ -9,6 +9,7 @@
 
 /* The head of an input or output of the run. history_candidates.c explains the comparison. */
 typedef struct tamis__candidate {
+    const tamis__checkpoint_input *input; /* the run's input; NULL for an output */
     tamis__file_head head;
     unsigned char *bytes; /* bytes of the head, owned */
     bool name_known;      /* true after a checkpoint with an input of that name */
@@ -59,18 +60,17 @@ tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__
                                     tamis_error *err);
 void tamis__candidates_free(tamis__candidates *candidates, const tamis_allocator *memory);
 
-/* Compares the run's input `i` with an input of a checkpoint. Unless `closely`, a changed file may count
- * as a different one. */
-tamis_status tamis__candidates_compare(const tamis__search *search, size_t i,
-                                       const tamis__checkpoint_input *known, bool closely,
-                                       tamis__file_match *match, tamis_error *err);
+/* Compares an input of the run with an input of a checkpoint. Unless `closely`, a changed file may count as
+ * a different one. */
+tamis_status tamis__candidate_compare(const tamis__candidate *candidate, const tamis__checkpoint_input *known,
+                                      bool closely, tamis__file_match *match, tamis_error *err);
 /* *found: index of the run's first input that is this input of a checkpoint; SIZE_MAX: none. *changed: the
  * same for the first input that is this file, but has changed. */
 tamis_status tamis__candidates_find(tamis__search *search, const tamis__checkpoint_input *known,
                                     size_t *found, size_t *changed, tamis_error *err);
 
-/* True if the run's input `i` has the inode of the input of a checkpoint. */
-bool tamis__candidates_has_inode(const tamis__search *search, size_t i, const tamis__checkpoint_input *known);
+/* True if an input of the run has the inode of the input of a checkpoint. */
+bool tamis__candidate_has_inode(const tamis__candidate *candidate, const tamis__checkpoint_input *known);
 
 /* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among its
  * inputs, unchanged, or another message is about it. If the run has only the name, the file was rotated away

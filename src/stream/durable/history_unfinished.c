@@ -236,9 +236,11 @@ static tamis_status reads_on(tamis__search *s, const tamis__checkpoint_input *in
     }
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < s->run->input_count && !*reads && status == TAMIS_OK; i++) {
+        const tamis__candidate *candidate = &s->candidates.inputs[i];
         tamis__file_match match = TAMIS__FILE_OTHER;
-        if (renamed ? tamis__candidates_has_inode(s, i, in) : strcmp(s->run->inputs[i].name, in->name) == 0)
-            status = tamis__candidates_compare(s, i, in, true, &match, err);
+        if (renamed ? tamis__candidate_has_inode(candidate, in)
+                    : strcmp(candidate->input->name, in->name) == 0)
+            status = tamis__candidate_compare(candidate, in, true, &match, err);
         *reads = match == TAMIS__FILE_SAME;
     }
     return status;
