@@ -81,19 +81,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char pointer[POINTER + 1] = "", parent[POINTER];
     const char *queried[QUERIES];
     tamis__json *json = NULL;
-    tamis__fault wrong = {0};
-    size_t which = QUERIES;
+    tamis__pointer_fault wrong = {.index = QUERIES};
     if (line && !memchr(data, 0, (size_t)(line - data))) {
         memcpy(pointer, data, (size_t)(line - data));
         size -= (size_t)(line + 1 - data);
         data = line + 1;
     }
     pointers_of(pointer, parent, queried);
-    const tamis_status status = tamis__json_create(&json, queried, QUERIES, &allocator, &which, &wrong);
+    const tamis_status status = tamis__json_create(&json, queried, QUERIES, &allocator, &wrong);
     if (*pointer && *pointer != '/')
         check(status == TAMIS_E_INVALID);
     if (status == TAMIS_E_INVALID) {
-        check(!json && which < QUERIES && wrong.why && wrong.pos < strlen(queried[which]));
+        check(!json && wrong.index < QUERIES && wrong.fault.why &&
+              wrong.fault.pos < strlen(queried[wrong.index]));
     } else {
         check(status == TAMIS_OK);
         check_record(json, queried, data, size, &arena);

@@ -42,7 +42,8 @@ static void print_record(tamis_key record) {
     size_t count = 0;
     const tamis__csv_columns selected = {columns, column_count, delimiter};
     const tamis_status found = tamis__csv_find(&selected, record, values, &arena, &fault);
-    if (tamis__csv_each(delimiter, record, count_column, &count, &arena, &fault) != found)
+    const tamis__csv_visitor visitor = {count_column, &count};
+    if (tamis__csv_each(delimiter, record, visitor, &arena, &fault) != found)
         die("a record is malformed or not, as one asks");
     if (found != TAMIS_OK && found != TAMIS_E_DAMAGED)
         die("out of memory");

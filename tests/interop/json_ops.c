@@ -49,11 +49,9 @@ int main(int argc, char **argv) {
     tamis__arena arena = {.memory = tamis__allocator_resolve(NULL)};
     tamis_key *values = calloc(count + 1, sizeof *values);
     tamis__json *json = NULL;
-    tamis__fault wrong;
-    size_t which;
+    tamis__pointer_fault wrong;
     unsigned char head[8];
-    if (!values ||
-        tamis__json_create(&json, (const char *const *)argv + 1, count, NULL, &which, &wrong) != TAMIS_OK)
+    if (!values || tamis__json_create(&json, (const char *const *)argv + 1, count, NULL, &wrong) != TAMIS_OK)
         die("a pointer is none");
     while (fread(head, 1, sizeof head, stdin) == sizeof head) {
         const size_t size = (size_t)tamis__load64le(head);

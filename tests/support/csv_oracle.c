@@ -155,7 +155,8 @@ static bool find_agrees(comparison *c, tamis_key record, uint64_t *random) {
 static bool record_agrees(comparison *c, tamis_key record, uint64_t *random) {
     tamis__fault fault = {NULL, 0};
     c->columns.size = 0;
-    tamis_status status = tamis__csv_each(c->delimiter, record, add_column, &c->columns, &c->arena, &fault);
+    const tamis__csv_visitor visitor = {add_column, &c->columns};
+    tamis_status status = tamis__csv_each(c->delimiter, record, visitor, &c->arena, &fault);
     if (!c->oracle.malformed)
         return status == TAMIS_OK && bytes_check("columns", &c->columns, &c->oracle.columns)
                    ? find_agrees(c, record, random)

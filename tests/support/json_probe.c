@@ -25,14 +25,14 @@ void look_all(const char *const *pointers, size_t count, const void *text, size_
     tamis__json *json = NULL;
     tamis__arena arena = {.memory = tamis__allocator_resolve(NULL)};
     tamis_key values[JSON_PROBE_MAX];
-    size_t which;
+    tamis__pointer_fault wrong = {0};
     unsigned char *record = malloc(size ? size : 1);
     assert_non_null(record);
     if (size)
         memcpy(record, text, size);
     look_forget();
     probed.fault = (tamis__fault){0};
-    assert_int_equal(tamis__json_create(&json, pointers, count, NULL, &which, &probed.fault), TAMIS_OK);
+    assert_int_equal(tamis__json_create(&json, pointers, count, NULL, &wrong), TAMIS_OK);
     probed.status =
         tamis__json_find(json, (tamis_key){size ? record : NULL, size}, values, &arena, &probed.fault);
     assert_true(probed.status == TAMIS_OK ||

@@ -95,9 +95,9 @@ static void every_column_is_visited(void **state) {
         const test_bytes expected = {(unsigned char *)(uintptr_t)one->columns, one->columns_size, 0};
         columns all = {copy_of(one->record, one->size), {0}, SIZE_MAX};
         tamis__fault fault;
-        assert_int_equal(
-            tamis__csv_each((unsigned char)one->delimiter, all.record, add_column, &all, &arena, &fault),
-            TAMIS_OK);
+        const tamis__csv_visitor visitor = {add_column, &all};
+        assert_int_equal(tamis__csv_each((unsigned char)one->delimiter, all.record, visitor, &arena, &fault),
+                         TAMIS_OK);
         assert_true(bytes_check(one->record, &all.text, &expected));
         bytes_clear(&all.text);
         drop(all.record);
@@ -108,7 +108,8 @@ static void a_visit_can_be_stopped(void **state) {
     (void)state;
     columns all = {{TEXT("a,b,c,\"")}, {0}, 2};
     tamis__fault fault;
-    assert_int_equal(tamis__csv_each(',', all.record, add_column, &all, &arena, &fault), TAMIS_OK);
+    const tamis__csv_visitor visitor = {add_column, &all};
+    assert_int_equal(tamis__csv_each(',', all.record, visitor, &arena, &fault), TAMIS_OK);
     assert_true(bytes_check("two columns", &all.text, &(test_bytes){(unsigned char *)"a|b|", 4, 0}));
     bytes_clear(&all.text);
 }
@@ -185,7 +186,8 @@ static void out_of_memory_is_reported(void **state) {
     tamis__fault fault;
     assert_int_equal(tamis__csv_find(&plain, record, &value, &none, &fault), TAMIS_OK);
     assert_int_equal(tamis__csv_find(&decoded, record, &value, &none, &fault), TAMIS_E_NOMEM);
-    assert_int_equal(tamis__csv_each(',', record, add_column, &all, &none, &fault), TAMIS_E_NOMEM);
+    const tamis__csv_visitor visitor = {add_column, &all};
+    assert_int_equal(tamis__csv_each(',', record, visitor, &none, &fault), TAMIS_E_NOMEM);
     tamis__arena_release(&none);
     bytes_clear(&all.text);
 }

@@ -146,13 +146,12 @@ static void invalid_pointers_are_refused(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *const pointers[] = {"", "/a/b", rows[i].pointer, "x"};
         tamis__json *json = NULL;
-        size_t which = 9;
-        tamis__fault fault = {0};
-        assert_int_equal(tamis__json_create(&json, pointers, 4, NULL, &which, &fault), TAMIS_E_INVALID);
+        tamis__pointer_fault wrong = {.index = 9};
+        assert_int_equal(tamis__json_create(&json, pointers, 4, NULL, &wrong), TAMIS_E_INVALID);
         assert_null(json);
-        assert_int_equal(which, 2);
-        assert_int_equal(fault.pos, rows[i].pos);
-        assert_non_null(fault.why);
+        assert_int_equal(wrong.index, 2);
+        assert_int_equal(wrong.fault.pos, rows[i].pos);
+        assert_non_null(wrong.fault.why);
     }
     tamis__json_free(NULL);
 }
@@ -231,9 +230,9 @@ static void memory_that_runs_out(void **state) {
         tamis__arena arena = {.memory = allocator};
         tamis__json *json = NULL;
         tamis_key values[2];
-        size_t which;
+        tamis__pointer_fault wrong;
         tamis__fault fault;
-        tamis_status status = tamis__json_create(&json, pointers, 2, &allocator, &which, &fault);
+        tamis_status status = tamis__json_create(&json, pointers, 2, &allocator, &wrong);
         if (status == TAMIS_OK)
             status = tamis__json_find(json, (tamis_key){deep, size}, values, &arena, &fault);
         const bool refused = memory.refused > 0;

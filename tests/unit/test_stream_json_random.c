@@ -26,10 +26,9 @@ static tamis__arena arena;
 
 static int set_up(void **state) {
     (void)state;
-    tamis__fault fault;
-    size_t which;
+    tamis__pointer_fault wrong;
     arena = (tamis__arena){.memory = tamis__allocator_resolve(NULL)};
-    return tamis__json_create(&json, pointers, POINTERS, NULL, &which, &fault) != TAMIS_OK;
+    return tamis__json_create(&json, pointers, POINTERS, NULL, &wrong) != TAMIS_OK;
 }
 
 static int tear_down(void **state) {

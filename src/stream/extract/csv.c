@@ -111,8 +111,7 @@ static bool is_empty(tamis_key record) {
     return record.size == 0 || (record.size == 1 && *(const unsigned char *)record.data == '\r');
 }
 
-tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
-                             bool (*visit)(void *context, size_t column, tamis_key value), void *context,
+tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record, tamis__csv_visitor visitor,
                              tamis__arena *arena, tamis__fault *fault) {
     if (is_empty(record))
         return TAMIS_OK;
@@ -123,7 +122,7 @@ tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
         tamis_status status = find_field_end(&t, start, &end, &next, fault);
         if (status == TAMIS_OK)
             status = decode_field(start, end, &value, arena);
-        if (status != TAMIS_OK || !visit(context, column, value))
+        if (status != TAMIS_OK || !visitor.visit(visitor.context, column, value))
             return status;
     }
     return TAMIS_OK;

@@ -97,19 +97,18 @@ static tamis_status check_syntaxes(const tamis_extractor *x, tamis_error *err) {
 }
 
 static tamis_status make_json(tamis_extractor *x, tamis_error *err) {
-    size_t which = 0;
-    tamis__fault wrong = {NULL, 0};
+    tamis__pointer_fault wrong = {0, {NULL, 0}};
     if (x->pointer_count == 0)
         return TAMIS_OK;
-    tamis_status status =
-        tamis__json_create(&x->json, x->pointers, x->pointer_count, &x->memory, &which, &wrong);
+    const tamis_status status =
+        tamis__json_create(&x->json, x->pointers, x->pointer_count, &x->memory, &wrong);
     if (status != TAMIS_E_INVALID)
         return status == TAMIS_OK ? TAMIS_OK : tamis__extract_fail_memory(err);
     return tamis__key_part_fail(
-        err, &find_nth_part(x, TAMIS__KEY_PART_JSON, which)->spec,
+        err, &find_nth_part(x, TAMIS__KEY_PART_JSON, wrong.index)->spec,
         "%s, at byte %zu of the pointer; write '/' before each name, ~1 for '/' in one "
         "and ~0 for '~'",
-        wrong.why, wrong.pos);
+        wrong.fault.why, wrong.fault.pos);
 }
 
 static tamis_status make_regex(tamis_extractor *x, tamis__wanted_part *p, tamis_error *err) {
@@ -394,7 +393,8 @@ static tamis_status fail_no_column(tamis_extractor *x, const tamis__key_part *pa
         return tamis__key_part_fail(err, part,
                                     "the header is empty; have the first record name the columns, or ask for "
                                     "them by number");
-    if (tamis__csv_each(x->csv.delimiter, header, list_name, &list, &x->arena, &fault) != TAMIS_OK)
+    const tamis__csv_visitor visitor = {list_name, &list};
+    if (tamis__csv_each(x->csv.delimiter, header, visitor, &x->arena, &fault) != TAMIS_OK)
         return tamis__extract_fail_memory(err);
     return tamis__key_part_fail(
         err, part, "the header has no such column; take one of these: %s%s", list.text,
@@ -403,7 +403,8 @@ static tamis_status fail_no_column(tamis_extractor *x, const tamis__key_part *pa
 
 static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t offset, tamis_error *err) {
     tamis__fault fault = {NULL, 0};
-    const tamis_status status = tamis__csv_each(x->csv.delimiter, record, note_column, x, &x->arena, &fault);
+    const tamis__csv_visitor visitor = {note_column, x};
+    const tamis_status status = tamis__csv_each(x->csv.delimiter, record, visitor, &x->arena, &fault);
     if (status == TAMIS_E_DAMAGED)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "header: %s, at byte %" PRIu64 "; correct it, or ask for columns by number",

@@ -42,10 +42,16 @@ static inline bool tamis__json_is_blank(unsigned char byte) {
     return byte <= ' ' && (byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r');
 }
 
+/* Syntax error in a JSON pointer. */
+typedef struct tamis__pointer_fault {
+    size_t index; /* which of the pointers */
+    tamis__fault fault;
+} tamis__pointer_fault;
+
 /* Compiles JSON pointers, given without "json:" and borrowed. On TAMIS_E_INVALID, `wrong` (never NULL) has
- * the error in pointer `which`. */
+ * the error. */
 tamis_status tamis__json_create(tamis__json **json, const char *const *pointers, size_t count,
-                                const tamis_allocator *memory, size_t *which, tamis__fault *wrong);
+                                const tamis_allocator *memory, tamis__pointer_fault *wrong);
 void tamis__json_free(tamis__json *json);
 /* Announces a record that tamis__json_find will get later, so that it can be examined ahead. Each record is
  * announced before the one in front of it is parsed. The bytes must not change until then. */
@@ -72,9 +78,14 @@ typedef struct tamis__csv_columns {
 tamis_status tamis__csv_find(const tamis__csv_columns *columns, tamis_key record, tamis_key *values,
                              tamis__arena *arena, tamis__fault *fault);
 
-/* Calls `visit` for each column in order, until it returns false. */
-tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
-                             bool (*visit)(void *context, size_t column, tamis_key value), void *context,
+/* Receives the columns of a record in order, until `visit` returns false. */
+typedef struct tamis__csv_visitor {
+    bool (*visit)(void *context, size_t column, tamis_key value);
+    void *context;
+} tamis__csv_visitor;
+
+/* Gives each column to the visitor. */
+tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record, tamis__csv_visitor visitor,
                              tamis__arena *arena, tamis__fault *fault);
 
 /* ---- regular expressions ---- */

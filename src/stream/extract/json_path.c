@@ -137,12 +137,12 @@ static size_t count_tokens(const char *pointer) {
 }
 
 tamis_status tamis__json_create(tamis__json **json, const char *const *pointers, size_t count,
-                                const tamis_allocator *memory, size_t *which, tamis__fault *wrong) {
+                                const tamis_allocator *memory, tamis__pointer_fault *wrong) {
     const tamis_allocator from = tamis__allocator_resolve(memory);
     size_t tokens = 0, longest = 0, bytes = 0;
     for (size_t i = 0; i < count; i++) {
-        if (check_pointer(pointers[i], wrong) != TAMIS_OK) {
-            *which = i;
+        if (check_pointer(pointers[i], &wrong->fault) != TAMIS_OK) {
+            wrong->index = i;
             return TAMIS_E_INVALID;
         }
         const size_t token_count = count_tokens(pointers[i]);
