@@ -48,17 +48,16 @@ static decompressed decompressor(int fd, const uint8_t *data, size_t header_size
     const tamis__decompressor_setup setup = {fd, "f", NULL, data, header_size, &allocator};
     tamis_error err = TAMIS_ERROR_INIT;
     tamis__decompressor *made = NULL;
-    tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
     decompressed all = {.out = out};
     memory.limit = MEMORY;
     check(lseek(fd, (off_t)header_size, SEEK_SET) == (off_t)header_size);
     all.status = tamis__decompressor_create(&made, &setup, &err);
-    while (all.status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END && all.size < MAX) {
+    while (all.status == TAMIS_OK && !tamis__decompressor_has_ended(made) && all.size < MAX) {
         const size_t left = MAX - all.size;
         size_t size = capacity < left ? capacity : left;
-        all.status = tamis__decompressor_read(made, true, out + all.size, &size, &event, &err);
+        all.status = tamis__decompressor_read(made, true, out + all.size, &size, &err);
         size = all.status == TAMIS_OK ? size : 0;
-        check(size <= left && (size > 0) == (all.status == TAMIS_OK && event == TAMIS__DECOMPRESSOR_BYTES));
+        check(size <= left && (size == 0 || !tamis__decompressor_has_ended(made)));
         all.size += size;
     }
     check(all.status == TAMIS_OK || (err.status == all.status && strncmp(err.text, "f: ", 3) == 0));

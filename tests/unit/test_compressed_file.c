@@ -402,19 +402,18 @@ static tamis_status pull_all(size_t capacity, test_bytes *content) {
     tamis__decompressor *decompressor;
     unsigned char piece[4096];
     size_t size;
-    tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
     tamis_allocator allocator = fault_memory_allocator(&memory);
     FILE *file = fopen(scratch("f"), "rb");
     assert_non_null(file);
     const tamis__decompressor_setup setup = {.fd = fileno(file), .name = "f", .memory = &allocator};
     assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
     tamis_status status = TAMIS_OK;
-    while (status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END) {
+    while (status == TAMIS_OK && !tamis__decompressor_has_ended(decompressor)) {
         size = capacity;
-        status = tamis__decompressor_read(decompressor, true, piece, &size, &event, &err);
+        status = tamis__decompressor_read(decompressor, true, piece, &size, &err);
         if (status != TAMIS_OK)
             break;
-        assert_true((size > 0) == (event == TAMIS__DECOMPRESSOR_BYTES) && size <= capacity);
+        assert_true((size == 0 || !tamis__decompressor_has_ended(decompressor)) && size <= capacity);
         bytes_add(content, piece, size);
     }
     tamis__decompressor_free(decompressor);

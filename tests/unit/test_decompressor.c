@@ -102,7 +102,6 @@ static tamis_status decompress_from(const test_bytes *compressed, size_t header_
     static unsigned char piece[CAPACITY];
     tamis_allocator allocator = fault_memory_allocator(&memory);
     const uint64_t records = 7;
-    tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
     tamis__decompressor *decompressor;
     size_t size;
     int fd = memfd_create("packed", MFD_CLOEXEC);
@@ -115,12 +114,12 @@ static tamis_status decompress_from(const test_bytes *compressed, size_t header_
     if (status == TAMIS_OK) {
         ssize_t (*const whole)(int, void *, size_t) = tamis__sys.read;
         tamis__sys.read = read_pieces;
-        while (status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END) {
+        while (status == TAMIS_OK && !tamis__decompressor_has_ended(decompressor)) {
             size = capacity;
-            status = tamis__decompressor_read(decompressor, true, piece, &size, &event, &err);
+            status = tamis__decompressor_read(decompressor, true, piece, &size, &err);
             if (status != TAMIS_OK)
                 break;
-            assert_true((size > 0) == (event == TAMIS__DECOMPRESSOR_BYTES) && size <= capacity);
+            assert_true((size == 0 || !tamis__decompressor_has_ended(decompressor)) && size <= capacity);
             bytes_add(content, piece, size);
         }
         tamis__sys.read = whole;
@@ -287,7 +286,6 @@ static void data_is_read_only_when_allowed(void **state) {
     for (size_t i = 0; i < COMPRESSORS_PLAIN; i++) {
         test_bytes compressed = {0}, content = {0};
         tamis_allocator allocator = fault_memory_allocator(&memory);
-        tamis__decompressor_event event = TAMIS__DECOMPRESSOR_END;
         tamis__decompressor *decompressor;
         unsigned char piece[sizeof text];
         size_t size;
@@ -297,21 +295,19 @@ static void data_is_read_only_when_allowed(void **state) {
         assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
         while (content.size < sizeof text - 1) {
             size = sizeof piece;
-            assert_int_equal(tamis__decompressor_read(decompressor, false, piece, &size, &event, &err),
-                             TAMIS_OK);
-            assert_int_equal(event, TAMIS__DECOMPRESSOR_BYTES);
+            assert_int_equal(tamis__decompressor_read(decompressor, false, piece, &size, &err), TAMIS_OK);
+            assert_true(size > 0 && !tamis__decompressor_has_ended(decompressor));
             bytes_add(&content, piece, size);
         }
         assert_memory_equal(content.data, text, sizeof text - 1);
         for (int again = 0; again < 40; again++) { /* more calls without progress than libzstd accepts */
             size = sizeof piece;
-            assert_int_equal(tamis__decompressor_read(decompressor, false, piece, &size, &event, &err),
-                             TAMIS_OK);
-            assert_int_equal(event, TAMIS__DECOMPRESSOR_AGAIN);
+            assert_int_equal(tamis__decompressor_read(decompressor, false, piece, &size, &err), TAMIS_OK);
+            assert_true(size == 0 && !tamis__decompressor_has_ended(decompressor));
         }
         size = sizeof piece;
-        assert_int_equal(tamis__decompressor_read(decompressor, true, piece, &size, &event, &err), TAMIS_OK);
-        assert_int_equal(event, TAMIS__DECOMPRESSOR_END);
+        assert_int_equal(tamis__decompressor_read(decompressor, true, piece, &size, &err), TAMIS_OK);
+        assert_true(size == 0 && tamis__decompressor_has_ended(decompressor));
         tamis__decompressor_free(decompressor);
         close(fd);
         bytes_clear(&compressed);
@@ -524,7 +520,6 @@ static void decompression_bombs_use_no_memory(void **state) {
         test_bytes compressed = {0};
         char command[128];
         tamis_allocator allocator = fault_memory_allocator(&memory);
-        tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
         tamis__decompressor *decompressor;
         uint64_t total = 0;
         size_t size;
@@ -542,10 +537,9 @@ static void decompression_bombs_use_no_memory(void **state) {
         int fd = open(scratch("bomb"), O_RDONLY | O_CLOEXEC);
         const tamis__decompressor_setup setup = {.fd = fd, .name = "f", .memory = &allocator};
         assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
-        for (; event != TAMIS__DECOMPRESSOR_END; total += size) {
+        for (; !tamis__decompressor_has_ended(decompressor); total += size) {
             size = CAPACITY;
-            assert_int_equal(tamis__decompressor_read(decompressor, true, piece, &size, &event, &err),
-                             TAMIS_OK);
+            assert_int_equal(tamis__decompressor_read(decompressor, true, piece, &size, &err), TAMIS_OK);
         }
         tamis__decompressor_free(decompressor);
         close(fd);

@@ -36,10 +36,9 @@ typedef struct input_file {
 /* Decompresses `capacity` bytes; *got is smaller only at the end of the file. */
 static tamis_status read_fully(tamis__decompressor *from, uint8_t *into, size_t capacity, size_t *got,
                                tamis_error *err) {
-    tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
-    for (*got = 0; *got < capacity && event != TAMIS__DECOMPRESSOR_END;) {
+    for (*got = 0; *got < capacity && !tamis__decompressor_has_ended(from);) {
         size_t size = capacity - *got;
-        const tamis_status status = tamis__decompressor_read(from, true, into + *got, &size, &event, err);
+        const tamis_status status = tamis__decompressor_read(from, true, into + *got, &size, err);
         if (status != TAMIS_OK)
             return status;
         *got += size;

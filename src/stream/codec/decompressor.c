@@ -40,6 +40,7 @@ struct tamis__decompressor {
     phase phase;
     bool output_pending;         /* the decoder can continue without more input (U2) */
     bool at_eof;                 /* the end of the file was read */
+    bool has_ended;              /* no output is left, and the file was complete */
     tamis__decode_result result; /* result of the last step */
     int fd;
     const char *name;
@@ -336,7 +337,7 @@ static tamis_status read_more(tamis__decompressor *u, tamis_error *err) {
 }
 
 tamis_status tamis__decompressor_read(tamis__decompressor *decompressor, bool may_read, void *into,
-                                      size_t *size, tamis__decompressor_event *event, tamis_error *err) {
+                                      size_t *size, tamis_error *err) {
     const size_t capacity = *size;
     tamis__codec_buffer io = {.out = into, .out_size = capacity};
     assert(capacity > 0);
@@ -344,7 +345,6 @@ tamis_status tamis__decompressor_read(tamis__decompressor *decompressor, bool ma
         tamis_status status = decode_available(decompressor, &io, err);
         if (io.out_size < capacity) { /* U3 */
             *size = capacity - io.out_size;
-            *event = TAMIS__DECOMPRESSOR_BYTES;
             return TAMIS_OK;
         }
         if (status == TAMIS_OK && decompressor->at_eof)
@@ -353,7 +353,7 @@ tamis_status tamis__decompressor_read(tamis__decompressor *decompressor, bool ma
             return status;
         if (decompressor->at_eof || has_read) {
             *size = 0;
-            *event = decompressor->at_eof ? TAMIS__DECOMPRESSOR_END : TAMIS__DECOMPRESSOR_AGAIN;
+            decompressor->has_ended = decompressor->at_eof;
             return TAMIS_OK;
         }
         status = read_more(decompressor, err);
@@ -390,6 +390,10 @@ void tamis__decompressor_free(tamis__decompressor *decompressor) {
     if (decompressor->ops)
         decompressor->ops->end(&decompressor->decoder);
     tamis__free(&memory, decompressor, sizeof *decompressor);
+}
+
+bool tamis__decompressor_has_ended(const tamis__decompressor *decompressor) {
+    return decompressor->has_ended;
 }
 
 uint64_t tamis__decompressor_bytes_read(const tamis__decompressor *decompressor) {

@@ -32,12 +32,6 @@ typedef struct tamis__decompressor_setup {
     const tamis_allocator *memory; /* not used for the windows of libzstd and liblz4 */
 } tamis__decompressor_setup;
 
-typedef enum tamis__decompressor_event {
-    TAMIS__DECOMPRESSOR_BYTES, /* at least one byte */
-    TAMIS__DECOMPRESSOR_AGAIN, /* no output from the bytes read so far; call again when more can be read */
-    TAMIS__DECOMPRESSOR_END    /* end of the file, which was complete */
-} tamis__decompressor_event;
-
 /* Makes a decompressor for a file that begins like a compressed one. It reads `begun` first, then fd from its
  * present offset. */
 tamis_status tamis__decompressor_create(tamis__decompressor **decompressor,
@@ -45,7 +39,9 @@ tamis_status tamis__decompressor_create(tamis__decompressor **decompressor,
 void tamis__decompressor_free(tamis__decompressor *decompressor); /* NULL does nothing; fd stays open */
 
 /*
- * Decompresses up to *size bytes to `into`. On success, *size becomes their number.
+ * Decompresses up to *size bytes to `into`. On success, *size becomes their number. It is 0 at the end of the
+ * file (tamis__decompressor_has_ended), or if the bytes read so far give no output. Then call again when more
+ * can be read.
  *
  * The function reads at most once, only with may_read, and only if nothing read before is left to decompress.
  * So it can follow a poll.
@@ -55,7 +51,9 @@ void tamis__decompressor_free(tamis__decompressor *decompressor); /* NULL does n
  * After an error only tamis__decompressor_free may be called.
  */
 tamis_status tamis__decompressor_read(tamis__decompressor *decompressor, bool may_read, void *into,
-                                      size_t *size, tamis__decompressor_event *event, tamis_error *err);
+                                      size_t *size, tamis_error *err);
+/* True after tamis__decompressor_read has reached the end of the file, which was complete. */
+bool tamis__decompressor_has_ended(const tamis__decompressor *decompressor);
 
 /* Bytes of the file read so far, including `begun`. */
 uint64_t tamis__decompressor_bytes_read(const tamis__decompressor *decompressor);

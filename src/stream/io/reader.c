@@ -268,16 +268,18 @@ static tamis_status detect_compression(tamis__reader *reader, tamis_error *err) 
 static tamis_status read_compressed(tamis__reader *reader, bool ready, read_result *result,
                                     tamis_error *err) {
     const uint64_t read_before = tamis__decompressor_bytes_read(reader->decompressor);
-    tamis__decompressor_event event;
     size_t size = reader->limit - reader->end;
-    const tamis_status status = tamis__decompressor_read(
-        reader->decompressor, ready, reader->into->bytes + reader->end, &size, &event, err);
+    const tamis_status status =
+        tamis__decompressor_read(reader->decompressor, ready, reader->into->bytes + reader->end, &size, err);
     count_read(reader, tamis__decompressor_bytes_read(reader->decompressor) - read_before);
     if (status != TAMIS_OK)
         return status;
     reader->end += size;
     /* Bytes that gave no output yet are not a reason to wait: more may be available. */
-    *result = event == TAMIS__DECOMPRESSOR_END ? READ_END : ready || size > 0 ? READ_SOME : READ_NOT_NOW;
+    if (tamis__decompressor_has_ended(reader->decompressor))
+        *result = READ_END;
+    else
+        *result = ready || size > 0 ? READ_SOME : READ_NOT_NOW;
     return TAMIS_OK;
 }
 
