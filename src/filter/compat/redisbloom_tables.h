@@ -2,8 +2,8 @@
 #ifndef TAMIS_FILTER_REDISBLOOM_TABLES_H
 #define TAMIS_FILTER_REDISBLOOM_TABLES_H
 
-/* The tables of RedisBloom's cuckoo filter, for the files that make it from bytes. redisbloom_cuckoo.c has
- * the picture. */
+/* The tables of RedisBloom's cuckoo filter, for the files that put keys into them and that make the filter
+ * from bytes. redisbloom_cuckoo.c has the picture. */
 #include <tamis/compat/redisbloom_cuckoo.h>
 
 #include "base/memory.h"
@@ -42,6 +42,12 @@ tamis_status tamis__rbc_create_empty(tamis_redisbloom_cuckoo **filter, const tam
 tamis_status tamis__rbc_append_checked(tamis_redisbloom_cuckoo *filter, uint64_t count, tamis_error *err);
 /* Allocates the slots of a table, all free. */
 tamis_status tamis__rbc_allocate_slots(tamis_redisbloom_cuckoo *filter, size_t index, tamis_error *err);
+
+/* Appends an empty table, larger by the expansion. On failure the filter is unchanged. TAMIS_E_FULL: no
+ * further table is possible. */
+tamis_status tamis__rbc_grow(tamis_redisbloom_cuckoo *filter, tamis_error *err);
+/* Frees the newest table. */
+void tamis__rbc_drop_newest(tamis_redisbloom_cuckoo *filter);
 
 static inline uint64_t tamis__rbc_table_bytes(const tamis_redisbloom_cuckoo *filter, size_t index) {
     return filter->tables[index].buckets * filter->bucket_size;
