@@ -3,6 +3,12 @@
 /*
  * The header of a .tamis file: checksum, ranges, use and sizes (steps 2 to 5 of native_read.c).
  *
+ *     0        256        header_size   body_offset       + body_size      file_size
+ *     | fields | sections | zeros       | body            | block sums     |
+ *     |<--- header_sum -->|                               |<-- sums_sum -->|
+ *
+ * Both checksums are verified here. The block sums cover the body, whose blocks are verified later.
+ *
  * Arithmetic on sizes cannot overflow, since ranges are checked first: body_size is at most (2^63 - 1) /
  * 2, body_offset at most 2^21, and the block sums are 1/8192 of the body.
  *

@@ -11,6 +11,12 @@
  * A table that began small (tamis_plan_start_small) first grows to its planned size. Then slots become
  * narrower; old entries know more than fits, and lose no more than a new entry has not got.
  *
+ *               start_replace       entries are stored       finish_replace
+ *     filter      empty table    -->  new table           -->  new table
+ *     old_table   old table           old table, as it was     freed
+ *                                         |
+ *                                         `-- no slot: undo_replace. The filter has the old table again
+ *
  * Failure. start_replace puts an empty table into the filter and keeps the old one. If an entry finds no
  * slot, undo_replace restores the old table, and the caller tries again with twice the keys (TRIES). If
  * all is stored, finish_replace adds up the statistics, frees the old table and counts `remade`, which

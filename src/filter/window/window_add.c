@@ -3,6 +3,12 @@
 /*
  * Batches of keys that are added to a window, and the same batches again from a log.
  *
+ *     key of a batch     0 1 2 ... 39    40 41 ...
+ *     its lines          fetched first   fetched before key 0 is added, 1, ...
+ *
+ *     time of a key      before newest - lateness     up to newest     later
+ *     what happens       TAMIS_LATE                   it is added      the window advances, it is added
+ *
  * Keys in any order (tamis__window_batch). State records of Kafka have lost the order of their keys. There a
  * key that is older than the lateness is counted too, unless its step is not kept any more. Later lookups are
  * right all the same: they are for times within the lateness of the newest one. Of the entries of a key in
