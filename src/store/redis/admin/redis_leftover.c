@@ -4,7 +4,7 @@
  * Finds and removes leftovers: partitions of a build, resize or drop that was killed. (Members of families
  * that no hash names are found by leftover_members.c.) A leftover is a string tamis:{NAME:G:I}:bits
  * without an expiry whose generation G is not in the plan of NAME. Partitions are found by SCAN, sorted by
- * name and generation, and compared with the hash of their name:
+ * name and generation (leftover_scan.c), and compared with the hash of their name:
  *
  *     SCAN    tamis:{seen:00c0ffee:0}:bits, tamis:{seen:00c0ffee:1}:bits, tamis:{seen:00beef00:0}:bits, ...
  *     HMGET   tamis:{seen}   plan -> ...generation=00beef00   pushing -> ...generation=00c0ffee
@@ -31,7 +31,6 @@
  * generation in the hash before it makes partitions. So while the lock is held, no writer can make
  * partitions of a generation that the hash does not name.
  */
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,24 +40,10 @@
 #include "store/file/file_error.h"
 #include "store/redis/admin/redis_manage.h"
 
-/* A partition or a hash. Its Redis key is in leftover_search.text. */
-typedef struct found_key {
-    size_t key, key_size; /* offset and size of its Redis key */
-    size_t name_size;     /* size of NAME, which follows "tamis:{" */
-    uint64_t generation;  /* partitions only */
-} found_key;
-
-typedef struct key_list {
-    found_key *keys;
-    size_t count, capacity;
-} key_list;
-
 typedef struct leftover_search {
-    tamis__redis_filter rf;   /* handle with the URI of the pattern */
-    tamis__tamis_state state; /* its state: the current name is the target */
-    char *text;               /* all Redis keys, concatenated */
-    size_t text_used, text_size;
-    key_list partitions, hashes;
+    tamis__redis_filter rf;     /* handle with the URI of the pattern */
+    tamis__tamis_state state;   /* its state: the current name is the target */
+    tamis__leftover_keys found; /* partitions and hashes that match the pattern */
     tamis_redis_leftover_sink sink;
     void *context;
     bool removes; /* remove leftovers; else only list them */
@@ -79,125 +64,27 @@ typedef struct leftover_search {
     char pattern_shown[100 + 4]; /* the pattern, which messages show while no name is current */
 } leftover_search;
 
-enum { PREFIX = sizeof "tamis:{" - 1 };
-
-/* ---- finding partitions ---- */
-
-static bool read_key(const char *key, size_t size, found_key *to) {
-    size_t name_end;
-    if (!tamis__partition_name_read(key, size, &name_end, &to->generation))
-        return false;
-    to->name_size = name_end - PREFIX;
-    return true;
-}
-
-/* True if the name may be a filter's, and matches the caller's pattern. The server's pattern for NAME also
- * finds NAME:MORE. */
-static bool is_wanted(const leftover_search *ctx, const char *name, size_t size) {
-    char pattern[TAMIS__REDIS_NAME + 1], text[TAMIS__REDIS_NAME + 1];
-    if (size > TAMIS__REDIS_NAME)
-        return false;
-    if (ctx->rf.uri->name_size == 0)
-        return true;
-    snprintf(pattern, sizeof pattern, "%.*s", (int)ctx->rf.uri->name_size, ctx->rf.uri->name);
-    snprintf(text, sizeof text, "%.*s", (int)size, name);
-    return fnmatch(pattern, text, 0) == 0;
-}
-
-/* Appends an entry with the Redis key `key`. */
-static tamis_status add_key(leftover_search *ctx, key_list *list, const char *key, found_key added,
-                            tamis_error *err) {
-    const tamis_allocator *allocator = &ctx->rf.redis->allocator;
-    added.key = ctx->text_used;
-    char *text = tamis__array_reserve(allocator, ctx->text, 1, added.key + added.key_size, &ctx->text_size);
-    if (!text)
-        return tamis__fail_nomem(err, "redis", added.key + added.key_size);
-    ctx->text = text;
-    found_key *keys =
-        tamis__array_reserve(allocator, list->keys, sizeof *keys, list->count + 1, &list->capacity);
-    if (!keys)
-        return tamis__fail_nomem(err, "redis", (list->count + 1) * sizeof *keys);
-    list->keys = keys;
-    memcpy(ctx->text + ctx->text_used, key, added.key_size);
-    ctx->text_used += added.key_size;
-    list->keys[list->count++] = added;
-    return TAMIS_OK;
-}
-
-static tamis_status add_partition(void *context, const char *key, size_t size, tamis_error *err) {
-    leftover_search *ctx = context;
-    found_key found = {.key_size = size};
-    if (!read_key(key, size, &found) || !is_wanted(ctx, key + PREFIX, found.name_size))
-        return TAMIS_OK;
-    return add_key(ctx, &ctx->partitions, key, found, err);
-}
-
-static tamis_status add_hash(void *context, const char *key, size_t size, tamis_error *err) {
-    leftover_search *ctx = context;
-    if (size <= PREFIX + 1 || key[size - 1] != '}' || !is_wanted(ctx, key + PREFIX, size - PREFIX - 1))
-        return TAMIS_OK;
-    const found_key found = {.key_size = size, .name_size = size - PREFIX - 1};
-    return add_key(ctx, &ctx->hashes, key, found, err);
-}
-
-static int compare(const void *left, const void *right, void *context) {
-    const found_key *a = left, *b = right;
-    const char *text = context;
-    const size_t size = a->key_size < b->key_size ? a->key_size : b->key_size;
-    const int order = memcmp(text + a->key, text + b->key, size);
-    return order != 0 ? order : a->key_size < b->key_size ? -1 : a->key_size > b->key_size;
-}
-
-static bool is_same_generation(const leftover_search *ctx, const found_key *a, const found_key *b) {
-    return a->generation == b->generation && a->name_size == b->name_size &&
-           memcmp(ctx->text + a->key, ctx->text + b->key, PREFIX + a->name_size) == 0;
-}
-
-/* Sorts a list and removes equal keys, since SCAN may return a key twice. */
-static void sort_keys(key_list *list, char *text) {
-    found_key *keys = list->keys;
-    size_t kept = list->count > 0;
-    if (list->count > 1)
-        qsort_r(keys, list->count, sizeof *keys, compare, text);
-    for (size_t i = 1; i < list->count; i++)
-        if (compare(&keys[kept - 1], &keys[i], text) != 0)
-            keys[kept++] = keys[i];
-    list->count = kept;
-}
-
-static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
-    char strings[TAMIS__REDIS_KEY + 16], hashes[TAMIS__REDIS_KEY + 16];
-    const tamis__redis_uri *uri = ctx->rf.uri;
-    const char *name = uri->name_size > 0 ? uri->name : "*";
-    const int size = uri->name_size > 0 ? (int)uri->name_size : 1;
-    const int string_size = snprintf(strings, sizeof strings, "tamis:{%.*s:*}:bits", size, name);
-    const int hash_size = snprintf(hashes, sizeof hashes, "tamis:{%.*s}", size, name);
-    const tamis__scan scans[] = {{.pattern = strings, (size_t)string_size, "string", add_partition, ctx},
-                                 {.pattern = hashes, (size_t)hash_size, "hash", add_hash, ctx}};
-    tamis_status status = tamis__redis_scan(ctx->rf.redis, &scans[0], err);
-    if (status == TAMIS_OK)
-        status = tamis__redis_scan(ctx->rf.redis, &scans[1], err);
-    if (status != TAMIS_OK)
-        return status;
-    sort_keys(&ctx->partitions, ctx->text);
-    sort_keys(&ctx->hashes, ctx->text);
-    return TAMIS_OK;
-}
-
 /* ---- one generation ---- */
+
+static bool is_same_generation(const leftover_search *ctx, const tamis__leftover_key *a,
+                               const tamis__leftover_key *b) {
+    return a->generation == b->generation && a->name_size == b->name_size &&
+           memcmp(ctx->found.text + a->key, ctx->found.text + b->key,
+                  TAMIS__LEFTOVER_PREFIX + a->name_size) == 0;
+}
 
 static uint32_t slot_of_partition(void *context, size_t i) {
     const leftover_search *ctx = context;
-    const found_key *partition = &ctx->partitions.keys[ctx->first + i];
-    return tamis__redis_slot(ctx->rf.redis, ctx->text + partition->key, partition->key_size);
+    const tamis__leftover_key *partition = &ctx->found.partitions.keys[ctx->first + i];
+    return tamis__redis_slot(ctx->rf.redis, ctx->found.text + partition->key, partition->key_size);
 }
 
 static bool put_ttl(void *context, size_t i, tamis__connection *conn) {
     const leftover_search *ctx = context;
-    const found_key *partition = &ctx->partitions.keys[ctx->first + i];
+    const tamis__leftover_key *partition = &ctx->found.partitions.keys[ctx->first + i];
     tamis__connection_put_command(conn, 2);
     tamis__connection_put_text(conn, "PTTL");
-    tamis__connection_put(conn, ctx->text + partition->key, partition->key_size);
+    tamis__connection_put(conn, ctx->found.text + partition->key, partition->key_size);
     return true;
 }
 
@@ -215,10 +102,10 @@ static tamis_status accept_ttl(void *context, size_t i, const tamis__reply *repl
 
 static bool put_removal(void *context, size_t i, tamis__connection *conn) {
     const leftover_search *ctx = context;
-    const found_key *partition = &ctx->partitions.keys[ctx->first + i];
+    const tamis__leftover_key *partition = &ctx->found.partitions.keys[ctx->first + i];
     tamis__connection_put_command(conn, 2);
     tamis__connection_put_text(conn, tamis__redis_unlink(ctx->rf.redis));
-    tamis__connection_put(conn, ctx->text + partition->key, partition->key_size);
+    tamis__connection_put(conn, ctx->found.text + partition->key, partition->key_size);
     return true;
 }
 
@@ -344,11 +231,13 @@ static tamis_status remove_with_lock(leftover_search *ctx, uint64_t generation, 
 }
 
 /* Makes the name of a Redis key the current name, also in messages, and reads its lock. */
-static tamis_status select_name(leftover_search *ctx, const found_key *found, tamis_error *err) {
+static tamis_status select_name(leftover_search *ctx, const tamis__leftover_key *found, tamis_error *err) {
     tamis__redis_uri *uri = ctx->rf.uri;
     char name[TAMIS__REDIS_NAME + 1];
-    tamis__handle_set_target(&ctx->rf, ctx->text + found->key + PREFIX, found->name_size);
-    snprintf(name, sizeof name, "%.*s", (int)found->name_size, ctx->text + found->key + PREFIX);
+    tamis__handle_set_target(&ctx->rf, ctx->found.text + found->key + TAMIS__LEFTOVER_PREFIX,
+                             found->name_size);
+    snprintf(name, sizeof name, "%.*s", (int)found->name_size,
+             ctx->found.text + found->key + TAMIS__LEFTOVER_PREFIX);
     snprintf(uri->shown_name, sizeof uri->shown_name, "%.100s", tamis__show(name).text);
     ctx->stay = ctx->expire = 0;
     return read_lock(ctx, err);
@@ -394,7 +283,7 @@ static tamis_status skip_denied(leftover_search *ctx, size_t count, const tamis_
 
 /* Reports the partitions of one generation. Those that expire are no leftovers, unless is_recorded. */
 static tamis_status report_partitions(leftover_search *ctx, size_t count, tamis_error *err) {
-    const found_key *first = &ctx->partitions.keys[ctx->first];
+    const tamis__leftover_key *first = &ctx->found.partitions.keys[ctx->first];
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
     bool is_used = true;
     tamis_error why = TAMIS_ERROR_INIT;
@@ -412,12 +301,13 @@ static tamis_status report_partitions(leftover_search *ctx, size_t count, tamis_
     return pass_leftover(ctx, first->generation, count, kind, err);
 }
 
-static bool has_partitions_of(const leftover_search *ctx, const found_key *hash, uint64_t generation) {
-    for (size_t i = 0; i < ctx->partitions.count; i++)
-        if (ctx->partitions.keys[i].generation == generation &&
-            ctx->partitions.keys[i].name_size == hash->name_size &&
-            memcmp(ctx->text + ctx->partitions.keys[i].key, ctx->text + hash->key,
-                   PREFIX + hash->name_size) == 0)
+static bool has_partitions_of(const leftover_search *ctx, const tamis__leftover_key *hash,
+                              uint64_t generation) {
+    for (size_t i = 0; i < ctx->found.partitions.count; i++)
+        if (ctx->found.partitions.keys[i].generation == generation &&
+            ctx->found.partitions.keys[i].name_size == hash->name_size &&
+            memcmp(ctx->found.text + ctx->found.partitions.keys[i].key, ctx->found.text + hash->key,
+                   TAMIS__LEFTOVER_PREFIX + hash->name_size) == 0)
             return true;
     return false;
 }
@@ -440,7 +330,7 @@ static tamis_status count_members(leftover_search *ctx, const char *text, tamis_
 
 /* Reports the plan in a field of a hash: of a family, or of a filter whose partitions are gone. `expected` is
  * the kind of leftover that this field records. */
-static tamis_status report_field(leftover_search *ctx, const found_key *hash, const char *text,
+static tamis_status report_field(leftover_search *ctx, const tamis__leftover_key *hash, const char *text,
                                  tamis_redis_leftover_kind expected, tamis_error *err) {
     static const char field[] = "generation=";
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
@@ -463,7 +353,7 @@ static tamis_status report_field(leftover_search *ctx, const found_key *hash, co
 }
 
 /* Reports the plans in fields `pushing` and `before` of the hash of a name. */
-static tamis_status report_hash(leftover_search *ctx, const found_key *hash, tamis_error *err) {
+static tamis_status report_hash(leftover_search *ctx, const tamis__leftover_key *hash, tamis_error *err) {
     tamis__config config;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = select_name(ctx, hash, &why);
@@ -504,16 +394,17 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
         status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the pattern has %zu bytes; give up to %d",
                              ctx->rf.uri->shown, ctx->rf.uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)
-        status = scan_keys(ctx, err);
-    for (size_t i = 0; i < ctx->partitions.count && status == TAMIS_OK; i += 0) {
+        status = tamis__leftover_scan(&ctx->found, &ctx->rf, err);
+    for (size_t i = 0; i < ctx->found.partitions.count && status == TAMIS_OK; i += 0) {
         ctx->first = i;
-        while (i < ctx->partitions.count &&
-               is_same_generation(ctx, &ctx->partitions.keys[ctx->first], &ctx->partitions.keys[i]))
+        while (
+            i < ctx->found.partitions.count &&
+            is_same_generation(ctx, &ctx->found.partitions.keys[ctx->first], &ctx->found.partitions.keys[i]))
             i++;
         status = report_partitions(ctx, i - ctx->first, err);
     }
-    for (size_t i = 0; i < ctx->hashes.count && status == TAMIS_OK; i++)
-        status = report_hash(ctx, &ctx->hashes.keys[i], err);
+    for (size_t i = 0; i < ctx->found.hashes.count && status == TAMIS_OK; i++)
+        status = report_hash(ctx, &ctx->found.hashes.keys[i], err);
     snprintf(ctx->rf.uri->shown_name, sizeof ctx->rf.uri->shown_name, "%s", ctx->pattern_shown);
     if (status == TAMIS_OK)
         status = tamis__leftover_members(
@@ -523,10 +414,7 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
             err);
     if (status == TAMIS_OK)
         warn_left_out(ctx, err);
-    tamis__free(&ctx->rf.redis->allocator, ctx->hashes.keys, ctx->hashes.capacity * sizeof *ctx->hashes.keys);
-    tamis__free(&ctx->rf.redis->allocator, ctx->partitions.keys,
-                ctx->partitions.capacity * sizeof *ctx->partitions.keys);
-    tamis__free(&ctx->rf.redis->allocator, ctx->text, ctx->text_size);
+    tamis__leftover_scan_free(&ctx->found, &ctx->rf.redis->allocator);
     return status;
 }
 

@@ -26,6 +26,36 @@ void tamis__manage_copy_error(tamis_error *err, const tamis_error *why);
 tamis_status tamis__manage_set_alias(const tamis__redis_filter *rf, const tamis__redis_filter *target,
                                      tamis_error *err);
 
+/* ---- leftover_scan.c ---- */
+
+enum { TAMIS__LEFTOVER_PREFIX = sizeof "tamis:{" - 1 };
+
+/* A partition or a hash. */
+typedef struct tamis__leftover_key {
+    size_t key, key_size; /* offset and size of its Redis key in tamis__leftover_keys.text */
+    size_t name_size;     /* size of NAME, which follows "tamis:{" */
+    uint64_t generation;  /* partitions only */
+} tamis__leftover_key;
+
+typedef struct tamis__leftover_list {
+    tamis__leftover_key *keys;
+    size_t count, capacity;
+} tamis__leftover_list;
+
+/* The keys that a scan has found. */
+typedef struct tamis__leftover_keys {
+    const tamis__redis_filter *rf; /* its URI has the pattern */
+    char *text;                    /* all Redis keys, concatenated */
+    size_t text_used, text_size;
+    tamis__leftover_list partitions, hashes; /* sorted by Redis key, without repetitions */
+} tamis__leftover_keys;
+
+/* Finds partitions and hashes whose names match the pattern in the URI of rf. *found is zero before. Call
+ * tamis__leftover_scan_free even after a failure. */
+tamis_status tamis__leftover_scan(tamis__leftover_keys *found, const tamis__redis_filter *rf,
+                                  tamis_error *err);
+void tamis__leftover_scan_free(tamis__leftover_keys *found, const tamis_allocator *allocator);
+
 /* ---- leftover_members.c ---- */
 
 /* Where leftovers are reported: arguments of tamis_redis_leftovers. */
