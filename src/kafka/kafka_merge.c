@@ -98,8 +98,8 @@ static void fail_merge(kafka_dedup_run *run, const char *why) {
     kafka_merge *merge = &run->merge;
 
     if (why && !merge->has_remarked)
-        tamis__kafka_client_remark(&run->client, "%s [%d]: its records are not merged: %s", run->state_topic,
-                                   (int)merge->partition->number, why);
+        tamis__kafka_client_remark(&run->client, "%s [%d]: its records are not merged: one %s",
+                                   run->state_topic, (int)merge->partition->number, why);
     merge->has_remarked |= why != NULL;
     tamis__kafka_merge_stop(run);
     merge->not_before = tamis__now_ns() + (uint64_t)PAUSE_S * 1000000000;
@@ -159,9 +159,9 @@ static const char *add_record(kafka_dedup_run *run, const rd_kafka_message_t *me
     if (record.partition != (uint32_t)merge->partition->number ||
         record.description_size != strlen(run->description) ||
         memcmp(record.description, run->description, record.description_size) != 0)
-        return "one belongs elsewhere";
+        return "is of another group or partition";
     if (merge->has_chain && record.from != merge->to)
-        return "some are missing";
+        return "does not follow the one before";
     while (record.left > 0)
         merge->count += tamis__kafka_record_read(&record, sizeof times / sizeof *times, run->keys.hasher_id,
                                                  merge->hashes + merge->count, times);
@@ -174,7 +174,7 @@ static const char *add_record(kafka_dedup_run *run, const rd_kafka_message_t *me
 /* Ends the merge at its last offset. All records before it were read: markers may follow the last one. */
 static const char *reach_end(kafka_merge *merge) {
     if (!merge->has_chain || merge->to != merge->end_to)
-        return "some are missing";
+        return "is missing at the end";
     merge->position = merge->end;
     return NULL;
 }

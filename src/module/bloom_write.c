@@ -25,6 +25,7 @@ static int reply_full(RedisModuleCtx *ctx, tamis_status status) {
 
 int bloom_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     bloom_creation how = bloom_creation_by_settings(ctx);
+    /* RedisBloom counts the arguments before it reads them; KIND, first or last, is ours. */
     if (argc > RESERVE_MAX && !is_word(argv[argc - 2], "KIND") && !is_word(argv[4], "KIND"))
         return server.WrongArity(ctx);
     const char *error = bloom_parse_reserve(&how, argv, argc, settings_are_strict(ctx));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Merges of state records: transactions with and without copies are committed or aborted in random order, the state is cut
- * to any `needed` that was committed, and restored from there. A restored filter must know every key, and the records that
+ * Merges of state records. Transactions with and without copies are committed or aborted in random order. The
+ * state is cut to any `needed` that was committed, and restored from there. A restored filter must know every
+ * key, and the records that
  * are needed must have each hash once. Then what a merge refuses to copy.
  */
 #include <setjmp.h>
@@ -297,8 +298,8 @@ static void merges_begin_when_heads_outweigh_hashes(void **state) {
 /* A merge that finds anything else than the chain copies nothing, and moves nothing. */
 static void other_records_are_not_merged(void **state) {
     enum { MISSING, LAST_MISSING, DAMAGED, ELSEWHERE, REMOVED, CASES };
-    static const char *const remarks[] = {"some are missing", "some are missing", "is damaged",
-                                          "one belongs elsewhere", ""};
+    static const char *const remarks[] = {"does not follow the one before", "is missing at the end",
+                                          "is damaged", "is of another group or partition", ""};
 
     (void)state;
     for (int i = 0; i < CASES; i++) {

@@ -20,11 +20,11 @@
  *     generation  a random number, new for each filter that is made; part of the names of its partitions
  *     mark        64 bytes behind the blocks of a partition, while a writer fills it
  *     footer      64 bytes that replace the mark of a complete partition; clients use no partition without it
- *     staging     a string beside a partition, with the bits that a union adds to it (unite-R)
- *     fills       the numbers R in the marks of the partitions that a writer fills
+ *     staging     a string beside a partition, with the bits that a union adds to it; named unite-R
+ *     mark number the number R in the mark of a partition that a writer fills
  *     mirror      adding a batch to the generation in field next too, during a resize
  *
- * The protocol is docs/REDIS-LAYOUT.md. It has the same words, except fills and mirror.
+ * The protocol is docs/REDIS-LAYOUT.md. It has the same words, except mark number and mirror.
  */
 
 enum {
@@ -53,11 +53,11 @@ enum { TAMIS__REDIS_PLAN = 400, TAMIS__LOCK_TOKEN = 40, TAMIS__REDIS_STATE = 32,
 typedef struct tamis__partitions {
     const tamis__redis_filter *rf; /* the filter: names of its Redis keys, its server and its lock */
     uint64_t generation;
-    uint64_t blocks;  /* blocks of all partitions */
-    uint64_t each;    /* blocks of a partition; the last may have fewer */
-    uint32_t count;   /* number of partitions */
-    uint32_t *fills;  /* number R in the mark of each; NULL: they have footers */
-    char staging[16]; /* staging strings: last word of their names; empty: the partitions themselves */
+    uint64_t blocks;        /* blocks of all partitions */
+    uint64_t each;          /* blocks of a partition; the last may have fewer */
+    uint32_t count;         /* number of partitions */
+    uint32_t *mark_numbers; /* number R in the mark of each; NULL: they have footers */
+    char staging[16];       /* staging strings: last word of their names; empty: the partitions themselves */
 } tamis__partitions;
 
 /* State of a handle of layout tamis. The functions of this header change it behind a const
@@ -251,10 +251,10 @@ size_t tamis__round_size(const tamis__partitions *partitions);
 void tamis__step_expire(tamis__step *step, tamis_key name, uint64_t ms, char digits[24]);
 
 /* Makes all partitions: zeros with a mark, which expire in `life_ms`. Writes the number of each mark to
- * `fills`. Makes staging strings with zeros in place of the mark. TAMIS_E_IO: one existed already. */
+ * `mark_numbers`. Makes staging strings with zeros in place of the mark. TAMIS_E_IO: one existed already. */
 tamis_status tamis__partitions_make(const tamis__partitions *partitions, uint64_t life_ms, tamis_error *err);
 /* Replaces each mark by the footer, without which clients reject a partition, and sets the expiry (0:
- * none). Chunks that arrive later do nothing. Sets `fills` to NULL. TAMIS_E_IO: the partition in the
+ * none). Chunks that arrive later do nothing. Sets `mark_numbers` to NULL. TAMIS_E_IO: the partition in the
  * message was lost or, with has_chunks, lacks chunks, as a failover may lose the last ones. */
 tamis_status tamis__partitions_seal(tamis__partitions *partitions, bool has_chunks, uint64_t ttl_ms,
                                     tamis_error *err);
@@ -285,7 +285,8 @@ void tamis__chunks_add_condition(const tamis__partitions *partitions, uint32_t k
 uint64_t tamis__chunk_bit(const tamis__partitions *partitions, uint32_t key, uint64_t chunk);
 /* Fails with TAMIS_E_IO: partition `key` was lost while it was written. */
 tamis_status tamis__partition_lost(const tamis__redis_filter *rf, size_t key, tamis_error *err);
-/* Reads all footers, or all marks if `fills` is set. TAMIS_E_IO: the partition in the message has none. */
+/* Reads all footers, or all marks if `mark_numbers` is set. TAMIS_E_IO: the partition in the message has
+ * none. */
 tamis_status tamis__footers_check(const tamis__partitions *partitions, tamis_error *err);
 /* Writes the step by which an adder sets the expiry of a partition to `ms`. Condition: the partition has
  * its footer or, with is_filling, a mark. */

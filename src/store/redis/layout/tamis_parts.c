@@ -79,9 +79,9 @@ static void write_end(const tamis__partitions *partitions, uint32_t key, char to
     memset(to, 0, TAMIS__REDIS_BLOCK);
     if (*partitions->staging) /* a staging string has zeros there: see redis_union.c */
         return;
-    if (partitions->fills)
+    if (partitions->mark_numbers)
         snprintf(to, TAMIS__REDIS_BLOCK, "tamis-filling 2 %016" PRIx64 " %" PRIu32 " %" PRIu32,
-                 partitions->generation, key, partitions->fills[key]);
+                 partitions->generation, key, partitions->mark_numbers[key]);
     else
         write_footer(partitions, key, to);
 }
@@ -185,8 +185,8 @@ static bool put_partition(void *context, size_t i, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY], end[TAMIS__REDIS_BLOCK], from[24], digits[24];
     tamis__step step = {.key_count = 0};
     const tamis_key partition = {name, tamis__partition_name(partitions, key, name)};
-    if (partitions->fills)
-        partitions->fills[key]++;
+    if (partitions->mark_numbers)
+        partitions->mark_numbers[key]++;
     write_end(partitions, key, end);
     snprintf(from, sizeof from, "%" PRIu64, footer_offset(partitions, key));
     tamis__step_key(&step, partition);
@@ -234,7 +234,7 @@ static tamis_status read_footers(tamis__rounds *rounds, tamis_error *err) {
 static tamis_status check_mark(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
     const tamis__partitions *partitions = ((const tamis__rounds *)context)->partitions;
-    uint32_t *fill = &partitions->fills[i];
+    uint32_t *fill = &partitions->mark_numbers[i];
     const uint32_t sent = *fill;
     (void)resent;
     for (*fill = 1; *fill <= sent; ++*fill)
@@ -249,7 +249,7 @@ tamis_status tamis__partitions_make(const tamis__partitions *partitions, uint64_
                    .ms = life_ms};
     const tamis_status status =
         tamis__rounds_run(&make.rounds, tamis__round_size(partitions), put_partition, err);
-    if (status == TAMIS_OK && make.is_unsure && partitions->fills)
+    if (status == TAMIS_OK && make.is_unsure && partitions->mark_numbers)
         return read_footers(&(tamis__rounds){.partitions = partitions, .accept_reply = check_mark}, err);
     if (status == TAMIS_E_TIMEOUT)
         return tamis__fail(
@@ -326,7 +326,7 @@ tamis_status tamis__partitions_seal(tamis__partitions *partitions, bool has_chun
     const tamis_status status = tamis__rounds_run(&make.rounds, partitions->count, put_seal, err);
     if (status != TAMIS_OK)
         return status;
-    partitions->fills = NULL;
+    partitions->mark_numbers = NULL;
     return tamis__footers_check(partitions, err);
 }
 

@@ -184,13 +184,13 @@ static tamis_status upload(const tamis__push *p, tamis_error *err) {
 
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err) {
     const uint64_t lifetime = LIFETIME_MS + p->there->plan.bits / 8 / TAMIS__CHUNK * 1000;
-    const size_t size = p->partitions.count * sizeof *p->fills;
+    const size_t size = p->partitions.count * sizeof *p->mark_numbers;
     if (p->rf->is_family)
         return TAMIS_OK;
-    p->fills = tamis__alloc(&p->rf->redis->allocator, size, _Alignof(uint32_t));
-    if (!p->fills)
+    p->mark_numbers = tamis__alloc(&p->rf->redis->allocator, size, _Alignof(uint32_t));
+    if (!p->mark_numbers)
         return tamis__fail_nomem(err, "redis", size);
-    p->partitions.fills = p->fills;
+    p->partitions.mark_numbers = p->mark_numbers;
     return tamis__partitions_make(&p->partitions, lifetime, err);
 }
 
@@ -395,9 +395,9 @@ static tamis_status run_steps(tamis__push *p, tamis_error *err) {
 }
 
 void tamis__push_free(tamis__push *p) {
-    if (p->fills)
-        tamis__free(&p->rf->redis->allocator, p->fills, p->partitions.count * sizeof *p->fills);
-    p->fills = p->partitions.fills = NULL;
+    if (p->mark_numbers)
+        tamis__free(&p->rf->redis->allocator, p->mark_numbers, p->partitions.count * sizeof *p->mark_numbers);
+    p->mark_numbers = p->partitions.mark_numbers = NULL;
 }
 
 /* The whole push, from taking the lock to releasing it. `expected_plan`: NULL, or the plan that the hash must

@@ -67,15 +67,15 @@ typedef struct tamis__push {
     tamis_filter *there;           /* handle of the filter on the server, with the plan of the new one */
     const tamis__redis_filter *rf; /* body of `there` */
     tamis__partitions
-        partitions;       /* the new generation; while they are filled, their `fills` are those below */
-    uint64_t ttl_ms;      /* time to live of the new filter; 0: none */
-    tamis__config config; /* hash before the push */
+        partitions;  /* the new generation; while they are filled, their `mark_numbers` are those below */
+    uint64_t ttl_ms; /* time to live of the new filter; 0: none */
+    tamis__config config;         /* hash before the push */
     char copy[TAMIS__REDIS_PLAN]; /* the plan's copy if the hash was deleted; else empty */
     char plan[TAMIS__REDIS_PLAN]; /* plan of the new filter */
     char hash[TAMIS__REDIS_KEY];  /* Redis key of the hash */
     size_t hash_size;
     const tamis_redis_push_options *options;
-    uint32_t *fills;              /* numbers in the marks of `partitions` */
+    uint32_t *mark_numbers;       /* numbers in the marks of `partitions` */
     bool is_resize;               /* the switch requires p->plan in field next */
     char sending[TAMIS__SENDING]; /* number of the command that set field next; empty: no resize has begun */
     tamis__outcome switched;      /* outcome of the switch */
@@ -113,7 +113,7 @@ tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err);
 tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err);
 /* Removes the partitions of p->plan and their announcement. No step of this push may still be under way. */
 tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err);
-/* Frees p->fills. */
+/* Frees p->mark_numbers. */
 void tamis__push_free(tamis__push *p);
 
 /* For further steps: */

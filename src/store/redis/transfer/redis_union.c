@@ -115,7 +115,7 @@ tamis_status tamis__upload_union(const tamis_filter *there, const tamis__partiti
         status = tamis__random(&random, sizeof random, partitions->rf->uri->shown, err);
     if (status != TAMIS_OK)
         return status;
-    staging.fills = NULL;
+    staging.mark_numbers = NULL;
     snprintf(staging.staging, sizeof staging.staging, "unite-%08" PRIx32, random);
     return or_staged(there, partitions, &staging, from, err);
 }
