@@ -3,8 +3,7 @@
 /*
  * Merges of state records. Transactions with and without copies are committed or aborted in random order. The
  * state is cut to any `needed` that was committed, and restored from there. A restored filter must know every
- * key, and the records that
- * are needed must have each hash once. Then what a merge refuses to copy.
+ * key, and the records that are needed must have each hash once. Then what a merge refuses to copy.
  */
 #include <setjmp.h>
 #include <stdarg.h>
