@@ -16,8 +16,7 @@ static int reply_lookups(RedisModuleCtx *ctx, bloom_key *key, RedisModuleString 
         tamis_key items[BATCH];
         tamis_answer answers[BATCH] = {TAMIS_ABSENT};
         const int count = argc - i < BATCH ? argc - i : BATCH;
-        for (int j = 0; j < count; j++)
-            items[j].data = server.StringPtrLen(argv[i + j], &items[j].size);
+        module_item_keys(items, argv + i, (size_t)count);
         if (key->state == FILTER_KEY_FILTER)
             bloom_key_look_up(key, items, (size_t)count, answers);
         for (int j = 0; j < count; j++)

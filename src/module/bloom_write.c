@@ -44,13 +44,6 @@ int bloom_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- items ---- */
 
-/* Items to add: some of a command's arguments. */
-typedef struct item_list {
-    RedisModuleString **items;
-    size_t count;
-    bool single; /* the reply is one answer, not an array */
-} item_list;
-
 /* The result of adding items. */
 typedef struct addition {
     size_t added; /* items that were added, or were there */
@@ -69,8 +62,7 @@ static addition add_items(RedisModuleCtx *ctx, bloom_key *key, const item_list *
         tamis_answer answers[BATCH];
         size_t done = 0;
         const size_t left = list->count - result.added, count = left < BATCH ? left : BATCH;
-        for (size_t i = 0; i < count; i++)
-            items[i].data = server.StringPtrLen(list->items[result.added + i], &items[i].size);
+        module_item_keys(items, list->items + result.added, count);
         status = bloom_key_add(key, items, count, answers, &done);
         for (size_t i = 0; i < done; i++) {
             reply_bool(ctx, answers[i] == TAMIS_ABSENT);
@@ -111,13 +103,13 @@ static int add_to_key(RedisModuleCtx *ctx, RedisModuleString *name, const item_l
 int bloom_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
     const bloom_creation how = bloom_creation_by_settings(ctx);
-    const item_list list = {argv + 2, 1, true};
+    const item_list list = {.items = argv + 2, .count = 1, .single = true};
     return add_to_key(ctx, argv[1], &list, &how);
 }
 
 int bloom_madd(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const bloom_creation how = bloom_creation_by_settings(ctx);
-    const item_list list = {argv + 2, (size_t)argc - 2, false};
+    const item_list list = {.items = argv + 2, .count = (size_t)argc - 2};
     return add_to_key(ctx, argv[1], &list, &how);
 }
 
@@ -128,7 +120,7 @@ int bloom_insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return server.ReplyWithError(ctx, error);
     if (!insertion.items)
         return server.WrongArity(ctx);
-    const item_list list = {argv + insertion.items, (size_t)(argc - insertion.items), false};
+    const item_list list = {.items = argv + insertion.items, .count = (size_t)(argc - insertion.items)};
     return add_to_key(ctx, argv[1], &list, insertion.no_create ? NULL : &insertion.how);
 }
 

@@ -24,8 +24,7 @@ static int look_up(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool
         tamis_key items[BATCH];
         tamis_answer answers[BATCH] = {TAMIS_ABSENT};
         const int count = argc - i < BATCH ? argc - i : BATCH;
-        for (int j = 0; j < count; j++)
-            items[j].data = server.StringPtrLen(argv[i + j], &items[j].size);
+        module_item_keys(items, argv + i, (size_t)count);
         if (key.filter)
             tamis_redisbloom_cuckoo_contains_many(key.filter, items, (size_t)count, answers, NULL);
         for (int j = 0; j < count; j++)

@@ -120,14 +120,6 @@ int cuckoo_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- items ---- */
 
-/* Items to add: some of a command's arguments. */
-typedef struct item_list {
-    RedisModuleString **items;
-    size_t count;
-    bool single; /* the reply is one answer, not an array */
-    bool absent; /* add only items that are absent */
-} item_list;
-
 /* True if the filter has as many tables as the settings allow. */
 static bool has_all_tables(RedisModuleCtx *ctx, const cuckoo_key *key) {
     tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
@@ -166,8 +158,7 @@ static size_t add_items(RedisModuleCtx *ctx, tamis_redisbloom_cuckoo *filter, co
         tamis_answer answers[BATCH] = {TAMIS_ABSENT}; /* as CF.INSERT adds all */
         size_t done = 0;
         const size_t batch = list->count - replied < BATCH ? list->count - replied : BATCH;
-        for (size_t i = 0; i < batch; i++)
-            items[i].data = server.StringPtrLen(list->items[replied + i], &items[i].size);
+        module_item_keys(items, list->items + replied, batch);
         const tamis_status status =
             list->absent ? tamis_redisbloom_cuckoo_add_absent_many(filter, items, batch, answers, &done, NULL)
                          : tamis_redisbloom_cuckoo_add_many(filter, items, batch, &done, NULL);
@@ -208,14 +199,14 @@ static int add_to_key(RedisModuleCtx *ctx, RedisModuleString *name, const item_l
 int cuckoo_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
     const creation how = creation_by_settings();
-    const item_list list = {argv + 2, 1, true, false};
+    const item_list list = {.items = argv + 2, .count = 1, .single = true};
     return add_to_key(ctx, argv[1], &list, &how);
 }
 
 int cuckoo_addnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
     const creation how = creation_by_settings();
-    const item_list list = {argv + 2, 1, true, true};
+    const item_list list = {.items = argv + 2, .count = 1, .single = true, .absent = true};
     return add_to_key(ctx, argv[1], &list, &how);
 }
 
@@ -270,7 +261,8 @@ static int insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool 
         return server.ReplyWithError(ctx, error);
     if (!parsed.items)
         return server.WrongArity(ctx);
-    const item_list list = {argv + parsed.items, (size_t)(argc - parsed.items), false, absent};
+    const item_list list = {
+        .items = argv + parsed.items, .count = (size_t)(argc - parsed.items), .absent = absent};
     return add_to_key(ctx, argv[1], &list, parsed.no_create ? NULL : &parsed.how);
 }
 

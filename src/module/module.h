@@ -75,6 +75,17 @@ bool settings_are_strict(RedisModuleCtx *ctx);
 
 /* ---- module_storage.c ---- */
 
+/* Items of a command: some of its arguments. */
+typedef struct item_list {
+    RedisModuleString **items;
+    size_t count;
+    bool single; /* the reply is one answer, not an array */
+    bool absent; /* CF.ADDNX, CF.INSERTNX: add only items that are absent */
+} item_list;
+
+/* Sets `count` keys to the bytes of as many arguments, which keep owning them. */
+void module_item_keys(tamis_key *keys, RedisModuleString **items, size_t count);
+
 typedef enum filter_key_state {
     FILTER_KEY_EMPTY,
     FILTER_KEY_FILTER,

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory and keys of filters, and the fields of RDB files, for all types. */
+/* Items of commands, memory and keys of filters, and the fields of RDB files, for all types. */
 #include <stdio.h>
 #include <string.h>
 
 #include "module/module.h"
+
+/* ---- items ---- */
+
+void module_item_keys(tamis_key *keys, RedisModuleString **items, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        keys[i].data = server.StringPtrLen(items[i], &keys[i].size);
+}
 
 /* ---- memory ---- */
 

@@ -126,13 +126,6 @@ int window_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- items ---- */
 
-/* Items of a command: some of its arguments. */
-typedef struct item_list {
-    RedisModuleString **items;
-    size_t count;
-    bool single; /* the reply is one answer, not an array */
-} item_list;
-
 /* Some of the items, hashed, with the time of the command. */
 typedef struct item_batch {
     size_t count;
@@ -151,10 +144,9 @@ static void hash_items(item_batch *batch, const native_value *value, const item_
                        int64_t time) {
     tamis_key keys[BATCH];
     batch->count = list->count - from < BATCH ? list->count - from : BATCH;
-    for (size_t i = 0; i < batch->count; i++) {
-        keys[i].data = server.StringPtrLen(list->items[from + i], &keys[i].size);
+    module_item_keys(keys, list->items + from, batch->count);
+    for (size_t i = 0; i < batch->count; i++)
         batch->times[i] = time;
-    }
     tamis_hash_many(tamis_filter_hasher(value->filter), keys, batch->count, batch->hashes, NULL);
 }
 
@@ -218,17 +210,17 @@ static int add_to_key(RedisModuleCtx *ctx, RedisModuleString *name, const item_l
 
 int window_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
-    const item_list list = {argv + 2, 1, true};
+    const item_list list = {.items = argv + 2, .count = 1, .single = true};
     return add_to_key(ctx, argv[1], &list, server.Milliseconds());
 }
 
 int window_madd(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    const item_list list = {argv + 2, (size_t)argc - 2, false};
+    const item_list list = {.items = argv + 2, .count = (size_t)argc - 2};
     return add_to_key(ctx, argv[1], &list, server.Milliseconds());
 }
 
 int window_add_at(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    const item_list list = {argv + 3, (size_t)argc - 3, false};
+    const item_list list = {.items = argv + 3, .count = (size_t)argc - 3};
     long long time;
     if (server.StringToLongLong(argv[2], &time) != MODULE_OK || time < 0 || time > TAMIS_TIME_MAX)
         return server.ReplyWithError(ctx, "ERR time must be in the range [0, 2^53] milliseconds");
@@ -259,12 +251,12 @@ static int reply_lookups(RedisModuleCtx *ctx, RedisModuleString *name, const ite
 
 int window_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
-    const item_list list = {argv + 2, 1, true};
+    const item_list list = {.items = argv + 2, .count = 1, .single = true};
     return reply_lookups(ctx, argv[1], &list);
 }
 
 int window_mexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    const item_list list = {argv + 2, (size_t)argc - 2, false};
+    const item_list list = {.items = argv + 2, .count = (size_t)argc - 2};
     return reply_lookups(ctx, argv[1], &list);
 }
 
