@@ -174,25 +174,21 @@ static tamis__writer *choose_writer(const tamis__router *router, uint8_t outcome
     }
 }
 
-static uint64_t count_keyed(const uint8_t *outcomes, size_t count) {
-    uint64_t keyed = 0;
-    for (size_t i = 0; i < count; i++)
-        keyed += outcomes[i] <= TAMIS_LATE;
-    return keyed;
-}
-
 tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batch, const uint8_t *outcomes,
                           size_t count, tamis_error *err) {
     const bool singly = router->service->mark || router->marking;
+    tamis__writer *writers[TAMIS__OUTCOMES];
+    for (uint8_t outcome = 0; outcome < TAMIS__OUTCOMES; outcome++)
+        writers[outcome] = choose_writer(router, outcome);
     const unsigned char *data = batch->begin;
     tamis_status status = TAMIS_OK;
     size_t key = 0;
     for (size_t from = 0, to; from < count && status == TAMIS_OK; from = to) {
-        tamis__writer *writer = choose_writer(router, outcomes[from]);
-        to = from + 1;
+        tamis__writer *writer = writers[outcomes[from]];
+        size_t keyed = outcomes[from] <= TAMIS_LATE;
         /* Consecutive records with the same output are written together. */
-        while (!singly && to < count && choose_writer(router, outcomes[to]) == writer)
-            to++;
+        for (to = from + 1; !singly && to < count && writers[outcomes[to]] == writer; to++)
+            keyed += outcomes[to] <= TAMIS_LATE;
         const unsigned char *end = to < batch->count ? batch->records[to].data : batch->end;
         const record rec = {.data = data,
                             .size = (size_t)(end - data),
@@ -200,7 +196,7 @@ tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batc
                             .outcome = outcomes[from],
                             .key = key};
         if (writer && writer->target) {
-            writer->records += count_keyed(outcomes + from, to - from);
+            writer->records += keyed;
             status = put_record(router, writer, &rec, err);
         }
         key += outcomes[from] <= TAMIS_LATE; /* not used for records written together */
