@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A guard keeps every property in every run of these bounds.
+# ctest: not-sanitized ctest: timeout=600
+MODEL=guard
+. "$(dirname "$0")/run.bash"
+
+holds "two readers, two writers, a crash, a late script"
+holds "marks that expire before the row is written" -DSLOW
+if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
+    holds "two crashes, two late scripts" -DCRASHES=2 -DLATE=2 -DLOADS=4
+    holds "marks that expire before the row is written, two late scripts" -DSLOW -DLATE=2 -DLOADS=4
+fi
+exit $((errors != 0))
