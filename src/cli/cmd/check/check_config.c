@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/check/check_config.h"
+#include "cli/cmd/check/check.h"
 
 #include <string.h>
 
-#include "cli/core/cli_rows.h"
 #include "cli/filter/cli_filter.h"
 #include "cli/server/cli_family.h"
 #include "cli/server/cli_server.h"

@@ -14,7 +14,7 @@
  * - With --follow, every batch begins with a look at the files. If one was replaced, its filter is reloaded,
  *   and the rows are ordered again, because the new file may have another scheme.
  */
-#include "cli/cmd/check/check_query.h"
+#include "cli/cmd/check/check.h"
 
 #include <ctype.h>
 #include <stdlib.h>

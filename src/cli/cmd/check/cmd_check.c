@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cmd/check/check_config.h"
-#include "cli/cmd/check/check_query.h"
+#include "cli/cmd/check/check.h"
 #include "cli/input/cli_summary.h"
 #include "cli/input/cli_typed.h"
 #include "cli/process/cli_progress.h"
