@@ -252,6 +252,13 @@ extern const cli_manual cli_manual_bitmap;
 extern const cli_manual cli_manual_kafka;
 extern const cli_manual cli_manual_help;
 
+/*
+ * Runs the command line, flushes and closes standard output, and reports an error. Returns the exit
+ * status: one of CLI_EXIT_*, or that of a signal. If the reader of an output has gone, the process ends by
+ * SIGPIPE.
+ */
+int cli_run(int argc, char **argv);
+
 /* Fills *err (TAMIS_E_INVALID) with a message "what: why; what to do". Returns TAMIS_E_INVALID. */
 __attribute__((format(printf, 2, 3))) tamis_status cli_fail(tamis_error *err, const char *format, ...);
 /* Fills *err (TAMIS_E_NOMEM): out of memory for `what`. Returns that. */

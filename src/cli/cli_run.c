@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cli_run.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/cli_run.h"
 #include "cli/process/cli_signal.h"
 
 /* Buffer of standard output. Usual output fits, so it is written once, at the end, where cli_run checks for

@@ -14,7 +14,7 @@
 #include <xxhash.h>
 
 #include "base/system.h"
-#include "cli/cli_run.h"
+#include "cli/cli.h"
 
 enum { BLOCK_MAX = 64 << 20, LINES_MAX = 3, SIGNALS = 6, DESCRIPTORS = 32 };
 
