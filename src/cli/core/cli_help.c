@@ -10,7 +10,6 @@
 
 #include "cli/core/cli_option.h"
 #include "cli/core/cli_text.h"
-#include "cli/process/cli_pages.h"
 
 enum { WIDTH = 80, OPTION_COLUMN = 27, SCHEME_COLUMN = 14 };
 
@@ -136,12 +135,23 @@ static void print_redis(FILE *out) {
     }
 }
 
-void cli_help_version(FILE *out) {
-    char policy[CLI_TEXT_NUMBER];
+/* The system's policy for huge pages: "always", "madvise", "never", or "unavailable" if it has none. */
+static void print_page_policy(FILE *out) {
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    char line[128] = "", policy[sizeof line];
 
+    /* The policy in use is in brackets: "always [madvise] never". */
+    if (!file || !fgets(line, sizeof line, file) || sscanf(line, "%*[^[][%127[^]]", policy) != 1)
+        strcpy(policy, "unavailable");
+    if (file)
+        fclose(file);
+    fprintf(out, "hugepage %s\n", policy);
+}
+
+void cli_help_version(FILE *out) {
     fprintf(out, "tamis %s\n", tamis_version());
     fprintf(out, "kernel   %s\n", tamis_kernel_name());
-    fprintf(out, "hugepage %s\n", cli_pages_policy(policy, sizeof policy));
+    print_page_policy(out);
     print_xxhash(out);
     print_version(out, "sodium", "sodium_version_string");
     print_version(out, "zlib", "zlibVersion");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/process/cli_profile.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
-#include "cli/process/cli_pages.h"
 
 enum { STAGES = 7, ROWS = STAGES + 4 };
 
@@ -24,14 +26,46 @@ static void list(row rows[ROWS], const cli_profile_fields *fields, const tamis_s
         rows[i] = values[i];
 }
 
+/* Memory of this process as reported by the system. */
+typedef struct pages {
+    uint64_t resident; /* resident bytes */
+    uint64_t huge;     /* resident bytes in huge pages */
+} pages;
+
+/* Reads a line "NAME:   123 kB" and converts it to bytes. */
+static bool read_field(const char *line, const char *name, uint64_t *bytes) {
+    const size_t size = strlen(name);
+    uint64_t kib;
+
+    if (strncmp(line, name, size) != 0 || sscanf(line + size, ":%" SCNu64 " kB", &kib) != 1)
+        return false;
+    *bytes = kib << 10;
+    return true;
+}
+
+/* Returns false if the system does not report the memory of this process. */
+static bool read_pages(pages *memory) {
+    FILE *file = fopen("/proc/self/smaps_rollup", "re");
+    char line[128];
+    int found = 0;
+
+    if (!file)
+        return false;
+    while (fgets(line, sizeof line, file))
+        found +=
+            read_field(line, "Rss", &memory->resident) || read_field(line, "AnonHugePages", &memory->huge);
+    fclose(file);
+    return found == 2;
+}
+
 static void print_pages(FILE *out, const cli_profile_fields *fields) {
     char huge[CLI_TEXT_NUMBER], values[CLI_TEXT_NUMBER];
-    cli_pages pages;
+    pages memory;
 
-    if (cli_pages_read(&pages))
+    if (read_pages(&memory))
         fprintf(out, "%-22s %15s  of %s resident\n", fields->huge_pages.label,
-                cli_text_bytes(huge, sizeof huge, pages.huge),
-                cli_text_bytes(values, sizeof values, pages.resident));
+                cli_text_bytes(huge, sizeof huge, memory.huge),
+                cli_text_bytes(values, sizeof values, memory.resident));
 }
 
 void cli_profile_print(FILE *out, const cli_profile_fields *fields, const tamis_stream_profile *profile,
@@ -56,14 +90,14 @@ void cli_profile_print(FILE *out, const cli_profile_fields *fields, const tamis_
 void cli_profile_put(json_t *object, const cli_profile_fields *fields, const tamis_stream_profile *profile) {
     json_t *times = json_object();
     row rows[ROWS];
-    cli_pages pages;
+    pages memory;
 
     list(rows, fields, profile);
     for (int i = 0; i < ROWS; i++)
         cli_json_integer(times, rows[i].field, rows[i].time);
-    if (cli_pages_read(&pages)) {
-        cli_json_integer(times, &fields->resident, pages.resident);
-        cli_json_integer(times, &fields->huge_pages, pages.huge);
+    if (read_pages(&memory)) {
+        cli_json_integer(times, &fields->resident, memory.resident);
+        cli_json_integer(times, &fields->huge_pages, memory.huge);
     }
     cli_json_set(object, &fields->profile, times);
 }
