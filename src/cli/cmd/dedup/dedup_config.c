@@ -20,7 +20,6 @@
 
 #include <tamis/experimental/window.h>
 
-#include "cli/cmd/dedup/dedup_positions.h"
 #include "cli/cmd/dedup/dedup_state.h"
 #include "cli/core/cli_option.h"
 #include "cli/core/cli_text.h"

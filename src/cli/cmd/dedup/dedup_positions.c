@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/dedup/dedup_positions.h"
+#include "cli/cmd/dedup/dedup_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "cli/cmd/dedup/dedup_config.h"
 
 /* Returns the descriptor that `name` is, or -1 if it is the name of a file. */
 static int descriptor_of(const char *name) {

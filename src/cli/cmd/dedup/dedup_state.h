@@ -2,11 +2,31 @@
 #ifndef TAMIS_CLI_CMD_DEDUP_DEDUP_STATE_H
 #define TAMIS_CLI_CMD_DEDUP_DEDUP_STATE_H
 
+#include <stdio.h>
+
 #include <tamis/experimental/state.h>
 
 #include "cli/cmd/dedup/dedup_config.h"
-#include "cli/cmd/dedup/dedup_positions.h"
 #include "cli/process/cli_secret.h"
+
+/* ---- positions for --commits: dedup_positions.c ---- */
+
+/* The target of --commits. */
+typedef struct dedup_positions {
+    const char *name; /* descriptor or file, as given */
+    FILE *out;        /* NULL: none */
+} dedup_positions;
+
+/* Refuses a --commits that is an output, an input or a file of the state. */
+tamis_status dedup_positions_check(const dedup_config *config, tamis_error *err);
+/* Opens the descriptor or file `name`; NULL: does nothing. To be called before any other file is opened. */
+tamis_status dedup_positions_open(dedup_positions *positions, const char *name, tamis_error *err);
+/* Prints a line: positions of the source are safe up to this one. */
+tamis_status dedup_positions_print(dedup_positions *positions, tamis_key source, uint64_t position,
+                                   tamis_error *err);
+void dedup_positions_close(dedup_positions *positions);
+
+/* ---- the state: dedup_state.c ---- */
 
 /* Opens the state of --state, or creates it with the given options. Refuses a state that contradicts the
  * options. `secret` may be NULL. TAMIS_E_INTERRUPTED: a signal ended the wait. */
