@@ -24,7 +24,6 @@
 #include "base/failure.h"
 #include "base/isa.h"
 #include "filter/kernels/counting_kernels.h"
-#include "filter/kernels/fingerprint_kernels.h"
 #include "filter/line_count.h"
 
 /* A blocked or counting filter: `blocks` lines of 8 words each, and `probes` positions a key. */
@@ -38,6 +37,25 @@ typedef struct tamis__blocks {
 static inline uint64_t *tamis__block_of(const tamis__blocks *in, const tamis_hash *hash) {
     return in->words + tamis__mulhi(hash->word[1], in->blocks) * 8;
 }
+
+struct table;
+struct partition;
+
+/* The kernels of fingerprint tables for one instruction set; fingerprint_loops.h has the loops. All sets
+ * give the same answers and the same lines as scalar. */
+struct tamis__table_kernels {
+    /* Adds keys in order and decrements *remaining for each new key. Stops before a new key if *remaining
+     * is 0, or if its partition has no free slot for it and must grow. Returns the number of keys
+     * answered. Changes only the partitions of these keys, see filter/parts.h. */
+    size_t (*add)(const struct table *t, const tamis_hash *hashes, size_t count, uint64_t *remaining,
+                  tamis_answer *answers);
+    void (*contains)(const struct table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers);
+    /* Copies all entries of a partition into `count` empty partitions of one size, which divide its hashes
+     * in order. `count` must divide the lines of `from`, and the new partitions must have more lines in
+     * all. False: an entry finds no slot. */
+    bool (*rewrite)(const struct table *t, const struct partition *from, struct partition *to,
+                    uint32_t count);
+};
 
 /* The kernels of one instruction set. */
 struct tamis__filter_kernels {
@@ -62,14 +80,18 @@ TAMIS_PRIVATE_API void tamis__block_positions(const tamis_hash *hash, uint32_t p
 /* The kernels of an instruction set. */
 const struct tamis__filter_kernels *tamis__filter_kernels_of(tamis__isa isa);
 
+extern const struct tamis__table_kernels tamis__table_kernels_scalar;
 extern const struct tamis__filter_kernels tamis__filter_kernels_scalar;
 #ifdef TAMIS__HAVE_NEON
+extern const struct tamis__table_kernels tamis__table_kernels_neon;
 extern const struct tamis__filter_kernels tamis__filter_kernels_neon;
 #endif
 #ifdef TAMIS__HAVE_AVX2
+extern const struct tamis__table_kernels tamis__table_kernels_avx2;
 extern const struct tamis__filter_kernels tamis__filter_kernels_avx2;
 #endif
 #ifdef TAMIS__HAVE_AVX512
+extern const struct tamis__table_kernels tamis__table_kernels_avx512;
 extern const struct tamis__filter_kernels tamis__filter_kernels_avx512;
 #endif
 

@@ -59,7 +59,7 @@
  *    fingerprint_table.h).
  * 3. `covered` and `used` of a partition change together with its entries.
  */
-#include "filter/kernels/fingerprint_kernels.h"
+#include "filter/kernels/filter_kernels.h"
 #include "filter/kernels/fingerprint_values.h"
 #include "filter/table/fingerprint_put.h"
 
@@ -124,7 +124,7 @@ static INLINED void insert_in(const table *t, const line_geometry *g, partition 
 }
 
 /* Frees a slot in the home line, if one of its entries has a free slot in its other line. This is the
- * first chain of moves that tamis__fingerprint_free_slot tries, and nearly always enough. */
+ * first chain of moves that fingerprint_grow.c tries, and nearly always enough. */
 static INLINED bool free_slot(const table *t, const line_geometry *g, partition *in, uint64_t line) {
     uint8_t *bytes = line_at(in, line);
     const uint64_t ends = line_ends(g, bytes);
