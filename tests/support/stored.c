@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "store/file/lock.h"
+#include "store/file/file_lock.h"
 
 static void must(tamis_status status, const tamis_error *err) {
     if (status == TAMIS_OK)

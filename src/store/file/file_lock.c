@@ -5,7 +5,7 @@
  *
  *     F                   the file; need not exist yet
  *     .F.tamis-lock       locked with flock while a process holds F; its content is the note
- *         line 1          holder: "PID on HOST since TIME" (holder.h), for error messages
+ *         line 1          holder: "PID on HOST since TIME", for error messages
  *         line 2          name of the holder's temporary file, empty if it has none
  *
  * Why this way:
@@ -31,13 +31,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/file/holder.h"
-#include "store/file/lock.h"
+#include "store/file/file_lock.h"
 
 enum {
     TRIES = 100,                            /* attempts, each on a lock file that had lost its name */
@@ -57,6 +57,34 @@ struct tamis_lock {
 /* Locks of this process. A save must not wait for a lock that its own process holds. */
 static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
 static tamis_lock *held;
+
+/* ---- the holder ---- */
+
+static const char since[] = " since ";
+
+tamis__holder tamis__holder_now(void) {
+    tamis__holder holder;
+    char host[256] = "", time_text[40] = "";
+    const time_t now = (time_t)tamis__now_unix();
+    struct tm utc;
+    if (gethostname(host, sizeof host - 1) < 0)
+        host[0] = '\0';
+    for (char *c = host; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
+    if (gmtime_r(&now, &utc))
+        strftime(time_text, sizeof time_text, "%Y-%m-%d %H:%M:%S UTC", &utc);
+    snprintf(holder.text, sizeof holder.text, "%ld on %s%s%s", (long)getpid(), host, since, time_text);
+    return holder;
+}
+
+bool tamis__holder_is_us(const char *text) {
+    const tamis__holder us = tamis__holder_now();
+    const size_t size = (size_t)(strstr(us.text, since) - us.text);
+    return strncmp(text, us.text, size) == 0 && strncmp(text + size, since, sizeof since - 1) == 0;
+}
+
+/* ---- the lock file ---- */
 
 static bool name_lock(tamis_lock *lock, const tamis__target *target) {
     const size_t directory = tamis__target_directory_length(target);

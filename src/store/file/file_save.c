@@ -38,8 +38,8 @@
 #include "filter/filter_int.h"
 #include "format/format.h"
 #include "store/file/file_error.h"
+#include "store/file/file_lock.h"
 #include "store/file/filter_file.h"
-#include "store/file/lock.h"
 #include "store/file/source_file.h"
 
 enum {

@@ -14,8 +14,8 @@
  * Invariants:
  * 1. The target's name always refers to a whole file: the old one before the commit, the new one after
  *    it.
- * 2. Every temporary file of a lock's holder is named in the lock's note (lock.h) before it exists. The next
- *    holder can thus remove what a killed process left.
+ * 2. Every temporary file of a lock's holder is named in the lock's note (file_lock.h) before it exists. The
+ *    next holder can thus remove what a killed process left.
  * 3. The new file gives nobody more rights than the old one gave.
  *
  * One rename is atomic, but two renames are not one step. A run that replaces two files therefore exchanges
@@ -36,7 +36,7 @@
 
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/file/lock.h"
+#include "store/file/file_lock.h"
 
 enum {
     BASE_SHOWN = 180, /* bytes of the target's name that are used: NAME_MAX less the parts around them */

@@ -22,7 +22,7 @@
 
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/file/holder.h"
+#include "store/file/file_lock.h"
 #include "store/state/state_int.h"
 
 enum { DIGITS = 10 };

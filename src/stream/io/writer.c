@@ -21,7 +21,7 @@
 
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/file/lock.h"
+#include "store/file/file_lock.h"
 #include "stream/io/io_open.h"
 #include "stream/run/clock.h"
 
