@@ -181,7 +181,7 @@ static tamis_status commit_file(saving *s, tamis_error *err) {
     } else {
         status = tamis__source_file_check(s->filter, &s->target, err);
         if (status == TAMIS_OK)
-            status = tamis__temp_file_commit(&s->temp, false, err);
+            status = tamis__temp_file_commit(&s->temp, err);
     }
     if (status != TAMIS_OK) {
         tamis__temp_file_remove(&s->temp, err);

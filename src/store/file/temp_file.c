@@ -161,16 +161,10 @@ tamis_status tamis__temp_file_create(tamis__temp_file *temp, const tamis__target
     return status;
 }
 
-tamis_status tamis__temp_file_commit(tamis__temp_file *temp, bool revocable, tamis_error *err) {
+tamis_status tamis__temp_file_commit(tamis__temp_file *temp, tamis_error *err) {
     if (temp->state != TAMIS__TEMP_FILE_STAGED)
         return TAMIS_OK;
-    const char *name = temp->target->path;
-    if (revocable && temp->target->form == TAMIS__TARGET_REPLACE &&
-        tamis__sys.swap_names(temp->path, name) == 0) {
-        temp->state = TAMIS__TEMP_FILE_SWAPPED;
-        return TAMIS_OK;
-    }
-    if (tamis__sys.rename(temp->path, name) < 0)
+    if (tamis__sys.rename(temp->path, temp->target->path) < 0)
         return tamis__fail_file(err, temp->target->name, errno);
     temp->state = TAMIS__TEMP_FILE_COMMITTED;
     return TAMIS_OK;
@@ -197,7 +191,19 @@ tamis_status tamis__temp_file_commit_new(tamis__temp_file *temp, tamis_error *er
     return TAMIS_OK;
 }
 
-void tamis__temp_file_revert(tamis__temp_file *temp) {
+/* Gives the file its target's name and keeps the old file under the other name. False: the target is new, or
+ * the file system cannot exchange two names. */
+static bool swap_with_target(tamis__temp_file *temp) {
+    if (temp->target->form != TAMIS__TARGET_REPLACE ||
+        tamis__sys.swap_names(temp->path, temp->target->path) != 0)
+        return false;
+    temp->state = TAMIS__TEMP_FILE_SWAPPED;
+    return true;
+}
+
+/* Undoes a commit, if that is still possible: a SWAPPED file is STAGED again, and a COMMITTED new file is
+ * removed. Otherwise does nothing. */
+static void revert_commit(tamis__temp_file *temp) {
     const tamis__target *target = temp->target;
     if (temp->state == TAMIS__TEMP_FILE_SWAPPED && tamis__sys.swap_names(temp->path, target->path) == 0)
         temp->state = TAMIS__TEMP_FILE_STAGED;
@@ -233,12 +239,12 @@ tamis_status tamis__temp_file_finish(tamis__temp_file *temp, tamis_error *err) {
 tamis_status tamis__temp_file_commit_both(tamis__temp_file *first, tamis__temp_file *second,
                                           tamis_error *err) {
     const bool two = first->state == TAMIS__TEMP_FILE_STAGED && second->state == TAMIS__TEMP_FILE_STAGED;
-    tamis_status status = tamis__temp_file_commit(first, two, err);
+    tamis_status status = two && swap_with_target(first) ? TAMIS_OK : tamis__temp_file_commit(first, err);
     if (status != TAMIS_OK)
         return status;
-    status = tamis__temp_file_commit(second, false, err);
+    status = tamis__temp_file_commit(second, err);
     if (status != TAMIS_OK) {
-        tamis__temp_file_revert(first);
+        revert_commit(first);
         return status;
     }
     status = tamis__temp_file_finish(first, err);

@@ -16,6 +16,8 @@
  *                         | remove  revert         (a COMMITTED file that replaced another cannot go back)
  *                         v
  *                        NONE
+ *
+ * Only tamis__temp_file_commit_both swaps and reverts.
  */
 typedef enum tamis__temp_file_state {
     TAMIS__TEMP_FILE_NONE,
@@ -46,15 +48,10 @@ TAMIS_PRIVATE_API tamis_status tamis__temp_file_create(tamis__temp_file *temp, c
 /* True if `name`, which has no directory part, is that of a temporary file for this target. */
 bool tamis__temp_file_is_for(const tamis__target *target, const char *name);
 
-/* Gives the file its target's name. `revocable` keeps the old file for tamis__temp_file_revert, if the file
- * system can exchange two names. */
-TAMIS_PRIVATE_API tamis_status tamis__temp_file_commit(tamis__temp_file *temp, bool revocable,
-                                                       tamis_error *err);
+/* Gives the file its target's name, if it is staged. */
+tamis_status tamis__temp_file_commit(tamis__temp_file *temp, tamis_error *err);
 /* As tamis__temp_file_commit, but fails with TAMIS_E_CHANGED if the target exists. */
 tamis_status tamis__temp_file_commit_new(tamis__temp_file *temp, tamis_error *err);
-/* Undoes a commit, if that is still possible: a SWAPPED file is STAGED again, and a COMMITTED new file is
- * removed. Otherwise does nothing. */
-void tamis__temp_file_revert(tamis__temp_file *temp);
 
 /* The last step after a commit: removes the old file and syncs the directory. The new file has its name even
  * on an error. */
