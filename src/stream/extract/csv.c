@@ -14,7 +14,7 @@
  * - After a closing quote comes a delimiter or the end.
  * - Another CR must be within quotes. Outside it is an error, since its writer may have meant a line end.
  *
- * There are two paths. The fast path takes 64 bytes at a time (csv_int.h) and handles records in which every
+ * There are two paths. The fast path takes 64 bytes at a time (csv_quotes.h) and handles records in which every
  * quote opens or closes a field. All other records are parsed field by field, which also finds what is
  * malformed.
  */
@@ -23,7 +23,7 @@
 
 #include "base/byte_mask.h"
 #include "stream/extract/find.h"
-#include "stream/split/csv_int.h"
+#include "stream/split/csv_quotes.h"
 
 typedef struct text {
     const unsigned char *start, *end;

@@ -8,7 +8,7 @@
  *     bytes        a , " b \n c " , d \n
  *     terminators  . . . .  1 . . . .  1
  *     quotes       . . 1 .  . . 1 . .  .
- *     within       . . 1 1  1 1 . . .  .       by csv_int.h
+ *     within       . . 1 1  1 1 . . .  .       by csv_quotes.h
  *     ends         . . . .  . . . . .  1       terminators not within quotes
  *
  * Fast path (scan_block): if the quotes of a block open and close fields alternately, all ends come from a
@@ -25,7 +25,7 @@
  * closing quote is neither.
  */
 #include "stream/kernels/stream_kernels.h"
-#include "stream/split/csv_int.h"
+#include "stream/split/csv_quotes.h"
 #include "stream/split/split_int.h"
 
 enum { FIELD_START = 0, UNQUOTED, QUOTED, QUOTE_SEEN, AFTER_QUOTE };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_STREAM_SPLIT_CSV_INT_H
-#define TAMIS_STREAM_SPLIT_CSV_INT_H
+#ifndef TAMIS_STREAM_SPLIT_CSV_QUOTES_H
+#define TAMIS_STREAM_SPLIT_CSV_QUOTES_H
 
 #include <stddef.h>
 #include <stdint.h>
