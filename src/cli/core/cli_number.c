@@ -254,7 +254,8 @@ cli_number cli_number_rate(const char *text, double *value) {
     return CLI_NUMBER_OK;
 }
 
-cli_number cli_number_real(const char *text, double *value) {
+/* 10, 9.6, 1e2: like a rate, without a percent sign. */
+static cli_number parse_real(const char *text, double *value) {
     return strchr(text, '%') ? CLI_NUMBER_MALFORMED : cli_number_rate(text, value);
 }
 
@@ -310,7 +311,7 @@ static cli_number read_by_type(const cli_option *option, const char *text, cli_v
     case CLI_RATE:
         return cli_number_rate(text, &value->rate);
     case CLI_REAL:
-        return cli_number_real(text, &value->rate);
+        return parse_real(text, &value->rate);
     case CLI_TIME:
         return cli_number_time(text, &value->number);
     default:

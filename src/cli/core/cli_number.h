@@ -28,8 +28,6 @@ cli_number cli_number_time(const char *text, uint64_t *ms);
 cli_number cli_number_seed(const char *text, uint64_t *value);
 /* 1e-9, 0.001, 0.1%. A number that is too small for a double becomes 0. */
 cli_number cli_number_rate(const char *text, double *value);
-/* 10, 9.6, 1e2: like a rate, without a percent sign. */
-cli_number cli_number_real(const char *text, double *value);
 
 /* Reads `text` by the type and the bounds of `option`. `what` is the name in the error, such as
  * "--expect". */

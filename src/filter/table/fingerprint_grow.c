@@ -119,10 +119,13 @@ static void path_walk(const table *t, partition *in, const path *p) {
     }
 }
 
-/* Tries chains of 1, 2, ... moves. A shortest chain visits no line twice, so no move changes a line in
+/* Frees a slot in one of the two full lines, by moving as few entries as possible. The caller then fills
+ * the slot. False, and nothing has changed, if no short chain of moves exists.
+ *
+ * Tries chains of 1, 2, ... moves. A shortest chain visits no line twice, so no move changes a line in
  * which another move was planned. Every line of the chain but the first is full again afterwards, which
  * keeps invariant 2 of fingerprint_table.h. */
-bool tamis__fingerprint_free_slot(const table *t, partition *in, uint64_t line, uint64_t spill) {
+static bool free_slot(const table *t, partition *in, uint64_t line, uint64_t spill) {
     for (uint32_t more = 0; more <= t->search_depth; more++) {
         path p = {.length = 0};
         if (path_find(t, in, &p, line, more) || path_find(t, in, &p, spill, more)) {
@@ -136,7 +139,7 @@ bool tamis__fingerprint_free_slot(const table *t, partition *in, uint64_t line, 
 bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry e) {
     const line_geometry *g = &t->geometry;
     const uint64_t spill = spill_line(g, in, line, e.rest);
-    if (is_full(g, in, line) && is_full(g, in, spill) && !tamis__fingerprint_free_slot(t, in, line, spill))
+    if (is_full(g, in, line) && is_full(g, in, spill) && !free_slot(t, in, line, spill))
         return false;
     if (!is_full(g, in, line))
         insert_home(t, g, in, line, e);

@@ -8,7 +8,7 @@
  *
  *     home line has a free slot      insert_home
  *     home line is full              insert_spilled, in the spill line
- *     both lines are full            tamis__fingerprint_free_slot moves other entries, then one of the above
+ *     both lines are full            free_slot moves other entries, then one of the above
  *
  * An insertion adds its share to `covered`, and a removal subtracts it, so that `covered` is right after
  * each of them. `used` counts entries, so moving one does not change it; the caller who adds a
@@ -66,10 +66,6 @@ enum {
     SEARCH_MAX = 32768, /* about how many entries one search for a free slot may look at */
     PATH_LENGTH_MAX = 8 /* max. entries moved: 4^8 exceeds SEARCH_MAX, and no line has fewer than 4 slots */
 };
-
-/* Frees a slot in one of the two full lines, by moving as few entries as possible. The caller then fills
- * the slot. False, and nothing has changed, if no short chain of moves exists. */
-bool tamis__fingerprint_free_slot(const table *t, partition *in, uint64_t line, uint64_t spill);
 
 /* Inserts an entry that the table does not have yet. Moves other entries if both of its lines are full.
  * False, and nothing has changed, if no slot can be freed. */

@@ -66,7 +66,7 @@ const char *tamis__input_name(const char *path) {
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-const char *tamis__output_name(const char *path) {
+static const char *output_name(const char *path) {
     return strcmp(path, "-") == 0 ? "standard output" : path;
 }
 
@@ -166,7 +166,7 @@ tamis_status tamis__target_find(tamis__target *target, const char *path, tamis_e
     target->fd = -1;
     if (!path)
         return TAMIS_OK;
-    target->name = tamis__output_name(path);
+    target->name = output_name(path);
     tamis_status status = TAMIS_OK;
     target->fd = tamis__descriptor_named(path, STDOUT_FILENO);
     if (target->fd >= 0) {

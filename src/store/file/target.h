@@ -18,9 +18,8 @@
  */
 TAMIS_PRIVATE_API int tamis__descriptor_named(const char *path, int standard);
 
-/* For messages: "standard input" or "standard output" for "-", else the path. */
+/* For messages: "standard input" for "-", else the path. */
 TAMIS_PRIVATE_API const char *tamis__input_name(const char *path);
-const char *tamis__output_name(const char *path);
 
 /* Returns the size of the directory in front of a path, with its last '/'; 0 if the path has none. */
 TAMIS_PRIVATE_API size_t tamis__path_directory_size(const char *path);

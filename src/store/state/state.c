@@ -59,7 +59,8 @@ static tamis_status record_failure(tamis_state *state, tamis_status status, cons
                               : tamis__state_report(why, tamis__state_fail(state, status, why), err);
 }
 
-bool tamis__state_is_clean(const tamis_state *state) {
+/* True if nothing was logged since the last commit. */
+static bool is_clean(const tamis_state *state) {
     return state->log.keys == 0 && state->log.segment.bytes == state->log.commit_end;
 }
 
@@ -95,7 +96,7 @@ static uint64_t count_added(const tamis_state *state) {
 }
 
 bool tamis__state_is_committed(const tamis_state *state) {
-    return state->failed == TAMIS_OK && tamis__state_is_clean(state) && count_added(state) == state->keys;
+    return state->failed == TAMIS_OK && is_clean(state) && count_added(state) == state->keys;
 }
 
 static bool is_window(const tamis_state *state) {
@@ -407,7 +408,7 @@ tamis_status tamis_state_snapshot(tamis_state *state, uint64_t bytes, tamis_erro
     tamis_status status = check_writable(state, err);
     if (status != TAMIS_OK)
         return status;
-    if (!tamis__state_is_clean(state))
+    if (!is_clean(state))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: something was logged since the last commit; commit or abort first");
     status = tamis__state_snapshot_finish(state, true, err);

@@ -196,7 +196,6 @@ enum {
     STATE_FRAME_MAX = STATE_FRAME_HEADER + STATE_COMMIT_FIXED + TAMIS_STATE_CHECKPOINT_MAX
 };
 
-uint64_t tamis__state_header_check(const uint8_t header[STATE_HEADER], uint64_t seed);
 void tamis__state_header_put(uint8_t header[STATE_HEADER], const state_segment *segment);
 uint64_t tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before);
 /* A commit's own checksum, seeded by the segment and the frame's offset `offset`. It is valid even if the
@@ -369,8 +368,6 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
 tamis_status tamis__state_seal(tamis_state *state, tamis_error *err);
 /* Step S7: unlinks the state's files that the manifest does not name. */
 tamis_status tamis__state_sweep(const tamis_state *state, tamis_error *err);
-/* True if nothing was logged since the last commit. */
-bool tamis__state_is_clean(const tamis_state *state);
 /* TAMIS_E_RANGE: a description of `size` bytes is too long. */
 tamis_status tamis__state_check_metadata_size(size_t size, tamis_error *err);
 /* Sets the logged hint to that of the last commit. */

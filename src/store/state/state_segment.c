@@ -38,7 +38,7 @@
 static const uint8_t magic[8] = STATE_LOG_MAGIC;
 enum { VERSION = 1 };
 
-uint64_t tamis__state_header_check(const uint8_t header[STATE_HEADER], uint64_t seed) {
+static uint64_t header_check(const uint8_t header[STATE_HEADER], uint64_t seed) {
     return XXH3_64bits_withSeed(header, STATE_HEADER - 8, seed);
 }
 
@@ -50,7 +50,7 @@ void tamis__state_header_put(uint8_t header[STATE_HEADER], const state_segment *
     tamis__store64le(header + 24, segment->epoch);
     tamis__store64le(header + 32, segment->seed);
     tamis__store64le(header + 40, segment->first_key);
-    tamis__store64le(header + 48, tamis__state_header_check(header, segment->seed));
+    tamis__store64le(header + 48, header_check(header, segment->seed));
 }
 
 uint64_t tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before) {

@@ -148,7 +148,8 @@ static void print_legend(FILE *out, bool colour) {
     }
 }
 
-void plan_plot_text(FILE *out, size_t columns, bool colour) {
+/* Draws the curves in characters, `columns` wide. */
+static void plot_text(FILE *out, size_t columns, bool colour) {
     canvas drawing;
 
     if (columns < COLUMNS_MIN)
@@ -198,7 +199,7 @@ tamis_status plan_plot(const cli_value *output, tamis_error *err) {
     size_t size = 0;
 
     if (!output->given) {
-        plan_plot_text(stdout, columns_of(STDOUT_FILENO), wants_colour(STDOUT_FILENO));
+        plot_text(stdout, columns_of(STDOUT_FILENO), wants_colour(STDOUT_FILENO));
         return TAMIS_OK;
     }
     FILE *picture = open_memstream(&text, &size);

@@ -2,7 +2,6 @@
 #ifndef TAMIS_CLI_CMD_PLAN_PLAN_PLOT_H
 #define TAMIS_CLI_CMD_PLAN_PLAN_PLOT_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -27,8 +26,6 @@ double plan_curve_time(const plan_curve *curve, double rate);
 /* Writes a rate as a percentage with two digits: 0.0569 becomes "5.7 %". Returns `text`. */
 const char *plan_percent(char *text, size_t size, double rate);
 
-/* Draws the curves in characters, `columns` wide. */
-void plan_plot_text(FILE *out, size_t columns, bool colour);
 /* Draws the curves as an SVG picture. */
 void plan_plot_svg(FILE *out);
 
