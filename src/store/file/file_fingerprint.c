@@ -56,26 +56,26 @@ tamis_status tamis__file_read(const tamis__open_file *file, tamis__file_span spa
     return TAMIS_OK;
 }
 
-/* Sums the bytes of a span. *is_whole is false if the file has fewer. */
-static tamis_status checksum_span(const tamis__open_file *file, tamis__file_span span, uint64_t *sum,
-                                  bool *is_whole, tamis_error *err) {
+/* Hashes the bytes of a span. *is_whole is false if the file has fewer. */
+static tamis_status hash_span(const tamis__open_file *file, tamis__file_span span, uint64_t *hash,
+                              bool *is_whole, tamis_error *err) {
     unsigned char bytes[TAMIS__FILE_FINGERPRINT_BYTES];
     size_t got;
-    *sum = 0;
+    *hash = 0;
     const tamis_status status = tamis__file_read(file, span, bytes, &got, err);
     *is_whole = got == span.size;
     if (status == TAMIS_OK && *is_whole && span.size > 0)
-        *sum = XXH3_64bits(bytes, got);
+        *hash = XXH3_64bits(bytes, got);
     return status;
 }
 
-static tamis_status checksum_both_sides(tamis__file_fingerprint *fingerprint, const tamis__open_file *file,
-                                        uint64_t length, bool *is_whole, tamis_error *err) {
+static tamis_status hash_both_sides(tamis__file_fingerprint *fingerprint, const tamis__open_file *file,
+                                   uint64_t length, bool *is_whole, tamis_error *err) {
     const size_t size = (size_t)end_size(length);
     const tamis__file_span first = {0, size}, last = {length - size, size};
-    tamis_status status = checksum_span(file, first, &fingerprint->first_hash, is_whole, err);
+    tamis_status status = hash_span(file, first, &fingerprint->first_hash, is_whole, err);
     if (status == TAMIS_OK && *is_whole)
-        status = checksum_span(file, last, &fingerprint->last_hash, is_whole, err);
+        status = hash_span(file, last, &fingerprint->last_hash, is_whole, err);
     fingerprint->length = length;
     return status;
 }
@@ -88,7 +88,7 @@ tamis_status tamis__file_fingerprint_compute(tamis__file_fingerprint *fingerprin
     if (tamis__sys.fstat(file->fd, &st) < 0)
         return tamis__fail_file(err, file->name, errno);
     *fingerprint = (tamis__file_fingerprint){.device = (uint64_t)st.st_dev, .inode = (uint64_t)st.st_ino};
-    const tamis_status status = checksum_both_sides(fingerprint, file, length, &is_whole, err);
+    const tamis_status status = hash_both_sides(fingerprint, file, length, &is_whole, err);
     if (status != TAMIS_OK || is_whole)
         return status;
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
@@ -105,7 +105,7 @@ tamis_status tamis__file_fingerprint_compare(const tamis__file_fingerprint *know
     if (tamis__sys.fstat(file->fd, &st) < 0)
         return tamis__fail_file(err, file->name, errno);
     const bool same_file = (uint64_t)st.st_dev == known->device && (uint64_t)st.st_ino == known->inode;
-    const tamis_status status = checksum_both_sides(&now, file, known->length, &is_whole, err);
+    const tamis_status status = hash_both_sides(&now, file, known->length, &is_whole, err);
     if (status != TAMIS_OK)
         return status;
     const bool hinted = named || same_file;
@@ -128,11 +128,11 @@ void tamis__file_prefix_add(tamis__file_prefix *prefix, const void *bytes, size_
 }
 
 tamis__file_fingerprint tamis__file_prefix_fingerprint(const tamis__file_prefix *prefix) {
-    const uint64_t sum = prefix->size > 0 ? XXH3_64bits(prefix->bytes, prefix->size) : 0;
-    return (tamis__file_fingerprint){.length = prefix->size, .first_hash = sum, .last_hash = sum};
+    const uint64_t hash = prefix->size > 0 ? XXH3_64bits(prefix->bytes, prefix->size) : 0;
+    return (tamis__file_fingerprint){.length = prefix->size, .first_hash = hash, .last_hash = hash};
 }
 
-uint64_t tamis__file_head_checksum(const tamis__file_head *head) {
+uint64_t tamis__file_head_hash(const tamis__file_head *head) {
     return head->count == TAMIS__FILE_FINGERPRINT_BYTES ? XXH3_64bits(head->bytes, head->count) : 0;
 }
 

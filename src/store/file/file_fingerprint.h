@@ -77,7 +77,7 @@ typedef struct tamis__file_head {
 
 /* Returns the `first_hash` of every fingerprint of this file with at least TAMIS__FILE_FINGERPRINT_BYTES
  * bytes; 0 if the file is shorter. */
-TAMIS_PRIVATE_API uint64_t tamis__file_head_checksum(const tamis__file_head *head);
+TAMIS_PRIVATE_API uint64_t tamis__file_head_hash(const tamis__file_head *head);
 
 /* True if the file begins with the fingerprint's head: its first bytes, at most
  * TAMIS__FILE_FINGERPRINT_BYTES. */

@@ -327,8 +327,8 @@ static tamis_status check_named(const tamis__appended_output *o, uint64_t length
     return (uint64_t)st.st_size < length ? fail_length(o, true, length, err) : TAMIS_OK;
 }
 
-tamis_status tamis__appended_output_checksum(tamis__appended_output *o, tamis__checkpoint_output *out,
-                                             bool ended, tamis_error *err) {
+tamis_status tamis__appended_output_fingerprint(tamis__appended_output *o, tamis__checkpoint_output *out,
+                                                bool ended, tamis_error *err) {
     tamis__file_fingerprint now = out->fingerprint;
     if (o->fd < 0)
         return TAMIS_OK;

@@ -47,8 +47,8 @@ tamis_status tamis__appended_output_open(tamis__appended_output *output, tamis__
 /* Fingerprints a regular file (K3), which must have out->fingerprint.length bytes, and decides about its
  * tail. `ended`: the run writes no more. TAMIS_E_CHANGED: the file does not have the bytes that were
  * written. */
-tamis_status tamis__appended_output_checksum(tamis__appended_output *output, tamis__checkpoint_output *out,
-                                             bool ended, tamis_error *err);
+tamis_status tamis__appended_output_fingerprint(tamis__appended_output *output, tamis__checkpoint_output *out,
+                                                bool ended, tamis_error *err);
 
 /* Cuts a regular file of `written` bytes back to out->fingerprint.length, its last commit. If that fails,
  * or the file has another length by now, the file stays as it is. The next run cuts it back, or refuses it

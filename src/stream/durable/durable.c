@@ -229,7 +229,8 @@ tamis_status tamis__durable_commit_live(tamis__durable *d, tamis_error *err) {
     size_t size;
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__appended_output_checksum(&d->outputs[i], &d->live.outputs[i], d->live.finished, err);
+        status =
+            tamis__appended_output_fingerprint(&d->outputs[i], &d->live.outputs[i], d->live.finished, err);
     if (status == TAMIS_OK)
         status = tamis__checkpoint_encode(&d->live, &bytes, &size, err);
     if (status != TAMIS_OK)

@@ -9,8 +9,8 @@
  * Pairs are compared only if they share a clue. Each input has three:
  *
  *     name              fnv(name)
- *     device, inode     fnv(both)            all clues of all inputs, sorted by sum:
- *     content           sum of the head      | sum, input | sum, input | ...
+ *     device, inode     fnv(both)            all clues of all inputs, sorted by hash:
+ *     content           hash of the head     | hash, input | hash, input | ...
  *
  * A binary search for the three clues of a known input gives the candidates. `lookup` is the number of
  * this search, so that an input with several equal clues is compared once. Files shorter than a head have no
@@ -46,9 +46,9 @@ static void make_clues(uint64_t hashes[CLUES], const char *name, uint64_t device
     hashes[2] = head;
 }
 
-static int by_sum(const void *left_clue, const void *right_clue) {
+static int compare_clues(const void *left_clue, const void *right_clue) {
     const tamis__clue *a = left_clue, *b = right_clue;
-    return a->sum < b->sum ? -1 : a->sum > b->sum;
+    return a->hash < b->hash ? -1 : a->hash > b->hash;
 }
 
 static tamis_status keep_head(tamis__candidate *kept, const tamis__open_file *file,
@@ -81,7 +81,7 @@ static tamis_status open_candidate_input(tamis__candidates *candidates, const ta
     if (status == TAMIS_OK && input.file.fd >= 0)
         status = keep_head(kept, &input.file, &run->memory, err);
     tamis__input_close(&input);
-    make_clues(hashes, name, kept->head.device, kept->head.inode, tamis__file_head_checksum(&kept->head));
+    make_clues(hashes, name, kept->head.device, kept->head.inode, tamis__file_head_hash(&kept->head));
     for (size_t n = 0; n < CLUES; n++)
         candidates->clues[i * CLUES + n] = (tamis__clue){hashes[n], i};
     return status;
@@ -131,16 +131,16 @@ tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__
     for (int i = 0; i < 2 && status == TAMIS_OK; i++)
         status = open_candidate_output(&candidates->outputs[i], &run->outputs[i], &run->memory, err);
     if (status == TAMIS_OK)
-        qsort(candidates->clues, CLUES * candidates->count, sizeof *candidates->clues, by_sum);
+        qsort(candidates->clues, CLUES * candidates->count, sizeof *candidates->clues, compare_clues);
     return status;
 }
 
-/* Returns the index of the first clue with that sum, or with the next larger one. */
-static size_t find_clue(const tamis__candidates *candidates, uint64_t sum) {
+/* Returns the index of the first clue with that hash, or with the next larger one. */
+static size_t find_clue(const tamis__candidates *candidates, uint64_t hash) {
     size_t from = 0, to = CLUES * candidates->count;
     while (from < to) {
         const size_t middle = from + (to - from) / 2;
-        if (candidates->clues[middle].sum < sum)
+        if (candidates->clues[middle].hash < hash)
             from = middle + 1;
         else
             to = middle;
@@ -193,7 +193,7 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
                known->fingerprint.first_hash);
     for (size_t n = 0; n < CLUES; n++)
         for (size_t clue = find_clue(candidates, hashes[n]);
-             clue < CLUES * candidates->count && candidates->clues[clue].sum == hashes[n]; clue++) {
+             clue < CLUES * candidates->count && candidates->clues[clue].hash == hashes[n]; clue++) {
             const size_t i = candidates->clues[clue].input;
             tamis__file_match match = TAMIS__FILE_OTHER;
             tamis_status status = TAMIS_OK;
@@ -241,11 +241,11 @@ static void describe_rotation(char text[500], const tamis__checkpoint_input *kno
 /* True if the run has that unread input, under any name. */
 static bool run_has_unread(const tamis__search *s, const tamis__checkpoint_input *known) {
     const tamis__candidates *candidates = &s->candidates;
-    uint64_t checksums[CLUES];
-    make_clues(checksums, known->name, known->fingerprint.device, known->fingerprint.inode,
+    uint64_t hashes[CLUES];
+    make_clues(hashes, known->name, known->fingerprint.device, known->fingerprint.inode,
                known->fingerprint.first_hash);
-    for (size_t clue = find_clue(candidates, checksums[1]);
-         clue < CLUES * candidates->count && candidates->clues[clue].sum == checksums[1]; clue++)
+    for (size_t clue = find_clue(candidates, hashes[1]);
+         clue < CLUES * candidates->count && candidates->clues[clue].hash == hashes[1]; clue++)
         if (tamis__candidate_has_inode(&candidates->inputs[candidates->clues[clue].input], known) &&
             tamis__file_head_matches(&known->fingerprint,
                                      &candidates->inputs[candidates->clues[clue].input].head))
@@ -256,12 +256,12 @@ static bool run_has_unread(const tamis__search *s, const tamis__checkpoint_input
 void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_input *known, bool there,
                                      tamis__unread_report *report) {
     tamis__candidates *candidates = &s->candidates;
-    const uint64_t sum = tamis__fnv1_64(known->name, strlen(known->name));
-    size_t clue = find_clue(candidates, sum);
-    while (clue < CLUES * candidates->count && candidates->clues[clue].sum == sum &&
+    const uint64_t hash = tamis__fnv1_64(known->name, strlen(known->name));
+    size_t clue = find_clue(candidates, hash);
+    while (clue < CLUES * candidates->count && candidates->clues[clue].hash == hash &&
            strcmp(s->run->inputs[candidates->clues[clue].input].name, known->name) != 0)
         clue++;
-    if (clue == CLUES * candidates->count || candidates->clues[clue].sum != sum)
+    if (clue == CLUES * candidates->count || candidates->clues[clue].hash != hash)
         return;
     tamis__candidate *kept = &candidates->inputs[candidates->clues[clue].input];
     tamis__present_input present;

@@ -18,8 +18,8 @@ typedef struct tamis__candidate {
 } tamis__candidate;
 
 typedef struct tamis__clue {
-    uint64_t sum; /* hash of a name, of device and inode, or of a whole head */
-    size_t input; /* index of the input that has it */
+    uint64_t hash; /* of a name, of device and inode, or of a whole head */
+    size_t input;  /* index of the input that has it */
 } tamis__clue;
 
 typedef struct tamis__candidates {
@@ -27,7 +27,7 @@ typedef struct tamis__candidates {
     tamis__candidate outputs[2]; /* the head of each that is a regular file */
     /* path by which the last matching checkpoint knows this output, if it is a copy; "": no known copy */
     char copied[2][PATH_MAX];
-    tamis__clue *clues; /* 3 for each input, sorted by sum */
+    tamis__clue *clues; /* 3 for each input, sorted by hash */
     size_t count;       /* number of inputs */
     size_t lookup;      /* number of the current lookup, from 1 */
 } tamis__candidates;

@@ -196,12 +196,12 @@ static tamis_status check_header(resumable *c, const char *input, tamis_error *e
     const tamis__header *header = &c->run->header;
     if (!header->bytes)
         return TAMIS_OK;
-    const uint64_t sum = tamis__fnv1_64(header->bytes, header->size - 1);
+    const uint64_t hash = tamis__fnv1_64(header->bytes, header->size - 1);
     for (int i = 0; i < OUTPUTS; i++) {
         tamis__checkpoint_output *out = &c->durable.live.outputs[i];
         if (out->header == 0)
-            out->header = sum;
-        if (out->header != sum)
+            out->header = hash;
+        if (out->header != hash)
             return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                                "%s: its header differs from the header of %s; give another output",
                                tamis__show(input).text, tamis__show(c->run->targets[i].name).text);
