@@ -5,7 +5,7 @@
  *
  *     query_filters SECRET FILTER.tamis...
  *
- * FILTER.asked has the queries and the expected answers. SECRET is for filters of scheme sip. Prints the
+ * FILTER.lookups has the queries and the expected answers. SECRET is for filters of scheme sip. Prints the
  * set of kernels in use and the number of answers compared. Exit status 1 if an answer differs.
  */
 #include <inttypes.h>
@@ -63,7 +63,7 @@ static void parse_line(const char *path, char *line, uint64_t hasher_id) {
 
 static void read_queries(const char *filter_path, uint64_t hasher_id) {
     char path[4096], line[2 * KEY_MAX + 64];
-    snprintf(path, sizeof path, "%.*s.asked", (int)(strlen(filter_path) - strlen(".tamis")), filter_path);
+    snprintf(path, sizeof path, "%.*s.lookups", (int)(strlen(filter_path) - strlen(".tamis")), filter_path);
     FILE *file = fopen(path, "r");
     if (!file)
         die(path, "cannot be read");

@@ -5,7 +5,7 @@
  *
  *     make_filters DIR SEED QUERIES [NAME...]
  *
- * DIR/NAME.tamis is the filter. DIR/NAME.asked has a line for each query: a key in hexadecimal, or a hash
+ * DIR/NAME.tamis is the filter. DIR/NAME.lookups has a line for each lookup: a key in hexadecimal, or a hash
  * as X:Y, then a tab, and 1 (present) or 0. There are QUERIES keys of the filter and as many others. If
  * NAMEs are given, only these filters are made. A name that ends with -split needs millions of keys, and
  * is made only if it is given. The secret for scheme sip is below. Prints the number of queries of absent
@@ -355,7 +355,7 @@ int main(int argc, char **argv) {
         say(filter, filters[i].name);
         snprintf(path, sizeof path, "%s/%s.tamis", argv[1], filters[i].name);
         must(path, tamis_filter_save(filter, path, &err));
-        snprintf(path, sizeof path, "%s/%s.asked", argv[1], filters[i].name);
+        snprintf(path, sizeof path, "%s/%s.lookups", argv[1], filters[i].name);
         write_queries(path, filter, set, in, queried);
         tamis_filter_free(filter);
         free(chosen);

@@ -15,16 +15,16 @@ done
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 secret=$(printf 'a secret of 25 characters' | od -An -v -tx1 | tr -d ' \n')
 
-# query READER FILE: prints the reader's answers to the queries in FILE.asked. Names that end in -sip need the
-# secret.
+# query READER FILE: prints the reader's answers to the lookups in FILE.lookups. Names that end in -sip need
+# the secret.
 query() {
     local -a options=()
     [[ $2 == *-sip.tamis ]] && options=(--secret "$secret")
-    cut -f 1 "${2%.tamis}.asked" | "$python" "$1/tamis_reader.py" "${options[@]}" --lookup "$2"
+    cut -f 1 "${2%.tamis}.lookups" | "$python" "$1/tamis_reader.py" "${options[@]}" --lookup "$2"
 }
 
 # agree READER FILE: true if the answers are those of the library.
-agree() { query "$1" "$2" | cmp -s - <(cut -f 2 "${2%.tamis}.asked"); }
+agree() { query "$1" "$2" | cmp -s - <(cut -f 2 "${2%.tamis}.lookups"); }
 
 read -r absent present < <("$TAMIS_FORMAT_DIR/make_filters" "$work" "$seed" "$(scaled 100 1000 10000)") || exit 1
 echo "$present false positives of $absent"

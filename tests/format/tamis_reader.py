@@ -502,8 +502,8 @@ def main():
             else:
                 tamis.verify_lines()
                 print(json.dumps(tamis.says()))
-        except Refused as sentence:
-            print(f"{name}: {sentence}", file=sys.stderr)
+        except Refused as message:
+            print(f"{name}: {message}", file=sys.stderr)
             status = 2
     return status
 

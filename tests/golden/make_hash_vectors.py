@@ -82,12 +82,12 @@ def siphash(key, data):
     return bytes.fromhex(subprocess.run(command, input=data, capture_output=True, check=True).stdout.decode().strip())
 
 
-def origin(scheme, seed, secret_print):
+def hasher_id(scheme, seed, secret_print):
     return xxhash.xxh3_64_intdigest(struct.pack("<QQQ", NUMBER_OF[scheme], seed, secret_print))
 
 
 def row(scheme, seed, secret, data, low, high, secret_print=0):
-    print(scheme, seed, secret.hex(), data.hex(), words(low, high), f"{origin(scheme, seed, secret_print):016x}", sep="\t")
+    print(scheme, seed, secret.hex(), data.hex(), words(low, high), f"{hasher_id(scheme, seed, secret_print):016x}", sep="\t")
 
 
 def xxh3(seed, data):
@@ -119,7 +119,7 @@ def main():
     # First and last of the 64 vectors that the authors of SipHash publish (github.com/veorq/SipHash, vectors.h).
     assert siphash(bytes(range(16)), b"").hex() == "a3817f04ba25a8e66df67214c7550293"
     assert siphash(bytes(range(16)), bytes(range(63))).hex() == "5150d1772f50834a503e069a973fbd7c"
-    print("# scheme, seed, secret, key, word 0, word 1, origin; made by make_hash_vectors.py, xxhash " + xxhash.VERSION)
+    print("# scheme, seed, secret, key, word 0, word 1, hasher_id; made by make_hash_vectors.py, xxhash " + xxhash.VERSION)
     rng = random.Random(3)
     lengths = list(range(0, 36)) + [63, 64, 65, 127, 128, 129, 130, 239, 240, 241, 255, 256, 257, 511, 1023, 1024, 1025, 2000]
     for length in lengths:

@@ -54,7 +54,7 @@ static tamis_open_options options_of(const tamis_allocator *allocator) {
 static void read_keys(void) {
     char path[512];
     file.count = 0;
-    snprintf(path, sizeof path, "format-1/good/%s.asked", file.name);
+    snprintf(path, sizeof path, "format-1/good/%s.lookups", file.name);
     for (golden g = golden_open(path); golden_next(&g);) {
         if (*g.field[1] != '1' || strchr(g.field[0], ':') || file.count == KEYS)
             continue;

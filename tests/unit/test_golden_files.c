@@ -84,7 +84,7 @@ static tamis_answer answer_of(const tamis_filter *filter, const char *query) {
 static void check_answers(const tamis_filter *filter, const char *name) {
     char path[512];
     int lines = 0;
-    snprintf(path, sizeof path, "format-1/good/%s.asked", name);
+    snprintf(path, sizeof path, "format-1/good/%s.lookups", name);
     for (golden g = golden_open(path); golden_next(&g); lines++)
         if (answer_of(filter, g.field[0]) != (*g.field[1] == '1' ? TAMIS_PRESENT : TAMIS_ABSENT))
             fail_msg("%s: %s is not answered with %s", name, g.field[0], g.field[1]);
@@ -109,7 +109,7 @@ static void check_growth(tamis_filter *filter, const char *name) {
         assert_int_equal(plan->capacity, capacity);
     else
         assert_true(plan->capacity > capacity);
-    snprintf(path, sizeof path, "format-1/good/%s.asked", name);
+    snprintf(path, sizeof path, "format-1/good/%s.lookups", name);
     for (golden g = golden_open(path); golden_next(&g);)
         if (*g.field[1] == '1' && answer_of(filter, g.field[0]) != TAMIS_PRESENT)
             fail_msg("%s: %s is absent after more keys were added", name, g.field[0]);
@@ -176,16 +176,16 @@ static void check_bad(const char *name, tamis_status status, const char *message
 
 static void check_listed(const char *name) {
     bool listed = false;
-    for (golden g = golden_open("format-1/bad/sentences.tsv"); golden_next(&g);)
+    for (golden g = golden_open("format-1/bad/messages.tsv"); golden_next(&g);)
         listed |= strcmp(g.field[0], name) == 0;
     if (!listed)
-        fail_msg("%s: has no sentence", name);
+        fail_msg("%s: has no message", name);
 }
 
 static void bad_files_give_the_same_message(void **state) {
     (void)state;
     int messages = 0;
-    for (golden g = golden_open("format-1/bad/sentences.tsv"); golden_next(&g); messages++) {
+    for (golden g = golden_open("format-1/bad/messages.tsv"); golden_next(&g); messages++) {
         assert_int_equal(g.fields, 3);
         check_bad(g.field[0], (tamis_status)strtol(g.field[1], NULL, 10), g.field[2]);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes the files in bad/ of those in good/: each has one thing wrong, and sums that are right where they are not that
-thing. The sentences with which they are refused are in bad/sentences.tsv: written once, read, and kept for ever."""
+"""Makes the files in bad/ of those in good/. Each has one error; its checksums are right unless they are that error.
+bad/messages.tsv has the messages with which the files are refused: written once, read, and kept for ever."""
 
 import math
 import os
