@@ -145,7 +145,7 @@ static tamis_status make_hasher(const native_header *h, const tamis_open_options
     hasher_options.secret = options->secret;
     hasher_options.secret_size = options->secret_size;
     tamis_status status = tamis_hasher_create(hasher, &hasher_options, err);
-    if (status != TAMIS_OK || (*hasher)->secret_print == h->field[NATIVE_secret_print])
+    if (status != TAMIS_OK || (*hasher)->secret_fingerprint == h->field[NATIVE_secret_print])
         return status;
     tamis_hasher_free(*hasher);
     return tamis__fail(err, TAMIS_E_SECRET, 0, "%s: was made with another secret; give that one",

@@ -296,7 +296,7 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     put_field(header, NATIVE_kind, (uint64_t)plan->kind);
     put_field(header, NATIVE_scheme, (uint64_t)plan->scheme);
     put_field(header, NATIVE_seed, filter->hasher->seed);
-    put_field(header, NATIVE_secret_print, filter->hasher->secret_print);
+    put_field(header, NATIVE_secret_print, filter->hasher->secret_fingerprint);
     put_field(header, NATIVE_capacity, plan->capacity);
     put_field(header, NATIVE_bits, plan->bits);
     put_field(header, NATIVE_probes, plan->probes);

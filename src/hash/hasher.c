@@ -11,10 +11,10 @@
  * own and so refuses digests of another scheme, seed or secret. Otherwise a lookup with a foreign digest
  * could be a false negative.
  *
- *     secret --- BLAKE2b, key "tamis: key of SipHash-2-4" -------> sip_key       stays in memory
- *            --- BLAKE2b, key "tamis: fingerprint of a secret" --> secret_print  stored in files
+ *     secret --- BLAKE2b, key "tamis: key of SipHash-2-4" -------> sip_key             stays in memory
+ *            --- BLAKE2b, key "tamis: fingerprint of a secret" --> secret_fingerprint  stored in files
  *
- *     hasher_id = XXH3_64(scheme, seed, secret_print)
+ *     hasher_id = XXH3_64(scheme, seed, secret_fingerprint)
  *
  * The schemes. Two are ours. Each of the others repeats another program bit for bit: two programs share a
  * filter only if both set the same positions for a key.
@@ -43,10 +43,10 @@
  *
  * 1. A hasher never changes after its creation, so any number of threads may use it without a lock.
  * 2. Two hashers with the same scheme, seed and secret have the same hasher_id and give the same digests.
- * 3. secret_print and sip_key are derived under different keys. So a file that stores the one reveals nothing
- *    about the other, provided that the secret consists of random bytes.
- * 4. A locked hasher knows secret_print but not the secret. It hashes nothing. It can only tell whether a
- *    digest belongs to its filter.
+ * 3. secret_fingerprint and sip_key are derived under different keys. So a file that stores the one reveals
+ *    nothing about the other, provided that the secret consists of random bytes.
+ * 4. A locked hasher knows secret_fingerprint but not the secret. It hashes nothing. It can only tell whether
+ *    a digest belongs to its filter.
  *
  * Each scheme has a loop of its own over the batch, so that the scheme is not tested for each key. The loops
  * for xxh3 and murmur3 exist for several instruction sets (kernels/). base/isa.h chooses the set once for the
@@ -132,7 +132,7 @@ static tamis_status set_secret(tamis_hasher *hasher, const void *secret, size_t 
     uint8_t print[crypto_generichash_BYTES_MIN];
     digest_secret(hasher->sip_key, sizeof hasher->sip_key, secret, size, "tamis: key of SipHash-2-4");
     digest_secret(print, sizeof print, secret, size, "tamis: fingerprint of a secret");
-    hasher->secret_print = tamis__load64le(print);
+    hasher->secret_fingerprint = tamis__load64le(print);
     return TAMIS_OK;
 }
 
@@ -162,7 +162,7 @@ static uint64_t hasher_id_of(const tamis_hasher *hasher) {
     uint8_t id_bytes[24];
     tamis__store64le(id_bytes, (uint64_t)hasher->scheme);
     tamis__store64le(id_bytes + 8, hasher->seed);
-    tamis__store64le(id_bytes + 16, hasher->secret_print);
+    tamis__store64le(id_bytes + 16, hasher->secret_fingerprint);
     return XXH3_64bits(id_bytes, sizeof id_bytes);
 }
 
@@ -208,14 +208,16 @@ tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_optio
     return TAMIS_OK;
 }
 
-tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_print,
+tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_fingerprint,
                                          const tamis_allocator *allocator, tamis_error *err) {
     tamis_allocator memory = tamis__allocator_resolve(allocator);
     tamis_hasher *created = tamis__alloc(&memory, sizeof *created, _Alignof(tamis_hasher));
     if (!created)
         return tamis__fail_nomem(err, "hasher", sizeof *created);
-    *created = (tamis_hasher){
-        .allocator = memory, .scheme = TAMIS_SCHEME_SIP, .secret_print = secret_print, .locked = true};
+    *created = (tamis_hasher){.allocator = memory,
+                              .scheme = TAMIS_SCHEME_SIP,
+                              .secret_fingerprint = secret_fingerprint,
+                              .locked = true};
     created->hasher_id = hasher_id_of(created);
     *hasher = created;
     return TAMIS_OK;

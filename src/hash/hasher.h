@@ -9,10 +9,11 @@
 
 struct tamis_hasher {
     tamis_allocator allocator;
-    tamis_scheme scheme;   /* never AUTO */
-    uint64_t seed;         /* 0 for all schemes but xxh3 */
-    uint64_t secret_print; /* fingerprint of the secret that files may store; 0: no secret */
-    uint64_t hasher_id;    /* fingerprint of scheme, seed and secret, see tamis_hash */
+    tamis_scheme scheme; /* never AUTO */
+    uint64_t seed;       /* 0 for all schemes but xxh3 */
+    /* What files may store of the secret: secret_print of docs/FORMAT.md. 0: no secret. */
+    uint64_t secret_fingerprint;
+    uint64_t hasher_id; /* fingerprint of scheme, seed and secret, see tamis_hash */
     const struct tamis__hash_kernels *kernels;
     tamis__xxh3 xxh3;    /* constants derived from the seed */
     uint8_t sip_key[16]; /* key of SipHash, derived from the secret */
@@ -25,7 +26,7 @@ TAMIS_PRIVATE_API tamis_status tamis__hasher_copy(tamis_hasher **copy, const tam
 
 /* Creates a hasher of scheme sip for a secret of which only the fingerprint is known. The caller owns
  * *hasher. */
-TAMIS_PRIVATE_API tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_print,
+TAMIS_PRIVATE_API tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_fingerprint,
                                                            const tamis_allocator *allocator,
                                                            tamis_error *err);
 

@@ -145,7 +145,7 @@ typedef struct state_manifest {
     uint64_t epoch;
     uint64_t next; /* number of the next new file */
     tamis_plan plan;
-    uint64_t seed, secret_print;
+    uint64_t seed, secret_fingerprint;
     bool allow_over_capacity, frozen; /* as in tamis_filter_options */
     state_bytes metadata;             /* the user's description, with its NUL */
     state_snapshot snapshot;

@@ -76,7 +76,7 @@ static bool matches_plan(const tamis_filter *filter, const state_manifest *manif
            own_plan->window == manifest_plan->window && own_plan->step == manifest_plan->step &&
            own_plan->lateness == manifest_plan->lateness && own_plan->refresh == manifest_plan->refresh &&
            (same_shape || has_grown(filter, manifest)) && filter->hasher->seed == manifest->seed &&
-           filter->hasher->secret_print == manifest->secret_print;
+           filter->hasher->secret_fingerprint == manifest->secret_fingerprint;
 }
 
 static tamis_status fail_other_filter(const state_path *path, tamis_error *err) {

@@ -242,7 +242,7 @@ static void code_fields(coder *c, state_manifest *manifest) {
     code64(c, &manifest->next);
     code_plan(c, &manifest->plan);
     code64(c, &manifest->seed);
-    code64(c, &manifest->secret_print);
+    code64(c, &manifest->secret_fingerprint);
     code32(c, &flags);
     manifest->allow_over_capacity = flags & 1;
     manifest->frozen = flags & 2;

@@ -175,7 +175,7 @@ static tamis_status plan_new(tamis_state *state, const tamis_state_options *opti
     manifest->next = 1;
     manifest->plan = state->filter->plan;
     manifest->seed = state->hasher->seed;
-    manifest->secret_print = state->hasher->secret_print;
+    manifest->secret_fingerprint = state->hasher->secret_fingerprint;
     manifest->allow_over_capacity = how.allow_over_capacity;
     manifest->frozen = how.frozen;
     return TAMIS_OK;
@@ -304,7 +304,7 @@ static tamis_status make_hasher(tamis_state *state, const tamis_state_options *o
         return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made without a secret; leave the secret out",
                            tamis__show(name).text);
     const tamis_status status = tamis_hasher_create(&state->hasher, &how, err);
-    if (status == TAMIS_OK && state->hasher->secret_print != manifest->secret_print)
+    if (status == TAMIS_OK && state->hasher->secret_fingerprint != manifest->secret_fingerprint)
         return tamis__fail(err, TAMIS_E_SECRET, 0, "%s: was made with another secret; give that one",
                            tamis__show(name).text);
     return status;

@@ -337,7 +337,7 @@ static tamis_status open_next(tamis_filter **next, const tamis_filter *filter, t
         return status;
     if (strcmp(parsed.scheme, tamis_scheme_name(filter->plan.scheme)) != 0 ||
         parsed.seed != filter->hasher->seed ||
-        (parsed.has_secret && parsed.secret != filter->hasher->secret_print))
+        (parsed.has_secret && parsed.secret != filter->hasher->secret_fingerprint))
         return tamis__fail(
             err, TAMIS_E_MISMATCH, 0,
             "redis %s: %s: another program is resizing it with another scheme, seed or secret; check which "

@@ -60,7 +60,7 @@ void tamis__plan_text_write(const tamis_filter *filter, const tamis__partitions 
     write_key_type(filter->metadata.fields.key_type, type);
     tamis__write_decimal(fpr, sizeof fpr, plan->fpr);
     if (plan->scheme == TAMIS_SCHEME_SIP)
-        snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_print);
+        snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_fingerprint);
     snprintf(to, TAMIS__REDIS_PLAN,
              "layout=2 kind=%s scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
              " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64 "%s",

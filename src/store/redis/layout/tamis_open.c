@@ -220,7 +220,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *s
                            "version of tamis that knows it, or drop the filter and build it again",
                            rf->redis->endpoint.shown, rf->uri->shown_name, tamis__show(stored->scheme).text);
     if (have && (have->scheme != scheme || have->seed != stored->seed ||
-                 (stored->has_secret && have->secret_print != stored->secret) ||
+                 (stored->has_secret && have->secret_fingerprint != stored->secret) ||
                  types_conflict(filter->metadata.fields.key_type, stored->key_type)))
         return tamis__fail(
             err, TAMIS_E_MISMATCH, 0,
@@ -231,7 +231,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *s
         return TAMIS_OK;
     filter->plan.scheme = scheme;
     status = make_hasher(filter, stored, options, err);
-    if (status == TAMIS_OK && stored->has_secret && filter->hasher->secret_print != stored->secret)
+    if (status == TAMIS_OK && stored->has_secret && filter->hasher->secret_fingerprint != stored->secret)
         return tamis__fail(err, TAMIS_E_SECRET, 0,
                            "redis %s: %s: was made with another secret; give that one",
                            rf->redis->endpoint.shown, rf->uri->shown);

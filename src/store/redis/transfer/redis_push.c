@@ -61,7 +61,7 @@ tamis_status tamis__push_check(const tamis_filter *filter, tamis_error *err) {
 static tamis_status check_hash(const tamis__push *p, const tamis__parsed_plan *old, tamis_error *err) {
     const tamis_hasher *hasher = p->there->hasher;
     if (strcmp(old->scheme, tamis_scheme_name(hasher->scheme)) == 0 && old->seed == hasher->seed &&
-        old->secret == hasher->secret_print)
+        old->secret == hasher->secret_fingerprint)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: the filter there has another scheme, seed or secret, and programs that "

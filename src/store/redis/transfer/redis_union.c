@@ -72,7 +72,7 @@ static tamis_status check_compatible(const tamis_filter *there, const tamis_filt
     tamis_status status =
         tamis__check_compatible(there, from, "union", "build both with the same options", err);
     if (status != TAMIS_OK || (there->hasher->seed == from->hasher->seed &&
-                               there->hasher->secret_print == from->hasher->secret_print))
+                               there->hasher->secret_fingerprint == from->hasher->secret_fingerprint))
         return status;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: the filter has another seed or secret; build both with the same ones",
