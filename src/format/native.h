@@ -7,20 +7,20 @@
  *
  *     0            header_size            body_offset       body_offset + body_size    file_size
  *     +-----------+----------------------+-----------------+--------------------------+
- *     | header,   | zeros                | body            | block sums, 8 bytes each |
- *     | sections  |                      |                 |                          |
+ *     | header,   | zeros                | body            | block checksums,         |
+ *     | sections  |                      |                 | 8 bytes each             |
  *     +-----------+----------------------+-----------------+--------------------------+
  *
  * - Header: 256 bytes of fixed fields, then sections (labels, partitions, ...), each with type and size.
  * - Body: the bits or lines, as in memory. It begins at a multiple of 4096, so that a mapped file can be used
  *   in place.
- * - Block sums: a checksum for each 64 KiB of the body.
+ * - Block checksums: one for each 64 KiB of the body.
  *
  * The checksums form a chain, so nothing is used unverified. header_sum covers the header, the header covers
- * the block sums (sums_sum), and these cover the body. A reader may verify each block when it first uses it
- * (filter/block_verifier.h).
+ * the block checksums (sums_sum), and these cover the body. A reader may verify each block when it first uses
+ * it (filter/block_verifier.h).
  *
- *     header_sum ---covers---> header, sections ---contain---> sums_sum ---covers---> block sums ---> body
+ *     header_sum ---covers---> header, sections ---contain---> sums_sum ---covers---> block checksums ---> body
  *
  * The 256 bytes of the header, in rows of 32:
  *
@@ -33,7 +33,7 @@
  *     192   zeros
  *
  * Why header_sum skips itself: it is at byte 16, within the bytes that it covers. The checksum of bytes 0
- * to 15 is the seed for that of bytes 24 to the end (native_header_sum).
+ * to 15 is the seed for that of bytes 24 to the end (native_header_checksum).
  *
  * An example: tamis build --kind classic --scheme xxh3 --expect 3 --fpr 0.01 --label team=mail, with the
  * keys 1, 2, 3. Words of 8 bytes, as they are in the file:
@@ -148,7 +148,7 @@ typedef enum native_field {
 
 /* The checksum of the header: the checksum of the bytes before the field is the seed for that of the bytes
  * after it. */
-static inline uint64_t native_header_sum(const uint8_t *bytes, uint64_t header_size) {
+static inline uint64_t native_header_checksum(const uint8_t *bytes, uint64_t header_size) {
     return XXH3_64bits_withSeed(bytes + 24, (size_t)header_size - 24, XXH3_64bits(bytes, 16));
 }
 

@@ -3,14 +3,14 @@
 /*
  * The header of a .tamis file: checksum, ranges, use and sizes (steps 2 to 5 of native_read.c).
  *
- *     0        256        header_size   body_offset       + body_size      file_size
- *     | fields | sections | zeros       | body            | block sums     |
- *     |<--- header_sum -->|                               |<-- sums_sum -->|
+ *     0        256        header_size   body_offset       + body_size       file_size
+ *     | fields | sections | zeros       | body            | block checksums |
+ *     |<--- header_sum -->|                               |<--- sums_sum -->|
  *
- * Both checksums are verified here. The block sums cover the body, whose blocks are verified later.
+ * Both checksums are verified here. The block checksums cover the body, whose blocks are verified later.
  *
  * Arithmetic on sizes cannot overflow, since ranges are checked first: body_size is at most (2^63 - 1) /
- * 2, body_offset at most 2^21, and the block sums are 1/8192 of the body.
+ * 2, body_offset at most 2^21, and the block checksums are 1/8192 of the body.
  *
  * Why reals are checked by "value >= 0 && value <= max" and not by its opposite: comparisons with NaN are
  * false, so a NaN is refused too.
@@ -69,13 +69,9 @@ static void load_fields(native_header *h) {
     h->covered = native_load_real(bytes + NATIVE_COVERED);
 }
 
-static uint64_t header_sum(const native_header *h) {
-    return native_header_sum(h->source->bytes, h->field[NATIVE_header_size]);
-}
-
 /* Checks the header's checksum before any field is used. In every format the checksum covers the format
  * number, so a damaged number is not taken for a later format. */
-static tamis_status check_sum(const native_header *h, tamis_error *err) {
+static tamis_status verify_checksum(const native_header *h, tamis_error *err) {
     const uint64_t size = h->field[NATIVE_header_size];
     if (size < NATIVE_HEADER || size > NATIVE_HEADER_MAX)
         return fail_field(h, NATIVE_header_size, err);
@@ -83,7 +79,7 @@ static tamis_status check_sum(const native_header *h, tamis_error *err) {
         return fail_not_multiple(h, NATIVE_header_size, 8, err);
     if (size > h->source->size)
         return tamis__native_fail_cut(h, size, "its header alone takes", err);
-    if (header_sum(h) != h->field[NATIVE_header_sum])
+    if (native_header_checksum(h->source->bytes, size) != h->field[NATIVE_header_sum])
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: the header is damaged, its sum differs; " NATIVE_REMEDY, h->source->name);
     if (h->field[NATIVE_format] != NATIVE_FORMAT)
@@ -193,7 +189,7 @@ static tamis_status check_sizes(const native_header *h, tamis_error *err) {
 
 tamis_status tamis__native_read_header(native_header *h, tamis_error *err) {
     load_fields(h);
-    tamis_status status = check_sum(h, err);
+    tamis_status status = verify_checksum(h, err);
     if (status == TAMIS_OK)
         status = check_fields(h, err);
     if (status == TAMIS_OK)

@@ -5,10 +5,10 @@
  * before it proved. native_header.c has steps 2 to 5, native_sections.c has step 6.
  *
  *     1. magic, size       there is a header
- *     2. check_sum         the header is what was written (checksum), and the format is known
+ *     2. verify_checksum   the header is what was written (checksum), and the format is known
  *     3. check_fields      each field is in its range
  *     4. check_uses        fields fit the kind and scheme: those without a use are 0
- *     5. check_sizes       header, body and checksums fill the file exactly; block sums are intact
+ *     5. check_sizes       header, body and checksums fill the file exactly; block checksums are intact
  *     6. read_sections     labels, partitions, user data, ...
  *     7. restore           the kind checks its own parameters against the size of the body
  *     8. later             each block of the body is verified when it is first used (filter/block_verifier.h)
@@ -18,15 +18,16 @@
  *     bad file                                    check            status
  *     ------------------------------------------  ---------------  --------------------------------------
  *     another program's file                      magic            TAMIS_E_FORMAT
- *     cut off within the header                   size, check_sum  TAMIS_E_DAMAGED: has N bytes
- *     a changed bit in header or sections         check_sum        TAMIS_E_DAMAGED: its sum differs
- *     a later format                              check_sum        TAMIS_E_FORMAT: use a newer tamis
+ *     cut off within the first 256 bytes          size             TAMIS_E_DAMAGED: has N bytes
+ *     cut off within the sections                 verify_checksum  TAMIS_E_DAMAGED: has N bytes
+ *     a changed bit in header or sections         verify_checksum  TAMIS_E_DAMAGED: its sum differs
+ *     a later format                              verify_checksum  TAMIS_E_FORMAT: use a newer tamis
  *     format 1 with features of a later version   check_fields     TAMIS_E_FORMAT: use a newer tamis
  *     a later kind or scheme                      check_fields     TAMIS_E_FORMAT: use a newer tamis
  *     forged fields with a right checksum         check_fields,    TAMIS_E_DAMAGED: names field and range
  *                                                 check_uses
  *     cut off, or with bytes appended             check_sizes      TAMIS_E_DAMAGED: has N bytes
- *     a changed bit in the block sums             check_sizes      TAMIS_E_DAMAGED
+ *     a changed bit in the block checksums        check_sizes      TAMIS_E_DAMAGED
  *     a section that ends past the header         next_section     TAMIS_E_DAMAGED: names the byte
  *     an unknown critical section                 read_section     TAMIS_E_FORMAT: use a newer tamis
  *     another secret                              make_hasher      TAMIS_E_SECRET

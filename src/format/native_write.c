@@ -3,23 +3,23 @@
 /*
  * Writes .tamis files (docs/FORMAT.md), from front to back: an emitter takes the bytes in order.
  *
- * The header comes first but contains a checksum of the block sums, and these need the whole body. So the
- * body is read twice:
+ * The header comes first but contains sums_sum, the checksum of the block checksums, and these need the whole
+ * body. So the body is read twice:
  *
  *     1. layout_of        compute the sizes of header, sections and body
- *     2. checksum_blocks  read the body, compute the block sums
- *     3. put_header       fields, sections, checksum of the sums, checksum of the header
- *     4. emit             header, zeros, body, block sums
+ *     2. checksum_blocks  read the body, compute the block checksums
+ *     3. put_header       fields, sections, sums_sum, header_sum
+ *     4. emit             header, zeros, body, block checksums
  *
- *     pass 1   body ---> XXH3 of each 64 KiB ---> block sums ---> their sum ---.
- *                                                                              v
- *              fields, sections -------------------------------------------> header ---> header_sum
+ *     pass 1   body ---> XXH3 of each 64 KiB ---> block checksums ---> sums_sum ---.
+ *                                                                                  v
+ *              fields, sections -----------------------------------------------> header ---> header_sum
  *
- *     pass 2   emitter <--- header | zeros | body | block sums
+ *     pass 2   emitter <--- header | zeros | body | block checksums
  *
  * Why not write the body first and go back to the header: an emitter may be a pipe or a compressor, which
- * cannot go back. The memory for a file of any size is then that of its header and its block sums, 1/8192
- * of the body. A body of a table lies in several blocks of memory (one for each partition); walk_body
+ * cannot go back. The memory for a file of any size is then that of its header and its block checksums,
+ * 1/8192 of the body. A body of a table lies in several blocks of memory (one for each partition); walk_body
  * emits them in order, in both passes.
  *
  * Checksums of blocks do not depend on how the body is divided. block_hasher takes pieces of any size and
@@ -51,11 +51,11 @@
  *     header_size   256 + 8 + 16               280
  *     body_offset   next multiple of 4096      4096
  *     body_size                                1073741824
- *     block sums    16384 blocks               131072
+ *     checksums     16384 blocks               131072
  *     file_size                                1073876992
  *     memory        280 + 131072 bytes, in one allocation; the body is read twice and never copied
  *
- * Order within put_header. sums_sum needs the block sums, header_sum needs everything else in the header. So
+ * Order within put_header. sums_sum needs the block checksums, header_sum everything else in the header. So
  * header_sum is the last field that is written, and whoever adds a field puts it before that line.
  *
  * The order of the sections has no meaning for a reader. It is fixed only so that equal filters give equal
@@ -318,7 +318,7 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     put_real(header + NATIVE_FALSE_PRESENT, bounded_false_present(info.false_present));
     put_real(header + NATIVE_COVERED, info.fpr_live);
     put_sections(filter, l, header + NATIVE_HEADER);
-    put_field(header, NATIVE_header_sum, native_header_sum(header, l->header_size));
+    put_field(header, NATIVE_header_sum, native_header_checksum(header, l->header_size));
 }
 
 /* ---- the body ---- */

@@ -399,7 +399,8 @@ static tamis_status fail_damaged(const tamis__encoded_bytes *source, const char 
 enum { CHECKSUM = 8, OLDEST = 8 /* version of Redis 4, the oldest with values of modules */ };
 
 /* Sets *end to the end of the entries. */
-static tamis_status check_sum(const tamis__encoded_bytes *source, const uint8_t **end, tamis_error *err) {
+static tamis_status verify_checksum(const tamis__encoded_bytes *source, const uint8_t **end,
+                                    tamis_error *err) {
     const uint8_t *bytes = source->bytes;
     int version = 0;
     for (int i = TAMIS__RDB_HEADER - 4; i < TAMIS__RDB_HEADER; i++)
@@ -424,7 +425,7 @@ static tamis_status check_sum(const tamis__encoded_bytes *source, const uint8_t 
 tamis_status tamis__rdb_find(const tamis__encoded_bytes *source, tamis__rdb_select *select, void *context,
                              tamis__rdb_entry *found, tamis_error *err) {
     tamis__rdb from = {.pos = source->bytes + TAMIS__RDB_HEADER};
-    const tamis_status status = check_sum(source, &from.end, err);
+    const tamis_status status = verify_checksum(source, &from.end, err);
     while (status == TAMIS_OK) {
         const uint8_t type = next_byte(&from);
         if (type == END && !from.bad && from.pos == from.end)

@@ -61,7 +61,7 @@ def header_sum(data, header_size):
     return hashes.xxh3_64(data[24:header_size], hashes.xxh3_64(data[:16]))
 
 
-def block_sums(body):
+def block_checksums(body):
     return b"".join(struct.pack("<Q", hashes.xxh3_64(body[at : at + BLOCK])) for at in range(0, len(body), BLOCK))
 
 
@@ -71,7 +71,7 @@ def repair(data):
     header_size, = struct.unpack_from("<I", data, 12)
     body_offset, body_size = struct.unpack_from("<QQ", data, 32)
     if body_offset + body_size <= len(data):
-        sums = block_sums(bytes(data[body_offset : body_offset + body_size]))
+        sums = block_checksums(bytes(data[body_offset : body_offset + body_size]))
         if body_offset + body_size + len(sums) <= len(data):
             data[body_offset + body_size : body_offset + body_size + len(sums)] = sums
             struct.pack_into("<Q", data, 56, hashes.xxh3_64(sums))
@@ -434,9 +434,9 @@ class Filter:
         end = h["body_offset"] + h["body_size"]
         self.body = data[h["body_offset"] : end]
         sums = data[end:]
-        insist(hashes.xxh3_64(sums) == h["sums_sum"], "the block sums are damaged")
+        insist(hashes.xxh3_64(sums) == h["sums_sum"], "the block checksums are damaged")
         for i, (want, got) in enumerate(zip(struct.iter_unpack("<Q", sums),
-                                            struct.iter_unpack("<Q", block_sums(self.body)))):
+                                            struct.iter_unpack("<Q", block_checksums(self.body)))):
             insist(want == got, f"block {i} is damaged")
         self.secret_key = None
         if secret is not None:

@@ -36,7 +36,7 @@ static inline void forge_checksums(uint8_t *bytes, uint64_t size) {
         tamis__store64le(bytes + 56, XXH3_64bits(checksums, (size_t)(8 * blocks)));
     }
     if (header >= NATIVE_HEADER && header <= size)
-        tamis__store64le(bytes + 16, native_header_sum(bytes, header));
+        tamis__store64le(bytes + 16, native_header_checksum(bytes, header));
 }
 
 /* Makes a file of header, sections and body. Zeros, which are empty lines, fill the body up to the size in

@@ -329,7 +329,7 @@ static void repair_checksums(encoded *e) {
         tamis__store64le(e->bytes + 56, XXH3_64bits(checksums, (size_t)(8 * tamis__block_count(size))));
     }
     if (header >= 256 && header <= e->size)
-        tamis__store64le(e->bytes + 16, native_header_sum(e->bytes, header));
+        tamis__store64le(e->bytes + 16, native_header_checksum(e->bytes, header));
 }
 
 static void forged_fields_are_refused_or_harmless(void **state) {

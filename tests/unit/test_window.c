@@ -712,7 +712,8 @@ static void forged_times_are_refused(void **state) {
         unsigned char *field = window_section(&bytes) + rows[i].field;
         const uint64_t before = tamis__load64le(field);
         tamis__store64le(field, rows[i].value);
-        tamis__store64le(bytes.data + 16, native_header_sum(bytes.data, tamis__load32le(bytes.data + 12)));
+        tamis__store64le(bytes.data + 16,
+                         native_header_checksum(bytes.data, tamis__load32le(bytes.data + 12)));
         if (tamis_filter_decode(&decoded, bytes.data, bytes.size, NULL, NULL) != TAMIS_E_DAMAGED)
             fail_msg("field at %d: %" PRIu64 " is not refused", rows[i].field, rows[i].value);
         tamis__store64le(field, before);

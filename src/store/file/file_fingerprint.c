@@ -70,7 +70,7 @@ static tamis_status hash_span(const tamis__open_file *file, tamis__file_span spa
 }
 
 static tamis_status hash_both_sides(tamis__file_fingerprint *fingerprint, const tamis__open_file *file,
-                                   uint64_t length, bool *is_whole, tamis_error *err) {
+                                    uint64_t length, bool *is_whole, tamis_error *err) {
     const size_t size = (size_t)end_size(length);
     const tamis__file_span first = {0, size}, last = {length - size, size};
     tamis_status status = hash_span(file, first, &fingerprint->first_hash, is_whole, err);
