@@ -20,7 +20,7 @@
  * the block checksums (sums_sum), and these cover the body. A reader may verify each block when it first uses
  * it (filter/block_verifier.h).
  *
- *     header_sum ---covers---> header, sections ---contain---> sums_sum ---covers---> block checksums ---> body
+ *     header_sum --covers--> header, sections --contain--> sums_sum --covers--> block checksums --> body
  *
  * The 256 bytes of the header, in rows of 32:
  *

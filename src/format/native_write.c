@@ -371,7 +371,7 @@ static tamis_status checksum_blocks(const tamis_filter *filter, const layout *l,
                                     tamis_error *err) {
     block_hasher s = {XXH3_createState(), 0, checksums};
     if (!s.state)
-        return tamis__fail_nomem(err, "sums of blocks", sizeof(XXH64_canonical_t));
+        return tamis__fail_nomem(err, "checksums of blocks", sizeof(XXH64_canonical_t));
     XXH3_64bits_reset(s.state);
     tamis_status status = walk_body(filter, l, &(tamis__emitter){checksum_bytes, &s}, err);
     if (s.in)

@@ -58,7 +58,7 @@ tamis_status pair_go(commits_run *run, const tamis_allocator *allocator);
 tamis_status pair_go_committing(commits_run *run, const tamis_allocator *allocator, uint64_t bytes);
 /* Removes the state and both outputs, and what the consumer knows. */
 void pair_forget(void);
-/* Removes the copies of bytes behind a commit of an output (stream/durable/tail.h). Returns their number. */
+/* Removes the copies of uncommitted bytes (stream/durable/uncommitted.h). Returns their number. */
 int pair_sweep(void);
 /* True if both outputs, decompressed, are those of the undisturbed run. Unless `quiet`, stderr has the
  * difference. */

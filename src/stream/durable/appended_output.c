@@ -5,19 +5,19 @@
  *
  *     0                     last commit                    end
  *     +---------------------+------------------------------+
- *     | committed bytes     | tail: written after it       |
+ *     | committed bytes     | uncommitted bytes            |
  *     +---------------------+------------------------------+
  *       checked at each       copied to OUT.tail-AT or OUT.kept-AT,
  *       start and commit      then cut off
  *
  *     B3    lock, open, compare with what is known
- *     B4    copy the tail, sync the copy and its directory, cut the output back
+ *     B4    copy the uncommitted bytes, sync the copy and its directory, cut the output back
  *     B5    sync the output and its directory; only then append
  *     K3    fingerprint what is there now; then compare with the bytes known before
  *
  * Invariants:
- * 1. The output is cut back only if the tail is in a synced copy. An incomplete copy is made again: the
- *    output still has all bytes.
+ * 1. The output is cut back only if its uncommitted bytes are in a synced copy. An incomplete copy is made
+ *    again: the output still has all bytes.
  * 2. Bytes are appended only after the cut is synced. Otherwise a loss of power could bring old bytes back
  *    among new ones.
  * 3. A commit covers an output only if its path is still that of the open file, and the file has exactly the
@@ -25,8 +25,8 @@
  * 4. No byte of another program is overwritten: every write goes to the end of the file (O_APPEND), wherever
  *    that is by then. If another program has appended, the length differs, and invariant 3 ends the run.
  *
- * There may be a tail only if the last run that wrote the file had not finished. In all other cases somebody
- * else appended to it, and the run is refused.
+ * There may be uncommitted bytes only if the last run that wrote the file had not finished. In all other
+ * cases somebody else appended to it, and the run is refused.
  */
 #include "stream/durable/appended_output.h"
 
@@ -43,7 +43,8 @@
 #include "store/file/file_error.h"
 
 void tamis__appended_output_init(tamis__appended_output *output, int number, tamis__target *target) {
-    *output = (tamis__appended_output){.target = target, .number = number, .fd = -1, .tail = {.fd = -1}};
+    *output =
+        (tamis__appended_output){.target = target, .number = number, .fd = -1, .uncommitted = {.fd = -1}};
 }
 
 /* ---- form and name ---- */
@@ -176,36 +177,36 @@ static int open_file(const char *path, int flags, mode_t mode) {
     return fd;
 }
 
-static void finish_tail(tamis__appended_output *o, bool ended) {
+static void finish_copy(tamis__appended_output *o, bool ended) {
     char kept[PATH_MAX];
-    tamis__tail_finish(&o->tail, ended, kept);
+    tamis__uncommitted_finish(&o->uncommitted, ended, kept);
     if (kept[0] != '\0')
         snprintf(o->remark_text, sizeof o->remark_text,
                  "%s: %" PRIu64 " bytes behind its last commit are not what the run writes there; they are "
                  "kept in %s",
-                 tamis__show(o->target->name).text, o->tail.size, tamis__show(kept).text);
+                 tamis__show(o->target->name).text, o->uncommitted.size, tamis__show(kept).text);
 }
 
 /* Looks for a copy of bytes from `offset` on, and compares it with the output. If the copy has all bytes
- * behind the last commit, it goes on waiting: o->tail is open. Otherwise it is removed, or its differing rest
- * is kept. */
-static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64_t committed_size,
+ * behind the last commit, it goes on waiting: o->uncommitted is open. Otherwise it is removed, or its
+ * differing rest is kept. */
+static tamis_status find_copy(tamis__appended_output *o, uint64_t offset, uint64_t committed_size,
                               unsigned char terminator, tamis_error *err) {
     const uint64_t behind = (uint64_t)o->target->st.st_size - committed_size;
-    const tamis_status status = tamis__tail_find(&o->tail, o->target->path, offset, err);
+    const tamis_status status = tamis__uncommitted_find(&o->uncommitted, o->target->path, offset, err);
     if (status != TAMIS_OK)
         return status;
-    o->tail.terminator = terminator;
-    tamis__tail_compare_file(&o->tail, o->fd, offset, committed_size - offset);
-    finish_tail(o, false);
-    if (o->tail.fd < 0)
+    o->uncommitted.terminator = terminator;
+    tamis__uncommitted_compare_file(&o->uncommitted, o->fd, offset, committed_size - offset);
+    finish_copy(o, false);
+    if (o->uncommitted.fd < 0)
         return TAMIS_OK;
-    const uint64_t committed = o->tail.equal;
-    tamis__tail_compare_file(&o->tail, o->fd, committed_size, behind);
-    if (!o->tail.differs && o->tail.equal == committed + behind)
-        o->tail.equal = committed;
+    const uint64_t committed = o->uncommitted.equal;
+    tamis__uncommitted_compare_file(&o->uncommitted, o->fd, committed_size, behind);
+    if (!o->uncommitted.differs && o->uncommitted.equal == committed + behind)
+        o->uncommitted.equal = committed;
     else
-        finish_tail(o, true);
+        finish_copy(o, true);
     return TAMIS_OK;
 }
 
@@ -213,18 +214,18 @@ static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64
  * copied them. That copy may have one of two names. It is the one in the checkpoint. If the process was
  * killed before its first commit, it is the one with the length of the last commit. Then the copy that the
  * checkpoint names may be gone. */
-static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_output *known,
-                              unsigned char terminator, tamis_error *err) {
+static tamis_status keep_uncommitted(tamis__appended_output *o, const tamis__known_output *known,
+                                     unsigned char terminator, tamis_error *err) {
     const uint64_t committed_size = known->fingerprint.length, size = (uint64_t)o->target->st.st_size;
     tamis_status status = TAMIS_OK;
-    if (known->tail_size > 0 && known->tail_offset < committed_size)
-        status = find_tail(o, known->tail_offset, committed_size, terminator, err);
-    if (status == TAMIS_OK && o->tail.fd < 0)
-        status = find_tail(o, committed_size, committed_size, terminator, err);
-    if (status != TAMIS_OK || o->tail.fd >= 0 || size == committed_size)
+    if (known->uncommitted_size > 0 && known->uncommitted_offset < committed_size)
+        status = find_copy(o, known->uncommitted_offset, committed_size, terminator, err);
+    if (status == TAMIS_OK && o->uncommitted.fd < 0)
+        status = find_copy(o, committed_size, committed_size, terminator, err);
+    if (status != TAMIS_OK || o->uncommitted.fd >= 0 || size == committed_size)
         return status;
-    status = tamis__tail_create(&o->tail, o->target, o->fd, committed_size, err);
-    o->tail.terminator = terminator;
+    status = tamis__uncommitted_create(&o->uncommitted, o->target, o->fd, committed_size, err);
+    o->uncommitted.terminator = terminator;
     return status;
 }
 
@@ -235,7 +236,7 @@ static tamis_status keep_compressed(tamis__appended_output *o, uint64_t committe
     char kept[PATH_MAX];
     if (size == 0)
         return TAMIS_OK;
-    const tamis_status status = tamis__tail_keep(o->target, o->fd, committed_size, kept, err);
+    const tamis_status status = tamis__uncommitted_keep(o->target, o->fd, committed_size, kept, err);
     if (status == TAMIS_OK)
         snprintf(o->remark_text, sizeof o->remark_text,
                  "%s: cut off %" PRIu64
@@ -293,9 +294,10 @@ tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__check
     if (status == TAMIS_OK && !finished)
         status = check_same_form(o, checkpoint, known, err);
     if (status == TAMIS_OK && !finished && known->found)
-        status = out->compression == TAMIS_COMPRESSION_NONE
-                     ? keep_tail(o, known, (unsigned char)checkpoint->form[TAMIS__FORM_TERMINATOR], err)
-                     : keep_compressed(o, known->fingerprint.length, err);
+        status =
+            out->compression == TAMIS_COMPRESSION_NONE
+                ? keep_uncommitted(o, known, (unsigned char)checkpoint->form[TAMIS__FORM_TERMINATOR], err)
+                : keep_compressed(o, known->fingerprint.length, err);
     if (status == TAMIS_OK && !finished)
         status = cut_back(o, known->fingerprint.length, err);
     if (status != TAMIS_OK)
@@ -343,9 +345,9 @@ tamis_status tamis__appended_output_fingerprint(tamis__appended_output *o, tamis
     if (status != TAMIS_OK)
         return status;
     out->fingerprint = o->observed = now;
-    finish_tail(o, ended);
-    out->tail_offset = o->tail.fd >= 0 ? o->tail.offset : 0;
-    out->tail_size = o->tail.fd >= 0 ? o->tail.size : 0;
+    finish_copy(o, ended);
+    out->uncommitted_offset = o->uncommitted.fd >= 0 ? o->uncommitted.offset : 0;
+    out->uncommitted_size = o->uncommitted.fd >= 0 ? o->uncommitted.size : 0;
     return TAMIS_OK;
 }
 
@@ -360,7 +362,7 @@ void tamis__appended_output_close(tamis__appended_output *o) {
     if (o->fd >= 0)
         tamis__sys.close(o->fd); /* errors do not matter: committed bytes are synced */
     o->fd = -1;
-    tamis__tail_close(&o->tail);
+    tamis__uncommitted_close(&o->uncommitted);
     tamis_file_unlock(o->lock);
     o->lock = NULL;
 }

@@ -9,7 +9,7 @@
 #include "store/file/target.h"
 #include "stream/durable/checkpoint.h"
 #include "stream/durable/history.h"
-#include "stream/durable/tail.h"
+#include "stream/durable/uncommitted.h"
 
 /* An output of a durable run. A regular file is appended to, not replaced: committed bytes stay.
  * appended_output.c explains how. */
@@ -19,9 +19,9 @@ typedef struct tamis__appended_output {
     tamis_lock *lock;                 /* lock of the file; NULL: none */
     int fd;                           /* descriptor of a regular file; -1: none */
     tamis__file_fingerprint observed; /* bytes known to be in the file */
-    tamis__tail tail;                 /* bytes behind the last commit, which the writer compares */
-    char remark_text[700];            /* remark: bytes kept or cut off; "": none */
-    tamis__file_prefix prefix;        /* first bytes written to an empty file; the writer adds them */
+    tamis__uncommitted uncommitted; /* copy of the bytes behind the last commit, which the writer compares */
+    char remark_text[700];          /* remark: bytes kept or cut off; "": none */
+    tamis__file_prefix prefix;      /* first bytes written to an empty file; the writer adds them */
 } tamis__appended_output;
 
 void tamis__appended_output_init(tamis__appended_output *output, int number, tamis__target *target);
@@ -45,8 +45,8 @@ tamis_status tamis__appended_output_open(tamis__appended_output *output, tamis__
                                          tamis_error *err);
 
 /* Fingerprints a regular file (K3), which must have out->fingerprint.length bytes, and decides about its
- * tail. `ended`: the run writes no more. TAMIS_E_CHANGED: the file does not have the bytes that were
- * written. */
+ * uncommitted bytes. `ended`: the run writes no more. TAMIS_E_CHANGED: the file does not have the bytes that
+ * were written. */
 tamis_status tamis__appended_output_fingerprint(tamis__appended_output *output, tamis__checkpoint_output *out,
                                                 bool ended, tamis_error *err);
 

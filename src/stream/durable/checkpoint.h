@@ -63,7 +63,8 @@ typedef struct tamis__checkpoint_output {
     bool is_copy;     /* FILE: a copy; earlier runs know the original by another path */
     uint64_t header;  /* FNV-1 of the header; 0: none */
     int compression;  /* TAMIS_COMPRESSION_* */
-    uint64_t tail_offset, tail_size; /* FILE: bytes still to be compared, see tail.c; size 0: none */
+    /* FILE: uncommitted bytes that are still to be compared (uncommitted.c); size 0: none */
+    uint64_t uncommitted_offset, uncommitted_size;
 } tamis__checkpoint_output;
 
 /* Options that define what a record is and how it is written. A run can be continued only with the same

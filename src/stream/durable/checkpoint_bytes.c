@@ -5,8 +5,8 @@
  *     magic         'A' 'C' 'C' 2 0 0 0 0
  *     numbers       flags of the run, counts (8), form (4), input, number of inputs
  *     inputs        for each: flags, offset, records, lines, fingerprint (5), bytes of the name, the name
- *     outputs       for both: form, flags, header, compression, tail (2), fingerprint (5), bytes of the path,
- *                   the path
+ *     outputs       for both: form, flags, header, compression, uncommitted bytes (2), fingerprint (5), bytes
+ *                   of the path, the path
  *     command       bytes of the command, the command
  *     late          with flag 8: number of late records
  *     run key       with flag 64: `run_key`. Some inputs are left out then, here and in the input counts
@@ -155,8 +155,8 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
                           (a->outputs[n].is_copy ? IS_COPY : 0u));
         put_number(i, a->outputs[n].header);
         put_number(i, (uint64_t)a->outputs[n].compression);
-        put_number(i, a->outputs[n].tail_offset);
-        put_number(i, a->outputs[n].tail_size);
+        put_number(i, a->outputs[n].uncommitted_offset);
+        put_number(i, a->outputs[n].uncommitted_size);
         put_fingerprint(i, &a->outputs[n].fingerprint);
         put_text(i, a->outputs[n].path);
     }
@@ -290,8 +290,8 @@ static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
         a->outputs[n].is_copy = flags & IS_COPY;
         a->outputs[n].header = read_number(e);
         a->outputs[n].compression = (int)read_number(e);
-        a->outputs[n].tail_offset = read_number(e);
-        a->outputs[n].tail_size = read_number(e);
+        a->outputs[n].uncommitted_offset = read_number(e);
+        a->outputs[n].uncommitted_size = read_number(e);
         a->outputs[n].fingerprint = read_fingerprint(e);
         a->outputs[n].path = read_text(e, &a->memory);
         e->is_valid = e->is_valid && form <= TAMIS__OUTPUT_STREAM;

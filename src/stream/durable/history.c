@@ -59,8 +59,8 @@ static void note_output(tamis__search *s, const tamis__checkpoint *checkpoint, i
                                    .fingerprint = theirs->fingerprint,
                                    .header = theirs->header,
                                    .compression = theirs->compression,
-                                   .tail_offset = theirs->tail_offset,
-                                   .tail_size = theirs->tail_size};
+                                   .uncommitted_offset = theirs->uncommitted_offset,
+                                   .uncommitted_size = theirs->uncommitted_size};
     memcpy(known->form, checkpoint->form, sizeof known->form);
 }
 

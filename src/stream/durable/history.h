@@ -22,7 +22,7 @@ typedef struct tamis__known_output {
     tamis__file_fingerprint fingerprint;
     uint64_t header;
     int compression;
-    uint64_t tail_offset, tail_size;
+    uint64_t uncommitted_offset, uncommitted_size;
     uint64_t form[TAMIS__FORMS]; /* options of the run that wrote it */
     bool copied;                 /* true if known only by content, as a copy of that run's file */
     bool is_copy;                /* `copied`, or that run knew already that its file was a copy */

@@ -282,8 +282,8 @@ void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_i
 
 /* ---- outputs ---- */
 
-/* True if the file begins with the known output: at least known->length bytes, with the same head and
- * tail. */
+/* True if the file begins with the known output: at least known->length bytes, with the same first
+ * and last of these. */
 static bool has_content(const tamis__candidate *file, const char *path,
                         const tamis__file_fingerprint *known) {
     tamis__file_match match = TAMIS__FILE_OTHER;

@@ -14,8 +14,8 @@
  * - After a closing quote comes a delimiter or the end.
  * - Another CR must be within quotes. Outside it is an error, since its writer may have meant a line end.
  *
- * There are two paths. The fast path takes 64 bytes at a time (csv_quotes.h) and handles records in which every
- * quote opens or closes a field. All other records are parsed field by field, which also finds what is
+ * There are two paths. The fast path takes 64 bytes at a time (csv_quotes.h) and handles records in which
+ * every quote opens or closes a field. All other records are parsed field by field, which also finds what is
  * malformed.
  */
 #include <stdint.h>

@@ -176,8 +176,8 @@ static tamis_status write_all(tamis__writer *writer, const unsigned char *data, 
         const int sys_errno = wrote < 0 ? errno : wrote == 0 ? EIO : 0;
         if (wrote > 0 && writer->prefix)
             tamis__file_prefix_add(writer->prefix, data, (size_t)wrote);
-        if (wrote > 0 && writer->tail)
-            tamis__tail_compare(writer->tail, data, (uint64_t)wrote);
+        if (wrote > 0 && writer->uncommitted)
+            tamis__uncommitted_compare(writer->uncommitted, data, (uint64_t)wrote);
         if (wrote > 0) {
             data += wrote;
             size -= (size_t)wrote;

@@ -11,7 +11,7 @@
 #include "store/file/target.h"
 #include "store/file/temp_file.h"
 #include "stream/codec/compressor.h"
-#include "stream/durable/tail.h"
+#include "stream/durable/uncommitted.h"
 #include "stream/io/poll_loop.h"
 
 /* An ordered, buffered output, compressed if requested. All calls on a writer without a target do nothing. */
@@ -26,15 +26,15 @@ typedef struct tamis__writer {
     unsigned char *buffer;         /* bytes put but not yet compressed or written */
     size_t capacity;
     size_t used;
-    uint64_t written;           /* bytes written to the file, after compression */
-    uint64_t sent;              /* bytes handed to the disk (tamis__send_off), if durable */
-    uint64_t flushed_at;        /* time of the last flush (tamis__now_ns) */
-    tamis__tail *tail;          /* compared with the bytes written; borrowed; NULL: none */
-    tamis__file_prefix *prefix; /* gets the first bytes written; borrowed; NULL: none */
-    uint64_t records;           /* records with keys that were put; counted by the router */
-    uint64_t flushed_records;   /* `records` at the last flush of a compressed output */
-    uint64_t lost_terminators;  /* terminators of records that were put but not written */
-    uint64_t *time;             /* timer for compressing, writing and syncing (clock.h); NULL: none */
+    uint64_t written;                /* bytes written to the file, after compression */
+    uint64_t sent;                   /* bytes handed to the disk (tamis__send_off), if durable */
+    uint64_t flushed_at;             /* time of the last flush (tamis__now_ns) */
+    tamis__uncommitted *uncommitted; /* compared with the bytes written; borrowed; NULL: none */
+    tamis__file_prefix *prefix;      /* gets the first bytes written; borrowed; NULL: none */
+    uint64_t records;                /* records with keys that were put; counted by the router */
+    uint64_t flushed_records;        /* `records` at the last flush of a compressed output */
+    uint64_t lost_terminators;       /* terminators of records that were put but not written */
+    uint64_t *time;                  /* timer for compressing, writing and syncing (clock.h); NULL: none */
     unsigned char terminator;
     bool durable;         /* a regular file must survive a power loss */
     bool in_frame;        /* compressed: bytes were put since the last commit */
@@ -56,8 +56,8 @@ tamis_status tamis__writer_set_compression(tamis__writer *writer, int compressio
 /*
  * Opens the target, or creates its temporary file, with a buffer of `capacity` bytes, at least 1. The writer
  * must be zeroed except for `memory`, `time`, `prefix`, `terminator`, `durable` and `codec_options`; to
- * continue a file, also `written`, `sent`, `tail`, `header_done` and `owes_terminator`. It borrows the
- * target, the prefix, the tail and the loop. After an error, tamis__writer_abandon is allowed and does
+ * continue a file, also `written`, `sent`, `uncommitted`, `header_done` and `owes_terminator`. It borrows the
+ * target, the prefix, `uncommitted` and the loop. After an error, tamis__writer_abandon is allowed and does
  * nothing.
  */
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__target *target, size_t capacity,

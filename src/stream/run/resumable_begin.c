@@ -83,8 +83,8 @@ tamis_status tamis__resumable_begin(resumable *c, tamis_error *err) {
         r->writers[i].owes_terminator = d->live.outputs[i].owes_terminator;
         r->writers[i].header_done = d->live.outputs[i].header_done;
         r->bytes_before += r->writers[i].written;
-        if (d->outputs[i].tail.fd >= 0)
-            r->writers[i].tail = &d->outputs[i].tail;
+        if (d->outputs[i].uncommitted.fd >= 0)
+            r->writers[i].uncommitted = &d->outputs[i].uncommitted;
         if (r->writers[i].written == 0)
             r->writers[i].prefix = &d->outputs[i].prefix;
     }

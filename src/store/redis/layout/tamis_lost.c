@@ -63,7 +63,7 @@ tamis_status tamis__config_seek(const tamis__redis_filter *rf, tamis__config *co
 /* ---- partitions without a record ---- */
 
 enum {
-    TAIL = TAMIS__REDIS_BLOCK + TAMIS__STAMP + TAMIS__CHUNK_BITS, /* footer and all that may follow it */
+    FOOTER_MAX = TAMIS__REDIS_BLOCK + TAMIS__STAMP + TAMIS__CHUNK_BITS, /* and what may follow the footer */
     RENEW_SECONDS = 10
 };
 
@@ -181,7 +181,7 @@ static bool put_query(void *context, size_t i, tamis__connection *conn) {
     tamis__connection_put_text(conn, i % 2 == 0 ? "GETRANGE" : "PTTL");
     tamis__connection_put(conn, search->text + found->key, found->key_size);
     if (i % 2 == 0) {
-        tamis__connection_put_number(conn, -TAIL);
+        tamis__connection_put_number(conn, -FOOTER_MAX);
         tamis__connection_put_number(conn, -1);
     }
     return true;

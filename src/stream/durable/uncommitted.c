@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The tail of an output: the bytes behind its last commit, when a run begins. Nearly always the process that
- * was killed wrote them, and the run writes the same bytes there again. But another program may have appended
- * some of them, and to cut these off would destroy its data. So the tail is copied to a file beside the
- * output first, and the copy is compared with what the run writes:
+ * The uncommitted bytes of an output: those behind its last commit, when a run begins. Nearly always the
+ * process that was killed wrote them, and the run writes the same bytes there again. But another program may
+ * have appended some of them, and to cut these off would destroy its data. So they are copied to a file
+ * beside the output first, and the copy is compared with what the run writes:
  *
  *     OUT            | committed | r1 | r2 | r3 |       the process was killed; the last commit ends at AT
  *                                ^ AT
@@ -17,7 +17,7 @@
  * OUT.kept-B stays, and a remark names it: the user decides what its bytes are worth.
  *
  * Invariants:
- * 1. At any time each byte of the tail is in the output, in a synced copy, or in a synced kept file.
+ * 1. At any time each uncommitted byte is in the output, in a synced copy, or in a synced kept file.
  * 2. No file is overwritten: copies are created with O_EXCL. An output has one copy at a time, OUT.tail-AT.
  *    Kept files with the same offset are numbered: OUT.kept-B-2.
  * 3. Kept bytes begin with a whole record: the first differing byte's, found by the terminator before it.
@@ -28,7 +28,7 @@
  * A byte that cannot be read counts as different: it is kept rather than lost. A kept file that cannot be
  * written, on a full disk, is made by renaming the whole copy, which needs no space.
  */
-#include "stream/durable/tail.h"
+#include "stream/durable/uncommitted.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@
 
 enum { PIECE = 65536 };
 
-static bool name_tail(char *to, const char *path, const char *kind, uint64_t offset, unsigned number) {
+static bool name_copy(char *to, const char *path, const char *kind, uint64_t offset, unsigned number) {
     char more[20] = "";
     if (number > 1)
         snprintf(more, sizeof more, "-%u", number);
@@ -118,12 +118,12 @@ int tamis__sync_name(const char *path) {
     return done;
 }
 
-tamis_status tamis__tail_create(tamis__tail *tail, const tamis__target *output, int fd, uint64_t offset,
-                                tamis_error *err) {
+tamis_status tamis__uncommitted_create(tamis__uncommitted *copy, const tamis__target *output, int fd,
+                                       uint64_t offset, tamis_error *err) {
     const char *path = output->path;
     const uint64_t size = (uint64_t)output->st.st_size - offset;
     char name[PATH_MAX];
-    if (!name_tail(name, path, "tail", offset, 1))
+    if (!name_copy(name, path, "tail", offset, 1))
         return tamis__fail_file(err, path, ENAMETOOLONG);
     const int made = open_retrying(name, O_RDWR | O_CREAT | O_EXCL, output->st.st_mode & 0777);
     if (made < 0)
@@ -134,7 +134,7 @@ tamis_status tamis__tail_create(tamis__tail *tail, const tamis__target *output, 
         (void)tamis__sys.unlink(name);
         return tamis__fail_file(err, name, failed);
     }
-    *tail = (tamis__tail){.fd = made, .path = path, .offset = offset, .size = size};
+    *copy = (tamis__uncommitted){.fd = made, .path = path, .offset = offset, .size = size};
     return TAMIS_OK;
 }
 
@@ -143,7 +143,7 @@ tamis_status tamis__tail_create(tamis__tail *tail, const tamis__target *output, 
 static int make_kept(const char *path, uint64_t offset, mode_t mode, char *kept) {
     int fd = -1;
     for (unsigned number = 1; fd < 0 && number < 1000; number++) {
-        if (!name_tail(kept, path, "kept", offset, number)) {
+        if (!name_copy(kept, path, "kept", offset, number)) {
             errno = ENAMETOOLONG;
             break;
         }
@@ -154,8 +154,8 @@ static int make_kept(const char *path, uint64_t offset, mode_t mode, char *kept)
     return fd;
 }
 
-tamis_status tamis__tail_keep(const tamis__target *output, int fd, uint64_t offset, char *kept,
-                              tamis_error *err) {
+tamis_status tamis__uncommitted_keep(const tamis__target *output, int fd, uint64_t offset, char *kept,
+                                     tamis_error *err) {
     const uint64_t size = (uint64_t)output->st.st_size - offset;
     const int made = make_kept(output->path, offset, output->st.st_mode, kept);
     if (made < 0)
@@ -170,11 +170,12 @@ tamis_status tamis__tail_keep(const tamis__target *output, int fd, uint64_t offs
     return tamis__fail_file(err, kept, failed);
 }
 
-tamis_status tamis__tail_find(tamis__tail *tail, const char *path, uint64_t offset, tamis_error *err) {
+tamis_status tamis__uncommitted_find(tamis__uncommitted *copy, const char *path, uint64_t offset,
+                                     tamis_error *err) {
     char name[PATH_MAX];
     struct stat st;
-    *tail = (tamis__tail){.fd = -1, .path = path, .offset = offset};
-    if (!name_tail(name, path, "tail", offset, 1))
+    *copy = (tamis__uncommitted){.fd = -1, .path = path, .offset = offset};
+    if (!name_copy(name, path, "tail", offset, 1))
         return TAMIS_OK;
     const int fd = open_retrying(name, O_RDWR, 0);
     if (fd < 0 && errno == ENOENT)
@@ -185,52 +186,52 @@ tamis_status tamis__tail_find(tamis__tail *tail, const char *path, uint64_t offs
             tamis__sys.close(fd);
         return tamis__fail_file(err, name, failed);
     }
-    tail->fd = fd;
-    tail->size = (uint64_t)st.st_size;
+    copy->fd = fd;
+    copy->size = (uint64_t)st.st_size;
     return TAMIS_OK;
 }
 
-void tamis__tail_compare(tamis__tail *tail, const void *bytes, uint64_t size) {
+void tamis__uncommitted_compare(tamis__uncommitted *copy, const void *bytes, uint64_t size) {
     const unsigned char *expected = bytes;
     unsigned char piece[4096];
-    while (tail->fd >= 0 && size > 0 && !tail->differs && tail->equal < tail->size) {
+    while (copy->fd >= 0 && size > 0 && !copy->differs && copy->equal < copy->size) {
         size_t wanted = size < sizeof piece ? (size_t)size : sizeof piece;
-        if (wanted > tail->size - tail->equal)
-            wanted = (size_t)(tail->size - tail->equal);
-        const size_t got = read_piece(tail->fd, tail->equal, piece, wanted);
+        if (wanted > copy->size - copy->equal)
+            wanted = (size_t)(copy->size - copy->equal);
+        const size_t got = read_piece(copy->fd, copy->equal, piece, wanted);
         size_t equal = 0;
         if (got == wanted && memcmp(piece, expected, wanted) == 0)
             equal = wanted;
         while (equal < got && piece[equal] == expected[equal])
             equal++;
-        tail->differs = equal < wanted;
-        tail->equal += equal;
+        copy->differs = equal < wanted;
+        copy->equal += equal;
         expected += wanted;
         size -= wanted;
     }
 }
 
-void tamis__tail_compare_file(tamis__tail *tail, int fd, uint64_t from, uint64_t size) {
+void tamis__uncommitted_compare_file(tamis__uncommitted *copy, int fd, uint64_t from, uint64_t size) {
     unsigned char piece[4096];
-    while (tail->fd >= 0 && size > 0 && !tail->differs && tail->equal < tail->size) {
+    while (copy->fd >= 0 && size > 0 && !copy->differs && copy->equal < copy->size) {
         const size_t wanted = size < sizeof piece ? (size_t)size : sizeof piece;
         const size_t got = read_piece(fd, from, piece, wanted);
-        tamis__tail_compare(tail, piece, got);
-        tail->differs = tail->differs || got != wanted;
+        tamis__uncommitted_compare(copy, piece, got);
+        copy->differs = copy->differs || got != wanted;
         from += got;
         size -= got;
     }
 }
 
 /* The start of the record with the first differing byte. */
-static uint64_t record_start(const tamis__tail *tail) {
+static uint64_t record_start(const tamis__uncommitted *copy) {
     unsigned char piece[4096];
-    for (uint64_t end = tail->equal; end > 0;) {
+    for (uint64_t end = copy->equal; end > 0;) {
         const size_t size = end < sizeof piece ? (size_t)end : sizeof piece;
-        if (read_piece(tail->fd, end - size, piece, size) != size)
+        if (read_piece(copy->fd, end - size, piece, size) != size)
             return 0;
         for (size_t i = size; i > 0; i--)
-            if (piece[i - 1] == tail->terminator)
+            if (piece[i - 1] == copy->terminator)
                 return end - size + i;
         end -= size;
     }
@@ -239,8 +240,8 @@ static uint64_t record_start(const tamis__tail *tail) {
 
 /* Renames the whole copy to OUT.kept-AT, which needs no disk space. If that fails too, the copy keeps its
  * name. */
-static void rename_tail(const tamis__tail *tail, const char *name, char *kept) {
-    for (unsigned number = 1; number < 1000 && name_tail(kept, tail->path, "kept", tail->offset, number);
+static void rename_copy(const tamis__uncommitted *copy, const char *name, char *kept) {
+    for (unsigned number = 1; number < 1000 && name_copy(kept, copy->path, "kept", copy->offset, number);
          number++) {
         struct stat st;
         int failed = tamis__sys.rename_new(name, kept) < 0 ? errno : 0;
@@ -255,39 +256,39 @@ static void rename_tail(const tamis__tail *tail, const char *name, char *kept) {
 }
 
 /* Copies the differing rest to a new file, `kept`. If that fails, as on a full disk, the whole copy is
- * renamed. Under its old name it would be in the way of the next tail. */
-static void keep_rest(tamis__tail *tail, const char *name, char *kept) {
-    const uint64_t begin = record_start(tail);
-    const int fd = make_kept(tail->path, tail->offset + begin, 0600, kept);
-    const bool done = fd >= 0 && copy_bytes(fd, tail->fd, begin, tail->size - begin) && tamis__sync(fd) == 0;
+ * renamed. Under its old name it would be in the way of the next copy. */
+static void keep_rest(tamis__uncommitted *copy, const char *name, char *kept) {
+    const uint64_t begin = record_start(copy);
+    const int fd = make_kept(copy->path, copy->offset + begin, 0600, kept);
+    const bool done = fd >= 0 && copy_bytes(fd, copy->fd, begin, copy->size - begin) && tamis__sync(fd) == 0;
     if (fd >= 0)
         tamis__sys.close(fd);
     if (done) {
-        tail->size -= begin;
+        copy->size -= begin;
         (void)tamis__sys.unlink(name);
         return;
     }
     if (fd >= 0)
         (void)tamis__sys.unlink(kept);
-    rename_tail(tail, name, kept);
+    rename_copy(copy, name, kept);
 }
 
-void tamis__tail_finish(tamis__tail *tail, bool ended, char *kept) {
+void tamis__uncommitted_finish(tamis__uncommitted *copy, bool ended, char *kept) {
     char name[PATH_MAX];
     kept[0] = '\0';
-    const bool whole = tail->equal == tail->size && !tail->differs;
-    if (tail->fd < 0 || (!whole && !tail->differs && !ended) ||
-        !name_tail(name, tail->path, "tail", tail->offset, 1))
+    const bool whole = copy->equal == copy->size && !copy->differs;
+    if (copy->fd < 0 || (!whole && !copy->differs && !ended) ||
+        !name_copy(name, copy->path, "tail", copy->offset, 1))
         return;
     if (whole)
         (void)tamis__sys.unlink(name);
     else
-        keep_rest(tail, name, kept);
-    tamis__tail_close(tail);
+        keep_rest(copy, name, kept);
+    tamis__uncommitted_close(copy);
 }
 
-void tamis__tail_close(tamis__tail *tail) {
-    if (tail->fd >= 0)
-        tamis__sys.close(tail->fd);
-    tail->fd = -1;
+void tamis__uncommitted_close(tamis__uncommitted *copy) {
+    if (copy->fd >= 0)
+        tamis__sys.close(copy->fd);
+    copy->fd = -1;
 }
