@@ -1,4 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Which set of vector kernels this process uses. The best one that was built and that the CPU has, or the one
+ * that TAMIS_KERNEL names:
+ *
+ *     TAMIS_KERNEL   CPU has           set
+ *     ------------   ---------------   ----------------------------------------
+ *     not set        AVX2              avx2
+ *     not set        AVX2 and AVX512   avx512
+ *     scalar         anything          scalar
+ *     avx512         AVX2              none: TAMIS_E_UNSUPPORTED
+ *
+ * Invariants:
+ * 1. A set is chosen once. All filters of the process use it, also those made by other threads.
+ * 2. A set needs every extension for which its files are compiled. The compiler may use them anywhere in
+ *    these files, not only where an intrinsic stands.
+ *
+ * Why a name that is not there is an error and not a fallback: TAMIS_KERNEL is for comparing two sets. With a
+ * fallback the user would measure the wrong one.
+ */
 #include "base/isa.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The default entries of the table of system calls, and a few calls over it.
+ *
+ *     code above base --> tamis__sys.open --> system_open --> open(2)
+ *                             ^
+ *                             a test puts its own function here, which fails, cuts short or counts
+ *
+ * Why a table and not a library that replaces the calls (LD_PRELOAD): a table works on every system, also
+ * with static libraries and sanitizers. An indirect call costs nothing beside a system call.
+ *
+ * What differs between systems ends here. A call that this system lacks fails with ENOSYS, and its caller has
+ * another way or goes without:
+ *
+ *     call             without it
+ *     --------------   -----------------------------------------------------------------------
+ *     rename_new       the caller checks that the name is free, then renames: another program may be faster
+ *     swap_names       the old file is gone after the rename, and cannot be put back
+ *     report_changes   the caller looks at followed files every 20 ms (change_reports.c)
+ *     has_writers      a rotated file is left when it was quiet for a while
+ *     reserve          a full disk is found while writing, not before
+ *     send_off         the sync at the end waits longer
+ *
+ * Hints (advise, send_off) have no result: a run must not depend on them.
+ */
 #include "base/system.h"
 
 #include <dirent.h>

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A filter remembers the file that it was read from, so that a save cannot undo the work of another program:
+ *
+ *     A   opens f.tamis   adds its keys                                     saves f.tamis: refused
+ *     B                                  opens, adds its keys, saves f.tamis
+ *
+ * Without the check, the save of A would remove the keys of B, and a filter that forgets keys answers
+ * wrongly. The file is known by device, inode, size and modification time. tamis replaces files by a rename,
+ * so another writer nearly always shows as another inode. Size and time find programs that write into the
+ * file.
+ *
+ * What it does not promise: a change between the check and the rename is not seen. A caller that needs that
+ * locks the file (file_lock.c) before it opens it. A save under another name is never refused.
+ */
 #include "store/file/source_file.h"
 
 #include <errno.h>

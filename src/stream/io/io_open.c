@@ -1,4 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Opening inputs and outputs. All are checked before the first one is opened for good. So a name that cannot
+ * work is an error before anything was read, written or created.
+ *
+ * Two names may be one file. Reading one and writing the other would read what the run has just written, or
+ * mix two outputs. So files are compared by device and inode, not by name:
+ *
+ *     both are         the same file if
+ *     --------------   ------------------------------------------------------------
+ *     there already    device and inode are equal, and bytes written to one come out of the other:
+ *                      regular files, FIFOs and block devices. /dev/null may be given twice
+ *     not there yet    the directory is the same, and the last part of the name
+ *     descriptors      the number is the same, or as above
+ *
+ * Why nothing blocks (O_NONBLOCK in every open): opening a FIFO waits for its other end. A wait inside of
+ * open(2) cannot see the request to stop. An input without writer opens at once, and its first read waits in
+ * the poll loop. An output without reader fails with ENXIO, and is tried again every TAMIS__FIFO_MS.
+ *
+ * O_NOCTTY: a terminal that is read must not become the controlling terminal of a daemon.
+ *
+ * A descriptor of the caller ("-", /dev/fd/N) is used as it is, with the flags that it has.
+ */
 #include "stream/io/io_open.h"
 
 #include <errno.h>

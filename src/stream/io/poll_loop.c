@@ -1,4 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Every wait of a run: one poll(2) of at most two descriptors.
+ *
+ *     poll   | the awaited descriptor | stop_fd | timeout: the next progress report, or wake_at
+ *
+ *     the awaited one is ready   the caller reads or writes
+ *     stop_fd is readable        TAMIS_E_INTERRUPTED, also if the awaited one is ready
+ *     timeout                    progress is reported, then the wait goes on; at wake_at it ends
+ *     a signal                   as a timeout: its handler may have made stop_fd readable
+ *
+ * Why a descriptor and not a flag that a signal handler sets: the signal may come between the test of the
+ * flag and a read. That read would then wait for ever. A readable descriptor stays readable, so the next poll
+ * sees it however late it comes.
+ *
+ * Why reports are made here: only the caller's thread waits here, so the callback needs no lock. reader.c
+ * calls tamis__poll_loop_report too, for a run that never waits.
+ *
+ * A follower without new records wakes once a second and not ten times (TAMIS__IDLE_REPORT_MS): an idle run
+ * should cost nothing.
+ */
 #include "stream/io/poll_loop.h"
 
 #include <errno.h>

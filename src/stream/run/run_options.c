@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The caller's structs become a run's own copies, checked, before anything is opened.
+ *
+ *     given, of the caller's version --tamis__read_struct--> copy with defaults --checks--> the run's options
+ *
+ * - A caller that was compiled with an older header passes a shorter struct. Its missing fields get their
+ *   defaults, so the run reads every field without asking for the version.
+ * - A struct without struct_size was not initialised, and is refused: its fields may be anything.
+ * - Options that contradict each other are refused here, not where they meet. So such a run neither reads its
+ *   inputs nor creates a file.
+ * - A service has all three functions for parts or none. With them it needs a hasher, since the run then
+ *   hashes the keys and the service gets hashes.
+ */
 #include "stream/run/run.h"
 
 #include <inttypes.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A single command and its reply, as a batch of one request (redis_run.c). So it has the same routes, repeats
+ * and errors as a batch.
+ *
+ *     words --> the node of `slot` --> integer, or text in the caller's buffer; nil and OK: neither
+ *
+ * A command may wait for replicas, until they have all that the server had when it carried out the command
+ * (`waits_for_replicas`). So a command that reads confirms every write before it. If the connection is lost
+ * before that, the command is sent again, at most REPEATS_MAX times: it changes nothing.
+ *
+ * A reply of another type comes from something that is not the expected server, such as a proxy or an old
+ * Redis. It is an error that names the command.
+ */
 #include <string.h>
 
 #include "store/file/file_error.h"
