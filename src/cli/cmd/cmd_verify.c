@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+/*
+ * tamis verify: is the file of a filter as it was written? Each operand gets one line of three sorts:
+ *
+ *     whole         all bytes are covered by checksums, and these are right
+ *     consistent    the format has no checksums: the parts agree, but a changed bit cannot be seen
+ *     damaged       the message says what; the exit status is 1
+ *
+ * Damage is an answer and not an error: it goes to standard output, and the other operands are verified. A
+ * file that cannot be read, or is no filter, is an error and has no answer.
+ *
+ * A compression counts as a checksum of the content only if its format always has one. zstd and lz4 leave it
+ * to the writer.
+ */
 #include "cli/cli.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"

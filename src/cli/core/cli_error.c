@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Error messages of the command: "what: why; what to do", one line on standard error.
+ *
+ *                  what       why                         what to do
+ *     the library  f.tamis:   process 17 on h holds it;   wait for that to end
+ *     the command  operand    as it is                    an option
+ *                  (cli_subject)                          (cli_remedy)
+ *
+ * The library knows no options. So the command keeps its reason (why) and names the option to give, or the
+ * operand as it was typed. A function fills *err and returns its status; cli_run prints the last one.
+ *
+ * What is printed may contain anything that a user, a file or a server has sent. So cli_report hides the
+ * passwords of URIs, and replaces control bytes: a file name must not move the cursor of a terminal.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

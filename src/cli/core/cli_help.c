@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis --help, tamis COMMAND --help and tamis --version.
+ *
+ * The help is made from the same table of options as the parser, and from docs/man/VERB.txt as the manual
+ * page (cli.h). It has the first paragraph of the description, one sentence for each option, schemes, files
+ * and examples. The manual page has the rest. A help is 80 columns wide on every terminal, so its text is the
+ * same in a pipe.
+ */
 #include "cli/core/cli_help.h"
 
 #include <dlfcn.h>

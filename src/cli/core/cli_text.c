@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Numbers as people read them. Which form a number gets depends on what its reader does with it:
+ *
+ *     number                          form                  why
+ *     -----------------------------   -------------------   --------------------------------------
+ *     counts of records               9,253,177             exact: they are compared and added
+ *     memory, as computed by 1024     43.1 MiB              three digits: nobody needs the others
+ *     files and speeds, by 1000       147 MB                as ls --si, disks and networks count
+ *     rates                           1e-9, 9.98e-3         no padding: it can be typed as an option
+ *     values of options, repeated     1EiB, 24h             exact, and read back to the same number
+ *     time left                       1:55, 1:01:11         as a clock
+ *
+ * The text does not depend on the locale, since the command never calls setlocale. JSON has plain numbers
+ * instead (cli_json.c).
+ */
 #include "cli/core/cli_text.h"
 
 #include <ctype.h>

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Manual pages in mdoc, one for tamis and one for each command. */
+
+/*
+ * Manual pages in mdoc, one for tamis and one for each command, from the table of options and docs/man.
+ *
+ *     NAME, SYNOPSIS      cli_command
+ *     DESCRIPTION         docs/man/VERB.txt; then an item for each option: help, more, default
+ *     JSON                the command's table of fields
+ *     EXIT STATUS, ...    docs/man/VERB.txt
+ *
+ * Plain text becomes roff. A dot at the start of a line would be a request. A dash would be set as a hyphen,
+ * which cannot be pasted into a shell. So both are escaped, as are quotes. Each sentence begins a line: roff
+ * sets the space after a sentence only there.
+ */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Opening, locking and saving the filter of a command. Its name is that of a file, or the URI of a filter on
+ * a server.
+ *
+ *     lock --> open --> change in memory --> save --> unlock          a file: the lock is held throughout
+ *              open --> change on the server                          a URI: the server serialises changes
+ *
+ * - Without the lock, two commands that add to one file would each save a filter without the other's keys. A
+ *   command waits for the lock of another one, says so after a second, and gives up after --lock-wait.
+ * - A file system without locks is no error. Then the library still refuses to overwrite a file that was
+ *   replaced since it was opened (TAMIS_E_CHANGED), and the advice is to run again.
+ * - "-" is refused: a filter is read in any order, and replaced by a rename.
+ */
 #include "cli/filter/cli_file.h"
 
 #include <inttypes.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A command that adds to a filter may find that it is there already. Then options that would have planned a
+ * new one meet a filter with a plan:
+ *
+ *     option                     and the filter            result
+ *     ------------------------   -----------------------   ---------------------------------------
+ *     --kind, --scheme, --seed   has another               error: its answers would be other ones
+ *     --fpr                      promises another          error; a remark if its rate was inferred
+ *     --expect, --memory         was made for other ones   a remark: the keys still go in
+ *
+ * So the same command line can be run every day, the first time to make the filter and later to add to it.
+ */
 #include "cli/filter/cli_filter.h"
 
 #include <inttypes.h>

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Options for the keys of records (--key, --delimiter, --trim, --ignore-case) become an extractor of the
+ * library. Without any of them there is none: the whole record is the key, and nothing is copied.
+ *
+ * Normalisation may come from a filter as well: its keys were made with --trim, say. Then the extractor is
+ * made again with it (cli_extract_apply_normalization), before the first record is read. Keys of the command
+ * line are not records, so they get an extractor that only normalises (cli_extract_normalizer).
+ */
 #include "cli/input/cli_extract.h"
 
 #include <stdio.h>

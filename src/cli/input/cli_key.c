@@ -1,4 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * How the text of a key becomes its bytes, and that a filter and a run agree about it.
+ *
+ *     text --trim, fold--> normalised text --type--> bytes of the key --hash--> positions
+ *            (extractor)                    (key maker)
+ *
+ * A key whose bytes were made otherwise is never found, and no error shows it: the filter just answers
+ * "absent". So a filter stores how its keys were made (key_type), and a command adopts that:
+ *
+ *     filter stores   options give   a lookup uses               an add uses
+ *     -------------   ------------   -------------------------   --------------------------
+ *     nothing         anything       the options                 the options
+ *     a type          nothing        the stored type             the stored type
+ *     a type          another type   error                       error
+ *     no --trim       --trim         the options                 error
+ *     --trim          nothing        the stored normalisation    the stored normalisation
+ *
+ * bytes and utf8 count as one type, since they make the same bytes. --hex gives the bytes themselves, so no
+ * stored type matters.
+ *
+ * Several filters of one lookup must agree, because a key is made once for all of them.
+ */
 #include "cli/input/cli_key.h"
 
 #include <inttypes.h>

@@ -1,4 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The progress of a run on standard error.
+ *
+ *     on a terminal   one line, redrawn:   42% [#####......] 12.3 GB of 29.3 GB  147 MB/s  1:55 left
+ *     elsewhere       a new line each second, after "tamis: "
+ *
+ * The speed is an exponential average over about two seconds: the last interval alone jumps, and the mean
+ * since the start reacts late. The weight of an interval depends on its length, so the average is the same
+ * however often the run calls.
+ *
+ * A line never wraps, since a redrawn line that wraps would leave its first half behind. Facts that do not
+ * fit are left out whole, the least important first. A shorter line is padded to cover the one before it.
+ *
+ * Nothing is shown in the first 0.3 seconds, so that short commands print nothing. Failed writes are ignored:
+ * a run does not end because nobody reads its progress.
+ */
 #include "cli/process/cli_progress.h"
 
 #include <math.h>

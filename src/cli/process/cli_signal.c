@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Signals of a run: the first one ends it in order, the second one at once.
+ *
+ *     SIGINT, SIGTERM, SIGHUP --> on_signal: one byte into a pipe --> stop_fd is readable --> the run ends
+ *
+ * Why a pipe: a handler may call only a few functions, and a flag may be set just before a read that waits
+ * for ever. The poll loop of the library polls the pipe beside every descriptor that it waits for.
+ *
+ * Why SA_RESETHAND and not a counter: the second signal of a kind then has its default action. It kills a run
+ * that hangs, in a driver or on a dead disk, where no code of ours would look at a counter.
+ */
 #include "cli/process/cli_signal.h"
 
 #include <errno.h>

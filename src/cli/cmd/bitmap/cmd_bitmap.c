@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis bitmap: actions on a plain bitmap in a Redis, without a filter.
+ *
+ *     action   operands            prints            by
+ *     ------   -----------------   ---------------   --------------------------------
+ *     set      OFFSET[=0|1]...     the old bits      bitmap_bits.c, in pipelines
+ *     get      OFFSET...           the bits          bitmap_bits.c, in pipelines
+ *     count    range in options    number of ones    one command, or several for bits
+ *     pos      0 or 1, range       first such bit    the same; none is a negative answer
+ *     op       and, SOURCE...      bytes of result   one command, on the server
+ *
+ * An action is a row of `actions` and a function of `runs`, with the same index. cli_action_find checks
+ * operands and options by the row, so a function sees only what its action allows.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

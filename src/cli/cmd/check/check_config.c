@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The options of tamis check, and their check before any file is opened.
+ *
+ * Which operand is what depends on --filter and --lookup:
+ *
+ *     tamis check FILTER FILE...              the first operand is the filter
+ *     tamis check -f FILTER... FILE...        all operands are inputs
+ *     tamis check FILTER -k KEY...            no input is read
+ *
+ * A family takes the name of a filter from each record. So it is the only filter of a check. Keys of the
+ * command line have no other fields, and cannot be looked up in it.
+ */
 #include "cli/cmd/check/check.h"
 
 #include <string.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The options of tamis dedup, in the order of the help. dedup_config.c checks them and makes a configuration
+ * of them. Rows that other commands have too come from cli_rows.h, so that their words are the same
+ * everywhere. Pairs of options that contradict each other are in dedup_conflicts, with the reason that the
+ * message gives. What depends on values, not on the mere presence of options, is in dedup_config.c. The last
+ * table has what a run reports, for its text and its JSON.
+ */
 #include "cli/cmd/dedup/dedup_config.h"
 #include "cli/core/cli_choice.h"
 #include "cli/core/cli_rows.h"

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * --commits: a line "SOURCE POSITION" for each source after a commit. A program that feeds records to tamis,
+ * such as a consumer of a queue, may forget all records up to there.
+ *
+ *     positions of source p0   1 2 3 4 5 6 7 8 9
+ *                                      ^ line "p0 5": outputs of records up to 5 survive a loss of power
+ *
+ * Lines are written in order and at once (line buffered): a line that still waits in a buffer helps nobody.
+ * If a line cannot be written the run ends, although its records are committed. The next run writes the line
+ * again, so the reader may see a position twice and never one too far.
+ *
+ * The file must not be an output or an input, nor lie in the state: lines among records would be records.
+ */
 #include "cli/cmd/dedup/dedup_state.h"
 
 #include <errno.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The options of tamis hash. What is printed depends on the scheme and two options:
+ *
+ *     scheme has        --bits   --probes   a line has
+ *     ---------------   ------   --------   ------------------------------------
+ *     a digest          no       no         the digest
+ *     a digest          yes      yes        the digest, and K positions below M
+ *     a hash a probe    no       yes        K hashes
+ *     a hash a probe    yes      yes        K hashes, and their positions
+ *
+ * All other combinations are refused. A KEY of the command line has no header. So a --key that names a column
+ * needs records on standard input.
+ */
 #include "cli/cmd/hash/hash.h"
 
 #include <string.h>
