@@ -19,6 +19,7 @@
 #include "cli/core/cli_choice.h"
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_option.h"
+#include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_filter.h"
 #include "cli/filter/cli_window.h"
@@ -39,8 +40,6 @@ enum {
     OPT_HOSTS,
     OPT_COMMIT_EVERY
 };
-
-#define TIME_MAX (UINT64_C(50000) * 86400000) /* 50000d, within TAMIS_WINDOW_MAX */
 
 enum { STORE_MEMORY, STORE_REDIS };
 static const char *const stores[] = {[STORE_MEMORY] = "memory", [STORE_REDIS] = "redis", NULL};
@@ -67,7 +66,7 @@ static const cli_option options[] = {
      .type = CLI_SIZE,
      .value = "SIZE",
      .min = 1,
-     .max = UINT64_C(1) << 60,
+     .max = CLI_EXBIBYTE,
      .help = "Maximum memory of the filter, growth included, as in 512MiB or 2G."},
     {.id = OPT_BITS,
      .name = "bits-per-key",
@@ -138,21 +137,21 @@ static const cli_option options[] = {
      .type = CLI_TIME,
      .value = "TIME",
      .min = 1,
-     .max = TIME_MAX,
+     .max = CLI_TIME_MAX,
      .help = "Plan the filter of dedup --window TIME. --expect is the number of records in a window."},
     {.id = OPT_STEP,
      .name = "step",
      .type = CLI_TIME,
      .value = "TIME",
      .min = 1,
-     .max = TIME_MAX,
+     .max = CLI_TIME_MAX,
      .help = "With --window: the precision of times; by default a 24th of the window."},
     {.id = OPT_LATENESS,
      .name = "lateness",
      .type = CLI_TIME,
      .value = "TIME",
      .min = 1,
-     .max = TIME_MAX,
+     .max = CLI_TIME_MAX,
      .help = "With --window: how late a record may come; by default one step."},
     {.id = OPT_KAFKA,
      .name = "kafka",
