@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The completion for fish: one line `complete` for each option, with a condition for where it applies. */
+/*
+ * The completion for fish: one line `complete` for each option, with a condition for where it applies.
+ *
+ * The condition is a pattern over the words typed so far, joined by newlines (__tamis_in). It must not match:
+ *
+ *     the option itself             unless it may be given several times
+ *     options that contradict it    from the command's table of conflicts
+ *
+ * Why one pattern: fish tests the conditions of all options whenever the user asks for completions. So each
+ * of them is a single match.
+ */
 #include <string.h>
 
 #include "cli/core/cli_option.h"

@@ -2,6 +2,17 @@
 /*
  * Checkpoints in memory, and the public functions that show them. checkpoint.h says what a checkpoint has,
  * checkpoint_bytes.c how it is encoded.
+ *
+ * Two checkpoints are of the same run if their run keys are equal:
+ *
+ *     run key = FNV-1 of | name of each input, in order | for both outputs: form, path |
+ *
+ * Options are not in the key. So a run that is continued with other options is found, and refused with the
+ * name of the option (tamis__checkpoint_fail_form). A checkpoint that leaves out inputs stores its key, since
+ * it can no longer be computed from the names.
+ *
+ * A checkpoint owns its names, paths and arrays. It is moved by a copy of the struct, whose source is then
+ * cleared (tamis__checkpoint_move): two copies would free the same memory.
  */
 #include "stream/durable/checkpoint.h"
 
