@@ -30,10 +30,10 @@
 enum { SEEK_MS = 5000 };
 
 /* The group has expelled this member. It may be in the group again. */
-static void forget_kept(kafka_dedup_run *run) {
+static void note_expelled(kafka_dedup_run *run) {
     for (size_t i = 0; i < run->client.partition_count; i++) {
         kafka_partition *partition = &run->partitions[i];
-        partition->is_kept = false;
+        partition->can_stay = false;
         if (partition->stage == KAFKA_JOINED)
             partition->stage = KAFKA_IDLE;
     }
@@ -45,7 +45,7 @@ static void assign_partition(kafka_dedup_run *run, kafka_partition *partition) {
         tamis__kafka_begin_restore(partition);
         partition->input->stop_at = UINT64_MAX;
     } else if (run->options.standby) {
-        partition->is_kept = false;
+        partition->can_stay = false;
         partition->stage = partition->is_reading_state ? KAFKA_STATE : KAFKA_WATERMARKS;
     } else {
         tamis__kafka_dedup_stop_state(run, partition);
@@ -67,7 +67,7 @@ static void store_membership(kafka_dedup_run *run) {
     client->must_join = !id || id[0] == '\0';
     /* The group may expel a member that has no partitions just then, which librdkafka does not report. */
     if (!id || !run->member_id || strcmp(id, run->member_id) != 0)
-        forget_kept(run);
+        note_expelled(run);
     free(run->member_id);
     run->member_id = id ? strdup(id) : NULL;
     if (id)
@@ -108,7 +108,7 @@ static void revoke(kafka_dedup_run *run) {
 
     if (rd_kafka_assignment_lost(run->client.consumer)) {
         outcome = KAFKA_ABORT;
-        forget_kept(run);
+        note_expelled(run);
     } else if (run->client.phase == KAFKA_RUNNING && !run->needs_producer) {
         outcome = tamis__kafka_dedup_answer(run, err);
         if (outcome == KAFKA_DONE || outcome == KAFKA_FAILED) {

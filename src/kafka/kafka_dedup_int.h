@@ -68,7 +68,7 @@ typedef struct kafka_partition {
     int64_t offset;           /* of the group, as A2 found it; negative: none */
     uint64_t offset_request;  /* number of the request of A2 for it; 0: none yet */
     bool is_reading_state;    /* the reader delivers its state records, from `covers` on */
-    bool is_kept;             /* the member has answered its records, and has been in the group since then */
+    bool can_stay;            /* the member has answered its records, and has been in the group since then */
     tamis_filter *filter;     /* committed hashes; NULL: none */
     uint64_t covers;          /* the filter has the hashes of state records from `low` up to this offset */
     bool has_chain;           /* a state record was read or committed, so `to` is valid */

@@ -49,7 +49,7 @@ void tamis__kafka_partition_release(kafka_partition *partition) {
     partition->needed = partition->needed_in_chain = 0;
     partition->horizon_count = 0;
     partition->newest = partition->newest_next = -1;
-    partition->has_chain = partition->is_kept = false;
+    partition->has_chain = partition->can_stay = false;
     tamis__kafka_partition_abort(partition);
     tamis__overlay_release(&partition->overlay);
 }

@@ -122,11 +122,11 @@ static tamis_status store_offset(kafka_dedup_run *run, const rd_kafka_topic_part
     if (check_route(run, stored, err) != TAMIS_OK)
         return err->status;
     partition->offset = stored->offset;
-    partition->is_kept &= partition->has_chain && stored->offset == (int64_t)partition->to;
-    if (partition->is_kept)
+    partition->can_stay &= partition->has_chain && stored->offset == (int64_t)partition->to;
+    if (partition->can_stay)
         partition->state_end = partition->covers;
     /* Without state, the offset is all there is. */
-    partition->stage = partition->is_kept || run->is_stateless ? KAFKA_STATE : KAFKA_WATERMARKS;
+    partition->stage = partition->can_stay || run->is_stateless ? KAFKA_STATE : KAFKA_WATERMARKS;
     return TAMIS_OK;
 }
 
@@ -237,7 +237,7 @@ static tamis_status fetch_offsets(kafka_dedup_run *run, tamis_error *err) {
 }
 
 void tamis__kafka_begin_restore(kafka_partition *partition) {
-    partition->is_kept |= partition->stage == KAFKA_JOINED;
+    partition->can_stay |= partition->stage == KAFKA_JOINED;
     partition->stage = KAFKA_OFFSET;
     partition->offset_request = 0;
 }
@@ -255,7 +255,7 @@ tamis_status tamis__kafka_dedup_refuse(kafka_dedup_run *run, kafka_partition *pa
         return err->status;
     if (tamis__kafka_refusal_store(run, partition, err) != TAMIS_OK)
         return err->status;
-    partition->is_kept = false;
+    partition->can_stay = false;
     tamis__kafka_begin_restore(partition);
     run->offsets_at = tamis__now_ns() + (uint64_t)RETRY_MS * 1000000;
     return TAMIS_OK;
@@ -328,8 +328,8 @@ static tamis_status begin_input(kafka_dedup_run *run, kafka_partition *partition
 
 /* A6 and A7 for a partition whose state was read, or is complete. */
 static tamis_status finish_restore(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
-    /* The consumer notices if records of a kept one were removed meanwhile. */
-    if (partition->is_kept && !run->options.until_end)
+    /* The consumer notices if records of a partition that stays were removed meanwhile. */
+    if (partition->can_stay && !run->options.until_end)
         return make_ready(run, partition);
     if (!run->is_stateless && tamis__kafka_dedup_check_chain(run, partition, err) != TAMIS_OK)
         return tamis__kafka_dedup_refuse(run, partition, err);
