@@ -48,11 +48,13 @@ typedef struct kafka_range {
 /* A partition of the topic that is read, as the consumer reads it. */
 typedef struct kafka_input {
     bool is_assigned;
-    bool is_started;   /* the consumer has delivered a record since it reads this partition */
-    bool is_paused;    /* the consumer fetches nothing of it; librdkafka keeps that over assignments */
-    uint64_t polled;   /* offset behind the last record that the consumer has delivered */
-    uint64_t position; /* offset up to which the partition was read, records or not */
-    uint64_t stop_at;  /* with until_end: offset at which this partition is finished */
+    bool is_started;        /* the consumer has delivered a record since it reads this partition */
+    bool is_paused;         /* the consumer fetches nothing of it; librdkafka keeps that over assignments */
+    uint64_t polled;        /* offset behind the last record that the consumer has delivered */
+    uint64_t position;      /* offset up to which the partition was read, records or not */
+    uint64_t stop_at;       /* with until_end: offset at which this partition is finished */
+    uint64_t stops_since;   /* since when the brokers deliver no record behind `position`; 0: they may */
+    bool has_remarked_stop; /* reported: the partition waits for an open transaction */
 } kafka_input;
 
 /* The first field of a run: callbacks of librdkafka get it as their context, and cast it to their run. */

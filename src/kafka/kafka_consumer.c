@@ -32,6 +32,7 @@
 
 enum {
     REQUEST_MS = 1000,        /* a request; it is repeated until it has an answer */
+    OPEN_MS = 5000,           /* until a remark says that a partition waits for an open transaction */
     WAKE_MIN_MS = 5,          /* see poll_consumer */
     WAKES_ITSELF = 0x020200ff /* likewise: version 2.2 of librdkafka */
 };
@@ -142,6 +143,7 @@ tamis_status tamis__kafka_client_start_reading(kafka_client *client, rd_kafka_to
         kafka_input *input = &client->inputs[list->elems[i].partition];
         input->polled = input->position = (uint64_t)list->elems[i].offset;
         input->is_started = false;
+        input->stops_since = 0;
     }
     const rd_kafka_resp_err_t code = rd_kafka_assign(client->consumer, list);
     rd_kafka_topic_partition_list_destroy(list);
@@ -229,6 +231,33 @@ static rd_kafka_message_t *poll_consumer(kafka_client *client, int milliseconds)
     return polled;
 }
 
+/* Stores the offset at which the brokers deliver no further record. It is the end of a partition, or the
+ * first record of an open transaction (K5). */
+static void store_end(kafka_input *input, uint64_t offset) {
+    if (input->stops_since == 0 || offset > input->position)
+        input->stops_since = tamis__now_ns();
+    if (offset > input->position)
+        input->position = offset;
+}
+
+/* Reports, once for each, partitions that have not reached their end because a transaction is open. */
+static void remark_open_transactions(const kafka_client *client) {
+    for (size_t i = 0; client->until_end && i < client->partition_count; i++) {
+        kafka_input *input = &client->inputs[i];
+        if (!input->is_assigned || input->is_paused || input->has_remarked_stop || input->stops_since == 0 ||
+            input->position >= input->stop_at ||
+            tamis__now_ns() - input->stops_since < (uint64_t)OPEN_MS * 1000000)
+            continue;
+        input->has_remarked_stop = true;
+        tamis__kafka_client_remark(
+            client,
+            "%s [%zu]: waits for the transaction that is open at offset %" PRIu64
+            "; it ends after the transaction.timeout.ms of its producer, and kafka-transactions.sh of Kafka "
+            "aborts one that hangs",
+            client->from, i, input->position);
+    }
+}
+
 tamis_status tamis__kafka_client_poll(kafka_client *client, int milliseconds, rd_kafka_message_t **message,
                                       tamis_error *err) {
     rd_kafka_message_t *polled = poll_consumer(client, milliseconds);
@@ -238,16 +267,19 @@ tamis_status tamis__kafka_client_poll(kafka_client *client, int milliseconds, rd
     tamis_status status = TAMIS_OK;
 
     *message = NULL;
+    if (!polled)
+        remark_open_transactions(client);
     if (input && polled->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
         input->polled = (uint64_t)polled->offset + 1;
         input->is_started = true;
+        input->stops_since = 0;
         if (client->stopped == TAMIS_OK) {
             *message = polled;
             return TAMIS_OK;
         }
     } else if (polled && polled->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-        if (input && (uint64_t)polled->offset > input->position)
-            input->position = (uint64_t)polled->offset;
+        if (input)
+            store_end(input, (uint64_t)polled->offset);
     } else if (polled && polled->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
         status = check_message(client, polled, err);
     }

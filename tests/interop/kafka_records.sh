@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # What `tamis kafka dedup` keeps of a record, where keys come from, and what happens to records without one, on a real
-# broker. ctest: peers
+# broker. Then what members say that have the same name, or wait for a transaction. ctest: peers
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -257,4 +257,23 @@ status=0
 wait $first || status=$?
 [ $status = 2 ] || fail "the first of two members with one name: status $status"
 grep -q 'another process runs with this group and instance name; give each its own$' "$work/err" || fail "$(cat "$work/err")"
+
+# ---- an open transaction in the input ------------------------------------------------------------------------
+
+kafka_ops create held 1
+kafka_ops create held-out 1
+printf '%s\n' a b | produce -t held
+kafka_ops hold held 8 &
+holder=$!
+for _ in {1..100}; do # until its record is there
+    [ "$(kcat -b "$kafka_brokers" -C -t held -o beginning -e -q -X isolation.level=read_uncommitted | wc -l)" != 3 ] || break
+    sleep 0.1
+done
+dedup held held held-out 2> "$work/err"
+! kill -0 $holder 2> /dev/null || fail "did not wait for the open transaction"
+wait $holder
+[ "$(grep -c 'open at' "$work/err")" = 1 ] || fail "an open transaction: $(cat "$work/err")"
+grep -q '^tamis: held \[0\]: waits for the transaction that is open at offset 2; it ends after the ' "$work/err" ||
+    fail "an open transaction: $(cat "$work/err")"
+[ "$(show held-out | wc -l)" = 2 ] || fail "an open transaction: the output"
 echo "all good"
