@@ -208,6 +208,7 @@ typedef struct kafka_dedup_run {
     uint64_t open_since;               /* time of tamis__now_ns */
     rd_kafka_resp_err_t undelivered;   /* first error of a record that the brokers did not take */
     const char *undelivered_to;        /* the topic of that record */
+    bool is_state_replaced;            /* a state record was written in front of committed ones */
     rd_kafka_resp_err_t failed_code;   /* error of the last transactional call that failed */
     uint64_t stop_since;               /* time since which the run must stop; 0: it was not noticed yet */
     bool has_remarked_missing;         /* reported: no record has a key */
@@ -265,6 +266,12 @@ void tamis__kafka_dedup_report_progress(kafka_dedup_run *run);
 /* Asks the brokers to remove the state records that are not needed any more (T6). Does not wait for the
  * answer. */
 void tamis__kafka_dedup_cut_state(kafka_dedup_run *run);
+/* Fills *err for an error of a topic of the run. Returns err->status. */
+tamis_status tamis__kafka_dedup_fail_topic(const kafka_dedup_run *run, const char *topic,
+                                           rd_kafka_resp_err_t code, tamis_error *err);
+/* Finds a topic of the run that the brokers do not know any more: fills *err. False: there is none, or no
+ * broker answers. */
+bool tamis__kafka_dedup_find_deleted(const kafka_dedup_run *run, tamis_error *err);
 /* B2: checks all topics, and makes the state topic if it is not there. Fills the partitions of the run. */
 tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *err);
 

@@ -178,7 +178,7 @@ static tamis_status read_message(kafka_dedup_run *run, const rd_kafka_message_t 
     default:
         return tamis__kafka_is_transient(message->err)
                    ? TAMIS_OK
-                   : tamis__kafka_client_fail(&run->client, run->state_topic, message->err, err);
+                   : tamis__kafka_dedup_fail_topic(run, run->state_topic, message->err, err);
     }
 }
 

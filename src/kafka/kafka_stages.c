@@ -80,7 +80,7 @@ static tamis_status retry_later(kafka_dedup_run *run, const char *what, rd_kafka
                         now - run->assigned_at < (uint64_t)TAMIS__KAFKA_EXISTING_MS * 1000000;
 
     if (!is_new && !tamis__kafka_is_transient(code))
-        return tamis__kafka_client_fail(&run->client, what, code, err);
+        return tamis__kafka_dedup_fail_topic(run, what, code, err);
     if (what == run->options.group)
         run->offsets_at = now + (uint64_t)RETRY_MS * 1000000;
     else

@@ -110,6 +110,54 @@ tamis_status tamis__kafka_await_topic(kafka_client *client, const char *topic, u
     }
 }
 
+/* ---- topics that are gone ---- */
+
+tamis_status tamis__kafka_dedup_fail_topic(const kafka_dedup_run *run, const char *topic,
+                                           rd_kafka_resp_err_t code, tamis_error *err) {
+    const bool is_unknown = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
+                            code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+                            code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+
+    if (!is_unknown || topic != run->state_topic)
+        return tamis__kafka_client_fail(&run->client, topic, code, err);
+    return tamis__fail(
+        err, TAMIS_E_DAMAGED, 0,
+        "%s: was deleted, and the keys of all earlier records with it; begin again with another "
+        "group and new output topics",
+        topic);
+}
+
+/* True if the brokers say that there is no such topic. */
+static bool is_deleted(const kafka_dedup_run *run, const char *topic) {
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(run->client.probe, topic, NULL);
+    bool result = false;
+
+    if (!handle)
+        return false;
+    if (rd_kafka_metadata(run->client.probe, 0, handle, &metadata, ATTEMPT_MS) ==
+        RD_KAFKA_RESP_ERR_NO_ERROR) {
+        result =
+            metadata->topic_cnt == 1 && metadata->topics[0].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+        rd_kafka_metadata_destroy(metadata);
+    }
+    rd_kafka_topic_destroy(handle);
+    return result;
+}
+
+bool tamis__kafka_dedup_find_deleted(const kafka_dedup_run *run, tamis_error *err) {
+    const char *deleted = NULL;
+
+    for (size_t i = 0; i < KAFKA_OUTPUTS && !deleted; i++)
+        if (run->outputs[i].name && is_deleted(run, run->outputs[i].name))
+            deleted = run->outputs[i].name;
+    if (!deleted && !run->is_stateless && is_deleted(run, run->state_topic))
+        deleted = run->state_topic;
+    if (deleted)
+        tamis__kafka_dedup_fail_topic(run, deleted, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, err);
+    return deleted != NULL;
+}
+
 /* ---- requests to the controller ---- */
 
 /* Waits for the answer to a request. The caller destroys *event. */

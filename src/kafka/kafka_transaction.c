@@ -34,6 +34,7 @@ enum {
     CALL_MS = 5000,        /* one transactional call; it is repeated if it is retriable */
     STOP_MS = 10000,       /* how long a run that must stop waits for the brokers */
     REMARK_MS = 10000,     /* until a remark says that the run waits for them */
+    DELETED_MS = 3000,     /* see has_lost_topic */
     FAILURES_REMARKED = 3, /* failed transactions in a row until a remark says so */
     FIRST_MS = 60000,      /* until the start fails, if the brokers do not answer the first producer */
     RECORDS_MAX = 1000000, /* records of a transaction; bounds the memory of the overlay */
@@ -61,6 +62,7 @@ static kafka_outcome read_error(kafka_dedup_run *run, rd_kafka_error_t *failed) 
 /* A wait for brokers. Starts from zeros. */
 typedef struct broker_wait {
     uint64_t since;
+    uint64_t deleted_since; /* since when the brokers say that a topic is not there; 0: they do not */
     bool has_remarked;
 } broker_wait;
 
@@ -323,8 +325,10 @@ void tamis__kafka_dedup_on_delivery(rd_kafka_t *producer, const rd_kafka_message
 
     (void)producer;
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        if (partition)
+        if (partition) {
+            run->is_state_replaced |= (uint64_t)message->offset < partition->covers;
             partition->covers_next = (uint64_t)message->offset + 1;
+        }
     } else if (message->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
                message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT &&
                run->undelivered == RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -336,8 +340,23 @@ void tamis__kafka_dedup_on_delivery(rd_kafka_t *producer, const rd_kafka_message
     }
 }
 
+/* True if records are not acknowledged because their topic was deleted. librdkafka tries again for ever. So
+ * the brokers are asked after DELETED_MS. A broker that starts may not know all topics yet. So they must give
+ * the same answer for as long again. */
+static bool has_lost_topic(const kafka_dedup_run *run, broker_wait *wait, tamis_error *err) {
+    const uint64_t now = tamis__now_ns(), pause = (uint64_t)DELETED_MS * 1000000;
+
+    if (now - wait->since < pause)
+        return false;
+    if (!tamis__kafka_dedup_find_deleted(run, err))
+        wait->deleted_since = 0;
+    else if (wait->deleted_since == 0)
+        wait->deleted_since = now;
+    return wait->deleted_since > 0 && now - wait->deleted_since >= pause;
+}
+
 /* Waits until the brokers have acknowledged all records. */
-static kafka_outcome await_delivery(kafka_dedup_run *run) {
+static kafka_outcome await_delivery(kafka_dedup_run *run, tamis_error *err) {
     broker_wait wait = {0};
 
     while (rd_kafka_flush(run->producer, TAMIS__KAFKA_SLICE) != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -347,6 +366,16 @@ static kafka_outcome await_delivery(kafka_dedup_run *run) {
             return KAFKA_ABORT;
         if (!may_repeat(run, &wait))
             return KAFKA_NEW_PRODUCER;
+        if (has_lost_topic(run, &wait, err))
+            return KAFKA_FAILED;
+    }
+    if (run->is_state_replaced) {
+        tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "%s: was made again, and has lost the keys of all earlier records; begin again with another "
+            "group and new output topics",
+            run->state_topic);
+        return KAFKA_FAILED;
     }
     return run->undelivered == RD_KAFKA_RESP_ERR_NO_ERROR ? KAFKA_DONE : KAFKA_ABORT;
 }
@@ -418,7 +447,7 @@ kafka_outcome tamis__kafka_dedup_commit(kafka_dedup_run *run, tamis_error *err) 
         if (run->partitions[i].is_open && !run->is_stateless)
             outcome = produce_records(run, &run->partitions[i], err); /* T3 */
     if (outcome == KAFKA_DONE)
-        outcome = await_delivery(run);
+        outcome = await_delivery(run, err);
     if (outcome == KAFKA_DONE)
         outcome = send_offsets(run); /* T4 */
     if (outcome == KAFKA_DONE)
@@ -513,7 +542,8 @@ kafka_outcome tamis__kafka_dedup_abort(kafka_dedup_run *run, tamis_error *err) {
     run->undelivered = RD_KAFKA_RESP_ERR_NO_ERROR;
     run->failed_code = code;
     if (is_permanent(code)) {
-        tamis__kafka_client_fail(&run->client, refused, code, err);
+        if (!tamis__kafka_dedup_find_deleted(run, err))
+            tamis__kafka_client_fail(&run->client, refused, code, err);
         return KAFKA_FAILED;
     }
     if (outcome != KAFKA_DONE)

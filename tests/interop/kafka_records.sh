@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # What `tamis kafka dedup` keeps of a record, where keys come from, and what happens to records without one, on a real
-# broker. Then what members say that have the same name, or wait for a transaction. ctest: peers
+# broker. Then what members say that have the same name, wait for a transaction, or lose a topic. ctest: peers
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -276,4 +276,48 @@ wait $holder
 grep -q '^tamis: held \[0\]: waits for the transaction that is open at offset 2; it ends after the ' "$work/err" ||
     fail "an open transaction: $(cat "$work/err")"
 [ "$(show held-out | wc -l)" = 2 ] || fail "an open transaction: the output"
+
+# ---- topics that are deleted, or made again, while a member runs -----------------------------------------------
+
+# loses GROUP TOPIC PATTERN COMMAND...: a member has forwarded 10 records. The command takes a topic away. The next 10 records
+# must end the member, with such a message, and none of them is in the output.
+loses() {
+    local status=0 i
+    kafka_ops create "$1" 1
+    kafka_ops create "$1-out" 1
+    seq 10 | produce -t "$1"
+    timeout 60 tamis kafka dedup --brokers "$kafka_brokers" --group "$1" --from "$1" --to "$1-out" --commit-every 100ms \
+        2> "$work/err" &
+    for ((i = 0; i < 100; i++)); do
+        [ "$(kcat -b "$kafka_brokers" -C -t "$1-out" -o beginning -e -q -X isolation.level=read_committed | wc -l)" != 10 ] || break
+        sleep 0.1
+    done
+    "${@:3}"
+    seq 11 20 | produce -t "$1"
+    wait $! || status=$?
+    [ $status = 2 ] || fail "$1: status $status"
+    grep -qE "^tamis: $2" "$work/err" || fail "$1: $(cat "$work/err")"
+    echo "$1: $(tail -n 1 "$work/err")"
+}
+made_again() { # TOPIC
+    kafka_ops delete "$1"
+    for _ in {1..50}; do
+        ! kafka_ops create "$1" 1 2> "$work/err.create" || return 0
+        sleep 0.1
+    done
+    fail "$1 cannot be made again"
+}
+loses gone 'gone.gone.tamis-state: was deleted, and the keys of all earlier records with it; begin again with another group ' \
+    kafka_ops delete gone.gone.tamis-state
+[ "$(kcat -b "$kafka_brokers" -C -t gone-out -o beginning -e -q -X isolation.level=read_committed | wc -l)" = 10 ] ||
+    fail "gone: records were committed without their state"
+loses replaced 'replaced.replaced.tamis-state: was made again, and has lost the keys of all earlier records; begin again ' \
+    made_again replaced.replaced.tamis-state
+[ "$(kcat -b "$kafka_brokers" -C -t replaced-out -o beginning -e -q -X isolation.level=read_committed | wc -l)" = 10 ] ||
+    fail "replaced: records were committed without their state"
+loses unheard 'unheard-out: .*; create the topic, or correct its name$' kafka_ops delete unheard-out
+# The next start is refused too.
+! dedup gone gone gone-out 2> "$work/err" || fail "a start after the state was deleted"
+grep -q '^tamis: group gone, gone \[0\]: has offset [0-9]*, but the state topic gone.gone.tamis-state has no records of it; ' "$work/err" ||
+    fail "a start after the state was deleted: $(cat "$work/err")"
 echo "all good"

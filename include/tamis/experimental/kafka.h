@@ -135,7 +135,7 @@ typedef struct tamis_kafka_dedup_options {
  *   partitions or a setting of the state topic differs.
  * - TAMIS_E_CHANGED: the offsets of the group are not those of the state, since they were moved or have
  *   expired. Or records were removed before they were read.
- * - TAMIS_E_DAMAGED: records of the state topic are missing or damaged.
+ * - TAMIS_E_DAMAGED: records of the state topic are missing or damaged, or it was deleted or made again.
  * - TAMIS_E_BUSY: another member uses the same instance name.
  * - TAMIS_E_NO_KEY, TAMIS_E_RECORD: a record has no key or is malformed, and the policy is TAMIS_STREAM_FAIL.
  * - TAMIS_E_FULL, TAMIS_E_NOMEM: the filter of a partition cannot take more keys.
