@@ -41,6 +41,7 @@ static void note_expelled(kafka_dedup_run *run) {
 
 /* A1 for a partition. One that went to another member loses its filter, unless this member is a standby. */
 static void assign_partition(kafka_dedup_run *run, kafka_partition *partition) {
+    partition->is_merge_refused = false;
     if (partition->input->is_assigned) {
         tamis__kafka_begin_restore(partition);
         partition->input->stop_at = UINT64_MAX;

@@ -78,6 +78,7 @@ typedef struct kafka_partition {
     uint64_t needed;          /* the keys of state records below this offset have expired, or were copied */
     uint64_t needed_in_chain; /* highest `needed` of a committed state record */
     uint64_t cut_requested;   /* up to this offset, the brokers were asked to remove state records */
+    bool is_merge_refused;    /* reported: its state records cannot be merged */
     kafka_horizon horizons[TAMIS__KAFKA_HORIZONS]; /* those that have not expired, oldest first */
     size_t horizon_count;
     tamis__overlay overlay;
@@ -131,7 +132,6 @@ typedef struct kafka_merge {
     size_t count;               /* their number */
     size_t next;                /* partition that was merged last */
     uint64_t not_before;        /* no merge begins before this time */
-    bool has_remarked;          /* reported: a merge has failed */
 } kafka_merge;
 
 /* Topics that records go to. */
@@ -170,7 +170,7 @@ typedef struct kafka_dedup_run {
     kafka_keys keys;
 
     rd_kafka_queue_t *cut_results; /* of the brokers to requests to remove state records */
-    bool has_remarked_cut;         /* reported: brokers refused such a request */
+    uint64_t cut_refused_at;       /* reported: brokers refused such a request, last at this time; 0: none */
     rd_kafka_topic_t *from;        /* of the consumer */
     rd_kafka_t *producer;
     kafka_output outputs[KAFKA_OUTPUTS];
@@ -218,6 +218,7 @@ typedef struct kafka_dedup_run {
     uint64_t reported_at;              /* time of the last call of options.progress */
     bool has_remarked_brokers;         /* reported: the run waits for brokers */
     unsigned failures;                 /* transactions since the last commit that failed */
+    size_t record_hashes;              /* most hashes of a state record that the producer accepts */
     uint8_t *record_bytes;             /* buffer for one state record */
     tamis_kafka_dedup_stats open;      /* statistics of the open transaction */
     tamis_kafka_dedup_stats committed; /* statistics of the run */
@@ -357,9 +358,9 @@ bool tamis__kafka_merge_is_ready(const kafka_dedup_run *run, const kafka_partiti
 /* True if more old records are to be read for the next transaction. */
 bool tamis__kafka_merge_is_reading(const kafka_dedup_run *run);
 /* Returns the number of state records for the copies; 0: there are no hashes. */
-size_t tamis__kafka_merge_records(const kafka_merge *merge);
+size_t tamis__kafka_merge_records(const kafka_dedup_run *run);
 /* Returns the index of the first hash of a record. Of the record behind the last: the number of hashes. */
-size_t tamis__kafka_merge_first_hash(const kafka_merge *merge, size_t record);
+size_t tamis__kafka_merge_first_hash(const kafka_dedup_run *run, size_t record);
 /* T6: the open transaction is committed. Moves `needed` behind the records whose copies it has. */
 void tamis__kafka_merge_commit(kafka_dedup_run *run);
 /* Ends a merge. The copies that are not committed are forgotten. */

@@ -41,7 +41,7 @@
 
 enum {
     SLICE_MS = 5,      /* time for old state records, until input records get theirs */
-    PAUSE_S = 60,      /* until another merge is tried after a failure */
+    PAUSE_S = 60,      /* until another merge is tried after records were cut */
     OFFSETS_MIN = 256, /* offsets from which on a merge pays; fewer are read at once */
     OFFSET_BYTES = 155 /* of a state record without hashes, or of a marker, on average */
 };
@@ -56,7 +56,7 @@ bool tamis__kafka_kind_is_merged(tamis_kind kind) {
 
 bool tamis__kafka_may_merge(const kafka_dedup_run *run) {
     /* Without the right to cut, a merge would only add copies. */
-    return !run->is_stateless && !run->has_remarked_cut && tamis__kafka_kind_is_merged(run->plan.kind);
+    return !run->is_stateless && run->cut_refused_at == 0 && tamis__kafka_kind_is_merged(run->plan.kind);
 }
 
 bool tamis__kafka_merge_is_due(const kafka_dedup_run *run, const kafka_partition *partition) {
@@ -93,16 +93,21 @@ void tamis__kafka_merge_stop(kafka_dedup_run *run) {
     merge->hashes = NULL;
 }
 
-/* Gives the merge up for now. The records stay, so nothing is lost. */
-static void fail_merge(kafka_dedup_run *run, const char *why) {
-    kafka_merge *merge = &run->merge;
-
-    if (why && !merge->has_remarked)
-        tamis__kafka_client_remark(&run->client, "%s [%d]: its records are not merged: one %s",
-                                   run->state_topic, (int)merge->partition->number, why);
-    merge->has_remarked |= why != NULL;
+/* Ends the merge because records were cut: by another owner, or the next start reports it. */
+static void pause_merges(kafka_dedup_run *run) {
     tamis__kafka_merge_stop(run);
-    merge->not_before = tamis__now_ns() + (uint64_t)PAUSE_S * 1000000000;
+    run->merge.not_before = tamis__now_ns() + (uint64_t)PAUSE_S * 1000000000;
+}
+
+/* Ends the merge for good: the partition is merged again when the group assigns it again. The records stay,
+ * so nothing is lost. */
+static void refuse_merge(kafka_dedup_run *run, const char *why) {
+    kafka_partition *partition = run->merge.partition;
+
+    tamis__kafka_client_remark(&run->client, "%s [%d]: its records are not merged any more: one %s",
+                               run->state_topic, (int)partition->number, why);
+    partition->is_merge_refused = true;
+    tamis__kafka_merge_stop(run);
 }
 
 tamis_status tamis__kafka_merge_begin(kafka_dedup_run *run, kafka_partition *partition, tamis_error *err) {
@@ -130,7 +135,7 @@ static tamis_status begin_next(kafka_dedup_run *run, tamis_error *err) {
     for (size_t i = 0; i < count && !partition; i++) {
         merge->next = (merge->next + 1) % count;
         kafka_partition *candidate = &run->partitions[merge->next];
-        if (is_joined(candidate) && tamis__kafka_merge_is_due(run, candidate))
+        if (is_joined(candidate) && !candidate->is_merge_refused && tamis__kafka_merge_is_due(run, candidate))
             partition = candidate;
     }
     if (!partition)
@@ -141,7 +146,7 @@ static tamis_status begin_next(kafka_dedup_run *run, tamis_error *err) {
     merge->queue = rd_kafka_queue_new(run->reader);
     if (rd_kafka_consume_start_queue(run->reader_topic, partition->number, (int64_t)merge->position,
                                      merge->queue) != 0)
-        fail_merge(run, rd_kafka_err2str(rd_kafka_last_error()));
+        refuse_merge(run, rd_kafka_err2str(rd_kafka_last_error()));
     return TAMIS_OK;
 }
 
@@ -195,15 +200,15 @@ void tamis__kafka_merge_read(kafka_dedup_run *run, const rd_kafka_message_t *mes
         if (offset >= merge->end)
             why = reach_end(merge);
         break;
-    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET: /* another owner has cut them, or the next start reports it */
-        fail_merge(run, NULL);
+    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+        pause_merges(run);
         return;
     default:
         if (!tamis__kafka_is_transient(message->err))
             why = rd_kafka_err2str(message->err);
     }
     if (why)
-        fail_merge(run, why);
+        refuse_merge(run, why);
 }
 
 void tamis__kafka_merge_check(kafka_dedup_run *run) {
@@ -230,14 +235,14 @@ tamis_status tamis__kafka_merge_advance(kafka_dedup_run *run, tamis_error *err) 
 
 /* ---- writing ---- */
 
-size_t tamis__kafka_merge_records(const kafka_merge *merge) {
-    return (merge->count + TAMIS__KAFKA_RECORD_HASHES - 1) / TAMIS__KAFKA_RECORD_HASHES;
+size_t tamis__kafka_merge_records(const kafka_dedup_run *run) {
+    return (run->merge.count + run->record_hashes - 1) / run->record_hashes;
 }
 
-size_t tamis__kafka_merge_first_hash(const kafka_merge *merge, size_t record) {
-    const size_t records = tamis__kafka_merge_records(merge);
+size_t tamis__kafka_merge_first_hash(const kafka_dedup_run *run, size_t record) {
+    const size_t records = tamis__kafka_merge_records(run);
 
-    return records == 0 ? 0 : merge->count * record / records;
+    return records == 0 ? 0 : run->merge.count * record / records;
 }
 
 void tamis__kafka_merge_commit(kafka_dedup_run *run) {

@@ -30,9 +30,12 @@
 #include "kafka/kafka_dedup_int.h"
 
 enum {
-    ANSWER_MS = 20000, /* how long a request of the start may take */
-    ATTEMPT_MS = 500,  /* until a request is repeated, so that a signal ends the wait */
-    VISIBLE_MS = 30000 /* until all brokers know a new topic */
+    ANSWER_MS = 20000,  /* how long a request of the start may take */
+    ATTEMPT_MS = 500,   /* until a request is repeated, so that a signal ends the wait */
+    VISIBLE_MS = 30000, /* until all brokers know a new topic */
+    CUT_PAUSE_S = 10,   /* until a cut that was refused is requested again */
+    RECORD_BYTES = 200, /* of a record and its batch without the value, at most */
+    HASHES_MIN = 64     /* of a full state record: fewer would take fewer bytes than its head */
 };
 
 static const struct {
@@ -210,13 +213,52 @@ static tamis_status create_topic(kafka_dedup_run *run, size_t partitions, tamis_
 
 /* ---- settings of the state topic ---- */
 
+/* Returns the value of a setting of librdkafka, a number. The probe has the user's values of all settings. */
+static uint64_t read_setting(const kafka_dedup_run *run, const char *name) {
+    char value[24] = "";
+    size_t size = sizeof value;
+
+    (void)rd_kafka_conf_get(rd_kafka_conf(run->client.probe), name, value, &size);
+    return strtoull(value, NULL, 10);
+}
+
+/* Returns the bytes of a state record with run->record_hashes hashes, as it is sent. */
+static uint64_t full_record_bytes(const kafka_dedup_run *run) {
+    const size_t described = strlen(run->description);
+
+    return RECORD_BYTES + (run->has_window ? tamis__kafka_record_size_max(described, run->record_hashes)
+                                           : tamis__kafka_record_size(described, run->record_hashes,
+                                                                      run->keys.size.bits, -1));
+}
+
+/* Sets run->record_hashes: the producer must accept the records. */
+static tamis_status fit_records(kafka_dedup_run *run, tamis_error *err) {
+    const uint64_t max = read_setting(run, "message.max.bytes");
+
+    run->record_hashes = TAMIS__KAFKA_RECORD_HASHES;
+    while (run->record_hashes > HASHES_MIN && full_record_bytes(run) > max)
+        run->record_hashes /= 2;
+    if (full_record_bytes(run) <= max)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "setting message.max.bytes: %" PRIu64 " is too small for state records; give %" PRIu64
+                       " or more",
+                       max, full_record_bytes(run));
+}
+
+/* Returns the most bytes of a batch of state records. A record larger than batch.size is sent alone. */
+static uint64_t largest_batch(const kafka_dedup_run *run) {
+    const uint64_t record = full_record_bytes(run), message = read_setting(run, "message.max.bytes"),
+                   batch = read_setting(run, "batch.size"), filled = batch < message ? batch : message;
+
+    return record > filled ? record : filled;
+}
+
 static tamis_status check_settings(kafka_dedup_run *run, const rd_kafka_ConfigResource_t *topic,
                                    tamis_error *err) {
     size_t count;
     const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(topic, &count);
-    const uint64_t needed =
-        tamis__kafka_record_size_max(strlen(run->description), TAMIS__KAFKA_RECORD_HASHES) + 1024;
-
+    const uint64_t batch = largest_batch(run);
     size_t verified = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -231,12 +273,12 @@ static tamis_status check_settings(kafka_dedup_run *run, const rd_kafka_ConfigRe
                                    "%s: its setting %s is %.40s, so Kafka would remove keys; set it to %s",
                                    run->state_topic, name, value, state_settings[k].value);
         }
-        if (value && strcmp(name, "max.message.bytes") == 0 && strtoull(value, NULL, 10) < needed)
-            return tamis__fail(
-                err, TAMIS_E_MISMATCH, 0,
-                "%s: its setting max.message.bytes is %.40s, too small for state records; set it to "
-                "%" PRIu64 " or more",
-                run->state_topic, value, needed);
+        if (value && strcmp(name, "max.message.bytes") == 0 && strtoull(value, NULL, 10) < batch)
+            return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                               "%s: its setting max.message.bytes is %.40s, too small for batches of %" PRIu64
+                               " bytes; set it to %" PRIu64
+                               " or more, or message.max.bytes of this process to %.40s",
+                               run->state_topic, value, batch, batch, value);
     }
     if (verified != sizeof state_settings / sizeof *state_settings)
         return tamis__fail(err, TAMIS_E_REFUSED, 0,
@@ -284,27 +326,42 @@ static rd_kafka_resp_err_t cut_error(rd_kafka_event_t *event) {
     return code;
 }
 
-/* Reports the first refusal. Records that are not cut only cost space and time of a restore, and the next cut
- * removes them too. */
+/* Notes a refusal. Records that are not cut only cost space and time of a restore. */
+static void note_refused_cut(kafka_dedup_run *run) {
+    if (run->cut_refused_at == 0)
+        tamis__kafka_client_remark(
+            &run->client,
+            "%s: its records that are not needed any more are not removed; give this user the right to "
+            "delete records of it",
+            run->state_topic);
+    run->cut_refused_at = tamis__now_ns();
+    for (size_t i = 0; i < run->client.partition_count; i++)
+        run->partitions[i].cut_requested = 0; /* a later cut removes them too */
+}
+
 static void read_cut_results(kafka_dedup_run *run) {
     rd_kafka_event_t *event;
 
     while ((event = rd_kafka_queue_poll(run->cut_results, 0))) {
-        if (cut_error(event) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED && !run->has_remarked_cut) {
-            run->has_remarked_cut = true;
-            tamis__kafka_client_remark(
-                &run->client,
-                "%s: its records that are not needed any more are not removed; give this user the right to "
-                "delete records of it",
-                run->state_topic);
-        }
+        const rd_kafka_resp_err_t code = cut_error(event);
         rd_kafka_event_destroy(event);
+        if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
+            note_refused_cut(run);
+        } else if (code == RD_KAFKA_RESP_ERR_NO_ERROR && run->cut_refused_at > 0) {
+            run->cut_refused_at = 0;
+            tamis__kafka_client_remark(&run->client,
+                                       "%s: its records that are not needed any more are removed again",
+                                       run->state_topic);
+        }
     }
 }
 
 void tamis__kafka_dedup_cut_state(kafka_dedup_run *run) {
+    const bool is_due = run->cut_refused_at == 0 ||
+                        tamis__now_ns() - run->cut_refused_at >= (uint64_t)CUT_PAUSE_S * 1000000000;
     rd_kafka_topic_partition_list_t *before = rd_kafka_topic_partition_list_new(1);
-    for (size_t i = 0; i < run->client.partition_count; i++) {
+
+    for (size_t i = 0; is_due && i < run->client.partition_count; i++) {
         kafka_partition *partition = &run->partitions[i];
         if (!partition->input->is_assigned || partition->needed_in_chain <= partition->cut_requested)
             continue;
@@ -355,6 +412,8 @@ tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *
     if (run->is_stateless)
         return make_partitions(run, err);
 
+    if (fit_records(run, err) != TAMIS_OK)
+        return err->status;
     if (count_partitions(&run->client, run->state_topic, &state, err) != TAMIS_OK)
         return err->status;
     if (state == 0 &&

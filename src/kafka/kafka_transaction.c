@@ -271,16 +271,16 @@ static kafka_outcome produce_record(kafka_dedup_run *run, kafka_partition *parti
 /* M: queues state records with the hashes of old ones. */
 static kafka_outcome produce_copies(kafka_dedup_run *run, kafka_partition *partition,
                                     const tamis__kafka_record *plain, tamis_error *err) {
-    const kafka_merge *merge = &run->merge;
     tamis__kafka_record record = *plain;
     kafka_outcome outcome = KAFKA_DONE;
 
     record.to = record.from;
     record.newest = -1;
-    for (size_t i = 0; i < tamis__kafka_merge_records(merge) && outcome == KAFKA_DONE; i++) {
-        const size_t first = tamis__kafka_merge_first_hash(merge, i);
-        record.count = tamis__kafka_merge_first_hash(merge, i + 1) - first;
-        outcome = produce_record(run, partition, &record, (record_keys){merge->hashes + first, NULL}, err);
+    for (size_t i = 0; i < tamis__kafka_merge_records(run) && outcome == KAFKA_DONE; i++) {
+        const size_t first = tamis__kafka_merge_first_hash(run, i);
+        record.count = tamis__kafka_merge_first_hash(run, i + 1) - first;
+        outcome =
+            produce_record(run, partition, &record, (record_keys){run->merge.hashes + first, NULL}, err);
     }
     return outcome;
 }
@@ -305,7 +305,7 @@ static kafka_outcome produce_records(kafka_dedup_run *run, kafka_partition *part
         return outcome;
     do {
         const size_t left = total - first;
-        record.count = left < TAMIS__KAFKA_RECORD_HASHES ? left : TAMIS__KAFKA_RECORD_HASHES;
+        record.count = left < run->record_hashes ? left : run->record_hashes;
         record.to = record.count == left ? partition->next : partition->to;
         /* Keys of later records may be older, so only the last one moves the newest time. */
         record.newest = record.count == left ? partition->newest_next : partition->newest;

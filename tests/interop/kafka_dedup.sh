@@ -271,10 +271,11 @@ check_plan window "--rate 100k/s" '' --window 24h
 
 # ---- merges ------------------------------------------------------------------------------------------------
 
-# with_fault STATUS FAULT
+# with_fault STATUS FAULT: state records are small, so a merge of a partition makes several
 with_fault() {
     local status=0
-    { (KAFKA_FAULT=$2 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so dedup a --until-end) || status=$?; } 2> "$work/err.fault"
+    { (KAFKA_FAULT=$2 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so dedup a --until-end -X message.max.bytes=5000) || status=$?; } \
+        2> "$work/err.fault"
     [ $status = "$1" ] || fail "$2: status $status"
 }
 # describe_state: for each partition, offset of the first state record, `needed` of the last one, and their number
@@ -322,6 +323,7 @@ done
 step "state: $(tr '\n' ',' < "$work/state")"
 awk '$1 < $2 || $3 > 20 { exit 1 }' "$work/state" || fail "old records are not cut"
 check_chain
+awk '$5 > max { max = $5 } END { print "largest state record: " max " hashes"; exit !(max > 0 && max <= 512) }' "$work/chain" || fail "large records"
 drain a
 restored=$(awk '/^restored keys/ { gsub(",", ""); print $3 }' "$work/err.drain")
 [ "$restored" = "$(wc -l < "$work/keys")" ] || fail "$restored keys are restored of $(wc -l < "$work/keys")"
@@ -353,6 +355,7 @@ key=line
 refused 'was made with key=kafka:key, not key=line; '
 key=kafka:key
 refused 'was made with hash-bits=64, not hash-bits=48; ' --fpr 1e-6 --expect 1000
+refused 'message.max.bytes: 1000 is too small for state records; give [0-9]+ or more$' --exact -X message.max.bytes=1000
 end=$(awk '$1 == 0 { to = $4 } END { print to }' "$work/chain")
 set_offset() { # when the session of the last member is over
     for _ in {1..50}; do
@@ -384,6 +387,9 @@ refused 'in-merged \[3\]: has offset [0-9]+, but the state topic once-merged.in-
 suffix=''
 kafka_ops config once.in.tamis-state retention.ms 100000000
 refused 'retention.ms is 100000000, so Kafka would remove keys; set it to -1$'
+kafka_ops config once.in.tamis-state retention.ms -1 max.message.bytes 500000
+refused 'max.message.bytes is 500000, too small for batches of 1000000 bytes; set it to 1000000 or more, or '
+drain a -X message.max.bytes=500000
 kafka_ops config once.in.tamis-state retention.ms -1
 # A partition that comes while a member runs, and one that is there when it starts.
 (dedup a -X topic.metadata.refresh.interval.ms=500) 2> "$work/err.refused" &

@@ -6,7 +6,7 @@
  *     kafka_ops BROKERS create TOPIC PARTITIONS
  *     kafka_ops BROKERS single TOPIC BROKER                 one partition with one replica, at this broker
  *     kafka_ops BROKERS grow TOPIC PARTITIONS               more partitions
- *     kafka_ops BROKERS config TOPIC NAME VALUE
+ *     kafka_ops BROKERS config TOPIC NAME VALUE...          all other settings become the defaults
  *     kafka_ops BROKERS allow USER TYPE NAME OPERATION       TYPE: topic or group
  *     kafka_ops BROKERS offset GROUP TOPIC PARTITION OFFSET of a group without members
  *     kafka_ops BROKERS forget GROUP TOPIC PARTITION        removes the offset of a group without members
@@ -168,7 +168,8 @@ static void administer(rd_kafka_t *handle, char **words) {
         rd_kafka_topic_partition_list_destroy(list);
     } else {
         rd_kafka_ConfigResource_t *topic = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, words[1]);
-        rd_kafka_ConfigResource_set_config(topic, words[2], words[3]);
+        for (char **pair = words + 2; pair[0] && pair[1]; pair += 2)
+            rd_kafka_ConfigResource_set_config(topic, pair[0], pair[1]);
         rd_kafka_AlterConfigs(handle, &topic, 1, NULL, queue);
         rd_kafka_ConfigResource_destroy(topic);
     }
@@ -378,7 +379,8 @@ int main(int argc, char **argv) {
 
     while (argc > 2 && verb < sizeof verbs / sizeof *verbs && strcmp(verbs[verb].name, argv[2]) != 0)
         verb++;
-    if (argc < 3 || verb == sizeof verbs / sizeof *verbs || argc != verbs[verb].count)
+    if (argc < 3 || verb == sizeof verbs / sizeof *verbs ||
+        (strcmp(argv[2], "config") == 0 ? argc < verbs[verb].count : argc != verbs[verb].count))
         die("usage", "see the head of kafka_ops.c");
     rd_kafka_t *handle = open_consumer(argv[1], strcmp(argv[2], "offset") == 0 ? argv[3] : "kafka_ops");
     if (strcmp(argv[2], "hold") == 0)

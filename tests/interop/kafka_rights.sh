@@ -97,18 +97,28 @@ allow topic $state READ
     -X sasl.password=sieve) > "$work/status" || fail "the status"
 grep -qE '"lag": 0, "rate": 0.0, "state_low": 0, "state_end": [1-9][0-9]*, "state_to": [1-9][0-9]*, "newest": 1[0-9]{12}, ' "$work/status" ||
     fail "the status: $(cat "$work/status")"
-# Without the right to remove expired keys it goes on, and says so.
+# Without the right to remove expired keys it goes on, and says so. It notices a right that comes later.
 dedup sieve 2> "$work/err" &
 member=$!
-for ((i = 0; i < 200; i++)); do
-    ! grep -q 'are not removed' "$work/err" || break
-    echo c | kcat -b "$kafka_brokers" -P -t in
-    sleep 0.1
-done
+until_said() { # PATTERN
+    local i
+    for ((i = 0; i < 200; i++)); do
+        ! grep -q "$1" "$work/err" || return 0
+        echo c | kcat -b "$kafka_brokers" -P -t in
+        sleep 0.1
+    done
+}
+until_said 'are not removed'
+allow topic $state DELETE
+until_said 'are removed again'
 kill -TERM $member
 wait $member || [ $? = 143 ] || fail "the last run: $(cat "$work/err")"
 grep -qE "^tamis: $state: its records that are not needed any more are not removed; give this user the right to delete " \
     "$work/err" || fail "no remark: $(cat "$work/err")"
+grep -qxE "tamis: $state: its records that are not needed any more are removed again" "$work/err" ||
+    fail "the right that came later: $(cat "$work/err")"
+tamis kafka status --brokers "$kafka_brokers" --group g --from in --json > "$work/status" || fail "the status"
+grep -qE '"state_low": [1-9]' "$work/status" || fail "the right that came later: $(cat "$work/status")"
 
 # ---- TLS ---------------------------------------------------------------------------------------------------
 
