@@ -77,6 +77,7 @@ typedef struct kafka_partition {
     int64_t newest;           /* window: largest time of the committed records; -1: none */
     uint64_t needed;          /* the keys of state records below this offset have expired, or were copied */
     uint64_t needed_in_chain; /* highest `needed` of a committed state record */
+    uint64_t bytes;           /* of all committed state records, those that were removed included */
     uint64_t cut_requested;   /* up to this offset, the brokers were asked to remove state records */
     bool is_merge_refused;    /* reported: its state records cannot be merged */
     kafka_horizon horizons[TAMIS__KAFKA_HORIZONS]; /* those that have not expired, oldest first */
@@ -86,6 +87,7 @@ typedef struct kafka_partition {
     bool is_open;         /* the open transaction has records of this partition */
     uint64_t next;        /* input offset behind the last answered record, the open transaction included */
     uint64_t covers_next; /* state offset behind the last acknowledged record of the open transaction */
+    uint64_t bytes_next;  /* `bytes` with the state records of the open transaction, from T3 on */
     uint64_t state_end;   /* end of the state partition at A3 */
     tamis_error
         *refusal; /* why the partition is refused, if A2 returns the same offset again; NULL: it is not */

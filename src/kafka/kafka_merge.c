@@ -4,7 +4,7 @@
  * Merges (M in docs/KAFKA-PROTOCOL.md): the state topic stays about as large as its hashes, however many
  * transactions wrote them.
  *
- * Each transaction adds a state record to each of its partitions: some 310 bytes, even without a new key. A
+ * Each transaction adds a state record to each of its partitions: some 320 bytes, even without a new key. A
  * merge copies the hashes of old state records into few large ones, and then cuts the old ones.
  *
  *     before    | r0 | r1 | r2 | ... | r999 | r1000 |                                 needed: r0
@@ -43,7 +43,7 @@ enum {
     SLICE_MS = 5,      /* time for old state records, until input records get theirs */
     PAUSE_S = 60,      /* until another merge is tried after records were cut */
     OFFSETS_MIN = 256, /* offsets from which on a merge pays; fewer are read at once */
-    OFFSET_BYTES = 155 /* of a state record without hashes, or of a marker, on average */
+    OFFSET_BYTES = 160 /* of a state record without hashes, or of a marker, on average */
 };
 
 static bool is_joined(const kafka_partition *partition) {

@@ -46,7 +46,7 @@ void tamis__kafka_partition_release(kafka_partition *partition) {
     tamis_filter_free(partition->filter);
     partition->filter = NULL;
     partition->covers = partition->to = partition->low = 0;
-    partition->needed = partition->needed_in_chain = 0;
+    partition->needed = partition->needed_in_chain = partition->bytes = 0;
     partition->horizon_count = 0;
     partition->newest = partition->newest_next = -1;
     partition->has_chain = partition->can_stay = false;
@@ -142,6 +142,7 @@ tamis_status tamis__kafka_partition_commit(kafka_dedup_run *run, kafka_partition
     partition->to = partition->next;
     partition->has_chain = true;
     partition->covers = partition->covers_next;
+    partition->bytes = partition->bytes_next;
     partition->needed_in_chain = partition->needed;
     advance_window(run, partition, partition->newest_next);
     partition->is_open = false;
@@ -164,6 +165,7 @@ tamis_status tamis__kafka_partition_restore(kafka_dedup_run *run, kafka_partitio
     partition->has_chain = true;
     partition->to = record->to;
     partition->covers = offset + 1;
+    partition->bytes = record->bytes_before + record->size;
     if (partition->needed_in_chain < record->needed)
         partition->needed_in_chain = record->needed;
     if (partition->needed < record->needed)

@@ -3,9 +3,13 @@
 /*
  * State records: what one transaction has answered in one partition.
  *
- *     at   0      4         5       6   8      16   24      28          32       40       48            48+D
- *          | TKSR | version | flags | D | from | to | count | partition | newest | needed | description | keys | check |
- *            4      1         1       2   8      8    4       4           8        8        D                    8 bytes
+ *     at   0      4         5       6   8      16   24      28          32       40       48
+ *          | TKSR | version | flags | D | from | to | count | partition | newest | needed | bytes before |
+ *            4      1         1       2   8      8    4       4           8        8        8 bytes
+ *
+ *     at   56            56+D
+ *          | description | keys | check |
+ *            D                    8 bytes
  *
  *          keys   | first | step | width |                 with a window: 8, 8 and 1 bytes
  *                 | first word | first word | ...          of whole digests: 8 bytes each
@@ -50,6 +54,8 @@
  *   records so far, duplicates included: it decides which keys have expired.
  * - State records below offset `needed` are not needed. With a window all their keys have expired; without
  *   one they are in later records too (kafka_merge.c).
+ * - The bytes before are those of all records of the chain that were ever committed. So the first and the
+ *   last record of a topic say how many bytes are between them (kafka_status.c).
  * - A record says by itself what its keys are (the description). So a member with other options is refused
  *   whatever part of the chain it reads.
  * - It says which partition it belongs to. A record that a tool copied to another partition is no part of the
@@ -69,7 +75,7 @@
 
 #include "base/bytes.h"
 
-enum { HEADER = 48, TIMES = 8 + 8 + 1, WORD = 8, CHECK = 8, VERSION = 4 };
+enum { HEADER = 56, TIMES = 8 + 8 + 1, WORD = 8, CHECK = 8, VERSION = 5 };
 enum { BEGINS = 1, TIMED = 2, WHOLE = 4, SHORT = 8 };
 enum { WIDTH_MAX = 54 }; /* TAMIS_TIME_MAX is 2^53, and a step has a millisecond or more */
 static const char magic[4] = {'T', 'K', 'S', 'R'};
@@ -210,6 +216,7 @@ size_t tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *pla
     tamis__store32le(bytes + 28, record.partition);
     tamis__store64le(bytes + 32, (uint64_t)record.newest);
     tamis__store64le(bytes + 40, record.needed);
+    tamis__store64le(bytes + 48, record.bytes_before);
     memcpy(bytes + HEADER, record.description, record.description_size);
     if (record.timed) {
         tamis__store64le(bytes + start.times, (uint64_t)record.first);
@@ -293,6 +300,8 @@ const char *tamis__kafka_record_decode(tamis__kafka_record *record, const void *
                                  .to = tamis__load64le(head + 16),
                                  .newest = (int64_t)tamis__load64le(head + 32),
                                  .needed = tamis__load64le(head + 40),
+                                 .bytes_before = tamis__load64le(head + 48),
+                                 .size = size,
                                  .description = (const char *)head + HEADER,
                                  .description_size = tamis__load16le(head + 6),
                                  .count = tamis__load32le(head + 24)};

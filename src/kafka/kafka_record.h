@@ -25,11 +25,13 @@ typedef struct tamis__kafka_record {
     uint64_t from, to;       /* input offsets: the records from `from` to `to` - 1 are answered */
     int64_t newest;          /* largest time of all records before `to`; -1: none, or no window */
     uint64_t needed;         /* state offset: records of the chain below it are not needed any more */
+    uint64_t bytes_before;   /* of all records of the chain before this one, for reports alone */
     const char *description; /* what keys are, without a zero byte at its end */
     size_t description_size;
     size_t count;  /* number of hashes */
     uint64_t step; /* with times: they are stored in whole steps of so many milliseconds */
     /* In a decoded record. */
+    size_t size;                               /* bytes of the record */
     int64_t first;                             /* time at which the step of the earliest key begins */
     unsigned width;                            /* bits of the number of steps from `first` to a key */
     const uint8_t *words, *low, *high, *steps; /* kafka_record.c has the layout */

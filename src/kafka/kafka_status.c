@@ -4,12 +4,17 @@
  * How far a group is, seen from outside.
  *
  *     input       | low ........ offset ........ end |       offset: of the group; lag: from there to the end
- *     state       | state_low ............ state_end |       newest, state_to: in the last committed record
+ *     state       | state_low ............ state_end |       newest, state_to: in the last committed record;
+ *                                                            state_bytes: from the first to the last one
  *
  * The probe queries all but `newest`: it is outside the group, and read_uncommitted, so that it does not wait
  * for an open transaction. A reader then looks for the last committed state record of each partition, from a
  * few offsets before the end (the tail). Where it finds none, it reads a longer tail: markers and aborted
  * records have offsets too.
+ *
+ * Each state record has the bytes of all before it. So the first and the last one say how many bytes are
+ * between them, however many records that are. Kafka adds some 75 bytes at each offset: a state record has a
+ * batch of its own (73), and so has the marker of a transaction (78).
  *
  * If markers follow the last record, the end of the input is behind the offset even if all records are
  * processed. The reader reads the input from the offset on: if it comes to the end without a record, there
@@ -32,7 +37,8 @@ enum {
     ANSWER_MS = 20000, /* how long the brokers may take for an answer */
     RATE_MS = 2000,    /* time between the offsets of a rate: some commits */
     TAIL = 8,          /* offsets of the first tail; the next ones are four times as long */
-    REST_MAX = 1000    /* largest lag that is examined, whether it has records at all */
+    REST_MAX = 1000,   /* largest lag that is examined, whether it has records at all */
+    OFFSET_BYTES = 75  /* of a batch or a marker, on average */
 };
 
 /* What the reader reads of a partition, of the state topic or of the input. */
@@ -40,6 +46,9 @@ typedef struct status_tail {
     bool is_unread;    /* the reader has not come to its end yet */
     bool is_found;     /* it has a state record */
     uint64_t from, to; /* offsets: the records from `from` to `to` - 1 */
+    bool has_first;    /* the first state record of the partition was read */
+    /* bytes of all state records before the first one, and up to the last one */
+    uint64_t bytes_before, bytes;
 } status_tail;
 
 typedef struct status_run {
@@ -169,7 +178,7 @@ static tamis_status describe_group(status_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* ---- the newest state records ---- */
+/* ---- the first and the newest state records ---- */
 
 static size_t count_unread(const status_run *run) {
     size_t unread = 0;
@@ -188,12 +197,31 @@ static void accept_state(status_run *run, const rd_kafka_message_t *message) {
         if (!tamis__kafka_record_decode(&record, message->payload, message->len)) {
             run->partitions[message->partition].newest = record.newest;
             run->partitions[message->partition].state_to = (int64_t)record.to;
+            if (!tail->has_first)
+                tail->bytes_before = record.bytes_before;
+            tail->bytes = record.bytes_before + record.size;
             tail->is_found = true;
+            tail->has_first |= tail->from == run->partitions[message->partition].state_low;
         }
         tail->is_unread = (uint64_t)message->offset + 1 < tail->to;
     } else if (!tamis__kafka_is_transient(message->err) || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         tail->is_unread = false; /* the end, or in front of an open transaction; or it was cut meanwhile */
     }
+}
+
+static void accept_first(status_run *run, const rd_kafka_message_t *message) {
+    tamis__kafka_record record;
+    status_tail *tail = &run->tails[message->partition];
+
+    if (tail->is_unread && message->err == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        !tamis__kafka_record_decode(&record, message->payload, message->len)) {
+        tail->bytes_before = record.bytes_before;
+        tail->has_first = true;
+        tail->is_unread = false;
+    }
+    if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR && /* the end: it was cut meanwhile */
+        (!tamis__kafka_is_transient(message->err) || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF))
+        tail->is_unread = false;
 }
 
 static void accept_input(status_run *run, const rd_kafka_message_t *message) {
@@ -255,7 +283,18 @@ static void extend_tails(status_run *run) {
     }
 }
 
-/* Finds `newest` of each partition. */
+/* Sets `state_bytes` of each partition. */
+static void measure_state(status_run *run) {
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        tamis_kafka_partition_status *partition = &run->partitions[i];
+        const status_tail *tail = &run->tails[i];
+        if (tail->is_found && tail->has_first)
+            partition->state_bytes = (int64_t)(tail->bytes - tail->bytes_before +
+                                               OFFSET_BYTES * (partition->state_end - partition->state_low));
+    }
+}
+
+/* Finds `newest`, `state_to` and `state_bytes` of each partition. */
 static tamis_status read_state(status_run *run, tamis_error *err) {
     tamis_status status = TAMIS_OK;
 
@@ -270,6 +309,14 @@ static tamis_status read_state(status_run *run, tamis_error *err) {
         status = read_tails(run, run->state_topic, accept_state, err);
         extend_tails(run);
     }
+    for (size_t i = 0; i < run->client.partition_count; i++) {
+        status_tail *tail = &run->tails[i];
+        tail->is_unread = tail->is_found && !tail->has_first;
+        tail->from = run->partitions[i].state_low;
+    }
+    if (status == TAMIS_OK && count_unread(run) > 0)
+        status = read_tails(run, run->state_topic, accept_first, err);
+    measure_state(run);
     return status;
 }
 

@@ -255,10 +255,12 @@ typedef struct record_keys {
     const int64_t *times; /* NULL: no window */
 } record_keys;
 
-/* Queues a state record. */
+/* Queues a state record. Sets its `bytes_before`. */
 static kafka_outcome produce_record(kafka_dedup_run *run, kafka_partition *partition,
-                                    const tamis__kafka_record *record, record_keys keys, tamis_error *err) {
+                                    tamis__kafka_record *record, record_keys keys, tamis_error *err) {
+    record->bytes_before = partition->bytes_next;
     const size_t size = tamis__kafka_record_encode(run->record_bytes, record, keys.hashes, keys.times);
+    partition->bytes_next += size;
     const rd_kafka_vu_t parts[] = {{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = run->state},
                                    {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition->number},
                                    {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {run->record_bytes, size}},
@@ -298,9 +300,10 @@ static kafka_outcome produce_records(kafka_dedup_run *run, kafka_partition *part
                                   .needed = has_copies ? run->merge.position : partition->needed,
                                   .description = run->description,
                                   .description_size = strlen(run->description)};
-    kafka_outcome outcome = has_copies ? produce_copies(run, partition, &record, err) : KAFKA_DONE;
     size_t first = 0;
 
+    partition->bytes_next = partition->bytes;
+    kafka_outcome outcome = has_copies ? produce_copies(run, partition, &record, err) : KAFKA_DONE;
     if (outcome != KAFKA_DONE)
         return outcome;
     do {

@@ -192,6 +192,16 @@ status() { tamis kafka status --brokers "$kafka_brokers" --group "$1" --from "$2
 # field NAME FILE: the values of a field of --json, one a line
 field() { grep -oE "\"$1\": [^,}]*" "$2" | sed 's/.*: //; s/"//g'; }
 
+# check_size GROUP TOPIC: the sizes of the state are those of the values, and 75 bytes at each offset
+check_size() {
+    status "$1" "$2" --json > "$work/status" || fail "the status"
+    kcat -b "$kafka_brokers" -C -t "$1.$2.tamis-state" -o beginning -e -q -X isolation.level=read_committed -f '%p %S\n' \
+        > "$work/sizes"
+    paste -d ' ' <(field state_bytes "$work/status") <(field state_low "$work/status") <(field state_end "$work/status") |
+        awk 'FNR == NR { bytes[$1] += $2; next } $1 != bytes[FNR - 1] + 75 * ($3 - $2) { exit 1 }' "$work/sizes" - ||
+        fail "the size of the state: $(cat "$work/status")"
+}
+
 step "the status"
 start a
 for ((i = 0; i < 100; i++)); do # until it has them all
@@ -207,6 +217,7 @@ done
 awk '!($1 in first) { first[$1] = $2 } END { for (i = 0; i < 4; i++) print first[i] }' "$work/chain" |
     paste - <(field state_low "$work/status") | awk '$2 > $1 { exit 1 }' || fail "the state: $(cat "$work/status")"
 [ "$(field newest "$work/status" | sort -u)" = null ] || fail "without a window: $(cat "$work/status")"
+check_size once in
 records $produced 3000 > "$work/more"
 produced=$((produced + 3000))
 cat "$work/more" >> "$work/all"
@@ -258,6 +269,11 @@ check_plan() {
     tamis plan --kafka --partitions 4 $2 "${@:4}" --json > "$work/plan" || fail "the plan of $1"
     local bytes
     bytes=$(cat "$kafka_dir/data/$1.plan.tamis-state-"*/*.log | wc -c)
+    status "$1" plan --json > "$work/status" || fail "the status"
+    field state_bytes "$work/status" | awk -v bytes="$bytes" '{ sum += $1 } END {
+        printf "status: %.1f %% of the bytes in the files\n", sum / bytes * 100
+        exit !(sum > bytes * 0.95 && sum < bytes * 1.05)
+    }' || fail "the size of the state of $1"
     awk -v bytes="$bytes" -v keys="$count" -v planned="$(field state_bytes "$work/plan")" \
         -v planned_keys="$(field state_keys "$work/plan")" 'BEGIN {
             printf "%.2f bytes of a key, planned %.2f\n", bytes / keys, planned / planned_keys
@@ -324,6 +340,7 @@ step "state: $(tr '\n' ',' < "$work/state")"
 awk '$1 < $2 || $3 > 20 { exit 1 }' "$work/state" || fail "old records are not cut"
 check_chain
 awk '$5 > max { max = $5 } END { print "largest state record: " max " hashes"; exit !(max > 0 && max <= 512) }' "$work/chain" || fail "large records"
+check_size once-merged in-merged
 drain a
 restored=$(awk '/^restored keys/ { gsub(",", ""); print $3 }' "$work/err.drain")
 [ "$restored" = "$(wc -l < "$work/keys")" ] || fail "$restored keys are restored of $(wc -l < "$work/keys")"

@@ -279,14 +279,14 @@ static uint64_t number(const unsigned char *bytes, int size) {
 static void print_record(const rd_kafka_message_t *message) {
     const unsigned char *bytes = message->payload;
 
-    if (message->len < 56 || memcmp(bytes, "TKSR\4", 5) != 0)
+    if (message->len < 64 || memcmp(bytes, "TKSR\5", 5) != 0)
         die("state topic", "not a state record");
     const uint64_t count = number(bytes + 24, 4), description = number(bytes + 6, 2);
-    uint64_t sorted = 0, size = 56 + description;
+    uint64_t sorted = 0, size = 64 + description;
     while (UINT64_C(1) << sorted < count)
         sorted++;
     if (bytes[5] & 2) /* with times */
-        size += 17 + (count * bytes[48 + description + 16] + 7) / 8;
+        size += 17 + (count * bytes[56 + description + 16] + 7) / 8;
     size += bytes[5] & 4 ? 8 * count : 0; /* whole digests */
     size +=
         (count * ((bytes[5] & 8 ? 48 : 64) - sorted) + 7) / 8 + (count + (UINT64_C(1) << sorted) - 1 + 7) / 8;
@@ -339,7 +339,7 @@ static struct {
 
 static void make_next(const rd_kafka_message_t *message) {
     const unsigned char *bytes = message->payload;
-    const size_t size = 48 + number(bytes + 6, 2);
+    const size_t size = 56 + number(bytes + 6, 2);
     unsigned char *made;
 
     if (message->partition >= PARTITIONS_MAX || bytes[5] & 2)

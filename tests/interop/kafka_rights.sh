@@ -95,7 +95,7 @@ allow topic $state READ
     fail "the output"
 (exec timeout 30 tamis kafka status --brokers "$secured" --group g --from in --json --config "$work/config" \
     -X sasl.password=sieve) > "$work/status" || fail "the status"
-grep -qE '"lag": 0, "rate": 0.0, "state_low": 0, "state_end": [1-9][0-9]*, "state_to": [1-9][0-9]*, "newest": 1[0-9]{12}, ' "$work/status" ||
+grep -qE '"lag": 0, "rate": 0.0, "state_low": 0, "state_end": [1-9][0-9]*, "state_to": [1-9][0-9]*, "state_bytes": [1-9][0-9]*, "newest": 1[0-9]{12}, ' "$work/status" ||
     fail "the status: $(cat "$work/status")"
 # Without the right to remove expired keys it goes on, and says so. It notices a right that comes later.
 dedup sieve 2> "$work/err" &

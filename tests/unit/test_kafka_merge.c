@@ -99,6 +99,7 @@ static void store(walk *w, tamis__kafka_record record, const tamis_hash *hashes)
     record.bits = w->run->keys.size.bits;
     record.newest = -1;
     record.description = "";
+    record.bytes_before = w->owner.bytes_next;
     to->count = record.count;
     to->bytes = malloc(tamis__kafka_record_size_max(0, record.count));
     to->hashes = malloc((record.count + 1) * sizeof *to->hashes);
@@ -107,6 +108,7 @@ static void store(walk *w, tamis__kafka_record record, const tamis_hash *hashes)
     if (record.count > 0)
         memcpy(to->hashes, hashes, record.count * sizeof *hashes);
     to->size = tamis__kafka_record_encode(to->bytes, &record, to->hashes, NULL);
+    w->owner.bytes_next += to->size;
 }
 
 static tamis_hash new_hash(walk *w) {
@@ -133,6 +135,7 @@ static void end_transaction(walk *w, size_t keys, bool is_committed) {
     }
     owner->is_open = true;
     owner->next = owner->to + keys + test_below(&w->random, 2);
+    owner->bytes_next = owner->bytes;
     for (size_t i = 0; has_copies && i < tamis__kafka_merge_records(w->run); i++) {
         const size_t begin = tamis__kafka_merge_first_hash(w->run, i);
         record.count = tamis__kafka_merge_first_hash(w->run, i + 1) - begin;
@@ -191,6 +194,7 @@ static void restore(walk *w, kafka_partition *restored) {
     assert_int_equal(restored->to, w->owner.to);
     assert_int_equal(restored->needed, w->owner.needed);
     assert_int_equal(restored->needed_in_chain, w->owner.needed_in_chain);
+    assert_int_equal(restored->bytes, w->owner.bytes);
     assert_true(restored->needed_in_chain >= w->low);
     for (size_t i = 0; i < w->records; i++) {
         const stored *record = &w->chain[i];
@@ -272,8 +276,8 @@ static void merges_begin_when_heads_outweigh_hashes(void **state) {
     walk *w = begin_walk(1);
 
     (void)state;
-    end_transaction(w, 20000, true); /* 160,000 bytes of 155 */
-    while (w->records < 1032) {
+    end_transaction(w, 20000, true); /* 160,000 bytes of 160 */
+    while (w->records < 1000) {
         assert_false(tamis__kafka_merge_is_due(w->run, &w->owner));
         end_transaction(w, 0, true);
     }

@@ -116,6 +116,7 @@ static void round_trip(void **state) {
         record.bits = bits;
         record.newest = record.timed ? TAMIS_TIME_MAX : -1;
         record.needed = 99;
+        record.bytes_before = UINT64_MAX - 5;
         const encoded made = encode(record, few, few_times);
         assert_null(tamis__kafka_record_decode(&record, made.bytes, made.size));
         assert_int_equal(record.partition, 7);
@@ -126,6 +127,8 @@ static void round_trip(void **state) {
         assert_int_equal(record.to, 2000);
         assert_int_equal(record.newest, record.timed ? TAMIS_TIME_MAX : -1);
         assert_int_equal(record.needed, 99);
+        assert_int_equal(record.bytes_before, UINT64_MAX - 5);
+        assert_int_equal(record.size, made.size);
         assert_int_equal(record.count, count);
         assert_int_equal(record.description_size, strlen(description));
         assert_memory_equal(record.description, description, strlen(description));
@@ -176,18 +179,19 @@ static void layout(void **state) {
                                         {{7, UINT64_C(1) << 62}, 5},
                                         {{6, UINT64_MAX >> 2}, 5}};
     static const int64_t times[] = {45, 19, 20, 23};
-    const size_t keys = 48 + strlen(description);
+    const size_t keys = 56 + strlen(description);
     tamis__kafka_record record = sample(4);
 
     (void)state;
     record.timed = true;
     record.newest = 258;
     record.needed = 3;
+    record.bytes_before = 772;
     encoded made = encode(record, hashes, times);
     assert_int_equal(made.size, keys + 17 + 31 + 1 + 1 + 8);
-    assert_memory_equal(made.bytes, "TKSR\4\2", 6);
+    assert_memory_equal(made.bytes, "TKSR\5\2", 6);
     assert_memory_equal(made.bytes + 8, "\xe8\3\0\0\0\0\0\0\xd0\7\0\0\0\0\0\0\4\0\0\0\7\0\0\0", 24);
-    assert_memory_equal(made.bytes + 32, "\2\1\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16);
+    assert_memory_equal(made.bytes + 32, "\2\1\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\3\0\0\0\0\0\0", 24);
     assert_memory_equal(made.bytes + keys, "\xa\0\0\0\0\0\0\0\xa\0\0\0\0\0\0\0\2", 17);
     /* 62 bits each: 1; all ones; 0; 258 */
     assert_memory_equal(made.bytes + keys + 17,
@@ -200,14 +204,14 @@ static void layout(void **state) {
     record.bits = 128;
     made = encode(record, hashes, NULL);
     assert_int_equal(made.size, keys + 8 + 8 + 1 + 8);
-    assert_memory_equal(made.bytes, "TKSR\4\4", 6);
+    assert_memory_equal(made.bytes, "TKSR\5\4", 6);
     assert_memory_equal(made.bytes + keys, "\x9\0\0\0\0\0\0\0\2\1\0\0\0\0\0\xc0\1", 17);
     free(made.bytes);
     record = sample(4);
     record.bits = 48;
     made = encode(record, hashes, NULL);
     assert_int_equal(made.size, keys + 23 + 1 + 8);
-    assert_memory_equal(made.bytes, "TKSR\4\x8", 6);
+    assert_memory_equal(made.bytes, "TKSR\5\x8", 6);
     /* 46 bits each: 0; all ones; 0; 0 */
     assert_memory_equal(made.bytes + keys, "\0\0\0\0\0\xc0\xff\xff\xff\xff\xff\xf\0\0\0\0\0\0\0\0\0\0\0\x4b",
                         24);
@@ -292,7 +296,7 @@ static void expect_refused(encoded made, const char *why) {
 static void impossible(void **state) {
     static const char offsets[] = "has impossible offsets", times[] = "has impossible times",
                       hashes[] = "has impossible hashes", size[] = "has another size than it says";
-    const size_t keys = 48 + strlen(description), high = keys + 31, steps = keys + 17 + 31 + 1;
+    const size_t keys = 56 + strlen(description), high = keys + 31, steps = keys + 17 + 31 + 1;
     tamis__kafka_record record = sample(1), timed = sample(4);
     encoded made;
 
@@ -308,7 +312,7 @@ static void impossible(void **state) {
 
     /* Another version. */
     made = encode(sample(1), few, NULL);
-    made.bytes[4] = 3;
+    made.bytes[4] = 4;
     expect_refused(made, "has another version of the format");
     made = encode(sample(1), few, NULL);
     made.bytes[5] = 12; /* 48 and 128 bits */

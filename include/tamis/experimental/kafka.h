@@ -328,9 +328,9 @@ typedef struct tamis_kafka_partition_status {
     /* Instance name of the member that has the partition, or the id that the brokers gave this member;
      * NULL: no member. Valid during the call, like `host`. */
     const char *owner;
-    const char *host; /* address of the owner; NULL: no owner */
-    bool has_state;   /* a state topic of dedup exists, and this user may read it: the next three are known */
-    uint64_t state_low; /* offset of the first state record that is kept; above 0 only with a window */
+    const char *host;   /* address of the owner; NULL: no owner */
+    bool has_state;     /* a state topic of dedup exists, and this user may read it: the next two are known */
+    uint64_t state_low; /* offset of the first state record that is kept; above 0 if some were removed */
     uint64_t state_end; /* offset behind the last state record; markers of transactions have offsets too */
     /* largest time of the records before `offset`, in milliseconds since 1970; -1: none, or no window */
     int64_t newest;
@@ -338,11 +338,14 @@ typedef struct tamis_kafka_partition_status {
      * while no member commits; -1: none */
     int64_t state_to;
     double rate; /* records a second by which `offset` moved in two seconds of this call; 0 without members */
+    /* estimate, within 5 %: bytes that the state records take on a broker, with their batches and markers;
+     * -1: no state record can be read. Segments may have records that were removed beyond that. */
+    int64_t state_bytes;
 } tamis_kafka_partition_status;
 
 #define TAMIS_KAFKA_PARTITION_STATUS_INIT                                                                    \
-    TAMIS__INIT(tamis_kafka_partition_status,                                                                \
-                TAMIS__FIELD(offset, -1) TAMIS__FIELD(newest, -1) TAMIS__FIELD(state_to, -1))
+    TAMIS__INIT(tamis_kafka_partition_status, TAMIS__FIELD(offset, -1) TAMIS__FIELD(newest, -1)              \
+                                                  TAMIS__FIELD(state_to, -1) TAMIS__FIELD(state_bytes, -1))
 
 /*
  * Reports how far a group is, of dedup or of count: calls `report` for each partition of the topic, in order.

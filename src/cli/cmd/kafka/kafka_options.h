@@ -60,7 +60,7 @@ tamis_status kafka_status(const cli_args *args, tamis_error *err);
 /* What tamis kafka status prints. */
 extern const struct kafka_status_fields {
     cli_field group, topic, partitions, partition, offset, low, end, lag, rate, state_low, state_end,
-        state_to, newest, owner, host;
+        state_to, state_bytes, newest, owner, host;
 } kafka_status_fields;
 
 #endif

@@ -34,6 +34,10 @@ const struct kafka_status_fields kafka_status_fields = {
     .state_to = {"state_to", NULL, CLI_INTEGER | CLI_NULL,
                  "The offset of the group with which the newest state record was committed. If offset is "
                  "another one while no process runs, dedup refuses to start; null = no state."},
+    .state_bytes =
+        {"state_bytes", "state size", CLI_INTEGER | CLI_NULL,
+         "Bytes of these state records with what Kafka adds to them, an estimate within 5 %. Records that "
+         "were removed may be in the files of the brokers for a while; null = no state, as with count."},
     .newest =
         {"newest", "newest", CLI_INTEGER | CLI_NULL,
          "With --window: the largest time of all records so far, in milliseconds since 1970; else null."},
@@ -58,6 +62,17 @@ static const char *offset_text(char *text, size_t size, bool is_known, uint64_t 
     return text;
 }
 
+/* "~43.1 MiB": an estimate */
+static const char *size_text(char *text, size_t size, int64_t bytes) {
+    char number[CLI_TEXT_NUMBER];
+
+    if (bytes < 0)
+        snprintf(text, size, "-");
+    else
+        snprintf(text, size, "~%s", cli_text_bytes(number, sizeof number, (uint64_t)bytes));
+    return text;
+}
+
 /* "2026-11-28T13:45:01Z" */
 static const char *moment_text(char text[CLI_TEXT_NUMBER], int64_t ms) {
     const time_t seconds = ms / 1000;
@@ -73,20 +88,23 @@ static tamis_status print_partition(void *context, const tamis_kafka_partition_s
                                     tamis_error *err) {
     const struct kafka_status_fields *fields = &kafka_status_fields;
     status_totals *totals = context;
-    char offset[CLI_TEXT_NUMBER], low[CLI_TEXT_NUMBER], end[CLI_TEXT_NUMBER], newest[CLI_TEXT_NUMBER];
+    char offset[CLI_TEXT_NUMBER], low[CLI_TEXT_NUMBER], end[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER],
+        newest[CLI_TEXT_NUMBER];
 
     (void)err;
     if (totals->partitions == 0)
-        printf("%9s %14s %14s %14s %14s %14s %-20s  %s\n", fields->partition.label, fields->offset.label,
+        printf("%9s %14s %14s %14s %14s %14s %12s %-20s  %s\n", fields->partition.label, fields->offset.label,
                fields->end.label, fields->lag.label, fields->state_low.label, fields->state_end.label,
-               fields->newest.label, fields->owner.label);
-    printf("%9" PRIu32 " %14s %14" PRIu64 " %14" PRIu64 " %14s %14s %-20s  %s%s%s\n", partition->partition,
+               fields->state_bytes.label, fields->newest.label, fields->owner.label);
+    printf("%9" PRIu32 " %14s %14" PRIu64 " %14" PRIu64 " %14s %14s %12s %-20s  %s%s%s\n",
+           partition->partition,
            offset_text(offset, sizeof offset, partition->offset >= 0, (uint64_t)partition->offset),
            partition->end, partition->lag,
            offset_text(low, sizeof low, partition->has_state, partition->state_low),
            offset_text(end, sizeof end, partition->has_state, partition->state_end),
-           moment_text(newest, partition->newest), partition->owner ? partition->owner : "-",
-           partition->host ? " " : "", partition->host ? partition->host : "");
+           size_text(size, sizeof size, partition->state_bytes), moment_text(newest, partition->newest),
+           partition->owner ? partition->owner : "-", partition->host ? " " : "",
+           partition->host ? partition->host : "");
     totals->partitions++;
     totals->lag += partition->lag;
     totals->rate += partition->rate;
@@ -113,6 +131,8 @@ static tamis_status append_partition(void *context, const tamis_kafka_partition_
                              partition->state_end);
     cli_json_integer_or_null(object, &kafka_status_fields.state_to, partition->state_to >= 0,
                              (uint64_t)partition->state_to);
+    cli_json_integer_or_null(object, &kafka_status_fields.state_bytes, partition->state_bytes >= 0,
+                             (uint64_t)partition->state_bytes);
     cli_json_integer_or_null(object, &kafka_status_fields.newest, partition->newest >= 0,
                              (uint64_t)partition->newest);
     cli_json_string(object, &kafka_status_fields.owner, partition->owner);
