@@ -9,7 +9,7 @@ MODEL=kafka_window
 finds I0_end_reached_after_cut "a member that restored a cut topic finds a duplicate in the last record" -DMOVES=0 -DREACH=1
 finds I0_end_reached_after_range "a member whose topic was cut during the restore answers the last record" -DMOVES=0 -DREACH=2
 finds I0_end_reached_with "a member that went on with the filter it kept, above a cut, finds a duplicate in the last record" \
-    -DCRASHES=0 -DMOVES=2 -DREACH=4
+    -DCRASHES=0 -DMOVES=2 -DREACH=4 -DLATENESS=0 -DTIMES=3
 finds I0_end_reached_by "a member whose filter was warm finds a duplicate in the last record, above a cut" \
     -DCRASHES=0 -DSTANDBY=1 -DREACH=5 -DLATENESS=0 -DTIMES=3
 finds I0_refused "the retention removes records that are needed, and a member refuses" -DMOVES=0 -DRETENTION=1 -DREACH=3
