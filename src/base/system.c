@@ -273,6 +273,14 @@ struct tamis__system tamis__sys = {
     .thread = pthread_create,
 };
 
+int tamis__open(const char *path, int flags, mode_t mode) {
+    int fd;
+    do
+        fd = tamis__sys.open(path, flags | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
 int tamis__sync(int fd) {
     int result;
     do

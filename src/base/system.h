@@ -22,7 +22,7 @@ struct addrinfo;
  * its comment says more.
  */
 struct tamis__system {
-    int (*open)(const char *path, int flags, mode_t mode); /* the caller passes O_CLOEXEC */
+    int (*open)(const char *path, int flags, mode_t mode); /* the caller passes O_CLOEXEC, see tamis__open */
     int (*close)(int fd);
     ssize_t (*read)(int fd, void *buffer, size_t size);
     ssize_t (*write)(int fd, const void *buffer, size_t size);
@@ -84,6 +84,9 @@ struct tamis__system {
 };
 
 extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
+
+/* Opens a file, close-on-exec, again if a signal interrupts it. Returns the descriptor, or -1 and errno. */
+TAMIS_PRIVATE_API int tamis__open(const char *path, int flags, mode_t mode);
 
 /* Calls fsync, again if a signal interrupts it. Returns 0, or -1 and errno. Any other failure is final:
  * the system may have dropped the unwritten pages and cleared the error. A second fsync could then report

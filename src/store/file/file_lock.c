@@ -87,7 +87,7 @@ bool tamis__holder_is_us(const char *text) {
 /* ---- the lock file ---- */
 
 static bool name_lock(tamis_lock *lock, const tamis__target *target) {
-    const size_t directory = tamis__target_directory_length(target);
+    const size_t directory = tamis__path_directory_size(target->path);
     const int size = snprintf(lock->path, sizeof lock->path, "%.*s.%.*s.tamis-lock", (int)directory,
                               target->path, (int)BASE_SHOWN, target->path + directory);
     return size > 0 && (size_t)size < sizeof lock->path;
@@ -101,17 +101,14 @@ static tamis_status fail_lock(tamis_error *err, const tamis__target *target, int
 
 /* Opens the lock file. Read access is enough to lock one that another user left. */
 static int open_lock(const char *path) {
-    const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    for (;;) {
-        int fd = tamis__sys.open(path, O_RDWR | O_CREAT | flags, 0666);
-        if (fd < 0 && errno == EACCES) {
-            fd = tamis__sys.open(path, O_RDONLY | flags, 0);
-            if (fd < 0 && errno == ENOENT)
-                errno = EACCES; /* the directory is not writable */
-        }
-        if (fd >= 0 || errno != EINTR)
-            return fd;
+    const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    int fd = tamis__open(path, O_RDWR | O_CREAT | flags, 0666);
+    if (fd < 0 && errno == EACCES) {
+        fd = tamis__open(path, O_RDONLY | flags, 0);
+        if (fd < 0 && errno == ENOENT)
+            errno = EACCES; /* the directory is not writable */
     }
+    return fd;
 }
 
 /* Reads the note, NUL-terminated. *temp points to its second line. */
@@ -149,7 +146,7 @@ void tamis__lock_note(const tamis_lock *lock, const tamis__temp_file *temp) {
     char note[NOTE + 1];
     if (!lock)
         return;
-    const char *name = temp ? temp->path + tamis__target_directory_length(temp->target) : "";
+    const char *name = temp ? temp->path + tamis__path_directory_size(temp->target->path) : "";
     const int size = snprintf(note, sizeof note, "%s\n%s\n", tamis__holder_now().text, name);
     if (size > 0 && (size_t)size < sizeof note)
         (void)tamis__sys.pwrite(lock->fd, note, (size_t)size, 0); /* on a full disk the note is missing */
@@ -162,7 +159,7 @@ static void remove_leftover(const tamis_lock *lock, const tamis__target *target)
     read_note(lock->fd, note, &temp);
     if (!tamis__temp_file_is_for(target, temp))
         return;
-    const int size = snprintf(path, sizeof path, "%.*s%s", (int)tamis__target_directory_length(target),
+    const int size = snprintf(path, sizeof path, "%.*s%s", (int)tamis__path_directory_size(target->path),
                               target->path, temp);
     if (size > 0 && (size_t)size < sizeof path)
         (void)tamis__sys.unlink(path);
@@ -293,9 +290,7 @@ tamis_status tamis__lock_check_free(const tamis__target *target, tamis_error *er
     struct stat st;
     if (!name_lock(&lock, target))
         return TAMIS_OK;
-    do
-        lock.fd = tamis__sys.open(lock.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-    while (lock.fd < 0 && errno == EINTR);
+    lock.fd = tamis__open(lock.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (lock.fd < 0)
         return TAMIS_OK; /* no lock file, or no permission to open it */
     tamis_status status = TAMIS_OK;

@@ -76,9 +76,7 @@ typedef struct content {
 /* ---- reading ---- */
 
 tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_error *err) {
-    do
-        *fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
-    while (*fd < 0 && errno == EINTR);
+    *fd = tamis__open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (*fd < 0)
         return tamis__fail_file(err, path, errno);
     tamis_status status = TAMIS_OK;

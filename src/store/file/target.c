@@ -81,13 +81,9 @@ const char *tamis__path_split(const char *path, char directory[PATH_MAX]) {
     return path + size;
 }
 
-size_t tamis__target_directory_length(const tamis__target *target) {
-    return tamis__path_directory_size(target->path);
-}
-
 /* Replaces target->path, a symbolic link, by its target. */
 static tamis_status follow_symlink(tamis__target *target, const char *to, size_t size, tamis_error *err) {
-    const size_t directory = *to == '/' ? 0 : tamis__target_directory_length(target);
+    const size_t directory = *to == '/' ? 0 : tamis__path_directory_size(target->path);
     if (directory + size >= sizeof target->path)
         return tamis__fail_file(err, target->name, ENAMETOOLONG);
     memcpy(target->path + directory, to, size);
@@ -125,10 +121,7 @@ static tamis_status resolve(tamis__target *target, tamis_error *err) {
 /* A rename needs only write permission for the directory. We require it for the file too, as writing to it
  * would. */
 static tamis_status check_writable(const tamis__target *target, tamis_error *err) {
-    int fd;
-    do
-        fd = tamis__sys.open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
-    while (fd < 0 && errno == EINTR);
+    const int fd = tamis__open(target->path, O_WRONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return tamis__fail_file(err, target->name, errno);
     tamis__sys.close(fd);
@@ -136,14 +129,9 @@ static tamis_status check_writable(const tamis__target *target, tamis_error *err
 }
 
 static tamis_status find_new(tamis__target *target, tamis_error *err) {
-    char directory[PATH_MAX] = ".";
-    const size_t size = tamis__target_directory_length(target);
-    if (target->path[size] == '\0')
+    char directory[PATH_MAX];
+    if (*tamis__path_split(target->path, directory) == '\0')
         return tamis__fail_file(err, target->name, ENOENT);
-    if (size > 0) {
-        memcpy(directory, target->path, size);
-        directory[size] = '\0';
-    }
     target->form = TAMIS__TARGET_NEW;
     return tamis__sys.stat(directory, &target->st) == 0 ? TAMIS_OK
                                                         : tamis__fail_file(err, target->name, errno);

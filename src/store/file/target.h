@@ -46,7 +46,4 @@ typedef struct tamis__target {
  * writable or if its directory does not exist. */
 TAMIS_PRIVATE_API tamis_status tamis__target_find(tamis__target *target, const char *path, tamis_error *err);
 
-/* Returns the length of the directory part of target->path, with its last '/'; 0 if there is none. */
-TAMIS_PRIVATE_API size_t tamis__target_directory_length(const tamis__target *target);
-
 #endif

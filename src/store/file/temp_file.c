@@ -46,7 +46,7 @@ enum {
 /* "DIRECTORY/.NAME.tamis-PID-RANDOM". False if that is too long. */
 static bool make_name(tamis__temp_file *temp, unsigned attempt) {
     const tamis__target *target = temp->target;
-    const size_t directory = tamis__target_directory_length(target);
+    const size_t directory = tamis__path_directory_size(target->path);
     /* O_EXCL makes the name unique; the number only has to differ between attempts and between runs. */
     const uint64_t number = (tamis__now_ns() + attempt) * UINT64_C(0x9e3779b97f4a7c15);
     const int size = snprintf(temp->path, sizeof temp->path, "%.*s.%.*s.tamis-%ld-%08" PRIx32, (int)directory,
@@ -58,7 +58,7 @@ static bool make_name(tamis__temp_file *temp, unsigned attempt) {
 bool tamis__temp_file_is_for(const tamis__target *target, const char *name) {
     char prefix[NAME_MAX + 1];
     const int size = snprintf(prefix, sizeof prefix, ".%.*s.tamis-", (int)BASE_SHOWN,
-                              target->path + tamis__target_directory_length(target));
+                              target->path + tamis__path_directory_size(target->path));
     return size > 0 && strncmp(name, prefix, (size_t)size) == 0 && name[size] >= '0' && name[size] <= '9' &&
            !strchr(name, '/');
 }
@@ -95,16 +95,10 @@ static int inherit_owner(int fd, const struct stat *old) {
 }
 
 static tamis_status open_directory(tamis__temp_file *temp, tamis_error *err) {
-    char directory[PATH_MAX] = ".";
+    char directory[PATH_MAX];
     const tamis__target *target = temp->target;
-    const size_t size = tamis__target_directory_length(target);
-    if (size > 0) {
-        memcpy(directory, target->path, size);
-        directory[size] = '\0';
-    }
-    do
-        temp->directory = tamis__sys.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    while (temp->directory < 0 && errno == EINTR);
+    (void)tamis__path_split(target->path, directory);
+    temp->directory = tamis__open(directory, O_RDONLY | O_DIRECTORY, 0);
     temp->durable = temp->directory >= 0;
     if (temp->durable)
         return TAMIS_OK;

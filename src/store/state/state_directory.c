@@ -93,14 +93,6 @@ static uint64_t number_of(const char *name, const char *prefix, const char *suff
 
 /* ---- opening, making, listing ---- */
 
-static int open_directory(const char *path) {
-    int fd;
-    do
-        fd = tamis__sys.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    while (fd < 0 && errno == EINTR);
-    return fd;
-}
-
 static tamis_status set_path(state_directory *directory, const char *path, tamis_error *err) {
     size_t size = strlen(path);
     while (size > 1 && path[size - 1] == '/')
@@ -119,7 +111,7 @@ tamis_status tamis__state_directory_open(state_directory *directory, const char 
     const tamis_status status = set_path(directory, path, err);
     if (status != TAMIS_OK)
         return status;
-    directory->fd = open_directory(directory->path);
+    directory->fd = tamis__open(directory->path, O_RDONLY | O_DIRECTORY, 0);
     return directory->fd < 0 ? tamis__fail_file(err, directory->path, errno) : TAMIS_OK;
 }
 
@@ -134,7 +126,7 @@ static tamis_status sync_parent(const state_directory *directory, bool created, 
     const char *slash = strrchr(directory->path, '/');
     const int size = slash ? (int)(slash - directory->path) + (slash == directory->path) : 1;
     snprintf(parent, sizeof parent, "%.*s", size, slash ? directory->path : ".");
-    const int fd = open_directory(parent);
+    const int fd = tamis__open(parent, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return created ? tamis__fail_file(err, parent, errno) : TAMIS_OK;
     const int failed = tamis__sync_directory(fd) < 0 ? errno : 0;
@@ -217,19 +209,10 @@ static void note_holder(const state_directory *directory) {
                             0); /* on a full disk the line is missing */
 }
 
-/* Returns -1 with errno on an error. A reader needs only read access to the lock file. */
-static int open_lock(const char *path, bool writes) {
-    int fd;
-    do
-        fd = writes ? tamis__sys.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)
-                    : tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
-    while (fd < 0 && errno == EINTR);
-    return fd;
-}
-
 tamis_status tamis__state_directory_lock(state_directory *directory, bool writes, tamis_error *err) {
     const state_path path = tamis__state_path(directory, "lock");
-    directory->lock_fd = open_lock(path.text, writes);
+    /* A reader needs only read access to the lock file. */
+    directory->lock_fd = tamis__open(path.text, (writes ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW, 0666);
     if (directory->lock_fd < 0 && errno == ENOENT && !writes)
         return TAMIS_OK; /* never opened for writing, or copied without its lock */
     if (directory->lock_fd < 0)
@@ -269,8 +252,6 @@ tamis_status tamis__state_write_file(int fd, const char *path, const void *bytes
 tamis_status tamis__state_create(const char *path, int *fd, tamis_error *err) {
     if (tamis__sys.unlink(path) < 0 && errno != ENOENT)
         return tamis__fail_file(err, path, errno);
-    do
-        *fd = tamis__sys.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    while (*fd < 0 && errno == EINTR);
+    *fd = tamis__open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
     return *fd < 0 ? tamis__fail_file(err, path, errno) : TAMIS_OK;
 }

@@ -82,10 +82,7 @@ static bool is_lock(const uint8_t *bytes, size_t size) {
 static tamis_status begins_as(const char *path, bool (*rest)(const uint8_t *bytes, size_t size), bool *so,
                               tamis_error *err) {
     uint8_t bytes[BEGINNING];
-    int fd;
-    do
-        fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
-    while (fd < 0 && errno == EINTR);
+    const int fd = tamis__open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     ssize_t size = -1;
     do
         size = fd < 0 ? -1 : tamis__sys.pread(fd, bytes, sizeof bytes, 0);

@@ -56,16 +56,12 @@ static bool is_null(const struct stat *st) {
 
 static tamis_status name_file(const tamis__target *target, tamis__checkpoint *checkpoint,
                               tamis__checkpoint_output *out, tamis_error *err) {
-    char directory[PATH_MAX] = ".", path[2 * PATH_MAX];
-    const size_t size = tamis__target_directory_length(target);
-    if (size > 0) {
-        memcpy(directory, target->path, size);
-        directory[size] = '\0';
-    }
+    char directory[PATH_MAX], path[2 * PATH_MAX];
+    const char *base = tamis__path_split(target->path, directory);
     char *real = realpath(directory, NULL);
     if (!real)
         return tamis__fail_file(err, target->name, errno);
-    snprintf(path, sizeof path, "%s/%s", strcmp(real, "/") == 0 ? "" : real, target->path + size);
+    snprintf(path, sizeof path, "%s/%s", strcmp(real, "/") == 0 ? "" : real, base);
     free(real);
     out->form = TAMIS__OUTPUT_FILE;
     if (target->form == TAMIS__TARGET_REPLACE) {
@@ -167,14 +163,6 @@ static tamis_status check_unchanged(const tamis__appended_output *o, const tamis
     if (size > known->fingerprint.length && !known->unfinished)
         return fail_length(o, false, known->fingerprint.length, err);
     return check_content(o, &known->fingerprint, err);
-}
-
-static int open_file(const char *path, int flags, mode_t mode) {
-    int fd;
-    do
-        fd = tamis__sys.open(path, flags | O_CLOEXEC, mode);
-    while (fd < 0 && errno == EINTR);
-    return fd;
 }
 
 static void finish_copy(tamis__appended_output *o, bool ended) {
@@ -283,7 +271,7 @@ tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__check
     tamis_status status = lock_output(o, unlocked, err);
     if (status != TAMIS_OK)
         return status;
-    o->fd = open_file(
+    o->fd = tamis__open(
         target->path,
         O_RDWR | O_APPEND | O_NOCTTY | (known->found && known->fingerprint.length > 0 ? 0 : O_CREAT), 0666);
     if (o->fd < 0 && errno == ENOENT && known->found)

@@ -92,7 +92,7 @@ static tamis_status open_candidate_output(tamis__candidate *kept, const tamis__c
                                           const tamis_allocator *memory, tamis_error *err) {
     if (output->form != TAMIS__OUTPUT_FILE || output->fingerprint.inode == 0)
         return TAMIS_OK;
-    const int fd = tamis__sys.open(output->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    const int fd = tamis__open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return TAMIS_OK; /* unreadable: compared by path only */
     const tamis_status status =
@@ -292,7 +292,7 @@ static bool has_content(const tamis__candidate *file, const char *path,
         return false;
     if (known->length <= TAMIS__FILE_FINGERPRINT_BYTES)
         return true; /* the head is the whole output */
-    const int fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    const int fd = tamis__open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
     const tamis_status status = tamis__file_fingerprint_compare(

@@ -32,9 +32,8 @@ tamis_status tamis__input_open_regular(tamis__open_input *input, const char *nam
     if (!S_ISREG(st->st_mode))
         return TAMIS_OK;
     /* A FIFO may have the name by now; opening it must not wait for a writer. */
-    while (!borrowed && (fd = tamis__sys.open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)) < 0 &&
-           errno == EINTR)
-        ;
+    if (!borrowed)
+        fd = tamis__open(name, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return tamis__fail_file(err, shown, errno);
     const int failed = !borrowed && tamis__sys.fstat(fd, st) < 0 ? errno : 0;

@@ -50,12 +50,8 @@ static bool name_copy(char *to, const char *path, const char *kind, uint64_t off
     return size > 0 && size < PATH_MAX;
 }
 
-static int open_retrying(const char *path, int flags, mode_t mode) {
-    int fd;
-    do
-        fd = tamis__sys.open(path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, mode);
-    while (fd < 0 && errno == EINTR);
-    return fd;
+static int open_regular(const char *path, int flags, mode_t mode) {
+    return tamis__open(path, flags | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, mode);
 }
 
 /* Reads up to `size` bytes; fewer if the file ends or cannot be read. */
@@ -105,11 +101,8 @@ static bool copy_bytes(int to, int from, uint64_t offset, uint64_t size) {
 
 int tamis__sync_name(const char *path) {
     char directory[PATH_MAX];
-    int fd;
     (void)tamis__path_split(path, directory);
-    do
-        fd = tamis__sys.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    while (fd < 0 && errno == EINTR);
+    const int fd = tamis__open(directory, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return -1;
     const int done = tamis__sync_directory(fd), failed = errno;
@@ -125,7 +118,7 @@ tamis_status tamis__uncommitted_create(tamis__uncommitted *copy, const tamis__ta
     char name[PATH_MAX];
     if (!name_copy(name, path, "tail", offset, 1))
         return tamis__fail_file(err, path, ENAMETOOLONG);
-    const int made = open_retrying(name, O_RDWR | O_CREAT | O_EXCL, output->st.st_mode & 0777);
+    const int made = open_regular(name, O_RDWR | O_CREAT | O_EXCL, output->st.st_mode & 0777);
     if (made < 0)
         return tamis__fail_file(err, name, errno);
     if (!copy_bytes(made, fd, offset, size) || tamis__sync(made) < 0 || tamis__sync_name(path) < 0) {
@@ -147,7 +140,7 @@ static int make_kept(const char *path, uint64_t offset, mode_t mode, char *kept)
             errno = ENAMETOOLONG;
             break;
         }
-        fd = open_retrying(kept, O_WRONLY | O_CREAT | O_EXCL, mode & 0777);
+        fd = open_regular(kept, O_WRONLY | O_CREAT | O_EXCL, mode & 0777);
         if (fd < 0 && errno != EEXIST)
             break;
     }
@@ -177,7 +170,7 @@ tamis_status tamis__uncommitted_find(tamis__uncommitted *copy, const char *path,
     *copy = (tamis__uncommitted){.fd = -1, .path = path, .offset = offset};
     if (!name_copy(name, path, "tail", offset, 1))
         return TAMIS_OK;
-    const int fd = open_retrying(name, O_RDWR, 0);
+    const int fd = open_regular(name, O_RDWR, 0);
     if (fd < 0 && errno == ENOENT)
         return TAMIS_OK;
     if (fd < 0 || tamis__sys.fstat(fd, &st) < 0) {

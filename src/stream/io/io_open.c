@@ -40,8 +40,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b) {
 
 static bool is_same_new_file(const tamis__target *a, const tamis__target *b) {
     return a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino &&
-           strcmp(a->path + tamis__target_directory_length(a), b->path + tamis__target_directory_length(b)) ==
-               0;
+           strcmp(a->path + tamis__path_directory_size(a->path),
+                  b->path + tamis__path_directory_size(b->path)) == 0;
 }
 
 tamis_status tamis__outputs_check_distinct(const tamis__target *a, const tamis__target *b, tamis_error *err) {
