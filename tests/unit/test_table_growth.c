@@ -435,6 +435,34 @@ static void an_impossible_union_says_why(void **state) {
     tamis_filter_free(blocked);
 }
 
+/* A decoded filter has lines for the partitions that have keys, as it had before. */
+static void reg_26_a_decoded_filter_shares_empty_lines(void **state) {
+    (void)state;
+    for (size_t count = 0; count < 2000; count = 5 * count + 8) {
+        tamis_filter *filter = make(TAMIS_KIND_FINGERPRINT, 0.01, 0), *decoded = NULL;
+        const uint64_t first = add_new(filter, count);
+        uint64_t size = 0;
+        assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, NULL), TAMIS_OK);
+        uint8_t *bytes = malloc(size);
+        assert_non_null(bytes);
+        assert_int_equal(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes, size, NULL), TAMIS_OK);
+        assert_int_equal(tamis_filter_decode(&decoded, bytes, size, NULL, NULL), TAMIS_OK);
+        free(bytes);
+        assert_int_equal(filter_info(decoded).memory, filter_info(filter).memory);
+        size_t added;
+        for (int more = 0; more < 3; more++) {
+            const uint64_t next = add_new(filter, 500);
+            assert_int_equal(add_keys(decoded, next, 500, &added), TAMIS_OK);
+            assert_int_equal(filter_info(decoded).memory, filter_info(filter).memory);
+            assert_true(tamis_filter_is_equal(decoded, filter));
+            assert_int_equal(count_present(decoded, next, 500), 500);
+        }
+        assert_int_equal(count_present(decoded, first, count), count);
+        tamis_filter_free(filter);
+        tamis_filter_free(decoded);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reg_22_a_full_table_grows),
@@ -446,6 +474,7 @@ int main(void) {
         cmocka_unit_test(reg_22_an_opened_table_grows),
         cmocka_unit_test(a_file_says_that_it_is_frozen),
         cmocka_unit_test(reg_22_frozen_tables_are_compared),
+        cmocka_unit_test(reg_26_a_decoded_filter_shares_empty_lines),
         cmocka_unit_test(reg_22_tables_of_all_sizes_are_merged),
         cmocka_unit_test(unions_of_one_plan_lose_nothing),
         cmocka_unit_test(unions_of_exact_tables_stay_exact),

@@ -261,17 +261,23 @@ static void release_partitions(tamis_filter *filter, table *t) {
 }
 
 /* The lines of all partitions that have no key yet. In a small filter most partitions never get one, so
- * they allocate lines only with their first key. */
+ * they allocate lines only with their first key. A copy shares these lines too. */
 _Alignas(LINE_BYTES) const uint8_t tamis__empty_lines[TAMIS__FINGERPRINT_FIRST_MAX * LINE_BYTES] = {0};
 
+/* Lets a partition share the empty lines, which are never written to (has_own_lines). Its first key allocates
+ * lines for it. */
+static void share_empty_lines(partition *in) {
+    in->lines = (uint8_t *)(uintptr_t)tamis__empty_lines;
+    in->grow_at = 0;
+}
+
 static void growing_partitions(table *t) {
-    uint8_t *empty = (uint8_t *)(uintptr_t)tamis__empty_lines; /* never written to, see has_own_lines */
     t->unit = 1;
     t->lines_due = 0;
     for (uint32_t i = 0; i < first_count(t); i++) {
         const uint64_t count = tamis__fingerprint_first_lines(i);
-        t->partitions[i] = partition_of(t, t->partition_bits, empty, count);
-        t->partitions[i].grow_at = 0;
+        t->partitions[i] = partition_of(t, t->partition_bits, NULL, count);
+        share_empty_lines(&t->partitions[i]);
         t->lines_due += count * LINE_BYTES;
     }
 }
@@ -414,10 +420,19 @@ static tamis_status split_as(tamis_filter *to, partition_group *mine, const part
     return tamis__fingerprint_split(to, mine, err);
 }
 
+/* True if a copy of the partition shares the empty lines. A file has lines for every partition, so the lines
+ * of `from` may be its own and empty. */
+static bool copies_as_empty(const table *t, const partition *from) {
+    return t->grows_by_partition && from->used == 0 && from->count <= TAMIS__FINGERPRINT_FIRST_MAX &&
+           memcmp(from->lines, tamis__empty_lines, (size_t)from->count * LINE_BYTES) == 0;
+}
+
 static tamis_status copy_partition(tamis_filter *to, partition *in, const partition *from, tamis_error *err) {
     const table *t = to->body;
-    if (!has_own_lines(from)) { /* *in has no lines of its own either */
+    if (copies_as_empty(t, from)) {
+        tamis__fingerprint_release(to, in);
         *in = *from;
+        share_empty_lines(in);
         return TAMIS_OK;
     }
     if (in->count != from->count || !has_own_lines(in)) {
@@ -434,6 +449,14 @@ static tamis_status copy_partition(tamis_filter *to, partition *in, const partit
     return TAMIS_OK;
 }
 
+/* Counts `lines_due` of a copy. */
+static void count_lines_due(table *t) {
+    t->lines_due = 0;
+    for (partition_walk w = {.t = t}; next_partition(&w);)
+        if (!has_own_lines(w.in))
+            t->lines_due += w.in->count * LINE_BYTES;
+}
+
 static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     table *mine = to->body;
     const table *other = from->body;
@@ -446,7 +469,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     }
     mine->growths = other->growths;
     mine->unit = other->unit;
-    mine->lines_due = other->lines_due;
+    count_lines_due(mine);
     mine->watched = other->watched;
     mine->covered = other->covered;
     mine->false_present = other->false_present;
@@ -454,15 +477,6 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
 }
 
 /* ---- copying while other threads add ---- */
-
-/* Recounts `lines_due` of a copy: partitions of the source may have got their first lines while it was
- * copied. */
-static void count_lines_due(table *t) {
-    t->lines_due = 0;
-    for (partition_walk w = {.t = t}; next_partition(&w);)
-        if (!has_own_lines(w.in))
-            t->lines_due += w.in->count * LINE_BYTES;
-}
 
 /* Partitions of a growing table are made one by one while they are copied. */
 static void populate(tamis_filter *to) {
