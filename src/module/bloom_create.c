@@ -128,31 +128,13 @@ static bool parse_kind(bloom_creation *how, const RedisModuleString *word) {
 static const char *check_kind(const bloom_creation *how) {
     const bool is_fixed = how->kind == TAMIS_KIND_BLOCKED || how->kind == TAMIS_KIND_CLASSIC;
     if (how->is_growing && how->nonscaling)
-        return "ERR kind growing has no NONSCALING; choose kind fingerprint";
+        return "ERR kind growing always grows; choose kind fingerprint";
     return is_fixed && how->must_grow
                ? "ERR kinds blocked and classic do not grow; leave out EXPANSION, or choose another kind"
                : NULL;
 }
 
-/* Returns the number of the last argument from `from` on that is this word, or 0. */
-static int find_word(RedisModuleString **argv, int argc, int from, const char *word) {
-    for (int i = from; i < argc; i++) {
-        if (is_word(argv[i], word))
-            return i;
-    }
-    return 0;
-}
-
-static bool has_unknown_word(RedisModuleString **argv, int argc) {
-    for (int i = 4; i < argc; i++) {
-        if (is_word(argv[i], "EXPANSION") || is_word(argv[i], "KIND"))
-            i++;
-        else if (!is_word(argv[i], "NONSCALING"))
-            return true;
-    }
-    return false;
-}
-
+/* `nonscaling`: EXPANSION above 0 is an error. */
 static const char *parse_expansion(bloom_creation *how, RedisModuleString **argv, int argc, bool nonscaling) {
     const int expansion = find_word(argv, argc, 4, "EXPANSION");
     if (!expansion)
@@ -170,8 +152,9 @@ static const char *parse_expansion(bloom_creation *how, RedisModuleString **argv
     return NULL;
 }
 
-/* Unknown words are ignored, as in RedisBloom. */
-const char *bloom_parse_reserve(bloom_creation *how, RedisModuleString **argv, int argc, bool strict) {
+/* Unknown words are ignored, as in RedisBloom. With bf-expansion-factor 0 it refuses a client's EXPANSION. */
+const char *bloom_parse_reserve(RedisModuleCtx *ctx, bloom_creation *how, RedisModuleString **argv, int argc) {
+    static const module_option options[] = {{"EXPANSION", 1}, {"NONSCALING", 0}, {"KIND", 1}, {NULL, 0}};
     if (server.StringToDouble(argv[2], &how->rate) != MODULE_OK)
         return "ERR bad error rate";
     if (!(how->rate > 0 && how->rate < 1))
@@ -180,11 +163,14 @@ const char *bloom_parse_reserve(bloom_creation *how, RedisModuleString **argv, i
         return "ERR bad capacity";
     if (how->capacity < 1 || how->capacity > MODULE_CAPACITY_MAX)
         return "ERR capacity must be in the range [1, 1073741824]";
-    if (strict && has_unknown_word(argv, argc))
-        return "ERR unknown option; expected EXPANSION, NONSCALING or KIND";
+    const char *error = settings_check_options(ctx, options, argv + 4, argc - 4,
+                                               "ERR unknown option; expected EXPANSION, NONSCALING or KIND");
+    if (error)
+        return error;
+    const bool is_nonscaling = how->nonscaling && module_is_client(ctx);
     const bool nonscaling = find_word(argv, argc, 4, "NONSCALING") != 0;
     how->nonscaling = how->nonscaling || nonscaling;
-    const char *error = parse_expansion(how, argv, argc, nonscaling);
+    error = parse_expansion(how, argv, argc, is_nonscaling || nonscaling);
     const int kind = find_word(argv, argc, 4, "KIND");
     if (error)
         return error;
@@ -253,13 +239,20 @@ static char option_by_word(const RedisModuleString *word) {
     return '?';
 }
 
-const char *bloom_parse_insert(bloom_insertion *insertion, RedisModuleString **argv, int argc, bool strict) {
+/* With bf-expansion-factor 0 an EXPANSION has no effect, as in RedisBloom. */
+const char *bloom_parse_insert(RedisModuleCtx *ctx, bloom_insertion *insertion, RedisModuleString **argv,
+                               int argc) {
+    static const module_option options[] = {
+        {"CAPACITY", 1},   {"ERROR", 1}, {"EXPANSION", 1},           {"NOCREATE", 0},
+        {"NONSCALING", 0}, {"KIND", 1},  {"ITEMS", MODULE_ALL_VALUES}, {NULL, 0}};
     bloom_creation *how = &insertion->how;
-    bool nonscaling = false;
+    const char *error =
+        settings_check_options(ctx, options, argv + 2, argc - 2, "Unknown argument received");
+    if (error)
+        return error;
     for (int i = 2; i < argc; i++) {
         char option = option_by_word(argv[i]);
-        const char *error = NULL;
-        if (option == '?' && !strict)
+        if (option == '?')
             option = option_by_letters(argv[i]);
         if (option == 'i') {
             insertion->items = i + 1 < argc ? i + 1 : 0;
@@ -268,7 +261,7 @@ const char *bloom_parse_insert(bloom_insertion *insertion, RedisModuleString **a
         if (option == '?')
             return "Unknown argument received";
         if (option == 'n')
-            nonscaling = true;
+            how->nonscaling = true;
         else if (option == 'o')
             insertion->no_create = true;
         else if (++i == argc)
@@ -278,7 +271,7 @@ const char *bloom_parse_insert(bloom_insertion *insertion, RedisModuleString **a
         if (error)
             return error;
     }
-    how->nonscaling = nonscaling || how->expansion == 0;
-    how->must_grow = how->must_grow && !nonscaling;
+    how->nonscaling = how->nonscaling || how->expansion == 0;
+    how->must_grow = how->must_grow && !how->nonscaling;
     return check_kind(how);
 }

@@ -8,8 +8,8 @@
  *     command                        is sent as
  *     BF.RESERVE                     BF.RESERVE with EXPANSION or NONSCALING, whatever the client gave, and
  *                                    KIND for a native filter
- *     BF.ADD, BF.MADD, BF.INSERT     BF.RESERVE if it made the filter; BF.ADD or BF.MADD of its items, up to
- *                                    the one that failed, if any was absent
+ *     BF.ADD, BF.MADD, BF.INSERT     BF.RESERVE if it made the filter; BF.ADD or BF.MADD of its items, if any
+ *                                    was absent, without those that failed
  *     BF.LOADCHUNK                   as it is
  *
  * The rest follows from the filter alone, which both sides have.
@@ -25,10 +25,10 @@ static int reply_full(RedisModuleCtx *ctx, tamis_status status) {
 
 int bloom_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     bloom_creation how = bloom_creation_by_settings(ctx);
-    /* RedisBloom counts the arguments before it reads them; KIND, first or last, is ours. */
-    if (argc > RESERVE_MAX && !is_word(argv[argc - 2], "KIND") && !is_word(argv[4], "KIND"))
+    /* RedisBloom counts the arguments before it reads them. */
+    if (argc > RESERVE_MAX + (find_word(argv, argc, 4, "KIND") ? 2 : 0))
         return server.WrongArity(ctx);
-    const char *error = bloom_parse_reserve(&how, argv, argc, settings_are_strict(ctx));
+    const char *error = bloom_parse_reserve(ctx, &how, argv, argc);
     if (error)
         return server.ReplyWithError(ctx, error);
     bloom_key key = bloom_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
@@ -44,42 +44,63 @@ int bloom_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- items ---- */
 
-/* The result of adding items. */
+/* Items of a list that are added one after the other. */
 typedef struct addition {
-    size_t added; /* items that were added, or were there */
-    bool changed; /* one of them was absent, or the filter became one that refuses items */
+    size_t from, end; /* numbers of the first one, and of the one behind the last */
+    bool changed;     /* one of them was absent, or the filter became one that refuses items */
 } addition;
 
-/* Adds items, and replies with an answer for each. After a failure the array has the error as its last
- * element. */
-static addition add_items(RedisModuleCtx *ctx, bloom_key *key, const item_list *list) {
-    addition result = {0, false};
-    tamis_status status = TAMIS_OK;
-    if (!list->single)
-        server.ReplyWithArray(ctx, MODULE_POSTPONED_LENGTH);
-    while (status == TAMIS_OK && result.added < list->count) {
+/* Sends added items to replicas, unless they changed nothing. */
+static void replicate_items(RedisModuleCtx *ctx, RedisModuleString *name, const item_list *list,
+                            const addition *added) {
+    if (added->changed && list->single)
+        server.Replicate(ctx, "BF.ADD", "ss", name, list->items[0]);
+    else if (added->changed)
+        server.Replicate(ctx, "BF.MADD", "sv", name, list->items + added->from, added->end - added->from);
+}
+
+/* Adds items until one fails, and replies with an answer for each. *failed: why the one at `end` failed. */
+static addition add_run(RedisModuleCtx *ctx, bloom_key *key, const item_list *list, size_t from,
+                        tamis_status *failed) {
+    addition added = {from, from, false};
+    *failed = TAMIS_OK;
+    while (*failed == TAMIS_OK && added.end < list->count) {
         tamis_key items[BATCH];
         tamis_answer answers[BATCH];
         size_t done = 0;
-        const size_t left = list->count - result.added, count = left < BATCH ? left : BATCH;
-        module_item_keys(items, list->items + result.added, count);
-        status = bloom_key_add(key, items, count, answers, &done);
+        const size_t left = list->count - added.end, count = left < BATCH ? left : BATCH;
+        module_item_keys(items, list->items + added.end, count);
+        *failed = bloom_key_add(key, items, count, answers, &done);
         for (size_t i = 0; i < done; i++) {
             reply_bool(ctx, answers[i] == TAMIS_ABSENT);
-            result.changed |= answers[i] == TAMIS_ABSENT;
+            added.changed |= answers[i] == TAMIS_ABSENT;
         }
-        result.added += done;
+        added.end += done;
     }
-    if (status != TAMIS_OK)
-        reply_full(ctx, status);
+    return added;
+}
+
+/* Adds items, here and on replicas. As in RedisBloom, an item that no memory is given for gets an error, and
+ * the others follow. If the filter is full, the error ends the array. */
+static void add_items(RedisModuleCtx *ctx, bloom_key *key, RedisModuleString *name, const item_list *list) {
+    tamis_status failed = TAMIS_OK;
+    size_t replied = 0;
     if (!list->single)
-        server.ReplySetArrayLength(ctx, (long)(result.added + (status != TAMIS_OK)));
-    /* A native filter stores that it has refused an item, so a replica has to refuse it too. */
-    if (status == TAMIS_E_FULL && key->native && !key->native->is_refusing) {
-        key->native->is_refusing = result.changed = true;
-        result.added++;
+        server.ReplyWithArray(ctx, MODULE_POSTPONED_LENGTH);
+    while (failed != TAMIS_E_FULL && replied < list->count) {
+        addition added = add_run(ctx, key, list, replied, &failed);
+        replied = added.end + (failed != TAMIS_OK);
+        if (failed != TAMIS_OK)
+            reply_full(ctx, failed);
+        /* A native filter stores that it has refused an item, so a replica has to refuse it too. */
+        if (failed == TAMIS_E_FULL && key->native && !key->native->is_refusing) {
+            key->native->is_refusing = added.changed = true;
+            added.end++;
+        }
+        replicate_items(ctx, name, list, &added);
     }
-    return result;
+    if (!list->single)
+        server.ReplySetArrayLength(ctx, (long)replied);
 }
 
 /* Adds items to a filter, which `how` makes if the key is empty. `how` NULL: an empty key is an error. */
@@ -90,11 +111,7 @@ static int add_to_key(RedisModuleCtx *ctx, RedisModuleString *name, const item_l
     if (key.state != FILTER_KEY_FILTER && !is_new) {
         bloom_key_refuse(ctx, &key);
     } else if (!is_new || bloom_create(ctx, &key, name, *how)) {
-        const addition result = add_items(ctx, &key, list);
-        if (result.changed && list->single)
-            server.Replicate(ctx, "BF.ADD", "ss", name, list->items[0]);
-        else if (result.changed)
-            server.Replicate(ctx, "BF.MADD", "sv", name, list->items, result.added);
+        add_items(ctx, &key, name, list);
     }
     bloom_key_close(&key);
     return MODULE_OK;
@@ -115,7 +132,7 @@ int bloom_madd(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int bloom_insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     bloom_insertion insertion = {.how = bloom_creation_by_settings(ctx)};
-    const char *error = bloom_parse_insert(&insertion, argv, argc, settings_are_strict(ctx));
+    const char *error = bloom_parse_insert(ctx, &insertion, argv, argc);
     if (error)
         return server.ReplyWithError(ctx, error);
     if (!insertion.items)
@@ -173,10 +190,12 @@ static tamis_status load_header(RedisModuleCtx *ctx, bloom_key *key, const char 
 }
 
 static tamis_status load_chunk(bloom_key *key, long long iterator, const char *bytes, size_t size) {
+    if (iterator <= 0 || (uint64_t)iterator < size)
+        return TAMIS_E_DAMAGED;
     if (key->native) /* has no chunks */
         return TAMIS_E_RANGE;
     const tamis_status status =
-        tamis_redisbloom_load_chunk(key->filter, iterator < 0 ? 0 : (uint64_t)iterator, bytes, size, NULL);
+        tamis_redisbloom_load_chunk(key->filter, (uint64_t)iterator, bytes, size, NULL);
     tamis_redisbloom_info info = TAMIS_REDISBLOOM_INFO_INIT;
     if (status == TAMIS_OK && key->state == FILTER_KEY_INCOMPLETE) {
         tamis_redisbloom_info_get(key->filter, &info, NULL);

@@ -60,9 +60,11 @@ static bool create(RedisModuleCtx *ctx, cuckoo_key *key, RedisModuleString *name
     return true;
 }
 
-/* Reads the arguments of CF.RESERVE. Returns the error, or NULL. Unless `strict`, unknown pairs are ignored,
- * as in RedisBloom. */
-static const char *parse_reserve(creation *how, RedisModuleString **argv, int argc, bool strict) {
+/* Reads the arguments of CF.RESERVE. Returns the error, or NULL. Unknown words are ignored, as in
+ * RedisBloom. */
+static const char *parse_reserve(RedisModuleCtx *ctx, creation *how, RedisModuleString **argv, int argc) {
+    static const module_option known[] = {
+        {"BUCKETSIZE", 1}, {"MAXITERATIONS", 1}, {"EXPANSION", 1}, {NULL, 0}};
     const struct {
         const char *word;
         long long *value, min, max;
@@ -77,16 +79,14 @@ static const char *parse_reserve(creation *how, RedisModuleString **argv, int ar
     };
     if (server.StringToLongLong(argv[2], &how->capacity) != MODULE_OK)
         return "Bad capacity";
-    for (int i = 3; strict && i < argc; i += 2) {
-        if (!is_word(argv[i], "BUCKETSIZE") && !is_word(argv[i], "MAXITERATIONS") &&
-            !is_word(argv[i], "EXPANSION"))
-            return "ERR unknown option; expected BUCKETSIZE, MAXITERATIONS or EXPANSION";
-    }
+    const char *error =
+        settings_check_options(ctx, known, argv + 3, argc - 3,
+                               "ERR unknown option; expected BUCKETSIZE, MAXITERATIONS or EXPANSION");
+    if (error)
+        return error;
     for (size_t option = 0; option < sizeof options / sizeof *options; option++) {
-        int i = 3;
-        while (i + 1 < argc && !is_word(argv[i], options[option].word))
-            i += 2;
-        if (i + 1 >= argc)
+        const int i = find_word(argv, argc - 1, 3, options[option].word);
+        if (!i)
             continue;
         long long value;
         if (server.StringToLongLong(argv[i + 1], &value) != MODULE_OK)
@@ -104,7 +104,7 @@ int cuckoo_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     creation how = creation_by_settings();
     if (argc % 2 == 0)
         return server.WrongArity(ctx);
-    const char *error = parse_reserve(&how, argv, argc, settings_are_strict(ctx));
+    const char *error = parse_reserve(ctx, &how, argv, argc);
     if (error)
         return server.ReplyWithError(ctx, error);
     cuckoo_key key = cuckoo_key_open(ctx, argv[1], MODULE_READ | MODULE_WRITE);
@@ -212,10 +212,6 @@ int cuckoo_addnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- CF.INSERT, CF.INSERTNX ---- */
 
-static bool is_insert_option(const RedisModuleString *word) {
-    return is_word(word, "ITEMS") || is_word(word, "NOCREATE") || is_word(word, "CAPACITY");
-}
-
 /* The arguments of CF.INSERT and CF.INSERTNX. */
 typedef struct insertion {
     creation how;   /* how to make the filter, if the key is empty */
@@ -223,15 +219,19 @@ typedef struct insertion {
     int items;      /* number of the first item's argument; 0: arguments are missing */
 } insertion;
 
-/* Reads the options; `how` has the defaults. The first letter of a word decides, as in RedisBloom, or if
- * `strict` the word. Returns the error, or NULL. */
-static const char *parse_insert(insertion *parsed, RedisModuleString **argv, int argc, bool strict) {
+/* Reads the options; `how` has the defaults. The first letter of a word decides, as in RedisBloom. Returns the
+ * error, or NULL. */
+static const char *parse_insert(RedisModuleCtx *ctx, insertion *parsed, RedisModuleString **argv, int argc) {
+    static const module_option options[] = {
+        {"CAPACITY", 1}, {"NOCREATE", 0}, {"ITEMS", MODULE_ALL_VALUES}, {NULL, 0}};
     creation *how = &parsed->how;
+    const char *error =
+        settings_check_options(ctx, options, argv + 2, argc - 2, "Unknown argument received");
+    if (error)
+        return error;
     for (int i = 2; i < argc; i++) {
         size_t size;
         const char *word = server.StringPtrLen(argv[i], &size);
-        if (strict && !is_insert_option(argv[i]))
-            return "Unknown argument received";
         switch (size ? tolower((unsigned char)*word) : 0) {
         case 'i':
             parsed->items = i + 1 < argc ? i + 1 : 0;
@@ -256,7 +256,7 @@ static const char *parse_insert(insertion *parsed, RedisModuleString **argv, int
 
 static int insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool absent) {
     insertion parsed = {.how = creation_by_settings()};
-    const char *error = parse_insert(&parsed, argv, argc, settings_are_strict(ctx));
+    const char *error = parse_insert(ctx, &parsed, argv, argc);
     if (error)
         return server.ReplyWithError(ctx, error);
     if (!parsed.items)
@@ -343,7 +343,8 @@ static const char *load_header(RedisModuleCtx *ctx, cuckoo_key *key, const char 
 }
 
 static const char *load_chunk(cuckoo_key *key, long long position, const char *bytes, size_t size) {
-    if (tamis_redisbloom_cuckoo_load_chunk(key->filter, (uint64_t)position, bytes, size, NULL) != TAMIS_OK)
+    if (position < 0 ||
+        tamis_redisbloom_cuckoo_load_chunk(key->filter, (uint64_t)position, bytes, size, NULL) != TAMIS_OK)
         return "Couldn't load chunk!";
     tamis_redisbloom_cuckoo_info info = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
     tamis_redisbloom_cuckoo_info_get(key->filter, &info, NULL);
@@ -355,7 +356,7 @@ static const char *load_chunk(cuckoo_key *key, long long position, const char *b
 int cuckoo_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
     long long position;
-    if (server.StringToLongLong(argv[2], &position) != MODULE_OK || position < 1)
+    if (server.StringToLongLong(argv[2], &position) != MODULE_OK || position == 0)
         return server.ReplyWithError(ctx, "Invalid position");
     size_t size;
     const char *bytes = server.StringPtrLen(argv[3], &size);

@@ -69,9 +69,18 @@ enum { CUCKOO_BUCKET_MAX = 255, CUCKOO_ITERATIONS_MAX = 65535, CUCKOO_TABLES_MAX
 bool settings_parse(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 /* Makes the settings known to CONFIG GET and CONFIG SET, where the server has them for modules. */
 bool settings_register(RedisModuleCtx *ctx);
-/* True if an unknown option of this command is an error. A command from the primary or from the AOF is
- * accepted as it is. */
-bool settings_are_strict(RedisModuleCtx *ctx);
+/* An option of a command. A list ends with an element of zeros. */
+typedef struct module_option {
+    const char *word;
+    int values; /* arguments that follow it: 0, 1 or MODULE_ALL_VALUES */
+} module_option;
+enum { MODULE_ALL_VALUES = 1 << 30 }; /* of ITEMS: no option comes behind it */
+
+/* Checks the options of a command, if the setting `strict` says so. Returns the error, or NULL: `unknown` for
+ * a word that is not in the list, another one for an option that is given twice. A command from the primary
+ * or from the AOF is accepted as it is. */
+const char *settings_check_options(RedisModuleCtx *ctx, const module_option *options,
+                                   RedisModuleString **words, int count, const char *unknown);
 
 /* ---- module_storage.c ---- */
 
@@ -239,8 +248,9 @@ typedef struct bloom_insertion {
 } bloom_insertion;
 
 /* Read the arguments of BF.RESERVE and BF.INSERT. Return the error, or NULL. `how` has the defaults. */
-const char *bloom_parse_reserve(bloom_creation *how, RedisModuleString **argv, int argc, bool strict);
-const char *bloom_parse_insert(bloom_insertion *insertion, RedisModuleString **argv, int argc, bool strict);
+const char *bloom_parse_reserve(RedisModuleCtx *ctx, bloom_creation *how, RedisModuleString **argv, int argc);
+const char *bloom_parse_insert(RedisModuleCtx *ctx, bloom_insertion *insertion, RedisModuleString **argv,
+                               int argc);
 
 /* ---- cuckoo_type.c ---- */
 
@@ -274,6 +284,8 @@ void reply_bool(RedisModuleCtx *ctx, bool value);
 bool module_is_client(RedisModuleCtx *ctx);
 /* True if an argument is this word, in any case. */
 bool is_word(const RedisModuleString *argument, const char *word);
+/* Returns the number of the first argument from `from` on that is this word, or 0. */
+int find_word(RedisModuleString **argv, int argc, int from, const char *word);
 
 /* ---- module_commands.c ---- */
 

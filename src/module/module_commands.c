@@ -150,7 +150,7 @@ static const struct {
 /* X(function, name, smallest and largest number of arguments, access, arguments, since, complexity, summary).
  * The name counts as an argument; 0 means any number. */
 #define COMMAND_TABLE(X)                                                                                     \
-    X(bloom_reserve, "bf.reserve", 4, 8, CREATE, reserve_bloom, "1.0.0", "O(m), where m is the memory",      \
+    X(bloom_reserve, "bf.reserve", 4, 9, CREATE, reserve_bloom, "1.0.0", "O(m), where m is the memory",      \
       "Makes an empty Bloom filter")                                                                         \
     X(bloom_add, "bf.add", 3, 3, ADD, key_item, "1.0.0", ADD_TIME, "Adds an item to a Bloom filter")         \
     X(bloom_madd, "bf.madd", 3, 0, ADD, key_items, "1.0.0", MADD_TIME, "Adds items to a Bloom filter")       \

@@ -37,6 +37,14 @@ bool is_word(const RedisModuleString *argument, const char *word) {
     return size == strlen(word) && strncasecmp(text, word, size) == 0;
 }
 
+int find_word(RedisModuleString **argv, int argc, int from, const char *word) {
+    for (int i = from; i < argc; i++) {
+        if (is_word(argv[i], word))
+            return i;
+    }
+    return 0;
+}
+
 /* ---- loading ---- */
 
 static bool create_types(RedisModuleCtx *ctx) {

@@ -142,8 +142,21 @@ bool settings_parse(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return false;
 }
 
-bool settings_are_strict(RedisModuleCtx *ctx) {
-    return settings.strict && module_is_client(ctx);
+const char *settings_check_options(RedisModuleCtx *ctx, const module_option *options,
+                                   RedisModuleString **words, int count, const char *unknown) {
+    unsigned given = 0;
+    for (int i = 0; settings.strict && module_is_client(ctx) && i < count; i++) {
+        int option = 0;
+        while (options[option].word && !is_word(words[i], options[option].word))
+            option++;
+        if (!options[option].word)
+            return unknown;
+        if (given & 1u << option)
+            return "ERR an option is given twice";
+        given |= 1u << option;
+        i += options[option].values;
+    }
+    return NULL;
 }
 
 /* ---- CONFIG SET ---- */

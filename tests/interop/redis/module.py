@@ -289,8 +289,9 @@ def test_settings(server):
     same("set", ask("CONFIG", "SET", "bf.bf-expansion-factor", 0), b"OK")
     ask("BF.ADD", "fixed", 1)
     ask("BF.RESERVE", "fixed2", 0.1, 10)
-    ask("BF.RESERVE", "scaling", 0.1, 10, "EXPANSION", 3)
-    same("expansion", [ask("BF.INFO", key, "EXPANSION") for key in ("fixed", "fixed2", "scaling")], [[None], [None], [3]])
+    same("refused", ask("BF.RESERVE", "scaling", 0.1, 10, "EXPANSION", 3), Error("Nonscaling filters cannot expand"))
+    ask("BF.INSERT", "fixed3", "EXPANSION", 3, "ITEMS", 1)
+    same("expansion", [ask("BF.INFO", key, "EXPANSION") for key in ("fixed", "fixed2", "fixed3")], 3 * [[None]])
     same("capped", [ask("CONFIG", "SET", "bf.bf-error-rate", "0.9"), ask("CONFIG", "GET", "bf.bf-error-rate")[1]],
          [b"OK", b"0.25"])
     same("set back", ask("CONFIG", "SET", *(word for name, value in names.items() for word in ("bf." + name, value))), b"OK")
@@ -389,8 +390,8 @@ def test_refused_arguments():
 
 
 def test_refused_memory():
-    """The server gives no memory: to make a filter, to let one grow. What was there stays."""
-    server = Server("narrow", memory=1 << 30)
+    """The server gives no memory: to make a filter, to let one grow. What was there stays, and the AOF has the same."""
+    server = Server("narrow", "--appendonly", "yes", memory=1 << 30)
     for protocol in (2, 3):
         ask = Client(server.path, protocol)
         no_memory, full = Error("ERR Insufficient memory to create filter"), -1 if protocol == 2 else False
@@ -399,17 +400,22 @@ def test_refused_memory():
             same(command, ask(*command.split()), no_memory)
         same("no key", ask("EXISTS", "k"), 0)
         ask("BF.RESERVE", "b", 1e-300, 2048, "EXPANSION", 32768)
-        ask("BF.MADD", "b", *range(2048))
-        same("card", ask("BF.CARD", "b"), 2048)
-        same("grow", ask("BF.ADD", "b", "x"), Error("ERR problem inserting into filter"))
-        same("grow", ask("BF.MADD", "b", 1, "x"), [0, Error("ERR problem inserting into filter")])
+        ask("BF.MADD", "b", *range(2047))
+        same("card", ask("BF.CARD", "b"), 2047)
+        problem = Error("ERR problem inserting into filter")
+        same("grow", ask("BF.MADD", "b", 1, 2047, "x", 2, "y", 1), [0, 1, problem, 0, problem, 0])
+        same("grow", ask("BF.ADD", "b", "x"), problem)
         same("kept", set(ask("BF.MEXISTS", "b", *range(2048))), {1})
         ask("CF.RESERVE", "c", 65536, "EXPANSION", 32768, "MAXITERATIONS", 1)
         same("grow", ask("CF.INSERT", "c", "ITEMS", *"aaaaab"), [1, 1, 1, 1, full, 1])
         same("grow", ask("CF.ADD", "c", "a"), Error("ERR Insufficient memory"))
         same("grow", ask("CF.INSERTNX", "c", "ITEMS", "a", "b", "d"), [0, 0, 1])
         same("count", ask("CF.COUNT", "c", "a"), 4)
-        ask("FLUSHALL")
+        before = server.digests()
+        server.kill()
+        server.start()
+        same("from the AOF", server.digests(), before)
+        server.ask("FLUSHALL")
     server.kill()
 
 

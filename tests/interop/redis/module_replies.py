@@ -183,8 +183,9 @@ TABLE = [
     ("BF.LOADCHUNK none 1 data", Error("ERR received bad data")),
     ("BF.LOADCHUNK none 2 data", Error("ERR not found")),
     ("BF.LOADCHUNK string 1 data", Error(WRONGTYPE)),
-    ("BF.LOADCHUNK k 3 data", Error("ERR invalid offset - no link found")),
-    ("BF.LOADCHUNK k -9223372036854775808 1", Error("ERR invalid offset - no link found")),
+    ("BF.LOADCHUNK k 3 data", Error("ERR received bad data")),  # fewer bytes than there are
+    ("BF.LOADCHUNK k -9223372036854775808 1", Error("ERR received bad data")),
+    ("BF.LOADCHUNK k 4 data", Error("ERR invalid offset - no link found")),
     ("BF.LOADCHUNK k 922337203685477588 1", Error("ERR invalid offset - no link found")),
     ("BF.LOADCHUNK k 203 data", Error("ERR invalid chunk - Too big for current filter")),
     ("BF.LOADCHUNK k 5 data", Error("ERR received bad data")),
@@ -228,6 +229,8 @@ TABLE = [
     ("CF.DEBUG largest", b"bktsize:255 buckets:2 items:0 deletes:0 filters:1 max_iterations:65535 expansion:32768"),
     ("CF.RESERVE smallest 2 BUCKETSIZE 1 MAXITERATIONS 1", b"OK"),
     ("CF.RESERVE cut 100 WORD MAXITERATIONS", b"OK"),  # an option needs a value beside it
+    ("CF.RESERVE odd 100 WORD BUCKETSIZE 4 x", b"OK"),  # in any place
+    ("CF.DEBUG odd", b"bktsize:4 buckets:32 items:0 deletes:0 filters:1 max_iterations:20 expansion:1"),
     ("CF.RESERVE MAXITERATIONS 100", b"OK"),
     ("CF.INFO c", {"Size": 56 + 16 + 128, "Number of buckets": 32, "Number of filters": 1,
                    "Number of items inserted": 0, "Number of items deleted": 0, "Bucket size": 4,
@@ -344,7 +347,8 @@ TABLE = [
     ("CF.LOADCHUNK n 1", arity("cf.loadchunk")),
     ("CF.LOADCHUNK n x data", Error("Invalid position")),
     ("CF.LOADCHUNK n 0 data", Error("Invalid position")),
-    ("CF.LOADCHUNK n -1 data", Error("Invalid position")),
+    ("CF.LOADCHUNK n -1 data", Error("Couldn't load chunk!")),
+    ("CF.LOADCHUNK none -1 data", Error("ERR not found")),
     ("CF.LOADCHUNK string x data", Error("Invalid position")),  # before the key
     ("CF.LOADCHUNK n 1 data", Error("ERR item exists")),
     ("CF.LOADCHUNK none 1 data", Error("Invalid header")),

@@ -34,7 +34,12 @@ TABLE = [
     ("BF.RESERVE k 0.01 100 KIND cuckoo", BAD_KIND),
     ("BF.RESERVE k 0.01 100 EXPANSION 2 KIND blocked", NO_GROWTH),
     ("BF.RESERVE k 0.01 100 KIND classic EXPANSION 2", NO_GROWTH),
-    ("BF.RESERVE k 0.01 100 NONSCALING EXPANSION 2 KIND", arity("bf.reserve")),
+    ("BF.RESERVE k 0.01 100 NONSCALING EXPANSION 2 KIND", Error("Nonscaling filters cannot expand")),
+    ("BF.RESERVE k 0.01 100 EXPANSION 0 NONSCALING x KIND blocked", arity("bf.reserve")),
+    ("BF.RESERVE k 0.01 100 EXPANSION 0 NONSCALING KIND word", BAD_KIND),
+    ("BF.RESERVE fixed1 0.01 100 EXPANSION 0 NONSCALING KIND classic", b"OK"),
+    ("BF.RESERVE fixed2 0.01 100 EXPANSION 0 KIND fingerprint NONSCALING", b"OK"),
+    ("BF.INFO fixed2 EXPANSION", {"Expansion rate": None}),
     ("BF.RESERVE k 0.01 100 EXPANSION 2 NONSCALING x", arity("bf.reserve")),
     ("BF.RESERVE string 0.01 100 KIND blocked", Error(WRONGTYPE)),
     ("BF.RESERVE k 1e-40 100 KIND blocked", Error("ERR could not create filter")),
@@ -61,7 +66,8 @@ TABLE = [
     ("BF.INFO b word", Error("Invalid information value")),
     ("BF.SCANDUMP b 0", Error("ERR only a compatible filter has chunks; use DUMP, COPY or MIGRATE")),
     ("BF.LOADCHUNK b 1 data", Error("ERR received bad data")),
-    ("BF.LOADCHUNK b 2 data", Error("ERR invalid offset - no link found")),
+    ("BF.LOADCHUNK b 2 data", Error("ERR received bad data")),
+    ("BF.LOADCHUNK b 5 data", Error("ERR invalid offset - no link found")),
     ("CF.ADD b a", Error(WRONGTYPE)),
     ("TW.ADD b a", Error(WRONGTYPE)),
     # a filter that grows
@@ -75,7 +81,7 @@ TABLE = [
     ("BF.RESERVE frozen 0.01 3 NONSCALING KIND fingerprint", b"OK"),
     ("BF.MADD frozen a b c d e", [T, T, T, FULL]),
     # a table without a capacity
-    ("BF.RESERVE g 0.01 3 NONSCALING KIND growing", Error("ERR kind growing has no NONSCALING; choose kind fingerprint")),
+    ("BF.RESERVE g 0.01 3 NONSCALING KIND growing", Error("ERR kind growing always grows; choose kind fingerprint")),
     ("BF.RESERVE g 0.01 3 EXPANSION 2 KIND growing", b"OK"),
     ("BF.MADD g a b c d e", [T, T, T, T, T]),
     ("BF.INFO g CAPACITY", {"Capacity": 5}),
@@ -444,9 +450,9 @@ def test_settings(server):
 
 
 def test_strict(server):
-    """Unknown options are errors, if the setting says so."""
+    """Unknown options, and those that are given twice, are errors, if the setting says so."""
     ask = server.ask
-    option = "ERR unknown option; expected "
+    option, twice = "ERR unknown option; expected ", "ERR an option is given twice"
     table = {
         "BF.RESERVE k%d 0.01 100 WORD": option + "EXPANSION, NONSCALING or KIND",
         "BF.RESERVE k%d 0.01 100 EXPANSIN 4": option + "EXPANSION, NONSCALING or KIND",
@@ -454,9 +460,14 @@ def test_strict(server):
         "BF.INSERT k%d CAPACITY 100 NONS ITEMS a": "Unknown argument received",
         "CF.RESERVE k%d 100 BUCKETSIZES 4": option + "BUCKETSIZE, MAXITERATIONS or EXPANSION",
         "CF.INSERT k%d NOCRATE ITEMS a": "Unknown argument received",
+        "BF.RESERVE k%d 0.01 100 NONSCALING nonscaling": twice,
+        "BF.RESERVE k%d 0.01 100 EXPANSION 2 EXPANSION 2": twice,
+        "BF.INSERT k%d CAPACITY 10 CAPACITY 20 ITEMS a": twice,
+        "CF.RESERVE k%d 100 BUCKETSIZE 4 MAXITERATIONS 7 BUCKETSIZE 4": twice,
+        "CF.INSERT k%d CAPACITY 10 CAPACITY 20 ITEMS a": twice,
     }
     right = ("BF.RESERVE k%d 0.01 100 EXPANSION 4 kind fast", "BF.RESERVE k%d 0.01 100 NONSCALING",
-             "BF.INSERT k%d ERROR 0.1 CAPACITY 100 EXPANSION 3 KIND fast ITEMS a", "BF.INSERT k%d NONSCALING ITEMS a",
+             "BF.INSERT k%d ERROR 0.1 CAPACITY 100 EXPANSION 3 KIND fast ITEMS a", "BF.INSERT k%d NONSCALING ITEMS ITEMS ITEMS",
              "CF.RESERVE k%d 100 bucketsize 4 MAXITERATIONS 3 EXPANSION 2", "CF.INSERT k%d CAPACITY 100 ITEMS a")
     for number_of, strict in enumerate(("no", "yes", "no")):
         same("set", ask("CONFIG", "SET", "bf.strict", strict), b"OK")
