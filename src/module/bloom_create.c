@@ -153,7 +153,8 @@ static const char *parse_expansion(bloom_creation *how, RedisModuleString **argv
 }
 
 /* Unknown words are ignored, as in RedisBloom. With bf-expansion-factor 0 it refuses a client's EXPANSION. */
-const char *bloom_parse_reserve(RedisModuleCtx *ctx, bloom_creation *how, RedisModuleString **argv, int argc) {
+const char *bloom_parse_reserve(RedisModuleCtx *ctx, bloom_creation *how, RedisModuleString **argv,
+                                int argc) {
     static const module_option options[] = {{"EXPANSION", 1}, {"NONSCALING", 0}, {"KIND", 1}, {NULL, 0}};
     if (server.StringToDouble(argv[2], &how->rate) != MODULE_OK)
         return "ERR bad error rate";
@@ -242,12 +243,16 @@ static char option_by_word(const RedisModuleString *word) {
 /* With bf-expansion-factor 0 an EXPANSION has no effect, as in RedisBloom. */
 const char *bloom_parse_insert(RedisModuleCtx *ctx, bloom_insertion *insertion, RedisModuleString **argv,
                                int argc) {
-    static const module_option options[] = {
-        {"CAPACITY", 1},   {"ERROR", 1}, {"EXPANSION", 1},           {"NOCREATE", 0},
-        {"NONSCALING", 0}, {"KIND", 1},  {"ITEMS", MODULE_ALL_VALUES}, {NULL, 0}};
+    static const module_option options[] = {{"CAPACITY", 1},
+                                            {"ERROR", 1},
+                                            {"EXPANSION", 1},
+                                            {"NOCREATE", 0},
+                                            {"NONSCALING", 0},
+                                            {"KIND", 1},
+                                            {"ITEMS", MODULE_ALL_VALUES},
+                                            {NULL, 0}};
     bloom_creation *how = &insertion->how;
-    const char *error =
-        settings_check_options(ctx, options, argv + 2, argc - 2, "Unknown argument received");
+    const char *error = settings_check_options(ctx, options, argv + 2, argc - 2, "Unknown argument received");
     if (error)
         return error;
     for (int i = 2; i < argc; i++) {

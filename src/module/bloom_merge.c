@@ -5,7 +5,8 @@
  *
  * A union is made only if the rate that was requested still holds. So the filters must have equal sizes, or
  * be of kind fingerprint, which grows. The capacity must suffice for the items of all of them. A compatible
- * filter that has grown is refused: its older sub-filters are full. docs/guide/redis-module.md has the rules.
+ * filter that has grown is refused: its older sub-filters are full. docs/guide/redis-module-reference.md has
+ * the rules.
  *
  * The union is made in a copy, which replaces the filter when all sources are in it. So a command that fails
  * changes nothing. It is sent to replicas as it is, since they have the same filters.

@@ -225,8 +225,7 @@ static const char *parse_insert(RedisModuleCtx *ctx, insertion *parsed, RedisMod
     static const module_option options[] = {
         {"CAPACITY", 1}, {"NOCREATE", 0}, {"ITEMS", MODULE_ALL_VALUES}, {NULL, 0}};
     creation *how = &parsed->how;
-    const char *error =
-        settings_check_options(ctx, options, argv + 2, argc - 2, "Unknown argument received");
+    const char *error = settings_check_options(ctx, options, argv + 2, argc - 2, "Unknown argument received");
     if (error)
         return error;
     for (int i = 2; i < argc; i++) {

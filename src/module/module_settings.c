@@ -121,7 +121,7 @@ static bool parse_setting(RedisModuleCtx *ctx, const RedisModuleString *name,
                    server.StringPtrLen(value, NULL), error);
         return false;
     }
-    server.Log(ctx, "warning", "tamis: %s: unknown argument; the guide of the module lists them",
+    server.Log(ctx, "warning", "tamis: %s: unknown argument; docs/guide/redis-module-reference.md lists them",
                server.StringPtrLen(name, NULL));
     return false;
 }

@@ -400,7 +400,7 @@ def test_replies(server):
             same(f"RESP{protocol}: {command}", got, expected_reply(reply, protocol, is_single))
 
 
-# What `COMMAND DOCS` says, and the guide of the module.
+# What `COMMAND DOCS` says, and the reference of the module.
 SYNTAX = """
 BF.RESERVE key error_rate capacity [EXPANSION expansion] [NONSCALING] [KIND kind]
 BF.ADD key item
@@ -495,13 +495,13 @@ def test_documentation(server):
          [b"key", b"string", b"double", b"double", b"integer", b"integer", b"pure-token"])
 
 
-def test_guide(server):
-    """The tables of the guide have each command once, as COMMAND DOCS says it."""
-    with open(os.path.join(os.environ["TAMIS_SOURCE_DIR"], "docs/guide/redis-module.md"), encoding="utf-8") as file:
+def test_reference(server):
+    """The tables of the reference have each command once, as COMMAND DOCS says it."""
+    with open(os.path.join(os.environ["TAMIS_SOURCE_DIR"], "docs/guide/redis-module-reference.md"), encoding="utf-8") as file:
         cells = [line.split(" | ")[0][2:] for line in file if line.startswith("| `")]
     written = [part.strip("`").replace("\\|", "|") for cell in cells for part in cell.split("`, `")]
     written = [line for line in written if re.match(r"[A-Z]+\.[A-Z]+ key", line)]
-    same("guide", sorted(written), documented(server.ask)[0])
+    same("reference", sorted(written), documented(server.ask)[0])
 
 
 def test_rights(server):
@@ -547,4 +547,4 @@ def test_scripts(server):
     same("transaction", ask("EXEC"), [[1, 1], [1], 4])
 
 
-TESTS = (test_replies, test_documentation, test_guide, test_rights, test_scripts)
+TESTS = (test_replies, test_documentation, test_reference, test_rights, test_scripts)
