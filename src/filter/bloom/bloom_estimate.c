@@ -28,8 +28,12 @@
  * from the bits, and the expected errors until then are stored (union_added, union_false_present) as a
  * start for the count.
  *
+ * A primary and its replicas must count alike, whatever their C libraries. So the count of a union is computed
+ * from + - * / and roots, whose results IEEE 754 defines to the last bit (exact_log, exact_exp, power).
+ *
  * Invariants:
- * 1. A union marks a filter saturated only if the estimate exceeds the capacity by five standard deviations.
+ * 1. A union marks a filter saturated only if one of both was, or if the estimate exceeds the capacity by five
+ *    standard deviations.
  * 2. After a union `added` is at least the larger of both counts, and at most their sum.
  */
 #include <math.h>
@@ -37,6 +41,68 @@
 #include "filter/bloom/bloom_int.h"
 #include "filter/line_count.h"
 #include "plan/plan_int.h"
+
+#define LN2       0.693147180559945309417
+#define ROOT_HALF 0.707106781186547524401
+
+/* ---- the same on every machine ---- */
+
+/* ln(1 - s) for 0 <= s < 1. With 1 - s = z 2^e it is e ln 2 + 2 artanh t, where t = (z - 1) / (z + 1), and
+ * |t| is at most 0.18. */
+static double exact_log(double s) {
+    int e = 0;
+    double t = -s / (2 - s), sum = 0;
+    if (s > 0.25) {
+        double z = frexp(1 - s, &e);
+        if (z < ROOT_HALF) {
+            z *= 2;
+            e--;
+        }
+        t = (z - 1) / (z + 1);
+    }
+    for (int i = 23; i > 0; i -= 2)
+        sum = sum * t * t + 1.0 / i;
+    return e * LN2 + 2 * t * sum;
+}
+
+/* e^x. With x = n ln 2 + r it is e^r 2^n, where |r| is at most 0.35. */
+static double exact_exp(double x) {
+    const double n = floor(fmax(fmin(x, 700), -700) / LN2 + 0.5), r = fmax(fmin(x, 700), -700) - n * LN2;
+    double sum = 1;
+    for (int i = 15; i > 0; i--)
+        sum = 1 + sum * r / i;
+    return ldexp(sum, (int)n);
+}
+
+/* x^k */
+static double power(double x, uint32_t k) {
+    double result = 1;
+    for (; k > 0; k /= 2, x *= x)
+        if (k % 2)
+            result *= x;
+    return result;
+}
+
+/* Number of keys in a Bloom filter of m bits, a share s of which is set. If all are set, counts as if one were
+ * left. */
+static double keys_of_share(double s, double m, uint32_t k) {
+    return -m / k * exact_log(fmin(s, (m - 1) / m));
+}
+
+/* Mean rate while a Bloom filter was filled, until the share s of its bits was set. It is the area under the
+ * rate's curve, by Simpson's rule. When a part f of the keys was in it, (1 - s)^f of the bits were unset. */
+static double mean_rate_until(double s, uint32_t k) {
+    enum { STEPS = 32 };
+    double unset = 1, step = 1 - s, sum = 0;
+    for (int i = 1; i < STEPS; i *= 2)
+        step = sqrt(step);
+    for (int i = 1; i <= STEPS; i++) {
+        const double weight = i == STEPS ? 1 : i % 2 ? 4 : 2;
+        unset *= step;
+        sum += weight * power(1 - unset, k);
+    }
+    return sum / (3 * STEPS);
+}
 
 /* ---- by the number of keys added ---- */
 
@@ -82,7 +148,7 @@ static void classic_estimate(const tamis_filter *filter, tamis_filter_info *info
     double m = (double)b->bits, k = b->probes, ones = (double)info->ones;
     const double repeats = tamis__scheme_repeats(filter->plan.scheme, ones / m, m, k);
     info->fpr_live = fmin(pow(ones / m, k) + repeats, 1);
-    info->cardinality = tamis_bloom_cardinality(ones, m, k);
+    info->cardinality = ones < m ? keys_of_share(ones / m, m, b->probes) : INFINITY;
 }
 
 /* Sums the estimates of the blocks, each a Bloom filter of its own. A block with all bits set gives no
@@ -95,7 +161,7 @@ static void blocked_estimate(const tamis_filter *filter, const tamis__line_count
     for (uint32_t ones = 1; ones <= b->block; ones++) {
         double line_count = (double)counts->lines[ones];
         info->fpr_live += line_count * pow(ones / m, k) / blocks;
-        info->cardinality += line_count * tamis_bloom_cardinality(fmin(ones, m - 1), m, k);
+        info->cardinality += line_count * keys_of_share(ones / m, m, b->probes);
     }
 }
 
@@ -105,7 +171,7 @@ static void blocked_estimate(const tamis_filter *filter, const tamis__line_count
 static double counting_cardinality(const bloom *b, uint64_t ones) {
     const double share = 1 / (double)b->block, blocks = (double)b->positions * share;
     const double used = (double)(ones < b->positions ? ones : b->positions - 1) / (double)b->positions;
-    return blocks * log1p(-used) / expm1(b->probes * log1p(-share));
+    return blocks * exact_log(used) / (power(1 - share, b->probes) - 1);
 }
 
 static void estimate_counted(const tamis_filter *filter, const tamis__line_counts *counts,
@@ -160,9 +226,9 @@ static double estimate_deviation(const tamis_filter *filter, double n) {
     const bloom *b = filter->body;
     const double m = (double)b->positions, k = b->probes, s = b->block;
     if (filter->plan.kind == TAMIS_KIND_CLASSIC)
-        return sqrt(m * (expm1(n * k / m) - n * k / m)) / k;
-    const double load = n * s / m, u = 1 - pow(1 - 1 / s, k), v = 1 - pow(1 - 2 / s, k);
-    const double unset_one = exp(-load * u), unset_two = exp(-load * v);
+        return sqrt(fmax(m * (exact_exp(n * k / m) - 1 - n * k / m), 0)) / k;
+    const double load = n * s / m, u = 1 - power(1 - 1 / s, b->probes), v = 1 - power(1 - 2 / s, b->probes);
+    const double unset_one = exact_exp(-load * u), unset_two = exact_exp(-load * v);
     return sqrt(fmax(m * (unset_one + (s - 1) * unset_two - s * unset_one * unset_one * (1 + load * u * u)),
                      0)) /
            (s * u * unset_one);
@@ -186,6 +252,18 @@ void tamis__bloom_filled_estimate(tamis_filter *filter) {
     filter->saturated = is_over_capacity(filter);
 }
 
+/* Expected share of the keys that were answered present by mistake while they were added. */
+static double mistaken_share(const bloom *b, const tamis__line_counts *counts, uint64_t ones) {
+    const double s = b->block, blocks = (double)(b->bits / (64 * BLOCK_WORDS));
+    double sum = 0;
+    if (!b->block)
+        return mean_rate_until((double)ones / (double)b->bits, b->probes);
+    for (uint32_t i = 1; i <= b->block; i++)
+        if (counts->lines[i])
+            sum += (double)counts->lines[i] * mean_rate_until(i / s, b->probes);
+    return sum / blocks;
+}
+
 tamis_status tamis__bloom_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     (void)err;
     bloom *to = into->body;
@@ -200,17 +278,17 @@ tamis_status tamis__bloom_union(tamis_filter *into, const tamis_filter *from, ta
     }
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     estimate_counted(into, &counts, &info);
-    /* A key in both filters counts once. The bits say how many keys were offered, at most the sum.
-     * Subtract the keys that one filter would have answered present by mistake. The result is at least the
-     * larger of both counts. */
+    /* A key in both filters counts once. The bits say how many keys were offered. Subtract those that one
+     * filter would have answered present by mistake. The result is at least the larger of both counts, and at
+     * most their sum. */
     const uint64_t max = into->added > from->added ? into->added : from->added;
     const double sum = (double)into->added + (double)from->added;
-    const double offered = fmin(info.cardinality, sum + mistaken);
-    into->added = (uint64_t)fmin(fmax(offered - rate_area(to, offered), (double)max), sum);
-    into->saturated = into->saturated || from->saturated || is_over_capacity(into);
-    if (!into->saturated &&
-        into->added >
-            to->max_absent) /* above the limit only by the error of the estimate: full, not saturated */
+    const double offered = fmin(info.cardinality, 2 * sum);
+    const double absent = offered * (1 - mistaken_share(to, &counts, info.ones));
+    into->added = (uint64_t)fmin(fmax(absent, (double)max), sum);
+    const bool over = max > to->max_absent || is_over_capacity(into);
+    into->saturated = into->saturated || from->saturated || over;
+    if (!over && into->added > to->max_absent) /* above the limit only by the error of the estimate */
         into->added = to->max_absent;
     to->union_added = into->added;
     to->union_false_present = mistaken;
