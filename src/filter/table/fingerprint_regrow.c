@@ -158,6 +158,8 @@ static tamis_status regrow_as(tamis_filter *filter, const tamis_plan *plan, bool
         return TAMIS_OK;
     }
     undo_replace(filter, &old);
+    if (status == TAMIS_E_MISMATCH) /* an entry is too broad for so many lines */
+        return tamis__filter_full(filter, TAMIS_FULL_LINES, err);
     *fits = status != TAMIS_E_FULL;
     return *fits ? status : TAMIS_OK;
 }
