@@ -11,14 +11,19 @@
  *     fast          fingerprint; if NONSCALING, what the library plans
  *
  * A replica gets BF.RESERVE with all options: the kind that was chosen, and EXPANSION or NONSCALING. So its
- * settings do not matter.
+ * settings do not matter. The expansion of a nonscaling filter has no effect, but RedisBloom stores it: 0 if
+ * EXPANSION 0 made the filter, else a number. Here it is that of RedisBloom's default.
  */
 #include <ctype.h>
 #include <stdio.h>
 
 #include "module/module.h"
 
-enum { TEXT = 32, GROWTH = 2 /* the capacity of a native filter that grows doubles */ };
+enum {
+    TEXT = 32,
+    GROWTH = 2,              /* the capacity of a native filter that grows doubles */
+    NONSCALING_EXPANSION = 2 /* stored with NONSCALING, as RedisBloom does by default; it has no effect */
+};
 
 bloom_creation bloom_creation_by_settings(RedisModuleCtx *ctx) {
     return (bloom_creation){.rate = settings.rate,
@@ -34,7 +39,7 @@ static tamis_status create_compatible(RedisModuleCtx *ctx, bloom_key *key, const
     tamis_redisbloom_options options = TAMIS_REDISBLOOM_OPTIONS_INIT;
     options.rate = how->rate;
     options.capacity = (uint64_t)how->capacity;
-    options.expansion = (uint32_t)how->expansion;
+    options.expansion = how->nonscaling && how->expansion ? NONSCALING_EXPANSION : (uint32_t)how->expansion;
     options.nonscaling = how->nonscaling;
     options.allocator = module_allocator();
     tamis_redisbloom *filter = NULL;
@@ -83,7 +88,7 @@ static void replicate_creation(RedisModuleCtx *ctx, RedisModuleString *name, con
     char rate[TEXT];
     const char *kind = how->is_growing ? MODULE_GROWING : tamis_kind_name(how->kind);
     snprintf(rate, sizeof rate, "%.17g", how->rate);
-    if (how->kind == TAMIS_KIND_AUTO && how->nonscaling)
+    if (how->kind == TAMIS_KIND_AUTO && how->nonscaling && how->expansion)
         server.Replicate(ctx, "BF.RESERVE", "sclc", name, rate, how->capacity, "NONSCALING");
     else if (how->kind == TAMIS_KIND_AUTO)
         server.Replicate(ctx, "BF.RESERVE", "sclcl", name, rate, how->capacity, "EXPANSION", how->expansion);

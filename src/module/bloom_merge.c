@@ -31,15 +31,27 @@ static tamis_status begin_with(merge_result *result, const bloom_key *from, tami
                         : tamis_redisbloom_copy(&result->filter, from->filter, err);
 }
 
-/* Adds a native filter, and checks that the promise still holds. */
+static tamis_filter_info info_of(const tamis_filter *filter) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_filter_info_get(filter, &info, NULL);
+    return info;
+}
+
+/* Adds a native filter, and checks that the promise still holds. A Bloom filter that has refused an item is
+ * full. With it the union may have no more items, and without one `saturated` says that it has too many. */
 static tamis_status add_native(merge_result *result, const tamis_filter *from, tamis_error *err) {
-    const double rate = tamis_filter_plan(result->native)->fpr;
+    const tamis_plan before = *tamis_filter_plan(result->native);
+    const tamis_filter_info ours = info_of(result->native), theirs = info_of(from);
+    uint64_t full = ours.saturated ? ours.added : UINT64_MAX;
+    if (theirs.saturated && theirs.added < full)
+        full = theirs.added;
     const tamis_status status = tamis_filter_union(result->native, from, err);
     if (status != TAMIS_OK)
         return status;
-    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    tamis_filter_info_get(result->native, &info, NULL);
-    if (!info.saturated && tamis_filter_plan(result->native)->fpr <= rate)
+    const tamis_filter_info both = info_of(result->native);
+    const bool over = full < UINT64_MAX ? both.added > full : both.saturated;
+    const bool is_bloom = tamis_kind_is_bloom(before.kind);
+    if (is_bloom ? !over : tamis_filter_plan(result->native)->fpr <= before.fpr)
         return TAMIS_OK;
     snprintf(err->text, sizeof err->text,
              "union: more items than the rate allows; make filters of a larger capacity or a smaller rate");

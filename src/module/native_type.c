@@ -71,7 +71,7 @@ uint64_t native_memory(const native_value *value) {
     if (!value->filter)
         return value->allocated;
     const tamis_plan *plan = tamis_filter_plan(value->filter);
-    return tamis_kind_is_bloom(plan->kind) ? plan->memory : info_of(value->filter).memory;
+    return tamis_kind_is_bloom(plan->kind) ? (plan->bits + 63) / 64 * 8 : info_of(value->filter).memory;
 }
 
 double native_live_rate(const native_value *value) {

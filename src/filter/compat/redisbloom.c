@@ -165,7 +165,7 @@ tamis_status tamis_redisbloom_create(tamis_redisbloom **filter, const tamis_redi
     status = tamis__rb_create_empty(&created, given.allocator, err);
     if (status != TAMIS_OK)
         return status;
-    created->growth = nonscaling ? 0 : given.expansion;
+    created->growth = given.expansion; /* RedisBloom stores it in a nonscaling filter too */
     created->options |= nonscaling ? TAMIS__RB_NONSCALING : 0U;
     status = append_empty(created, &size, err);
     if (status != TAMIS_OK) {

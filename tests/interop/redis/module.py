@@ -5,8 +5,6 @@
 Replies, errors and bytes are those of RedisBloom, with RESP2 and with RESP3. COUNT: how many items the larger
 tests add.
 """
-import os
-import subprocess
 import time
 
 import redis
@@ -14,8 +12,8 @@ import redis
 import module_damage
 import module_loading
 import module_replies
-from module_server import (COUNT, DIRECTORY, LARGE, MODULE, Client, Error, Server, chunks_of, end_servers, fill, free_port,
-                           info_of, is_true, run, same, used_memory, wait_until)
+from module_server import (COUNT, LARGE, MODULE, Client, Error, Server, chunks_of, end_servers, fill, free_port, info_of, is_true,
+                           refused, run, same, used_memory, wait_until)
 
 
 def test_growth(server):
@@ -366,17 +364,6 @@ def test_kill():
     if late:
         same("late", set(server.ask("BF.MEXISTS", "k0", *range(200000, 200000 + late))), {1})
     server.kill()
-
-
-def refused(name, message, *options):
-    """A server that does not start, since it refuses a module."""
-    directory = os.path.join(DIRECTORY, name)
-    os.makedirs(directory)
-    status = subprocess.run(["redis-server", "--port", "0", "--unixsocket", os.path.join(directory, "socket"), "--dir", directory, "--logfile", "log", *options],
-                            check=False, stdin=subprocess.DEVNULL, timeout=60).returncode
-    with open(os.path.join(directory, "log"), encoding="utf-8") as file:
-        log = file.read()
-    is_true(f"{name}: {log[-300:]}", status != 0 and message in log)
 
 
 def test_refused_arguments():

@@ -4,26 +4,13 @@ import os
 import random
 import subprocess
 
-from module_server import COUNT, LARGE, SEED, Error, Server, chunks_of, is_true, same, used_memory
+from module_server import (COUNT, LARGE, SEED, Error, Server, chunks_of, crc64, is_refused, is_true, payload, same,
+                           used_memory)
 
 
-def crc64(data):
-    crc = 0
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x95ac9329ac4bc9b5 if crc & 1 else 0)
-    return crc
-
-
-# DUMP of `BF.RESERVE k 0.01 3 NONSCALING`, `BF.ADD k a` by RedisBloom.
+# DUMP of `BF.RESERVE k 0.01 3 EXPANSION 0`, `BF.ADD k a` by RedisBloom.
 GOLDEN = bytes.fromhex("07" "813016e5a289bef804" "0201" "0201" "020d" "0200" "0203" "047b14ae47e17a843f" "0207"
                        "0488168ac58c2b2340" "024040" "0200" "0508" "0044008800100120" "0201" "00")
-
-
-def payload(data, version=10):
-    data += version.to_bytes(2, "little")
-    return data + crc64(data).to_bytes(8, "little")
 
 
 def test_dump_of_redisbloom(server):
@@ -31,10 +18,14 @@ def test_dump_of_redisbloom(server):
     same("check of the checksum", crc64(b"123456789"), 0xe9c6d914c4b8d9ca)
     same("restore", ask("RESTORE", "golden", 0, payload(GOLDEN)), b"OK")
     same("answers", ask("BF.MEXISTS", "golden", "a", "b"), [1, 0])
-    ask("BF.RESERVE", "ours", 0.01, 3, "NONSCALING")
+    ask("BF.RESERVE", "ours", 0.01, 3, "EXPANSION", 0)
     ask("BF.ADD", "ours", "a")
     for key in ("golden", "ours"):
         same("written back", ask("DUMP", key), payload(GOLDEN))
+    ask("BF.RESERVE", "nonscaling", 0.01, 3, "NONSCALING")
+    ask("BF.ADD", "nonscaling", "a")
+    expansion = payload(GOLDEN.replace(bytes.fromhex("020d0200"), bytes.fromhex("020d0202")))
+    same("the expansion is stored", ask("DUMP", "nonscaling"), expansion)
 
 
 def test_hostile_cuckoo_dumps(server):
@@ -120,10 +111,6 @@ def test_hostile_dumps(server):
 
 
 # ---- bugs of other loaders, by their names ----------------------------------------------------------------
-
-def is_refused(what, got):
-    is_true(f"{what}: {got!r}", isinstance(got, Error))
-
 
 def reg_cve_2024_25115_chunk_overflow(server):
     """CF.LOADCHUNK with a position from which an offset wraps around wrote outside of the table."""

@@ -3,15 +3,8 @@
 import os
 import re
 
-from module_server import WRONGTYPE, Client, Error, Pairs, is_true, same
+from module_server import WRONGTYPE, Client, Error, F, T, arity, check_table, is_true, same
 
-
-def arity(name):
-    return Error(f"ERR wrong number of arguments for '{name}' command")
-
-
-# (command, reply); a reply of T or F is a boolean in RESP3 and 1 or 0 in RESP2.
-T, F = "T", "F"
 TABLE = [
     ("SET string x", b"OK"),
     # BF.RESERVE
@@ -374,30 +367,8 @@ TABLE = [
 ]
 
 
-def expected_reply(reply, protocol, is_single):
-    if reply in (T, F):
-        return reply == T if protocol == 3 else int(reply == T)
-    if reply == "full":  # of CF.INSERT
-        return False if protocol == 3 else -1
-    if isinstance(reply, list):
-        return [expected_reply(item, protocol, is_single) for item in reply]
-    if isinstance(reply, dict):
-        pairs = Pairs([label.encode(), value] for label, value in reply.items())
-        if protocol == 3:
-            return pairs
-        return [value for _, value in pairs] if is_single else [word for pair in pairs for word in pair]
-    return reply
-
-
 def test_replies(server):
-    for protocol in (2, 3):
-        server.ask("FLUSHALL")
-        ask = Client(server.path, protocol)
-        for command, reply in TABLE:
-            words = command.split()
-            got = ask(*words)
-            is_single = words[0] == "BF.INFO" and len(words) == 3
-            same(f"RESP{protocol}: {command}", got, expected_reply(reply, protocol, is_single))
+    check_table(server, TABLE)
 
 
 # What `COMMAND DOCS` says, and the reference of the module.

@@ -73,17 +73,18 @@ servers = []
 
 
 class Server:
-    """A private redis-server with the module."""
+    """A private server with a module."""
 
-    def __init__(self, name, *options, arguments=(), memory=None):
-        """`memory`: limits the address space to so many bytes."""
+    def __init__(self, name, *options, arguments=(), memory=None, program="redis-server", module=MODULE):
+        """`memory`: limits the address space to so many bytes. `program`: of a release that has --enable-debug-command,
+        or else one that is named redis-server-6."""
         self.memory = memory
         self.directory = os.path.join(DIRECTORY, name)
         os.makedirs(self.directory, exist_ok=True)
         self.path = os.path.join(self.directory, "socket")
-        self.command = ["redis-server", "--port", "0", "--unixsocket", self.path, "--dir", self.directory, "--save", "",
-                        "--logfile", "log", "--enable-debug-command", "yes", *options,
-                        "--loadmodule", MODULE, *arguments]
+        debug = [] if program.endswith("-6") else ["--enable-debug-command", "yes"]
+        self.command = [program, "--port", "0", "--unixsocket", self.path, "--dir", self.directory, "--save", "",
+                        "--logfile", "log", *debug, *options, "--loadmodule", module, *arguments]
         self.start()
 
     def start(self):
@@ -155,6 +156,73 @@ def end_servers():
         if started.poll() is None:
             started.kill()
             started.wait()
+
+
+# ---- replies ----------------------------------------------------------------------------------------------
+
+T, F = "T", "F"  # in tables of replies: a boolean in RESP3, 1 or 0 in RESP2
+
+
+def arity(name):
+    return Error(f"ERR wrong number of arguments for '{name}' command")
+
+
+def expected_reply(reply, protocol, is_single):
+    """What a reply of a table is in a version of the protocol. `is_single`: BF.INFO of one field."""
+    if reply in (T, F):
+        return reply == T if protocol == 3 else int(reply == T)
+    if reply == "full":  # of CF.INSERT
+        return False if protocol == 3 else -1
+    if isinstance(reply, list):
+        return [expected_reply(item, protocol, is_single) for item in reply]
+    if isinstance(reply, dict):
+        pairs = Pairs([label.encode(), value] for label, value in reply.items())
+        if protocol == 3:
+            return pairs
+        return [value for _, value in pairs] if is_single else [word for pair in pairs for word in pair]
+    return reply
+
+
+def check_table(server, table, protocols=(2, 3)):
+    """Runs the commands of a table, (command, reply), with versions of the protocol."""
+    for protocol in protocols:
+        server.ask("FLUSHALL")
+        ask = Client(server.path, protocol)
+        for command, reply in table:
+            words = command.split()
+            is_single = words[0].upper() == "BF.INFO" and len(words) == 3
+            same(f"RESP{protocol}: {command}", ask(*words), expected_reply(reply, protocol, is_single))
+
+
+def is_refused(what, got):
+    is_true(f"{what}: {got!r}", isinstance(got, Error))
+
+
+def refused(name, message, *options):
+    """A server that does not start, since it refuses a module."""
+    directory = os.path.join(DIRECTORY, name)
+    os.makedirs(directory)
+    command = ["redis-server", "--port", "0", "--unixsocket", os.path.join(directory, "socket"), "--dir", directory,
+               "--logfile", "log", *options]
+    status = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, timeout=60).returncode
+    with open(os.path.join(directory, "log"), encoding="utf-8") as file:
+        log = file.read()
+    is_true(f"{name}: {log[-300:]}", status != 0 and message in log)
+
+
+def crc64(data):
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x95ac9329ac4bc9b5 if crc & 1 else 0)
+    return crc
+
+
+def payload(data, version=10):
+    """What RESTORE takes: fields, with version and checksum behind them."""
+    data += version.to_bytes(2, "little")
+    return data + crc64(data).to_bytes(8, "little")
 
 
 # ---- filters ----------------------------------------------------------------------------------------------
