@@ -6,11 +6,8 @@
 # (tests/crash/redis_module.py). By ./dev torture the module is built with AddressSanitizer and
 # UndefinedBehaviorSanitizer, whose runtimes are loaded into redis-server.
 set -u
-# shellcheck source=tests/support/random.bash
-. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
-module=$TAMIS_BUILD_DIR/module/tamis.so
-[ -e "$module" ] || { echo "skipped: built without the module (TAMIS_MODULE)"; exit 77; }
-command -v redis-server >/dev/null || { echo "needs redis-server"; exit 77; }
+# shellcheck source=tests/support/redis_module.bash
+. "$TAMIS_SOURCE_DIR/tests/support/redis_module.bash"
 if [ "$(scaled no no yes)" = yes ]; then
     for name in libasan.so libubsan.so; do
         path=$(gcc -print-file-name=$name)

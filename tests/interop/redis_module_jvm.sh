@@ -4,14 +4,13 @@
 # Lettuce. Each prints what a list has, with RESP2 and with RESP3.
 # ctest: peers
 set -u
-module=$TAMIS_BUILD_DIR/module/tamis.so
-[ -e "$module" ] || { echo "skipped: built without the module (TAMIS_MODULE)"; exit 77; }
 peers=${TAMIS_PEERS_DIR-$TAMIS_SOURCE_DIR/build/peers}/clients
 for jar in jedis lettuce-core; do
     [ -n "$(find "$peers" -name "$jar-*.jar" 2>/dev/null)" ] || { echo "skipped: no $peers/$jar"; exit 77; }
 done
 command -v java >/dev/null && command -v javac >/dev/null || { echo "skipped: no JDK"; exit 77; }
-. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+# shellcheck source=tests/support/redis_module.bash
+. "$TAMIS_SOURCE_DIR/tests/support/redis_module.bash"
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 directory=$TAMIS_SOURCE_DIR/tests/interop/redis
 redis_start --loadmodule "$module"

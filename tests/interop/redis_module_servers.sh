@@ -4,14 +4,6 @@
 # (tests/interop/redis/module_servers.py).
 # ctest: torture
 set -u
-# shellcheck source=tests/support/random.bash
-. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
-module=$TAMIS_BUILD_DIR/module/tamis.so
-[ -e "$module" ] || { echo "skipped: built without the module (TAMIS_MODULE)"; exit 77; }
-command -v redis-server >/dev/null || { echo "needs redis-server"; exit 77; }
-python=
-for one in python3 /usr/bin/python3; do
-    [ -n "$python" ] || ! "$one" -c 'import redis' 2>/dev/null || python=$one
-done
-[ -n "$python" ] || { echo "needs python3-redis"; exit 77; }
-"$python" -B "$TAMIS_SOURCE_DIR/tests/interop/redis/module_servers.py" "$module" "$work" "$seed" "$(scaled 300 2000 50000)"
+# shellcheck source=tests/support/redis_module.bash
+. "$TAMIS_SOURCE_DIR/tests/support/redis_module.bash"
+module_run module_servers.py "$(scaled 300 2000 50000)"
