@@ -42,16 +42,16 @@ static tamis_filter_info info_of(const tamis_filter *filter) {
 static tamis_status add_native(merge_result *result, const tamis_filter *from, tamis_error *err) {
     const tamis_plan before = *tamis_filter_plan(result->native);
     const tamis_filter_info ours = info_of(result->native), theirs = info_of(from);
-    uint64_t full = ours.saturated ? ours.added : UINT64_MAX;
-    if (theirs.saturated && theirs.added < full)
-        full = theirs.added;
+    uint64_t max = ours.saturated ? ours.added : UINT64_MAX;
+    if (theirs.saturated && theirs.added < max)
+        max = theirs.added;
     const tamis_status status = tamis_filter_union(result->native, from, err);
     if (status != TAMIS_OK)
         return status;
-    const tamis_filter_info both = info_of(result->native);
-    const bool over = full < UINT64_MAX ? both.added > full : both.saturated;
+    const tamis_filter_info merged = info_of(result->native);
+    const bool is_over = max < UINT64_MAX ? merged.added > max : merged.saturated;
     const bool is_bloom = tamis_kind_is_bloom(before.kind);
-    if (is_bloom ? !over : tamis_filter_plan(result->native)->fpr <= before.fpr)
+    if (is_bloom ? !is_over : tamis_filter_plan(result->native)->fpr <= before.fpr)
         return TAMIS_OK;
     snprintf(err->text, sizeof err->text,
              "union: more items than the rate allows; make filters of a larger capacity or a smaller rate");

@@ -286,9 +286,9 @@ tamis_status tamis__bloom_union(tamis_filter *into, const tamis_filter *from, ta
     const double offered = fmin(info.cardinality, 2 * sum);
     const double absent = offered * (1 - mistaken_share(to, &counts, info.ones));
     into->added = (uint64_t)fmin(fmax(absent, (double)max), sum);
-    const bool over = max > to->max_absent || is_over_capacity(into);
-    into->saturated = into->saturated || from->saturated || over;
-    if (!over && into->added > to->max_absent) /* above the limit only by the error of the estimate */
+    const bool is_over = max > to->max_absent || is_over_capacity(into);
+    into->saturated = into->saturated || from->saturated || is_over;
+    if (!is_over && into->added > to->max_absent) /* above the limit only by the error of the estimate */
         into->added = to->max_absent;
     to->union_added = into->added;
     to->union_false_present = mistaken;

@@ -48,22 +48,22 @@ def random_command(keys=6):
     """A command that both releases take in the same way."""
     bloom, cuckoo = f"b{random.randrange(keys)}", f"c{random.randrange(keys)}"
     items = random.choices(range(3000), k=random.choice((1, 2, 10, 300)))
-    number = random.choice
-    return number((
-        ("BF.RESERVE", bloom, number((0.2, 0.01, 0.001, 1e-9)), number((1, 10, 100, 1000)),
-         *number(((), ("NONSCALING",), ("EXPANSION", number((1, 2, 4)))))),
+    choice = random.choice
+    return choice((
+        ("BF.RESERVE", bloom, choice((0.2, 0.01, 0.001, 1e-9)), choice((1, 10, 100, 1000)),
+         *choice(((), ("NONSCALING",), ("EXPANSION", choice((1, 2, 4)))))),
         ("BF.ADD", bloom, items[0]), ("BF.MADD", bloom, *items), ("BF.EXISTS", bloom, items[0]),
-        ("BF.INSERT", bloom, "CAPACITY", number((1, 50)), "ERROR", number((0.1, 1e-5)), "EXPANSION", number((1, 3)), "ITEMS", *items),
+        ("BF.INSERT", bloom, "CAPACITY", choice((1, 50)), "ERROR", choice((0.1, 1e-5)), "EXPANSION", choice((1, 3)), "ITEMS", *items),
         ("BF.INSERT", bloom, "NOCREATE", "ITEMS", *items), ("BF.MEXISTS", bloom, *items), ("BF.CARD", bloom), ("BF.INFO", bloom),
-        ("BF.INFO", bloom, number(("CAPACITY", "SIZE", "FILTERS", "ITEMS", "EXPANSION"))), ("BF.DEBUG", bloom),
-        ("BF.SCANDUMP", bloom, 0), ("BF.SCANDUMP", bloom, 1),
-        ("CF.RESERVE", cuckoo, number((16, 100, 1000)), "BUCKETSIZE", number((1, 2, 4, 8)), "MAXITERATIONS", number((1, 20)),
-         "EXPANSION", number((0, 1, 2, 3))),
+        ("BF.INFO", bloom, choice(("CAPACITY", "SIZE", "FILTERS", "ITEMS", "EXPANSION"))), ("BF.DEBUG", bloom),
+        ("BF.SCANDUMP", bloom, 0), ("BF.SCANDUMP", bloom, 1), ("MEMORY", "USAGE", bloom),
+        ("CF.RESERVE", cuckoo, choice((16, 100, 1000)), "BUCKETSIZE", choice((1, 2, 4, 8)), "MAXITERATIONS", choice((1, 20)),
+         "EXPANSION", choice((0, 1, 2, 3))),
         ("CF.ADD", cuckoo, items[0]), ("CF.ADDNX", cuckoo, items[0]), ("CF.INSERT", cuckoo, "ITEMS", *items),
         ("CF.INSERTNX", cuckoo, "NOCREATE", "ITEMS", *items), ("CF.EXISTS", cuckoo, items[0]), ("CF.MEXISTS", cuckoo, *items),
         ("CF.COUNT", cuckoo, items[0]), ("CF.DEL", cuckoo, items[0]), ("CF.DEL", cuckoo, items[0]), ("CF.COMPACT", cuckoo),
         ("CF.INFO", cuckoo), ("CF.DEBUG", cuckoo), ("CF.SCANDUMP", cuckoo, 0), ("CF.SCANDUMP", cuckoo, 1),
-        ("DEL", number((bloom, cuckoo))),
+        ("DEL", choice((bloom, cuckoo))),
     ))
 
 
@@ -97,6 +97,14 @@ def test_replies_of_redisbloom():
             server.ask("FLUSHALL")
         run_commands(ours, theirs, COUNT, protocol)
         check_equal(f"RESP{protocol}", ours, theirs)
+    for server, item in ((ours, 1), (theirs, 2)):  # a planted difference
+        server.ask("BF.ADD", "planted", item)
+    try:
+        check_equal("planted", ours, theirs)
+    except SystemExit as found:
+        same("found", str(found), "planted: b'planted' has the bytes of RedisBloom: no")
+    else:
+        raise SystemExit("the planted difference was not found")
     ours.kill()
     theirs.kill()
 
