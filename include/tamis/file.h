@@ -52,7 +52,8 @@ typedef struct tamis_metadata {
     size_t label_count;
     const void *data; /* dcso: user data of the file */
     size_t data_size;
-    /* tamis: a tamis_key_type with its flags, or a number of a later version. Only a union reads it. */
+    /* tamis: a tamis_key_type with its flags, or a number of a later version. The library compares it in a
+     * union, and when a handle on a server follows a filter that was replaced. */
     uint32_t key_type;
 } tamis_metadata;
 

@@ -137,8 +137,9 @@ typedef struct tamis_redis_filter_options {
     const void *secret;
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: that of the server, or the default */
-    /* Layout tamis, new filter: how its keys are made, a tamis_key_type (tamis/file.h). The plan stores
-     * it, and tamis_filter_metadata_get returns it for every handle. Nothing in the library reads it. */
+    /* Layout tamis, new filter: how its keys are made, a tamis_key_type (tamis/key.h). The plan stores it,
+     * and tamis_filter_metadata_get returns it for every handle. The library compares it only when a handle
+     * follows a filter that was replaced. */
     uint32_t key_type;
 } tamis_redis_filter_options;
 
@@ -203,10 +204,10 @@ typedef struct tamis_redis_filter_options {
  * *filter is a copy of this one (TAMIS_FORMAT_REDISBLOOM). tamis_redis_filter_layout distinguishes it from a
  * filter there.
  *
- * The caller owns *filter until tamis_filter_free. One thread at a time: each
- * thread opens its own from the same server. It supports tamis_filter_add_many, _contains_many, _add_hashes,
- * _contains_hashes, _info_get and _clear. Others return TAMIS_E_UNSUPPORTED. A batch is one round trip to
- * each server: pass many keys at once.
+ * The caller owns *filter until tamis_filter_free. One thread at a time: each thread opens its own from the
+ * same server. It supports tamis_filter_add_many, _contains_many, _add_hashes, _contains_hashes, _info_get
+ * and _clear. Others return TAMIS_E_UNSUPPORTED. A batch is one round trip to each server: pass many keys at
+ * once.
  *
  * A new filter takes all its memory at once, and exists when it is complete. If another program is making it,
  * the call waits.
@@ -433,9 +434,8 @@ TAMIS_API tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter
  * - Other errors as for tamis_redis_push.
  *
  * The caller owns *resize until tamis_redis_resize_end, which frees it even if it fails. With filter NULL it
- * cancels the resize, and the old filter stays as it is.
- * The end waits up to two minutes while another program expires or aliases the filter, or was killed doing
- * that; TAMIS_E_BUSY after that time.
+ * cancels the resize, and the old filter stays as it is. The end waits up to two minutes while another
+ * program expires or aliases the filter, or was killed doing that; TAMIS_E_BUSY after that time.
  */
 typedef struct tamis_redis_resize tamis_redis_resize;
 TAMIS_API tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,
@@ -500,8 +500,8 @@ typedef enum tamis_redis_state {
     /* Its parameters cannot be read. Layout tamis: also if its hash was deleted or evicted, and the copy of
      * its plan is there. Drop it, and build it again. */
     TAMIS_REDIS_DAMAGED = 4,
-    TAMIS_REDIS_FAMILY =
-        5, /* layout tamis: a family (tamis/experimental/redis_family.h); the numbers are those of a member */
+    /* Layout tamis: a family (tamis/experimental/redis_family.h). The numbers are those of a member. */
+    TAMIS_REDIS_FAMILY = 5,
     TAMIS_REDIS_DENIED = 6, /* the server gives this user the name only */
 } tamis_redis_state;
 

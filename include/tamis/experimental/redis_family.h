@@ -83,7 +83,7 @@ TAMIS_API const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *fa
 /* Like tamis_redis_filter_unconfirmed, of all members. */
 TAMIS_API uint64_t tamis_redis_family_unconfirmed(const tamis_redis_family *family);
 
-/* Returns the tamis_key_type of all members (tamis/file.h), see tamis_redis_filter_options. */
+/* Returns the tamis_key_type of all members (tamis/key.h), see tamis_redis_filter_options. */
 TAMIS_API uint32_t tamis_redis_family_key_type(const tamis_redis_family *family);
 
 #ifdef __cplusplus

@@ -98,9 +98,8 @@ TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *directo
 TAMIS_API void tamis_state_close(tamis_state *state);
 
 /* Returns the filter, to look up and add keys. The state owns it. It is valid until close or abort. The log
- * has added keys only, so tamis_filter_clear, tamis_filter_remove, and tamis_filter_union into it, are
- * TAMIS_E_UNSUPPORTED. A copy
- * of the filter allows both. */
+ * has added keys only. So tamis_filter_clear, tamis_filter_remove, and tamis_filter_union into it, are
+ * TAMIS_E_UNSUPPORTED. A copy of the filter allows all three. */
 TAMIS_API tamis_filter *tamis_state_filter(tamis_state *state);
 /* Returns the text that describes the keys, as given at creation. */
 TAMIS_API const char *tamis_state_metadata(const tamis_state *state);
