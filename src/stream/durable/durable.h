@@ -40,8 +40,7 @@ typedef struct tamis__durable {
 
 /*
  * Finds where the run begins, opens its outputs, cuts them back to their lengths there, and makes the first
- * commit.
- * The regular files among `targets` are descriptors afterwards. `durable` must be zeroed. Call
+ * commit. The regular files among `targets` are descriptors afterwards. `durable` must be zeroed. Call
  * tamis__durable_end even after a failure. Errors: see tamis_stream_run.
  */
 tamis_status tamis__durable_begin(tamis__durable *durable, const tamis_stream_options *options,

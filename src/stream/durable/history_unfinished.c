@@ -36,7 +36,7 @@
 #include "store/file/file_error.h"
 #include "store/file/target.h"
 #include "stream/durable/history_int.h"
-#include "stream/extract/extract_int.h"
+#include "stream/extract/find.h"
 #include "stream/io/reader.h"
 
 /* ---- what is unread ---- */

@@ -8,13 +8,15 @@
  *     TAMIS_ABSENT    first occurrences               first occurrences               yes
  *     TAMIS_UNKNOWN   first occurrences               first occurrences               yes
  *     TAMIS_PRESENT   duplicates                      first occurrences               yes
+ *     TAMIS_LATE      first occurrences, or dropped   first occurrences, or dropped   yes
  *     no key          first occurrences, or dropped   first occurrences, or dropped   no
  *     malformed       first occurrences, or dropped   first occurrences, or dropped   no
  *     redelivered     dropped                         dropped                         no
  *
  * An unknown answer counts as a first occurrence: a duplicate that is printed does less harm than a first
- * occurrence that is not. The policies `missing` and `malformed` decide about the last two rows. A policy
- * that fails has ended the run before the record gets here. An output without a target drops its records.
+ * occurrence that is not. The policies `late`, `missing` and `malformed` decide about the rows with "or
+ * dropped". A policy that fails has ended the run before the record gets here. An output without a target
+ * drops its records.
  *
  * Forms of a record, from left to right:
  *
