@@ -6,7 +6,7 @@
 
 #include "base/system.h"
 
-#define SPAN_SIZE (16 * TAMIS__PAGE)
+#define REGION_SIZE (16 * TAMIS__PAGE)
 
 static size_t round_up(size_t size, size_t unit) {
     return (size + unit - 1) / unit * unit;
@@ -39,8 +39,8 @@ void tamis__pages_release(tamis__pages *pages) {
 
 /* Maps a new region of at least `min_size` bytes that begins at a multiple of TAMIS__PAGE. Unmaps what is
  * left of the region before. */
-static bool map_span(tamis__pages *pages, size_t min_size) {
-    const size_t size = min_size > SPAN_SIZE ? round_up(min_size, TAMIS__PAGE) : SPAN_SIZE;
+static bool map_region(tamis__pages *pages, size_t min_size) {
+    const size_t size = min_size > REGION_SIZE ? round_up(min_size, TAMIS__PAGE) : REGION_SIZE;
     uint8_t *mapped = tamis__sys.map(size + TAMIS__PAGE);
     if (!mapped)
         return false;
@@ -60,7 +60,7 @@ void *tamis__pages_cut(tamis__pages *pages, size_t size, size_t *held) {
     void *block = NULL;
     *held = 0;
     pthread_mutex_lock(&pages->mutex);
-    if (!pages->closed && ((size_t)(pages->end - pages->next) >= whole || map_span(pages, whole))) {
+    if (!pages->closed && ((size_t)(pages->end - pages->next) >= whole || map_region(pages, whole))) {
         block = pages->next;
         pages->next += whole;
         *held = TAMIS__PAGE - pages->held;

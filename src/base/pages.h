@@ -17,7 +17,7 @@
  * small pages. Therefore blocks are cut, one after the other, out of regions that are mapped in advance:
  *
  *     region  | block 0 | block 1 | block 2 | not cut yet                  |
- *             ^ multiple of TAMIS__PAGE     ^ at                           ^ end
+ *             ^ multiple of TAMIS__PAGE     ^ next                         ^ end
  *
  * Each block is unmapped on its own. Linux then splits the huge page around it into small pages. That does no
  * harm, because partitions are replaced in turn and their neighbours soon go too.

@@ -99,9 +99,9 @@ void tamis__bkdr(const void *data, size_t size, uint64_t mask, uint32_t probes, 
     php_number seed = php_seed_first();
     php_seed_append(&seed, 3);
     for (uint32_t n = 0; n < probes; n++) {
-        if (n > 0)
+        if (n > 0) /* 13 becomes 131, then 1313, and so on */
             php_seed_append(&seed, n % 2 ? 1 : 3);
-        if (n == 0)
+        if (n == 0) /* the one seed that does not begin with 13 */
             values[n] = hash_integer_seed(data, size, mask, 31);
         else if (!seed.is_float)
             values[n] = hash_integer_seed(data, size, mask, seed.integer);

@@ -28,8 +28,8 @@ struct tamis__hash_kernels {
     const char *name;
     void (*xxh3)(const tamis__xxh3 *x, uint64_t hasher_id, const tamis_key *keys, size_t count,
                  tamis_hash *hashes);
-    void (*murmur3)(uint64_t hasher_id, const tamis_key *keys, size_t count,
-                    tamis_hash *hashes); /* seed is 0 */
+    /* With seed 0. */
+    void (*murmur3)(uint64_t hasher_id, const tamis_key *keys, size_t count, tamis_hash *hashes);
 };
 
 /* Returns the kernels for an instruction set. Returns the scalar kernels if a set has none of its own. */
