@@ -137,8 +137,7 @@ static tamis_status load_snapshot(const state_rebuild *source, tamis_filter **fi
     }
     if (opened->plan.kind != TAMIS_KIND_WINDOW)
         opened->size_hint = snapshot->covers.hint;
-    opened->metadata.fields.created =
-        0; /* the creation time belongs to the snapshot file, not to the filter */
+    opened->metadata.fields.created = 0; /* that of the snapshot file, not of the filter */
     *filter = opened;
     return TAMIS_OK;
 }

@@ -51,8 +51,8 @@ typedef struct tamis__contribution {
     tamis_key counter; /* name of the counter, without braces; it is always of the same kind */
     int64_t count;     /* to add to a number */
     tamis_key element; /* to add to a HyperLogLog; `data` is NULL: the counter is a number */
-    uint64_t
-        expires; /* when Redis removes the counter, in unix milliseconds; 0: never. The name decides it */
+    /* When Redis removes the counter, in unix milliseconds; 0: never. The name decides it. */
+    uint64_t expires;
     uint32_t partition;
     uint64_t offset; /* of the record in its partition */
 } tamis__contribution;

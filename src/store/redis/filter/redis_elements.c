@@ -30,7 +30,7 @@
 
 enum { BITS_TOGETHER = 64 /* max. bits of a command that carries several elements */ };
 
-#define PUT_MADE(conn, words) tamis__connection_put_encoded(conn, words, sizeof(words) - 1)
+#define PUT_ENCODED(conn, words) tamis__connection_put_encoded(conn, words, sizeof(words) - 1)
 
 /* ---- positions ---- */
 
@@ -66,7 +66,7 @@ bool tamis__element_is_set(const tamis__element_positions *positions, uint32_t p
 
 /* Sets rf->name to the member that Redis key `number` belongs to. Returns the number of the key within that
  * member. */
-static size_t ordered_element(const tamis__redis_batch *batch, size_t number) {
+static size_t select_member(const tamis__redis_batch *batch, size_t number) {
     const size_t each = tamis__redis_all_keys(batch->rf);
     if (batch->members)
         batch->rf->name = batch->members->names[number / each];
@@ -112,7 +112,7 @@ static size_t number_of(const tamis__redis_batch *batch, uint32_t key) {
 /* Computes each slot once per batch: it takes the name of the key and a checksum. */
 uint32_t tamis__redis_batch_key_slot(const tamis__redis_batch *batch, size_t number) {
     if (batch->slots[number] == TAMIS__SLOT_UNKNOWN)
-        batch->slots[number] = (uint16_t)tamis__redis_key_slot(batch->rf, ordered_element(batch, number));
+        batch->slots[number] = (uint16_t)tamis__redis_key_slot(batch->rf, select_member(batch, number));
     return batch->slots[number];
 }
 
@@ -160,14 +160,14 @@ uint32_t tamis__redis_batch_slot(void *context, size_t i) {
 
 static void put_key(const tamis__redis_batch *batch, size_t number, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY];
-    const uint32_t key = (uint32_t)(ordered_element(batch, number) % batch->rf->keys);
+    const uint32_t key = (uint32_t)(select_member(batch, number) % batch->rf->keys);
     const size_t size = batch->rf->layout->key_name(batch->rf, key, name);
     tamis__connection_put(conn, name, size);
 }
 
 static void put_block(const tamis__redis_batch *batch, const tamis__element_positions *positions,
                       tamis__connection *conn) {
-    PUT_MADE(conn, "*4\r\n$8\r\nGETRANGE\r\n");
+    PUT_ENCODED(conn, "*4\r\n$8\r\nGETRANGE\r\n");
     put_key(batch, number_of(batch, positions->key), conn);
     tamis__connection_put_number(conn, (int64_t)positions->block);
     tamis__connection_put_number(conn, (int64_t)positions->block + TAMIS__REDIS_BLOCK - 1);
@@ -186,12 +186,12 @@ static void put_bits(const tamis__redis_batch *batch, uint32_t key, tamis__conne
         if (!tamis__element_is_in(batch->filter, &batch->positions, j, key))
             continue;
         if (batch->adds)
-            PUT_MADE(conn, "$3\r\nSET\r\n$2\r\nu1\r\n");
+            PUT_ENCODED(conn, "$3\r\nSET\r\n$2\r\nu1\r\n");
         else
-            PUT_MADE(conn, "$3\r\nGET\r\n$2\r\nu1\r\n");
+            PUT_ENCODED(conn, "$3\r\nGET\r\n$2\r\nu1\r\n");
         tamis__connection_put_number(conn, (int64_t)batch->positions.offsets[j]);
         if (batch->adds)
-            PUT_MADE(conn, "$1\r\n1\r\n");
+            PUT_ENCODED(conn, "$1\r\n1\r\n");
     }
 }
 
@@ -256,13 +256,12 @@ typedef struct group_reply {
     bool resent; /* an earlier sending of the command may have been carried out */
 } group_reply;
 
-static tamis_status has_bits(tamis__redis_batch *batch, const group_reply *accepted, bool *all_set,
-                             tamis_error *err) {
+static tamis_status read_old_bits(tamis__redis_batch *batch, const group_reply *accepted, bool *all_set,
+                                  tamis_error *err) {
     const tamis__reply *reply = accepted->reply;
     tamis__probe_group group = {.count = batch->filter->plan.probes};
-    if (batch->rf->probe_groups > 1)
-        find_group(batch, accepted->element, accepted->number,
-                   &group); /* exists, since its command was sent */
+    if (batch->rf->probe_groups > 1) /* the group exists, since its command was sent */
+        find_group(batch, accepted->element, accepted->number, &group);
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != group.count)
         return tamis__redis_filter_bad_reply(batch->rf, err);
     *all_set = true;
@@ -276,8 +275,8 @@ static tamis_status has_bits(tamis__redis_batch *batch, const group_reply *accep
 
 /* Bytes past the end of a Redis key count as zeros. In a filter this means damage, which the checks of the
  * layout report. In a member of a family it is normal: its string grows with its adds. */
-static tamis_status has_in_block(tamis__redis_batch *batch, size_t element, const tamis__reply *reply,
-                                 bool *all_set, tamis_error *err) {
+static tamis_status read_block_bits(tamis__redis_batch *batch, size_t element, const tamis__reply *reply,
+                                    bool *all_set, tamis_error *err) {
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
         return tamis__redis_filter_bad_reply(batch->rf, err);
     const tamis__element_positions *positions = tamis__redis_batch_locate(batch, element);
@@ -295,8 +294,8 @@ static tamis_status accept_element(tamis__redis_batch *batch, const group_reply 
     tamis_answer *answer = &batch->answers[element];
     bool all_set = false;
     const tamis_status status = batch->rf->layout->has_blocks && !batch->adds
-                                    ? has_in_block(batch, element, accepted->reply, &all_set, err)
-                                    : has_bits(batch, accepted, &all_set, err);
+                                    ? read_block_bits(batch, element, accepted->reply, &all_set, err)
+                                    : read_old_bits(batch, accepted, &all_set, err);
     if (status != TAMIS_OK)
         return status;
     if (batch->trace)
@@ -339,12 +338,12 @@ tamis_status tamis__redis_batch_accept_reply(void *context, size_t i, const tami
     i -= batch->elements;
     if (i < batch->checks)
         return batch->rf->layout->accept_check_reply(batch->filter, i, reply, err);
-    batch->never_expires[i - batch->checks] =
-        reply->integer == -1; /* reply of PTTL; PEXPIRE replies 0 or 1 */
+    /* A reply of PTTL; PEXPIRE replies 0 or 1. */
+    batch->never_expires[i - batch->checks] = reply->integer == -1;
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
 }
 
-/* If the element has several parts, another part may have been carried out. */
+/* If an element may have several groups, the command of another group may have been carried out. */
 void tamis__redis_batch_note_refusal(void *context, size_t i) {
     tamis__redis_batch *batch = context;
     i += batch->first;
