@@ -82,16 +82,16 @@ static bool same_shape(const tamis_plan *a, const tamis_plan *b) {
 /* In counting filters a counter that is not 0 is a bit that is set. */
 static void count_bits(const tamis_filter *a, const tamis_filter *b, tamis_difference *created) {
     size_t count;
-    const uint64_t *ours = tamis__bloom_words(a, &count), *theirs = tamis__bloom_words(b, &count);
+    const uint64_t *words_a = tamis__bloom_words(a, &count), *words_b = tamis__bloom_words(b, &count);
     const bool counting = a->plan.kind == TAMIS_KIND_COUNTING;
     for (size_t i = 0; i < count; i++) {
-        const uint64_t our = counting ? tamis__counters_used(ours[i]) : ours[i];
-        const uint64_t their = counting ? tamis__counters_used(theirs[i]) : theirs[i];
-        created->only_a += (uint64_t)__builtin_popcountll(our & ~their);
-        created->only_b += (uint64_t)__builtin_popcountll(their & ~our);
-        created->in_both += (uint64_t)__builtin_popcountll(our & their);
+        const uint64_t bits_a = counting ? tamis__counters_used(words_a[i]) : words_a[i];
+        const uint64_t bits_b = counting ? tamis__counters_used(words_b[i]) : words_b[i];
+        created->only_a += (uint64_t)__builtin_popcountll(bits_a & ~bits_b);
+        created->only_b += (uint64_t)__builtin_popcountll(bits_b & ~bits_a);
+        created->in_both += (uint64_t)__builtin_popcountll(bits_a & bits_b);
     }
-    created->same_body = memcmp(ours, theirs, count * sizeof *ours) == 0;
+    created->same_body = memcmp(words_a, words_b, count * sizeof *words_a) == 0;
 }
 
 static bool same_parts(const tamis_filter *a, const tamis_filter *b) {

@@ -10,8 +10,8 @@
  * Times are milliseconds. The time of a command is the server's, or that of the newest item if that is later:
  * so it never decreases.
  *
- * Memory. TW.RESERVE makes the plan's memory its limit. Such a window never grows: it refuses items when it is
- * full. A window of a .tamis file has the limit of the file, or none.
+ * Memory. TW.RESERVE makes the plan's memory its limit. Such a window never grows: it refuses items when it
+ * is full. A window of a .tamis file has the limit of the file, or none.
  *
  * Replication. The primary decides the time: each command that adds is sent as TW.ADDAT with it. An item that
  * is present is not added, so that it changes nothing, and is not sent. A lookup changes nothing either: it
@@ -41,7 +41,7 @@ static window_key open_key(RedisModuleCtx *ctx, RedisModuleString *name, int mod
     return opened;
 }
 
-/* Replies why the key is not a window, if it is none. */
+/* True if the key is a window without missing chunks. Otherwise replies why not. */
 static bool is_window(RedisModuleCtx *ctx, const window_key *key) {
     if (key->value && key->value->filter)
         return true;

@@ -47,8 +47,8 @@ struct cli_family {
     bool has_key_option;          /* true: the run extracts keys (--key) */
     cli_typed typed;
     cli_key_position next; /* position of the next key */
-    const tamis_key
-        *records; /* records of the batch: from the next key on, or indexed by next.record_index */
+    /* Records of the batch: from the next key on, or indexed by next.record_index. */
+    const tamis_key *records;
     tamis_redis_pair *pairs;
     tamis_key *texts;        /* texts of the keys */
     tamis_key *rows;         /* record of each key */
@@ -108,15 +108,15 @@ static tamis_status refuse_json(const cli_extract *extract, tamis_error *err) {
 
 /* Creates `normalizer` again if the family stores other --trim or --ignore-case than the options give. With
  * --key it fails: the run makes those keys and already has its extractor. */
-static tamis_status remake_extractors(cli_family *made, const cli_family_setup *setup, uint32_t is_made,
+static tamis_status remake_normalizer(cli_family *made, const cli_family_setup *setup, uint32_t stored,
                                       tamis_error *err) {
     cli_extract extract = *setup->extract;
     char shown[CLI_SERVER_SHOWN];
 
-    if (is_made == setup->form.normalization)
+    if (stored == setup->form.normalization)
         return TAMIS_OK;
-    extract.options.ignore_case = (is_made & TAMIS_KEYS_FOLDED) != 0;
-    extract.options.trim = (is_made & TAMIS_KEYS_TRIMMED) != 0;
+    extract.options.ignore_case = (stored & TAMIS_KEYS_FOLDED) != 0;
+    extract.options.trim = (stored & TAMIS_KEYS_TRIMMED) != 0;
     if (made->has_key_option)
         return cli_fail(err, "%.300s: its keys were made with%s%s; give the same beside --key",
                         cli_server_show(setup->uri, shown),
@@ -151,7 +151,7 @@ static tamis_status open_family(cli_family *made, const cli_family_setup *setup,
     if (check_secret(made, setup, err) != TAMIS_OK ||
         cli_key_apply_type(&form, tamis_redis_family_key_type(made->family),
                            cli_server_show(setup->uri, shown), setup->adds, err) != TAMIS_OK ||
-        remake_extractors(made, setup, form.normalization, err) != TAMIS_OK)
+        remake_normalizer(made, setup, form.normalization, err) != TAMIS_OK)
         return err->status;
     if (setup->trace)
         cli_trace_family(made->family);

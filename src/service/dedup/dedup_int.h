@@ -11,10 +11,11 @@
 
 /* The session, for dedup.c, dedup_timed.c and dedup_deliveries.c. */
 
-/* From which tamis_dedup_expect estimates the share of new keys. */
+/* Recent answers. tamis_dedup_expect estimates from them which share of the next keys will be new. */
 typedef struct outlook {
     uint64_t absent_before, present_before; /* counts at the last call */
-    double absent, known;                   /* recent answers: absent; absent or present */
+    double absent;                          /* recent answers that were absent */
+    double known;                           /* recent answers that were absent or present */
 } outlook;
 
 struct tamis_dedup {
