@@ -3,13 +3,13 @@
 /*
  * gzip by Intel ISA-L, which decompresses about three times as fast as zlib (docs/PERFORMANCE.md).
  *
- * It checks the same things: the head of each member with its optional checksum, the deflate stream, the
+ * It checks the same things: the header of each member with its optional checksum, the deflate stream, the
  * CRC-32 and the length. One difference: zlib refuses an incomplete Huffman code at once, ISA-L only when a
  * missing code occurs.
  *
  * Two things are done here that the library does not do:
- * - Heads are read separately (read_header), because isal_inflate reads only heads that arrive in one piece.
- *   Reserved flags are refused, which ISA-L would ignore.
+ * - Headers are read separately (read_header), because isal_inflate reads only headers that arrive in one
+ *   piece. Reserved flags are refused, which ISA-L would ignore.
  * - A step that fails is repeated from a saved state with a few bytes of input at a time (inflate). On a
  *   wrong distance the fast loop has already counted bytes as output that were never written. The slow loop
  *   stops before them.
@@ -27,7 +27,7 @@
 enum {
     CHUNK_MAX = 1 << 30,  /* largest input or output of a call; ISA-L counts in 32 bits */
     SINGLE_STEP_SIZE = 7, /* input size for which ISA-L decodes one symbol at a time */
-    /* Offsets and values in a member's head. */
+    /* Offsets and values in a member's header. */
     METHOD_AT = 2,
     FLAGS_AT = 3,
     DEFLATE = 8,
@@ -36,19 +36,19 @@ enum {
 
 typedef struct state {
     struct inflate_state inflate;
-    struct inflate_state before;  /* copy from before this step; its tmp_out_buffer only as far as valid */
-    struct isal_gzip_header head; /* head of this member, which may arrive in pieces */
-    unsigned header_bytes;        /* bytes of the head examined by check_header */
-    bool has_head;
+    struct inflate_state before;    /* copy from before this step; its tmp_out_buffer only as far as valid */
+    struct isal_gzip_header header; /* header of this member, which may arrive in pieces */
+    unsigned header_bytes;          /* bytes of the header examined by check_header */
+    bool has_header;
     const char *why; /* error, kept until the bytes before it are returned; NULL: none */
 } state;
 
 static tamis__decode_result reset_gzip(tamis__decoder *decoder) {
     state *own = decoder->state;
     isal_inflate_reset(&own->inflate);
-    own->head = (struct isal_gzip_header){0};
+    own->header = (struct isal_gzip_header){0};
     own->header_bytes = 0;
-    own->has_head = false;
+    own->has_header = false;
     return TAMIS__DECODE_MORE;
 }
 
@@ -57,7 +57,8 @@ static tamis__decode_result begin_gzip(tamis__decoder *decoder) {
     if (!own)
         return TAMIS__DECODE_NOMEM;
     isal_inflate_init(&own->inflate);
-    own->inflate.crc_flag = ISAL_GZIP_NO_HDR_VER; /* ISA-L checks the trailer; read_header checks the head */
+    /* ISA-L checks the trailer; read_header checks the header. */
+    own->inflate.crc_flag = ISAL_GZIP_NO_HDR_VER;
     own->why = NULL;
     decoder->state = own;
     return reset_gzip(decoder);
@@ -74,14 +75,14 @@ static const char *check_header(state *own, const unsigned char *in, size_t size
     return NULL;
 }
 
-/* Reads the head, which may arrive in pieces. */
+/* Reads the header, which may arrive in pieces. */
 static const char *read_header(state *own) {
     const char *why = check_header(own, own->inflate.next_in, own->inflate.avail_in);
     if (why)
         return why;
-    switch (isal_read_gzip_header(&own->inflate, &own->head)) {
+    switch (isal_read_gzip_header(&own->inflate, &own->header)) {
     case ISAL_DECOMP_OK:
-        own->has_head = true;
+        own->has_header = true;
         return NULL;
     case ISAL_END_INPUT:
         return NULL;
@@ -152,9 +153,9 @@ static tamis__decode_result decode_gzip(tamis__decoder *decoder, tamis__codec_bu
     stream->avail_in = io->in_size < CHUNK_MAX ? (uint32_t)io->in_size : CHUNK_MAX;
     stream->next_out = io->out;
     stream->avail_out = io->out_size < CHUNK_MAX ? (uint32_t)io->out_size : CHUNK_MAX;
-    if (!own->has_head)
+    if (!own->has_header)
         own->why = read_header(own);
-    if (own->has_head && !own->why)
+    if (own->has_header && !own->why)
         own->why = inflate(own);
     tamis__codec_buffer_advance(io, (size_t)(stream->next_in - io->in), (size_t)(stream->next_out - io->out));
     if (own->why)
