@@ -115,8 +115,8 @@ static tamis_plan plan_of(const native_header *h) {
     plan.probes = (uint32_t)h->field[NATIVE_probes];
     plan.slot_bits = (uint32_t)h->field[NATIVE_slot_bits];
     plan.home_bits = (uint32_t)h->field[NATIVE_home_bits];
-    plan.partitions =
-        native_is_window(h) ? 0 : (uint32_t)h->field[NATIVE_partitions]; /* tables, of a window */
+    /* In a file of a window the field has the number of tables. */
+    plan.partitions = native_is_window(h) ? 0 : (uint32_t)h->field[NATIVE_partitions];
     plan.memory_limit = h->field[NATIVE_memory_limit];
     plan.memory = h->field[NATIVE_body_size];
     const bool table = tamis__kind_grows(plan.kind);

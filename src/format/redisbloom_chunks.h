@@ -18,8 +18,8 @@ typedef struct tamis__rb_words {
 /* A range of bytes in one of the arrays of a filter, which lie one behind the other. */
 typedef struct tamis__rb_range {
     const tamis__rb_words *words; /* for messages */
-    uint64_t
-        iterator; /* iterator of the chunk: 1 + bytes up to its end. A range to dump begins there instead */
+    /* Iterator of the chunk: 1 + bytes up to its end. A range to dump begins there instead. */
+    uint64_t iterator;
     uint64_t offset;      /* of its first byte in all arrays; UINT64_MAX: there is none */
     uint64_t left;        /* bytes from there to the end of the array; 0: no array is there */
     uint64_t loaded;      /* bytes of all arrays that are loaded: a prefix */

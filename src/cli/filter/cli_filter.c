@@ -180,8 +180,8 @@ tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, co
         tamis_plan_start_small(plan);
     options->seed = spec->seed;
     options->frozen = spec->frozen && !tamis_kind_is_bloom(plan->kind) && plan->kind != TAMIS_KIND_CUCKOO;
-    options->allow_over_capacity =
-        spec->server && plan->kind == TAMIS_KIND_CLASSIC; /* like other programs with this layout */
+    /* As other programs do with this layout. */
+    options->allow_over_capacity = spec->server && plan->kind == TAMIS_KIND_CLASSIC;
     if (secret) {
         options->secret = secret->bytes;
         options->secret_size = secret->size;

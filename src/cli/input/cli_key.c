@@ -206,8 +206,8 @@ tamis_status cli_key_maker_create(tamis_key_maker **maker, cli_key_form form, ta
     tamis_key_maker_options options = TAMIS_KEY_MAKER_OPTIONS_INIT;
 
     options.hex = form.hex;
-    options.strip_cr =
-        form.strip_cr && !form.hex; /* with --hex it stays, so that it is reported as no digit */
+    /* With --hex the carriage return stays, so that it is reported as no digit. */
+    options.strip_cr = form.strip_cr && !form.hex;
     options.key_type = (uint32_t)form.type + 1;
     return tamis_key_maker_create(maker, &options, err);
 }

@@ -284,8 +284,9 @@ static tamis_status decode_step(tamis__decompressor *u, tamis__codec_buffer *io,
     io->in = u->in;
     io->in_size = u->left;
     u->result = u->ops->step(&u->decoder, io);
+    /* Without progress it would loop for ever. */
     if (u->result == TAMIS__DECODE_MORE && u->left > 0 && io->in_size == u->left &&
-        io->out_size == capacity) { /* no progress: it would loop for ever */
+        io->out_size == capacity) {
         u->decoder.why = "it does not go on";
         u->result = TAMIS__DECODE_DAMAGED;
     }

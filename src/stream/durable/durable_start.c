@@ -108,8 +108,8 @@ static tamis_status continue_run(tamis__durable *d, const tamis__history *h, uns
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
         bool more = false;
-        const tamis__earlier_read *newer =
-            &h->inputs[i]; /* a later run, with other inputs too, may have read more */
+        /* A later run, with other inputs too, may have read more. */
+        const tamis__earlier_read *newer = &h->inputs[i];
         const bool read_on = newer->found && (newer->to_same || d->followed) &&
                              newer->position.offset > before->inputs[i].position.offset;
         live->inputs[i].position = read_on ? newer->position : before->inputs[i].position;

@@ -117,9 +117,8 @@ static bool visit_name(void *context, const char *name) {
         snprintf(path, sizeof path, "%.*s%s", (int)directory, p->pattern, name) >= (int)sizeof path ||
         has_path(p, s->before, path) || is_symlink_to_match(p, path))
         return true;
-    if (tamis__sys.stat(path, &st) != 0)
-        s->status =
-            errno == ENOENT ? TAMIS_OK : tamis__fail_file(s->err, path, errno); /* ENOENT: it was renamed */
+    if (tamis__sys.stat(path, &st) != 0) /* ENOENT: it was renamed */
+        s->status = errno == ENOENT ? TAMIS_OK : tamis__fail_file(s->err, path, errno);
     else if (S_ISREG(st.st_mode))
         s->status = add_path(p, path, s->err);
     return s->status == TAMIS_OK;

@@ -348,8 +348,8 @@ static tamis_status run_steps(resumable *c, tamis_error *err) {
     tamis_status status = tamis__resumable_open(c, err);
     if (status == TAMIS_OK)
         status = tamis__run_pump(c->run, err);
-    const bool is_other =
-        c->run->followed && c->run->followed->is_other; /* a file that was opened is not the expected one */
+    /* A file that was opened is not the expected one. */
+    const bool is_other = c->run->followed && c->run->followed->is_other;
     if (status == TAMIS_E_CHANGED && !is_other && mark_truncated(c) > 0)
         return commit_truncated(c, err);
     if (status == TAMIS_E_INTERRUPTED)

@@ -115,8 +115,8 @@ static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tam
 static tamis_status remove_leftovers(const dropped_filter *d, tamis_error *err) {
     const tamis__redis_filter *rf = d->rf;
     const tamis__config *config = d->config;
-    tamis_status status =
-        TAMIS_OK; /* the partitions of `plan` itself are removed later, when the plan is gone */
+    /* The partitions of `plan` itself are removed later, when the plan is gone. */
+    tamis_status status = TAMIS_OK;
     if (strcmp(config->before, config->plan) != 0)
         status = tamis__plan_text_expire(rf, config->before, -1, err);
     if (status == TAMIS_OK && strcmp(config->pushing, config->next) != 0 &&

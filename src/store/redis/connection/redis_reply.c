@@ -24,8 +24,8 @@
 
 enum {
     CHUNK = 16 << 10,
-    REPLY_MAX =
-        64 << 20, /* max. bytes of a reply; our commands get shorter ones, so more is not from a Redis */
+    /* Max. bytes of a reply. Our commands get shorter ones, so more is not from a Redis. */
+    REPLY_MAX = 64 << 20,
 };
 
 typedef struct chunk {
@@ -53,8 +53,8 @@ static void *alloc_memory(tamis__replies *replies, size_t size) {
     }
     if (!replies->current || replies->current->capacity - replies->current->used < size) {
         const size_t capacity = size > CHUNK ? size : CHUNK;
-        if (capacity >
-            2 * (size_t)REPLY_MAX - replies->held) /* one reply, and small chunks kept from earlier ones */
+        /* One reply, and small chunks kept from earlier ones. */
+        if (capacity > 2 * (size_t)REPLY_MAX - replies->held)
             return NULL;
         chunk *made = tamis__alloc(&replies->allocator, sizeof *made + capacity, _Alignof(chunk));
         if (!made) {

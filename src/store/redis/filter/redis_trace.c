@@ -85,8 +85,8 @@ tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter
     made->filter = filter;
     made->elements = elements;
     made->size = size;
-    made->entries =
-        (trace_entry *)(made + 1); /* each array needs at most the alignment of the one before it */
+    /* Each array needs at most the alignment of the one before it. */
+    made->entries = (trace_entry *)(made + 1);
     made->parts = (tamis_redis_traced_part *)(made->entries + elements * rf->probe_groups);
     made->names = (char *)(made->parts + rf->probe_groups);
     made->bits = (uint8_t *)made->names + names;

@@ -322,9 +322,9 @@ static tamis_status create_filter(tamis_filter *filter, const uri_options *wante
     tamis__handle_set_partitions(filter, 0, each);
     filter->metadata.fields.key_type = options->key_type;
     status = tamis__push_new(filter, err);
-    filter->metadata.fields.key_type =
-        TAMIS_KEYS_UNSPECIFIED;        /* the filter may be another program's, with another key type */
-    tamis_hasher_free(filter->hasher); /* and another hasher */
+    /* The filter may be another program's, with another key type and another hasher. */
+    filter->metadata.fields.key_type = TAMIS_KEYS_UNSPECIFIED;
+    tamis_hasher_free(filter->hasher);
     filter->hasher = NULL;
     return status;
 }

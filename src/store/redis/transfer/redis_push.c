@@ -331,10 +331,11 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     const bool is_read = tamis__config_locked(p->rf, &now, NULL) == TAMIS_OK;
     const bool is_over = is_released && is_read;
     const bool is_new = is_read && is_same(now.plan, p->plan);
-    const bool is_old = is_read && is_same(now.plan, p->config.plan) &&
-                        (*now.plan || p->switched != TAMIS__DONE); /* no plan: perhaps dropped since */
-    const bool may_be_lost =
-        status == TAMIS_E_TIMEOUT && p->rf->redis->replicas > 0; /* by a failover: too few replicas have it */
+    /* Without a plan the filter was perhaps dropped since. */
+    const bool is_old =
+        is_read && is_same(now.plan, p->config.plan) && (*now.plan || p->switched != TAMIS__DONE);
+    /* The switch may be lost by a failover: too few replicas have it. */
+    const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->rf->redis->replicas > 0;
     const bool is_done = p->switched == TAMIS__DONE && !may_be_lost;
     if (is_new && may_be_lost)
         return fail_unknown(p, &why, err);

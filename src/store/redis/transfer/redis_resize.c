@@ -124,8 +124,8 @@ static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
             tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                         "%s: layout %s cannot be resized while it is used; write a new filter in its place",
                         p->rf->uri->shown, p->rf->layout->name);
-    if (status ==
-        TAMIS_OK) /* the end needs BITOP (tamis__upload_union): check it before adders add to both */
+    /* The end needs BITOP (tamis__upload_union): check it before adders add to both. */
+    if (status == TAMIS_OK)
         status = tamis__redis_require_command(p->rf->redis, p->rf->uri->shown, "BITOP",
                                               "write a new filter in its place", err);
     if (status == TAMIS_OK)
