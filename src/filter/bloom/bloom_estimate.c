@@ -28,12 +28,13 @@
  * from the bits, and the expected errors until then are stored (union_added, union_false_present) as a
  * start for the count.
  *
- * A primary and its replicas must count alike, whatever their C libraries. So the count of a union is computed
- * from + - * / and roots, whose results IEEE 754 defines to the last bit (exact_log, exact_exp, power).
+ * Filters in a Redis (src/module) are merged by the primary and by each replica. They must count alike,
+ * whatever their C libraries. So the count of a union is computed from + - * / and roots, whose results IEEE
+ * 754 defines to the last bit (exact_log, exact_exp, power).
  *
  * Invariants:
- * 1. A union marks a filter saturated only if one of both was, or if the estimate exceeds the capacity by five
- *    standard deviations.
+ * 1. A union marks a filter saturated only if one of both was, or if the estimate exceeds the capacity by
+ *    five standard deviations.
  * 2. After a union `added` is at least the larger of both counts, and at most their sum.
  */
 #include <math.h>
@@ -83,8 +84,8 @@ static double power(double x, uint32_t k) {
     return result;
 }
 
-/* Number of keys in a Bloom filter of m bits, a share s of which is set. If all are set, counts as if one were
- * left. */
+/* Number of keys in a Bloom filter of m bits, a share s of which is set. If all are set, counts as if one
+ * were left. */
 static double keys_of_share(double s, double m, uint32_t k) {
     return -m / k * exact_log(fmin(s, (m - 1) / m));
 }

@@ -142,7 +142,8 @@ static inline uint8_t *line_at(const partition *in, uint64_t line) {
 /* Shared empty lines (zeros): as many as the largest new partition has. */
 extern const uint8_t tamis__empty_lines[];
 
-/* False if the partition still shares the empty lines: no key was added since the table was made or copied. */
+/* False if the partition still shares the empty lines: no key was added since the table was made or
+ * copied. */
 static inline bool has_own_lines(const partition *in) {
     return in->lines != tamis__empty_lines;
 }

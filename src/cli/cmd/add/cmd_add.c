@@ -138,8 +138,8 @@ typedef struct add_run {
     uint64_t unconfirmed; /* records of a failed batch that the server may have added */
 } add_run;
 
-/* Validates the parsed arguments and fills *config.
- * The caller releases config->stream in both cases. */
+/* Validates the parsed arguments and fills *config. The caller releases config->stream, also after an
+ * error. */
 static tamis_status configure(add_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
     cli_stream_given given = {.values = values, .threads = true, .reports = true};

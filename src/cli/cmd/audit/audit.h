@@ -21,7 +21,7 @@ typedef struct audit {
     uint64_t queries;            /* number of random keys to look up */
     uint64_t keys;               /* result: keys read from `records` */
     uint64_t distinct;           /* result: distinct keys among them */
-    uint64_t missing;            /* result: keys answered "new", each a false negative */
+    uint64_t missing;            /* result: keys answered "absent", each a false negative */
     uint64_t first_missing;      /* result: record number of the first missing key, from 1 */
     char missing_in[120];        /* result: input of that record, cut if longer */
     char shown[AUDIT_SHOWN + 1]; /* result: first bytes of that key */

@@ -39,8 +39,8 @@ typedef struct build_config {
     build_parameter parameters[BUILD_PARAMETERS]; /* texts of the values that come from the URI */
 } build_config;
 
-/* Validates the parsed arguments and fills *config.
- * The caller calls build_config_release in both cases. */
+/* Validates the parsed arguments and fills *config. The caller calls build_config_release, also after an
+ * error. */
 tamis_status build_configure(build_config *config, const cli_args *args, tamis_error *err);
 void build_config_release(build_config *config);
 

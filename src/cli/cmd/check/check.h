@@ -35,8 +35,8 @@ typedef struct check_config {
     bool prints_names; /* print records with the names of the filters that have them */
 } check_config;
 
-/* Validates the parsed arguments and fills *config.
- * The caller releases config->stream in both cases. */
+/* Validates the parsed arguments and fills *config. The caller releases config->stream, also after an
+ * error. */
 tamis_status check_configure(check_config *config, const cli_args *args, tamis_error *err);
 
 /* ---- lookups in all filters: check_query.c ---- */

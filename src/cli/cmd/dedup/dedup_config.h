@@ -73,8 +73,8 @@ bool dedup_is_same_target(const char *a, const char *b);
 /* True if `path` is, or would be, directly in the directory. */
 bool dedup_is_in_directory(const char *path, const char *directory);
 
-/* Validates the parsed arguments and fills *config.
- * The caller releases config->stream in both cases. */
+/* Validates the parsed arguments and fills *config. The caller releases config->stream, also after an
+ * error. */
 tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);
 
 /* Refuses a --filter file or a --state with a window that differs from the options, or if they give none.

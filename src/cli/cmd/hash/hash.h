@@ -23,8 +23,8 @@ typedef struct hash_config {
     const char *secret_file; /* NULL: none */
 } hash_config;
 
-/* Validates the parsed arguments and fills *config.
- * The caller releases config->stream in both cases. */
+/* Validates the parsed arguments and fills *config. The caller releases config->stream, also after an
+ * error. */
 tamis_status hash_configure(hash_config *config, const cli_args *args, tamis_error *err);
 
 #endif
