@@ -29,7 +29,7 @@ typedef struct tamis_redisbloom_options {
      * it */
     double rate;
     uint64_t capacity; /* keys of the first sub-filter, > 0 */
-    /* Capacity of a sub-filter over that of the one before it. 0: the filter is nonscaling */
+    /* Capacity of a sub-filter, divided by that of the one before it. 0: the filter is nonscaling */
     uint32_t expansion;
     bool nonscaling;                  /* one sub-filter, which refuses further keys when it is full */
     const tamis_allocator *allocator; /* NULL: the default. It is asked for an alignment of at most 16. */

@@ -28,9 +28,10 @@ typedef struct tamis_redisbloom_cuckoo_options {
     uint32_t struct_size;
     uint32_t bucket_size;    /* slots of a bucket, 1 to 255 */
     uint32_t max_iterations; /* fingerprints that are moved for a key before the filter grows, 1 to 65535 */
-    uint32_t expansion; /* buckets of a table over those of the one before it, at most 32768, up to a power of
-                           two; 0: the filter does not grow */
-    uint64_t capacity;  /* slots of the first table, before its buckets go up to a power of two */
+    /* Buckets of a table, divided by those of the one before it. At most 32768, rounded up to a power of two.
+     * 0: the filter does not grow */
+    uint32_t expansion;
+    uint64_t capacity; /* slots of the first table, whose buckets are rounded up to a power of two */
     const tamis_allocator *allocator; /* NULL: the default. It is asked for an alignment of at most 16. */
 } tamis_redisbloom_cuckoo_options;
 
