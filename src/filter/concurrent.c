@@ -45,7 +45,7 @@
  * of a full filter are exact: which key was the last, and why the next was refused.
  *
  * Invariants:
- * 1. Of all threads that add a key, at most one gets the answer absent (exactly one, false positives aside).
+ * 1. At most one of the threads that add a key gets the answer absent (exactly one, false positives aside).
  * 2. While a batch shares batch_lock, the limits of the whole filter cannot be exceeded: the batch has
  *    reserved its keys.
  * 3. A thread that waits for a part's lock holds no other part's lock. So threads cannot wait for each other

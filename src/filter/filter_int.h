@@ -428,7 +428,7 @@ bool tamis__cuckoo_valid(const void *context, const uint8_t *bytes, uint64_t siz
 /* Expected number of new keys that a Bloom filter answered present. O(1): no bits are read. */
 double tamis__bloom_false_present(const tamis_filter *filter);
 
-/* Of a Bloom filter: filter->added after the last union. Returns the value of
+/* Sets *added to filter->added after the last union of a Bloom filter. Returns the value of
  * tamis__bloom_false_present then. */
 double tamis__bloom_union_counts(const tamis_filter *filter, uint64_t *added);
 

@@ -163,8 +163,8 @@ typedef struct kafka_dedup_run {
     char transactional_id[TAMIS__KAFKA_NAME];
     char description[TAMIS__KAFKA_RECORD_DESCRIPTION + 2]; /* what keys are; a full one was cut off */
     bool is_stateless;        /* a repartition or a check: partitions have no state and no filter */
-    const tamis_filter *list; /* of a check: the filter in which keys are looked up; else NULL */
-    /* Of a repartition: what decides where records go, as metadata of the offsets. Else empty. */
+    const tamis_filter *list; /* the filter in which a check looks keys up; else NULL */
+    /* What decides where a repartition puts records, as metadata of the offsets. Else empty. */
     char route[64];
     tamis_plan plan;
     bool has_window;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a measurement says about a false-positive rate. Of n lookups of absent keys, x are hits. If the
+ * What a measurement says about a false-positive rate. x of n lookups of absent keys are hits. If the
  * rate is p, the number of hits X is binomial. Two questions follow (docs/MATH.md, "Measured rates").
  *
  * Which rates fit the measurement? Clopper and Pearson's interval solves, if x > 0,

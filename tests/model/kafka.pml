@@ -51,7 +51,8 @@
  * - Windows, and cuts of what has expired: kafka_window.pml has them.
  *
  * Properties:
- * I1. Each record comes exactly once, in the output or in the duplicates. Of each key, exactly one record is in the
+ * I1. Each record comes exactly once, in the output or in the duplicates. Exactly one record of each key is
+ * in the
  *     output. Both hold for every commit, as a reader of committed records sees it.
  * I2. A member whose transaction can commit never answers with a filter that lacks a committed hash.
  * I3. An abort leaves no trace: as a transaction begins, the filter has committed hashes alone, and the overlay is

@@ -282,7 +282,8 @@ static tamis_filter *growing_filter(const growth_case *g, uint64_t memory) {
     return plan_filter(&plan, NULL);
 }
 
-/* Looks up each stored hash: all are present. Of other hashes, near and far, no more than expected are. */
+/* Looks up each stored hash: all are present. No more other hashes, near and far, are present than expected.
+ * */
 static void check_all_found(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
     tamis_answer *answers = malloc(count);
     assert_non_null(answers);

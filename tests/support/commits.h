@@ -16,7 +16,7 @@ typedef struct commits_make {
     tamis_kind kind;
     uint64_t expect;
     double fpr;
-    /* Of a window, in milliseconds. Its records come a millisecond apart, and present keys are counted
+    /* A window's length in milliseconds. Its records come a millisecond apart, and present keys are counted
      * again. */
     uint64_t window;
 } commits_make;

@@ -254,7 +254,7 @@ static void every_length(void **state) {
 /*
  * The format has no checksum. Detected are changes of the flags, n, k and m; of the sign, the exponent and
  * the first digits of p; of the count beyond all possible counts; and of a bit after the last one. Any other
- * change gives another valid file, which is read and written back unchanged. Of these, only a cleared bit
+ * change gives another valid file, which is read and written back unchanged. Only a cleared bit of these
  * hides a key.
  */
 static void every_bit(void **state) {

@@ -71,7 +71,7 @@ static void reg_22_a_refused_connection_is_reported_at_once(void **state) {
     FAILS(add_on_server(uri), TAMIS_E_IO, "connection refused");
 }
 
-/* Of several independent servers, each one is needed. */
+/* Each of several independent servers is needed. */
 static void reg_22_one_of_several_that_refuses_is_reported_at_once(void **state) {
     char uri[300];
     (void)state;

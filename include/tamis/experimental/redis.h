@@ -176,9 +176,9 @@ typedef struct tamis_redis_filter_options {
  *
  * - A command whose reply was lost is sent again. If an add then finds all its bits set, it cannot know
  *   whether it set them itself, and answers TAMIS_UNKNOWN.
- * - Of all answers for a key, to all clients, at most one is TAMIS_ABSENT. Exactly one is, apart from false
- *   positives, if none was TAMIS_UNKNOWN and no call with the key failed. Of equal keys in a disturbed batch
- *   any may be the one.
+ * - At most one answer for a key, to all clients, is TAMIS_ABSENT. Exactly one is, apart from false
+ *   positives, if none was TAMIS_UNKNOWN and no call with the key failed. Any of the equal keys in a
+ *   disturbed batch may get it.
  * - If a call fails, keys from *done on may be in the filter or not, and no later call answers that they
  *   were absent. If the same handle adds them again, those in the filter are TAMIS_UNKNOWN once, not
  *   TAMIS_PRESENT. So a caller that repeats the call drops nothing.
@@ -561,8 +561,8 @@ typedef enum tamis_redis_leftover_kind {
 typedef struct tamis_redis_leftover {
     uint32_t struct_size;
     tamis_redis_leftover_kind kind;
-    /* The filter's name, name_size bytes without a NUL. Of members whose family is unknown: the name of
-     * the only member, or the common prefix of their names and '*'. */
+    /* The filter's name, name_size bytes without a NUL. If the family of members is unknown: the name
+     * of the only member, or the common prefix of their names and '*'. */
     const char *name;
     size_t name_size;
     uint64_t generation;

@@ -456,8 +456,8 @@ typedef struct tamis_stream_options {
  *   (remark) and read again from its start; if that happened before this call, TAMIS_E_CHANGED. A file that
  *   is gone before it was read to its end is TAMIS_E_INVALID, like the rest of any unfinished run. Statistics
  *   are those of all runs of this call, and what its first run had committed earlier. An output whose name
- *   log rotation might give to an input is TAMIS_E_INVALID. Of several inputs, the order of records is open,
- *   and compressed ones are TAMIS_E_UNSUPPORTED.
+ *   log rotation might give to an input is TAMIS_E_INVALID. The order of records of several inputs is open.
+ *   Compressed inputs are TAMIS_E_UNSUPPORTED.
  * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read. Or an output is not as
  *   it was left, or exists though this state never wrote it. Or an input or output was replaced or changed
  *   during the run. The last commit remains valid.
@@ -476,8 +476,8 @@ typedef struct tamis_stream_options {
  *   inputs were opened and read, and bytes from a pipe are gone from it.
  * - If an output fails, the service has answered records after the last one that the output accepted. These
  *   are those in its buffer, and with several threads further batches. A service that cannot forget them
- *   knows records that are nowhere. The same happens if a split batch fails: other parts may have answered
- *   later records of it.
+ *   knows keys whose records are in no output. The same happens if a split batch fails: other parts may have
+ *   answered later records of it.
  * - The content of the other output then depends on threads and timing. It is a prefix of the complete one.
  * - Memory is bounded. A run reads only a few batches ahead of its output, one for each thread. A batch has
  *   up to 8192 records or 512 KiB. Batches of larger records have 64 MiB in total.

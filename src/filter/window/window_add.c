@@ -11,8 +11,8 @@
  *
  * Keys in any order (tamis__window_batch). State records of Kafka have lost the order of their keys. There a
  * key that is older than the lateness is counted too, unless its step is not kept any more. Later lookups are
- * right all the same: they are for times within the lateness of the newest one. Of the entries of a key in
- * steps up to the safe one (window_insert.c) they find the latest, in whatever order these were stored.
+ * right all the same: they are for times within the lateness of the newest one. They find
+ * the latest of a key's entries in steps up to the safe one (window_insert.c), in whatever order these came.
  *
  * Replaying. What a key did to a window follows from its hash, its step and the newest step at that moment. A
  * state logs these (change_of), and tamis__window_repeat does the same again. It also compares. A key that

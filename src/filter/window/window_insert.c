@@ -16,7 +16,7 @@
  *     s is `safe` or earlier                    the entry of u gets step s, in its slot
  *
  * `safe` is the step of the newest time less the lateness: every later record has that step or a later one.
- * Of all entries with the same fingerprint and lines in steps up to `safe`, the latest suffices, and the
+ * The latest of all entries with the same fingerprint and lines in steps up to `safe` suffices, and the
  * slots of the others are reused. So a key has at most as many entries as there are steps in the lateness,
  * plus two. The plan limits that to fewer than the slots of two lines.
  *

@@ -89,7 +89,7 @@ static inline tamis_status tamis__source_positions_query(tamis__source_positions
 TAMIS_PRIVATE_API void tamis__source_positions_written(tamis__source_positions *positions, uint32_t source,
                                                        const tamis__known_position *record);
 
-/* Returns the size of the encoded positions. Of each source these are the first one and the last one that
+/* Returns the size of the encoded positions. Each source has the first one and the last one that
  * was written, or with `queried` the last one that was queried. The writing thread may call it, and the
  * next one, without `queried`. */
 TAMIS_PRIVATE_API size_t tamis__source_positions_size(const tamis__source_positions *positions, bool queried);

@@ -360,7 +360,7 @@ tamis_status tamis__state_build(const state_rebuild *source, tamis_filter **filt
 
 /* ---- the last commit ---- */
 
-/* Makes this the last commit. Of the log, only frames before it belong to the state. */
+/* Makes this the last commit. Only the frames of the log before it belong to the state. */
 static tamis_status read_commit(tamis_state *state, const state_frames *frames, const state_frame *frame,
                                 uint64_t keys, tamis_error *err) {
     const bool restated = frame->type == STATE_LAST;

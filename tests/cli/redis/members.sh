@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Dropping or expiring a family affects its members, and nothing else. Of several names, a missing one does
+# Dropping or expiring a family affects its members, and nothing else. A missing one of several names does
 # not prevent the others.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start

@@ -16,8 +16,8 @@
 /* ---- a plan for one record of many: plan_record.c ---- */
 
 /*
- * A plan of a classic filter without a number of records, for one record of many. Of rate, bits a record and
- * probes, two determine the third. Bits alone determine the lowest rate and its number of probes.
+ * A plan of a classic filter without a number of records, for one record of many. Two of rate, bits a record
+ * and probes determine the third. Bits alone determine the lowest rate and its number of probes.
  */
 typedef struct plan_record {
     double fpr, bits, fill; /* rate when full, bits a record, share of bits that are set when full */

@@ -68,7 +68,7 @@ typedef struct tamis__tamis_state {
     char target[TAMIS__REDIS_NAME];    /* target filter of an alias */
     size_t target_size;                /* size of `target`; 0: no alias */
     char token[TAMIS__LOCK_TOKEN];     /* token of the lock held; empty: none */
-    tamis__partitions partitions;      /* partitions of the plan in use; of a family, one member */
+    tamis__partitions partitions;      /* partitions of the plan in use, or one member of a family */
     uint64_t checked_ns;               /* tamis__now_ns() when the plan was last read and unchanged */
     /* Results of a batch's checks. */
     bool replaced;                 /* another plan or target than the handle's */
