@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
     if (argc > 1) {
         const double keys = strtod(argv[1], NULL);
         if (!(keys >= 1 && keys <= 1e11)) {
-            fprintf(stderr, "bench_growth: %s: is no number of keys from 1 to 1e11\n", argv[1]);
+            fprintf(stderr, "bench_growth: %s: expected a number of keys from 1 to 1e11\n", argv[1]);
             return 2;
         }
         time_steps((uint64_t)keys);

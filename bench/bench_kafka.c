@@ -55,7 +55,7 @@ static uint64_t number(const char *text) {
     const uint64_t value = strtoull(text, &end, 10);
 
     if (end == text || *end != '\0')
-        fail(text, "is no number");
+        fail(text, "expected a number");
     return value;
 }
 

@@ -55,7 +55,7 @@ int main(int count, char **args) {
     uint64_t keys = count == 2 ? strtoull(args[1], &end, 10) : 0;
     need(end && end != args[1] && *end == '\0', "give how many");
     (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ,
-                PIPE); /* fails without harm if the output is no pipe, or the size is not allowed */
+                PIPE); /* fails without harm if the output is not a pipe, or the size is not allowed */
     for (uint64_t from = 0, batch; from < keys; from += batch) {
         batch = keys - from < LINES ? keys - from : LINES;
         char *pos = buffer;

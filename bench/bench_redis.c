@@ -201,11 +201,11 @@ static void send_out(raw *client) {
 /* True if all bits of the element were set before. Its replies begin at `from`. */
 static bool had_all(const raw *client, const char *from, size_t head) {
     bool has_all = true;
-    need(head == 0 || *from == '*', "the server's reply is no array");
+    need(head == 0 || *from == '*', "expected an array as reply");
     from += head;
     for (uint32_t j = 0; j < client->probes; j++, from += 4) {
         need(from[0] == ':' && (from[1] == '0' || from[1] == '1') && from[2] == '\r',
-             "the server's reply is no bit");
+             "expected a bit as reply");
         has_all = has_all && from[1] == '1';
     }
     return has_all;

@@ -97,7 +97,7 @@ static uint64_t number(const char *text, const char *what) {
 }
 
 static void begin_file(written *file, const char *directory, const char *name, const char *size) {
-    file->size = number(size, "is no number of bytes");
+    file->size = number(size, "expected a number of bytes");
     file->done = 0;
     path_in(file->path, directory, name);
     file->fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -450,7 +450,7 @@ int main(int count, char **args) {
     if (strcmp(verb, "disk") == 0 && count == 5)
         time_disk(args[2], args[3], args[4]);
     else if (strcmp(verb, "log") == 0 && count == 4)
-        log_keys(args[2], number(args[3], "is no number of keys"));
+        log_keys(args[2], number(args[3], "expected a number of keys"));
     else if (strcmp(verb, "open") == 0 && count == 3)
         time_open(args[2]);
     else if (strcmp(verb, "databases") == 0 && count == 2)

@@ -237,9 +237,9 @@ def main():
         wrong(f"'{given[2]}' is one argument too many")
     runs, scale = given + ["5", "1"][len(given):]
     if not re.fullmatch("[1-9][0-9]{0,5}", runs):
-        wrong(f"'{runs}' is no number of runs from 1")
+        wrong(f"'{runs}': expected a number of runs from 1")
     if not (re.fullmatch(r"[0-9]*\.?[0-9]+", scale) and 0.001 <= float(scale) <= 1):
-        wrong(f"'{scale}' is no scale from 0.001 to 1")
+        wrong(f"'{scale}': expected a scale from 0.001 to 1")
     with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
         b = Bench(*sys.argv[1:4], int(runs), float(scale), directory)
         free = shutil.disk_usage(directory).free

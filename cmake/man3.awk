@@ -24,7 +24,7 @@ FNR == 1 {
     next # the licence
 }
 
-# ---- what is no declaration ----
+# ---- what is not a declaration ----
 
 /^#if defined\(__GNUC__\)/ { skipping = 1 }
 skipping { if (/^#endif/) skipping = 0; next }

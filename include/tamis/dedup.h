@@ -116,7 +116,7 @@ typedef struct tamis_delivery {
 /* Records with positions, in the order of delivery. Plain data; the arrays are borrowed for the call. */
 typedef struct tamis_deliveries {
     const tamis_delivery *records;
-    const int64_t *times; /* as for tamis_dedup_add_timed; ignored if the filter is no window */
+    const int64_t *times; /* as for tamis_dedup_add_timed; ignored if the filter is not a window */
     size_t count;
 } tamis_deliveries;
 

@@ -37,7 +37,7 @@
  * the copy.
  *
  * The copy costs the size of the input once more, until the filter exists. So the bytes are recognised first:
- * a gigabyte that is no filter is refused without a copy. Whoever cares about memory gives aligned bytes.
+ * a gigabyte that is not a filter is refused without a copy. Whoever cares about memory gives aligned bytes.
  *
  * Who owns the bytes. `stay` is false for memory of the caller, who may free or change it after the call: a
  * format then copies what it keeps. A mapped file has `stay`, and the filter uses its pages in place. Only

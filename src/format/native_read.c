@@ -34,9 +34,9 @@
  *     a secret where the filter has none          make_hasher      TAMIS_E_MISMATCH
  *     a changed bit in the body                   block verifier   TAMIS_E_DAMAGED: names the block
  *
- * A checksum is no signature. XXH3 has no secret here, so anybody can write a file with wrong fields and
+ * A checksum is not a signature. XXH3 has no secret here, so anybody can write a file with wrong fields and
  * right checksums. So checksums only decide what a message says; memory safety rests on the other checks
- * alone. Of a body only its structure is checked, since any bits are a filter of some keys. An application
+ * alone. Only the structure of a body is checked, since any bits are a filter of some keys. An application
  * that opens files of strangers has to authenticate them itself.
  *
  * Checksums come before ranges: a damaged file is then reported as damaged. A file that a newer version wrote

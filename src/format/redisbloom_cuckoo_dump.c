@@ -46,7 +46,7 @@
  *     bytes                                     danger                             stopped by
  *     ----------------------------------------  ---------------------------------  -------------------------
  *     2^64 - 1 tables                           all memory for the array           tamis__rbc_append_checked
- *     buckets that are no power of two          other buckets than RedisBloom has  tamis__rbc_append_checked
+ *     buckets, not a power of two               other buckets than RedisBloom has  tamis__rbc_append_checked
  *     2^32 slots and more                       sizes that wrap around             tamis__rbc_append_checked
  *     0 slots a bucket                          moves past the table, modulo 0     tamis__rbc_append_checked
  *     2^32 iterations                           seconds for each add               tamis__rbc_append_checked
@@ -58,7 +58,7 @@
  *     a header alone                            a table without slots              tamis__rbc_check_complete
  *
  * The slots need no check: each byte is 0 or a fingerprint, and the bucket that it leads to is always one of
- * the table. Fewer fingerprints than `keys` says are no danger either, since a removal never counts below 0.
+ * the table. Fewer fingerprints than `keys` says are harmless too, since a removal never counts below 0.
  *
  * A chunk that is there already is compared, and accepted if it is equal. A client that got no answer may
  * send its last command again.

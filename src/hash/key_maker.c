@@ -10,7 +10,8 @@
  * 00 00 00 00 00 00, as a string of Java 34 00 32 00, and as a line of text 34 32. Only the same bytes are
  * the same key.
  *
- * Invariant: after a text that is no key, the sink has the keys of the texts before it (tamis_sink_recover).
+ * Invariant: after a text that is not a key, the sink has the keys of the texts before it
+ * (tamis_sink_recover).
  */
 #include <tamis/experimental/key_maker.h>
 

@@ -209,7 +209,7 @@ void tamis__kafka_count_observe(kafka_count_run *run) {
     stats->lag = run->open.records;
     for (size_t i = 0; i < run->client.partition_count; i++) {
         int64_t low, end;
-        /* Markers of transactions may follow the last record. They are no lag, and `position` is behind
+        /* Markers of transactions may follow the last record. They are not lag, and `position` is behind
          * them. */
         if (run->client.phase == KAFKA_RUNNING && run->client.inputs[i].is_assigned &&
             rd_kafka_get_watermark_offsets(run->client.consumer, run->options.from, (int32_t)i, &low, &end) ==

@@ -254,7 +254,7 @@ static void observe_partitions(kafka_dedup_run *run) {
         const bool has_end =
             rd_kafka_get_watermark_offsets(run->client.consumer, run->options.from, partition->number, &low,
                                            &end) == RD_KAFKA_RESP_ERR_NO_ERROR;
-        /* Markers of transactions may follow the last record. They are no lag. */
+        /* Markers of transactions may follow the last record. They are not lag. */
         const bool has_read_all =
             has_end && !partition->is_open && (int64_t)partition->input->position >= end;
         if (has_end && !has_read_all && end > (int64_t)partition->to)

@@ -58,8 +58,8 @@
  *   last record of a topic say how many bytes are between them (kafka_status.c).
  * - A record says by itself what its keys are (the description). So a member with other options is refused
  *   whatever part of the chain it reads.
- * - It says which partition it belongs to. A record that a tool copied to another partition is no part of the
- *   chain there.
+ * - It says which partition it belongs to. A record that a tool copied to another partition is not part of
+ *   the chain there.
  * - The brokers have checksums of their own. This one is end to end: it also covers a client or a tool that
  *   damages the bytes before it sends them.
  * - 32,768 hashes with times make 0.7 MB at the most, below the limits of 1 MB that clients and brokers have

@@ -56,7 +56,7 @@ size_t tamis__kafka_record_size_max(size_t description_size, size_t count);
 size_t tamis__kafka_record_encode(uint8_t *bytes, const tamis__kafka_record *record, const tamis_hash *hashes,
                                   const int64_t *times);
 
-/* Decodes and checks a record. Returns NULL, or the reason why the bytes are no record: a phrase for "the
+/* Decodes and checks a record. Returns NULL, or the reason why the bytes are not a record: a phrase for "the
  * state record at offset 7 ...". *record is unchanged then. Its pointers point into `bytes`. */
 const char *tamis__kafka_record_decode(tamis__kafka_record *record, const void *bytes, size_t size);
 

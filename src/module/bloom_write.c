@@ -169,7 +169,7 @@ static bool has_header(const tamis_redisbloom *filter, const char *bytes, size_t
     return equal;
 }
 
-/* Loads a header. Once more into an incomplete filter is no error: a client may repeat a call. */
+/* Loads a header. Once more into an incomplete filter is not an error: a client may repeat a call. */
 static tamis_status load_header(RedisModuleCtx *ctx, bloom_key *key, const char *bytes, size_t size) {
     if (key->state == FILTER_KEY_INCOMPLETE && !key->native)
         return has_header(key->filter, bytes, size) ? TAMIS_OK : TAMIS_E_DAMAGED;

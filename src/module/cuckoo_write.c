@@ -319,8 +319,8 @@ static bool has_header(const tamis_redisbloom_cuckoo *filter, const char *bytes)
     return equal;
 }
 
-/* Loads a header. Once more into an incomplete filter is no error: a client may repeat a call. Returns the
- * error, or NULL. */
+/* Loads a header. Once more into an incomplete filter is not an error: a client may repeat a call. Returns
+ * the error, or NULL. */
 static const char *load_header(RedisModuleCtx *ctx, cuckoo_key *key, const char *bytes, size_t size) {
     if (key->state == FILTER_KEY_FILTER)
         return "ERR item exists";

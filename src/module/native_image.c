@@ -5,8 +5,8 @@
  *     BF.LOADIMAGE key offset size bytes        a filter
  *     TW.LOADIMAGE key offset size bytes        a window
  *
- * `size` is that of the whole image. Chunks come in order, from offset 0 on. A chunk that is repeated is no
- * error, unless it is the last one: that one checks the image and makes it a filter. Until then the key is
+ * `size` is that of the whole image. Chunks come in order, from offset 0 on. A chunk that is repeated is not
+ * an error, unless it is the last one: that one checks the image and makes it a filter. Until then the key is
  * incomplete: no other command works on it, but it is saved, replicated and copied.
  *
  * A rewritten AOF has these commands. Memory for an image grows with its chunks, whatever size is given.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # man3.sh DIR: the manual pages of the headers, in DIR, have every public function, under the library that it
-# is in, and nothing that is no public function; mandoc finds no fault with them.
+# is in, and nothing that is not a public function; mandoc finds no fault with them.
 set -u
 here=$(dirname "$(realpath "$0")")
 cd "$1" || exit 2
@@ -29,7 +29,7 @@ awk '
         }
         for (link in leads)
             if (!(link in library))
-                complain(link ".3: is no public function")
+                complain(link ".3: is not a public function")
         exit failed
     }' "$here"/symbols_lib*.txt ./*.3 || status=1
 

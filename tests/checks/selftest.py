@@ -100,6 +100,8 @@ WORDS = [
     ("a private phrase in a script", False, {"tests/cli/add/a.sh": "# The thread lets go of it.\n"}),
     ("what is nothing", False, {"docs/x.md": "The answer is nothing.\n"}),
     ("there is nothing", True, {"docs/x.md": "There is nothing to do.\n"}),
+    ("a thing that is no other", False, {"docs/x.md": "clicks: is no counter\n"}),
+    ("there is no other", True, {"docs/x.md": "There is no counter any more; it is no longer one.\n"}),
     ("an option of a private name", False, {"src/plan/option.c": 'char *a = "--overfill";\n'}),
     ("an output in place", False, {"docs/x.md": "Outputs are appended in\nplace.\n"}),
     ("a filter changed in place", True, {"docs/x.md": "The file is changed in place.\n"}),

@@ -156,6 +156,7 @@ PHRASES = [
     (r"\b[Aa]new\b", "again, from scratch"),
     (r"(?<!-)\b[Uu]nit(?:es?|ed|ing)\b(?![-*])", "merge, union"),
     (r"\b(?![Tt]here\b)\w+[,;:]? is nothing\b", "name what is missing"),
+    (r"\b(?![Tt]here\b)\w+[,;:]? (?:is|are) no (?!longer\b|more\b)\w+", "expected ..., is not ..."),
     (r"\bno place for\b", "full; no position for"),
     (r"\bno room\b", "full; no capacity, no memory"),
     (r"\b[Ff]olders?\b", "directory"),
@@ -164,7 +165,7 @@ PHRASES = [
     (r"\b[Ll]et(?:s|ting)? (?:(?:it|them) )?go\b", "release, close, remove"),
 ]
 # Messages of damaged filter files are part of format 1 (tests/golden/format-1) and stay.
-FIXED = r"restore the file from a copy, or build it anew"
+FIXED = r"restore the file from a copy, or build it anew|is no UTF-8 or"
 
 DIRECTORIES = ("src", "include", "tests", "bench")
 CODE_ONLY = ("docs/examples",)

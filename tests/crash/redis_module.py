@@ -189,7 +189,7 @@ class Run:
         if how in ("DEL", "UNLINK"):
             self.ask(how, key)
             self.models.pop(key, None)
-        elif how == "junk":  # bytes that are no chunk, and dumps that are none
+        elif how == "junk":  # bytes that are not a chunk, and dumps that are not dumps
             kind = random.choice(("BF", "CF"))
             self.ask("DEL", "junk")
             self.ask(kind + ".LOADCHUNK", "junk", random.choice((1, 1, 2, 17, 2 ** 40)), random.randbytes(random.choice((0, 38, 73, 500))))

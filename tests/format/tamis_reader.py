@@ -38,7 +38,7 @@ DCSO_P, DCSO_G = 18446744073709551557, 18446744073709550147
 
 
 class Refused(Exception):
-    """The file is no .tamis file, is damaged, or uses a feature that this reader does not know."""
+    """The file is not a .tamis file, is damaged, or uses a feature that this reader does not know."""
 
 
 def insist(condition, message):

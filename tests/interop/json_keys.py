@@ -6,7 +6,7 @@ Python's module is the oracle. It accepts more than RFC 8259, so this script ref
 It does not give the positions of values. So objects and arrays must be a part of the record and mean the same, member
 by member; numbers must have the same digits.
 
-jq accepts much that is no JSON, and rewrites numbers. It must accept every record that tamis accepts, with the same
+jq accepts more than JSON, and rewrites numbers. It must accept every record that tamis accepts, with the same
 strings, true and false.
 """
 import json

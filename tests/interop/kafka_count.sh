@@ -245,8 +245,8 @@ refused 'in \[0\]: ends at [0-9]+, but Redis has counts up to 1000000000: it was
 redis_ask del 'forged.in.tamis-count:{0}' > "$work/out"
 redis_ask set not-a-number x > "$work/out"
 group=other
-refused 'not-a-number: is no counter in .* remove or rename this key' --count not-a-number
-refused 'not-a-number: is no counter in .*it is no HyperLogLog' --distinct 'not-a-number={kafka:key}'
+refused 'not-a-number: expected a counter in .* remove or rename this key' --count not-a-number
+refused 'not-a-number: expected a counter in .*not a HyperLogLog' --distinct 'not-a-number={kafka:key}'
 redis_ask del not-a-number > "$work/out"
 refused 'in \[[0-3]\]: offset 0: sum '"'pages=.json:.page.'"': adds no integer .* or give --on-error skip' --sum 'pages={json:/page}'
 compare "scripts that were refused" "$work/all" "$redis_port"

@@ -242,7 +242,7 @@ status_refused() { # PATTERN GROUP TOPIC OPTION...
 status_refused 'other: has no offset in topic in, and no member; ' other in
 status_refused 'none: .*; create the topic, or correct its name$' once none
 status_refused '--setting isolation.level: ' once in -X isolation.level=read_committed
-# Behind the last record of an output is a marker of its transaction, which is no lag.
+# Behind the last record of an output is a marker of its transaction, which is not lag.
 kafka_ops offset after out 0 0
 status after out --json > "$work/status" || fail "a marker"
 kafka_ops offset after out 0 $(($(field end "$work/status" | head -n 1) - 1))

@@ -93,7 +93,7 @@ tamis_kafka_aborted_total 0
 tamis_kafka_assignments_total 1
 tamis_kafka_restored_keys_total 0
 tamis_filter_keys 2'
-# Markers of transactions behind the last record are no lag.
+# Markers of transactions behind the last record are not lag.
 kafka_ops create json-again 1
 dedup lag json-metrics json-again --metrics "$work/metrics"
 grep -qx 'tamis_kafka_lag_records 0' "$work/metrics" || fail "lag: $(grep lag "$work/metrics")"

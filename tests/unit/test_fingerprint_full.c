@@ -184,7 +184,7 @@ static void check_readable(tamis_filter *filter) {
     free(bytes);
 }
 
-/* Exact filters for numbers of keys whose shares of a line are no powers of two: all keys or most are
+/* Exact filters for numbers of keys whose shares of a line are not powers of two: all keys or most are
  * removed. */
 static void removed_keys_leave_a_readable_file(void **state) {
     (void)state;

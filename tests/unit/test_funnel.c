@@ -119,7 +119,7 @@ static void empty_keys_are_keys(void **state) {
     assert_int_equal(sink_keys(sink, &keys), 2);
     assert_true(keys[0].size == 0 && keys[1].size == 0);
     tamis_sink_put_byte(sink, 7);
-    assert_int_equal(sink_keys(sink, &keys), 2); /* bytes after the last ended key are no key yet */
+    assert_int_equal(sink_keys(sink, &keys), 2); /* bytes after the last ended key are not a key yet */
     tamis_sink_end_key(sink);
     tamis_sink_end_key(sink);
     assert_int_equal(sink_keys(sink, &keys), 4);

@@ -202,12 +202,12 @@ static void other_types_are_refused(void **state) {
     static const struct {
         const char *command, *key, *value, *message;
     } cases[] = {
-        {"RPUSH", "users", "x", "users: is no counter"},
-        {"SET", "users", "5", "(it is no HyperLogLog)"},
+        {"RPUSH", "users", "x", "users: expected a counter"},
+        {"SET", "users", "5", "(not a HyperLogLog)"},
         {"SET", "users", "HYLLbroken", "users: is no"},
-        {"PFADD", "all", "x", "all: is no counter"},
-        {"SET", "all", "007", "(it is no integer)"},
-        {"SET", "all", "1.5", "(it is no integer)"},
+        {"PFADD", "all", "x", "all: expected a counter"},
+        {"SET", "all", "007", "(not an integer)"},
+        {"SET", "all", "1.5", "(not an integer)"},
         {"SET", "all", "9223372036854775806", "all: would come to within 4096 of the limit of 64 bits"},
         {"SET", "all", "-9223372036854775808", "all: would come to within 4096 of the limit of 64 bits"}};
 
@@ -310,7 +310,7 @@ static void a_refused_counter_changes_nothing(void **state) {
         add(counts, 0, 9);
         assert_int_equal(tamis__counts_apply(counts, next, lower, &is_conflict, &err), TAMIS_E_MISMATCH);
         assert_non_null(
-            strstr(err.text, i == 1 ? "last:1: would come to within 4096" : "last:1: is no counter"));
+            strstr(err.text, i == 1 ? "last:1: would come to within 4096" : "last:1: expected a counter"));
         assert_string_equal(redis_server_command(&server, "GET all"), "5");
         assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
         redis_server_command(&server, "DEL last:1");

@@ -83,7 +83,7 @@ static void texts_without_a_time(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int64_t ms = 7;
         if (tamis_time_parse(&ms, texts[i], strlen(texts[i])))
-            fail_msg("%s: %lld, but it is no time", texts[i], (long long)ms);
+            fail_msg("%s: %lld, but it is not a time", texts[i], (long long)ms);
         assert_int_equal(ms, 7);
     }
 }

@@ -122,9 +122,9 @@ typedef struct tamis_extraction {
  * Finds the keys of `count` records without their terminators. The time is linear in their bytes; for regex
  * it is that of the expression. A record that exceeds a matching limit counts as malformed.
  *
- * With options.time, a record that has a key but no time, or a text there that is no time, is malformed. With
- * options.source, a record without source or position is malformed too. So is one whose source is longer than
- * TAMIS_SOURCE_MAX or has a line feed or NUL, or whose position is not digits alone.
+ * With options.time, a record that has a key but no time, or a text there that is not a time, is malformed.
+ * With options.source, a record without source or position is malformed too. So is one whose source is longer
+ * than TAMIS_SOURCE_MAX or has a line feed or NUL, or whose position is not digits alone.
  *
  * TAMIS_E_NOMEM; TAMIS_E_INVALID: a header is required but was not given.
  */

@@ -282,8 +282,8 @@ typedef struct tamis_kafka_count_options {
  * - TAMIS_E_TIMEOUT, TAMIS_E_IO: the brokers do not answer when the run begins, or Redis does not at any
  *   time.
  * - TAMIS_E_NOT_FOUND: the topic does not exist, or was removed.
- * - TAMIS_E_MISMATCH: the counters were made with other templates, a key in Redis is no counter of this kind,
- *   or a counter would exceed 64 bits.
+ * - TAMIS_E_MISMATCH: the counters were made with other templates, a key in Redis is not a counter of this
+ *   kind, or a counter would exceed 64 bits.
  * - TAMIS_E_CHANGED: positions in Redis and offsets of the group do not fit. The topic was made again,
  *   records were removed before they were counted, or Redis was emptied. Or the topic has got a new
  *   partition.
@@ -323,7 +323,7 @@ typedef struct tamis_kafka_partition_status {
     uint64_t low;   /* offset of the first record that the topic has */
     uint64_t end;   /* offset behind the last record of the topic */
     /* end - offset, or end - low without an offset: markers of transactions count as records; 0 if there
-     * are no others than markers and aborted records */
+     * are only markers and aborted records */
     uint64_t lag;
     /* Instance name of the member that has the partition, or the id that the brokers gave this member;
      * NULL: no member. Valid during the call, like `host`. */
@@ -414,7 +414,7 @@ typedef struct tamis_kafka_plan {
  *
  * - TAMIS_E_INVALID: `partitions`, `hosts` or `commit_ms` is 0; `expect` is missing without a window, or
  *   expect and rate with one.
- * - TAMIS_E_RANGE: `rate` is no number from 0 to TAMIS_EXPECT_MAX.
+ * - TAMIS_E_RANGE: `rate` is not a number from 0 to TAMIS_EXPECT_MAX.
  * - Errors of tamis_plan_make.
  *
  * *plan and *filter are unchanged on failure. Any thread may call it. Cost: arithmetic only.

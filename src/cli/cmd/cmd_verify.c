@@ -8,7 +8,7 @@
  *     damaged       the message says what; the exit status is 1
  *
  * Damage is an answer and not an error: it goes to standard output, and the other operands are verified. A
- * file that cannot be read, or is no filter, is an error and has no answer.
+ * file that cannot be read, or is not a filter, is an error and has no answer.
  *
  * A compression counts as a checksum of the content only if its format always has one. zstd and lz4 leave it
  * to the writer.

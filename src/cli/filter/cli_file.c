@@ -9,7 +9,7 @@
  *
  * - Without the lock, two commands that add to one file would each save a filter without the other's keys. A
  *   command waits for the lock of another one, says so after a second, and gives up after --lock-wait.
- * - A file system without locks is no error. Then the library still refuses to overwrite a file that was
+ * - A file system without locks is not an error. Then the library still refuses to overwrite a file that was
  *   replaced since it was opened (TAMIS_E_CHANGED), and the advice is to run again.
  * - "-" is refused: a filter is read in any order, and replaced by a rename.
  */

@@ -96,7 +96,7 @@ tamis_status tamis__rbc_grow(tamis_redisbloom_cuckoo *filter, tamis_error *err) 
     return append_empty(filter, buckets, err);
 }
 
-/* Returns the least power of two that is no less, 0 for 0. */
+/* Returns the least power of two that is not less, 0 for 0. */
 static uint64_t power_of_two_from(uint64_t number) {
     uint64_t power = number > 0;
     while (power < number)

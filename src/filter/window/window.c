@@ -19,7 +19,7 @@
  *     entries    no      yes     yes     yes       11:55 to 11:57 is before the window, and found too:
  *                                                  an entry knows its step, and no time within it
  *
- * If the window is no multiple of the step, some times have one step more than others.
+ * If the window is not a multiple of the step, some times have one step more than others.
  *
  * Adding a key of time t, after the newest time has moved to t if t is later:
  *

@@ -213,7 +213,7 @@ static inline double rate_of(const window *w) {
 
 /* window.c: makes the body without a table. */
 tamis_status tamis__window_create_empty(tamis_filter *filter, window **created, tamis_error *err);
-/* window.c: TAMIS_E_UNSUPPORTED if the filter is no window. `call` is the function that was called. */
+/* window.c: TAMIS_E_UNSUPPORTED if the filter is not a window. `call` is the function that was called. */
 tamis_status tamis__window_check(const tamis_filter *filter, const char *call, tamis_error *err);
 /* window.c: TAMIS_E_RANGE if the time is out of range. */
 tamis_status tamis__window_check_time(int64_t time, tamis_error *err);

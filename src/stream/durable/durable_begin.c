@@ -315,7 +315,7 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     if (named != TAMIS_OK)
         status = named;
     if (status == TAMIS_OK)
-        status = open_outputs(d, &h, err); /* B3 to B5 */
+        status = open_outputs(d, &h, err);  /* B3 to B5 */
     if (status == TAMIS_OK && !d->finished) /* first: if a followed file was renamed, another run begins */
         status = tamis__durable_fingerprint(d, err);
     if (status == TAMIS_OK && !d->finished)

@@ -11,8 +11,8 @@
  *                                               report: not trusted from now on
  *     none        20 ms                         the caller looks at the files after each wait
  *
- * The step from trusted to none is taken once and for good, for all files. A report that is late is no
- * reason: tamis__change_reports_check looks whether one has come since the wait.
+ * The step from trusted to none is taken once and for good, for all files. A report that is late is not
+ * a reason: tamis__change_reports_check looks whether one has come since the wait.
  *
  * Invariants:
  * 1. The caller looks at the files after each wait, whatever ended it. A report only ends the wait earlier,

@@ -102,7 +102,7 @@ static void begin_round(tamis__reader_set *set) {
     set->round_end = tamis__now_ns() + ROUND_MS * UINT64_C(1000000);
 }
 
-/* Returns time + merge_within; INT64_MAX if that is no time. */
+/* Returns time + merge_within; INT64_MAX if that is not a time. */
 static int64_t add_slack(const tamis__reader_set *set, int64_t time) {
     return time < INT64_MAX - set->setup.merge_within ? time + set->setup.merge_within : INT64_MAX;
 }

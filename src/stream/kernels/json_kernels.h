@@ -8,7 +8,7 @@
 /*
  * Parsing JSON records in blocks of 64 bytes (json_blocks.h). Only AVX-512 does it, eight blocks at a time.
  * The other instruction sets leave all records to the scanner (json.c). With AVX2 and single blocks, parsing
- * is no faster than the scanner.
+ * is not faster than the scanner.
  *
  * A block parser may only accept: a record that it accepts is valid, and its values are found. For all other
  * records the scanner decides, and reports what is wrong. So all sets give the same values and errors, if no

@@ -23,7 +23,7 @@ for file in a.bloom b.guava c.tamis d.tamis; do
     seq 100000 100999 | tamis add -q $file
     echo "$file: status $?"
     cmp $file before
-    tamis add -q $file many && echo 'those that it has are no matter'
+    tamis add -q $file many && echo 'keys that it has are accepted'
 done
 echo 'with gzip'
 guava_file e.guava

@@ -14,7 +14,7 @@ for uri in "$redis_uri/a?expect=100&fpr=1e-6" "$redis_uri/b?layout=java&expect=1
     hide < said
     count=$(tamis check -c "$uri" many)
     [ "$count" -ge 100 ] && [ "$count" -lt 400 ] && echo 'as many as it was made for'
-    seq 100 | tamis add "$uri" && echo 'those that it has are no matter'
+    seq 100 | tamis add "$uri" && echo 'keys that it has are accepted'
     { yes 1 | head -n 5000 && seq 6000 6400; } | tamis add -q "$uri" 2> said
     echo "status $?"
     tamis add --allow-over-capacity "$uri" many 2>&1 | hide

@@ -29,6 +29,6 @@ for fpr in 0.01 1e-6; do
         [ $name = rest ] || tamis check -c $name.tamis few
     done
 done
-# One that the input can hold is no guess.
+# One that the input can hold is not a guess.
 tamis build --fpr 0.01 --expect 1000 -o blocked.tamis few
 kind blocked.tamis

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What is no whole filter, is not there, or is held stays as it was.
+# What is not a whole filter, is not there, or is held stays as it was.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 400 > keys
 tamis build -o a.tamis --kind classic --expect 1000 --fpr 1e-3 keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The list of --files-from is no output, whatever it is called: nothing is overwritten.
+# The list of --files-from is not an output, whatever it is called: nothing is overwritten.
 echo a > in
 echo in > list
 cp list before

@@ -59,7 +59,7 @@ public class ModuleLettuce {
         Object reply;
         try {
             List<Object> list = connection.sync().dispatch(new Word(words[0]), new Reply(), arguments);
-            reply = list.size() == 1 ? list.get(0) : list; // a reply that is no array comes as one of one element
+            reply = list.size() == 1 ? list.get(0) : list; // another reply than an array comes as one element
         } catch (RedisCommandExecutionException e) {
             reply = e;
         }

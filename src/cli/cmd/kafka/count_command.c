@@ -18,7 +18,7 @@ static tamis_status check_options(const cli_value *values, tamis_error *err) {
     if (!values[KAFKA_COUNT].given && !values[KAFKA_SUM].given && !values[KAFKA_DISTINCT].given)
         return cli_fail(err, "kafka count: needs --count, --sum or --distinct; see tamis help kafka");
     if (!cli_server_is_uri(values[KAFKA_TO].text))
-        return cli_fail(err, "--to '%.100s': is no URI of a Redis; give redis://HOST:PORT",
+        return cli_fail(err, "--to '%.100s': expected the URI of a Redis: redis://HOST:PORT",
                         values[KAFKA_TO].text);
     if (values[CLI_OPT_MISSING].given && values[CLI_OPT_MISSING].number == TAMIS_STREAM_PASS)
         return cli_fail(err, "--missing pass: kafka count passes no records on; give drop or fail");

@@ -14,7 +14,7 @@
  *
  * Why field before: if the drop is killed, the next drop or push finds the partitions by it.
  *
- * The drop has taken effect with stage 4. A lock that is lost after that is no failure: what is left to
+ * The drop has taken effect with stage 4. A lock that is lost after that is not a failure: what is left to
  * remove needs none. Repeating the drop would remove a filter that another program has made since.
  *
  * Full server. A server without free memory accepts neither the lock nor field before, but it accepts HDEL

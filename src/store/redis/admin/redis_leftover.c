@@ -281,7 +281,7 @@ static tamis_status skip_denied(leftover_search *ctx, size_t count, const tamis_
     return why->status;
 }
 
-/* Reports the partitions of one generation. Those that expire are no leftovers, unless is_recorded. */
+/* Reports the partitions of one generation. Those that expire are not leftovers, unless is_recorded. */
 static tamis_status report_partitions(leftover_search *ctx, size_t count, tamis_error *err) {
     const tamis__leftover_key *first = &ctx->found.partitions.keys[ctx->first];
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;

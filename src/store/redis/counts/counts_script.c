@@ -67,14 +67,14 @@ static const char script[] =
     "if type(now) == 'table' then return refuse(k, now) end "
     "local x = tonumber(now) "
     "if #now > 20 or now ~= '0' and not find(now, '^%-?[1-9]%d*$') then "
-    "return {'counter', KEYS[k], 'it is no integer'} end "
+    "return {'counter', KEYS[k], 'not an integer'} end "
     "if abs(x) >= limit or abs(x + tonumber(ARGV[a + 1])) >= limit then "
     "return {'overflow', KEYS[k]} end "
     "a = a + 2 "
     "else "
     "now = pcall('GETRANGE', KEYS[k], 0, 3) "
     "if type(now) == 'table' then return refuse(k, now) end "
-    "if now ~= '' and now ~= 'HYLL' then return {'counter', KEYS[k], 'it is no HyperLogLog'} end "
+    "if now ~= '' and now ~= 'HYLL' then return {'counter', KEYS[k], 'not a HyperLogLog'} end "
     "a = a + 2 + tonumber(ARGV[a + 1]) end end "
     "for k = last + 1, #KEYS do "
     "local first, m = at[k] + 2, tonumber(ARGV[at[k] + 1]) "
@@ -228,11 +228,12 @@ static tamis_status accept_refusal(counts_apply *apply, uint32_t slot, const tam
     if (strcmp(items[0].text, "template") == 0)
         return tamis__counts_fail_template(counts, &items[1], err);
     if (strcmp(items[0].text, "counter") == 0)
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "%.150s: is no counter in %.100s (%.100s); remove or rename this key, or give "
-                           "other names of counters",
-                           tamis__show(items[1].text).text, counts->redis->endpoint.shown,
-                           reply->size > 2 && items[2].text ? tamis__show(items[2].text).text : "");
+        return tamis__fail(
+            err, TAMIS_E_MISMATCH, 0,
+            "%.150s: expected a counter in %.100s (%.100s); remove or rename this key, or give "
+            "other names of counters",
+            tamis__show(items[1].text).text, counts->redis->endpoint.shown,
+            reply->size > 2 && items[2].text ? tamis__show(items[2].text).text : "");
     if (strcmp(items[0].text, "overflow") == 0)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "%.150s: would come to within 4096 of the limit of 64 bits in %.100s; rename this "
