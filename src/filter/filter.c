@@ -20,7 +20,7 @@
  *     ops           functions of the kind                     static tables
  *     kernels       inner loops of the instruction set        static tables
  *     hasher        scheme, seed, secret                      tamis_hasher_create           tamis_filter_free
- *     body          the kind's structure: bits or lines       ops->create, ops->restore     ops->destroy
+ *     body          the kind's structure: bits or lines       ops->init, ops->restore       ops->release
  *     metadata      labels, version, key type                 tamis_filter_metadata_set     tamis_filter_free
  *     verifier      checked blocks of a file image            tamis__filter_restore         tamis_filter_free
  *     backing       the mapped file                           store/file                    its own callback
@@ -236,7 +236,7 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     if (status == TAMIS_OK)
         status = tamis__plan_check_made(&plan, err);
     if (status == TAMIS_OK)
-        status = ops->create(created, err);
+        status = ops->init(created, err);
     if (status == TAMIS_OK && options.concurrent)
         status = tamis__concurrent_enable(created, err);
     if (status != TAMIS_OK) {
@@ -327,9 +327,9 @@ void tamis_filter_free(tamis_filter *filter) {
     tamis__opened *opened = filter->opened;
     tamis__backing backing = filter->backing;
     if (filter->remote)
-        filter->remote->destroy(filter);
+        filter->remote->release(filter);
     else
-        filter->ops->destroy(filter);
+        filter->ops->release(filter);
     tamis__concurrent_free(filter);
     tamis__block_verifier_free(filter->verifier);
     tamis__free(&filter->allocator, filter->block, filter->block_size);

@@ -80,7 +80,7 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     if (status == TAMIS_OK)
         status = copy_handle(&created, filter, err);
     if (status == TAMIS_OK)
-        status = created->ops->create(created, err);
+        status = created->ops->init(created, err);
     if (status == TAMIS_OK)
         status = created->ops->copy(created, filter, err);
     if (status == TAMIS_OK)
@@ -123,7 +123,7 @@ static tamis_status try_copy_snapshot(tamis_filter **copied, const tamis_filter 
     tamis_status status = copy_handle(&created, filter, err);
     tamis__concurrent_resume_batches(filter);
     if (status == TAMIS_OK) /* without a lock: slow if the allocator clears memory */
-        status = created->ops->create(created, err);
+        status = created->ops->init(created, err);
     if (status == TAMIS_OK && created->ops->pieces->populate)
         created->ops->pieces->populate(created);
     if (status == TAMIS_OK && start_copy(created, filter)) {

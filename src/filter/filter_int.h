@@ -6,7 +6,7 @@
  * Inside a filter. The handle tamis_filter has what all kinds share: plan, hasher, counts, metadata. The kind
  * has the rest, as filter->body behind a table of operations (tamis__filter_ops).
  *
- *     tamis_filter --> ops      --> create, add, contains, estimate, ...  (one table for each kind)
+ *     tamis_filter --> ops      --> init, add, contains, estimate, ...  (one table for each kind)
  *                      kernels  --> inner loops for the CPU's instruction set
  *                      body     --> the kind's own structure and its bits
  *                      hasher, plan, counts, metadata
@@ -75,7 +75,7 @@ typedef struct tamis__image {
 
 /* The mapped file of a filter in an image, if the filter owns the mapping. */
 typedef struct tamis__backing {
-    /* Called after ops->destroy. NULL: the filter does not own the bytes. */
+    /* Called after ops->release. NULL: the filter does not own the bytes. */
     void (*release)(const struct tamis__backing *backing);
     /* False if the file changed since it was mapped: somebody wrote to it in place. Set if release is. */
     bool (*is_same)(const struct tamis__backing *backing);
@@ -181,11 +181,11 @@ typedef struct tamis__piece_ops {
 /* The operations of a kind. A batch has hashes made by this filter's hasher; filter_batch.c has checked that.
  * If the scheme has no digest, it has keys: only kind classic accepts such a scheme. */
 struct tamis__filter_ops {
-    /* Makes filter->body from filter->plan. After a failure destroy() releases what exists of the body.
+    /* Makes filter->body from filter->plan. After a failure release() releases what exists of the body.
      * Fingerprint tables leave nothing. */
-    tamis_status (*create)(tamis_filter *filter, tamis_error *err);
-    /* Releases filter->body. Also called after a create() that failed or never ran. */
-    void (*destroy)(tamis_filter *filter);
+    tamis_status (*init)(tamis_filter *filter, tamis_error *err);
+    /* Releases filter->body. Also called after a init() that failed or never ran. */
+    void (*release)(tamis_filter *filter);
     /* Adds in order. batch->answers is never NULL. On failure the first *done keys are added and
      * answered. */
     tamis_status (*add)(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err);
@@ -198,12 +198,12 @@ struct tamis__filter_ops {
     /* Sets cardinality, fpr_live, false_present, ones and counters_saturated. filter.c sets the rest. */
     void (*estimate)(const tamis_filter *filter, tamis_filter_info *info);
     void (*clear)(tamis_filter *filter);
-    /* Copies the body to a filter just created from the same plan. The caller destroys it on failure. */
+    /* Copies the body to a filter just created from the same plan. The caller frees it on failure. */
     tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, tamis_error *err);
     /* The i-th extent of the body; false if there are fewer. */
     bool (*body_extent)(const tamis_filter *filter, size_t i, tamis__body_extent *extent);
     /* Makes filter->body from an image, whose plan is filter->plan. Checks the kind's parameters against
-     * each other and against body_size: TAMIS_E_DAMAGED. The caller calls destroy() on failure. */
+     * each other and against body_size: TAMIS_E_DAMAGED. The caller calls release() on failure. */
     tamis_status (*restore)(tamis_filter *filter, const tamis__image *image, tamis_error *err);
     /* Verifies the blocks that a lookup of this batch reads. */
     tamis_status (*touch)(const tamis_filter *filter, const tamis__key_batch *batch, tamis_error *err);
@@ -228,7 +228,7 @@ typedef struct tamis__remote {
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
     /* Releases filter->body, if it is set. */
-    void (*destroy)(tamis_filter *filter);
+    void (*release)(tamis_filter *filter);
     /* What a filter of another program is, for messages. It is in memory, and whole. NULL: on a server. */
     const char *foreign;
 } tamis__remote;

@@ -287,7 +287,7 @@ static void *destroy_handle(void *handle) {
 
 /* librdkafka 2.0 waits for ever for a broker thread if the brokers have come back as another cluster,
  * whose topics are others. So a thread of its own destroys the handle, and is left behind. */
-void tamis__kafka_client_destroy(kafka_client *client, rd_kafka_t *handle) {
+void tamis__kafka_client_close(kafka_client *client, rd_kafka_t *handle) {
     if (!handle)
         return;
     pthread_t thread;

@@ -101,12 +101,12 @@ typedef struct kafka_client {
 tamis_status tamis__kafka_client_check_options(kafka_client *client, tamis_error *err);
 /* Checks the settings of SASL. */
 tamis_status tamis__kafka_client_check_security(const kafka_client *client, tamis_error *err);
-/* Opens a handle. The caller destroys it. */
+/* Opens a handle. The caller closes it. */
 tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
                                       tamis_error *err);
-/* Destroys a handle; accepts NULL. If librdkafka does not end its threads within some seconds, they are
+/* Closes a handle; accepts NULL. If librdkafka does not end its threads within some seconds, they are
  * left alone: client->is_stuck is true then, and *client must stay for ever. */
-void tamis__kafka_client_destroy(kafka_client *client, rd_kafka_t *handle);
+void tamis__kafka_client_close(kafka_client *client, rd_kafka_t *handle);
 /* Returns the last error that librdkafka reported, if that is not long ago; else an empty text. */
 const char *tamis__kafka_client_error(const kafka_client *client);
 /* Fills *err for an error of librdkafka: "`what`: reason; what to do". Returns err->status. */

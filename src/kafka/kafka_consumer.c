@@ -77,13 +77,13 @@ void tamis__kafka_client_leave(kafka_client *client) {
         return;
     client->phase = KAFKA_UNASSIGNED; /* on_rebalance commits nothing */
     rd_kafka_consumer_close(client->consumer);
-    tamis__kafka_client_destroy(client, client->consumer);
+    tamis__kafka_client_close(client, client->consumer);
     client->consumer = NULL;
     client->must_join = false;
 }
 
 void tamis__kafka_client_end(kafka_client *client, const tamis_allocator *memory) {
-    tamis__kafka_client_destroy(client, client->probe);
+    tamis__kafka_client_close(client, client->probe);
     tamis__free(memory, client->inputs, client->partition_count * sizeof *client->inputs);
 }
 

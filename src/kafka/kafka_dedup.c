@@ -174,7 +174,7 @@ static tamis_status configure(kafka_dedup_run *run, tamis_error *err) {
     if (check_options(run, err) != TAMIS_OK || make_names(run, err) != TAMIS_OK ||
         plan_filter(run, err) != TAMIS_OK ||
         tamis__kafka_client_check_options(&run->client, err) != TAMIS_OK ||
-        tamis__kafka_keys_create(run, err) != TAMIS_OK)
+        tamis__kafka_keys_init(run, err) != TAMIS_OK)
         return err->status;
     const size_t size = largest_record(run);
     run->record_bytes = tamis__alloc(&run->memory, size, 8);

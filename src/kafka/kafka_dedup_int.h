@@ -280,7 +280,7 @@ tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *
 
 /* ---- kafka_keys.c ---- */
 
-tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err);
+tamis_status tamis__kafka_keys_init(kafka_dedup_run *run, tamis_error *err);
 void tamis__kafka_keys_release(kafka_keys *keys);
 /* Finds and hashes the keys of the batch: run->found. */
 tamis_status tamis__kafka_keys_find(kafka_dedup_run *run, tamis_error *err);

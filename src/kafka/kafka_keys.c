@@ -114,7 +114,7 @@ static tamis_status make_description(kafka_dedup_run *run, tamis_error *err) {
                              TAMIS__KAFKA_RECORD_DESCRIPTION);
 }
 
-tamis_status tamis__kafka_keys_create(kafka_dedup_run *run, tamis_error *err) {
+tamis_status tamis__kafka_keys_init(kafka_dedup_run *run, tamis_error *err) {
     const tamis_kafka_dedup_options *options = &run->options;
     const tamis_key empty = {"", 0};
     tamis_hasher_options hasher = TAMIS_HASHER_OPTIONS_INIT;

@@ -65,7 +65,7 @@ void tamis__kafka_dedup_close_reader(kafka_dedup_run *run) {
         rd_kafka_topic_destroy(run->reader_topic);
     if (run->reader_queue)
         rd_kafka_queue_destroy(run->reader_queue);
-    tamis__kafka_client_destroy(&run->client, run->reader);
+    tamis__kafka_client_close(&run->client, run->reader);
     run->reader_topic = NULL;
     run->reader_queue = NULL;
     run->reader = NULL;

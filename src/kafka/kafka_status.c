@@ -445,7 +445,7 @@ static void release(status_run *run) {
         rd_kafka_event_destroy(run->group);
     if (run->answers)
         rd_kafka_queue_destroy(run->answers);
-    tamis__kafka_client_destroy(&run->client, run->reader);
+    tamis__kafka_client_close(&run->client, run->reader);
     tamis__free(&memory, run->partitions, run->client.partition_count * sizeof *run->partitions);
     tamis__free(&memory, run->tails, run->client.partition_count * sizeof *run->tails);
     tamis__free(&memory, run->former, run->client.partition_count * sizeof *run->former);

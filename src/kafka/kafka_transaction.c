@@ -125,7 +125,7 @@ void tamis__kafka_dedup_destroy_producer(kafka_dedup_run *run) {
     }
     if (run->state)
         rd_kafka_topic_destroy(run->state);
-    tamis__kafka_client_destroy(&run->client, run->producer);
+    tamis__kafka_client_close(&run->client, run->producer);
     run->producer = NULL;
     run->state = NULL;
 }

@@ -117,7 +117,7 @@ check_chain
 
 # ---- another cluster ---------------------------------------------------------------------------------------
 
-# librdkafka often does not end its connections then (tamis__kafka_client_destroy).
+# librdkafka often does not end its connections then (tamis__kafka_client_close).
 step "another cluster at the same address"
 start a
 a=$member

@@ -373,7 +373,7 @@ static tamis_status run_add(const cli_args *args, bool *negative, tamis_error *e
     if (status == TAMIS_OK)
         status = add_records(&run, err);
     tamis_filter_free(run.filter);
-    cli_family_free(run.family);
+    cli_family_close(run.family);
     tamis_file_unlock(run.lock);
     cli_stream_release(&run.config.stream);
     return status;

@@ -179,11 +179,11 @@ tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup,
     if (status == TAMIS_OK)
         *family = made;
     else
-        cli_family_free(made);
+        cli_family_close(made);
     return status;
 }
 
-void cli_family_free(cli_family *family) {
+void cli_family_close(cli_family *family) {
     if (!family)
         return;
     cli_typed_end(&family->typed);

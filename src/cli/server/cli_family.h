@@ -29,9 +29,9 @@ typedef struct cli_family_setup {
     const cli_secret *secret;   /* secret of the hash; NULL: none */
 } cli_family_setup;
 
-/* Opens a family. The caller owns *family until cli_family_free, which accepts NULL. */
+/* Opens a family. The caller owns *family until cli_family_close, which accepts NULL. */
 tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup, tamis_error *err);
-void cli_family_free(cli_family *family);
+void cli_family_close(cli_family *family);
 
 /* Removes from the options of a run what the family does itself: types of keys and, without --key, the
  * extractor. */

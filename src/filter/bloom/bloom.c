@@ -116,7 +116,7 @@ static tamis_status create_empty(tamis_filter *filter, bloom **created, tamis_er
     return TAMIS_OK;
 }
 
-tamis_status tamis__bloom_create(tamis_filter *filter, tamis_error *err) {
+tamis_status tamis__bloom_init(tamis_filter *filter, tamis_error *err) {
     bloom *b = NULL;
     const tamis_status status = create_empty(filter, &b, err);
     if (status != TAMIS_OK)
@@ -128,7 +128,7 @@ tamis_status tamis__bloom_create(tamis_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-void tamis__bloom_destroy(tamis_filter *filter) {
+void tamis__bloom_release(tamis_filter *filter) {
     bloom *b = filter->body;
     if (!b)
         return;
@@ -146,7 +146,7 @@ void tamis__bloom_clear(tamis_filter *filter) {
 }
 
 tamis_status tamis__bloom_copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
-    (void)err; /* create() has allocated all memory */
+    (void)err; /* init() has allocated all memory */
     bloom *mine = to->body;
     const bloom *other = from->body;
     memcpy(mine->words, other->words, mine->bytes);
@@ -343,8 +343,8 @@ const tamis__piece_ops tamis__blocks_pieces = {
     .populate = populate, .end = finish_pieces, .copy = blocks_piece};
 
 const struct tamis__filter_ops tamis__classic_ops = {
-    .create = tamis__bloom_create,
-    .destroy = tamis__bloom_destroy,
+    .init = tamis__bloom_init,
+    .release = tamis__bloom_release,
     .add = tamis__classic_add,
     .contains = tamis__classic_contains,
     .touch = tamis__classic_touch,
@@ -359,8 +359,8 @@ const struct tamis__filter_ops tamis__classic_ops = {
 };
 
 const struct tamis__filter_ops tamis__blocked_ops = {
-    .create = tamis__bloom_create,
-    .destroy = tamis__bloom_destroy,
+    .init = tamis__bloom_init,
+    .release = tamis__bloom_release,
     .add = blocked_add,
     .contains = blocked_contains,
     .touch = tamis__blocks_touch,

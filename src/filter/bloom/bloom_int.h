@@ -52,8 +52,8 @@ tamis_status tamis__classic_touch(const tamis_filter *filter, const tamis__key_b
                                   tamis_error *err);
 
 /* Operations of several kinds. */
-tamis_status tamis__bloom_create(tamis_filter *filter, tamis_error *err);
-void tamis__bloom_destroy(tamis_filter *filter);
+tamis_status tamis__bloom_init(tamis_filter *filter, tamis_error *err);
+void tamis__bloom_release(tamis_filter *filter);
 void tamis__bloom_clear(tamis_filter *filter);
 tamis_status tamis__bloom_copy(tamis_filter *to, const tamis_filter *from, tamis_error *err);
 bool tamis__bloom_body_extent(const tamis_filter *filter, size_t i, tamis__body_extent *extent);

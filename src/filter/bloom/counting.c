@@ -153,8 +153,8 @@ uint64_t tamis__counting_lines(const bloom *b, tamis__line_counts *counts) {
 }
 
 const struct tamis__filter_ops tamis__counting_ops = {
-    .create = tamis__bloom_create,
-    .destroy = tamis__bloom_destroy,
+    .init = tamis__bloom_init,
+    .release = tamis__bloom_release,
     .add = add,
     .contains = contains,
     .remove = remove_keys,

@@ -3,7 +3,7 @@
  * A filter of RedisBloom behind the handle of all filters. So whatever looks up keys or reports a filter
  * takes it like any other: filter sets, audits, the command.
  *
- *     tamis_filter --> remote: add, contains, estimate, clear, destroy
+ *     tamis_filter --> remote: add, contains, estimate, clear, release
  *          `--------> body: a chain (redisbloom.c), or cuckoo tables (redisbloom_cuckoo.c)
  *
  * The handle is that of a filter whose bits are elsewhere (tamis__remote): a chain has no operations of a
@@ -125,7 +125,7 @@ static void free_pair(const tamis__redisbloom_pair *own) {
     tamis_redisbloom_cuckoo_free(own->cuckoo);
 }
 
-static void destroy(tamis_filter *filter) {
+static void release_body(tamis_filter *filter) {
     if (!filter->body)
         return;
     free_pair(pair_of(filter));
@@ -136,7 +136,7 @@ static const tamis__remote remote = {.add = add,
                                      .contains = contains,
                                      .estimate = estimate,
                                      .clear = clear,
-                                     .destroy = destroy,
+                                     .release = release_body,
                                      .foreign = "a filter of RedisBloom"};
 
 /* ---- handles ---- */

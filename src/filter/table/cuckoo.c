@@ -387,7 +387,7 @@ static tamis_status create_empty(tamis_filter *filter, cuckoo **created, tamis_e
     return TAMIS_OK;
 }
 
-static tamis_status create(tamis_filter *filter, tamis_error *err) {
+static tamis_status init_body(tamis_filter *filter, tamis_error *err) {
     cuckoo *c = NULL;
     const tamis_status status = create_empty(filter, &c, err);
     if (status != TAMIS_OK)
@@ -399,7 +399,7 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static void destroy(tamis_filter *filter) {
+static void release_body(tamis_filter *filter) {
     cuckoo *c = filter->body;
     if (!c)
         return;
@@ -520,8 +520,8 @@ static tamis_status touch(const tamis_filter *filter, const tamis__key_batch *ba
 }
 
 const struct tamis__filter_ops tamis__cuckoo_ops = {
-    .create = create,
-    .destroy = destroy,
+    .init = init_body,
+    .release = release_body,
     .add = add,
     .contains = contains,
     .remove = remove_keys,

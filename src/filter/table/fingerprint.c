@@ -294,7 +294,7 @@ static tamis_status sized_partitions(tamis_filter *filter, table *t, tamis_error
     return TAMIS_OK;
 }
 
-static void destroy(tamis_filter *filter) {
+static void release_body(tamis_filter *filter) {
     table *t = filter->body;
     if (!t)
         return;
@@ -382,7 +382,7 @@ static tamis_status share_pages(tamis_filter *filter, table *t, tamis_error *err
     return TAMIS_OK;
 }
 
-static tamis_status create(tamis_filter *filter, tamis_error *err) {
+static tamis_status init_body(tamis_filter *filter, tamis_error *err) {
     table *t = NULL;
     tamis_status status = tamis__fingerprint_table(filter, &t, err);
     if (status == TAMIS_OK)
@@ -392,7 +392,7 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     else if (status == TAMIS_OK)
         status = sized_partitions(filter, t, err);
     if (status != TAMIS_OK)
-        destroy(filter);
+        release_body(filter);
     return status;
 }
 
@@ -561,8 +561,8 @@ static const tamis__piece_ops piece_ops = {
     .populate = populate, .begin = start_pieces, .end = finish_pieces, .copy = copy_piece};
 
 const struct tamis__filter_ops tamis__fingerprint_ops = {
-    .create = create,
-    .destroy = destroy,
+    .init = init_body,
+    .release = release_body,
     .add = add,
     .contains = contains,
     .remove = tamis__fingerprint_remove_many,

@@ -55,7 +55,7 @@ typedef struct old_table {
 static void destroy_body(tamis_filter *filter, void *body) {
     void *mine = filter->body;
     filter->body = body;
-    filter->ops->destroy(filter);
+    filter->ops->release(filter);
     filter->body = mine;
 }
 
@@ -68,7 +68,7 @@ static tamis_status start_replace(tamis_filter *filter, const tamis_plan *plan, 
         return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
     filter->plan = *plan;
     filter->body = NULL;
-    tamis_status status = filter->ops->create(filter, err);
+    tamis_status status = filter->ops->init(filter, err);
     if (status == TAMIS_OK)
         return TAMIS_OK;
     filter->plan = old->plan;
@@ -77,7 +77,7 @@ static tamis_status start_replace(tamis_filter *filter, const tamis_plan *plan, 
 }
 
 static void undo_replace(tamis_filter *filter, const old_table *old) {
-    filter->ops->destroy(filter);
+    filter->ops->release(filter);
     filter->plan = old->plan;
     filter->body = old->body;
 }

@@ -162,7 +162,7 @@ tamis_status tamis__window_create_empty(tamis_filter *filter, window **created, 
     return TAMIS_OK;
 }
 
-static tamis_status create(tamis_filter *filter, tamis_error *err) {
+static tamis_status init_body(tamis_filter *filter, tamis_error *err) {
     window *w;
     const tamis_status status = tamis__window_create_empty(filter, &w, err);
     if (status != TAMIS_OK || tamis__window_add_table(filter, filter->plan.lines))
@@ -170,7 +170,7 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     return tamis__fail_nomem(err, "filter", (size_t)filter->plan.lines * LINE_BYTES);
 }
 
-static void destroy(tamis_filter *filter) {
+static void release_body(tamis_filter *filter) {
     window *w = filter->body;
     if (!w)
         return;
@@ -217,8 +217,8 @@ static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
 }
 
 const struct tamis__filter_ops tamis__window_ops = {
-    .create = create,
-    .destroy = destroy,
+    .init = init_body,
+    .release = release_body,
     .add = add,
     .contains = contains,
     .estimate = estimate,

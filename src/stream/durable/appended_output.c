@@ -181,7 +181,7 @@ static void finish_copy(tamis__appended_output *o, bool ended) {
 static tamis_status find_copy(tamis__appended_output *o, uint64_t offset, uint64_t committed_size,
                               unsigned char terminator, tamis_error *err) {
     const uint64_t behind = (uint64_t)o->target->st.st_size - committed_size;
-    const tamis_status status = tamis__uncommitted_find(&o->uncommitted, o->target->path, offset, err);
+    const tamis_status status = tamis__uncommitted_open(&o->uncommitted, o->target->path, offset, err);
     if (status != TAMIS_OK)
         return status;
     o->uncommitted.terminator = terminator;
@@ -212,7 +212,7 @@ static tamis_status keep_uncommitted(tamis__appended_output *o, const tamis__kno
         status = find_copy(o, committed_size, committed_size, terminator, err);
     if (status != TAMIS_OK || o->uncommitted.fd >= 0 || size == committed_size)
         return status;
-    status = tamis__uncommitted_create(&o->uncommitted, o->target, o->fd, committed_size, err);
+    status = tamis__uncommitted_open_new(&o->uncommitted, o->target, o->fd, committed_size, err);
     o->uncommitted.terminator = terminator;
     return status;
 }

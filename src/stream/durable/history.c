@@ -349,7 +349,7 @@ tamis_status tamis__history_search(tamis__history *h, const tamis__checkpoint *r
     tamis_status status = tamis__candidates_open(&s.candidates, run, err);
     if (status == TAMIS_OK)
         status = search_checkpoints(&s, state, err);
-    tamis__candidates_free(&s.candidates, &h->memory);
+    tamis__candidates_close(&s.candidates, &h->memory);
     tamis__free(&h->memory, s.keys, s.key_capacity * sizeof *s.keys);
     return status;
 }

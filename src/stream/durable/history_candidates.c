@@ -107,7 +107,7 @@ static void free_head(const tamis__candidate *kept, const tamis_allocator *memor
                                                                 : TAMIS__FILE_FINGERPRINT_BYTES);
 }
 
-void tamis__candidates_free(tamis__candidates *candidates, const tamis_allocator *memory) {
+void tamis__candidates_close(tamis__candidates *candidates, const tamis_allocator *memory) {
     for (size_t i = 0; candidates->inputs && i < candidates->count; i++)
         free_head(&candidates->inputs[i], memory);
     for (int i = 0; i < 2; i++)

@@ -54,11 +54,11 @@ typedef struct tamis__search {
  * that run then have nothing behind its last commit. */
 bool tamis__history_hands_over(const tamis__search *search, const tamis__checkpoint *checkpoint);
 
-/* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_free even after a
+/* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_close even after a
  * failure. */
 tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__checkpoint *run,
                                     tamis_error *err);
-void tamis__candidates_free(tamis__candidates *candidates, const tamis_allocator *memory);
+void tamis__candidates_close(tamis__candidates *candidates, const tamis_allocator *memory);
 
 /* Compares an input of the run with an input of a checkpoint. Unless `closely`, a changed file may count as
  * a different one. */

@@ -111,8 +111,8 @@ int tamis__sync_name(const char *path) {
     return done;
 }
 
-tamis_status tamis__uncommitted_create(tamis__uncommitted *copy, const tamis__target *output, int fd,
-                                       uint64_t offset, tamis_error *err) {
+tamis_status tamis__uncommitted_open_new(tamis__uncommitted *copy, const tamis__target *output, int fd,
+                                         uint64_t offset, tamis_error *err) {
     const char *path = output->path;
     const uint64_t size = (uint64_t)output->st.st_size - offset;
     char name[PATH_MAX];
@@ -163,7 +163,7 @@ tamis_status tamis__uncommitted_keep(const tamis__target *output, int fd, uint64
     return tamis__fail_file(err, kept, failed);
 }
 
-tamis_status tamis__uncommitted_find(tamis__uncommitted *copy, const char *path, uint64_t offset,
+tamis_status tamis__uncommitted_open(tamis__uncommitted *copy, const char *path, uint64_t offset,
                                      tamis_error *err) {
     char name[PATH_MAX];
     struct stat st;

@@ -20,15 +20,15 @@ typedef struct tamis__uncommitted {
 
 /* Copies the bytes of the output, open as `fd`, from `offset` on to OUT.tail-AT. Syncs that file and its
  * directory. `output` has the size and the mode of the output. TAMIS_E_IO: nothing has changed. */
-tamis_status tamis__uncommitted_create(tamis__uncommitted *copy, const tamis__target *output, int fd,
-                                       uint64_t offset, tamis_error *err);
+tamis_status tamis__uncommitted_open_new(tamis__uncommitted *copy, const tamis__target *output, int fd,
+                                         uint64_t offset, tamis_error *err);
 /* Copies the same bytes to a file that stays: OUT.kept-AT or, if that exists, OUT.kept-AT-2 and so on. For
  * bytes that cannot be compared with what the run writes. *kept, PATH_MAX bytes, is its name. TAMIS_E_IO:
  * nothing has changed. */
 tamis_status tamis__uncommitted_keep(const tamis__target *output, int fd, uint64_t offset, char *kept,
                                      tamis_error *err);
 /* Opens the copy that an earlier process made; copy->fd stays -1 if there is none. TAMIS_E_IO. */
-tamis_status tamis__uncommitted_find(tamis__uncommitted *copy, const char *path, uint64_t offset,
+tamis_status tamis__uncommitted_open(tamis__uncommitted *copy, const char *path, uint64_t offset,
                                      tamis_error *err);
 
 /* Compares the next bytes of the copy with `bytes`, which were written to the output. Unreadable bytes count

@@ -196,7 +196,7 @@ void check_query_free(check_query *query) {
         return;
     for (size_t i = 0; i < query->count; i++)
         tamis_filter_free(query->members[i].filter);
-    cli_family_free(query->family);
+    cli_family_close(query->family);
     tamis_key_maker_free(query->line_maker);
     free(query->filters);
     free(query->rows);

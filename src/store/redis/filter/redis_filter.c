@@ -77,7 +77,7 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     return status;
 }
 
-static void destroy(tamis_filter *filter) {
+static void release_body(tamis_filter *filter) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     if (!rf)
         return;
@@ -90,8 +90,11 @@ static void destroy(tamis_filter *filter) {
     tamis__free(&filter->allocator, rf, sizeof *rf);
 }
 
-static const tamis__remote remote = {
-    .add = add, .contains = tamis__redis_contains, .estimate = estimate, .clear = clear, .destroy = destroy};
+static const tamis__remote remote = {.add = add,
+                                     .contains = tamis__redis_contains,
+                                     .estimate = estimate,
+                                     .clear = clear,
+                                     .release = release_body};
 
 /* ---- opening ---- */
 

@@ -395,7 +395,7 @@ static tamis_status run_steps(tamis__push *p, tamis_error *err) {
     return status == TAMIS_OK ? tamis__push_retire(p, err) : status;
 }
 
-void tamis__push_free(tamis__push *p) {
+void tamis__push_release(tamis__push *p) {
     if (p->mark_numbers)
         tamis__free(&p->rf->redis->allocator, p->mark_numbers, p->partitions.count * sizeof *p->mark_numbers);
     p->mark_numbers = p->partitions.mark_numbers = NULL;
@@ -410,7 +410,7 @@ static tamis_status replace_filter(tamis__push *p, const char *expected_plan, ta
     if (expected_plan && strcmp(expected_plan, p->config.plan) != 0)
         return tamis__push_withdraw(p, tamis__lock_busy(p->rf, err));
     status = tamis__push_conclude(p, run_steps(p, err), err);
-    tamis__push_free(p);
+    tamis__push_release(p);
     return status;
 }
 
@@ -447,7 +447,7 @@ static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) 
     if (status != TAMIS_OK || *is_there)
         return tamis__push_withdraw(p, status);
     status = tamis__push_conclude(p, run_steps(p, err), err);
-    tamis__push_free(p);
+    tamis__push_release(p);
     return status;
 }
 

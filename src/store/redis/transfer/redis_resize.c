@@ -181,7 +181,7 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
         return TAMIS_OK;
     }
     if (made->p.rf)
-        tamis__push_free(&made->p);
+        tamis__push_release(&made->p);
     tamis_filter_free(made->p.there);
     tamis__free(&like->allocator, made, sizeof *made);
     return status;
@@ -256,7 +256,7 @@ tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filt
     }
     if (!filter)
         status = end_resize(&resize->p, NULL, err);
-    tamis__push_free(&resize->p);
+    tamis__push_release(&resize->p);
     tamis_filter_free(resize->p.there);
     tamis__free(&allocator, resize, sizeof *resize);
     return status;

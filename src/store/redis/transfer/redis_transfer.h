@@ -113,8 +113,8 @@ tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err);
 tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err);
 /* Removes the partitions of p->plan and their announcement. No step of this push may still be under way. */
 tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err);
-/* Frees p->mark_numbers. */
-void tamis__push_free(tamis__push *p);
+/* Releases p->mark_numbers. */
+void tamis__push_release(tamis__push *p);
 
 /* For further steps: */
 
