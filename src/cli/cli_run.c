@@ -14,7 +14,7 @@
 static tamis_status run_command(const cli_command *command, int argc, char **argv, bool *negative,
                                 tamis_error *err) {
     cli_args args;
-    tamis_status status = cli_parse(command, argc, argv, &args, err);
+    tamis_status status = cli_parse(&args, command, argc, argv, err);
 
     if (status == TAMIS_OK && args.help)
         cli_help_command(stdout, command);

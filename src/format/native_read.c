@@ -128,8 +128,8 @@ static tamis_plan plan_of(const native_header *h) {
     return plan;
 }
 
-static tamis_status make_hasher(const native_header *h, const tamis_open_options *options,
-                                tamis_hasher **hasher, tamis_error *err) {
+static tamis_status make_hasher(tamis_hasher **hasher, const native_header *h,
+                                const tamis_open_options *options, tamis_error *err) {
     tamis_hasher_options hasher_options = TAMIS_HASHER_OPTIONS_INIT;
     hasher_options.scheme = (tamis_scheme)h->field[NATIVE_scheme];
     hasher_options.seed = h->field[NATIVE_seed];
@@ -209,7 +209,7 @@ static tamis_status restore(tamis_filter **filter, const native_header *h, const
         status = read_window(h, s, &image.plan, &window, err);
     }
     if (status == TAMIS_OK)
-        status = make_hasher(h, options, &hasher, err);
+        status = make_hasher(&hasher, h, options, err);
     if (status == TAMIS_OK)
         status = tamis__filter_restore(&opened, &image, hasher, options->allocator, err);
     if (status == TAMIS_OK)

@@ -248,7 +248,7 @@ static void on_error(rd_kafka_t *handle, int code, const char *reason, void *con
         *details = '\0';
 }
 
-tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
+tamis_status tamis__kafka_client_open(rd_kafka_t **handle, kafka_client *client, kafka_role role,
                                       tamis_error *err) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
 

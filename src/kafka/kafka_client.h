@@ -102,7 +102,7 @@ tamis_status tamis__kafka_client_check_options(kafka_client *client, tamis_error
 /* Checks the settings of SASL. */
 tamis_status tamis__kafka_client_check_security(const kafka_client *client, tamis_error *err);
 /* Opens a handle. The caller closes it. */
-tamis_status tamis__kafka_client_open(kafka_client *client, kafka_role role, rd_kafka_t **handle,
+tamis_status tamis__kafka_client_open(rd_kafka_t **handle, kafka_client *client, kafka_role role,
                                       tamis_error *err);
 /* Closes a handle; accepts NULL. If librdkafka does not end its threads within some seconds, they are
  * left alone: client->is_stuck is true then, and *client must stay for ever. */

@@ -43,7 +43,7 @@ tamis_status tamis__kafka_client_start(kafka_client *client, const tamis_allocat
                                        tamis_error *err) {
     size_t count;
 
-    if (tamis__kafka_client_open(client, KAFKA_PROBE, &client->probe, err) != TAMIS_OK ||
+    if (tamis__kafka_client_open(&client->probe, client, KAFKA_PROBE, err) != TAMIS_OK ||
         tamis__kafka_await_topic(client, client->from, TAMIS__KAFKA_EXISTING_MS, &count, err) != TAMIS_OK)
         return err->status;
     client->inputs = tamis__alloc(memory, count * sizeof *client->inputs, _Alignof(kafka_input));
@@ -64,7 +64,7 @@ static tamis_status subscribe(const kafka_client *client, tamis_error *err) {
 }
 
 tamis_status tamis__kafka_client_join(kafka_client *client, tamis_error *err) {
-    if (tamis__kafka_client_open(client, KAFKA_MEMBER, &client->consumer, err) != TAMIS_OK)
+    if (tamis__kafka_client_open(&client->consumer, client, KAFKA_MEMBER, err) != TAMIS_OK)
         return err->status;
     rd_kafka_poll_set_consumer(client->consumer);
     for (size_t i = 0; i < client->partition_count; i++)

@@ -29,7 +29,7 @@ enum { SLICE_MS = 5 }; /* time for state records, until input records get theirs
 tamis_status tamis__kafka_dedup_open_reader(kafka_dedup_run *run, tamis_error *err) {
     if (run->reader)
         return TAMIS_OK;
-    if (tamis__kafka_client_open(&run->client, KAFKA_RESTORER, &run->reader, err) != TAMIS_OK)
+    if (tamis__kafka_client_open(&run->reader, &run->client, KAFKA_RESTORER, err) != TAMIS_OK)
         return err->status;
     run->reader_queue = rd_kafka_queue_new(run->reader);
     run->reader_topic = rd_kafka_topic_new(run->reader, run->state_topic, NULL);

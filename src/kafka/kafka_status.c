@@ -243,7 +243,7 @@ static tamis_status read_tails(status_run *run, const char *topic,
         rd_kafka_topic_partition_list_new((int)run->client.partition_count);
     const uint64_t begun = tamis__now_ns();
 
-    if (!run->reader && tamis__kafka_client_open(&run->client, KAFKA_RESTORER, &run->reader, err) == TAMIS_OK)
+    if (!run->reader && tamis__kafka_client_open(&run->reader, &run->client, KAFKA_RESTORER, err) == TAMIS_OK)
         rd_kafka_poll_set_consumer(run->reader);
     for (size_t i = 0; i < run->client.partition_count; i++)
         if (run->tails[i].is_unread)

@@ -142,7 +142,7 @@ static void forget_transaction(kafka_dedup_run *run) {
     tamis__kafka_dedup_drop_batch(run);
 }
 
-static tamis_status open_topic(kafka_dedup_run *run, const char *name, rd_kafka_topic_t **topic,
+static tamis_status open_topic(rd_kafka_topic_t **topic, kafka_dedup_run *run, const char *name,
                                tamis_error *err) {
     *topic = rd_kafka_topic_new(run->producer, name, NULL);
     return *topic ? TAMIS_OK : tamis__kafka_client_fail(&run->client, name, rd_kafka_last_error(), err);
@@ -150,9 +150,9 @@ static tamis_status open_topic(kafka_dedup_run *run, const char *name, rd_kafka_
 
 static tamis_status open_topics(kafka_dedup_run *run, tamis_error *err) {
     for (kafka_output *output = run->outputs; output < run->outputs + KAFKA_OUTPUTS; output++)
-        if (output->name && open_topic(run, output->name, &output->topic, err) != TAMIS_OK)
+        if (output->name && open_topic(&output->topic, run, output->name, err) != TAMIS_OK)
             return err->status;
-    return run->is_stateless ? TAMIS_OK : open_topic(run, run->state_topic, &run->state, err);
+    return run->is_stateless ? TAMIS_OK : open_topic(&run->state, run, run->state_topic, err);
 }
 
 tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error *err) {
@@ -166,7 +166,7 @@ tamis_status tamis__kafka_dedup_make_producer(kafka_dedup_run *run, tamis_error 
         pause_after_failure(run);
     run->needs_producer = false;
     tamis__kafka_dedup_destroy_producer(run);
-    if (tamis__kafka_client_open(&run->client, KAFKA_PRODUCER, &run->producer, err) != TAMIS_OK ||
+    if (tamis__kafka_client_open(&run->producer, &run->client, KAFKA_PRODUCER, err) != TAMIS_OK ||
         open_topics(run, err) != TAMIS_OK)
         return err->status;
     do {

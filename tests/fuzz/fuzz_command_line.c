@@ -169,7 +169,7 @@ static bool is_to_run(void) {
         return true;
     for (size_t i = 0; i <= word_count; i++)
         argv[i] = i < word_count ? texts[i] : NULL;
-    int code = cli_parse(command, (int)word_count, argv, &args, &err);
+    int code = cli_parse(&args, command, (int)word_count, argv, &err);
     bool run = code != TAMIS_OK || args.help || !is_left_out(command, &args);
     command_check(code == TAMIS_OK || (err.status == TAMIS_E_INVALID && *err.text), "refused without a word");
     cli_args_release(&args);

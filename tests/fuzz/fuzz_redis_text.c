@@ -146,7 +146,7 @@ static void read_plan(const char *text, bool is_family) {
 static void read_proxy(const char *data, size_t size) {
     tamis__proxy proxy;
     bool is_online = true;
-    const bool is_proxy = tamis__proxy_read(data, size, &proxy, &is_online);
+    const bool is_proxy = tamis__proxy_read(&proxy, &is_online, data, size);
     check(is_proxy || !is_online);
     if (is_proxy)
         check(memchr(proxy.host, '\0', sizeof proxy.host) && *proxy.host && proxy.port > 0);

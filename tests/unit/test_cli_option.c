@@ -56,7 +56,7 @@ static int parse(const char *line, cli_args *args, tamis_error *err) {
         argv[argc++] = at + 1;
     }
     argv[argc] = NULL;
-    return cli_parse(&command, argc, argv, args, err);
+    return cli_parse(args, &command, argc, argv, err);
 }
 
 static void takes_options_anywhere(void **state) {

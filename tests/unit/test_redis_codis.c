@@ -225,18 +225,18 @@ static void reads_what_proxies_say(void **state) {
     char long_one[400];
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_true(tamis__proxy_read(good[i].data, strlen(good[i].data), &one, &is_online));
+        assert_true(tamis__proxy_read(&one, &is_online, good[i].data, strlen(good[i].data)));
         assert_string_equal(one.host, good[i].host);
         assert_int_equal(one.port, good[i].port);
         assert_int_equal(is_online, good[i].is_online);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (tamis__proxy_read(bad[i], strlen(bad[i]), &one, &is_online) || is_online)
+        if (tamis__proxy_read(&one, &is_online, bad[i], strlen(bad[i])) || is_online)
             fail_msg("%s", bad[i]);
     for (int size = 255; size <= 256; size++) {
         const int ctx =
             snprintf(long_one, sizeof long_one, "{\"addr\":\"%0*d:1\",\"state\":\"online\"}", size, 0);
-        assert_int_equal(tamis__proxy_read(long_one, (size_t)ctx, &one, &is_online), size == 255);
+        assert_int_equal(tamis__proxy_read(&one, &is_online, long_one, (size_t)ctx), size == 255);
     }
 }
 

@@ -241,7 +241,7 @@ void cli_args_release(cli_args *args) {
     }
 }
 
-tamis_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err) {
+tamis_status cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, tamis_error *err) {
     struct option longs[CLI_OPTIONS_MAX + 2];
     char shorts[2 * CLI_OPTIONS_MAX + 4];
     int answer;

@@ -9,7 +9,7 @@
  * in any order; "--" ends the options. Permutes argv and keeps its strings. The caller releases *args,
  * also after an error.
  */
-tamis_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err);
+tamis_status cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, tamis_error *err);
 
 /* Reads the value of one option. `what` is the name in the error, such as "--expect". */
 tamis_status cli_option_read(const cli_option *option, const char *what, const char *text, cli_value *value,

@@ -75,7 +75,7 @@ typedef struct content {
 
 /* ---- reading ---- */
 
-tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_error *err) {
+tamis_status tamis__file_open(int *fd, struct stat *st, const char *path, tamis_error *err) {
     *fd = tamis__open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (*fd < 0)
         return tamis__fail_file(err, path, errno);
@@ -107,7 +107,7 @@ tamis_status tamis__filter_file_open(tamis__filter_source *file, tamis_error *er
     char name[PATH_MAX];
     const bool is_missing = tamis__sys.stat(file->path, &file->st) != 0 && errno == ENOENT;
     file->key = is_missing ? find_key(file->path, name) : NULL;
-    return tamis__file_open(file->key ? name : file->path, &file->fd, &file->st, err);
+    return tamis__file_open(&file->fd, &file->st, file->key ? name : file->path, err);
 }
 
 static tamis_status read_from_start(const tamis__filter_source *file, uint8_t *bytes, size_t size,

@@ -11,7 +11,7 @@
 /* File access for code that wraps a filter's file, such as a compression. */
 
 /* Opens a regular file for reading. Refuses other files without waiting for them. The caller closes *fd. */
-TAMIS_PRIVATE_API tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__file_open(int *fd, struct stat *st, const char *path, tamis_error *err);
 
 /* The file of a filter while it is loaded. */
 typedef struct tamis__filter_source {

@@ -298,7 +298,7 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
                            "state: its notes take %" PRIu64
                            " bytes, and at most %d are kept; begin a new state",
                            state->notes.bytes, (int)STATE_NOTES_MAX);
-    status = tamis__state_note_add(&state->memory, &state->notes, note, size, &why);
+    status = tamis__state_note_add(&state->notes, &state->memory, note, size, &why);
     if (status == TAMIS_OK)
         status = tamis__state_log_frame(&state->log, STATE_NOTE, note, size, &why);
     return record_failure(state, status, &why, err);

@@ -249,7 +249,7 @@ tamis_status tamis__state_write_file(int fd, const char *path, const void *bytes
     return TAMIS_OK;
 }
 
-tamis_status tamis__state_create(const char *path, int *fd, tamis_error *err) {
+tamis_status tamis__state_create(int *fd, const char *path, tamis_error *err) {
     if (tamis__sys.unlink(path) < 0 && errno != ENOENT)
         return tamis__fail_file(err, path, errno);
     *fd = tamis__open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);

@@ -54,7 +54,7 @@ static tamis_status next_manifest(tamis_state *state, const state_commit *last, 
     if (status == TAMIS_OK)
         status = tamis__random(&seed, sizeof seed, "state", err);
     if (status == TAMIS_OK)
-        status = tamis__state_manifest_copy(&state->memory, next, &state->manifest,
+        status = tamis__state_manifest_copy(next, &state->memory, &state->manifest,
                                             state->manifest.segment_count, err);
     if (status != TAMIS_OK)
         return status;
@@ -104,12 +104,12 @@ static tamis_status replace_files(tamis_state *state, uint64_t forgotten, tamis_
         return status;
     status = write_files(state, &next, &log, &last, err);
     if (status != TAMIS_OK) {
-        tamis__state_manifest_free(&state->memory, &next);
+        tamis__state_manifest_release(&next, &state->memory);
         return status;
     }
     next.note_count = last.notes;
     tamis__state_log_close(&state->log);
-    tamis__state_manifest_free(&state->memory, &state->manifest);
+    tamis__state_manifest_release(&state->manifest, &state->memory);
     state->log = log;
     state->manifest = next;
     state->last = last;

@@ -84,7 +84,7 @@ tamis_status tamis__state_frames_open(state_frames *frames, const state_director
                              .memory = memory};
     if (!tamis__state_bytes_reserve(memory, &frames->buffer, BUFFER))
         return tamis__fail_nomem(err, frames->path.text, BUFFER);
-    tamis_status status = tamis__file_open(frames->path.text, &frames->fd, &st, err);
+    tamis_status status = tamis__file_open(&frames->fd, &st, frames->path.text, err);
     if (status == TAMIS_OK) {
         frames->end = (uint64_t)st.st_size;
         if (segment->bytes && frames->end < segment->bytes)

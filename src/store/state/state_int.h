@@ -89,7 +89,7 @@ tamis_status tamis__state_directory_list(const state_directory *directory,
 tamis_status tamis__state_write_file(int fd, const char *path, const void *bytes, size_t size,
                                      tamis_error *err);
 /* Creates a new file. An old file of that name is unlinked first, never overwritten (I2). */
-tamis_status tamis__state_create(const char *path, int *fd, tamis_error *err);
+tamis_status tamis__state_create(int *fd, const char *path, tamis_error *err);
 
 /* ---- the manifest ---- */
 
@@ -162,12 +162,12 @@ tamis_status tamis__state_manifest_read(tamis_state *state, bool *exists, tamis_
  * leave the old manifest or the new one. */
 tamis_status tamis__state_manifest_write(const tamis_state *state, const state_manifest *manifest,
                                          uint64_t note_count, bool *replaced, tamis_error *err);
-void tamis__state_manifest_free(const tamis_allocator *memory, state_manifest *manifest);
+void tamis__state_manifest_release(state_manifest *manifest, const tamis_allocator *memory);
 /* Copies a manifest without its first `drop` segments, with capacity for one more. */
-tamis_status tamis__state_manifest_copy(const tamis_allocator *memory, state_manifest *copy,
+tamis_status tamis__state_manifest_copy(state_manifest *copy, const tamis_allocator *memory,
                                         const state_manifest *from, size_t drop, tamis_error *err);
 
-tamis_status tamis__state_note_add(const tamis_allocator *memory, state_notes *notes, const void *bytes,
+tamis_status tamis__state_note_add(state_notes *notes, const tamis_allocator *memory, const void *bytes,
                                    size_t size, tamis_error *err);
 /* Drops all notes but the first `count`. */
 void tamis__state_notes_cut(const tamis_allocator *memory, state_notes *notes, uint64_t count);

@@ -45,7 +45,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis_hasher *hasher,
 
 /* The state stores no secret. Under scheme sip the filter is created as xxh3, and then gets the keyed
  * hasher. */
-static tamis_status make_empty(const state_rebuild *source, tamis_filter **filter, tamis_error *err) {
+static tamis_status make_empty(tamis_filter **filter, const state_rebuild *source, tamis_error *err) {
     tamis_plan plan = source->manifest->plan;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     options.allow_over_capacity = source->manifest->allow_over_capacity;
@@ -108,7 +108,7 @@ static tamis_status fail_snapshot(const tamis_error *why, tamis_error *err) {
     return tamis__fail(err, why->status, why->sys_errno, "%.*s; " STATE_REMEDY, (int)size, why->text);
 }
 
-static tamis_status load_snapshot(const state_rebuild *source, tamis_filter **filter, tamis_error *err) {
+static tamis_status load_snapshot(tamis_filter **filter, const state_rebuild *source, tamis_error *err) {
     const state_snapshot *snapshot = &source->manifest->snapshot;
     const state_path path = tamis__state_snapshot_path(source->directory, snapshot->number);
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
@@ -142,10 +142,10 @@ static tamis_status load_snapshot(const state_rebuild *source, tamis_filter **fi
     return TAMIS_OK;
 }
 
-static tamis_status load_filter(const state_rebuild *source, tamis_filter **filter, tamis_error *err) {
+static tamis_status load_filter(tamis_filter **filter, const state_rebuild *source, tamis_error *err) {
     tamis_filter *opened = NULL;
-    tamis_status status = source->manifest->snapshot.number ? load_snapshot(source, &opened, err)
-                                                            : make_empty(source, &opened, err);
+    tamis_status status = source->manifest->snapshot.number ? load_snapshot(&opened, source, err)
+                                                            : make_empty(&opened, source, err);
     if (status == TAMIS_OK)
         status = set_hasher(opened, source->hasher, err);
     if (status != TAMIS_OK) {
@@ -343,7 +343,7 @@ tamis_status tamis__state_build(const state_rebuild *source, tamis_filter **filt
     if (!r)
         return tamis__fail_nomem(err, "state", sizeof *r);
     r->source = source;
-    tamis_status status = load_filter(source, &r->filter, err);
+    tamis_status status = load_filter(&r->filter, source, err);
     r->batch.filter = r->filter;
     r->batch.threads = source->threads;
     if (status == TAMIS_OK)
@@ -385,7 +385,7 @@ static tamis_status read_frame(tamis_state *state, const state_frames *frames, c
         *keys += frame->size / tamis__state_key_size(frame->type);
         return TAMIS_OK;
     case STATE_NOTE:
-        return tamis__state_note_add(&state->memory, &state->notes, frame->payload, frame->size, err);
+        return tamis__state_note_add(&state->notes, &state->memory, frame->payload, frame->size, err);
     case STATE_COMMIT:
     case STATE_LAST:
         return read_commit(state, frames, frame, *keys, err);
@@ -423,7 +423,7 @@ tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err) {
 tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     state_manifest *manifest = &state->manifest;
     state_manifest copy;
-    tamis_status status = tamis__state_manifest_copy(&state->memory, &copy, manifest, 0, err);
+    tamis_status status = tamis__state_manifest_copy(&copy, &state->memory, manifest, 0, err);
     if (status != TAMIS_OK)
         return status;
     state_segment *live = &copy.segments[copy.segment_count - 1];
@@ -440,7 +440,7 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
                                   .threads = processors < STATE_THREADS_MAX ? processors : STATE_THREADS_MAX,
                                   .given_up = NULL};
     status = tamis__state_build(&source, &state->filter, &state->replayed, err);
-    tamis__state_manifest_free(&state->memory, &copy);
+    tamis__state_manifest_release(&copy, &state->memory);
     if (status == TAMIS_OK)
         state->filter->add_only = true;
     if (status == TAMIS_OK && state->concurrent)

@@ -42,14 +42,14 @@ enum {
 
 /* ---- in memory ---- */
 
-void tamis__state_manifest_free(const tamis_allocator *memory, state_manifest *manifest) {
+void tamis__state_manifest_release(state_manifest *manifest, const tamis_allocator *memory) {
     tamis__state_bytes_free(memory, &manifest->metadata);
     tamis__state_bytes_free(memory, &manifest->snapshot.false_present);
     tamis__free(memory, manifest->segments, manifest->segment_capacity * sizeof(state_segment));
     memset(manifest, 0, sizeof *manifest);
 }
 
-tamis_status tamis__state_manifest_copy(const tamis_allocator *memory, state_manifest *copy,
+tamis_status tamis__state_manifest_copy(state_manifest *copy, const tamis_allocator *memory,
                                         const state_manifest *from, size_t drop, tamis_error *err) {
     const size_t count = from->segment_count - drop, size = (count + 1) * sizeof(state_segment);
     *copy = *from;
@@ -65,11 +65,11 @@ tamis_status tamis__state_manifest_copy(const tamis_allocator *memory, state_man
             memcpy(copy->segments, from->segments + drop, count * sizeof(state_segment));
         return TAMIS_OK;
     }
-    tamis__state_manifest_free(memory, copy);
+    tamis__state_manifest_release(copy, memory);
     return tamis__fail_nomem(err, "manifest", size + from->metadata.size + from->snapshot.false_present.size);
 }
 
-tamis_status tamis__state_note_add(const tamis_allocator *memory, state_notes *notes, const void *bytes,
+tamis_status tamis__state_note_add(state_notes *notes, const tamis_allocator *memory, const void *bytes,
                                    size_t size, tamis_error *err) {
     state_note *list =
         tamis__array_reserve(memory, notes->list, sizeof *list, notes->count + 1, &notes->capacity);
@@ -274,7 +274,7 @@ static tamis_status get_notes(coder *c, state_notes *notes, tamis_error *err) {
             c->bad || size < 1 || size > TAMIS_STATE_CHECKPOINT_MAX || size > (uint64_t)(c->end - c->cursor);
         if (c->bad)
             break;
-        status = tamis__state_note_add(c->memory, notes, c->cursor, (size_t)size, err);
+        status = tamis__state_note_add(notes, c->memory, c->cursor, (size_t)size, err);
         c->cursor += size;
     }
     return status;
@@ -316,7 +316,7 @@ static tamis_status encode(const tamis_state *state, const state_manifest *manif
 
 static tamis_status write_temp_file(const char *temp, const state_bytes *bytes, tamis_error *err) {
     int fd;
-    tamis_status status = tamis__state_create(temp, &fd, err);
+    tamis_status status = tamis__state_create(&fd, temp, err);
     if (status != TAMIS_OK)
         return status;
     status = tamis__state_write_file(fd, temp, bytes->data, bytes->size, err);
@@ -403,7 +403,7 @@ static tamis_status read_whole(const char *path, const tamis_allocator *memory, 
     struct stat st;
     tamis_error why = TAMIS_ERROR_INIT;
     int fd;
-    tamis_status status = tamis__file_open(path, &fd, &st, &why);
+    tamis_status status = tamis__file_open(&fd, &st, path, &why);
     *exists = status == TAMIS_OK || why.sys_errno != ENOENT;
     if (status != TAMIS_OK)
         return *exists ? tamis__fail(err, status, why.sys_errno, "%s", why.text) : TAMIS_OK;
@@ -429,7 +429,7 @@ tamis_status tamis__state_manifest_read(tamis_state *state, bool *exists, tamis_
     state->manifest.note_count = state->notes.count;
     tamis__state_bytes_free(&state->memory, &bytes);
     if (status != TAMIS_OK) {
-        tamis__state_manifest_free(&state->memory, &state->manifest);
+        tamis__state_manifest_release(&state->manifest, &state->memory);
         tamis__state_notes_free(&state->memory, &state->notes);
     }
     return status;

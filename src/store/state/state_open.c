@@ -42,7 +42,7 @@ static void release_read(tamis_state *state) {
     state->filter = NULL;
     tamis_hasher_free(state->hasher);
     state->hasher = NULL;
-    tamis__state_manifest_free(&state->memory, &state->manifest);
+    tamis__state_manifest_release(&state->manifest, &state->memory);
     tamis__state_notes_free(&state->memory, &state->notes);
 }
 

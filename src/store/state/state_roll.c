@@ -36,7 +36,7 @@ static uint64_t unneeded_segment(const tamis_state *state) {
 /* Makes the next manifest: the live segment sealed or left out, and a new one after it. */
 static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint64_t seed,
                                   state_manifest *next, tamis_error *err) {
-    const tamis_status status = tamis__state_manifest_copy(&state->memory, next, &state->manifest, 0, err);
+    const tamis_status status = tamis__state_manifest_copy(next, &state->memory, &state->manifest, 0, err);
     if (status != TAMIS_OK)
         return status;
     size_t count = next->segment_count;
@@ -76,7 +76,7 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
     state->manifest.next++; /* never used again, even if this attempt fails */
     status = tamis__state_log_create(&log, state, &next, &state->last, err);
     if (status != TAMIS_OK) {
-        tamis__state_manifest_free(&state->memory, &next);
+        tamis__state_manifest_release(&next, &state->memory);
         return status;
     }
     status = tamis__state_directory_sync(&state->directory, err); /* R3 */
@@ -86,13 +86,13 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
         tamis__state_log_close(&log);
         if (!*fatal)
             (void)tamis__sys.unlink(log.path.text);
-        tamis__state_manifest_free(&state->memory, &next);
+        tamis__state_manifest_release(&next, &state->memory);
         return status;
     }
     *fatal = false;
     next.note_count = state->last.notes;
     tamis__state_log_close(&state->log);
-    tamis__state_manifest_free(&state->memory, &state->manifest);
+    tamis__state_manifest_release(&state->manifest, &state->memory);
     state->log = log;
     state->manifest = next;
     if (left_out) /* R6 */

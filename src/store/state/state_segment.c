@@ -188,7 +188,7 @@ tamis_status tamis__state_log_create(state_log *log, const tamis_state *state, c
                        .memory = &state->memory};
     if (!tamis__state_bytes_reserve(log->memory, &log->frame, capacity))
         return tamis__fail_nomem(err, log->path.text, capacity);
-    tamis_status status = tamis__state_create(log->path.text, &log->fd, err); /* R1 */
+    tamis_status status = tamis__state_create(&log->fd, log->path.text, err); /* R1 */
     if (status == TAMIS_OK) {
         tamis__state_header_put(header, live);
         log->segment.bytes = STATE_HEADER;

@@ -115,7 +115,7 @@ static void note_late(tamis_state *state, tamis_status status, const tamis_error
 
 static void drop_job(tamis_state *state) {
     state_job *job = &state->job;
-    tamis__state_manifest_free(&state->memory, &job->manifest);
+    tamis__state_manifest_release(&job->manifest, &state->memory);
     tamis__state_bytes_free(&state->memory, &job->created.false_present);
     memset(job, 0, sizeof *job);
 }
@@ -125,7 +125,7 @@ static tamis_status prepare(tamis_state *state, tamis_error *err) {
     state_job *job = &state->job;
     memset(job, 0, sizeof *job);
     tamis_status status =
-        tamis__state_manifest_copy(&state->memory, &job->manifest, &state->manifest, 0, err);
+        tamis__state_manifest_copy(&job->manifest, &state->memory, &state->manifest, 0, err);
     if (status != TAMIS_OK)
         return status;
     job->err = (tamis_error)TAMIS_ERROR_INIT;
@@ -181,7 +181,7 @@ static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *
     const size_t covered = job->source.segment_count;
     state_manifest next;
     *fatal = false;
-    tamis_status status = tamis__state_manifest_copy(&state->memory, &next, &state->manifest, covered, err);
+    tamis_status status = tamis__state_manifest_copy(&next, &state->memory, &state->manifest, covered, err);
     if (status != TAMIS_OK)
         return status;
     tamis__state_bytes_free(&state->memory, &next.snapshot.false_present);
@@ -189,11 +189,11 @@ static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *
     job->created.false_present = (state_bytes){NULL, 0, 0};
     status = tamis__state_manifest_write(state, &next, state->manifest.note_count, fatal, err);
     if (status != TAMIS_OK) {
-        tamis__state_manifest_free(&state->memory, &next);
+        tamis__state_manifest_release(&next, &state->memory);
         return status;
     }
     unlink_covered(state, &state->manifest, covered);
-    tamis__state_manifest_free(&state->memory, &state->manifest);
+    tamis__state_manifest_release(&state->manifest, &state->memory);
     state->manifest = next;
     return TAMIS_OK;
 }

@@ -63,7 +63,7 @@ static tamis_status count_bytes(const input_file *p, tamis__decompressor *from, 
     return status;
 }
 
-static tamis_status create_decompressor(const input_file *p, tamis__decompressor **from, tamis_error *err) {
+static tamis_status create_decompressor(tamis__decompressor **from, const input_file *p, tamis_error *err) {
     const tamis__decompressor_setup setup = {
         .fd = p->file.fd, .name = p->file.path, .memory = p->options.allocator};
     return tamis__decompressor_create(from, &setup, err);
@@ -75,7 +75,7 @@ static tamis_status measure_content(const input_file *p, uint64_t *size, tamis_e
     uint8_t *scratch = tamis__alloc(memory, SCRATCH, TAMIS__LINE);
     if (!scratch)
         return tamis__fail_nomem(err, p->name.text, SCRATCH);
-    tamis_status status = create_decompressor(p, &from, err);
+    tamis_status status = create_decompressor(&from, p, err);
     if (status == TAMIS_OK) {
         status = count_bytes(p, from, scratch, size, err);
         tamis__decompressor_free(from);
@@ -103,7 +103,7 @@ static tamis_status decompress_into(const input_file *p, uint8_t *bytes, size_t 
     tamis__decompressor *from;
     if (tamis__sys.seek(p->file.fd, 0, SEEK_SET) < 0)
         return tamis__fail_file(err, p->file.path, errno);
-    tamis_status status = create_decompressor(p, &from, err);
+    tamis_status status = create_decompressor(&from, p, err);
     if (status != TAMIS_OK)
         return status;
     status = read_exactly(p, from, bytes, size, err);

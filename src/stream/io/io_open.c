@@ -93,7 +93,7 @@ tamis_status tamis__input_check(const char *path, const tamis__target *outputs, 
 }
 
 /* Opens a file; repeats after a signal unless the run is to stop. If *fd is -1, errno has the error. */
-static tamis_status open_retrying(const char *path, int flags, const tamis__poll_loop *loop, int *fd,
+static tamis_status open_retrying(int *fd, const char *path, int flags, const tamis__poll_loop *loop,
                                   tamis_error *err) {
     for (;;) {
         bool ready;
@@ -107,12 +107,12 @@ static tamis_status open_retrying(const char *path, int flags, const tamis__poll
     }
 }
 
-tamis_status tamis__input_open(const char *path, const tamis__poll_loop *loop, int *fd, struct stat *st,
+tamis_status tamis__input_open(int *fd, struct stat *st, const char *path, const tamis__poll_loop *loop,
                                tamis_error *err) {
     const char *name = tamis__input_name(path);
     int opened = tamis__descriptor_named(path, STDIN_FILENO);
     const bool borrowed = opened >= 0;
-    const tamis_status status = borrowed ? TAMIS_OK : open_retrying(path, O_RDONLY, loop, &opened, err);
+    const tamis_status status = borrowed ? TAMIS_OK : open_retrying(&opened, path, O_RDONLY, loop, err);
     if (status != TAMIS_OK)
         return status;
     int sys_errno = 0;
@@ -133,11 +133,11 @@ bool tamis__is_rename_error(const tamis_error *err) {
     return err->status == TAMIS_E_IO && (err->sys_errno == ENOENT || err->sys_errno == EACCES);
 }
 
-tamis_status tamis__output_open(const tamis__target *target, tamis__poll_loop *loop, int *fd,
+tamis_status tamis__output_open(int *fd, const tamis__target *target, tamis__poll_loop *loop,
                                 tamis_error *err) {
     for (;;) {
         int opened;
-        tamis_status status = open_retrying(target->path, O_WRONLY, loop, &opened, err);
+        tamis_status status = open_retrying(&opened, target->path, O_WRONLY, loop, err);
         if (status != TAMIS_OK)
             return status;
         if (opened >= 0) {

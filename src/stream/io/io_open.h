@@ -23,7 +23,7 @@ tamis_status tamis__input_check(const char *path, const tamis__target *outputs, 
                                 tamis_error *err);
 
 /* Opens an input without waiting for the writer of a FIFO. *st is its metadata. */
-tamis_status tamis__input_open(const char *path, const tamis__poll_loop *loop, int *fd, struct stat *st,
+tamis_status tamis__input_open(int *fd, struct stat *st, const char *path, const tamis__poll_loop *loop,
                                tamis_error *err);
 
 /* During a log rotation a name may have no file for a moment. A new file may get its owner and mode a
@@ -33,7 +33,7 @@ enum { TAMIS__RENAME_TRIES = 50, TAMIS__RENAME_MS = 20 };
 bool tamis__is_rename_error(const tamis_error *err);
 
 /* Opens a SPECIAL file for writing, non-blocking. Waits until a FIFO has a reader. */
-tamis_status tamis__output_open(const tamis__target *target, tamis__poll_loop *loop, int *fd,
+tamis_status tamis__output_open(int *fd, const tamis__target *target, tamis__poll_loop *loop,
                                 tamis_error *err);
 
 #endif

@@ -123,13 +123,13 @@ static tamis_status open_present_file(tamis__reader *reader, const char *path, b
     bool is_other;
     do {
         *next = (tamis__rotation_step){.path = ""};
-        status = tamis__input_open(path, reader->loop, &reader->fd, st, err);
+        status = tamis__input_open(&reader->fd, st, path, reader->loop, err);
         if (status == TAMIS_OK && renamed)
             status = tamis__rotation_next(path, &reader->last, st, next, err);
         is_other = status == TAMIS_OK && next->is_late;
         if (status == TAMIS_OK && !is_other && next->path[0] != '\0') {
             tamis__reader_close_input(reader);
-            status = tamis__input_open(next->path, reader->loop, &reader->fd, st, err);
+            status = tamis__input_open(&reader->fd, st, next->path, reader->loop, err);
             is_other = status == TAMIS_OK && (st->st_ino != next->st.st_ino || st->st_dev != next->st.st_dev);
         }
         if (is_other)

@@ -48,7 +48,7 @@ static tamis_status open_target(tamis__writer *writer, tamis_error *err) {
                                   : status;
     }
     if (writer->target->form == TAMIS__TARGET_SPECIAL)
-        return tamis__output_open(writer->target, writer->loop, &writer->fd, err);
+        return tamis__output_open(&writer->fd, writer->target, writer->loop, err);
     writer->fd = writer->target->fd;
     return TAMIS_OK;
 }

@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "store/redis/admin/redis_manage.h"
 
-static bool read_key(const char *key, size_t size, tamis__leftover_key *to) {
+static bool read_key(tamis__leftover_key *to, const char *key, size_t size) {
     size_t name_end;
     if (!tamis__partition_name_read(key, size, &name_end, &to->generation))
         return false;
@@ -63,7 +63,7 @@ static tamis_status add_key(tamis__leftover_keys *found, tamis__leftover_list *l
 static tamis_status add_partition(void *context, const char *key, size_t size, tamis_error *err) {
     tamis__leftover_keys *found = context;
     tamis__leftover_key added = {.key_size = size};
-    if (!read_key(key, size, &added) || !is_wanted(found, key + TAMIS__LEFTOVER_PREFIX, added.name_size))
+    if (!read_key(&added, key, size) || !is_wanted(found, key + TAMIS__LEFTOVER_PREFIX, added.name_size))
         return TAMIS_OK;
     return add_key(found, &found->partitions, key, added, err);
 }

@@ -317,7 +317,7 @@ static tamis_status count_members(leftover_search *ctx, const char *text, tamis_
     tamis__parsed_plan plan;
     tamis__member_count members;
     ctx->stay = ctx->expire = 0;
-    if (!tamis__plan_text_parse(text, &plan) || !plan.is_family)
+    if (!tamis__plan_text_parse(&plan, text) || !plan.is_family)
         return TAMIS_OK;
     tamis_status status =
         tamis__members_count(&ctx->rf, tamis__redis_word("*"), plan.generation, &members, err);

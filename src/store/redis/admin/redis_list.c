@@ -227,7 +227,7 @@ static tamis_status accept_plan(listing *list, found *item, const tamis__reply *
     }
     entry->state =
         plan->type == TAMIS__REPLY_STRING || item->is_copy ? TAMIS_REDIS_DAMAGED : TAMIS_REDIS_LEFT;
-    if (plan->type != TAMIS__REPLY_STRING || !tamis__plan_text_parse(plan->text, &parsed))
+    if (plan->type != TAMIS__REPLY_STRING || !tamis__plan_text_parse(&parsed, plan->text))
         return TAMIS_OK;
     tamis__state_write(parsed.generation, ready);
     const bool is_ready =

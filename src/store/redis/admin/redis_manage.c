@@ -204,7 +204,7 @@ static tamis_status expire_hash(const tamis__redis_filter *rf, const tamis__conf
 static tamis_status expire_partitions(const tamis__redis_filter *rf, const char *plan, uint64_t ms,
                                       tamis_error *err) {
     tamis__parsed_plan parsed;
-    if (!tamis__plan_text_parse(plan, &parsed) || parsed.is_family)
+    if (!tamis__plan_text_parse(&parsed, plan) || parsed.is_family)
         return TAMIS_OK;
     const tamis__partitions partitions =
         tamis__partitions_of(rf, parsed.generation, parsed.bits, parsed.partition);

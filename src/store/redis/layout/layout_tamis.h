@@ -108,7 +108,7 @@ typedef struct tamis__parsed_plan {
 void tamis__plan_text_write(const tamis_filter *filter, const tamis__partitions *partitions,
                             char to[TAMIS__REDIS_PLAN]);
 /* Parses a plan; false if the text is not a valid plan. */
-bool tamis__plan_text_parse(const char *text, tamis__parsed_plan *plan);
+bool tamis__plan_text_parse(tamis__parsed_plan *plan, const char *text);
 /* Parses field plan. TAMIS_E_DAMAGED: it is not a valid plan. TAMIS_E_MISMATCH: it is the plan of a family
  * and rf is a filter, or the other way round. */
 tamis_status tamis__plan_text_read(const tamis__redis_filter *rf, const char *text, tamis__parsed_plan *plan,

@@ -189,7 +189,7 @@ static bool read_plan(tamis__parsed_plan *plan, const char *text, char why[WHY])
     return is_whole(plan, why);
 }
 
-bool tamis__plan_text_parse(const char *text, tamis__parsed_plan *plan) {
+bool tamis__plan_text_parse(tamis__parsed_plan *plan, const char *text) {
     char why[WHY];
     return read_plan(plan, text, why);
 }

@@ -299,7 +299,7 @@ static tamis_status retire_stamps(const tamis__partitions *partitions, tamis_err
 tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                      tamis_error *err) {
     tamis__parsed_plan plan;
-    if (!tamis__plan_text_parse(text, &plan) || plan.is_family)
+    if (!tamis__plan_text_parse(&plan, text) || plan.is_family)
         return TAMIS_OK;
     const tamis__partitions old = tamis__partitions_of(rf, plan.generation, plan.bits, plan.partition);
     const tamis_status status = ms > 0 && has_stamps(&old) ? retire_stamps(&old, err) : TAMIS_OK;

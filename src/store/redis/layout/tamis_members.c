@@ -152,7 +152,7 @@ tamis_status tamis__members_expire(const tamis__redis_filter *rf, const char *te
                                    tamis_error *err) {
     member_keys ctx = {.rf = rf, .ms = ms};
     tamis__parsed_plan plan;
-    if (!tamis__plan_text_parse(text, &plan) || !plan.is_family)
+    if (!tamis__plan_text_parse(&plan, text) || !plan.is_family)
         return TAMIS_OK;
     return visit_members(&ctx, tamis__redis_word("*"), plan.generation, err);
 }

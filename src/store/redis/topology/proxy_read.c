@@ -7,7 +7,7 @@
 #include "store/redis/connection/redis_uri.h"
 #include "store/redis/topology/proxy_watch.h"
 
-static bool read_address(const char *text, tamis__proxy *proxy) {
+static bool read_address(tamis__proxy *proxy, const char *text) {
     const char *host;
     size_t size;
     if (!text || !tamis__redis_address_read(text, &host, &size, &proxy->port) || size == 0 ||
@@ -18,10 +18,10 @@ static bool read_address(const char *text, tamis__proxy *proxy) {
     return true;
 }
 
-bool tamis__proxy_read(const char *data, size_t size, tamis__proxy *proxy, bool *is_online) {
+bool tamis__proxy_read(tamis__proxy *proxy, bool *is_online, const char *data, size_t size) {
     json_t *root = json_loadb(data, size, 0, NULL);
     const char *state = json_string_value(json_object_get(root, "state"));
-    const bool is_proxy = state && read_address(json_string_value(json_object_get(root, "addr")), proxy);
+    const bool is_proxy = state && read_address(proxy, json_string_value(json_object_get(root, "addr")));
     *is_online = is_proxy && strcmp(state, "online") == 0;
     json_decref(root);
     return is_proxy;

@@ -141,7 +141,7 @@ static int read_proxy(tamis__proxy_watcher *watcher, const char *path, found *pr
         return rc == ZNONODE ? ZOK : rc; /* deleted meanwhile: the watch of its directory fires */
     proxies->registered++;
     if (size < 0 || stat.dataLength > (int)sizeof data ||
-        !tamis__proxy_read(data, (size_t)size, &proxy, &is_online)) {
+        !tamis__proxy_read(&proxy, &is_online, data, (size_t)size)) {
         proxies->strange++;
         return ZOK;
     }

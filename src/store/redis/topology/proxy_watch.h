@@ -32,7 +32,7 @@ typedef struct tamis__proxy_list {
 
 /* Parses the data of a node. Returns false if they are not those of a proxy. *is_online: its state is
  * "online". */
-bool tamis__proxy_read(const char *data, size_t size, tamis__proxy *proxy, bool *is_online);
+bool tamis__proxy_read(tamis__proxy *proxy, bool *is_online, const char *data, size_t size);
 
 typedef struct tamis__proxy_watcher tamis__proxy_watcher;
 

@@ -3,7 +3,7 @@
 /* Replaces proxy_watch.c and proxy_read.c in a build without ZooKeeper: starting a watcher fails. */
 #include "store/redis/topology/proxy_watch.h"
 
-bool tamis__proxy_read(const char *data, size_t size, tamis__proxy *proxy, bool *is_online) {
+bool tamis__proxy_read(tamis__proxy *proxy, bool *is_online, const char *data, size_t size) {
     (void)data;
     (void)size;
     (void)proxy;
