@@ -306,13 +306,14 @@ typedef struct tamis_stream_options {
     void *input_end_context;
     /* NULL, or an error that receives TAMIS_E_RECORD with position and reason. It is that of the first
      * malformed record that is dropped or passed on. Or it is that of the first CSV record with an open
-     * quote, to which the rest of its input belongs. Unchanged if there is none. */
+     * quote, to which the rest of its input belongs. Unchanged if there is none. A target here and not a
+     * statistic: statistics are copied for every report of progress, and this message has 500 bytes. */
     tamis_error *first_malformed;
     /* threads at once, the calling one included, up to TAMIS_STREAM_THREADS_MAX; 0: the number of
      * processors that the process may use */
     uint32_t threads;
-    /* NULL, or receives a profile, at the cost of a few clock reads for each batch; start from
-     * TAMIS_STREAM_PROFILE_INIT */
+    /* NULL, or receives a profile; start from TAMIS_STREAM_PROFILE_INIT. It is an option, since it costs a
+     * few clock reads for each batch. */
     tamis_stream_profile *profile;
     /* NULL, or makes the run resumable, see "Resumable runs" below */
     const tamis_stream_commits *commits;
