@@ -27,8 +27,10 @@ typedef struct creation {
 } creation;
 
 static creation creation_by_settings(void) {
-    return (creation){settings.cuckoo_capacity, settings.cuckoo_bucket_size, settings.cuckoo_max_iterations,
-                      settings.cuckoo_expansion};
+    return (creation){.capacity = settings.cuckoo_capacity,
+                      .bucket_size = settings.cuckoo_bucket_size,
+                      .max_iterations = settings.cuckoo_max_iterations,
+                      .expansion = settings.cuckoo_expansion};
 }
 
 /* ---- creation ---- */

@@ -24,8 +24,8 @@
 
 enum { ENCODING = 1, WHOLE = 0, INCOMPLETE = 1, EFFORT_BYTES = 64 << 10 };
 
-native_type native_filters = {"TAMISflt1", "BF.LOADIMAGE", false, NULL};
-native_type native_windows = {"TAMISwin1", "TW.LOADIMAGE", true, NULL};
+native_type native_filters = {.name = "TAMISflt1", .load_command = "BF.LOADIMAGE"};
+native_type native_windows = {.name = "TAMISwin1", .load_command = "TW.LOADIMAGE", .is_window = true};
 
 /* ---- values ---- */
 

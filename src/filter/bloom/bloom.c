@@ -328,8 +328,11 @@ static tamis_status part_add(tamis_filter *filter, const tamis__key_batch *batch
     return TAMIS_OK;
 }
 
-static const tamis__parts_ops parts_ops = {tamis__blocks_max_parts, tamis__blocks_parts_fit,
-                                           tamis__blocks_part_from, part_add, tamis__bloom_count_absent};
+static const tamis__parts_ops parts_ops = {.max_parts = tamis__blocks_max_parts,
+                                           .fit = tamis__blocks_parts_fit,
+                                           .from = tamis__blocks_part_from,
+                                           .add = part_add,
+                                           .added = tamis__bloom_count_absent};
 
 static tamis_status blocks_piece(tamis_filter *to, const tamis_filter *from, tamis__copied_part *copied,
                                  tamis_error *err) {

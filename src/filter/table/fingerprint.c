@@ -220,7 +220,8 @@ static void parts_added(tamis_filter *filter, uint64_t absent) {
     filter->added += absent;
 }
 
-static const tamis__parts_ops parts_ops = {max_parts, parts_fit, part_from, part_add, parts_added};
+static const tamis__parts_ops parts_ops = {
+    .max_parts = max_parts, .fit = parts_fit, .from = part_from, .add = part_add, .added = parts_added};
 
 static void contains(const tamis_filter *filter, const tamis__key_batch *batch) {
     filter->kernels->tables->contains(filter->body, batch->hashes, batch->count, batch->answers);

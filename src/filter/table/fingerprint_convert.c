@@ -349,7 +349,12 @@ static tamis_status put_partition(conversion *c, const partition *in, uint64_t i
 
 tamis_status tamis__fingerprint_put_table(tamis_filter *filter, const table *from, uint64_t remaining,
                                           uint64_t *new_entries, tamis_error *err) {
-    conversion c = {filter, from, lines_of(from), lines_of(filter->body), -1, remaining, 0};
+    conversion c = {.filter = filter,
+                    .from = from,
+                    .from_lines = lines_of(from),
+                    .to_lines = lines_of(filter->body),
+                    .doublings = -1,
+                    .remaining = remaining};
     tamis_status status = TAMIS_OK;
     c.doublings = c.to_lines ? doublings_of(c.from_lines, c.to_lines) : -1;
     for (uint32_t i = 0; i < group_count(from) && status == TAMIS_OK; i++) {

@@ -124,7 +124,8 @@ tamis_status tamis__input_find_inode(const tamis__checkpoint_input *known, tamis
                                      tamis_error *err) {
     char directory[PATH_MAX];
     const char *base = tamis__path_split(known->name, directory);
-    directory_search r = {known, (int)(base - known->name), present, TAMIS_OK, err};
+    directory_search r = {
+        .known = known, .directory_size = (int)(base - known->name), .present = present, .err = err};
     present->found = false;
     /* The old name comes first: most files still have it, and a directory may have thousands. */
     if (check_name(&r, base) && tamis__sys.list(directory, check_name, &r) != 0 && r.status == TAMIS_OK)

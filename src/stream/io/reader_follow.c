@@ -86,8 +86,10 @@ static void keep_previous(tamis__reader *reader) {
     tamis__reader_check_previous(reader, true);
     (void)tamis__sys.fstat(reader->fd, &st);
     set_order(reader, &st);
-    reader->previous =
-        (tamis__previous_file){true, reader->fd, tamis__sys.seek(reader->fd, 0, SEEK_CUR), st.st_mtim};
+    reader->previous = (tamis__previous_file){.open = true,
+                                              .fd = reader->fd,
+                                              .size = tamis__sys.seek(reader->fd, 0, SEEK_CUR),
+                                              .written_at = st.st_mtim};
     reader->fd = -1;
 }
 

@@ -170,8 +170,11 @@ static tamis_status check_done(tamis_status status, size_t *done, size_t count, 
 }
 
 static void report_source(const tamis__item *item, const tamis_stream_service *service) {
-    const tamis_stream_source source = {sizeof source, item->batch.input, item->batch.first,
-                                        item->batch.records, item->query.record_index};
+    const tamis_stream_source source = {.struct_size = sizeof source,
+                                        .input = item->batch.input,
+                                        .first = item->batch.first,
+                                        .records = item->batch.records,
+                                        .record_index = item->query.record_index};
     if (service->set_source)
         service->set_source(service->context, &source);
 }

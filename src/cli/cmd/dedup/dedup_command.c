@@ -127,7 +127,7 @@ static bool is_left_out(int id) {
 }
 
 bool dedup_command_keep(char *to, const cli_value *values) {
-    command_line line = {to, DEDUP_COMMAND, 0, true};
+    command_line line = {.to = to, .capacity = DEDUP_COMMAND, .fits = true};
     char directory[PATH_MAX];
 
     if (!getcwd(directory, sizeof directory))
@@ -153,7 +153,7 @@ bool dedup_command_keys(char *to, size_t capacity, const cli_value *values) {
         CLI_OPT_KEY, CLI_OPT_DELIMITER, CLI_OPT_TRIM, CLI_OPT_IGNORE_CASE, CLI_OPT_TYPE,
         CLI_OPT_HEX, DEDUP_TIME,        DEDUP_SOURCE, DEDUP_POSITION,
     };
-    command_line line = {to, capacity, 0, true};
+    command_line line = {.to = to, .capacity = capacity, .fits = true};
 
     to[0] = '\0';
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -407,7 +407,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
                       dedup_finish *finish) {
     static const char command[] = "\ntamis dedup";
     const char *stored = tamis_stream_checkpoint_command(run), *options, *name;
-    command_line line = {to, capacity, 0, true};
+    command_line line = {.to = to, .capacity = capacity, .fits = true};
     char directory[PATH_MAX], before[PATH_MAX], path[PATH_MAX];
     uint64_t read;
     command_site present;
