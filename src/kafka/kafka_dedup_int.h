@@ -210,6 +210,7 @@ typedef struct kafka_dedup_run {
     uint64_t open_since;               /* time of tamis__now_ns */
     rd_kafka_resp_err_t undelivered;   /* first error of a record that the brokers did not take */
     const char *undelivered_to;        /* the topic of that record */
+    uint64_t deleted_since;            /* since when brokers say that a topic is not there; 0: they do not */
     bool is_state_replaced;            /* a state record was written in front of committed ones */
     rd_kafka_resp_err_t failed_code;   /* error of the last transactional call that failed */
     uint64_t stop_since;               /* time since which the run must stop; 0: it was not noticed yet */
@@ -275,6 +276,10 @@ tamis_status tamis__kafka_dedup_fail_topic(const kafka_dedup_run *run, const cha
 /* Finds a topic of the run that the brokers do not know any more: fills *err. False: there is none, or no
  * broker answers. */
 bool tamis__kafka_dedup_find_deleted(const kafka_dedup_run *run, tamis_error *err);
+/* Called while brokers do not answer a request about a topic: librdkafka tries again for ever if the topic
+ * was deleted. True if find_deleted has found the same for some seconds. A broker that starts may not know
+ * all topics yet. */
+bool tamis__kafka_dedup_has_lost_topic(kafka_dedup_run *run, tamis_error *err);
 /* B2: checks all topics, and makes the state topic if it is not there. Fills the partitions of the run. */
 tamis_status tamis__kafka_dedup_check_topics(kafka_dedup_run *run, tamis_error *err);
 

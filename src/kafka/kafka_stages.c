@@ -81,6 +81,8 @@ static tamis_status retry_later(kafka_dedup_run *run, const char *what, rd_kafka
 
     if (!is_new && !tamis__kafka_is_transient(code))
         return tamis__kafka_dedup_fail_topic(run, what, code, err);
+    if (code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE && tamis__kafka_dedup_has_lost_topic(run, err))
+        return err->status;
     if (what == run->options.group)
         run->offsets_at = now + (uint64_t)RETRY_MS * 1000000;
     else

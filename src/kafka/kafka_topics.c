@@ -33,6 +33,7 @@ enum {
     ANSWER_MS = 20000,  /* how long a request of the start may take */
     ATTEMPT_MS = 500,   /* until a request is repeated, so that a signal ends the wait */
     VISIBLE_MS = 30000, /* until all brokers know a new topic */
+    DELETED_MS = 3000,  /* how long the brokers must say that a topic is not there */
     CUT_PAUSE_S = 10,   /* until a cut that was refused is requested again */
     RECORD_BYTES = 200, /* of a record and its batch without the value, at most */
     HASHES_MIN = 64     /* of a full state record: fewer would take fewer bytes than its head */
@@ -159,6 +160,16 @@ bool tamis__kafka_dedup_find_deleted(const kafka_dedup_run *run, tamis_error *er
     if (deleted)
         tamis__kafka_dedup_fail_topic(run, deleted, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, err);
     return deleted != NULL;
+}
+
+bool tamis__kafka_dedup_has_lost_topic(kafka_dedup_run *run, tamis_error *err) {
+    const uint64_t now = tamis__now_ns();
+
+    if (!tamis__kafka_dedup_find_deleted(run, err))
+        run->deleted_since = 0;
+    else if (run->deleted_since == 0)
+        run->deleted_since = now;
+    return run->deleted_since > 0 && now - run->deleted_since >= (uint64_t)DELETED_MS * 1000000;
 }
 
 /* ---- requests to the controller ---- */

@@ -34,7 +34,7 @@ enum {
     CALL_MS = 5000,        /* one transactional call; it is repeated if it is retriable */
     STOP_MS = 10000,       /* how long a run that must stop waits for the brokers */
     REMARK_MS = 10000,     /* until a remark says that the run waits for them */
-    DELETED_MS = 3000,     /* see has_lost_topic */
+    DELETED_MS = 3000,     /* wait for records until the brokers are asked whether a topic was deleted */
     FAILURES_REMARKED = 3, /* failed transactions in a row until a remark says so */
     FIRST_MS = 60000,      /* until the start fails, if the brokers do not answer the first producer */
     RECORDS_MAX = 1000000, /* records of a transaction; bounds the memory of the overlay */
@@ -62,7 +62,6 @@ static kafka_outcome read_error(kafka_dedup_run *run, rd_kafka_error_t *failed) 
 /* A wait for brokers. Starts from zeros. */
 typedef struct broker_wait {
     uint64_t since;
-    uint64_t deleted_since; /* since when the brokers say that a topic is not there; 0: they do not */
     bool has_remarked;
 } broker_wait;
 
@@ -343,21 +342,6 @@ void tamis__kafka_dedup_on_delivery(rd_kafka_t *producer, const rd_kafka_message
     }
 }
 
-/* True if records are not acknowledged because their topic was deleted. librdkafka tries again for ever. So
- * the brokers are asked after DELETED_MS. A broker that starts may not know all topics yet. So they must give
- * the same answer for as long again. */
-static bool has_lost_topic(const kafka_dedup_run *run, broker_wait *wait, tamis_error *err) {
-    const uint64_t now = tamis__now_ns(), pause = (uint64_t)DELETED_MS * 1000000;
-
-    if (now - wait->since < pause)
-        return false;
-    if (!tamis__kafka_dedup_find_deleted(run, err))
-        wait->deleted_since = 0;
-    else if (wait->deleted_since == 0)
-        wait->deleted_since = now;
-    return wait->deleted_since > 0 && now - wait->deleted_since >= pause;
-}
-
 /* Waits until the brokers have acknowledged all records. */
 static kafka_outcome await_delivery(kafka_dedup_run *run, tamis_error *err) {
     broker_wait wait = {0};
@@ -369,7 +353,8 @@ static kafka_outcome await_delivery(kafka_dedup_run *run, tamis_error *err) {
             return KAFKA_ABORT;
         if (!may_repeat(run, &wait))
             return KAFKA_NEW_PRODUCER;
-        if (has_lost_topic(run, &wait, err))
+        if (tamis__now_ns() - wait.since >= (uint64_t)DELETED_MS * 1000000 &&
+            tamis__kafka_dedup_has_lost_topic(run, err))
             return KAFKA_FAILED;
     }
     if (run->is_state_replaced) {

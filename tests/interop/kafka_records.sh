@@ -315,6 +315,31 @@ loses replaced 'replaced.replaced.tamis-state: was made again, and has lost the 
     made_again replaced.replaced.tamis-state
 [ "$(kcat -b "$kafka_brokers" -C -t replaced-out -o beginning -e -q -X isolation.level=read_committed | wc -l)" = 10 ] ||
     fail "replaced: records were committed without their state"
+# A member that gets a partition after that does not wait for its state.
+kafka_ops create shared 2
+kafka_ops create shared-out 2
+members=()
+for member in a b; do
+    tamis kafka dedup --brokers "$kafka_brokers" --group shared --from shared --to shared-out --instance $member \
+        -X session.timeout.ms=2000 2> "$work/err.$member" &
+    members+=($!)
+    for ((i = 0; i < 100; i++)); do
+        ! grep -q '[12] of 2 partitions are assigned' "$work/err.$member" || break
+        sleep 0.1
+    done
+done
+kafka_ops delete shared.shared.tamis-state
+kill -KILL "${members[1]}"
+wait "${members[1]}" || true
+for ((i = 0; i < 300; i++)); do
+    kill -0 "${members[0]}" 2> /dev/null || break
+    sleep 0.1
+done
+! kill -KILL "${members[0]}" 2> /dev/null || fail "shared: waits for ever: $(cat "$work/err.a")"
+status=0
+wait "${members[0]}" || status=$?
+[ $status = 2 ] || fail "shared: status $status"
+grep -q '^tamis: shared.shared.tamis-state: was deleted, ' "$work/err.a" || fail "shared: $(cat "$work/err.a")"
 loses unheard 'unheard-out: .*; create the topic, or correct its name$' kafka_ops delete unheard-out
 # The next start is refused too.
 ! dedup gone gone gone-out 2> "$work/err" || fail "a start after the state was deleted"
