@@ -78,9 +78,13 @@ static inline uint64_t tamis__mulhi(uint64_t x, uint64_t n) {
 
 /* Prefetches a line into the second-level cache. Lookups in large filters mostly wait for lines. The
  * measured cores keep twice as many lines in flight to that cache as to the first-level cache
- * (docs/PERFORMANCE.md). */
+ * (docs/PERFORMANCE.md).
+ *
+ * The empty assembly is a side effect. Without one, gcc 12 takes a function that does nothing but prefetch
+ * for one without effect, and drops calls of it that it does not inline. */
 static inline void tamis__prefetch(const void *address) {
     __builtin_prefetch(address, 0, 2);
+    __asm__ volatile("");
 }
 
 #endif
