@@ -18,6 +18,7 @@
 
 #include <tamis/compat/redisbloom.h>
 
+#include "hash/hash_functions.h"
 #include "support/fault.h"
 
 enum { HEADER = 20, RECORD = 53 };
@@ -743,6 +744,43 @@ static void one_hash_is_enough(void **state) {
     tamis_redisbloom_free(filter);
 }
 
+/* True if the bits of a filter with one sub-filter say that it has the key. */
+static bool has_all_bits(const uint8_t *bits, const tamis_redisbloom_subfilter *sub, const tamis_key *key) {
+    uint64_t x = tamis__murmur64a(key->data, key->size, TAMIS__REDISBLOOM_SEED);
+    const uint64_t step = tamis__murmur64a(key->data, key->size, x);
+    for (uint32_t i = 0; i < sub->hashes; i++, x += step) {
+        if (!(bits[x % sub->bits / 8] >> x % sub->bits % 8 & 1))
+            return false;
+    }
+    return true;
+}
+
+/* Lookups test positions in stages. Answers are those of the filter's bits, whatever the number of
+ * positions is. */
+static void every_position_is_tested(void **state) {
+    (void)state;
+    enum { ADDED = 500, QUERIES = 5000 };
+    static char texts[QUERIES][8];
+    static tamis_key keys[QUERIES];
+    static tamis_answer answers[QUERIES];
+    for (size_t i = 0; i < QUERIES; i++)
+        keys[i] = (tamis_key){texts[i], (size_t)snprintf(texts[i], sizeof texts[i], "%zu", i)};
+    for (uint32_t hashes = 1; hashes <= 16; hashes++) {
+        tamis_redisbloom *filter = made(ldexp(0.9, -(int)hashes + 1), 2 * ADDED, 0);
+        tamis_redisbloom_subfilter sub = TAMIS_REDISBLOOM_SUBFILTER_INIT;
+        const void *bits;
+        size_t size;
+        assert_int_equal(tamis_redisbloom_subfilter_get(filter, 0, &sub, NULL), TAMIS_OK);
+        assert_int_equal(sub.hashes, hashes);
+        add_numbers(filter, ADDED, true);
+        assert_int_not_equal(tamis_redisbloom_chunk(filter, 1, &bits, &size), 0);
+        assert_int_equal(tamis_redisbloom_contains_many(filter, keys, QUERIES, answers, NULL), TAMIS_OK);
+        for (size_t i = 0; i < QUERIES; i++)
+            assert_int_equal(answers[i] == TAMIS_PRESENT, has_all_bits(bits, &sub, &keys[i]));
+        tamis_redisbloom_free(filter);
+    }
+}
+
 static void a_union_has_the_keys_of_both(void **state) {
     tamis_redisbloom *a = made(0.01, 10, 2), *b = made(0.01, 10, 2);
     tamis_error err = TAMIS_ERROR_INIT;
@@ -802,6 +840,7 @@ int main(void) {
         cmocka_unit_test(reg_26_chunks_of_many_sub_filters),
         cmocka_unit_test(reg_dragonfly_8104_only_a_header_is_loaded),
         cmocka_unit_test(one_hash_is_enough),
+        cmocka_unit_test(every_position_is_tested),
         cmocka_unit_test(a_union_has_the_keys_of_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,11 +43,14 @@
  * bits than others. The format has no secret to prevent that; kind classic with scheme sip has one.
  *
  * Why batches. Each sub-filter of a long chain costs a cache miss or two for each key. A batch is hashed once
- * and passes through the chain sub-filter by sub-filter: the first positions of all keys are fetched, then
- * tested. So the misses of a batch overlap. Keys that are found drop out.
+ * and passes through the chain sub-filter by sub-filter, each of which is a sieve:
  *
- * An absent key costs about two cache lines a sub-filter: half of the bits are set, so its second position
- * finds a zero on average. A present key costs all of its positions, in the one sub-filter that has it.
+ *     all keys --(2 positions)--> candidates --(4 more)--> candidates -- ... --> present, drop out
+ *         `--> absent in this sub-filter, if a tested bit is not set, in any stage
+ *
+ * In a stage the lines of all candidates are fetched, then tested. So the misses of a batch overlap. Half of
+ * the bits are set, so two positions rule out three of four absent keys. A present key costs all of its
+ * positions, in the one sub-filter that has it.
  *
  * Invariants:
  * 1. There is at least one sub-filter, except while the chain is made.
@@ -70,6 +73,8 @@
 #define TIGHTENING  0.5 /* rate of a sub-filter over that of the one before it */
 enum {
     BATCH = 64,          /* keys that pass through the chain together */
+    STAGE = 4,           /* positions that a stage tests, but for the first one */
+    AHEAD = 16,          /* keys whose lines are fetched before a key is added */
     HASHES_MAX = 2048,   /* the smallest rate above 0 has 1,075 */
     CHAIN_BYTES = 32,    /* size of a chain as RedisBloom reports it */
     SUBFILTER_BYTES = 64 /* size of a sub-filter likewise, besides its bits */
@@ -307,9 +312,9 @@ static void hash_batch(const tamis_key *keys, size_t count, digest *digests) {
     }
 }
 
-static void fetch(const tamis__rb_subfilter *sub, const digest *key, uint32_t positions) {
+static void fetch(const tamis__rb_subfilter *sub, const digest *key) {
     uint64_t x = key->word[0];
-    for (uint32_t i = 0; i < positions; i++, x += key->word[1])
+    for (uint32_t i = 0; i < sub->size.hashes; i++, x += key->word[1])
         tamis__prefetch(sub->bits + tamis__remainder(x, sub->modulus) / 8);
 }
 
@@ -331,31 +336,45 @@ static void set(tamis__rb_subfilter *sub, const digest *key) {
     }
 }
 
-static uint32_t bit_at(const tamis__rb_subfilter *sub, uint64_t position) {
-    return sub->bits[position / 8] >> position % 8 & 1;
+/* Some of the positions of a key: `count` of them, from number `from` on. */
+typedef struct stage {
+    uint32_t from, count;
+} stage;
+
+static inline void locate(const tamis__rb_subfilter *sub, const digest *key, stage now, uint64_t *positions) {
+    uint64_t x = key->word[0] + now.from * key->word[1];
+    for (uint32_t i = 0; i < now.count; i++, x += key->word[1]) {
+        positions[i] = tamis__remainder(x, sub->modulus);
+        tamis__prefetch(sub->bits + positions[i] / 8);
+    }
 }
 
-/* The first two positions of a key in a sub-filter. */
-typedef struct position_pair {
-    uint64_t first, second;
-} position_pair;
-
-static position_pair fetch_pair(const tamis__rb_subfilter *sub, const digest *key) {
-    const position_pair pair = {tamis__remainder(key->word[0], sub->modulus),
-                                tamis__remainder(key->word[0] + key->word[1], sub->modulus)};
-    tamis__prefetch(sub->bits + pair.first / 8);
-    tamis__prefetch(sub->bits + pair.second / 8);
-    return pair;
+/* True if the bits are set. No branch for each bit: half of such branches would be mispredicted. */
+static inline bool are_set(const uint8_t *bits, const uint64_t *positions, uint32_t count) {
+    uint32_t set = 1;
+    for (uint32_t i = 0; i < count; i++)
+        set &= (uint32_t)bits[positions[i] / 8] >> positions[i] % 8;
+    return set & 1;
 }
 
-/* Looks up at most BATCH keys in the oldest `count` sub-filters.
- *
- * Both bits of a pair are tested at once: a branch for each would be mispredicted half of the time. Three of
- * four absent keys are found out by them. */
+/* Removes the keys that a stage rules out from a list of candidates. Returns how many are left. */
+static inline size_t sieve(const tamis__rb_subfilter *sub, const digest *digests, uint8_t *candidates,
+                           size_t count, stage now) {
+    uint64_t positions[BATCH][STAGE];
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++)
+        locate(sub, &digests[candidates[i]], now, positions[i]);
+    for (size_t i = 0; i < count; i++) {
+        candidates[left] = candidates[i]; /* without a branch: it would be mispredicted */
+        left += are_set(sub->bits, positions[i], now.count);
+    }
+    return left;
+}
+
+/* Looks up at most BATCH keys in the oldest `count` sub-filters. */
 static void look_up(const tamis_redisbloom *chain, size_t count, const digest *digests, size_t keys,
                     tamis_answer *answers) {
-    uint8_t missing[BATCH]; /* numbers of the keys that are not found yet */
-    position_pair pairs[BATCH];
+    uint8_t missing[BATCH], candidates[BATCH]; /* numbers of keys: not found yet, not ruled out yet */
     size_t left = keys;
     for (size_t i = 0; i < keys; i++) {
         missing[i] = (uint8_t)i;
@@ -363,16 +382,19 @@ static void look_up(const tamis_redisbloom *chain, size_t count, const digest *d
     }
     for (size_t s = count; s > 0 && left > 0; s--) {
         const tamis__rb_subfilter *sub = &chain->subfilters[s - 1];
-        const uint32_t one_hash = sub->size.hashes == 1; /* the second position does not count */
-        for (size_t i = 0; i < left; i++)
-            pairs[i] = fetch_pair(sub, &digests[missing[i]]);
+        const uint32_t hashes = sub->size.hashes;
+        memcpy(candidates, missing, left);
+        size_t found = sieve(sub, digests, candidates, left, (stage){0, hashes < 2 ? hashes : 2});
+        for (stage now = {2, STAGE}; now.from < hashes && found > 0; now.from += STAGE) {
+            now.count = hashes - now.from < STAGE ? hashes - now.from : STAGE;
+            found = sieve(sub, digests, candidates, found, now);
+        }
+        for (size_t i = 0; i < found; i++)
+            answers[candidates[i]] = TAMIS_PRESENT;
         size_t kept = 0;
         for (size_t i = 0; i < left; i++) {
-            const uint32_t maybe = bit_at(sub, pairs[i].first) & (bit_at(sub, pairs[i].second) | one_hash);
-            if (maybe && has(sub, &digests[missing[i]]))
-                answers[missing[i]] = TAMIS_PRESENT;
-            else
-                missing[kept++] = missing[i];
+            missing[kept] = missing[i];
+            kept += answers[missing[i]] == TAMIS_ABSENT;
         }
         left = kept;
     }
@@ -416,12 +438,12 @@ static tamis_status add_batch(tamis_redisbloom *chain, digest_batch *batch, size
     const size_t count = batch->count;
     look_up(chain, chain->count - 1, digests, count, answers);
     tamis__rb_subfilter *newest = &chain->subfilters[chain->count - 1];
-    for (size_t i = 0; i < count; i++) {
-        if (answers[i] == TAMIS_ABSENT)
-            fetch(newest, &digests[i], newest->size.hashes);
-    }
+    for (size_t i = 0; i < AHEAD && i < count; i++)
+        fetch(newest, &digests[i]);
     for (*done = 0; *done < count; ++*done) {
         const digest *key = &digests[*done];
+        if (*done + AHEAD < count && answers[*done + AHEAD] == TAMIS_ABSENT)
+            fetch(newest, key + AHEAD);
         if (answers[*done] == TAMIS_PRESENT)
             continue;
         if (has(newest, key)) {
