@@ -8,11 +8,13 @@
  *     command                        is sent as
  *     BF.RESERVE                     BF.RESERVE with EXPANSION or NONSCALING, whatever the client gave, and
  *                                    KIND for a native filter
- *     BF.ADD, BF.MADD, BF.INSERT     BF.RESERVE if it made the filter; BF.ADD or BF.MADD of its items, if any
- *                                    was absent, without those that failed
+ *     BF.ADD, BF.MADD, BF.INSERT     as it is, if the filter was there and no item failed. Else BF.RESERVE if it
+ *                                    made the filter; BF.ADD or BF.MADD of its items, if any was absent, without
+ *                                    those that failed
  *     BF.LOADCHUNK                   as it is
  *
- * The rest follows from the filter alone, which both sides have.
+ * The rest follows from the filter alone, which both sides have. A command that is sent as it is costs the
+ * server nothing if it has no replica and no AOF; any other form is made as a list of arguments first.
  */
 #include "module/module.h"
 
@@ -50,10 +52,19 @@ typedef struct addition {
     bool changed;     /* one of them was absent, or the filter became one that refuses items */
 } addition;
 
+/* The filter that gets items. */
+typedef struct destination {
+    RedisModuleString *name;
+    bool is_new; /* the command made it */
+} destination;
+
 /* Sends added items to replicas, unless they changed nothing. */
-static void replicate_items(RedisModuleCtx *ctx, RedisModuleString *name, const item_list *list,
+static void replicate_items(RedisModuleCtx *ctx, const destination *to, const item_list *list,
                             const addition *added) {
-    if (added->changed && list->single)
+    RedisModuleString *name = to->name;
+    if (added->changed && !to->is_new && added->from == 0 && added->end == list->count)
+        server.ReplicateVerbatim(ctx);
+    else if (added->changed && list->single)
         server.Replicate(ctx, "BF.ADD", "ss", name, list->items[0]);
     else if (added->changed)
         server.Replicate(ctx, "BF.MADD", "sv", name, list->items + added->from, added->end - added->from);
@@ -82,7 +93,7 @@ static addition add_run(RedisModuleCtx *ctx, bloom_key *key, const item_list *li
 
 /* Adds items, here and on replicas. As in RedisBloom, an item that no memory is given for gets an error, and
  * the others follow. If the filter is full, the error ends the array. */
-static void add_items(RedisModuleCtx *ctx, bloom_key *key, RedisModuleString *name, const item_list *list) {
+static void add_items(RedisModuleCtx *ctx, bloom_key *key, const destination *to, const item_list *list) {
     tamis_status failed = TAMIS_OK;
     size_t replied = 0;
     if (!list->single)
@@ -97,7 +108,7 @@ static void add_items(RedisModuleCtx *ctx, bloom_key *key, RedisModuleString *na
             key->native->is_refusing = added.changed = true;
             added.end++;
         }
-        replicate_items(ctx, name, list, &added);
+        replicate_items(ctx, to, list, &added);
     }
     if (!list->single)
         server.ReplySetArrayLength(ctx, (long)replied);
@@ -111,7 +122,7 @@ static int add_to_key(RedisModuleCtx *ctx, RedisModuleString *name, const item_l
     if (key.state != FILTER_KEY_FILTER && !is_new) {
         bloom_key_refuse(ctx, &key);
     } else if (!is_new || bloom_create(ctx, &key, name, *how)) {
-        add_items(ctx, &key, name, list);
+        add_items(ctx, &key, &(destination){name, is_new}, list);
     }
     bloom_key_close(&key);
     return MODULE_OK;
