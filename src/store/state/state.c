@@ -424,10 +424,10 @@ tamis_status tamis_state_snapshot(tamis_state *state, uint64_t bytes, tamis_erro
     status = tamis__state_seal(state, err);
     if (status != TAMIS_OK)
         return status;
-    if (state->late != TAMIS_OK) {
-        status = state->late;
-        state->late = TAMIS_OK;
-        return tamis__state_report(&state->late_err, status, err);
+    if (state->snapshot_status != TAMIS_OK) {
+        status = state->snapshot_status;
+        state->snapshot_status = TAMIS_OK;
+        return tamis__state_report(&state->snapshot_err, status, err);
     }
     return TAMIS_OK;
 }

@@ -114,7 +114,7 @@ static tamis_status replace_files(tamis_state *state, uint64_t forgotten, tamis_
     state->manifest = next;
     state->last = last;
     state->keys = last.keys;
-    state->late = TAMIS_OK; /* this snapshot replaces one that failed */
+    state->snapshot_status = TAMIS_OK; /* this snapshot replaces one that failed */
     state->snapshot_again = 0;
     status = tamis__state_sweep(state, err);
     return status == TAMIS_OK ? tamis__state_directory_sync(&state->directory, err) : status;

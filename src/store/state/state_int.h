@@ -347,8 +347,8 @@ struct tamis_state {
     uint64_t snapshot_at;    /* log size that triggers a snapshot; 0: derived from the filter's size */
     uint64_t snapshot_again; /* log size for the next try after a failed snapshot; 0: none failed */
     state_job job;
-    tamis_status late; /* error of a failed snapshot; tamis_state_snapshot reports it */
-    tamis_error late_err;
+    tamis_status snapshot_status; /* error of a failed snapshot; tamis_state_snapshot reports it */
+    tamis_error snapshot_err;
     tamis_status failed; /* the error that made the state refuse all further calls */
     tamis_error failed_err;
 };
@@ -378,7 +378,7 @@ tamis_status tamis__state_fail(tamis_state *state, tamis_status status, const ta
 tamis_status tamis__state_report(const tamis_error *why, tamis_status status, tamis_error *err);
 uint64_t tamis__state_log_bytes(const tamis_state *state);
 /* Steps P1 to P3: starts a snapshot of the last commit, in a thread or at once. An error is recorded in
- * `late`. */
+ * `snapshot_status`. */
 tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded);
 /* Saves the filter of a rebuild, or an equal one, as snapshot created->number (P3). Sets `bytes` and
  * `false_present`. TAMIS_E_INTERRUPTED if the rebuild is given up. */

@@ -105,12 +105,12 @@ static void *make_snapshot(void *context) {
 /* ---- the run's thread ---- */
 
 /* Records an error and puts the next try off: each try makes a segment and reads the whole log. */
-static void note_late(tamis_state *state, tamis_status status, const tamis_error *why) {
+static void note_failed_snapshot(tamis_state *state, tamis_status status, const tamis_error *why) {
     state->snapshot_again = 2 * tamis__state_log_bytes(state);
-    if (state->late != TAMIS_OK)
+    if (state->snapshot_status != TAMIS_OK)
         return;
-    state->late = status;
-    state->late_err = *why;
+    state->snapshot_status = status;
+    state->snapshot_err = *why;
 }
 
 static void drop_job(tamis_state *state) {
@@ -157,7 +157,7 @@ tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded) {
     if (status == TAMIS_OK)
         status = prepare(state, &why);
     if (status != TAMIS_OK) {
-        note_late(state, status, &why);
+        note_failed_snapshot(state, status, &why);
         return TAMIS_OK;
     }
     state_job *job = &state->job;
@@ -222,7 +222,7 @@ tamis_status tamis__state_snapshot_finish(tamis_state *state, bool wait, tamis_e
     if (status == TAMIS_OK)
         state->snapshot_again = 0;
     if (status != TAMIS_OK && !fatal) {
-        note_late(state, status, &why);
+        note_failed_snapshot(state, status, &why);
         unlink_made(state);
     }
     drop_job(state);

@@ -279,7 +279,7 @@ static void report_start(const tamis__durable *d, const tamis__history *h) {
         d->commits->on_start(d->commits->callback_context, &d->result, &d->live.stats);
     if (d->followed)
         d->followed->started = true;
-    tamis__durable_remark(d, h->handed_over, false);
+    tamis__durable_remark(d, h->read_on_text, false);
     tamis__durable_remark(d, h->beside, false);
     if (!knows_names(d)) /* tamis__followed_find reports rotated files */
         report_unread(d, h->found ? &h->unread : &h->rotated);

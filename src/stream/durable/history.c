@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Step B2 of docs/DURABILITY.md: finding a run among the checkpoints of its state.
+ * Step B2 of docs/DURABILITY.md: what a state knows of a run that begins, and of its files.
  *
- *     newest                                                          oldest
- *     last commit    note n-1    note n-2    ...    note 1    note 0
- *     ------------------------------------------------------------->
- *     for each checkpoint:
- *     1. note_outputs    what it knows of the run's outputs; a newer checkpoint counts more
- *     2. compare_run     is it this run?
- *     3. tamis__history_check_unfinished    history_unfinished.c
- *     4. check_inputs    if it is another run: must a new run be refused, and what was read?
+ * A state keeps one checkpoint of each run: which inputs and outputs the run had, and how far it came. The
+ * newest one is that of the last commit; each earlier run left a note. The search visits all, newest first:
+ *
+ *     tamis__history_search
+ *       tamis__candidates_open      opens the files of the new run, keeps their first bytes
+ *       search_checkpoints          last commit -> note n-1 -> note n-2 -> ... -> note 0
+ *         process_checkpoint        for each of them:
+ *           note_outputs                       1. what does it know of the new run's outputs?
+ *           compare_run                        2. is it a checkpoint of the new run?
+ *           tamis__history_check_unfinished    3. is its run unfinished, and would the new one cut it off?
+ *           check_inputs                       4. if not: which inputs of the new run did its run read?
+ *
+ * An example. A state has two runs: one from a to x has finished, one from b and c to y was killed at byte
+ * 500 of c. Then the new run
+ *
+ *     b c -> y    is the killed one: it continues at byte 500 (step 2)
+ *     d -> y      is refused: it would cut y back, and the rest of c would never be read (step 3)
+ *     c -> z      is refused: another run has read c in part, and its rest belongs to y (step 4)
+ *     a d -> z    begins; a was read whole, to its present end (step 4)
  *
  * A checkpoint is of this run if it has the same outputs, and its inputs are, one by one, those of the run.
  * Files are compared by content, since names and inodes are used again. If no checkpoint is of this run,
@@ -138,14 +149,15 @@ static tamis_status compare_all_inputs(tamis__search *s, comparison *c, tamis_er
         tamis__candidate *kept = &s->candidates.inputs[i];
         const bool named = strcmp(s->run->inputs[i].name, checkpoint->inputs[i].name) == 0;
         tamis__file_match match;
-        status = tamis__candidate_compare(kept, &checkpoint->inputs[i],
-                                          named ? !kept->once_named : !s->compared_row, &match, err);
-        kept->once_named = kept->once_named || named;
+        status =
+            tamis__candidate_compare(kept, &checkpoint->inputs[i],
+                                     named ? !kept->compared_by_name : !s->compared_in_order, &match, err);
+        kept->compared_by_name = kept->compared_by_name || named;
         c->is_run = c->is_run && match == TAMIS__FILE_SAME;
         if (match == TAMIS__FILE_CHANGED && c->changed == SIZE_MAX)
             c->changed = i;
     }
-    s->compared_row = true;
+    s->compared_in_order = true;
     return status;
 }
 
@@ -176,7 +188,7 @@ static void note_unread(tamis__search *s, const tamis__checkpoint *checkpoint) {
     }
 }
 
-bool tamis__history_hands_over(const tamis__search *s, const tamis__checkpoint *checkpoint) {
+bool tamis__history_may_read_rest(const tamis__search *s, const tamis__checkpoint *checkpoint) {
     if (!s->options->follow || checkpoint->form[TAMIS__FORM_HEADER])
         return false; /* another output would lack the header, which is not read again */
     for (int i = 0; i < 2; i++) {
@@ -192,7 +204,7 @@ bool tamis__history_hands_over(const tamis__search *s, const tamis__checkpoint *
 }
 
 /* Notes how far the run of the checkpoint has read its input `n`, which is input `i` of this run. Fails if
- * the input has unread bytes and the outputs differ, unless that run hands its rest over. */
+ * the input has unread bytes and the outputs differ, unless this run may read on from there. */
 static tamis_status note_input(tamis__search *s, const comparison *c, size_t n, size_t i, tamis_error *err) {
     const tamis__checkpoint *checkpoint = c->checkpoint;
     const bool to_same = c->to_same;
@@ -202,7 +214,7 @@ static tamis_status note_input(tamis__search *s, const comparison *c, size_t n, 
                                       : s->candidates.inputs[i].head.size <= in->position.offset;
     if (before->found)
         return TAMIS_OK;
-    if (!to_same && !whole && !tamis__history_hands_over(s, checkpoint))
+    if (!to_same && !whole && !tamis__history_may_read_rest(s, checkpoint))
         return fail_read(s, checkpoint, i, err);
     *before = (tamis__earlier_read){.found = true,
                                     .to_same = to_same,
@@ -211,7 +223,7 @@ static tamis_status note_input(tamis__search *s, const comparison *c, size_t n, 
                                     .fingerprint = in->fingerprint};
     memcpy(before->form, checkpoint->form, sizeof before->form);
     if (!to_same && !whole)
-        snprintf(s->history->handed_over, sizeof s->history->handed_over,
+        snprintf(s->history->read_on_text, sizeof s->history->read_on_text,
                  "%.250s: read on from byte %" PRIu64 ", where the run to %.250s stopped",
                  tamis__show(tamis__input_name(s->run->inputs[i].name)).text, in->position.offset,
                  tamis__show(tamis__checkpoint_output_name(checkpoint)).text);

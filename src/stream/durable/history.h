@@ -65,8 +65,8 @@ typedef struct tamis__history {
     tamis__closed_run *closed_runs; /* unfinished runs that end when this one begins */
     tamis__unread_report rotated;   /* inputs of other runs, if no checkpoint of this run was found */
     tamis__unread_report unread;    /* inputs of this run that it had not begun to read, if it was found */
-    char handed_over[600]; /* message: a followed input is read on for other outputs; "": it is not */
-    char beside[500];      /* message: another run is unfinished, but not in conflict; "": none */
+    char read_on_text[600];         /* message: a followed input is read on for other outputs; "": none */
+    char beside[500];               /* message: another run is unfinished, but not in conflict; "": none */
     /* If the run is refused. */
     bool was_read;               /* true if an input was read or has changed */
     tamis__checkpoint blocking;  /* the unfinished run that is in the way; inputs NULL: none */

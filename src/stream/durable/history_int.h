@@ -11,10 +11,10 @@
 typedef struct tamis__candidate {
     const tamis__checkpoint_input *input; /* the run's input; NULL for an output */
     tamis__file_head head;
-    unsigned char *bytes; /* bytes of the head, owned */
-    bool name_known;      /* true after a checkpoint with an input of that name */
-    bool once_named;      /* true after a checkpoint with that name at the same index */
-    size_t last_lookup;   /* number of the lookup that last compared it */
+    unsigned char *bytes;  /* bytes of the head, owned */
+    bool name_known;       /* true after a checkpoint with an input of that name */
+    bool compared_by_name; /* true after a comparison with an input of the same name and index */
+    size_t last_lookup;    /* number of the lookup that last compared it */
 } tamis__candidate;
 
 typedef struct tamis__clue {
@@ -40,19 +40,19 @@ typedef struct tamis__search {
     bool abandon;                        /* true to give up an unfinished run that this one would cut back */
     tamis__history *history;             /* what is found */
     tamis__candidates candidates;        /* heads of the run's inputs and outputs */
-    bool compared_row;                   /* true after a checkpoint with these outputs and as many inputs */
-    bool unfinished;                     /* true if the run of the current checkpoint is unfinished */
-    bool was_read;                       /* true if the error is that an input was read or has changed */
-    bool changed;                        /* true if an input has changed, which ends the search */
-    bool abandoned;                      /* true if the rest of the current checkpoint is given up */
-    bool keep_as_other_run;              /* true if the current checkpoint becomes history->other_run */
-    uint64_t *keys;                      /* tamis__checkpoint_run_key of each checkpoint so far */
+    bool compared_in_order; /* true after all inputs were compared with those of one checkpoint */
+    bool unfinished;        /* true if the run of the current checkpoint is unfinished */
+    bool was_read;          /* true if the error is that an input was read or has changed */
+    bool changed;           /* true if an input has changed, which ends the search */
+    bool abandoned;         /* true if the rest of the current checkpoint is given up */
+    bool keep_as_other_run; /* true if the current checkpoint becomes history->other_run */
+    uint64_t *keys;         /* tamis__checkpoint_run_key of each checkpoint so far */
     size_t key_count, key_capacity;
 } tamis__search;
 
-/* True if a run that follows its input may read the rest of that run for other outputs. The outputs of
- * that run then have nothing behind its last commit. */
-bool tamis__history_hands_over(const tamis__search *search, const tamis__checkpoint *checkpoint);
+/* True if the new run, which follows its input, may read the rest of the checkpoint's run for other outputs.
+ * The output files of that run then end at its last commit. */
+bool tamis__history_may_read_rest(const tamis__search *search, const tamis__checkpoint *checkpoint);
 
 /* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_close even after a
  * failure. */

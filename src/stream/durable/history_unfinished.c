@@ -334,8 +334,8 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
         return TAMIS_OK;
     const bool only_pipes = total.pipes == total.others + 1;
     if (!is_in_the_way(s, checkpoint, to_same)) {
-        status =
-            tamis__history_hands_over(s, checkpoint) ? covers_rest(s, checkpoint, &covered, err) : TAMIS_OK;
+        status = tamis__history_may_read_rest(s, checkpoint) ? covers_rest(s, checkpoint, &covered, err)
+                                                             : TAMIS_OK;
         if (status != TAMIS_OK)
             return status;
         if (covered)
