@@ -416,18 +416,19 @@ static void load_counts(const tamis_dedup *session, tamis_dedup_counts *counts) 
 }
 
 void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
-    outlook *o = &session->outlook;
+    recent_answers *recent = &session->recent;
     tamis_dedup_counts now = TAMIS_DEDUP_COUNTS_INIT;
     if (session->log.state)
         return;
-    pthread_mutex_lock(&session->commits); /* guards `outlook` too */
+    pthread_mutex_lock(&session->commits); /* guards `recent` too */
     load_counts(session, &now);
-    const uint64_t absent = now.absent - o->absent_before, present = now.present - o->present_before;
-    o->absent_before = now.absent;
-    o->present_before = now.present;
-    o->absent += (double)absent - o->absent / SMOOTHING;
-    o->known += (double)(absent + present) - o->known / SMOOTHING;
-    const double share = o->known > 0 ? o->absent / o->known : 1;
+    const uint64_t absent = now.absent - recent->absent_before,
+                   present = now.present - recent->present_before;
+    recent->absent_before = now.absent;
+    recent->present_before = now.present;
+    recent->absent += (double)absent - recent->absent / SMOOTHING;
+    recent->known += (double)(absent + present) - recent->known / SMOOTHING;
+    const double share = recent->known > 0 ? recent->absent / recent->known : 1;
     const double absent_more = (double)more * share;
     pthread_mutex_unlock(&session->commits);
     tamis_filter_expect(session->filter, absent_more < 0x1p64 ? (uint64_t)absent_more : UINT64_MAX);

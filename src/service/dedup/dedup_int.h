@@ -12,30 +12,30 @@
 /* The session, for dedup.c, dedup_timed.c and dedup_deliveries.c. */
 
 /* Recent answers. tamis_dedup_expect estimates from them which share of the next keys will be new. */
-typedef struct outlook {
+typedef struct recent_answers {
     uint64_t absent_before, present_before; /* counts at the last call */
     double absent;                          /* recent answers that were absent */
     double known;                           /* recent answers that were absent or present */
-} outlook;
+} recent_answers;
 
 struct tamis_dedup {
     tamis_filter *filter; /* borrowed, or the state's */
     tamis__dedup_log log;
-    uint64_t added_before;      /* with a log: keys of the filter that are not in `counts.absent` */
-    const tamis_hash *in_parts; /* with a log: the batch that is queried by parts */
-    tamis_hash *hashes;         /* with a log: buffer for the hashes of a batch of keys */
+    uint64_t added_before;      /* keys of the filter that are not in `counts.absent`; used with a log */
+    const tamis_hash *in_parts; /* the batch that is queried by parts; used with a log */
+    tamis_hash *hashes;         /* buffer for the hashes of a batch of keys; used with a log */
     size_t hashes_capacity;     /* capacity of `hashes` */
-    int64_t *times;             /* of a window: buffer for the clock's times of a batch */
-    uint8_t *changes;           /* of a window, with a log: buffer for the changes of a batch */
+    int64_t *times;             /* buffer for the clock's times of a batch; NULL without a window */
+    uint8_t *changes;           /* buffer for the changes of a batch; NULL without a window or a log */
     size_t changes_capacity;    /* capacity of `times` and of `changes` */
-    uint64_t renewed;           /* of a window: present keys that were counted again */
+    uint64_t renewed;           /* present keys that a window has counted again */
     bool is_concurrent;         /* the filter is concurrent: any thread may query */
     pthread_mutex_t commits;    /* held by the thread that commits or aborts, if `is_concurrent` */
     tamis_on_full on_full;
-    uint64_t ahead;            /* of a window: how far beyond the newest time a key may be */
+    uint64_t ahead;            /* how far beyond the newest time of a window a key may be */
     tamis_dedup_counts counts; /* answers so far; atomic */
-    outlook outlook;
-    tamis__source_positions positions; /* with a log */
+    recent_answers recent;
+    tamis__source_positions positions; /* used with a log */
     tamis_allocator memory;
 };
 
