@@ -195,7 +195,7 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "union: the filter is frozen and accepts no more keys; use one that is not frozen");
-    if (!into->remote && !into->ops->union_into)
+    if (!into->external && !into->ops->union_into)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "union: kind %s has no unions; use another kind",
                            tamis_kind_name(into->plan.kind));
     tamis_status status = tamis__filter_check_not_add_only(into, "union", err);

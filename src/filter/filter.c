@@ -10,7 +10,7 @@
  *     tamis_filter_create        plan --> empty filter in memory
  *     tamis__filter_restore      image of a file --> read-only filter, with a block verifier
  *     tamis__filter_own          the same image becomes memory that the filter may change
- *     tamis__filter_create_remote                --> filter whose bits are on a server
+ *     tamis__filter_create_external       --> filter on a server, or in the form of another program
  *     tamis_filter_copy          any local filter --> filter in memory (filter_copy.c)
  *
  * What a handle consists of, and who releases it:
@@ -248,13 +248,13 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     return TAMIS_OK;
 }
 
-tamis_status tamis__filter_create_remote(tamis_filter **filter, const tamis__remote *remote,
-                                         const tamis_allocator *given, tamis_error *err) {
+tamis_status tamis__filter_create_external(tamis_filter **filter, const tamis__external_ops *external,
+                                           const tamis_allocator *given, tamis_error *err) {
     tamis_allocator allocator = tamis__allocator_resolve(given);
     tamis_filter *created = tamis__alloc(&allocator, sizeof *created, TAMIS__LINE);
     if (!created)
         return tamis__fail_nomem(err, "filter", sizeof *created);
-    created->remote = remote;
+    created->external = external;
     created->allocator = allocator;
     created->plan = (tamis_plan)TAMIS_PLAN_INIT;
     *filter = created;
@@ -326,8 +326,8 @@ void tamis_filter_free(tamis_filter *filter) {
         return;
     tamis__opened *opened = filter->opened;
     tamis__backing backing = filter->backing;
-    if (filter->remote)
-        filter->remote->release(filter);
+    if (filter->external)
+        filter->external->release(filter);
     else
         filter->ops->release(filter);
     tamis__concurrent_free(filter);
@@ -378,11 +378,11 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_check_writable(filter, "clear", err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_not_add_only(filter, "clear", err);
-    if (status == TAMIS_OK && filter->remote)
-        status = filter->remote->clear(filter, err);
+    if (status == TAMIS_OK && filter->external)
+        status = filter->external->clear(filter, err);
     if (status != TAMIS_OK)
         return status;
-    if (!filter->remote)
+    if (!filter->external)
         filter->ops->clear(filter);
     filter->added = filter->size_hint = 0;
     filter->saturated = false;
@@ -449,8 +449,8 @@ tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info
     created.saturated = filter->saturated;
     created.full = filter->full;
     created.concurrent = filter->concurrent != NULL;
-    if (filter->remote)
-        status = filter->remote->estimate(filter, &created, err);
+    if (filter->external)
+        status = filter->external->estimate(filter, &created, err);
     else
         filter->ops->estimate(filter, &created);
     tamis__filter_unlock_content(filter);

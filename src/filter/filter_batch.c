@@ -8,13 +8,13 @@
  *                        |          only if the scheme has a digest
  *                        256 keys to add, 1024 to look up: they fit on the stack
  *
- * A remote or concurrent filter gets the batch as a whole and divides it itself.
+ * An external or concurrent filter gets the batch as a whole and divides it itself.
  *
  * Which function of the kind is called:
  *
  *     filter                          adding                    lookups                      pieces
  *     ------------------------------  ------------------------  ---------------------------  ------------
- *     remote                          remote->add               remote->contains             none
+ *     external                        external->add             external->contains           none
  *     concurrent                      tamis__concurrent_add     tamis__concurrent_contains   512
  *     scheme without a digest         ops->add, of keys         ops->contains, of keys       256, 1024
  *     else                            hashing, then ops->add    hashing, then ops->contains  256, 1024
@@ -157,7 +157,7 @@ tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
 #define ALONE (UINT32_C(1) << 31)
 
 static bool is_checked(const tamis_filter *filter) {
-    return !filter->remote && !filter->concurrent;
+    return !filter->external && !filter->concurrent;
 }
 
 tamis_status tamis__filter_claim(const tamis_filter *filter, bool alone, tamis_error *err) {
@@ -185,12 +185,12 @@ void tamis__filter_unclaim(const tamis_filter *filter, bool alone) {
 /* ---- adding ---- */
 
 tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err) {
-    if (!filter->remote)
+    if (!filter->external)
         return TAMIS_OK;
     if (tamis__filter_is_foreign(filter))
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "%s: it is %s, which is only looked up, or copied as it is", what,
-                           filter->remote->foreign);
+                           filter->external->foreign);
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: the filter's bits are on a server; pull it first",
                        what);
 }
@@ -234,8 +234,8 @@ static tamis_status add_batch(tamis_filter *filter, const tamis__key_batch *batc
                               tamis_error *err) {
     size_t added = 0;
     tamis_status status = check_hashes(filter, batch, err);
-    if (status == TAMIS_OK && filter->remote) {
-        status = filter->remote->add(filter, batch, &added, err);
+    if (status == TAMIS_OK && filter->external) {
+        status = filter->external->add(filter, batch, &added, err);
     } else if (status == TAMIS_OK && filter->concurrent) {
         status = tamis__concurrent_add(filter, batch, &added, err);
     } else if (status == TAMIS_OK) {
@@ -322,8 +322,8 @@ static tamis_status query_batch(const tamis_filter *filter, const tamis__key_bat
     if (status == TAMIS_OK)
         status = tamis__filter_claim(filter, false, err);
     if (status == TAMIS_OK) {
-        if (filter->remote)
-            status = filter->remote->contains(filter, batch, &answered, err);
+        if (filter->external)
+            status = filter->external->contains(filter, batch, &answered, err);
         else if (filter->concurrent)
             status = tamis__concurrent_contains(filter, batch, &answered, err);
         else

@@ -14,14 +14,14 @@
  * A filter's bits are in one of three places:
  * - In memory of its own: it can be changed.
  * - In a file image (`verifier` is set): read-only, and each block is verified when it is first used.
- * - Elsewhere (`remote` is set): on a server, or in a filter of another program (compat/). ops is NULL, and
- *   `remote` gets whole batches.
+ * - Elsewhere (`external` is set): on a server, or in memory in the form of another program (compat/). ops is
+ *   NULL, and `external` gets whole batches.
  *
  * Threads. A plain filter is for one thread at a time. A concurrent filter (`concurrent`) has locks of its
  * own. A filter that follows its file (`opened`) may be swapped for a newer one between batches.
  *
  * Invariants:
- * 1. Exactly one of ops and remote is set.
+ * 1. Exactly one of ops and external is set.
  * 2. Hashes passed to ops come from this filter's hasher; filter_batch.c checks that.
  * 3. Nothing is added to a filter in an image.
  */
@@ -47,9 +47,9 @@ typedef struct tamis__tally {
 typedef struct tamis__body_extent {
     const uint8_t *bytes;
     uint64_t size;
-    uint64_t entries; /* of tables and windows: entries in it */
-    double covered;   /* of tables: share of the partition's hashes that its entries cover */
-    bool split;       /* of tables: one of 16 partitions that replaced one */
+    uint64_t entries; /* number of entries in it; 0 in Bloom filters */
+    double covered;   /* share of the partition's hashes that the table's entries cover */
+    bool split;       /* true for one of the 16 partitions that replaced one */
 } tamis__body_extent;
 
 /* A filter in the form of its file. The body stays where it is and is only read. */
@@ -64,13 +64,14 @@ typedef struct tamis__image {
     uint64_t zeros_at;        /* file offset of the zeros that precede the body in memory */
     uint64_t added;
     double false_present;
-    double covered; /* tables: share of all hashes that entries cover */
+    double covered; /* share of all hashes that a table's entries cover */
     uint64_t union_added;
     double union_false_present;
     bool saturated, allow_over_capacity, frozen;
-    const tamis__body_extent *extents; /* tables: the partitions, without `bytes` */
+    const tamis__body_extent *extents; /* partitions of a table, without `bytes` */
     size_t extent_count;
-    const struct tamis__window_image *window; /* kind window (filter/window/window.h); NULL: another kind */
+    const struct tamis__window_image
+        *window; /* steps of a window (filter/window/window.h); NULL: another kind */
 } tamis__image;
 
 /* The mapped file of a filter in an image, if the filter owns the mapping. */
@@ -217,9 +218,9 @@ struct tamis__filter_ops {
     const struct tamis__concurrent_ops *concurrent;
 };
 
-/* Operations of a filter whose bits are elsewhere: on a server, or in a filter of another program. Each call
- * gets a whole batch and may fail. Such a filter can do nothing else. */
-typedef struct tamis__remote {
+/* Operations of an external filter: its bits are on a server, or in memory in the form of another program.
+ * Each call gets a whole batch and may fail. Such a filter can do nothing else. */
+typedef struct tamis__external_ops {
     /* On failure the first *done keys are added and answered. */
     tamis_status (*add)(tamis_filter *filter, const tamis__key_batch *batch, size_t *done, tamis_error *err);
     tamis_status (*contains)(const tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
@@ -229,30 +230,30 @@ typedef struct tamis__remote {
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
     /* Releases filter->body, if it is set. */
     void (*release)(tamis_filter *filter);
-    /* What a filter of another program is, for messages. It is in memory, and whole. NULL: on a server. */
+    /* Words for messages, "a filter of RedisBloom"; NULL: the filter is on a server. */
     const char *foreign;
-} tamis__remote;
+} tamis__external_ops;
 
 struct tamis_filter {
-    const struct tamis__filter_ops *ops; /* NULL if remote is set */
-    const tamis__remote *remote;         /* NULL if ops is set */
+    const struct tamis__filter_ops *ops; /* NULL if external is set */
+    const tamis__external_ops *external; /* NULL if ops is set */
     const struct tamis__filter_kernels *kernels;
     tamis_allocator allocator;
     tamis_plan plan;
     tamis_hasher *hasher;
     uint64_t remade; /* number of times that the body was replaced by one of another plan */
-    uint64_t added;  /* keys answered absent when they were added, less removed ones; cuckoo: copies */
+    uint64_t added;  /* keys answered absent when they were added, less removed ones; copies in kind cuckoo */
     uint64_t absent_in_parts; /* keys answered absent by parts of a batch that has not ended */
     uint64_t size_hint;       /* expected total of keys; 0: none */
     bool ignore_memory_limit; /* replay: keys added now were accepted before */
     bool saturated;
-    tamis_full full;               /* why the last new key was refused */
-    bool allow_over_capacity;      /* allow over capacity, from tamis_filter_options; kept in the file */
-    bool allow_over_capacity_here; /* the same from tamis_open_options, for this handle and its copies */
-    bool frozen;                   /* from tamis_filter_options; kept in the file */
+    tamis_full full;           /* why the last new key was refused */
+    bool allow_over_capacity;  /* from tamis_filter_options; kept in the file */
+    bool handle_over_capacity; /* the same from tamis_open_options, for this handle and its copies */
+    bool frozen;               /* from tamis_filter_options; kept in the file */
     bool add_only; /* the filter belongs to a state, whose log has added keys only; copies do not */
     tamis__tally tally;
-    struct tamis__block_verifier *verifier; /* of a filter in an image; NULL: the filter's own memory */
+    struct tamis__block_verifier *verifier; /* verifier of an image; NULL: the filter's own memory */
     tamis__metadata metadata;
     void *body;  /* the kind's structure */
     void *block; /* image that the filter owns and may change; see tamis__filter_own */
@@ -261,7 +262,7 @@ struct tamis_filter {
     tamis__source_file *source_file;      /* source file; NULL: not read from a file */
     struct tamis__concurrent *concurrent; /* NULL: not concurrent */
     tamis__opened *opened;                /* locks for swapping all members above; NULL: never swapped */
-    uint32_t inside; /* checked builds: threads using the filter, see tamis__filter_claim */
+    uint32_t inside; /* threads using the filter, in builds with assertions; see tamis__filter_claim */
 };
 
 /* Makes a filter over an image, which must outlive the filter. The hasher becomes the filter's, also on
@@ -274,25 +275,26 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
  * only. On failure nothing has changed. */
 tamis_status tamis__filter_own(tamis_filter *filter, void *block, size_t size, tamis_error *err);
 
-/* Makes a remote filter without body, plan and hasher. The caller sets these; tamis_filter_free releases
+/* Makes an external filter without body, plan and hasher. The caller sets these; tamis_filter_free releases
  * those that are set. */
-TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter, const tamis__remote *remote,
-                                                           const tamis_allocator *allocator,
-                                                           tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__filter_create_external(tamis_filter **filter,
+                                                             const tamis__external_ops *external,
+                                                             const tamis_allocator *allocator,
+                                                             tamis_error *err);
 
 /* Hashes the keys of a batch into `created`, if it has keys and the scheme has a digest. batch->hashes is
  * `created` then. */
 tamis_status tamis__key_batch_hash(const tamis_filter *filter, tamis__key_batch *batch, tamis_hash *created,
                                    tamis_error *err);
 
-/* TAMIS_E_UNSUPPORTED if the filter's bits are elsewhere (tamis__remote). `what` names the operation in the
+/* TAMIS_E_UNSUPPORTED if the filter is external (tamis__external_ops). `what` names the operation in the
  * message. */
 TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what,
                                                          tamis_error *err);
 
-/* True for a filter of another program, see tamis__remote. */
+/* True for a filter of another program, see tamis__external_ops. */
 static inline bool tamis__filter_is_foreign(const tamis_filter *filter) {
-    return filter->remote && filter->remote->foreign;
+    return filter->external && filter->external->foreign;
 }
 
 /* TAMIS_E_UNSUPPORTED if the filter is in an image and read-only. `what` names the operation in the

@@ -40,8 +40,8 @@
 enum { COLLECTED_MAX = 512 };
 
 static const tamis__parts_ops *parts_of(const tamis_filter *filter) {
-    return filter->remote || filter->verifier || filter->opened || filter->concurrent ? NULL
-                                                                                      : filter->ops->parts;
+    return filter->external || filter->verifier || filter->opened || filter->concurrent ? NULL
+                                                                                        : filter->ops->parts;
 }
 
 uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t max) {

@@ -64,7 +64,7 @@ static bool share_hashes(const tamis_filter *a, const tamis_filter *b) {
 /* True if the filter shares hashes with an earlier one: it is then queried in the group of that one. */
 static bool is_in_earlier_group(const tamis_filter_set *set, size_t filter) {
     for (size_t i = 0; i < filter; i++)
-        if (!set->filters[i]->remote && share_hashes(set->filters[i], set->filters[filter]))
+        if (!set->filters[i]->external && share_hashes(set->filters[i], set->filters[filter]))
             return true;
     return false;
 }
@@ -97,7 +97,7 @@ static tamis_status query_group(const set_query *query, size_t first, piece *p, 
     }
     for (size_t i = first; p->count > 0 && i < set->count; i++) {
         const tamis_filter *target = set->filters[i];
-        if (i > first && (target->remote || !share_hashes(leader, target)))
+        if (i > first && (target->external || !share_hashes(leader, target)))
             continue;
         const tamis_status failed = query_filter(query, i, p, err);
         status = failed != TAMIS_OK ? failed : status;
@@ -115,7 +115,7 @@ static tamis_status query_local(const set_query *query, size_t *answered, tamis_
         piece p = {
             .from = from, .count = *answered - from < PIECE ? *answered - from : PIECE, .buffer = buffer};
         for (size_t first = 0; first < set->count && p.count > 0; first++) {
-            if (set->filters[first]->remote || is_in_earlier_group(set, first))
+            if (set->filters[first]->external || is_in_earlier_group(set, first))
                 continue;
             const tamis_status failed = query_group(query, first, &p, err);
             status = failed != TAMIS_OK ? failed : status;
@@ -127,7 +127,8 @@ static tamis_status query_local(const set_query *query, size_t *answered, tamis_
 }
 
 /* Looks up the batch in a filter on a server. *answered as in query_local. */
-static tamis_status query_remote(const set_query *query, size_t filter, size_t *answered, tamis_error *err) {
+static tamis_status query_external(const set_query *query, size_t filter, size_t *answered,
+                                   tamis_error *err) {
     tamis_answer buffer[REMOTE_PIECE];
     tamis_status status = TAMIS_OK;
     size_t from = 0;
@@ -149,9 +150,9 @@ static tamis_status query_set(const set_query *query, size_t *done, tamis_error 
         memset(query->any, TAMIS_ABSENT, query->count);
     tamis_status status = query_local(query, &answered, err);
     for (size_t i = 0; i < query->set->count && answered > 0; i++) {
-        if (!query->set->filters[i]->remote)
+        if (!query->set->filters[i]->external)
             continue;
-        const tamis_status failed = query_remote(query, i, &answered, err);
+        const tamis_status failed = query_external(query, i, &answered, err);
         status = failed != TAMIS_OK ? failed : status;
     }
     if (done)

@@ -37,7 +37,7 @@ typedef struct tamis__divided_batch {
  * Number of parts in which a batch of `count` hashes may be added at once: a power of two, at most `max` and
  * TAMIS__PARTS_MAX. It is 1 in these cases:
  * - The kind has no parts.
- * - The filter is remote, in a file, or can be swapped for a newer file.
+ * - The filter is external, in a file, or can be swapped for a newer file.
  * - The filter is concurrent: it divides batches itself.
  * - So many keys might reach a limit that all parts share: the capacity, the memory, or the rate of a growing
  *   table.

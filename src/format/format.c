@@ -167,7 +167,7 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__encoded_by
     if (status != TAMIS_OK)
         return status;
     created->metadata.fields.format = number;
-    created->allow_over_capacity_here = options->allow_over_capacity;
+    created->handle_over_capacity = options->allow_over_capacity;
     *filter = created;
     return TAMIS_OK;
 }

@@ -20,7 +20,7 @@
  *     guava    guava_file.c                   classic, scheme guava64 or guava32          none
  *     dcso     dcso_file.c                    classic, scheme fnv-dcso                    none
  *     redis-   redisbloom_file.c, rdb.c       filters of RedisBloom, in DUMPs and RDB     all bytes
- *     bloom                                   files; as they are (tamis__remote)
+ *     bloom                                   files; as they are (tamis__external_ops)
  *
  * Why the formats of other programs have the same interface: a command that opens a filter need not know
  * which program wrote it. What such a file does not have (seed, labels, checksums) is at its default.

@@ -256,7 +256,7 @@ uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count) {
 
 uint64_t tamis__bloom_remaining(const tamis_filter *filter) {
     const bloom *b = filter->body;
-    if (filter->allow_over_capacity || filter->allow_over_capacity_here)
+    if (filter->allow_over_capacity || filter->handle_over_capacity)
         return UINT64_MAX;
     return b->max_absent > filter->added ? b->max_absent - filter->added : 0;
 }

@@ -3,11 +3,11 @@
  * A filter of RedisBloom behind the handle of all filters. So whatever looks up keys or reports a filter
  * takes it like any other: filter sets, audits, the command.
  *
- *     tamis_filter --> remote: add, contains, estimate, clear, release
+ *     tamis_filter --> external: add, contains, estimate, clear, release
  *          `--------> body: a chain (redisbloom.c), or cuckoo tables (redisbloom_cuckoo.c)
  *
- * The handle is that of a filter whose bits are elsewhere (tamis__remote): a chain has no operations of a
- * kind. It is only looked up. Whoever adds keys uses the chain itself, or the server that has it.
+ * The handle is that of an external filter (tamis__external_ops): a chain has no operations of a kind. It is
+ * only looked up. Whoever adds keys uses the chain itself, or the server that has it.
  *
  * Its plan says as much as a plan can:
  *
@@ -132,12 +132,12 @@ static void release_body(tamis_filter *filter) {
     tamis__free(&filter->allocator, filter->body, sizeof(tamis__redisbloom_pair));
 }
 
-static const tamis__remote remote = {.add = add,
-                                     .contains = contains,
-                                     .estimate = estimate,
-                                     .clear = clear,
-                                     .release = release_body,
-                                     .foreign = "a filter of RedisBloom"};
+static const tamis__external_ops operations = {.add = add,
+                                               .contains = contains,
+                                               .estimate = estimate,
+                                               .clear = clear,
+                                               .release = release_body,
+                                               .foreign = "a filter of RedisBloom"};
 
 /* ---- handles ---- */
 
@@ -190,7 +190,7 @@ static tamis_status set_up(tamis_filter *filter, const tamis__redisbloom_pair *o
 tamis_status tamis__redisbloom_filter_create(tamis_filter **filter, tamis__redisbloom_pair *own,
                                              const tamis_allocator *allocator, tamis_error *err) {
     tamis_filter *created = NULL;
-    tamis_status status = tamis__filter_create_remote(&created, &remote, allocator, err);
+    tamis_status status = tamis__filter_create_external(&created, &operations, allocator, err);
     if (status == TAMIS_OK)
         status = set_up(created, own, err);
     if (status != TAMIS_OK) {
@@ -204,7 +204,8 @@ tamis_status tamis__redisbloom_filter_create(tamis_filter **filter, tamis__redis
 }
 
 tamis__redisbloom_pair tamis__redisbloom_filter_of(const tamis_filter *filter) {
-    return filter && filter->remote == &remote ? *pair_of(filter) : (tamis__redisbloom_pair){NULL, NULL};
+    return filter && filter->external == &operations ? *pair_of(filter)
+                                                     : (tamis__redisbloom_pair){NULL, NULL};
 }
 
 const tamis_redisbloom *tamis_redisbloom_of(const tamis_filter *filter) {

@@ -342,7 +342,7 @@ struct tamis_state {
     state_bytes checkpoint; /* checkpoint of the last commit */
     uint64_t keys;          /* logged keys, including uncommitted ones */
     uint64_t hint;          /* logged size hint; of a window, as in `last` */
-    int64_t steps_end;      /* of a window: keys of this newest time or a later one need a TIME frame first */
+    int64_t steps_end;      /* newest time of a window at which keys begin to need a TIME frame first */
     uint64_t replayed;
     uint64_t snapshot_at;    /* log size that triggers a snapshot; 0: derived from the filter's size */
     uint64_t snapshot_again; /* log size for the next try after a failed snapshot; 0: none failed */

@@ -15,7 +15,7 @@
 
 typedef struct tamis__filter_stats {
     uint64_t added, memory; /* keys in the filter; its size in bytes */
-    int64_t newest;         /* of a window: its newest time, -1 if it has no key; else -1 */
+    int64_t newest;         /* newest time of a window; -1: no key, or no window */
     bool saturated;
     tamis_full full;
 } tamis__filter_stats;

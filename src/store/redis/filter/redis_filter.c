@@ -4,15 +4,15 @@
  * A filter on a Redis server, as a tamis_filter. The handle has three parts, so that the general code, the
  * code for all layouts, and each layout know only their own:
  *
- *     tamis_filter                 plan, hasher, metadata; `remote`: five operations (below)
+ *     tamis_filter                 plan, hasher, metadata; `external`: five operations (below)
  *       `-- body: tamis__redis_filter      server, URI, name, expiry, unconfirmed adds, limit
  *             |-- layout                   a table of functions: where the bits of a key are, which checks
  *             |                            follow a batch, how to estimate and to clear
  *             `-- state                    what this layout alone knows; opaque here
  *
- *     tamis_filter_add_many --> remote.add --+--> tamis__redis_add          the batch (redis_batch.c)
- *                                            `--> tamis__redis_add_within   the same within a capacity
- *                                                                           (redis_capacity.c)
+ *     tamis_filter_add_many --> external->add --+--> tamis__redis_add          the batch (redis_batch.c)
+ *                                               `--> tamis__redis_add_within   the same within a capacity
+ *                                                                              (redis_capacity.c)
  *
  * Opening a filter: make_handle, then find_server (the caller's, or one of the handle's own), then read_name
  * (name, layout and expiry from the URI). Then the layout's `open` reads the parameters from URI and server,
@@ -38,7 +38,7 @@
 #include "base/versioned.h"
 #include "store/file/file_error.h"
 
-/* ---- operations of a remote filter ---- */
+/* ---- operations of the handle ---- */
 
 tamis_status tamis__redis_check_moves(const tamis__redis_filter *rf, tamis_error *err) {
     if (rf->layout == &tamis__layout_tamis || tamis__redis_all_keys(rf) == 1)
@@ -90,11 +90,11 @@ static void release_body(tamis_filter *filter) {
     tamis__free(&filter->allocator, rf, sizeof *rf);
 }
 
-static const tamis__remote remote = {.add = add,
-                                     .contains = tamis__redis_contains,
-                                     .estimate = estimate,
-                                     .clear = clear,
-                                     .release = release_body};
+static const tamis__external_ops operations = {.add = add,
+                                               .contains = tamis__redis_contains,
+                                               .estimate = estimate,
+                                               .clear = clear,
+                                               .release = release_body};
 
 /* ---- opening ---- */
 
@@ -194,7 +194,7 @@ static tamis_status find_server(tamis__redis_filter *rf, tamis_redis *redis, con
 /* Makes a handle without server, name and layout. */
 static tamis_status make_handle(tamis_filter **filter, const tamis_allocator *allocator, tamis_error *err) {
     tamis_filter *made;
-    const tamis_status status = tamis__filter_create_remote(&made, &remote, allocator, err);
+    const tamis_status status = tamis__filter_create_external(&made, &operations, allocator, err);
     if (status != TAMIS_OK)
         return status;
     made->body = tamis__alloc(&made->allocator, sizeof(tamis__redis_filter), _Alignof(tamis__redis_filter));
@@ -285,11 +285,11 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
 }
 
 const char *tamis_redis_filter_layout(const tamis_filter *filter) {
-    return filter->remote == &remote ? tamis__redis_of(filter)->layout->name : NULL;
+    return filter->external == &operations ? tamis__redis_of(filter)->layout->name : NULL;
 }
 
 uint64_t tamis_redis_filter_unconfirmed(const tamis_filter *filter) {
-    if (filter->remote != &remote)
+    if (filter->external != &operations)
         return 0;
     const tamis__unconfirmed_adds *adds = &tamis__redis_of(filter)->unconfirmed_adds;
     return adds->every ? UINT64_MAX : adds->count;

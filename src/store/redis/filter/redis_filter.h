@@ -86,7 +86,7 @@ typedef struct tamis__layout {
      * have the same number. Concatenated in order, they are the bits of the filter in memory, in SETBIT's
      * order. See tamis__redis_check_moves. */
     uint64_t (*bytes_in)(const tamis_filter *filter, uint32_t key);
-    /* As in tamis__remote. */
+    /* As in tamis__external_ops. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
 } tamis__layout;
@@ -130,7 +130,7 @@ static inline tamis__redis_filter *tamis__redis_of(const tamis_filter *filter) {
     return filter->body;
 }
 
-/* Operations add and contains of tamis__remote. */
+/* Operations add and contains of tamis__external_ops. */
 tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
                               tamis_error *err);
 tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
