@@ -70,6 +70,9 @@ static inline void tamis__store32be(void *to, uint32_t value) {
     tamis__store32le(to, __builtin_bswap32(value));
 }
 
+/* The odd number nearest to 2^64 / golden ratio. Its multiples spread evenly over 64 bits. */
+#define TAMIS__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
 /* Returns the high 64 bits of the 128-bit product x * n. If x is uniform over 64 bits, the result is
  * uniform over 0..n-1 and needs no division (multiply-shift). */
 static inline uint64_t tamis__mulhi(uint64_t x, uint64_t n) {

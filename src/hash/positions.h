@@ -46,8 +46,7 @@
  * Why a multiplication for our own schemes: floor(x m / 2^64) costs one multiplication. The other schemes
  * require x mod m. tamis__modulus replaces that division by two multiplications.
  */
-#define TAMIS__GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* odd number nearest to 2^64 / golden ratio */
-#define TAMIS__MIX    UINT64_C(0xff51afd7ed558ccd) /* the constant c of mix, from the finish of murmur3 */
+#define TAMIS__MIX UINT64_C(0xff51afd7ed558ccd) /* the constant c of mix, from the finish of murmur3 */
 
 /* A number of bits with its precomputed inverse, for fast remainders. A division would cost as much as
  * fetching a line from a near cache. */

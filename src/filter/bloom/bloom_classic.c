@@ -35,6 +35,7 @@
  * 2. Equal keys are in one part. So of two threads that add the same key, at most one gets the answer absent.
  * 3. A lookup that starts after an add has returned finds the key: the bits are never cleared.
  */
+#include "base/bytes.h"
 #include "filter/block_verifier.h"
 #include "filter/bloom/bloom_int.h"
 #include "filter/concurrent.h"

@@ -22,6 +22,7 @@
  */
 #include <stdbool.h>
 
+#include "base/bytes.h"
 #include "filter/kernels/filter_kernels.h"
 #include "hash/positions.h"
 

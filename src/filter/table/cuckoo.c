@@ -129,7 +129,7 @@ typedef struct cuckoo_query {
 /* ---- buckets and slots ---- */
 
 static inline uint64_t other_bucket(const cuckoo *c, uint64_t bucket, uint64_t fingerprint) {
-    const uint64_t u = fingerprint * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t u = fingerprint * TAMIS__GOLDEN;
     const uint64_t v = (u ^ u >> 32) * UINT64_C(0xff51afd7ed558ccd);
     const uint64_t sum = 2 * tamis__mulhi(v, c->buckets / 2) + 1;
     return sum >= bucket ? sum - bucket : sum + c->buckets - bucket;

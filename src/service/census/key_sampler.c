@@ -27,6 +27,7 @@
 
 #include <tamis/experimental/census.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "base/versioned.h"
 
@@ -94,7 +95,7 @@ bool tamis_key_sampler_widen(tamis_key_sampler *sampler) {
 
 /* splitmix64 */
 static uint64_t next_random(tamis_key_sampler *sampler) {
-    uint64_t x = sampler->state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = sampler->state += TAMIS__GOLDEN;
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return x ^ x >> 31;

@@ -34,6 +34,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/system.h"
 #include "store/file/file_error.h"
 #include "store/file/file_lock.h"
@@ -48,7 +49,7 @@ static bool make_name(tamis__temp_file *temp, unsigned attempt) {
     const tamis__target *target = temp->target;
     const size_t directory = tamis__path_directory_size(target->path);
     /* O_EXCL makes the name unique; the number only has to differ between attempts and between runs. */
-    const uint64_t number = (tamis__now_ns() + attempt) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t number = (tamis__now_ns() + attempt) * TAMIS__GOLDEN;
     const int size = snprintf(temp->path, sizeof temp->path, "%.*s.%.*s.tamis-%ld-%08" PRIx32, (int)directory,
                               target->path, (int)BASE_SHOWN, target->path + directory, (long)getpid(),
                               (uint32_t)(number >> 32));

@@ -59,7 +59,7 @@ uint64_t tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t be
 }
 
 uint64_t tamis__state_commit_check(const uint8_t *payload, size_t size, uint64_t seed, uint64_t offset) {
-    return XXH3_64bits_withSeed(payload + 8, size - 8, seed ^ offset * UINT64_C(0x9e3779b97f4a7c15));
+    return XXH3_64bits_withSeed(payload + 8, size - 8, seed ^ offset * TAMIS__GOLDEN);
 }
 
 uint32_t tamis__state_keys_type(tamis_kind kind) {

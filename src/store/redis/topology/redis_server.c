@@ -41,6 +41,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/thread.h"
@@ -249,7 +250,7 @@ static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
  * that lost a server at the same time do not return at the same time. */
 uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries) {
     const uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
-    const uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* a fraction of 2^32 */
+    const uint64_t chance = (tamis__now_ns() * TAMIS__GOLDEN) >> 32; /* a fraction of 2^32 */
     return wait / 2 + (wait / 2 * chance >> 32);
 }
 
