@@ -159,20 +159,20 @@ static tamis_status put_record(const tamis__router *router, tamis__writer *write
 /* ---- outputs ---- */
 
 static tamis__writer *choose_writer(const tamis__router *router, uint8_t outcome) {
-    tamis__writer *firsts = &router->writers[TAMIS__FIRSTS];
+    tamis__writer *output = &router->writers[TAMIS__OUTPUT];
     switch (outcome) {
     case TAMIS_PRESENT:
-        return router->marking ? firsts : &router->writers[TAMIS__REPEATS];
+        return router->marking ? output : &router->writers[TAMIS__DUPLICATES];
     case TAMIS_LATE:
-        return router->late == TAMIS_STREAM_PASS ? firsts : NULL;
+        return router->late == TAMIS_STREAM_PASS ? output : NULL;
     case TAMIS__OUTCOME_MISSING:
-        return router->missing == TAMIS_STREAM_PASS ? firsts : NULL;
+        return router->missing == TAMIS_STREAM_PASS ? output : NULL;
     case TAMIS__OUTCOME_MALFORMED:
-        return router->malformed == TAMIS_STREAM_PASS ? firsts : NULL;
+        return router->malformed == TAMIS_STREAM_PASS ? output : NULL;
     case TAMIS_REDELIVERED:
         return NULL;
     default:
-        return firsts;
+        return output;
     }
 }
 

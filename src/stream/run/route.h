@@ -11,7 +11,7 @@
 
 /* Writes each record to the output that its outcome demands, with a mark of the outcome if requested. */
 
-enum { TAMIS__FIRSTS, TAMIS__REPEATS, TAMIS__OUTPUTS }; /* first occurrences, duplicates */
+enum { TAMIS__OUTPUT, TAMIS__DUPLICATES, TAMIS__OUTPUTS }; /* the two outputs, and their number */
 
 typedef struct tamis__router {
     tamis__writer *writers; /* TAMIS__OUTPUTS of them, borrowed */

@@ -17,7 +17,7 @@
 #include "base/system.h"
 #include "stream/run/clock.h"
 
-enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
+enum { OUTPUT = TAMIS__OUTPUT, DUPLICATES = TAMIS__DUPLICATES, OUTPUTS = TAMIS__OUTPUTS };
 
 enum { PARTS_PER_THREAD = 2 };
 
@@ -70,7 +70,7 @@ static void count_item(run *r, const tamis__item *item, size_t done) {
 }
 
 void tamis__run_count_written(run *r) {
-    r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written - r->bytes_before;
+    r->stats.bytes_out = r->writers[OUTPUT].written + r->writers[DUPLICATES].written - r->bytes_before;
 }
 
 /* At the first batch of an input: writes the byte order mark and removes the header. */

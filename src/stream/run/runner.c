@@ -28,7 +28,7 @@
 #include "stream/run/clock.h"
 #include "stream/run/run.h"
 
-enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
+enum { OUTPUT = TAMIS__OUTPUT, DUPLICATES = TAMIS__DUPLICATES, OUTPUTS = TAMIS__OUTPUTS };
 
 typedef tamis__run run;
 
@@ -100,7 +100,7 @@ static void init_run(run *r, const tamis__run_arguments *arguments) {
 
 static tamis_status set_compressions(run *r, tamis_error *err) {
     const tamis_stream_options *o = &r->options;
-    const char *const names[OUTPUTS] = {[FIRSTS] = o->output, [REPEATS] = o->duplicates};
+    const char *const names[OUTPUTS] = {[OUTPUT] = o->output, [DUPLICATES] = o->duplicates};
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__writer_set_compression(&r->writers[i], o->compression, o->compression_level, names[i],
@@ -123,11 +123,11 @@ tamis_status tamis__run_check(run *r, tamis_error *err) {
                            "stream: a service with `mark` cannot have records with positions");
     tamis_status status = set_compressions(r, err);
     if (status == TAMIS_OK)
-        status = tamis__target_find(&r->targets[FIRSTS], r->options.output, err);
+        status = tamis__target_find(&r->targets[OUTPUT], r->options.output, err);
     if (status == TAMIS_OK)
-        status = tamis__target_find(&r->targets[REPEATS], r->options.duplicates, err);
+        status = tamis__target_find(&r->targets[DUPLICATES], r->options.duplicates, err);
     if (status == TAMIS_OK)
-        status = tamis__outputs_check_distinct(&r->targets[FIRSTS], &r->targets[REPEATS], err);
+        status = tamis__outputs_check_distinct(&r->targets[OUTPUT], &r->targets[DUPLICATES], err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         status = tamis__input_check(inputs[i], r->targets, OUTPUTS, &total, err);
     r->stats.bytes_total = total == UINT64_MAX || r->options.follow ? 0 : total;
@@ -290,8 +290,8 @@ tamis_status tamis__run_finish(run *r, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__writer_finish(&r->writers[i], err);
-    return status == TAMIS_OK ? tamis__temp_file_commit_both(&r->writers[FIRSTS].temp_file,
-                                                             &r->writers[REPEATS].temp_file, err)
+    return status == TAMIS_OK ? tamis__temp_file_commit_both(&r->writers[OUTPUT].temp_file,
+                                                             &r->writers[DUPLICATES].temp_file, err)
                               : status;
 }
 
@@ -332,8 +332,8 @@ void tamis__run_close(run *r, tamis_status status, tamis_error *err) {
     if (status != TAMIS_OK)
         flush_rest(r, status, err);
     tamis__run_count_written(r);
-    if (r->writers[FIRSTS].target && (status == TAMIS_OK || tamis__writer_is_direct(&r->writers[FIRSTS])))
-        r->stats.printed = tamis__writer_records_written(&r->writers[FIRSTS]);
+    if (r->writers[OUTPUT].target && (status == TAMIS_OK || tamis__writer_is_direct(&r->writers[OUTPUT])))
+        r->stats.printed = tamis__writer_records_written(&r->writers[OUTPUT]);
     for (int i = 0; i < OUTPUTS; i++)
         tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
     tamis__run_end_last_input(r);
