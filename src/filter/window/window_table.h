@@ -161,8 +161,7 @@ static inline uint8_t *line_at(const window_table *t, uint64_t line) {
 
 static inline uint64_t other_line(const window *w, const window_table *t, uint64_t slot, uint64_t line) {
     const uint64_t fingerprint = slot >> w->shape.code_bits;
-    const uint64_t spread =
-        2 * tamis__mulhi(fingerprint * TAMIS__GOLDEN, t->line_count / 2) + 1;
+    const uint64_t spread = 2 * tamis__mulhi(fingerprint * TAMIS__GOLDEN, t->line_count / 2) + 1;
     return spread >= line ? spread - line : spread + t->line_count - line;
 }
 

@@ -12,7 +12,7 @@
  */
 #include "cli/cli.h"
 #include "cli/cmd/plan/plan_fields.h"
-#include "cli/cmd/plan/plan_others.h"
+#include "cli/cmd/plan/plan_modes.h"
 #include "cli/cmd/plan/plan_plot.h"
 #include "cli/cmd/plan/plan_request.h"
 #include "cli/cmd/plan/plan_table.h"
@@ -261,11 +261,11 @@ static tamis_status run_record(const cli_args *args, const cli_value *const valu
     return TAMIS_OK;
 }
 
-/* Plans a filter in a Redis: plan_store.c. */
-static tamis_status run_store(const cli_args *args, tamis_error *err) {
+/* Plans a filter in a Redis: plan_redis.c. */
+static tamis_status run_redis(const cli_args *args, tamis_error *err) {
     static const int others[] = {CLI_OPT_MEMORY, OPT_BITS, CLI_OPT_KIND};
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
-    plan_store store;
+    plan_redis plans;
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (args->values[others[i]].given)
@@ -278,11 +278,11 @@ static tamis_status run_store(const cli_args *args, tamis_error *err) {
     plan_options.fpr = args->values[CLI_OPT_FPR].rate;
     plan_options.probes = (uint32_t)args->values[OPT_PROBES].number;
     plan_options.scheme = (tamis_scheme)args->values[CLI_OPT_SCHEME].number;
-    if (plan_store_make(&store, &plan_options, err) != TAMIS_OK)
+    if (plan_redis_make(&plans, &plan_options, err) != TAMIS_OK)
         return err->status;
     if (args->values[CLI_OPT_JSON].given)
-        return plan_store_json(stdout, &store, err);
-    plan_store_text(stdout, &store);
+        return plan_redis_json(stdout, &plans, err);
+    plan_redis_text(stdout, &plans);
     return TAMIS_OK;
 }
 
@@ -416,7 +416,7 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
     if (args->values[OPT_PLOT].given)
         return plan_plot(&args->values[CLI_OPT_OUTPUT], err);
     if (args->values[OPT_STORE].number == STORE_REDIS)
-        return run_store(args, err);
+        return run_redis(args, err);
     if (args->values[OPT_WINDOW].given)
         return run_window(args, err);
     if (args->values[OPT_MEASURE].given && !is_requested(args))

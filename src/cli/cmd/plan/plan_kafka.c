@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/plan/plan_others.h"
+#include "cli/cmd/plan/plan_modes.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * A plan for more than a million keys is scaled down, with the same bits a key. docs/MATH.md, "Measured
  * rates", has the statistics.
  */
-#include "cli/cmd/plan/plan_others.h"
+#include "cli/cmd/plan/plan_modes.h"
 
 #include <math.h>
 #include <stdio.h>

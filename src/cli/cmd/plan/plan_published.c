@@ -9,7 +9,7 @@
  *
  * The published numbers are texts, as printed. An exact value gets as many digits, so both can be compared.
  */
-#include "cli/cmd/plan/plan_others.h"
+#include "cli/cmd/plan/plan_modes.h"
 
 #include <math.h>
 #include <stdlib.h>

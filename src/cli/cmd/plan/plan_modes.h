@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_CLI_CMD_PLAN_PLAN_OTHERS_H
-#define TAMIS_CLI_CMD_PLAN_PLAN_OTHERS_H
+#ifndef TAMIS_CLI_CMD_PLAN_PLAN_MODES_H
+#define TAMIS_CLI_CMD_PLAN_PLAN_MODES_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,18 +35,18 @@ void plan_record_text(FILE *out, const plan_record *record);
 /* Writes one JSON object. */
 tamis_status plan_record_json(FILE *out, const plan_record *record, tamis_error *err);
 
-/* ---- a filter in a Redis: plan_store.c ---- */
+/* ---- a filter in a Redis: plan_redis.c ---- */
 
 /* Two plans of a filter of layout tamis in a Redis. `smallest` has the fewest bits. `chosen` comes from
  * tamis_redis_plan_make, which also saves time of the server. */
-typedef struct plan_store {
+typedef struct plan_redis {
     tamis_plan smallest, chosen;
-} plan_store;
+} plan_redis;
 
-tamis_status plan_store_make(plan_store *store, const tamis_plan_options *plan_options, tamis_error *err);
-void plan_store_text(FILE *out, const plan_store *store);
+tamis_status plan_redis_make(plan_redis *plans, const tamis_plan_options *plan_options, tamis_error *err);
+void plan_redis_text(FILE *out, const plan_redis *plans);
 /* Writes one JSON object. */
-tamis_status plan_store_json(FILE *out, const plan_store *store, tamis_error *err);
+tamis_status plan_redis_json(FILE *out, const plan_redis *plans, tamis_error *err);
 
 /* ---- a topic of Kafka: plan_kafka.c ---- */
 
