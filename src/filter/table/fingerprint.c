@@ -96,20 +96,20 @@ static uint64_t keys_within_rate(const table *t, double max) {
     return t->grows_by_partition && rate <= max;
 }
 
-/* Number of new keys that certainly pass no limit of the plan. Cheap, but may be too low: `sure` is an
+/* Number of new keys that certainly pass no limit of the plan. Cheap, but may be too low: `safe_added` is an
  * older result. */
 static uint64_t remaining_of(const table *t, const tamis_filter *filter) {
-    uint64_t max = t->grows_by_partition || t->watched ? t->sure : filter->plan.capacity;
-    if (t->watched && max > filter->plan.capacity)
+    uint64_t max = t->grows_by_partition || t->checks_rate ? t->safe_added : filter->plan.capacity;
+    if (t->checks_rate && max > filter->plan.capacity)
         max = filter->plan.capacity;
     return filter->added < max ? max - filter->added : 0;
 }
 
 /* As remaining_of, but computes the limit of the rate again. */
 static uint64_t update_remaining(table *t, const tamis_filter *filter) {
-    if (t->grows_by_partition || t->watched)
-        t->sure =
-            filter->added + keys_within_rate(t, t->watched ? filter->plan.fpr_predicted : filter->plan.fpr);
+    if (t->grows_by_partition || t->checks_rate)
+        t->safe_added = filter->added +
+                        keys_within_rate(t, t->checks_rate ? filter->plan.fpr_predicted : filter->plan.fpr);
     return remaining_of(t, filter);
 }
 
@@ -273,7 +273,7 @@ static void share_empty_lines(partition *in) {
 }
 
 static void growing_partitions(table *t) {
-    t->unit = 1;
+    t->line_share = 1;
     t->lines_due = 0;
     for (uint32_t i = 0; i < first_count(t); i++) {
         const uint64_t count = tamis__fingerprint_first_lines(i);
@@ -289,7 +289,7 @@ static tamis_status sized_partitions(tamis_filter *filter, table *t, tamis_error
     if (!tamis__fingerprint_create_partition(t, filter, 0, &whole, lines))
         return tamis__fail_nomem(err, "filter", lines * LINE_BYTES);
     tamis__advise_large(whole.lines, (size_t)lines * LINE_BYTES);
-    t->unit = unit_of(t, count);
+    t->line_share = line_share_of(t, count);
     for (uint32_t i = 0; i < first_count(t); i++)
         t->partitions[i] = partition_of(t, t->partition_bits, line_at(&whole, i * count), count);
     return TAMIS_OK;
@@ -350,7 +350,7 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **created, tam
     filter->body = t;
     t->geometry = line_geometry_of(plan->slot_bits, plan->home_bits);
     t->grows_by_partition = plan->capacity == 0;
-    t->watched =
+    t->checks_rate =
         !t->grows_by_partition && !filter->frozen && plan->kind != TAMIS_KIND_EXACT && !is_as_planned(plan);
     t->load = tamis__line_shape_of(plan->slot_bits, t->grows_by_partition)->load;
     t->partition_bits = t->grows_by_partition ? TAMIS__FINGERPRINT_PARTITION_BITS : log2_of(plan->partitions);
@@ -407,7 +407,7 @@ static void clear(tamis_filter *filter) {
         in->covered = 0;
         in->false_present = 0;
     }
-    t->sure = 0;
+    t->safe_added = 0;
     t->covered = 0;
     t->false_present = 0;
 }
@@ -469,9 +469,9 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
             status = copy_partition(to, &mine->groups[i].first[n], &theirs->first[n], err);
     }
     mine->growths = other->growths;
-    mine->unit = other->unit;
+    mine->line_share = other->line_share;
     count_lines_due(mine);
-    mine->watched = other->watched;
+    mine->checks_rate = other->checks_rate;
     mine->covered = other->covered;
     mine->false_present = other->false_present;
     return status;
@@ -502,8 +502,8 @@ static void finish_pieces(tamis_filter *to, const tamis_filter *from) {
     }
     count_lines_due(mine);
     mine->growths = other->growths;
-    mine->unit = other->unit;
-    mine->watched = other->watched;
+    mine->line_share = other->line_share;
+    mine->checks_rate = other->checks_rate;
     mine->covered = other->covered;
     mine->false_present = other->false_present;
 }

@@ -39,7 +39,7 @@
  * with the smaller sum is taken, and one cell if both are equal. Larger cells raise the rate, and more cells
  * take more slots.
  *
- * Keys in both tables (meet_in_lines). Before a cell is stored, its home line and, if that is full, its spill
+ * Keys in both tables (find_overlap). Before a cell is stored, its home line and, if that is full, its spill
  * line are searched. If an entry covers the cell, nothing is stored. If the cell covers an entry, that entry
  * is replaced. Entries of different keys meet too, with the probability of a false positive. Then the new key
  * is answered by the other's entry, as in any add.
@@ -153,9 +153,9 @@ static bool covers(entry stored, entry e) {
     return stored.known > 0 && stored.known <= e.known && (stored.rest ^ e.rest) >> (128 - stored.known) == 0;
 }
 
-/* Tells if one of an entry's two lines has an entry that covers it, or that it covers. That is probably
- * the same key. */
-typedef enum meeting { MEETS_NONE, MEETS_WIDER, MEETS_NARROWER } meeting;
+/* How a cell overlaps an entry of its two lines, probably one of the same key: the entry covers the cell
+ * (WIDER), or the cell covers the entry (NARROWER). */
+typedef enum overlap { OVERLAP_NONE, OVERLAP_WIDER, OVERLAP_NARROWER } overlap;
 
 /* A cell as an entry of the table that is being filled. */
 typedef struct cell_entry {
@@ -177,14 +177,15 @@ static cell_entry cell_entry_of(const conversion *c, position pos, uint32_t know
 
 /* Searches one bucket of a line. With `removes`, a narrower entry is removed. The caller's next entry takes
  * its slot, so a full line stays full. */
-static meeting meet_in(const table *t, const cell_entry *cell, uint8_t *line, uint32_t bucket, bool removes) {
+static overlap find_in_bucket(const table *t, const cell_entry *cell, uint8_t *line, uint32_t bucket,
+                              bool removes) {
     const line_geometry *g = &t->geometry;
     const uint64_t ends = line_ends(g, line);
     const slot_range range = bucket == g->spill_bucket ? ends_spilled(g, ends) : ends_bucket(ends, bucket);
     for (uint32_t slot = range.first; slot < range.last; slot++) {
         const entry stored = slot_entry(g, line, slot, bucket);
         if (covers(stored, cell->e))
-            return MEETS_WIDER;
+            return OVERLAP_WIDER;
         if (!covers(cell->e, stored))
             continue;
         if (removes) {
@@ -192,33 +193,33 @@ static meeting meet_in(const table *t, const cell_entry *cell, uint8_t *line, ui
             cell->in->covered -= share(t, cell->in, stored.known);
             cell->in->used--;
         }
-        return MEETS_NARROWER;
+        return OVERLAP_NARROWER;
     }
-    return MEETS_NONE;
+    return OVERLAP_NONE;
 }
 
-static meeting meet_in_lines(const table *t, const cell_entry *cell, bool removes) {
+static overlap find_overlap(const table *t, const cell_entry *cell, bool removes) {
     const line_geometry *g = &t->geometry;
     uint8_t *home = line_at(cell->in, cell->line);
     const bool home_is_full = is_full(g, cell->in, cell->line);
-    const meeting at_home = meet_in(t, cell, home, home_bucket(g, cell->e.rest), removes);
-    if (at_home != MEETS_NONE || !home_is_full)
+    const overlap at_home = find_in_bucket(t, cell, home, home_bucket(g, cell->e.rest), removes);
+    if (at_home != OVERLAP_NONE || !home_is_full)
         return at_home;
     uint8_t *spill = line_at(cell->in, spill_line(g, cell->in, cell->line, cell->e.rest));
-    return meet_in(t, cell, spill, g->spill_bucket, removes);
+    return find_in_bucket(t, cell, spill, g->spill_bucket, removes);
 }
 
-/* Stores one cell in the table. Sets *met if the table had an entry of that key. TAMIS_E_FULL with *err
+/* Stores one cell in the table. Sets *overlaps if the table had an entry of that key. TAMIS_E_FULL with *err
  * untouched: there is no free slot in a table that does not grow by partitions. */
-static tamis_status put_cell(conversion *c, position pos, uint32_t known, bool *met, tamis_error *err) {
+static tamis_status put_cell(conversion *c, position pos, uint32_t known, bool *overlaps, tamis_error *err) {
     table *t = c->filter->body;
     for (;;) {
         const cell_entry cell = cell_entry_of(c, pos, known);
-        const meeting result = meet_in_lines(t, &cell, true);
-        *met = *met || result != MEETS_NONE;
-        if (result == MEETS_WIDER)
+        const overlap result = find_overlap(t, &cell, true);
+        *overlaps = *overlaps || result != OVERLAP_NONE;
+        if (result == OVERLAP_WIDER)
             return TAMIS_OK;
-        if (result == MEETS_NONE && c->remaining == 0)
+        if (result == OVERLAP_NONE && c->remaining == 0)
             return TAMIS_E_FULL;
         if (cell.in->used < cell.in->grow_at && tamis__fingerprint_put(t, cell.in, cell.line, cell.e))
             return TAMIS_OK;
@@ -230,9 +231,9 @@ static tamis_status put_cell(conversion *c, position pos, uint32_t known, bool *
     }
 }
 
-static bool is_met(const conversion *c, position pos, uint32_t known) {
+static bool has_overlap(const conversion *c, position pos, uint32_t known) {
     const cell_entry cell = cell_entry_of(c, pos, known);
-    return meet_in_lines(c->filter->body, &cell, false) != MEETS_NONE;
+    return find_overlap(c->filter->body, &cell, false) != OVERLAP_NONE;
 }
 
 static position next_cell(position pos, uint32_t shift) {
@@ -250,15 +251,15 @@ typedef struct cell_range {
 
 /* Stores cells. First searches for entries of the key: the first cell may be spilled and then cover the
  * others. */
-static tamis_status put_cells(conversion *c, const cell_range *cells, bool *met, tamis_error *err) {
+static tamis_status put_cells(conversion *c, const cell_range *cells, bool *overlaps, tamis_error *err) {
     const uint32_t known = HASH_BITS - cells->shift;
     bool ignored = false;
     tamis_status status = TAMIS_OK;
     if (cells->count == 1)
-        return put_cell(c, cells->first, known, met, err);
+        return put_cell(c, cells->first, known, overlaps, err);
     position pos = cells->first;
     for (uint64_t i = 0; i < cells->count; i++, pos = next_cell(pos, cells->shift))
-        *met = *met || is_met(c, pos, known);
+        *overlaps = *overlaps || has_overlap(c, pos, known);
     pos = cells->first;
     for (uint64_t i = 0; i < cells->count && status == TAMIS_OK; i++, pos = next_cell(pos, cells->shift))
         status = put_cell(c, pos, known, &ignored, err);
@@ -273,7 +274,7 @@ tamis_status tamis__fingerprint_fail_too_broad(tamis_error *err) {
 
 /* Covers a range of hashes with cells and stores them. The smallest cell is limited by the slot width. The
  * largest must still know its bucket and spill line, or its first position bits in a growing table. */
-static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_error *err) {
+static tamis_status put_range(conversion *c, hash_range range, bool *overlaps, tamis_error *err) {
     const table *t = c->filter->body;
     const bool grows = c->to_lines == 0;
     const uint32_t slot = t->geometry.slot_bits - 1u + t->geometry.home_bits;
@@ -293,19 +294,20 @@ static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_
     if (count > MAX_CELLS)
         return tamis__fingerprint_fail_too_broad(err);
     const cell_range cells = {{first.line, first.rest & ~low_mask(shift)}, shift, (uint64_t)count};
-    return put_cells(c, &cells, met, err);
+    return put_cells(c, &cells, overlaps, err);
 }
 
 /* Stores an entry after the lines doubled c->doublings times: so many bits of the remainder become bits of
  * the line. */
-static tamis_status put_doubled(conversion *c, position pos, uint32_t known, bool *met, tamis_error *err) {
+static tamis_status put_doubled(conversion *c, position pos, uint32_t known, bool *overlaps,
+                                tamis_error *err) {
     const uint32_t bits = (uint32_t)c->doublings;
     const line_geometry *g = &((const table *)c->filter->body)->geometry;
     if (known < bits + g->home_bits + SPILL_BITS)
-        return put_range(c, range_of_sized(c->from_lines, pos, known), met, err);
+        return put_range(c, range_of_sized(c->from_lines, pos, known), overlaps, err);
     if (bits > 0)
         pos = (position){pos.line << bits | (uint64_t)(pos.rest >> (128 - bits)), pos.rest << bits};
-    return put_cell(c, pos, known - bits, met, err);
+    return put_cell(c, pos, known - bits, overlaps, err);
 }
 
 /* The home line of an entry in the table it comes from. */
@@ -316,16 +318,17 @@ typedef struct home_line {
 } home_line;
 
 static tamis_status put_entry(conversion *c, const home_line *home, entry e, tamis_error *err) {
-    bool met = false;
+    bool overlaps = false;
     tamis_status status;
     if (c->from->grows_by_partition) {
-        status = put_range(c, range_of_growing(home->in, home->index, home->line, e), &met, err);
+        status = put_range(c, range_of_growing(home->in, home->index, home->line, e), &overlaps, err);
     } else {
         const position pos = {home->index * home->in->count + home->line, e.rest};
-        status = c->doublings >= 0 ? put_doubled(c, pos, e.known, &met, err)
-                                   : put_range(c, range_of_sized(c->from_lines, pos, e.known), &met, err);
+        status = c->doublings >= 0
+                     ? put_doubled(c, pos, e.known, &overlaps, err)
+                     : put_range(c, range_of_sized(c->from_lines, pos, e.known), &overlaps, err);
     }
-    if (status == TAMIS_OK && !met) {
+    if (status == TAMIS_OK && !overlaps) {
         c->new_entries++;
         c->remaining -= c->remaining > 0;
     }

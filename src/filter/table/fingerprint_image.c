@@ -191,7 +191,7 @@ static tamis_status restore_partitions(tamis_filter *filter, const tamis__image 
         return status;
     if (next.pos != image->body_size)
         return fail_value(image, "body_size", image->body_size, (value_range){next.pos, next.pos}, err);
-    t->unit = unit_of(t, t->groups->first->count);
+    t->line_share = line_share_of(t, t->groups->first->count);
     if (image->covered >= 0 && image->covered <= 1)
         t->covered = image->covered - covered_by(t);
     return TAMIS_OK;

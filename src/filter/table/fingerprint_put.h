@@ -43,7 +43,7 @@
 
 /* Share of the partition's y that an entry with `known` remainder bits covers. */
 static INLINED double share(const table *t, const partition *in, uint32_t known) {
-    return t->unit * t->weight[in->line_bits + (known < in->known_max ? known : in->known_max)];
+    return t->line_share * t->weight[in->line_bits + (known < in->known_max ? known : in->known_max)];
 }
 
 static INLINED void insert_home(const table *t, const line_geometry *g, partition *in, uint64_t line,

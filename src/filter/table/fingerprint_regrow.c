@@ -223,7 +223,7 @@ static void update_rate(tamis_filter *into, const tamis_plan *mine, const tamis_
         plan->fpr_predicted = fmin(plan->fpr, rate + plan->fpr_predicted);
     if (plan->kind == TAMIS_KIND_EXACT)
         plan->fpr = plan->fpr_predicted = fmax(plan->fpr_predicted, plan->fpr);
-    ((table *)into->body)->watched = plan->capacity > 0 && plan->kind != TAMIS_KIND_EXACT;
+    ((table *)into->body)->checks_rate = plan->capacity > 0 && plan->kind != TAMIS_KIND_EXACT;
 }
 
 static void add_counts(tamis_filter *into, const tamis_filter *from, uint64_t new_entries) {
@@ -231,7 +231,7 @@ static void add_counts(tamis_filter *into, const tamis_filter *from, uint64_t ne
     table *t = into->body;
     from->ops->estimate(from, &info);
     t->false_present += info.false_present;
-    t->sure = 0;
+    t->safe_added = 0;
     into->added += new_entries;
 }
 
@@ -313,7 +313,7 @@ tamis_status tamis__fingerprint_union(tamis_filter *into, const tamis_filter *fr
     if (status == TAMIS_E_FULL && mine.capacity)
         status = union_as_new(into, from, err);
     if (status != TAMIS_OK) { /* some keys were added and raise the rate */
-        ((table *)into->body)->sure = 0;
+        ((table *)into->body)->safe_added = 0;
         update_rate(into, &mine, &from->plan);
     }
     return status;

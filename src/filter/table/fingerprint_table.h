@@ -108,11 +108,11 @@ typedef struct table {
     uint64_t growths;        /* partitions rewritten so far, for tests */
     double load;             /* share of used slots at which a partition grows */
     uint32_t search_depth;   /* max. extra moves to free a slot; below PATH_LENGTH_MAX */
-    bool watched;            /* a table with a capacity that has grown or was merged: check its true rate */
-    uint64_t sure;           /* value of filter->added up to which the rate certainly allows one more key */
-    double covered;          /* coverage in the file beyond the sum of the partitions' coverage */
+    bool checks_rate;    /* true if a table with a capacity has grown or was merged: adding checks its rate */
+    uint64_t safe_added; /* value of filter->added up to which the rate certainly allows one more key */
+    double covered;      /* coverage in the file beyond the sum of the partitions' coverage */
     double false_present; /* expected number of new keys answered present before the partitions' sums began */
-    double unit;        /* share of y of one line: 1 / lines; 1 in a growing table, where line_bits says it */
+    double line_share;  /* share of y of one line: 1 / lines; 1 in a growing table, where line_bits has it */
     double weight[129]; /* 2^-b */
     struct table *copy_to;   /* copy in progress, see tamis__fingerprint_moved; NULL: none */
     tamis__pages *pages;     /* large pages shared by partitions; NULL: none */
@@ -210,7 +210,7 @@ static inline uint64_t line_limit_of(const table *t, uint32_t hash_bits) {
     return UINT64_C(1) << (log2 < LINES_LOG2_MAX ? log2 : LINES_LOG2_MAX);
 }
 
-static inline double unit_of(const table *t, uint64_t lines) {
+static inline double line_share_of(const table *t, uint64_t lines) {
     return t->grows_by_partition ? 1 : 1.0 / (double)lines;
 }
 
