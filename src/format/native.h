@@ -17,19 +17,19 @@
  * - Block checksums: one for each 64 KiB of the body.
  *
  * The checksums form a chain, so nothing is used unverified. header_sum covers the header, the header covers
- * the block checksums (sums_sum), and these cover the body. A reader may verify each block when it first uses
- * it (filter/block_verifier.h).
+ * the block checksums (checksums_sum), and these cover the body. A reader may verify each block when it first
+ * uses it (filter/block_verifier.h).
  *
- *     header_sum --covers--> header, sections --contain--> sums_sum --covers--> block checksums --> body
+ *     header_sum --covers--> header, sections --contain--> checksums_sum --covers--> block checksums --> body
  *
  * The 256 bytes of the header, in rows of 32:
  *
- *     0     magic (8)          format, header_size   header_sum          file_size
- *     32    body_offset        body_size             block_size, needs   sums_sum
- *     64    kind, scheme       seed                  secret_print        capacity
- *     96    fpr                bits                  probes, slot_bits   home_bits, partitions
- *     128   memory_limit       added                 false_present       flags
- *     160   version            created               fpr_predicted       covered
+ *     0     magic (8)      format, header_size   header_sum             file_size
+ *     32    body_offset    body_size             block_size, features   checksums_sum
+ *     64    kind, scheme   seed                  secret_print           capacity
+ *     96    fpr            bits                  probes, slot_bits      home_bits, partitions
+ *     128   memory_limit   added                 false_present          flags
+ *     160   version        created               fpr_predicted          covered
  *     192   zeros
  *
  * Why header_sum skips itself: it is at byte 16, within the bytes that it covers. The checksum of bytes 0
@@ -45,7 +45,7 @@
  *     0020  0010000000000000  body_offset 4096           0088  0300000000000000  added 3
  *     0028  4000000000000000  body_size 64               0090  bc2c2093e6401c3f  false_present 0.00011
  *     0030  0000010000000000  block_size 65536           00a8  5bf7046b00000000  created
- *     0038  d8549f8c09a55bdb  sums_sum                   00b0  50e20756e143303f  fpr_predicted 0.00025
+ *     0038  d8549f8c09a55bdb  checksums_sum              00b0  50e20756e143303f  fpr_predicted 0.00025
  *     0040  0100000001000000  classic, xxh3
  *
  *     0100  010000000a000000 04007465616d6d61 696c000000000000     section label, 10 bytes: "team", "mail"
@@ -57,7 +57,7 @@
  * rows, so they cannot disagree.
  *
  * Later versions: unknown sections are skipped, unless they are critical (bit 31 of the type). A bit in
- * `needs` makes older readers refuse the file. Every format keeps magic, format number, header_size and
+ * `features` makes older readers refuse the file. Every format keeps magic, format number, header_size and
  * header_sum at their places.
  */
 #include <stdint.h>
@@ -88,8 +88,8 @@ static const uint8_t native_magic[NATIVE_MAGIC] = {0x89, 'T', 'A', 'M', 'I', 'S'
     X(body_offset, 32, 8, NATIVE_BODY_ALIGN, 2 * NATIVE_HEADER_MAX)                                          \
     X(body_size, 40, 8, TAMIS__LINE, INT64_MAX / 2)                                                          \
     X(block_size, 48, 4, TAMIS__BLOCK, TAMIS__BLOCK)                                                         \
-    X(needs, 52, 4, 0, 0)                                                                                    \
-    X(sums_sum, 56, 8, 0, UINT64_MAX)                                                                        \
+    X(features, 52, 4, 0, 0)                                                                                 \
+    X(checksums_sum, 56, 8, 0, UINT64_MAX)                                                                   \
     X(kind, 64, 4, TAMIS_KIND_CLASSIC, TAMIS_KIND_CUCKOO)                                                    \
     X(scheme, 68, 4, TAMIS_SCHEME_XXH3, TAMIS_SCHEME_REDISSON)                                               \
     X(seed, 72, 8, 0, UINT64_MAX)                                                                            \

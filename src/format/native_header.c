@@ -5,7 +5,7 @@
  *
  *     0        256        header_size   body_offset       + body_size       file_size
  *     | fields | sections | zeros       | body            | block checksums |
- *     |<--- header_sum -->|                               |<--- sums_sum -->|
+ *     |<--- header_sum -->|                               |<- checksums_sum ->|
  *
  * Both checksums are verified here. The block checksums cover the body, whose blocks are verified later.
  *
@@ -98,11 +98,11 @@ tamis_status tamis__native_check_real(const native_header *h, const char *name, 
 }
 
 static tamis_status check_fields(const native_header *h, tamis_error *err) {
-    if (h->field[NATIVE_needs])
+    if (h->field[NATIVE_features])
         return tamis__fail(err, TAMIS_E_FORMAT, 0,
                            "%s: needs features (%#" PRIx64
                            ") that this tamis does not know; use a newer tamis",
-                           h->source->name, h->field[NATIVE_needs]);
+                           h->source->name, h->field[NATIVE_features]);
     for (native_field i = NATIVE_kind; i <= NATIVE_scheme; i++)
         if (h->field[i] > field_rows[i].max)
             return tamis__fail(err, TAMIS_E_FORMAT, 0,
@@ -181,7 +181,7 @@ static tamis_status check_sizes(const native_header *h, tamis_error *err) {
     if (h->source->size != wanted)
         return tamis__native_fail_cut(h, wanted, "should have", err);
     if (XXH3_64bits(h->source->bytes + offset + size, (size_t)(wanted - offset - size)) !=
-        h->field[NATIVE_sums_sum])
+        h->field[NATIVE_checksums_sum])
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: the sums of its blocks are damaged; " NATIVE_REMEDY,
                            h->source->name);
     return TAMIS_OK;

@@ -3,17 +3,17 @@
 /*
  * Writes .tamis files (docs/FORMAT.md), from front to back: an emitter takes the bytes in order.
  *
- * The header comes first but contains sums_sum, the checksum of the block checksums, and these need the whole
- * body. So the body is read twice:
+ * The header comes first but contains checksums_sum, the checksum of the block checksums, and these need the
+ * whole body. So the body is read twice:
  *
  *     1. layout_of        compute the sizes of header, sections and body
  *     2. checksum_blocks  read the body, compute the block checksums
- *     3. put_header       fields, sections, sums_sum, header_sum
+ *     3. put_header       fields, sections, checksums_sum, header_sum
  *     4. emit             header, zeros, body, block checksums
  *
- *     pass 1   body ---> XXH3 of each 64 KiB ---> block checksums ---> sums_sum ---.
- *                                                                                  v
- *              fields, sections -----------------------------------------------> header ---> header_sum
+ *     pass 1   body ---> XXH3 of each 64 KiB ---> block checksums ---> checksums_sum -.
+ *                                                                                     v
+ *              fields, sections --------------------------------------------------> header ---> header_sum
  *
  *     pass 2   emitter <--- header | zeros | body | block checksums
  *
@@ -55,8 +55,8 @@
  *     file_size                                1073876992
  *     memory        280 + 131072 bytes, in one allocation; the body is read twice and never copied
  *
- * Order within put_header. sums_sum needs the block checksums, header_sum everything else in the header. So
- * header_sum is the last field that is written, and whoever adds a field puts it before that line.
+ * Order within put_header. checksums_sum needs the block checksums, header_sum everything else in the header.
+ * So header_sum is the last field that is written, and whoever adds a field puts it before that line.
  *
  * The order of the sections has no meaning for a reader. It is fixed only so that equal filters give equal
  * bytes.
@@ -292,7 +292,7 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     put_field(header, NATIVE_body_offset, l->body_offset);
     put_field(header, NATIVE_body_size, l->body_size);
     put_field(header, NATIVE_block_size, TAMIS__BLOCK);
-    put_field(header, NATIVE_sums_sum, XXH3_64bits(checksums, (size_t)(8 * l->blocks)));
+    put_field(header, NATIVE_checksums_sum, XXH3_64bits(checksums, (size_t)(8 * l->blocks)));
     put_field(header, NATIVE_kind, (uint64_t)plan->kind);
     put_field(header, NATIVE_scheme, (uint64_t)plan->scheme);
     put_field(header, NATIVE_seed, filter->hasher->seed);

@@ -20,8 +20,8 @@ from tamis_hashes import U32, U64
 
 MAGIC = b"\x89TAMIS\r\n"
 FIELDS = (  # of the header, in order: type and name
-    "8s magic I format I header_size Q header_sum Q file_size Q body_offset Q body_size I block_size I needs "
-    "Q sums_sum I kind I scheme Q seed Q secret_print Q capacity d fpr Q bits I probes I slot_bits I home_bits "
+    "8s magic I format I header_size Q header_sum Q file_size Q body_offset Q body_size I block_size I features "
+    "Q checksums_sum I kind I scheme Q seed Q secret_print Q capacity d fpr Q bits I probes I slot_bits I home_bits "
     "I partitions Q memory_limit Q added d false_present Q flags Q version q created d fpr_predicted d covered"
 ).split()
 LAYOUT = struct.Struct("<" + "".join(FIELDS[0::2]))
@@ -91,7 +91,7 @@ def read_header(data):
     insist(size <= len(data), "cut short in the header")
     insist(header_sum(data, size) == h["header_sum"], "the header is damaged")
     insist(h["format"] == 1, f"format {h['format']}")
-    insist(h["needs"] == 0, f"needs {h['needs']:#x}")
+    insist(h["features"] == 0, f"features {h['features']:#x}")
     insist(h["block_size"] == BLOCK, f"block_size {h['block_size']}")
     insist(h["body_offset"] % 4096 == 0 and size <= h["body_offset"] <= 2097152, f"body_offset {h['body_offset']}")
     insist(h["body_size"] % 64 == 0 and h["body_size"] >= 64, f"body_size {h['body_size']}")
@@ -434,7 +434,7 @@ class Filter:
         end = h["body_offset"] + h["body_size"]
         self.body = data[h["body_offset"] : end]
         sums = data[end:]
-        insist(hashes.xxh3_64(sums) == h["sums_sum"], "the block checksums are damaged")
+        insist(hashes.xxh3_64(sums) == h["checksums_sum"], "the block checksums are damaged")
         for i, (want, got) in enumerate(zip(struct.iter_unpack("<Q", sums),
                                             struct.iter_unpack("<Q", block_checksums(self.body)))):
             insist(want == got, f"block {i} is damaged")

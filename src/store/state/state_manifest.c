@@ -5,7 +5,7 @@
  *
  *     0     magic
  *     8     version
- *     12    needs, 0: bit flags that a reader must know
+ *     12    features, 0: bit flags that a reader must know
  *     16    total size
  *     24    check: XXH3-64 of the bytes from 32 on, seeded by the XXH3-64 of the bytes before 24
  *     32    fields, in the order of code_fields; then the notes

@@ -9,7 +9,7 @@
  *     +--------+------+------+------+------+------+-- ...
  *
  *     frame:   0 type   4 payload size   8 check   16 payload
- *     header:  0 magic  8 version  12 needs  16 number  24 epoch  32 seed  40 first_key  48 check
+ *     header:  0 magic  8 version  12 features  16 number  24 epoch  32 seed  40 first_key  48 check
  *
  * Checksums form a chain (I3):
  *

@@ -96,7 +96,7 @@ def whole_file():
     yield "appended", CLASSIC + b"\0"
     yield "damaged-header", flip(CLASSIC, 160)
     yield "damaged-reserved", flip(CLASSIC, 250)
-    for name, place in (("format", 8), ("needs", 52), ("kind", 67), ("scheme", 71)):
+    for name, place in (("format", 8), ("features", 52), ("kind", 67), ("scheme", 71)):
         yield f"damaged-{name}", flip(CLASSIC, place)
     header_size = reader.read_header(CLASSIC)["header_size"]
     yield "damaged-first-zero", flip(CLASSIC, header_size)
@@ -105,17 +105,17 @@ def whole_file():
     yield "damaged-header-sum", flip(CLASSIC, 16)
     yield "damaged-block", flip(CLASSIC, 4096)
     yield "damaged-block-sum", flip(CLASSIC, END)
-    yield "damaged-sums-sum", put(CLASSIC, repair=False, sums_sum=1)
-    forged = bytearray(put(CLASSIC, sums_sum=1))
+    yield "damaged-checksums-sum", put(CLASSIC, repair=False, checksums_sum=1)
+    forged = bytearray(put(CLASSIC, checksums_sum=1))
     struct.pack_into("<Q", forged, 56, 1)
     struct.pack_into("<Q", forged, 16, reader.header_sum(bytes(forged), reader.read_header(CLASSIC)["header_size"]))
-    yield "forged-sums-sum", bytes(forged)
+    yield "forged-checksums-sum", bytes(forged)
 
 
 def header_fields():
     yield from fields("", CLASSIC, format=[0, 2], header_size=[0, 248, 260, 2**32 - 1], file_size=[0, 2**64 - 1],
                       body_offset=[0, 4097, 8192, 2**64 - 4096], body_size=[0, 32, 72, 128, 2**63, 2**64 - 64],
-                      block_size=[0, 4096], needs=[2**31], kind=[0, 2, 3, 2**32 - 1], scheme=[0, 2**32 - 1], seed=[1],
+                      block_size=[0, 4096], features=[2**31], kind=[0, 2, 3, 2**32 - 1], scheme=[0, 2**32 - 1], seed=[1],
                       secret_print=[1], capacity=[10**12 + 1], fpr=[-0.5, 1.5, math.nan],
                       bits=[0, 1, 2**62 + 1, 2**64 - 1], probes=[0, 256], slot_bits=[32], home_bits=[4],
                       partitions=[1], added=[2**63], false_present=[-1.0, math.inf], flags=[2**63],
