@@ -349,17 +349,19 @@ typedef struct tamis_stream_options {
  *   decompression needs more memory than is safe with files of strangers (zstd 128 MiB, xz 1 GiB).
  * - FIFO: it is opened when its turn comes, and the run waits for its writer or reader.
  * - follow: the run reads on as inputs grow that are regular files, until it is stopped (stop_fd) or the
- *   service has enough. Another file may take the name of an input (log rotation). It is read from its start
- *   when it has data and the old file is read to its end. In addition, the writers of the old file must have
- *   closed it, or not have written to it for half a second. After 30 seconds this condition does not count
- *   any more. What is written to it after that is not read. If there were several rotations, the files in
- *   between come first. They are files of the same directory whose names continue that of the input and that
- *   were written to later, except compressed ones. A file that was made shorter is read from its start in the
- *   same way. Such a file needs no header: a first record that is not the header is a record. A record
- *   without a terminator waits for it, unless its file ends there. Other inputs end as usual, and so do
- *   compressed files if there are several inputs. Linux says whether a file has writers, for files of the own
- *   user or with CAP_LEASE. A writer that opens the file in that moment waits some microseconds, or gets
- *   EWOULDBLOCK with O_NONBLOCK. This process then gets the signal SIGURG, which is ignored by default.
+ *   service has enough. Other inputs end as usual, and so do compressed files if there are several inputs.
+ * - follow, log rotation: another file may take the name of an input. It is read from its start when it has
+ *   data and the old file is read to its end. In addition, the writers of the old file must have closed it,
+ *   or not have written to it for half a second. After 30 seconds this condition does not count any more.
+ *   What is written to the old file after that is not read.
+ * - follow, several rotations: the files in between come first. They are files of the same directory whose
+ *   names continue that of the input and that were written to later, except compressed ones.
+ * - follow, a file made shorter: it is read from its start in the same way. Such a file needs no header: a
+ *   first record that is not the header is a record.
+ * - follow, a record without a terminator waits for it, unless its file ends there.
+ * - follow, writers: Linux says whether a file has writers, for files of the own user or with CAP_LEASE. A
+ *   writer that opens the file in that moment waits some microseconds, or gets EWOULDBLOCK with O_NONBLOCK.
+ *   This process then gets the signal SIGURG, which is ignored by default.
  * - follow, several inputs: they take turns. Each is read to the end that it has when its turn begins.
  *   input_end is called for all of them when the run ends. With merge_within, and if all of them are regular
  *   files, the input whose next record is the earliest comes next. A window would otherwise find the records
