@@ -10,8 +10,8 @@
  *
  *     kept = ceil((window + lateness) / step) + 1
  *
- * Entries. `expect` is the number of keys in a window, and the kept steps have more. The first table has room
- * for them and for one step more, because keys do not come evenly:
+ * Entries. `expect` is the number of keys in a window, and the kept steps have more. The first table has
+ * slots for them and for one step more, because keys do not come evenly:
  *
  *     entries = expect * (kept + 1) * step / window
  *

@@ -120,7 +120,7 @@ static tamis_status make_plan(tamis_plan *plan, const tamis_guava_options *optio
     if (m > 64.0 * (double)WORDS_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "guava: %g bits are more than the %" PRIu64
-                           " that Java has room for; expect fewer insertions or choose a larger rate",
+                           " that an array in Java can have; expect fewer insertions or choose a larger rate",
                            m, 64 * WORDS_MAX);
     const uint32_t k = options->rule == TAMIS_GUAVA_RULE_SIZE ? tamis_bloom_probes(n, m)
                                                               : tamis_bloom_probes_for_fpr(options->fpp);

@@ -72,7 +72,7 @@ const cli_option build_options[] = {
      .value = "N",
      .min = 1,
      .max = TAMIS_EXPECT_MAX,
-     .help = "Number of distinct records to make room for; without it they are counted.",
+     .help = "Number of distinct records to plan for; without it they are counted.",
      .more =
          "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, as far "
          "as --memory allows. If N is far too large, they take no more memory than the FILEs can "
@@ -275,7 +275,7 @@ static tamis_status check_resize(const build_config *config, const cli_value *gi
                         "--resize: is for a filter on a server, and --output names a file; leave it out");
     if (!given[CLI_OPT_EXPECT].given)
         return cli_fail(err,
-                        "--resize: needs --expect, the number of keys that the filter is to have room for");
+                        "--resize: needs --expect, the number of keys that the filter is to hold");
     return TAMIS_OK;
 }
 

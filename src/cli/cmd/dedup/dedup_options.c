@@ -174,7 +174,7 @@ const cli_option dedup_options[] = {
      .value = "N",
      .min = 1,
      .max = TAMIS_EXPECT_MAX,
-     .help = "Number of distinct records to make room for; without it the filter grows.",
+     .help = "Number of distinct records to plan for; without it the filter grows.",
      .more = "Growth costs a few more bits per record. If more records come, the filter grows; kinds classic "
              "and blocked are full then, see --on-full. If the number is far too large, kinds fingerprint "
              "and exact take little memory: they are made for what the FILEs can hold, or start small if "
