@@ -15,7 +15,7 @@ typedef struct tamis__rb_words {
     const char *content; /* "bits" */
 } tamis__rb_words;
 
-/* A range of bytes in one of the arrays of a filter, which lie one behind the other. */
+/* A range of bytes in one of the arrays of a filter, which lie one after the other. */
 typedef struct tamis__rb_range {
     const tamis__rb_words *words; /* for messages */
     /* Iterator of the chunk: 1 + bytes up to its end. A range to dump begins there instead. */

@@ -189,7 +189,7 @@ static tamis_status decode_dump(tamis_filter **filter, const tamis__encoded_byte
     if (f.from.pos != footer) {
         tamis_filter_free(created);
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: has further bytes behind the filter; dump the filter again", source->name);
+                           "%s: has further bytes after the filter; dump the filter again", source->name);
     }
     *filter = created;
     return TAMIS_OK;

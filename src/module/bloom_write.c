@@ -48,7 +48,7 @@ int bloom_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* Items of a list that are added one after the other. */
 typedef struct addition {
-    size_t from, end; /* numbers of the first one, and of the one behind the last */
+    size_t from, end; /* numbers of the first one, and of the one after the last */
     bool changed;     /* one of them was absent, or the filter became one that refuses items */
 } addition;
 

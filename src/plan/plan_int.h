@@ -167,7 +167,7 @@ enum {
     TAMIS__CUCKOO_SLOTS = 4,     /* slots of a bucket */
     TAMIS__CUCKOO_BITS_MIN = 8,  /* bits of a slot */
     TAMIS__CUCKOO_BITS_MAX = 57, /* a slot that begins at any bit lies within 8 bytes */
-    TAMIS__CUCKOO_SPARE = 8      /* bytes behind the last slot at least: slots are read as 8 bytes */
+    TAMIS__CUCKOO_SPARE = 8      /* bytes after the last slot at least: slots are read as 8 bytes */
 };
 
 /* Returns the number of buckets. */

@@ -321,7 +321,7 @@ typedef struct tamis_kafka_partition_status {
     uint32_t partition;
     int64_t offset; /* committed by the group: that of the first record that is not answered; -1: none */
     uint64_t low;   /* offset of the first record that the topic has */
-    uint64_t end;   /* offset behind the last record of the topic */
+    uint64_t end;   /* offset after the last record of the topic */
     /* end - offset, or end - low without an offset: markers of transactions count as records; 0 if there
      * are only markers and aborted records */
     uint64_t lag;
@@ -331,7 +331,7 @@ typedef struct tamis_kafka_partition_status {
     const char *host;   /* address of the owner; NULL: no owner */
     bool has_state;     /* a state topic of dedup exists, and this user may read it: the next two are known */
     uint64_t state_low; /* offset of the first state record that is kept; above 0 if some were removed */
-    uint64_t state_end; /* offset behind the last state record; markers of transactions have offsets too */
+    uint64_t state_end; /* offset after the last state record; markers of transactions have offsets too */
     /* largest time of the records before `offset`, in milliseconds since 1970; -1: none, or no window */
     int64_t newest;
     /* offset of the input at which the newest state record ends: with dedup, `offset` has to be this one

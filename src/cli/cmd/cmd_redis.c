@@ -81,7 +81,7 @@ static void report_warning(const tamis_error *err) {
         cli_report(err->text);
 }
 
-/* A change of a filter as a whole: TEXT is the operand behind the URI. */
+/* A change of a filter as a whole: TEXT is the operand after the URI. */
 typedef tamis_status (*change)(const char *uri, const char *text, tamis_error *err);
 
 /* Makes the change. Waits while another command changes the filter. */

@@ -229,11 +229,11 @@ static char *write_name(const cli_template *template, size_t i, char *to) {
     return to;
 }
 
-/* Writes the fields between and behind the values of record `i`. */
+/* Writes the fields between and after the values of record `i`. */
 static char *write_text(const cli_template *template, const tamis_key *record, size_t i, char *to) {
     const tamis_key *values = template->values + i * template->field_count;
     const char *data = record->data;
-    size_t pos = 0, gaps = 0; /* pos: offset behind the last value and its delimiter */
+    size_t pos = 0, gaps = 0; /* pos: offset after the last value and its delimiter */
 
     for (size_t j = 0; j <= template->field_count; j++) {
         size_t next =

@@ -6,7 +6,7 @@
  * Searching: all heads are compared with the wanted head at once. The result is one bit a slot.
  *
  * Inserting and removing: one permutation of the line's bytes moves the heads and the tails of all slots
- * behind the gap. Packed tails of at most 8 bits are first spread to one byte each (PDEP), and packed again
+ * after the gap. Packed tails of at most 8 bits are first spread to one byte each (PDEP), and packed again
  * afterwards (PEXT).
  *
  * Growing: the home entries of a line are two vectors of eight 64-bit values (fingerprint_values.h). One

@@ -153,8 +153,8 @@ static bool covers(entry stored, entry e) {
     return stored.known > 0 && stored.known <= e.known && (stored.rest ^ e.rest) >> (128 - stored.known) == 0;
 }
 
-/* How a cell overlaps an entry of its two lines, probably one of the same key: the entry covers the cell
- * (WIDER), or the cell covers the entry (NARROWER). */
+/* How a cell overlaps an entry of its two lines, probably one of the same key. WIDER: the entry covers the
+ * cell. NARROWER: the cell covers the entry. */
 typedef enum overlap { OVERLAP_NONE, OVERLAP_WIDER, OVERLAP_NARROWER } overlap;
 
 /* A cell as an entry of the table that is being filled. */

@@ -137,7 +137,7 @@ static bool reserve_changes(tamis__dedup_log *log, size_t count) {
     return is_reserved;
 }
 
-/* Makes the hashes behind the first `before` a batch. */
+/* Makes the hashes after the first `before` a batch. */
 static void end_batch(tamis__dedup_log *log, size_t before, const tamis__filter_stats *stats) {
     log->batches[log->waiting++] = (struct tamis__dedup_batch){log->count - before, *stats};
 }

@@ -21,7 +21,7 @@ typedef struct tamis__filter_source {
     struct stat st;
 } tamis__filter_source;
 
-/* Opens the file of file->path as tamis__file_open, and sets the other members. KEY is the rest behind the
+/* Opens the file of file->path as tamis__file_open, and sets the other members. KEY is the rest after the
  * first # before which there is a file, if `path` itself is none. */
 TAMIS_PRIVATE_API tamis_status tamis__filter_file_open(tamis__filter_source *file, tamis_error *err);
 

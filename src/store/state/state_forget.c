@@ -8,7 +8,7 @@
  *     after     snapshot 10 | 11 live              N - n keys, the same commit and checkpoint
  *
  * The manifest is the switch, as in state_roll.c. The old files still have the hashes of the keys, so none of
- * them is kept. They are replaced even if no key was in the filter: the bytes behind the last commit of a
+ * them is kept. They are replaced even if no key was in the filter: the bytes after the last commit of a
  * killed run may have hashes too.
  *
  * The new snapshot is read before the manifest names it, since afterwards nothing is left to go back to.

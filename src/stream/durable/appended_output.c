@@ -176,7 +176,7 @@ static void finish_copy(tamis__appended_output *o, bool ended) {
 }
 
 /* Looks for a copy of bytes from `offset` on, and compares it with the output. If the copy has all bytes
- * behind the last commit, it goes on waiting: o->uncommitted is open. Otherwise it is removed, or its
+ * after the last commit, it goes on waiting: o->uncommitted is open. Otherwise it is removed, or its
  * differing rest is kept. */
 static tamis_status find_copy(tamis__appended_output *o, uint64_t offset, uint64_t committed_size,
                               unsigned char terminator, tamis_error *err) {
@@ -198,7 +198,7 @@ static tamis_status find_copy(tamis__appended_output *o, uint64_t offset, uint64
     return TAMIS_OK;
 }
 
-/* B4: copies the bytes behind the last commit before they are cut off, unless an earlier process has
+/* B4: copies the bytes after the last commit before they are cut off, unless an earlier process has
  * copied them. That copy may have one of two names. It is the one in the checkpoint. If the process was
  * killed before its first commit, it is the one with the length of the last commit. Then the copy that the
  * checkpoint names may be gone. */

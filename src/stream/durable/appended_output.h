@@ -19,9 +19,9 @@ typedef struct tamis__appended_output {
     tamis_lock *lock;                 /* lock of the file; NULL: none */
     int fd;                           /* descriptor of a regular file; -1: none */
     tamis__file_fingerprint observed; /* bytes known to be in the file */
-    tamis__uncommitted uncommitted; /* copy of the bytes behind the last commit, which the writer compares */
-    char remark_text[700];          /* remark: bytes kept or cut off; "": none */
-    tamis__file_prefix prefix;      /* first bytes written to an empty file; the writer adds them */
+    tamis__uncommitted uncommitted;   /* copy of the bytes after the last commit, which the writer compares */
+    char remark_text[700];            /* remark: bytes kept or cut off; "": none */
+    tamis__file_prefix prefix;        /* first bytes written to an empty file; the writer adds them */
 } tamis__appended_output;
 
 void tamis__appended_output_init(tamis__appended_output *output, int number, tamis__target *target);

@@ -173,7 +173,7 @@ tamis_status tamis__candidate_compare(const tamis__candidate *candidate, const t
     if (!tamis__file_head_compare(&known->fingerprint, head, named, closely, match))
         status = read_and_compare(in->name, known, named, match, err);
     if (*match == TAMIS__FILE_SAME && known->compressed && head->size != known->fingerprint.length)
-        *match = TAMIS__FILE_CHANGED; /* bytes behind the compressed data were not read */
+        *match = TAMIS__FILE_CHANGED; /* bytes after the compressed data were not read */
     if (*match == TAMIS__FILE_CHANGED && known->position.offset == 0)
         *match = TAMIS__FILE_SAME; /* no byte was read, so any file will do */
     if (status == TAMIS_OK && named && tamis__input_is_unread(known))

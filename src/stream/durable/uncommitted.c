@@ -22,7 +22,7 @@
  *    Kept files with the same offset are numbered: OUT.kept-B-2.
  * 3. Kept bytes begin with a whole record: the first differing byte's, found by the terminator before it.
  * 4. A commit records that a copy waits. The next process finds the copy by its name and compares it with the
- *    output from AT on (appended_output.c). The copy goes on waiting if it has all that is behind the last
+ *    output from AT on (appended_output.c). The copy goes on waiting if it has all that is after the last
  *    commit. Else its rest is kept, and a new copy is made.
  *
  * A byte that cannot be read counts as different: it is kept rather than lost. A kept file that cannot be

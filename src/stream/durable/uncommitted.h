@@ -7,7 +7,7 @@
 
 #include "store/file/target.h"
 
-/* A copy of the bytes behind the last commit of an output, which are compared with what the run writes there.
+/* A copy of the bytes after the last commit of an output, which are compared with what the run writes there.
  * uncommitted.c explains it. */
 typedef struct tamis__uncommitted {
     int fd;                   /* the copy; -1: there is none to compare */

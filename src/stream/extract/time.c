@@ -7,7 +7,7 @@
  *     1795854600   1795854600.25       a number below 10^11: seconds, which is up to the year 5138
  *     1795854600250                    a larger one, up to 10^14: milliseconds, from 1973 on
  *
- * The fifth byte tells a date from a number. Numbers are not rounded: digits of a fraction behind the third
+ * The fifth byte tells a date from a number. Numbers are not rounded: digits of a fraction after the third
  * are ignored. There is no third form, and no guess by locale or by the zone of the machine. The same text
  * must give the same time everywhere, because a window answers by it.
  */

@@ -19,7 +19,7 @@ bool tamis__reader_split_last(tamis__reader *reader, tamis__record_batch *batch)
 /* Allocates the first buffer. Release is allowed after an error. */
 tamis_status tamis__reader_init_buffers(tamis__reader *reader, tamis_error *err);
 void tamis__reader_release_buffers(tamis__reader *reader);
-/* Makes space for a read behind the unread bytes, unless there is enough (R2). */
+/* Makes space for a read after the unread bytes, unless there is enough (R2). */
 tamis_status tamis__reader_free_space(tamis__reader *reader, tamis_error *err);
 
 /* ---- reader_follow.c ---- */

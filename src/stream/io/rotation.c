@@ -20,7 +20,7 @@
  * 3. A file that is renamed while its directory is listed may be missed. So the same file must be found
  *    twice, and the last one must keep its name meanwhile, because names order files of one time.
  * 4. Compressed copies are never next. A rotated file that was read has them, and one may be incomplete. But
- *    compressors keep the time of the file. So one that is behind the last file in that order is reported,
+ *    compressors keep the time of the file. So one that comes after the last file in that order is reported,
  *    unless the file itself is still there.
  */
 #include "stream/io/rotation.h"

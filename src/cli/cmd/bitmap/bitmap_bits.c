@@ -32,7 +32,7 @@ typedef struct bitmap_lines {
     size_t allocated;
     size_t start; /* offset of the first line not returned yet */
     size_t scan;  /* offset where the search for a newline continues */
-    size_t end;   /* offset behind the bytes read */
+    size_t end;   /* offset after the bytes read */
     bool ended;   /* read() reached the end of the input */
 } bitmap_lines;
 

@@ -274,8 +274,7 @@ static tamis_status check_resize(const build_config *config, const cli_value *gi
         return cli_fail(err,
                         "--resize: is for a filter on a server, and --output names a file; leave it out");
     if (!given[CLI_OPT_EXPECT].given)
-        return cli_fail(err,
-                        "--resize: needs --expect, the number of keys that the filter is to hold");
+        return cli_fail(err, "--resize: needs --expect, the number of keys that the filter is to hold");
     return TAMIS_OK;
 }
 

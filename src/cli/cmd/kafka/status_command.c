@@ -30,7 +30,7 @@ const struct kafka_status_fields kafka_status_fields = {
     .state_low = {"state_low", "state low", CLI_INTEGER | CLI_NULL,
                   "Offset of the first state record that is kept; null = no state, as with count."},
     .state_end = {"state_end", "state end", CLI_INTEGER | CLI_NULL,
-                  "Offset behind the last state record; null = no state, as with count."},
+                  "Offset after the last state record; null = no state, as with count."},
     .state_to = {"state_to", NULL, CLI_INTEGER | CLI_NULL,
                  "The offset of the group with which the newest state record was committed. If offset is "
                  "another one while no process runs, dedup refuses to start; null = no state."},

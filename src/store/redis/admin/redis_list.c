@@ -26,7 +26,7 @@
 #include "store/redis/layout/layout_bitmap.h"
 #include "store/redis/layout/layout_tamis.h"
 
-static const char copy_suffix[] = ":plan"; /* of a plan's copy, behind the name of its hash */
+static const char copy_suffix[] = ":plan"; /* of a plan's copy, after the name of its hash */
 
 /* The form of Redis keys that show a filter: `before`, its name, `behind`, `suffix`. */
 typedef struct key_form {

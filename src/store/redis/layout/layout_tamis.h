@@ -18,7 +18,7 @@
  * Words:
  *
  *     generation  a random number, new for each filter that is made; part of the names of its partitions
- *     mark        64 bytes behind the blocks of a partition, while a writer fills it
+ *     mark        64 bytes after the blocks of a partition, while a writer fills it
  *     footer      64 bytes that replace the mark of a complete partition; clients use no partition without it
  *     staging     a string beside a partition, with the bits that a union adds to it; named unite-R
  *     mark number the number R in the mark of a partition that a writer fills
@@ -31,8 +31,8 @@ enum {
     TAMIS__PARTITION_MAX = 512 << 20,    /* max. bytes of a partition: the longest string of a Redis */
     TAMIS__PARTITION_DEFAULT = 64 << 20, /* bytes, footer included */
     TAMIS__CHUNK = 1 << 20,              /* bytes written or read by one command */
-    TAMIS__STAMP = 16,                   /* bytes of the stamp behind the footer: see tamis_parts.c */
-    TAMIS__CHUNK_BITS = 64,              /* max. bytes of the chunk bits behind the stamp */
+    TAMIS__STAMP = 16,                   /* bytes of the stamp after the footer: see tamis_parts.c */
+    TAMIS__CHUNK_BITS = 64,              /* max. bytes of the chunk bits after the stamp */
     /* Max. blocks of a partition; leaves space for the fields behind them. */
     TAMIS__PARTITION_BLOCKS = TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK - 4,
     TAMIS__PARTITIONS_MAX = 1 << 20,

@@ -6,7 +6,7 @@
  *     1        lock       tamis:{NAME}:push = token, renewed on the way: one writer at a time
  *     2 to 4   announce   ends the resize and removes the leftovers of other writers; field pushing = plan
  *     5        make       partitions of a new generation: zeros, then the mark "filling"
- *     6        fill       chunks; each also sets its bit behind the mark
+ *     6        fill       chunks; each also sets its bit after the mark
  *     7, 8     seal       if all chunk bits are set, the footer replaces the mark; clients need the footer
  *     9        switch     field plan = the new plan, field before = the old one
  *     10       read back  the plan
