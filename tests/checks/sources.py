@@ -3,7 +3,7 @@
 """Rules that the sources of tamis keep: sources.py layers|names|spdx|links ROOT
 
 layers  who may include whom, and what a layer may not call
-names   no two files under src/ share a name
+names   no two files under src/ share a name; docs/ARCHITECTURE.md lists each directory there
 spdx    each source file begins with its licence line
 links   what documents link to, and documents that sources name, are there; README fits on some screens
 Prints one line a violation; exit status 1 if there is one.
@@ -149,6 +149,13 @@ def check_names(root):
         if name in seen:
             yield f"{path}:1: {seen[name]} has the same name"
         seen.setdefault(name, path)
+    listed = re.findall(r"`([\w/]+)/`", read(root, "docs/ARCHITECTURE.md"))
+    files = {os.path.dirname(path): path for path in walk(root, "src")}
+    for directory, path in files.items():
+        if directory.startswith("src/cli/cmd/"):  # the name of its verb
+            continue
+        if not any(("/" + directory).endswith("/" + name) for name in listed):
+            yield f"{path}:1: docs/ARCHITECTURE.md does not list {directory}/"
 
 
 def is_source(path):
