@@ -87,7 +87,7 @@ static exception *find(const exceptions *list, const char *address) {
     return list->count > 0 ? bsearch(&wanted, list->items, list->count, sizeof wanted, by_address) : NULL;
 }
 
-/* The addresses of a file, or, given a filter, those that it hits. */
+/* The addresses of a file, or, given a filter, the addresses that it hits. */
 static exceptions read_exceptions(const char *name, const tamis_filter *filter, addresses *batch) {
     tamis_error err = TAMIS_ERROR_INIT;
     exceptions list = {NULL, 0, 0};

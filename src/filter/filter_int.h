@@ -276,7 +276,7 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
 tamis_status tamis__filter_own(tamis_filter *filter, void *block, size_t size, tamis_error *err);
 
 /* Makes an external filter without body, plan and hasher. The caller sets these; tamis_filter_free releases
- * those that are set. */
+ * whatever is set. */
 TAMIS_PRIVATE_API tamis_status tamis__filter_create_external(tamis_filter **filter,
                                                              const tamis__external_ops *external,
                                                              const tamis_allocator *allocator,

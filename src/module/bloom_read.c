@@ -80,7 +80,7 @@ int bloom_card(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return MODULE_OK;
 }
 
-/* The fields of RedisBloom's reply, and after them those that are replied by name only. */
+/* The fields of RedisBloom's reply, and after them the fields that are replied by name only. */
 enum {
     CAPACITY,
     SIZE,

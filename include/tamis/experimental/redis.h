@@ -226,7 +226,7 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
  * TAMIS_E_FULL at an absent key that does not fit. tamis_filter_info.full is then TAMIS_FULL_CAPACITY.
  *
  * - The call estimates the keys in the filter. Then the handle counts the keys that it adds itself, but
- *   not those that others add. The estimate is lowered by twice its standard error, so that a filter with
+ *   not keys that others add. The estimate is lowered by twice its standard error, so that a filter with
  *   free slots accepts keys.
  * - A filter that was replaced by one of another capacity is estimated again when the handle is full.
  * - TAMIS_E_UNSUPPORTED: layouts php1 to php3, which store no capacity; or the filter is not on a server.

@@ -186,7 +186,7 @@ static uint64_t count_unconfirmed(const add_run *run, uint64_t max) {
     return count < max ? count : max;
 }
 
-/* Adds keys, and counts those that the server has, whether or not their records get printed. */
+/* Adds keys, and counts the keys that the server has, whether or not their records get printed. */
 static tamis_status add_to_server(void *context, const tamis_stream_batch *b, size_t *done,
                                   tamis_error *err) {
     add_run *run = context;

@@ -123,7 +123,7 @@ void cli_plan_name_memory(const cli_value *memory, tamis_error *err);
  *
  * - Options that contradict the filter (kind, scheme, seed, rate) are refused.
  * - Options that only apply to a new filter (expected keys, memory) are ignored. With `remarks`, a remark
- *   names those that differ from the filter.
+ *   names the options that differ from the filter.
  */
 tamis_status cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
                             bool remarks, tamis_error *err);

@@ -92,7 +92,7 @@ typedef struct partition {
 
 _Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_PARTITION_BYTES, "the plan counts them");
 
-/* A group of partitions: those that share the first 8 hash bits in a growing table, else all partitions. */
+/* Partitions that share the first 8 hash bits in a growing table, else all partitions. */
 typedef struct partition_group {
     partition *first;
     uint32_t bits; /* hash bits that select one of them: 0 or 4 in a growing table */

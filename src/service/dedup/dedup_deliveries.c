@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Records with positions: those that were delivered before are left out, and the keys of the others are added
+ * Records with positions: redelivered ones are left out, and the keys of the others are added
  * to the filter.
  *
  *     deliveries   0 1 2 3 4 5        chunk

@@ -78,7 +78,7 @@ static bool is_lock(const uint8_t *bytes, size_t size) {
            (digits > 0 && memcmp(bytes + digits, " on ", left < 4 ? left : 4) == 0);
 }
 
-/* Sets *so if the file's first bytes are those that an interrupted start may have left. */
+/* Sets *so if an interrupted start may have left the file's first bytes. */
 static tamis_status begins_as(const char *path, bool (*rest)(const uint8_t *bytes, size_t size), bool *so,
                               tamis_error *err) {
     uint8_t bytes[BEGINNING];

@@ -42,7 +42,7 @@ static tamis_status check_pointer(const char *pointer, tamis__fault *wrong) {
 
 /* ---- the tree ---- */
 
-/* Depth-first order: a pointer comes before those that continue it, and these come before all others. */
+/* Depth-first order: a pointer comes before its continuations, and these come before all others. */
 static int by_path(const void *a_query, const void *b_query) {
     const char *a = ((const tamis__json_query *)a_query)->pointer;
     const char *b = ((const tamis__json_query *)b_query)->pointer;

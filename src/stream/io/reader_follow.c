@@ -175,7 +175,7 @@ void tamis__reader_note_followed(tamis__reader *reader, const unsigned char *byt
     tamis__change_reports_check(reader->setup.reports);
 }
 
-/* True if the bytes before the position of the followed file are not those that were read. */
+/* True if the bytes before the position of the followed file differ from the bytes that were read. */
 static bool is_overwritten(const tamis__reader *reader) {
     unsigned char now[TAMIS__LAST_BYTES];
     const off_t position = tamis__sys.seek(reader->fd, 0, SEEK_CUR);

@@ -14,7 +14,7 @@
  *
  * Parts. A service that can divide its filter (tamis_stream_service.parts) queries one batch by several
  * threads. A part is a share of the filter, not of the batch. Each part reads all hashes of the batch, and
- * answers those that belong to its share.
+ * answers the keys of its share.
  *
  *     keys          k0  k1  k2  k3  k4  k5
  *     part 0        x       x           x      done 6

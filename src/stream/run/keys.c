@@ -2,7 +2,7 @@
 
 /*
  * From records to keys and back. A service is asked for keys alone, densely packed. The outputs need an
- * outcome for each record, also for those that have no key:
+ * outcome for each record, also for one without a key:
  *
  *     records        r0      r1        r2       r3         r4            all records of the batch
  *     found          key     no key    key      malformed  key           tamis_extractor_extract

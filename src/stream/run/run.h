@@ -142,7 +142,7 @@ void tamis__run_close(tamis__run *r, tamis_status status, tamis_error *err);
 tamis_status tamis__run_open_pipeline(tamis__run *r, tamis_error *err);
 /* Calls options.observe if it is due. No function of the service runs now. */
 void tamis__run_observe(tamis__run *r);
-/* Flushes the outputs that others can see before the end. Unless the run is idle, only those that are due. */
+/* Flushes the outputs that others can see before the end; unless the run is idle, only if they are due. */
 tamis_status tamis__run_flush(tamis__run *r, bool idle, tamis_error *err);
 /* Sets stats.bytes_out. */
 void tamis__run_count_written(tamis__run *r);

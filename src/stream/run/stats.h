@@ -4,7 +4,7 @@
 
 #include <tamis/experimental/stream.h>
 
-/* The counts of records and bytes among the statistics of a run: those that can be added up. */
+/* The statistics of a run that can be added up: counts of records and bytes. */
 enum { TAMIS__COUNTERS = 9 };
 
 /* Sets `counters` to the counts of *stats. */

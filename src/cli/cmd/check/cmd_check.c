@@ -100,7 +100,7 @@ static tamis_status search_each(check_run *run, tamis_status failed, tamis_error
     return failed;
 }
 
-/* Counts the answered keys, and prints those that --invert-match selects. */
+/* Counts the answered keys, and prints the keys that --invert-match selects. */
 static void print_keys(check_run *run, const tamis_answer *answers, size_t done) {
     const check_config *config = &run->config;
     tamis_stream_stats *stats = &run->summary.stats;

@@ -41,7 +41,7 @@ void state_print_number(const cli_field *field, uint64_t number, const char *mor
 
 /* ---- state_keys.c ---- */
 
-/* Numbers of keys that were forgotten, and of those that the state did not have. */
+/* Numbers of forgotten keys, and of keys that the state did not have. */
 typedef struct state_forgotten {
     uint64_t forgotten, not_present;
 } state_forgotten;

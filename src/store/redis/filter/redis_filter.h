@@ -217,7 +217,7 @@ tamis_status tamis__redis_name_beside(tamis_filter **made, const tamis_filter *f
 /* Fails with TAMIS_E_MISMATCH: the stored filter has the parameter `what` with another value than the URI. */
 tamis_status tamis__redis_fail_differs(const tamis__redis_filter *rf, const char *what, const char *stored,
                                        const char *requested, tamis_error *err);
-/* Fails with TAMIS_E_IO: the reply is not one of those that Redis gives to the command. */
+/* Fails with TAMIS_E_IO: Redis does not give such a reply to the command. */
 tamis_status tamis__redis_filter_bad_reply(const tamis__redis_filter *rf, tamis_error *err);
 
 /* ---- redis_foreign.c ---- */
