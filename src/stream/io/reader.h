@@ -133,7 +133,7 @@ typedef struct tamis__reader {
     bool may_block;                    /* not a regular file */
     bool waiting;                      /* at the end of the followed file */
     bool has_reports;                  /* the directory of the followed name is in setup.reports */
-    bool resting;                      /* unused buffers are freed until the next read */
+    bool frees_unused;                 /* unused buffers are freed until the next read */
     bool following;                    /* an earlier file of the followed name was read */
     struct stat last;                  /* that file */
     tamis__rotation_step rotation;     /* of the open file; path "": it was not rotated away */
@@ -214,7 +214,7 @@ bool tamis__reader_has_left(const tamis__reader *reader);
 tamis__previous_file tamis__reader_hand_over_previous(tamis__reader *reader);
 
 /* Frees buffers that no batch uses, until the next read. */
-void tamis__reader_rest(tamis__reader *reader);
+void tamis__reader_free_unused(tamis__reader *reader);
 
 /* True if the open file is the followed one: it may grow. */
 bool tamis__reader_is_followed(const tamis__reader *reader);

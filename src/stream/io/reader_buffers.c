@@ -59,8 +59,8 @@ void tamis__reader_release_buffers(tamis__reader *reader) {
     tamis__free(&reader->memory, reader->buffers, buffer_count(reader) * sizeof *reader->buffers);
 }
 
-void tamis__reader_rest(tamis__reader *reader) {
-    reader->resting = true;
+void tamis__reader_free_unused(tamis__reader *reader) {
+    reader->frees_unused = true;
     for (size_t i = 0; i < buffer_count(reader); i++) {
         tamis__read_buffer *buffer = &reader->buffers[i];
         const bool is_needed = buffer->batches > 0 || (buffer == reader->into && reader->end > reader->start);
@@ -75,8 +75,8 @@ void tamis__reader_give_back(tamis__reader *reader, const tamis__record_batch *b
     tamis__read_buffer *buffer = batch->buffer;
     if (--buffer->batches > 0)
         return;
-    if (reader->resting)
-        tamis__reader_rest(reader);
+    if (reader->frees_unused)
+        tamis__reader_free_unused(reader);
     else if (buffer != reader->into && buffer->capacity > KEPT_MAX)
         set_buffer(reader, buffer, 0);
 }
@@ -154,7 +154,7 @@ static tamis_status move_unread(tamis__reader *reader, tamis_error *err) {
 }
 
 tamis_status tamis__reader_free_space(tamis__reader *reader, tamis_error *err) {
-    reader->resting = false;
+    reader->frees_unused = false;
     if (!reader->into->bytes && !set_buffer(reader, reader->into, reader->setup.read_size))
         return fail_memory(reader, reader->setup.read_size, err);
     if (reader->into->capacity < reader->limit)

@@ -33,7 +33,7 @@ static tamis_status fill_next(tamis__set_reader *r, tamis_error *err) {
     if (status != TAMIS_OK || r->event != TAMIS__READER_RECORDS) {
         r->next.count = 0;
         r->is_drained = true;
-        tamis__reader_rest(&r->reader);
+        tamis__reader_free_unused(&r->reader);
         return status;
     }
     r->next.reader = &r->reader;

@@ -263,7 +263,7 @@ tamis_status tamis__reader_set_next(tamis__reader_set *set, tamis__record_batch 
         is_end = is_end && *event == TAMIS__READER_END;
         has_left = has_left || (stops && *event == TAMIS__READER_END);
         if (set->count > 1)
-            tamis__reader_rest(reader);
+            tamis__reader_free_unused(reader);
         begin_next_turn(set);
     }
     *event = is_end || has_left ? TAMIS__READER_END : TAMIS__READER_IDLE;
