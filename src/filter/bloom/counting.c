@@ -80,6 +80,8 @@
  *
  * Source: L. Fan, P. Cao, J. Almeida, A. Broder: Summary Cache, a scalable wide-area web cache sharing
  * protocol, 1998 (counters of 4 bits).
+ *
+ * Measured: ./dev bench memory has the time to add, look up and remove a key.
  */
 #include "filter/bloom/bloom_int.h"
 #include "filter/line_count.h"

@@ -64,6 +64,8 @@
  *
  * What may differ: the logarithms of Java and of the C library may differ in the last place. Then m differs
  * only if it lies within 1e-15 of its size of a multiple of 64. tests/interop has met no such case.
+ *
+ * Measured: ./dev bench memory, beside Guava itself.
  */
 #include <inttypes.h>
 #include <math.h>

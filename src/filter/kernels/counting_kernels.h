@@ -3,7 +3,8 @@
 #define TAMIS_FILTER_KERNELS_COUNTING_KERNELS_H
 
 /*
- * Kernels of kind counting. The idea is in filter/bloom/counting.c.
+ * Kernels of kind counting. The idea is in filter/bloom/counting.c. This header is
+ * apart from filter_kernels.h, which includes it, since the arithmetic of counters is for this kind alone.
  *
  *     counting_scalar.c    always built; the oracle of the tests
  *     counting_avx512.c    x86-64 with AVX-512; the other sets take the scalar table

@@ -86,6 +86,8 @@
  *
  * References: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014);
  * buckets by a difference: Wang, Zhou, Shi, Qian, "Vacuum Filters" (2019), and filter/window/window.c.
+ *
+ * Measured: ./dev bench memory has the time to add, look up and remove a key.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -54,6 +54,8 @@
  *
  * Growing by a quarter rewrites each key four times on average, and 0.25 to 0.4 times with a size hint
  * (docs/MATH.md).
+ *
+ * Measured: ./dev bench growth (memory a key), ./dev bench steps (the time of a step; docs/PERFORMANCE.md).
  */
 #include "base/system.h"
 #include "filter/table/fingerprint_put.h"

@@ -29,7 +29,8 @@
  * - the sum of the starts of runs and the runs carries through each run, to the position after its end;
  * - a running exclusive or of the quotes marks all bytes between an opening and a closing quote.
  *
- * The file that includes this one defines:
+ * This parser is apart from json_avx512.c, since no line of it depends on an instruction set. The file that
+ * includes it defines:
  *
  *     bytes64     64 bytes; load, load_some (fills up with blanks), equal (to a byte), within (a range),
  *                 lower (sets bit 0x20 in all bytes)
