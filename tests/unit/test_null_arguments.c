@@ -23,6 +23,7 @@
 #include <tamis/experimental/compressed.h>
 #include <tamis/experimental/extract.h>
 #include <tamis/experimental/filter_set.h>
+#include <tamis/experimental/key_buffer.h>
 #include <tamis/experimental/key_maker.h>
 #include <tamis/experimental/redis.h>
 #include <tamis/experimental/redis_bitmap.h>
@@ -49,6 +50,7 @@ static void of_census(void **state) {
     REFUSED(tamis_cardinality_create(NULL, ANY, &err), "sketch");
     REFUSED(tamis_heavy_hitters_create(NULL, ANY, &err), "hitters");
     REFUSED(tamis_key_sampler_create(NULL, ANY, &err), "sampler");
+    REFUSED(tamis_key_buffer_create(NULL, ANY, &err), "buffer");
     REFUSED(tamis_audit_create(NULL, ANY, ANY, &err), "audit");
     REFUSED(tamis_audit_create(ANY, NULL, ANY, &err), "filter");
     REFUSED(tamis_audit_check_keys(NULL, ANY, 1, ANY, &err), "audit");

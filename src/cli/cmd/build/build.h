@@ -60,8 +60,7 @@ tamis_status build_inputs_check(const struct stat *before, const cli_stream *str
 /* ---- keys of an input that is read once: build_buffer.c ---- */
 
 /*
- * Buffers the distinct keys of an input that can be read only once. A filter needs the number of its keys
- * before it is made, so their hashes wait here until the number is known.
+ * Buffers the distinct keys of an input that can be read only once (tamis/experimental/key_buffer.h).
  *
  *     keys -> known yet? -yes-> dropped (kinds counting and cuckoo: kept)
  *                |no
