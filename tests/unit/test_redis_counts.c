@@ -204,7 +204,7 @@ static void other_types_are_refused(void **state) {
     } cases[] = {
         {"RPUSH", "users", "x", "users: expected a counter"},
         {"SET", "users", "5", "(not a HyperLogLog)"},
-        {"SET", "users", "HYLLbroken", "users: is no"},
+        {"SET", "users", "HYLLbroken", "users: expected a counter"},
         {"PFADD", "all", "x", "all: expected a counter"},
         {"SET", "all", "007", "(not an integer)"},
         {"SET", "all", "1.5", "(not an integer)"},
