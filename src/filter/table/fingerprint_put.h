@@ -16,13 +16,14 @@
  */
 #include "filter/table/fingerprint_table.h"
 
-/* Runs `call` with `g` set to the table's line layout. For the default layouts of dedup and build, and for
- * `exact`, the layout is a compile-time constant. Shifts and offsets in code inlined below become
- * constants too. */
+/* Runs `call` with `g` set to the table's line layout. For the default layouts of dedup and build, for rates
+ * from 1e-5 on and for `exact`, the layout is a compile-time constant. Shifts and offsets in code inlined
+ * below become constants too. */
 #define WITH_GEOMETRY(t, call)                                                                               \
     do {                                                                                                     \
         const line_geometry sized = line_geometry_of(32, 4), growing = line_geometry_of(38, 2);              \
-        const line_geometry built = line_geometry_of(24, 4), exact = line_geometry_of(120, 4), *g;           \
+        const line_geometry built = line_geometry_of(24, 4), exact = line_geometry_of(120, 4);               \
+        const line_geometry small = line_geometry_of(16, 4), grown = line_geometry_of(20, 4), *g;            \
         if ((t)->geometry.slot_bits == 32) {                                                                 \
             g = &sized;                                                                                      \
             call;                                                                                            \
@@ -34,6 +35,12 @@
             call;                                                                                            \
         } else if ((t)->geometry.slot_bits == 120) {                                                         \
             g = &exact;                                                                                      \
+            call;                                                                                            \
+        } else if ((t)->geometry.slot_bits == 16) {                                                          \
+            g = &small;                                                                                      \
+            call;                                                                                            \
+        } else if ((t)->geometry.slot_bits == 20) {                                                          \
+            g = &grown;                                                                                      \
             call;                                                                                            \
         } else {                                                                                             \
             g = &(t)->geometry;                                                                              \
