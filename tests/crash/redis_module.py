@@ -16,7 +16,8 @@ import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../interop/redis"))
 # pylint: disable=wrong-import-position
-from module_server import DIRECTORY, SEED, COUNT as SECONDS, Error, Server, chunks_of, end_servers, is_true, same  # noqa: E402
+from module_server import (DIRECTORY, SEED, COUNT as SECONDS, Error, Server, chunks_of, end_servers, info_of, is_true,  # noqa: E402
+                           same, wait_until)
 
 
 class Bloom:
@@ -200,6 +201,8 @@ class Run:
                 self.ask("RESTORE", "junk", 0, bytes(damaged), "REPLACE")
             self.ask("DEL", "junk")
         elif how == "RELOAD":
+            # It saves, then loads the file. The end of an earlier BGSAVE between both would replace the file.
+            wait_until("no BGSAVE", lambda: info_of(self.server.ask, "persistence", "rdb_bgsave_in_progress") == 0)
             same(how, self.ask("DEBUG", "RELOAD"), b"OK")
         else:
             self.ask(how)
