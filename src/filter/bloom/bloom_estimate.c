@@ -87,7 +87,7 @@ static double power(double x, uint32_t k) {
 /* Number of keys in a Bloom filter of m bits, a share s of which is set. If all are set, counts as if one
  * were left. */
 static double keys_of_share(double s, double m, uint32_t k) {
-    return -m / k * exact_log(fmin(s, (m - 1) / m));
+    return 0 - m / k * exact_log(fmin(s, (m - 1) / m)); /* 0 and not -0 for no bits */
 }
 
 /* Mean rate while a Bloom filter was filled, until the share s of its bits was set. It is the area under the
@@ -286,7 +286,7 @@ tamis_status tamis__bloom_union(tamis_filter *into, const tamis_filter *from, ta
     const double sum = (double)into->added + (double)from->added;
     const double offered = fmin(info.cardinality, 2 * sum);
     const double absent = offered * (1 - mistaken_share(to, &counts, info.ones));
-    into->added = (uint64_t)fmin(fmax(absent, (double)max), sum);
+    into->added = (uint64_t)round(fmin(fmax(absent, (double)max), sum));
     const bool is_over = max > to->max_absent || is_over_capacity(into);
     into->saturated = into->saturated || from->saturated || is_over;
     if (!is_over && into->added > to->max_absent) /* above the limit only by the error of the estimate */
