@@ -172,28 +172,38 @@ def table_of_batches(ways, growing, runs, scale):
 # ---- one item a command ------------------------------------------------------------------------------------
 
 def table_of_single(ways, runs):
-    """Nanoseconds a command, 100 in flight."""
-    count, kinds = 20_000, {}
+    """Nanoseconds a command, by the number in flight. Bits are set and read at random, in a bitmap as large as the filter."""
+    items, bits, kinds = 1_000_000, 14_400_000, {}
     some = next(iter(ways.values())).connection
     for n, (name, way) in enumerate(ways.items()):
         if way.family == "BF":
-            way.reserve(f"single{n}", 1_000_000)
+            way.reserve(f"single{n}", items)
             for verb in ("BF.ADD", "BF.EXISTS"):
                 kinds[f"{verb}, {name}"] = (way.connection, lambda i, verb=verb, n=n: command(verb, f"single{n}", item(i)))
-    kinds["SETBIT"] = (some, lambda i: command("SETBIT", "bits", i * 7919 % 10_000_000, 1))
-    kinds["GETBIT"] = (some, lambda i: command("GETBIT", "bits", i * 7919 % 10_000_000))
+
+    def bit(number):
+        return number * 0x9e3779b97f4a7c15 % 2**64 % bits
+
+    kinds["SETBIT"] = (some, lambda i: command("SETBIT", "bits", bit(i), 1))
+    kinds["GETBIT"] = (some, lambda i: command("GETBIT", "bits", bit(i)))
+    some.ask("SETBIT", "bits", bits, 0)
     rounds = [0]
 
     def once(name):
         connection, make = kinds[name]
         rounds[0] += 1
-        texts = [b"".join(make(i) for i in range(at, at + 100)) for at in range(rounds[0] * count, (rounds[0] + 1) * count, 100)]
-        seconds, _, _ = connection.run(texts, 400, 1)
-        return [seconds / count * 1e9]
+        row, first = [], rounds[0] * 30_000
+        for in_flight, count in ((1, 2_000), (100, 20_000)):
+            texts = [b"".join(make(i) for i in range(at, at + in_flight)) for at in range(first, first + count, in_flight)]
+            seconds, _, _ = connection.run(texts, 4 * in_flight, 1)
+            row.append(seconds / count * 1e9)
+            first += count
+        return row
 
-    print("\nNanoseconds a command, 100 in flight\n")
-    for name, (nanoseconds,) in in_turns(list(kinds), max(runs, 5), once).items():
-        print(f"{name:<46}{nanoseconds:>12.0f}")
+    print("\nNanoseconds a command, by the number in flight\n")
+    print(f"{'':<46}{'1':>12}{'100':>12}")
+    for name, cells in in_turns(list(kinds), max(runs, 5), once).items():
+        print(f"{name:<46}" + "".join(f"{cell:>12.0f}" for cell in cells))
 
 
 # ---- freeing -----------------------------------------------------------------------------------------------
