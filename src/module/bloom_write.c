@@ -13,8 +13,8 @@
  *                                    those that failed
  *     BF.LOADCHUNK                   as it is
  *
- * The rest follows from the filter alone, which both sides have. A command that is sent as it is costs the
- * server nothing if it has no replica and no AOF; any other form is made as a list of arguments first.
+ * The rest follows from the filter alone, which both sides have. Sending a command as it is costs nothing
+ * without a replica and an AOF. For any other form the server makes a list of arguments in any case.
  */
 #include "module/module.h"
 
