@@ -84,7 +84,8 @@ static const tamis__line_shape sized_shapes[] = {
     {120, 4,  4, 0.820, 0.74, 0.58},
 };
 /* Growing tables, with the same columns. Each doubling adds about a constant to the rate: 5.1, 5.3, 3.7 and
- * 2.8 times 2^(1 - slot_bits) for the first four shapes. Measured from 2^20 to 2^24 keys and extrapolated to 2^40. */
+ * 2.8 times 2^(1 - slot_bits) for the first four shapes. Measured from 2^20 to 2^24 keys and extrapolated to
+ * 2^40. */
 static const tamis__line_shape growing_shapes[] = {
     { 32, 4, 15, 0.95, 115, 0.42},
     { 38, 2, 13, 0.94, 130, 0.42},
