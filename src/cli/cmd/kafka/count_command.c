@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tamis kafka count: from the options to those of the library's run, and its statistics to standard error.
+ * The counters are in a Redis, so nothing is on standard output. Statistics are printed after a failure too:
+ * what was counted before it stays counted.
+ */
 #include <stdio.h>
 #include <string.h>
 

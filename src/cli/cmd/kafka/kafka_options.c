@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of options of tamis kafka. All actions share it; cmd_kafka.c refuses an option that an action
+ * does not have. Most options are members of a struct of the library, which names them in its messages. So
+ * kafka_name_option replaces that name by the option and its value.
+ */
 #include "cli/cmd/kafka/kafka_options.h"
 
 #include <stdio.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Settings of librdkafka, from the file of --config and from --setting. Only librdkafka knows their names, so
+ * it refuses wrong ones, and this file adds path and line to its message. The text may have a password: it is
+ * in one buffer, which is overwritten at the end.
+ */
 #include "cli/cmd/kafka/kafka_settings.h"
 
 #include <errno.h>

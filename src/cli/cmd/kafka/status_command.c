@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tamis kafka status: how far a group is, as text or JSON. The library calls a function for each partition, so
+ * the text is printed line by line, however many there are. JSON is one array, written at the end. The table
+ * of fields at the head serves both, and the manual.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +26,7 @@ const struct kafka_status_fields kafka_status_fields = {
         {"offset", "offset", CLI_INTEGER | CLI_NULL,
          "Offset of the first record that the group has not processed; null = the group has no offset yet."},
     .low = {"low", NULL, CLI_INTEGER, "Offset of the first record of the topic."},
-    .end = {"end", "end", CLI_INTEGER, "Offset behind its last record."},
+    .end = {"end", "end", CLI_INTEGER, "Offset after its last record."},
     .lag =
         {"lag", "lag", CLI_INTEGER,
          "end less offset, or less low if there is no offset; 0 if only markers of transactions are left."},
