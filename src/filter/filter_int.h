@@ -70,8 +70,8 @@ typedef struct tamis__image {
     bool saturated, allow_over_capacity, frozen;
     const tamis__body_extent *extents; /* partitions of a table, without `bytes` */
     size_t extent_count;
-    const struct tamis__window_image
-        *window; /* steps of a window (filter/window/window.h); NULL: another kind */
+    /* Steps of a window (filter/window/window.h); NULL: another kind. */
+    const struct tamis__window_image *window;
 } tamis__image;
 
 /* The mapped file of a filter in an image, if the filter owns the mapping. */

@@ -198,8 +198,8 @@ void cli_metrics_set_filter(cli_metrics *metrics, const tamis_filter *filter) {
 
 void cli_metrics_observe(cli_metrics *metrics) {
     pthread_mutex_lock(&metrics->lock);
-    (void)tamis_filter_info_get(metrics->filter, &metrics->info,
-                                NULL); /* fails only for filters in a server */
+    /* Fails only for filters in a server. */
+    (void)tamis_filter_info_get(metrics->filter, &metrics->info, NULL);
     metrics->newest = tamis_window_newest(metrics->filter);
     pthread_mutex_unlock(&metrics->lock);
 }

@@ -25,10 +25,10 @@
 static inline __m256i test_bits(__m256i low, __m256i high, uint64_t word) {
     const __m256i bytes = _mm256_setr_epi8(6, 7, -1, -1, 5, 6, -1, -1, 4, 5, -1, -1, 3, 4, -1, -1, /* */
                                            2, 3, -1, -1, 1, 2, -1, -1, 0, 1, -1, -1, -1, -1, -1, -1);
-    const __m256i shifts =
-        _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0); /* moves bits 0..4 of a position to the low end */
-    const __m256i half_word =
-        _mm256_setr_epi32(12, 11, 10, 9, 8, 7, 6, 5); /* moves bits 5..7 to the low end */
+    /* Moves bits 0..4 of a position to the low end. */
+    const __m256i shifts = _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+    /* Moves bits 5..7 to the low end. */
+    const __m256i half_word = _mm256_setr_epi32(12, 11, 10, 9, 8, 7, 6, 5);
     const __m256i half_line = _mm256_setr_epi32(16, 17, 18, 19, 20, 21, 22, 23); /* moves bit 8 to the sign */
     const __m256i from = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)word), bytes);
     const __m256i which = _mm256_srlv_epi32(from, half_word); /* permute ignores the higher bits */

@@ -205,8 +205,8 @@ static tamis_status fail_busy(const state_directory *directory, tamis_error *err
 static void note_holder(const state_directory *directory) {
     char line[sizeof(tamis__holder) + 1];
     const int size = snprintf(line, sizeof line, "%s\n", tamis__holder_now().text);
-    (void)tamis__sys.pwrite(directory->lock_fd, line, (size_t)size,
-                            0); /* on a full disk the line is missing */
+    /* On a full disk the line is missing. */
+    (void)tamis__sys.pwrite(directory->lock_fd, line, (size_t)size, 0);
 }
 
 tamis_status tamis__state_directory_lock(state_directory *directory, bool writes, tamis_error *err) {

@@ -402,8 +402,8 @@ static inline bits next_token(bits lasts, bits firsts, bits blanks, bool has_bla
     firsts |= shift_in(lasts, before);
     if (!has_blanks)
         return firsts;
-    const bits passed =
-        sum(firsts & blanks, blanks, over); /* carries through blanks to the byte after them */
+    /* Carries through blanks to the byte after them. */
+    const bits passed = sum(firsts & blanks, blanks, over);
     return (firsts | passed) & ~blanks;
 }
 

@@ -99,8 +99,8 @@ static tamis_status derive_expect(plan_request *request, const cli_value *memory
  * --fpr, and is a contradiction without it. */
 static tamis_status derive_memory(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
                                   tamis_error *err) {
-    uint64_t bytes =
-        (uint64_t)fmax(1, floor((double)request->plan_options.expect * request->bits / 8)); /* below 2^60 */
+    /* Below 2^60. */
+    uint64_t bytes = (uint64_t)fmax(1, floor((double)request->plan_options.expect * request->bits / 8));
     char made[CLI_TEXT_NUMBER];
 
     if (!values[PLAN_MEMORY]->given) {

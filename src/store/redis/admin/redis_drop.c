@@ -85,8 +85,8 @@ static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__conf
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("plan"),
                                           tamis__redis_word("state"), tamis__redis_word("next"),
                                           tamis__redis_word("sending")));
-    tamis__step_write(
-        &step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* the drop removes the rest of the hash */
+    /* The drop removes the rest of the hash. */
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash));
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));
     const tamis_status status = tamis__step_run_outcome(rf, &step, outcome, err);
     return status == TAMIS_OK && *outcome == TAMIS__NOT_DONE ? tamis__lock_lost(rf, err) : status;

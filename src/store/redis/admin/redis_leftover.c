@@ -146,10 +146,8 @@ static tamis_status check_use(leftover_search *ctx, uint64_t generation, bool *i
         status = tamis__copy_read(&ctx->rf, copy, err);
     if (status != TAMIS_OK)
         return status;
-    *is_used = names_generation(config.plan, generation) ||
-               (!*config.plan &&
-                names_generation(
-                    copy, generation)); /* the hash was deleted: tamis redis drop removes its partitions */
+    /* Without a plan the hash was deleted: tamis redis drop removes its partitions. */
+    *is_used = names_generation(*config.plan ? config.plan : copy, generation);
     ctx->is_next = names_generation(config.next, generation);
     *kind = ctx->is_next                                   ? TAMIS_REDIS_LEFT_RESIZE
             : names_generation(config.pushing, generation) ? TAMIS_REDIS_LEFT_UNFINISHED

@@ -399,10 +399,11 @@ static tamis_status authenticate(tamis__connection *conn, uint64_t deadline, tam
             tamis__connection_put_text(conn, endpoint->user);
         tamis__connection_put_text(conn, endpoint->password);
         status = tamis__connection_wait_reply(conn, deadline, &reply, err);
+        /* Servers quote words of a command that they do not know. */
         if (status == TAMIS_OK && reply->type == TAMIS__REPLY_ERROR && !names_its_kind(reply) &&
             strstr(reply->text, endpoint->password))
             return tamis__fail(err, TAMIS_E_REFUSED, 0, "redis %s: knows no AUTH; leave the password out",
-                               endpoint->shown); /* servers quote words of a command that they do not know */
+                               endpoint->shown);
         if (status == TAMIS_OK && reply->type != TAMIS__REPLY_STATUS)
             return refused(conn, "the password", reply, "check user and password", err);
     }

@@ -115,8 +115,8 @@ void tamis__trace_accept_reply(tamis__trace *trace, size_t element, uint32_t num
     tamis__probe_group group;
     size_t item = 0;
     found->ns = tamis__now_ns() - found->ns;
-    tamis__element_find_group(trace->filter, positions, number,
-                              &group); /* exists, since its command was sent */
+    /* Exists, since its command was sent. */
+    tamis__element_find_group(trace->filter, positions, number, &group);
     for (uint32_t j = group.first; j < probes; j++) {
         if (!tamis__element_is_in(trace->filter, positions, j, group.key))
             continue;

@@ -125,9 +125,8 @@ static void locate(const tamis_filter *filter, const tamis__key_batch *key_batch
     tamis_hash hash;
     if (key_batch->hashes)
         hash = key_batch->hashes[i];
-    else
-        tamis_hash_many(filter->hasher, &key_batch->keys[i], 1, &hash,
-                        NULL); /* all schemes of the layout have digests */
+    else /* never fails: all schemes of the layout have digests */
+        tamis_hash_many(filter->hasher, &key_batch->keys[i], 1, &hash, NULL);
     const uint64_t block = tamis__mulhi(hash.word[1], partitions->blocks);
     positions->server = 0;
     positions->key = (uint32_t)(block / partitions->each);
@@ -166,8 +165,8 @@ static void write_renewal(const tamis__redis_filter *rf, renewal *to) {
     const tamis_key hash = tamis__plan_add_condition(rf, &to->step, tamis__tamis_of(rf)->plan_text, to->name);
     const tamis_key copy = {to->copy_name, tamis__copy_name(rf, to->copy_name)};
     tamis__step_key(&to->step, copy);
-    tamis__step_expire(&to->step, copy, rf->ttl_ms,
-                       to->copy_digits); /* first: it must not outlive the hash */
+    /* First: it must not outlive the hash. */
+    tamis__step_expire(&to->step, copy, rf->ttl_ms, to->copy_digits);
     tamis__step_expire(&to->step, hash, rf->ttl_ms, to->digits);
 }
 

@@ -135,8 +135,8 @@ tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err
         *err = why;
     if (status == TAMIS_E_BUSY || lock.sent == 0)
         return status;
-    snprintf(token, TAMIS__LOCK_TOKEN, "%s%" PRIu32, lock.prefix,
-             lock.sent); /* the last sending may have the lock */
+    /* The last sending may have the lock. */
+    snprintf(token, TAMIS__LOCK_TOKEN, "%s%" PRIu32, lock.prefix, lock.sent);
     const bool is_released = tamis__lock_release(rf, NULL) == TAMIS_OK;
     *token = '\0';
     return is_released ? status : tamis__lock_left(&why, err);

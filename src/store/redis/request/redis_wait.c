@@ -106,8 +106,8 @@ tamis_status tamis__in_flight_confirm(tamis__in_flight *run, tamis_error *err) {
     for (size_t n = 0; n < run->capacity; n++)
         if (needs_confirmation(run->pipelines[n])) {
             put_wait(&ctx, run->pipelines[n]);
-            (void)tamis__connection_send(run->pipelines[n]->conn,
-                                         NULL); /* confirm_pipeline sends again and sees the failure */
+            /* A later confirm_pipeline sends again and sees the failure. */
+            (void)tamis__connection_send(run->pipelines[n]->conn, NULL);
         }
     for (size_t n = 0; n < run->capacity && status == TAMIS_OK; n++)
         if (needs_confirmation(run->pipelines[n]))

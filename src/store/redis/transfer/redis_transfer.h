@@ -66,9 +66,9 @@ typedef struct tamis__push {
     const tamis_filter *filter;    /* filter in memory to upload; NULL: make an empty one */
     tamis_filter *there;           /* handle of the filter on the server, with the plan of the new one */
     const tamis__redis_filter *rf; /* body of `there` */
-    tamis__partitions
-        partitions;  /* the new generation; while they are filled, their `mark_numbers` are those below */
-    uint64_t ttl_ms; /* time to live of the new filter; 0: none */
+    /* The new generation; while they are filled, their `mark_numbers` are those below. */
+    tamis__partitions partitions;
+    uint64_t ttl_ms;              /* time to live of the new filter; 0: none */
     tamis__config config;         /* hash before the push */
     char copy[TAMIS__REDIS_PLAN]; /* the plan's copy if the hash was deleted; else empty */
     char plan[TAMIS__REDIS_PLAN]; /* plan of the new filter */
