@@ -3,14 +3,14 @@
 /*
  * Routing: writes each record of a batch to the output that its outcome demands.
  *
- *     outcome         output if unmarked              output if marked                mark of a service
+ *     outcome         goes to, if unmarked            goes to, if marked              mark of a service
  *     -------------   -----------------------------   -----------------------------   -----------------
- *     TAMIS_ABSENT    first occurrences               first occurrences               yes
- *     TAMIS_UNKNOWN   first occurrences               first occurrences               yes
- *     TAMIS_PRESENT   duplicates                      first occurrences               yes
- *     TAMIS_LATE      first occurrences, or dropped   first occurrences, or dropped   yes
- *     no key          first occurrences, or dropped   first occurrences, or dropped   no
- *     malformed       first occurrences, or dropped   first occurrences, or dropped   no
+ *     TAMIS_ABSENT    output                          output                          yes
+ *     TAMIS_UNKNOWN   output                          output                          yes
+ *     TAMIS_PRESENT   duplicates                      output                          yes
+ *     TAMIS_LATE      output, or dropped              output, or dropped              yes
+ *     no key          output, or dropped              output, or dropped              no
+ *     malformed       output, or dropped              output, or dropped              no
  *     redelivered     dropped                         dropped                         no
  *
  * An unknown answer counts as a first occurrence: a duplicate that is printed does less harm than a first
@@ -29,7 +29,7 @@
  * Runs of records. The records of a batch are consecutive in memory, each with its terminator. So several
  * records with the same output are one piece of memory, and unmarked output is written in such pieces:
  *
- *     batch      | a | b | c | d | e | f |      a b, e f: first occurrences; c d: duplicates
+ *     batch      | a | b | c | d | e | f |      a b, e f: output; c d: duplicates
  *     writes     |- 1 -| |- 2 -| |- 3 -|
  *
  * If few records are duplicates, a write carries many records. Marked records are written singly.

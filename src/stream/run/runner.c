@@ -3,7 +3,7 @@
 /*
  * A run: joins reader, service and writers.
  *
- *     inputs --> reader --batches--> keys --> service --answers--> route -+--> writer: first occurrences
+ *     inputs --> reader --batches--> keys --> service --answers--> route -+--> writer: output
  *                  ^                                                      +--> writer: duplicates
  *                  +---- idle: flush, then wait
  *
