@@ -7,11 +7,11 @@
  * itself is the same for all kinds. It checks options, makes the hasher, counts memory, and makes the
  * messages of a full filter.
  *
- *     tamis_filter_create        plan --> empty filter in memory
- *     tamis__filter_restore      image of a file --> read-only filter, with a block verifier
- *     tamis__filter_own          the same image becomes memory that the filter may change
- *     tamis__filter_create_external       --> filter on a server, or in the form of another program
- *     tamis_filter_copy          any local filter --> filter in memory (filter_copy.c)
+ *     tamis_filter_create              plan --> empty filter in memory
+ *     tamis__filter_restore            image of a file --> read-only filter, with a block verifier
+ *     tamis__filter_own                the same image becomes memory that the filter may change
+ *     tamis__filter_create_external    --> filter on a server, or in the form of another program
+ *     tamis_filter_copy                any local filter --> filter in memory (filter_copy.c)
  *
  * What a handle consists of, and who releases it:
  *

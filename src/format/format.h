@@ -69,7 +69,7 @@ extern const tamis__format tamis__format_guava;
 extern const tamis__format tamis__format_dcso;
 extern const tamis__format tamis__format_redisbloom;
 
-/* TAMIS_E_UNSUPPORTED if the filter's bits are elsewhere, unless the format keeps such filters. `what` is as
+/* TAMIS_E_UNSUPPORTED if the filter is external, unless the format keeps such filters. `what` is as
  * for tamis__filter_check_local. */
 tamis_status tamis__format_check_local(const tamis__format *format, const tamis_filter *filter,
                                        const char *what, tamis_error *err);
