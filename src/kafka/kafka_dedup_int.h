@@ -186,6 +186,7 @@ typedef struct kafka_dedup_run {
     bool needs_producer;              /* B1 is due */
     rd_kafka_queue_t *offset_results; /* of the brokers to requests of A2; NULL: none yet */
     uint64_t offset_requests;         /* their number */
+    uint64_t offsets_queried_at;      /* time of the last one; 0: it is answered, or there was none */
     rd_kafka_t *reader;               /* of the state topic; NULL: not needed yet */
     rd_kafka_topic_t *reader_topic;   /* the state topic, as the reader knows it */
     rd_kafka_queue_t *reader_queue;   /* of the records of all partitions that it reads */

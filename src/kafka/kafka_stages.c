@@ -35,7 +35,8 @@
 
 enum {
     REQUEST_MS = 1000,      /* longest wait for an answer */
-    ANSWER_MS = 5000,       /* until a request that is not waited for has failed */
+    ANSWER_MS = 5000,       /* until the consumer repeats a request that is not waited for */
+    KEEP_MS = 3600000,      /* how long librdkafka keeps such a request: as long as it allows */
     RETRY_MS = 100,         /* until a request that has failed is repeated */
     RETRY_JOINED_MS = 1000, /* likewise, if records of other partitions have to wait for it */
     WAIT_MS = 5,            /* for a record of the input, while A or M waits too */
@@ -164,8 +165,17 @@ static tamis_status store_offsets(kafka_dedup_run *run, const rd_kafka_topic_par
     return TAMIS_OK;
 }
 
-/* Reads an answer. A failed request is repeated by the consumer, which notices that the coordinator of the
- * group has moved. librdkafka 2.0 goes on to send other requests to the former one. */
+/* Repeats a request by the consumer, which notices that the coordinator of the group has moved.
+ * librdkafka 2.0 goes on to send other requests to the former one. */
+static tamis_status repeat_request(kafka_dedup_run *run, rd_kafka_topic_partition_list_t *list,
+                                   uint64_t request, tamis_error *err) {
+    const rd_kafka_resp_err_t code = rd_kafka_committed(run->client.consumer, list, REQUEST_MS);
+
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? store_offsets(run, list, request, err)
+                                              : retry_later(run, run->options.group, code, err);
+}
+
+/* Reads an answer. */
 static tamis_status read_offsets(kafka_dedup_run *run, rd_kafka_event_t *event, tamis_error *err) {
     const uint64_t request = (uint64_t)(uintptr_t)rd_kafka_event_opaque(event);
     size_t count = 0;
@@ -180,10 +190,10 @@ static tamis_status read_offsets(kafka_dedup_run *run, rd_kafka_event_t *event, 
         !rd_kafka_group_result_error(groups[0])) {
         status = store_offsets(run, rd_kafka_group_result_partitions(groups[0]), request, err);
     } else if (list->cnt > 0) {
-        const rd_kafka_resp_err_t code = rd_kafka_committed(run->client.consumer, list, REQUEST_MS);
-        status = code == RD_KAFKA_RESP_ERR_NO_ERROR ? store_offsets(run, list, request, err)
-                                                    : retry_later(run, run->options.group, code, err);
+        status = repeat_request(run, list, request, err);
     }
+    if (request == run->offset_requests)
+        run->offsets_queried_at = 0;
     for (int i = 0; i < list->cnt; i++) /* those without an offset are in the next request */
         run->partitions[list->elems[i].partition].offset_request = 0;
     rd_kafka_topic_partition_list_destroy(list);
@@ -193,7 +203,8 @@ static tamis_status read_offsets(kafka_dedup_run *run, rd_kafka_event_t *event, 
 
 /* Asks for the offsets of the partitions of a list. A request of librdkafka's administration, unlike one
  * of the consumer, is not waited for. It has an answer for each partition even if the offset of another is
- * not decided. */
+ * not decided. It is kept until it is answered. If it had timed out, and the coordinator comes back,
+ * librdkafka would read memory that is free, and may end the process. */
 static tamis_status request_offsets(kafka_dedup_run *run, const rd_kafka_topic_partition_list_t *list,
                                     tamis_error *err) {
     rd_kafka_ListConsumerGroupOffsets_t *wanted =
@@ -204,13 +215,14 @@ static tamis_status request_offsets(kafka_dedup_run *run, const rd_kafka_topic_p
     rd_kafka_error_t *failed = rd_kafka_AdminOptions_set_require_stable_offsets(options, 1); /* K4 */
     const rd_kafka_resp_err_t code =
         failed ? rd_kafka_error_code(failed)
-               : rd_kafka_AdminOptions_set_request_timeout(options, ANSWER_MS, why, sizeof why);
+               : rd_kafka_AdminOptions_set_request_timeout(options, KEEP_MS, why, sizeof why);
 
     if (!run->offset_results)
         run->offset_results = rd_kafka_queue_new(run->client.probe);
     rd_kafka_AdminOptions_set_opaque(options, (void *)(uintptr_t)++run->offset_requests);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
         rd_kafka_ListConsumerGroupOffsets(run->client.probe, &wanted, 1, options, run->offset_results);
+    run->offsets_queried_at = tamis__now_ns();
     for (int i = 0; i < list->cnt; i++)
         run->partitions[list->elems[i].partition].offset_request = run->offset_requests;
     if (failed)
@@ -231,9 +243,13 @@ static tamis_status fetch_offsets(kafka_dedup_run *run, tamis_error *err) {
         status = read_offsets(run, event, err);
     if (status != TAMIS_OK || tamis__now_ns() < run->offsets_at)
         return status;
+    const bool is_late = run->offsets_queried_at > 0 &&
+                         tamis__now_ns() - run->offsets_queried_at >= (uint64_t)ANSWER_MS * 1000000;
+    for (size_t i = 0; is_late && i < run->client.partition_count; i++)
+        run->partitions[i].offset_request = 0;
     rd_kafka_topic_partition_list_t *list = list_requested(run, 0);
     if (list->cnt > 0)
-        status = request_offsets(run, list, err);
+        status = is_late ? repeat_request(run, list, 0, err) : request_offsets(run, list, err);
     rd_kafka_topic_partition_list_destroy(list);
     return status;
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # `tamis kafka dedup` is killed at each step of the protocol, or loses the answer of a call (kafka_preload.c); a member is
-# stopped until another one has its partitions, and wakes up; the broker is killed. Each time the outputs must be those of
-# an undisturbed run. Last, another cluster takes the place of the broker: the member must end. ctest: peers
+# stopped until another one has its partitions, and wakes up; the broker is killed, also in front of A2. Each time the
+# outputs must be those of an undisturbed run. Last, another cluster takes the place of the broker: the member must end. ctest: peers
 # ctest: torture
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
@@ -113,6 +113,32 @@ kill -TERM "$a"
 wait "$a" || [ $? = 143 ] || fail "after the broker was killed: not status 143"
 drain a
 check_outputs "a broker that was killed"
+check_chain
+
+# reg_25: librdkafka ended the process when the broker came back after a request for the offsets had timed out.
+step "the broker is away in front of A2, for longer than an answer may take"
+produce_more 500
+: > "$work/err.a"
+KAFKA_FAULT=committed:pause:1 LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so start a
+a=$member
+for ((i = 0; i < 300; i++)); do
+    ! grep -q '^State:.T' "/proc/$a/status" || break
+    sleep 0.1
+done
+kafka_stop
+kill -CONT "$a"
+sleep 6
+kafka_again || fail "the broker does not start again"
+for ((i = 0; i < 300; i++)); do
+    ! grep -q '4 of 4 partitions are assigned' "$work/err.a" || break
+    kill -0 "$a" 2> /dev/null || fail "A2 without a broker: the member has ended"
+    sleep 0.1
+done
+sleep 1
+kill -TERM "$a"
+wait "$a" || [ $? = 143 ] || fail "A2 without a broker: not status 143"
+drain a
+check_outputs "A2 without a broker"
 check_chain
 
 # ---- another cluster ---------------------------------------------------------------------------------------
