@@ -130,7 +130,7 @@ TERMS = re.compile(r"(?:^|(?<=_))(?:in_flight)(?=_|$)")
 # Words of the glossary that are plain verbs, or nouns, in the sentence that names a test.
 PLAIN_IN_TESTS = {"ends", "marks", "place", "places", "take", "takes"}
 
-# Whole names of variables and fields; not yet looked for in tests/.
+# Whole names of variables and fields.
 VARIABLES = {"all", "at", "both", "is", "of", "on", "one", "some"}
 # Whole names of functions of one file.
 FUNCTIONS = {"ask", "begin", "end", "fill", "put", "step", "take"}
@@ -238,7 +238,7 @@ def check_identifiers(path, text, allowed):
         if found in named:
             continue
         terms = list(term_of(found, is_test))
-        if not is_test and found in VARIABLES:
+        if found in VARIABLES:
             terms.append("say the noun")
         if found in FUNCTIONS & functions:
             terms.append("say verb and noun")

@@ -194,9 +194,9 @@ static ssize_t killed_write(int fd, const void *bytes, size_t size) {
     _exit(9);
 }
 
-static ssize_t killed_pwrite(int fd, const void *bytes, size_t size, off_t at) {
+static ssize_t killed_pwrite(int fd, const void *bytes, size_t size, off_t offset) {
     count_change();
-    return unharmed.pwrite(fd, bytes, size, at);
+    return unharmed.pwrite(fd, bytes, size, offset);
 }
 
 static int killed_truncate(int fd, off_t size) {

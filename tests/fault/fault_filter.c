@@ -171,23 +171,24 @@ static void check_state(const tamis_filter *filter, size_t done) {
 static int add_through_failures(tamis_filter *filter, tamis_answer *answers, void (*restore)(void *),
                                 void *context) {
     int failures = 0;
-    for (size_t at = 0; at < COUNT;) {
-        size_t some = COUNT - at < BATCH ? COUNT - at : BATCH, done = SIZE_MAX;
+    for (size_t start = 0; start < COUNT;) {
+        size_t size = COUNT - start < BATCH ? COUNT - start : BATCH, done = SIZE_MAX;
         tamis_error err = TAMIS_ERROR_INIT;
-        tamis_status status = tamis_filter_add_hashes(filter, hashes + at, some, answers + at, &done, &err);
-        assert_true(done <= some);
+        tamis_status status =
+            tamis_filter_add_hashes(filter, hashes + start, size, answers + start, &done, &err);
+        assert_true(done <= size);
         if (status != TAMIS_OK) {
             check_nomem(status, &err);
-            for (size_t i = done; i < some; i++)
-                assert_int_equal(answers[at + i], UNTOUCHED);
+            for (size_t i = done; i < size; i++)
+                assert_int_equal(answers[start + i], UNTOUCHED);
             assert_false(filter_info(filter).saturated);
-            check_state(filter, at + done);
+            check_state(filter, start + done);
             restore(context);
             failures++;
         } else {
-            assert_int_equal(done, some);
+            assert_int_equal(done, size);
         }
-        at += done;
+        start += done;
     }
     return failures;
 }
@@ -349,19 +350,19 @@ static void calls_that_need_no_memory(void **state) {
         fault_memory memory = {0};
         tamis_allocator allocator = fault_memory_allocator(&memory);
         tamis_plan plan = case_plan(&filter_cases[i], 2000, 0);
-        tamis_filter *one = plan_filter(&plan, &allocator), *other = plan_filter(&plan, &allocator);
+        tamis_filter *filter = plan_filter(&plan, &allocator), *other = plan_filter(&plan, &allocator);
         uint64_t requests = memory.requests;
         memory.fail_at = requests + 1;
         memory.onwards = true;
-        model_add_range(one, 0, 1000, 1, NULL);
+        model_add_range(filter, 0, 1000, 1, NULL);
         model_add_range(other, 500, 1000, 1, NULL);
-        assert_int_equal(model_count_present(one, 0, 1000, 1), 1000);
+        assert_int_equal(model_count_present(filter, 0, 1000, 1), 1000);
         if (case_is_bloom(&filter_cases[i]))
-            assert_int_equal(tamis_filter_union(one, other, NULL), TAMIS_OK);
-        filter_info(one);
-        tamis_filter_clear(one, NULL);
+            assert_int_equal(tamis_filter_union(filter, other, NULL), TAMIS_OK);
+        filter_info(filter);
+        tamis_filter_clear(filter, NULL);
         assert_int_equal(memory.requests, requests);
-        tamis_filter_free(one);
+        tamis_filter_free(filter);
         tamis_filter_free(other);
         assert_int_equal(memory.live_blocks, 0);
     }

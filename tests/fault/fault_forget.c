@@ -436,8 +436,8 @@ static uint64_t scaled_step(void) {
 static void every_call_fails(void **unused) {
     (void)unused;
     static const int errors[] = {EIO, ENOSPC, FAULT_SHORT};
-    const bool all = current->step == 1 || test_is_torture();
-    const size_t tried = all ? sizeof errors / sizeof *errors : 1;
+    const bool tries_all = current->step == 1 || test_is_torture();
+    const size_t tried = tries_all ? sizeof errors / sizeof *errors : 1;
     fault_install();
     for (fault_call call = 0; call < FAULT_SOCKET; call++)
         for (size_t i = 0; i < tried; i++) {

@@ -35,7 +35,7 @@ typedef struct event {
     event_kind kind;
     int file;                  /* number of the file; NAMED: of the file that gets the name */
     char name[300], gone[300]; /* the name; NAMED by rename: the old name */
-    size_t at, size;           /* WRITTEN: offset and size in `bytes` of the file */
+    size_t offset, size;       /* WRITTEN: offset and size in `bytes` of the file */
 } event;
 
 enum { EVENTS = 200, FILES = 50, DESCRIPTORS = 1024, DIRECTORY = -2 };
@@ -102,7 +102,7 @@ static ssize_t recording_write(int fd, const void *buffer, size_t size) {
     if (wrote <= 0)
         return wrote;
     event *e = record(WRITTEN, file_of[fd], "");
-    e->at = files[e->file].bytes.size;
+    e->offset = files[e->file].bytes.size;
     e->size = (size_t)wrote;
     bytes_add(&files[e->file].bytes, buffer, (size_t)wrote);
     return wrote;
@@ -161,7 +161,7 @@ static bool surely(int file, int moments, const test_bytes *expected) {
         if (events[i].kind != WRITTEN || events[i].file != file)
             continue;
         sure = sure && i < synced;
-        bytes_add(&got, files[file].bytes.data + events[i].at, events[i].size);
+        bytes_add(&got, files[file].bytes.data + events[i].offset, events[i].size);
     }
     sure = sure && bytes_equal(&got, expected);
     bytes_clear(&got);
@@ -291,7 +291,7 @@ static int tear_down(void **state) {
 static void old_or_new(void **state) {
     (void)state;
     for (int way = 0; way < 3; way++) {
-        verdict all = {0};
+        verdict total = {0};
         bool over = way == 0;
         record_save(over, way == 2);
         for (int moments = 0; moments <= event_count; moments++) {
@@ -299,12 +299,12 @@ static void old_or_new(void **state) {
             if (v.neither)
                 fail_msg("after %d of %d events %u of %u states are neither", moments, event_count, v.neither,
                          v.states);
-            all.states += v.states;
-            all.old += v.old;
-            all.absent += v.absent;
+            total.states += v.states;
+            total.old += v.old;
+            total.absent += v.absent;
         }
-        printf("%d events, %u states: %u old, %u new\n", event_count, all.states, all.old, all.absent);
-        assert_true(all.old > 0 && all.absent > 0);
+        printf("%d events, %u states: %u old, %u new\n", event_count, total.states, total.old, total.absent);
+        assert_true(total.old > 0 && total.absent > 0);
         /* after the save has returned, nothing may be lost */
         verdict last = crash_at(event_count, over);
         assert_int_equal(last.absent, last.states);

@@ -109,8 +109,10 @@ static bool run(void) {
 /* ---- checks of a state ---- */
 
 typedef struct findings {
-    uint64_t at, under_way, wrong; /* states at the acknowledged commit, at the one under way, at neither */
-    uint64_t max_wrong;            /* number of wrong states that ends the check */
+    uint64_t acknowledged; /* states at the acknowledged commit */
+    uint64_t under_way;    /* states at the commit under way */
+    uint64_t wrong;        /* states at neither */
+    uint64_t max_wrong;    /* number of wrong states that ends the check */
 } findings;
 
 static bool is_whole(const tamis_state *state, int commit) {
@@ -134,7 +136,7 @@ static const char *look(findings *f, int mark) {
     else if (commit < COMMITS && !make_commit(state, commit + 1))
         what = "it does not go on";
     if (!what && commit == mark / 2)
-        f->at++;
+        f->acknowledged++;
     else if (!what)
         f->under_way++;
     tamis_state_close(state);
@@ -154,7 +156,7 @@ static bool check(void *context, int mark) {
 static uint64_t try_all(findings *f, unsigned max) {
     const uint64_t states = outage_each(0, 1, max, check, f);
     printf("%zu calls, %llu states: %llu at the commit acknowledged, %llu at the one under way, %llu wrong\n",
-           outage_changes(), (unsigned long long)states, (unsigned long long)f->at,
+           outage_changes(), (unsigned long long)states, (unsigned long long)f->acknowledged,
            (unsigned long long)f->under_way, (unsigned long long)f->wrong);
     return states;
 }
@@ -197,7 +199,7 @@ static void every_loss_leaves_a_commit(void **unused) {
     assert_true(run());
     uint64_t states = try_all(&f, (unsigned)test_scale(3, 1, 2));
     assert_int_equal(f.wrong, 0);
-    assert_true(states > 500 && f.at > 0 && f.under_way > 0);
+    assert_true(states > 500 && f.acknowledged > 0 && f.under_way > 0);
 }
 
 /* ---- description (tamis_state_set_metadata) ---- */

@@ -134,11 +134,11 @@ static bool try_once(fault_call call, const way *w, uint64_t n, uint64_t *fired)
 
 /* Tries each call, way and n, until the operation makes fewer than n such calls. */
 static void every_call(const trial *t) {
-    size_t some = (size_t)test_scale(sizeof ways / sizeof *ways, 6, 6);
+    size_t way_count = (size_t)test_scale(sizeof ways / sizeof *ways, 6, 6);
     uint64_t faults = 0;
     now = t;
     for (fault_call call = 0; call < FAULT_CALL_COUNT; call++) {
-        for (size_t i = 0; i < some; i++) {
+        for (size_t i = 0; i < way_count; i++) {
             uint64_t fired = makes_sense(call, &ways[i]);
             for (uint64_t n = 1; fired > 0; n++) {
                 if (!try_once(call, &ways[i], n, &fired)) {

@@ -285,10 +285,10 @@ static void every_call(const scenario *s) {
         {FAULT_SHORT, true}, {EAGAIN, false}, {EIO, true},          {ENOSPC, false},
         {ENOMEM, false},     {EPIPE, false},  {EACCES, false},      {EMFILE, true},
     };
-    size_t some = (size_t)test_scale(sizeof ways / sizeof *ways, 6, 4);
+    size_t way_count = (size_t)test_scale(sizeof ways / sizeof *ways, 6, 4);
     for (fault_call call = 0; call < FAULT_CALL_COUNT; call++) {
         uint64_t max = 0;
-        for (size_t i = 0; i < some; i++) {
+        for (size_t i = 0; i < way_count; i++) {
             uint64_t n = 1;
             if (!makes_sense(call, &ways[i]))
                 continue;

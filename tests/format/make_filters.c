@@ -206,10 +206,10 @@ static int write_key(FILE *file, const tamis_filter *filter, const uint8_t *key,
  * after it. */
 static void write_neighbours(FILE *file, const tamis_filter *filter, const uint8_t *key, size_t size,
                              uint64_t which) {
-    tamis_key one = {key, size};
+    tamis_key view = {key, size};
     tamis_hash hash;
     tamis_answer answer = TAMIS_UNKNOWN;
-    must("hash", tamis_hash_many(tamis_filter_hasher(filter), &one, 1, &hash, &err));
+    must("hash", tamis_hash_many(tamis_filter_hasher(filter), &view, 1, &hash, &err));
     hash.word[which / 64 % 2] ^= UINT64_C(1) << which % 64;
     must("contains", tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, &err));
     fprintf(file, "%" PRIx64 ":%" PRIx64 "\t%d\n", hash.word[0], hash.word[1], answer == TAMIS_PRESENT);

@@ -102,13 +102,13 @@ static bool is_temp_file(const char *name) {
 
 /* Returns a checksum of all files. *temp_file: there is a temporary file. */
 static uint64_t look(bool *temp_file) {
-    DIR *all = opendir(scratch("."));
+    DIR *listing = opendir(scratch("."));
     uint64_t sum = 0;
     test_bytes bytes = {0};
     *temp_file = false;
-    if (!all)
+    if (!listing)
         give_up("opendir");
-    for (const struct dirent *entry; (entry = readdir(all));) {
+    for (const struct dirent *entry; (entry = readdir(listing));) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         *temp_file |= is_temp_file(entry->d_name);
@@ -117,7 +117,7 @@ static uint64_t look(bool *temp_file) {
                                     XXH3_64bits(entry->d_name, strlen(entry->d_name)));
     }
     bytes_clear(&bytes);
-    closedir(all);
+    closedir(listing);
     return sum;
 }
 

@@ -24,14 +24,14 @@ static inline uint8_t *forge_pages(uint64_t size) {
 }
 
 static inline void forge_checksums(uint8_t *bytes, uint64_t size) {
-    uint64_t header = tamis__load32le(bytes + 12), at = tamis__load64le(bytes + 32);
+    uint64_t header = tamis__load32le(bytes + 12), offset = tamis__load64le(bytes + 32);
     uint64_t body = tamis__load64le(bytes + 40), blocks = tamis__block_count(body);
-    if (at <= size && body <= size - at && blocks * 8 <= size - at - body) {
-        uint8_t *checksums = bytes + at + body;
+    if (offset <= size && body <= size - offset && blocks * 8 <= size - offset - body) {
+        uint8_t *checksums = bytes + offset + body;
         for (uint64_t i = 0; i < blocks; i++) {
             uint64_t left = body - i * TAMIS__BLOCK;
-            size_t of = (size_t)(left < TAMIS__BLOCK ? left : TAMIS__BLOCK);
-            tamis__store64le(checksums + 8 * i, XXH3_64bits(bytes + at + i * TAMIS__BLOCK, of));
+            size_t block_size = (size_t)(left < TAMIS__BLOCK ? left : TAMIS__BLOCK);
+            tamis__store64le(checksums + 8 * i, XXH3_64bits(bytes + offset + i * TAMIS__BLOCK, block_size));
         }
         tamis__store64le(bytes + 56, XXH3_64bits(checksums, (size_t)(8 * blocks)));
     }
@@ -44,20 +44,20 @@ static inline void forge_checksums(uint8_t *bytes, uint64_t size) {
 static inline uint8_t *forge_file(const uint8_t *data, size_t size, uint64_t *made) {
     uint64_t header = tamis__load32le(data + 12) / 8 * 8;
     header = header < NATIVE_HEADER || header > size ? NATIVE_HEADER : header;
-    uint64_t body = (size - header + 63) / 64 * 64, at = (header + 4095) / 4096 * 4096;
+    uint64_t body = (size - header + 63) / 64 * 64, offset = (header + 4095) / 4096 * 4096;
     uint64_t said = tamis__load64le(data + 40) / 64 * 64;
     body = said > body && said <= FORGE_BODY_MAX ? said : body;
     body += body == 0 ? 64 : 0;
-    uint64_t whole = at + body + 8 * tamis__block_count(body);
+    uint64_t whole = offset + body + 8 * tamis__block_count(body);
     uint8_t *bytes = forge_pages(whole);
     memset(bytes, 0, (size_t)whole);
     memcpy(bytes, data, (size_t)header);
-    memcpy(bytes + at, data + header, size - (size_t)header);
+    memcpy(bytes + offset, data + header, size - (size_t)header);
     memcpy(bytes, native_magic, NATIVE_MAGIC);
     tamis__store32le(bytes + 8, NATIVE_FORMAT);
     tamis__store32le(bytes + 12, (uint32_t)header);
     tamis__store64le(bytes + 24, whole);
-    tamis__store64le(bytes + 32, at);
+    tamis__store64le(bytes + 32, offset);
     tamis__store64le(bytes + 40, body);
     tamis__store32le(bytes + 48, TAMIS__BLOCK);
     forge_checksums(bytes, whole);

@@ -82,21 +82,21 @@ static int check(const char *option, const char *path, test_bytes *out) {
     return code;
 }
 
-static size_t next_line(const test_bytes *text, size_t at) {
-    const unsigned char *end = memchr(text->data + at, '\n', text->size - at);
-    return end ? (size_t)(end - text->data) + 1 - at : text->size - at;
+static size_t next_line(const test_bytes *text, size_t begin) {
+    const unsigned char *end = memchr(text->data + begin, '\n', text->size - begin);
+    return end ? (size_t)(end - text->data) + 1 - begin : text->size - begin;
 }
 
-/* True if the lines of `some` are among the lines of `all`, in the same order. */
-static bool is_part(const test_bytes *some, const test_bytes *all) {
-    size_t at = 0, size;
-    for (size_t i = 0; i < all->size && at < some->size; i += size) {
-        size_t expected = next_line(some, at);
-        size = next_line(all, i);
-        if (size == expected && memcmp(all->data + i, some->data + at, size) == 0)
-            at += expected;
+/* True if the lines of `part` are among the lines of `whole`, in the same order. */
+static bool is_part(const test_bytes *part, const test_bytes *whole) {
+    size_t pos = 0, size;
+    for (size_t i = 0; i < whole->size && pos < part->size; i += size) {
+        size_t expected = next_line(part, pos);
+        size = next_line(whole, i);
+        if (size == expected && memcmp(whole->data + i, part->data + pos, size) == 0)
+            pos += expected;
     }
-    return at == some->size;
+    return pos == part->size;
 }
 
 /* ---- commands ---- */
@@ -167,31 +167,31 @@ static void dedup_twice(void) {
 /* The secret may be the wrong one for a keyed filter: then the original and the copy are refused. */
 static void copy(void) {
     static const char *const formats[] = {"auto", "tamis", "guava", "dcso"};
-    test_bytes one = {0}, other = {0};
+    test_bytes expected = {0}, got = {0};
     const char *format = formats[options / OPTION_VARIANT % 4];
     if (COMMAND("copy", "-o", "c", "--format", format, "--", "a") == 0) {
         command_check(COMMAND("verify", "c") == 0, "the copy is damaged");
-        int code = check("--no-progress", "a", &one);
-        command_check(check("--no-progress", "c", &other) == code, "the copy is not answered from");
-        command_check(bytes_equal(&one, &other), "the copy answers otherwise");
+        int code = check("--no-progress", "a", &expected);
+        command_check(check("--no-progress", "c", &got) == code, "the copy is not answered from");
+        command_check(bytes_equal(&expected, &got), "the copy answers otherwise");
     }
-    bytes_clear(&one);
-    bytes_clear(&other);
+    bytes_clear(&expected);
+    bytes_clear(&got);
 }
 
 static void merge(void) {
     static const char *const parts[] = {"a", "b"};
-    test_bytes some = {0}, all = {0};
+    test_bytes part = {0}, merged = {0};
     if (COMMAND("merge", "-o", "c", options & OPTION_VARIANT ? "--quiet" : "--format=auto", "a", "b") == 0) {
         command_check(COMMAND("verify", "c") == 0, "the union is damaged");
-        int code = check("--no-progress", "c", &all);
+        int code = check("--no-progress", "c", &merged);
         for (int i = 0; i < 2 && code != 2; i++) {
-            check("--no-progress", parts[i], &some);
-            command_check(is_part(&some, &all), "the union has lost a key");
+            check("--no-progress", parts[i], &part);
+            command_check(is_part(&part, &merged), "the union has lost a key");
         }
     }
-    bytes_clear(&some);
-    bytes_clear(&all);
+    bytes_clear(&part);
+    bytes_clear(&merged);
 }
 
 static void clear(void) {

@@ -101,14 +101,14 @@ static void make_words(const uint8_t *data, size_t size) {
     word_count = 0;
     if (command)
         word(NULL, 0, command->name);
-    for (size_t at = 1; at < size && word_count < WORDS;) {
-        size_t end = at + 1;
+    for (size_t begin = 1; begin < size && word_count < WORDS;) {
+        size_t end = begin + 1;
         while (end < size && data[end] != 0)
             end++;
-        memcpy(text, data + at + 1, end - at - 1);
-        text[end - at - 1] = '\0';
-        word(command, data[at], text);
-        at = end + 1;
+        memcpy(text, data + begin + 1, end - begin - 1);
+        text[end - begin - 1] = '\0';
+        word(command, data[begin], text);
+        begin = end + 1;
     }
     words[word_count] = NULL;
 }

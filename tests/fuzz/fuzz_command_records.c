@@ -36,23 +36,23 @@ static test_bytes stream; /* all inputs, if they are standard input */
 /* ---- records ---- */
 
 static void split(const uint8_t *data, size_t size) {
-    for (size_t at = 0; at < size;) {
-        const uint8_t *end = memchr(data + at, terminator, size - at);
-        record *one = &records[record_count++];
-        *one = (record){data + at, end ? (size_t)(end - data) - at : size - at, end != NULL};
-        too_long |= one->size > LONGEST;
-        at += one->size + one->ended;
+    for (size_t begin = 0; begin < size;) {
+        const uint8_t *end = memchr(data + begin, terminator, size - begin);
+        record *item = &records[record_count++];
+        *item = (record){data + begin, end ? (size_t)(end - data) - begin : size - begin, end != NULL};
+        too_long |= item->size > LONGEST;
+        begin += item->size + item->ended;
     }
 }
 
 /* Appends a record like the command: a record without terminator gets one if another record follows. */
-static void put_record(test_bytes *to, const record *one, bool *open) {
+static void put_record(test_bytes *to, const record *item, bool *open) {
     if (*open)
         bytes_add(to, &terminator, 1);
-    bytes_add(to, one->data, one->size);
-    if (one->ended)
+    bytes_add(to, item->data, item->size);
+    if (item->ended)
         bytes_add(to, &terminator, 1);
-    *open = !one->ended;
+    *open = !item->ended;
 }
 
 static bool is_first(size_t i) {
@@ -95,10 +95,10 @@ static void begin_command(const char *verb) {
 }
 
 /* The names of the inputs, which are the last words: both, or one. */
-static int run_on(bool one, bool two) {
-    if (one)
+static int run_on(bool first, bool second) {
+    if (first)
         word(form & FORM_STDIN ? "-" : "one");
-    if (two)
+    if (second)
         word("two");
     return command_run(stream.data, stream.size, words);
 }
@@ -162,14 +162,14 @@ static bool build(uint8_t what, bool second) {
 }
 
 static void check_there(void) {
-    test_bytes all = {0};
+    test_bytes expected = {0};
     begin_command("check");
     word("f");
     int code = run_on(true, true);
-    put_all(&all);
+    put_all(&expected);
     command_check(code == (record_count > 0 ? 0 : 1), "check does not find what was added");
-    command_check(bytes_equal(&command_out, &all), "a record that was added is absent");
-    bytes_clear(&all);
+    command_check(bytes_equal(&command_out, &expected), "a record that was added is absent");
+    bytes_clear(&expected);
 }
 
 /* Records of pairs of hexadecimal digits, which stand for bytes. */

@@ -58,12 +58,12 @@ static tamis_filter *open_it(tamis_status *status, tamis_compression *compressio
     return filter;
 }
 
-/* Compresses data as two members, the second from `at` on. The caller frees the result. */
-static uint8_t *compress_bytes(const uint8_t *data, size_t size, size_t at, size_t *compressed) {
+/* Compresses data as two members, the first of `first_size` bytes. The caller frees the result. */
+static uint8_t *compress_bytes(const uint8_t *data, size_t size, size_t first_size, size_t *compressed) {
     const struct {
         const uint8_t *data;
         size_t size;
-    } members[] = {{data, at}, {data + at, size - at}};
+    } members[] = {{data, first_size}, {data + first_size, size - first_size}};
     size_t capacity = 2 * (compressBound(size) + 64);
     uint8_t *bytes = malloc(capacity);
     check(bytes);
@@ -82,16 +82,16 @@ static uint8_t *compress_bytes(const uint8_t *data, size_t size, size_t at, size
     return bytes;
 }
 
-static bool same(const tamis_filter *one, const tamis_filter *other) {
+static bool same(const tamis_filter *filter, const tamis_filter *other) {
     uint64_t size = 0, others = 0;
     tamis_metadata metadata = TAMIS_METADATA_INIT;
-    check(tamis_filter_metadata_get(one, &metadata, NULL) == TAMIS_OK);
-    check(tamis_filter_encoded_size(one, metadata.format, &size, NULL) == TAMIS_OK);
+    check(tamis_filter_metadata_get(filter, &metadata, NULL) == TAMIS_OK);
+    check(tamis_filter_encoded_size(filter, metadata.format, &size, NULL) == TAMIS_OK);
     check(tamis_filter_encoded_size(other, metadata.format, &others, NULL) == TAMIS_OK);
     if (size != others)
         return false;
     uint8_t *bytes = malloc(size), *more = malloc(size);
-    check(bytes && more && tamis_filter_encode(one, metadata.format, bytes, size, NULL) == TAMIS_OK &&
+    check(bytes && more && tamis_filter_encode(filter, metadata.format, bytes, size, NULL) == TAMIS_OK &&
           tamis_filter_encode(other, metadata.format, more, size, NULL) == TAMIS_OK);
     bool equal = memcmp(bytes, more, size) == 0;
     free(bytes);

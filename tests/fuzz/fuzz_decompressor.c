@@ -48,22 +48,22 @@ static decompressed decompressor(int fd, const uint8_t *data, size_t header_size
     const tamis__decompressor_setup setup = {fd, "f", NULL, data, header_size, &allocator};
     tamis_error err = TAMIS_ERROR_INIT;
     tamis__decompressor *made = NULL;
-    decompressed all = {.out = out};
+    decompressed result = {.out = out};
     memory.limit = MEMORY;
     check(lseek(fd, (off_t)header_size, SEEK_SET) == (off_t)header_size);
-    all.status = tamis__decompressor_create(&made, &setup, &err);
-    while (all.status == TAMIS_OK && !tamis__decompressor_has_ended(made) && all.size < MAX) {
-        const size_t left = MAX - all.size;
+    result.status = tamis__decompressor_create(&made, &setup, &err);
+    while (result.status == TAMIS_OK && !tamis__decompressor_has_ended(made) && result.size < MAX) {
+        const size_t left = MAX - result.size;
         size_t size = capacity < left ? capacity : left;
-        all.status = tamis__decompressor_read(made, true, out + all.size, &size, &err);
-        size = all.status == TAMIS_OK ? size : 0;
+        result.status = tamis__decompressor_read(made, true, out + result.size, &size, &err);
+        size = result.status == TAMIS_OK ? size : 0;
         check(size <= left && (size == 0 || !tamis__decompressor_has_ended(made)));
-        all.size += size;
+        result.size += size;
     }
-    check(all.status == TAMIS_OK || (err.status == all.status && strncmp(err.text, "f: ", 3) == 0));
+    check(result.status == TAMIS_OK || (err.status == result.status && strncmp(err.text, "f: ", 3) == 0));
     tamis__decompressor_free(made);
     check(memory.live_blocks == 0);
-    return all;
+    return result;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -81,15 +81,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ssize_t (*const whole)(int, void *, size_t) = tamis__sys.read;
     tamis__sys.read = read_piece;
     piece = 0;
-    const decompressed all = decompressor(fd, data, 0, CAPACITY, out[0]);
+    const decompressed undivided = decompressor(fd, data, 0, CAPACITY, out[0]);
     piece = chosen;
     const decompressed pieces =
         decompressor(fd, data, chosen % size % TAMIS__DECOMPRESSOR_READ_SIZE, chosen, out[1]);
     tamis__sys.read = whole;
     close(fd);
-    const size_t both = all.size < pieces.size ? all.size : pieces.size;
-    check(memcmp(all.out, pieces.out, both) == 0);
-    if (both < MAX)
-        check(all.status == pieces.status && (all.status != TAMIS_OK || all.size == pieces.size));
+    const size_t common = undivided.size < pieces.size ? undivided.size : pieces.size;
+    check(memcmp(undivided.out, pieces.out, common) == 0);
+    if (common < MAX)
+        check(undivided.status == pieces.status &&
+              (undivided.status != TAMIS_OK || undivided.size == pieces.size));
     return 0;
 }

@@ -130,21 +130,21 @@ static const unsigned char *pass_part(const unsigned char *pos, const unsigned c
 }
 
 static void compare(tamis_extractor *const *alone, size_t count, tamis_key record,
-                    const tamis_extraction *all) {
-    const unsigned char *pos = all->key.data, *const end = pos ? pos + all->key.size : NULL;
+                    const tamis_extraction *combined) {
+    const unsigned char *pos = combined->key.data, *const end = pos ? pos + combined->key.size : NULL;
     bool is_missing = false, is_malformed = false;
     for (size_t i = 0; i < count; i++) {
-        tamis_extraction one;
-        if (tamis_extractor_extract(alone[i], &record, 1, &one, NULL) != TAMIS_OK)
+        tamis_extraction extraction;
+        if (tamis_extractor_extract(alone[i], &record, 1, &extraction, NULL) != TAMIS_OK)
             return; /* alone, this part exceeded its limit of time */
-        is_missing = is_missing || one.outcome == TAMIS_KEY_MISSING;
-        is_malformed = is_malformed || one.outcome == TAMIS_KEY_MALFORMED;
-        if (all->outcome == TAMIS_KEY_FOUND && count > 1)
-            pos = pass_part(pos, end, one.key, alone[i]->value_count > 1);
+        is_missing = is_missing || extraction.outcome == TAMIS_KEY_MISSING;
+        is_malformed = is_malformed || extraction.outcome == TAMIS_KEY_MALFORMED;
+        if (combined->outcome == TAMIS_KEY_FOUND && count > 1)
+            pos = pass_part(pos, end, extraction.key, alone[i]->value_count > 1);
     }
-    check(all->outcome == (is_malformed ? TAMIS_KEY_MALFORMED
-                           : is_missing ? TAMIS_KEY_MISSING
-                                        : TAMIS_KEY_FOUND));
+    check(combined->outcome == (is_malformed ? TAMIS_KEY_MALFORMED
+                                : is_missing ? TAMIS_KEY_MISSING
+                                             : TAMIS_KEY_FOUND));
     check(count == 1 || pos == end);
 }
 

@@ -62,13 +62,13 @@ static uint64_t read_all(const uint8_t *data, size_t size, size_t piece, accepto
     tamis_status status = TAMIS_OK;
     uint64_t sum = 0;
     check(replies);
-    for (size_t at = 0; at < size && status == TAMIS_OK; at += piece) {
+    for (size_t start = 0; start < size && status == TAMIS_OK; start += piece) {
         const tamis__reply *reply = NULL;
-        const size_t some = size - at < piece ? size - at : piece;
-        char *bytes = malloc(some); /* exactly its size, for a sanitizer */
+        const size_t length = size - start < piece ? size - start : piece;
+        char *bytes = malloc(length); /* exactly its size, for a sanitizer */
         check(bytes);
-        memcpy(bytes, data + at, some);
-        status = tamis__replies_feed(replies, bytes, some, &err);
+        memcpy(bytes, data + start, length);
+        status = tamis__replies_feed(replies, bytes, length, &err);
         free(bytes);
         do {
             if (status == TAMIS_OK)

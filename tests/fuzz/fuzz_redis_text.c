@@ -38,11 +38,11 @@ static void show(const char *text, size_t buffer_size) {
 
 /* A shown URI does not contain its password, unless another part of it is the same text. */
 static void password_is_hidden(const tamis__redis_uri *uri, const char *text) {
-    const char *at = strrchr(text, '@');
+    const char *host = strrchr(text, '@');
     if (!uri->password || strlen(uri->password) < 4 || strstr("redis+cluster://sentinel:zk", uri->password))
         return;
-    check(at);
-    if (!strstr(at, uri->password))
+    check(host);
+    if (!strstr(host, uri->password))
         check(!strstr(uri->shown, uri->password) && !strstr(uri->shown_name, uri->password));
 }
 
@@ -102,7 +102,7 @@ static void read_uri(const char *text, bool is_name) {
 
 /* A parsed plan, written again, has the same text. */
 static void comes_back(tamis_filter *filter, const tamis__parsed_plan *reported) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__redis_filter *remote = tamis__redis_of(filter);
     char text[TAMIS__REDIS_PLAN];
     tamis__parsed_plan again;
     tamis_scheme scheme;
@@ -113,14 +113,14 @@ static void comes_back(tamis_filter *filter, const tamis__parsed_plan *reported)
     hashing.seed = reported->seed;
     check(tamis_hasher_create(&filter->hasher, &hashing, NULL) == TAMIS_OK);
     const tamis__partitions partitions =
-        tamis__partitions_of(at, reported->generation, reported->bits, reported->partition);
+        tamis__partitions_of(remote, reported->generation, reported->bits, reported->partition);
     filter->plan.scheme = scheme;
     filter->plan.bits = reported->bits;
     filter->plan.probes = (uint32_t)reported->probes;
     filter->plan.capacity = reported->expect;
     filter->plan.fpr = reported->fpr;
     tamis__plan_text_write(filter, &partitions, text);
-    check(tamis__plan_text_read(at, text, &again, NULL) == TAMIS_OK);
+    check(tamis__plan_text_read(remote, text, &again, NULL) == TAMIS_OK);
     check(again.seed == reported->seed && again.partition == reported->partition &&
           again.bits == reported->bits && again.generation == reported->generation &&
           again.probes == reported->probes && again.expect == reported->expect &&

@@ -55,9 +55,11 @@ static void check_dump(const tamis_redisbloom *filter) {
     require(tamis_redisbloom_load_header(&copy, header, size, &limited, NULL) == TAMIS_OK);
     const void *bytes, *copied;
     size_t chunk, copied_size;
-    for (uint64_t at = 1, next; (next = tamis_redisbloom_chunk(filter, at, &bytes, &chunk)) != 0; at = next) {
+    for (uint64_t iterator = 1, next; (next = tamis_redisbloom_chunk(filter, iterator, &bytes, &chunk)) != 0;
+         iterator = next) {
         require(tamis_redisbloom_load_chunk(copy, next, bytes, chunk, NULL) == TAMIS_OK);
-        require(tamis_redisbloom_chunk(copy, at, &copied, &copied_size) == next && chunk == copied_size);
+        require(tamis_redisbloom_chunk(copy, iterator, &copied, &copied_size) == next &&
+                chunk == copied_size);
         require(memcmp(bytes, copied, chunk) == 0);
     }
     tamis_redisbloom_header_write(copy, again);

@@ -55,10 +55,10 @@ static void check_dump(const tamis_redisbloom_cuckoo *filter) {
     require(tamis_redisbloom_cuckoo_load_header(&copy, header, HEADER, &limited, NULL) == TAMIS_OK);
     const void *bytes, *copied;
     size_t chunk, copied_size;
-    for (uint64_t at = 1, next; (next = tamis_redisbloom_cuckoo_chunk(filter, at, &bytes, &chunk)) != 0;
-         at = next) {
+    for (uint64_t iterator = 1, next;
+         (next = tamis_redisbloom_cuckoo_chunk(filter, iterator, &bytes, &chunk)) != 0; iterator = next) {
         require(tamis_redisbloom_cuckoo_load_chunk(copy, next, bytes, chunk, NULL) == TAMIS_OK);
-        require(tamis_redisbloom_cuckoo_chunk(copy, at, &copied, &copied_size) == next &&
+        require(tamis_redisbloom_cuckoo_chunk(copy, iterator, &copied, &copied_size) == next &&
                 chunk == copied_size);
         require(memcmp(bytes, copied, chunk) == 0);
     }

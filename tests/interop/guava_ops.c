@@ -61,8 +61,8 @@ typedef struct object {
 } object;
 
 /* The same as in GuavaOps.java. */
-static void custom_funnel(tamis_sink *sink, const void *of, void *context) {
-    const object *from = of;
+static void custom_funnel(tamis_sink *sink, const void *content, void *context) {
+    const object *from = content;
     const uint8_t *bytes = from->key.data;
     char utf8[2 * BYTES];
     size_t size = 0;
@@ -117,8 +117,8 @@ static named *strategy_named(const char *name) {
     return found;
 }
 
-static unsigned hex_byte(const char *at) {
-    char digits[3] = {at[0], at[1], 0};
+static unsigned hex_byte(const char *text) {
+    char digits[3] = {text[0], text[1], 0};
     return (unsigned)strtoul(digits, NULL, 16);
 }
 
@@ -131,7 +131,7 @@ static size_t unhex(const char *hex, const char *end, uint8_t *bytes) {
 }
 
 /* What the funnel takes, made of a token. It lives until the next call. */
-static const void *object_of(const named *of, const char *token) {
+static const void *object_of(const named *type, const char *token) {
     static uint8_t bytes[BYTES], big[BYTES];
     static uint16_t units[BYTES / 2];
     static object made;
@@ -144,9 +144,9 @@ static const void *object_of(const named *of, const char *token) {
     }
     made.large = strtoll(token, NULL, 10);
     made.small = (int32_t)(uint32_t)made.large;
-    if (of->funnel == tamis_funnel_int32)
+    if (type->funnel == tamis_funnel_int32)
         return &made.small;
-    if (of->funnel == tamis_funnel_int64)
+    if (type->funnel == tamis_funnel_int64)
         return &made.large;
     const char *first = strchr(token, ':'), *second = strrchr(token, ':');
     if (!first)
@@ -168,10 +168,10 @@ static struct slot {
 static tamis_guava_rule rule;
 
 static struct slot *slot_at(const char *number) {
-    unsigned long at = strtoul(number, NULL, 10);
-    if (at >= SLOTS)
+    unsigned long index = strtoul(number, NULL, 10);
+    if (index >= SLOTS)
         die("no such slot", number);
-    return &slots[at];
+    return &slots[index];
 }
 
 static tamis_guava *filter_at(const char *number) {
@@ -408,10 +408,10 @@ static void read_head(const char *path) {
             rule = strcmp(value, "fpp") == 0 ? TAMIS_GUAVA_RULE_FPP : TAMIS_GUAVA_RULE_SIZE;
             continue;
         }
-        named *of = find(funnels, sizeof funnels / sizeof *funnels, name);
-        if (!of)
-            of = strategy_named(name);
-        of->hash = (int32_t)strtol(value, NULL, 10);
+        named *entry = find(funnels, sizeof funnels / sizeof *funnels, name);
+        if (!entry)
+            entry = strategy_named(name);
+        entry->hash = (int32_t)strtol(value, NULL, 10);
     }
     fclose(file);
 }

@@ -92,10 +92,10 @@ static void blocked_contains_is_the_models(const struct tamis__filter_kernels *k
     tamis__blocks in = {c->words, BLOCKS, probes};
     for (size_t i = 0; i < KEYS; i++)
         c->expected[i] = model_has(c->bits, &c->hashes[i], probes) ? TAMIS_PRESENT : TAMIS_ABSENT;
-    for (size_t from = 0, some; from < KEYS; from += some) { /* batches of all sizes */
-        some = 1 + from % 130;
-        some = KEYS - from < some ? KEYS - from : some;
-        kernels->blocked_contains(&in, c->hashes + from, some, c->got + from);
+    for (size_t from = 0, count; from < KEYS; from += count) { /* batches of all sizes */
+        count = 1 + from % 130;
+        count = KEYS - from < count ? KEYS - from : count;
+        kernels->blocked_contains(&in, c->hashes + from, count, c->got + from);
     }
     assert_memory_equal(c->got, c->expected, KEYS);
 }
@@ -255,10 +255,10 @@ static void counters_of_words_are_added_and_examined_one_by_one(void **state) {
         const uint64_t sum = tamis__counters_sum(a, b), used = tamis__counters_used(a);
         const uint64_t saturated = tamis__counters_saturated(a);
         for (int j = 0; j < 64; j += 4) {
-            const uint64_t one = a >> j & 15, other = b >> j & 15;
-            assert_int_equal(sum >> j & 15, one + other > 15 ? 15 : one + other);
-            assert_int_equal(used >> j & 15, one > 0);
-            assert_int_equal(saturated >> j & 15, one == 15);
+            const uint64_t counter = a >> j & 15, other = b >> j & 15;
+            assert_int_equal(sum >> j & 15, counter + other > 15 ? 15 : counter + other);
+            assert_int_equal(used >> j & 15, counter > 0);
+            assert_int_equal(saturated >> j & 15, counter == 15);
         }
     }
 }

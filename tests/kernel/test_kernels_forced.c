@@ -34,10 +34,10 @@ static void make_keys(tamis_key *keys, uint8_t *bytes, uint64_t seed) {
     }
 }
 
-static size_t some_of(size_t at) {
+static size_t some_of(size_t start) {
     static const size_t sizes[] = {1, 7, 8, 64, 3, 300, 1024, 17, 2000};
-    size_t some = sizes[at % (sizeof sizes / sizeof *sizes)];
-    return KEYS - at < some ? KEYS - at : some;
+    size_t count = sizes[start % (sizeof sizes / sizeof *sizes)];
+    return KEYS - start < count ? KEYS - start : count;
 }
 
 typedef struct written {
@@ -67,9 +67,9 @@ static void write_hashes(written *out, tamis_scheme scheme, const tamis_key *key
     options.scheme = scheme;
     options.seed = scheme == TAMIS_SCHEME_XXH3 ? 77 : 0;
     must(tamis_hasher_create(&hasher, &options, &err), &err);
-    for (size_t at = 0, some; at < KEYS; at += some) {
-        some = some_of(at);
-        must(tamis_hash_many(hasher, keys + at, some, hashes + at, &err), &err);
+    for (size_t start = 0, count; start < KEYS; start += count) {
+        count = some_of(start);
+        must(tamis_hash_many(hasher, keys + start, count, hashes + start, &err), &err);
     }
     write_bytes(out, hashes, sizeof hashes);
     tamis_hasher_free(hasher);
@@ -91,14 +91,14 @@ static void write_filter(written *out, tamis_kind kind, tamis_scheme scheme, dou
     plan_options.expect = expect;
     must(tamis_plan_make(&plan, &plan_options, &err), &err);
     must(tamis_filter_create(&filter, &plan, NULL, &err), &err);
-    for (size_t at = 0, some; at < KEYS / 2; at += some) {
-        some = some_of(at) < KEYS / 2 - at ? some_of(at) : KEYS / 2 - at;
-        must(tamis_filter_add_many(filter, keys + at, some, answers + at, NULL, &err), &err);
+    for (size_t start = 0, count; start < KEYS / 2; start += count) {
+        count = some_of(start) < KEYS / 2 - start ? some_of(start) : KEYS / 2 - start;
+        must(tamis_filter_add_many(filter, keys + start, count, answers + start, NULL, &err), &err);
     }
     write_bytes(out, answers, KEYS / 2 * sizeof *answers);
-    for (size_t at = 0, some; at < KEYS; at += some) {
-        some = some_of(at);
-        must(tamis_filter_contains_many(filter, keys + at, some, answers + at, NULL, &err), &err);
+    for (size_t start = 0, count; start < KEYS; start += count) {
+        count = some_of(start);
+        must(tamis_filter_contains_many(filter, keys + start, count, answers + start, NULL, &err), &err);
     }
     write_bytes(out, answers, sizeof answers);
     metadata.created = 1;

@@ -68,26 +68,28 @@ static void make_hashes(tamis_hash *hashes, uint64_t hasher_id, bool grows, uint
 static void adding_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, bool grows, uint32_t partitions) {
     static tamis_hash hashes[KEYS];
     static tamis_answer got[KEYS], reference[KEYS];
-    tamis_filter *one = make(isa, slot_bits, grows, partitions);
+    tamis_filter *filter = make(isa, slot_bits, grows, partitions);
     tamis_filter *oracle = make(TAMIS__ISA_SCALAR, slot_bits, grows, partitions);
-    make_hashes(hashes, one->hasher->hasher_id, grows, 81 + slot_bits);
-    for (size_t at = 0, some = 1; at < KEYS; at += some, some = some % 300 + 7) {
-        size_t count = KEYS - at < some ? KEYS - at : some, done = 0, expected = 0;
-        tamis_status status = tamis_filter_add_hashes(one, hashes + at, count, got + at, &done, NULL);
-        assert_int_equal(tamis_filter_add_hashes(oracle, hashes + at, count, reference + at, &expected, NULL),
-                         status);
+    make_hashes(hashes, filter->hasher->hasher_id, grows, 81 + slot_bits);
+    for (size_t start = 0, size = 1; start < KEYS; start += size, size = size % 300 + 7) {
+        size_t count = KEYS - start < size ? KEYS - start : size, done = 0, expected = 0;
+        tamis_status status =
+            tamis_filter_add_hashes(filter, hashes + start, count, got + start, &done, NULL);
+        assert_int_equal(
+            tamis_filter_add_hashes(oracle, hashes + start, count, reference + start, &expected, NULL),
+            status);
         assert_int_equal(done, expected);
-        assert_memory_equal(got + at, reference + at, done);
-        if (at / 2000 != (at + some) / 2000)
-            compare(one, oracle);
+        assert_memory_equal(got + start, reference + start, done);
+        if (start / 2000 != (start + size) / 2000)
+            compare(filter, oracle);
         if (status != TAMIS_OK)
             break;
     }
-    compare(one, oracle);
-    tamis_filter_contains_hashes(one, hashes, KEYS, got, NULL, NULL);
+    compare(filter, oracle);
+    tamis_filter_contains_hashes(filter, hashes, KEYS, got, NULL, NULL);
     tamis_filter_contains_hashes(oracle, hashes, KEYS, reference, NULL, NULL);
     assert_memory_equal(got, reference, KEYS);
-    tamis_filter_free(one);
+    tamis_filter_free(filter);
     tamis_filter_free(oracle);
 }
 
@@ -119,9 +121,9 @@ static uint64_t forge(const line_geometry *g, partition *in, uint64_t seed) {
         uint64_t ends = UINT64_C(1) << (count + g->spill_bucket);
         memset(bytes, 0, LINE_BYTES);
         for (left--; left;) { /* ones at any positions below the last */
-            uint64_t one = UINT64_C(1) << test_below(&seed, count + g->spill_bucket);
-            left -= !(ends & one);
-            ends |= one;
+            uint64_t bit = UINT64_C(1) << test_below(&seed, count + g->spill_bucket);
+            left -= !(ends & bit);
+            ends |= bit;
         }
         line_set_ends(g, bytes, ends);
         for (uint32_t slot = 0; slot < count; slot++) {
@@ -213,23 +215,25 @@ static void fill_free_slots(table *t, uint64_t seed) {
 static void adding_beside_noise(tamis__isa isa, uint32_t slot_bits, bool grows, uint32_t partitions) {
     static tamis_hash hashes[KEYS];
     static tamis_answer got[KEYS], reference[KEYS];
-    tamis_filter *one = make(isa, slot_bits, grows, partitions),
+    tamis_filter *filter = make(isa, slot_bits, grows, partitions),
                  *oracle = make(TAMIS__ISA_SCALAR, slot_bits, grows, partitions);
-    make_hashes(hashes, one->hasher->hasher_id, grows, 83 + slot_bits);
-    const size_t some = 600;
-    size_t at = 0, done = some, expected;
-    for (; at < KEYS && done == some; at += done) {
-        const tamis_status status = tamis_filter_add_hashes(one, hashes + at, some, got + at, &done, NULL);
-        assert_int_equal(tamis_filter_add_hashes(oracle, hashes + at, some, reference + at, &expected, NULL),
-                         status);
+    make_hashes(hashes, filter->hasher->hasher_id, grows, 83 + slot_bits);
+    const size_t size = 600;
+    size_t added = 0, done = size, expected;
+    for (; added < KEYS && done == size; added += done) {
+        const tamis_status status =
+            tamis_filter_add_hashes(filter, hashes + added, size, got + added, &done, NULL);
+        assert_int_equal(
+            tamis_filter_add_hashes(oracle, hashes + added, size, reference + added, &expected, NULL),
+            status);
         assert_int_equal(done, expected);
-        assert_memory_equal(got + at, reference + at, done);
-        fill_free_slots(one->body, at);
+        assert_memory_equal(got + added, reference + added, done);
+        fill_free_slots(filter->body, added);
     }
-    tamis_filter_contains_hashes(one, hashes, at, got, NULL, NULL);
-    for (size_t i = 0; i < at; i++)
+    tamis_filter_contains_hashes(filter, hashes, added, got, NULL, NULL);
+    for (size_t i = 0; i < added; i++)
         assert_int_equal(got[i], TAMIS_PRESENT);
-    tamis_filter_free(one);
+    tamis_filter_free(filter);
     tamis_filter_free(oracle);
 }
 

@@ -47,18 +47,18 @@ static unsigned char *random_bytes(uint64_t *random, size_t size, unsigned char 
 
 static void find_all(const struct tamis__stream_kernels *kernels, uint64_t *random,
                      const unsigned char *bytes, size_t size, unsigned char byte) {
-    const unsigned char *at = bytes, *end = bytes + size;
-    while (at < end) {
+    const unsigned char *pos = bytes, *end = bytes + size;
+    while (pos < end) {
         const size_t enough = 1 + test_below(random, test_below(random, 2) ? 20 : MAX);
         uint32_t *offsets = malloc((enough + TAMIS__FIND_SLACK) * sizeof *offsets);
         assert_non_null(offsets);
-        const unsigned char *from = at;
-        const size_t count = kernels->find(&at, end, byte, enough, offsets);
-        assert_true(at > from && at <= end);
-        assert_true(count >= enough || at == end);
+        const unsigned char *from = pos;
+        const size_t count = kernels->find(&pos, end, byte, enough, offsets);
+        assert_true(pos > from && pos <= end);
+        assert_true(count >= enough || pos == end);
         assert_true(count < enough + TAMIS__BYTE_MASK_SIZE);
         size_t found = 0;
-        for (const unsigned char *look = from; look < at; look++)
+        for (const unsigned char *look = from; look < pos; look++)
             if (*look == byte)
                 assert_true(found < count && offsets[found++] == (uint32_t)(look - from));
         assert_int_equal(found, count);
@@ -101,11 +101,11 @@ static void check_offsets(const struct tamis__stream_kernels *kernels, uint64_t 
     assert_true(masks && offsets);
     const uint64_t kind = test_below(random, 4);
     for (size_t i = 0; i < blocks; i++) {
-        const uint64_t one = test_random(random), other = test_random(random);
-        masks[i] = kind == 0   ? one
-                   : kind == 1 ? one & other & other >> 7
+        const uint64_t bits = test_random(random), other = test_random(random);
+        masks[i] = kind == 0   ? bits
+                   : kind == 1 ? bits & other & other >> 7
                    : kind == 2 ? UINT64_MAX
-                               : one >> 63;
+                               : bits >> 63;
     }
     const size_t count = kernels->offsets(masks, blocks, offsets);
     size_t found = 0;
@@ -128,8 +128,8 @@ static void check_csv(tamis__isa isa) {
         unsigned char *bytes = malloc(size + 1);
         assert_non_null(bytes);
         for (size_t i = 0; i < size; i++) {
-            const unsigned char some[] = {end, delimiter, '"', (unsigned char)test_random(&random)};
-            bytes[i] = some[test_below(&random, 4)];
+            const unsigned char choices[] = {end, delimiter, '"', (unsigned char)test_random(&random)};
+            bytes[i] = choices[test_below(&random, 4)];
         }
         bytes = realloc(bytes, size + !size);
         tamis__csv_masks masks[BLOCKS];
@@ -156,9 +156,9 @@ static size_t find_by_process(uint8_t *to, size_t capacity) {
     const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
     uint64_t random = test_seed(73);
     unsigned char *bytes = random_bytes(&random, MAX, '\n');
-    const unsigned char *at = bytes;
+    const unsigned char *pos = bytes;
     uint32_t offsets[MAX + TAMIS__FIND_SLACK];
-    const size_t size = kernels->find(&at, bytes + MAX, '\n', MAX, offsets) * sizeof *offsets;
+    const size_t size = kernels->find(&pos, bytes + MAX, '\n', MAX, offsets) * sizeof *offsets;
     free(bytes);
     if (strcmp(kernels->name, tamis_kernel_name()) != 0 || size > capacity)
         return 0;

@@ -175,14 +175,14 @@ static inline void model_add_range(tamis_filter *filter, uint64_t from, uint64_t
                                    tamis_answer *answers) {
     static _Thread_local model_batch b;
     tamis_error err = TAMIS_ERROR_INIT;
-    for (uint64_t at = 0; at < count; at += b.count) {
+    for (uint64_t start = 0; start < count; start += b.count) {
         b.count = 0;
-        while (b.count < MODEL_BATCH && at + b.count < count)
-            batch_put(&b, from + at + b.count, salt);
+        while (b.count < MODEL_BATCH && start + b.count < count)
+            batch_put(&b, from + start + b.count, salt);
         if (tamis_filter_add_many(filter, b.key, b.count, b.answer, NULL, &err) != TAMIS_OK)
-            fail_msg("after %" PRIu64 " keys: %s", at, err.text);
+            fail_msg("after %" PRIu64 " keys: %s", start, err.text);
         if (answers)
-            memcpy(answers + at, b.answer, b.count);
+            memcpy(answers + start, b.answer, b.count);
     }
 }
 
@@ -191,10 +191,10 @@ static inline uint64_t model_count_present(const tamis_filter *filter, uint64_t 
                                            uint64_t salt) {
     static _Thread_local model_batch b;
     uint64_t present = 0;
-    for (uint64_t at = 0; at < count; at += b.count) {
+    for (uint64_t start = 0; start < count; start += b.count) {
         b.count = 0;
-        while (b.count < MODEL_BATCH && at + b.count < count)
-            batch_put(&b, from + at + b.count, salt);
+        while (b.count < MODEL_BATCH && start + b.count < count)
+            batch_put(&b, from + start + b.count, salt);
         tamis_filter_contains_many(filter, b.key, b.count, b.answer, NULL, NULL);
         for (size_t i = 0; i < b.count; i++)
             present += b.answer[i] == TAMIS_PRESENT;

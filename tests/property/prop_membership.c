@@ -135,16 +135,16 @@ static void membership_of(const filter_case *c, uint64_t n, uint64_t salt) {
     static walk w;
     w = (walk){.filter = case_filter(c, n), .in = oracle_of(n), .n = n, .random = salt, .salt = salt};
     walk_run(&w, n);
-    uint64_t all = model_count_present(w.filter, 0, n, salt);
+    uint64_t present = model_count_present(w.filter, 0, n, salt);
     operations += n;
     tamis_filter_info info = filter_info(w.filter);
     /* With few keys, chance decides how many bits are set. fpr_live is the rate of this filter. */
     double rate = fmax(tamis_filter_plan(w.filter)->fpr_predicted, info.fpr_live);
 
-    if (w.lost || all != n)
+    if (w.lost || present != n)
         fail_msg("%s, n = %" PRIu64 ": %" PRIu64 " false negatives in the walk, %" PRIu64
                  " keys lost at its end",
-                 c->name, n, w.lost, n - all);
+                 c->name, n, w.lost, n - present);
     assert_int_equal(info.added, w.absent_adds);
     assert_false(info.saturated);
     if (rate_is_promised(c, n) && (double)w.mistaken > max_events((double)w.absent * rate))
@@ -182,10 +182,11 @@ static void no_key_is_ever_lost_in_large_filters(void **state) {
 /* Adds keys 0, 1, ... with repetitions, in batches of `size`. */
 static void add_in_batches(tamis_filter *filter, const tamis_key *keys, size_t count, size_t size,
                            tamis_answer *answers) {
-    for (size_t at = 0; at < count; at += size) {
-        size_t some = count - at < size ? count - at : size, done = 0;
-        assert_int_equal(tamis_filter_add_many(filter, keys + at, some, answers + at, &done, NULL), TAMIS_OK);
-        assert_int_equal(done, some);
+    for (size_t start = 0; start < count; start += size) {
+        size_t batch = count - start < size ? count - start : size, done = 0;
+        assert_int_equal(tamis_filter_add_many(filter, keys + start, batch, answers + start, &done, NULL),
+                         TAMIS_OK);
+        assert_int_equal(done, batch);
     }
 }
 
@@ -211,18 +212,19 @@ static void batches_do_not_change_answers(void **state) {
     static tamis_answer first[CUT_KEYS], other[CUT_KEYS];
     cut_keys_make(&k);
     for (int i = 0; i < FILTER_CASES; i++) {
-        tamis_filter *one = case_filter(&filter_cases[i], 4000);
+        tamis_filter *single = case_filter(&filter_cases[i], 4000);
         for (size_t j = 0; j < CUT_KEYS; j++)
-            assert_int_equal(tamis_filter_add(one, k.key[j].data, k.key[j].size, &first[j], NULL), TAMIS_OK);
+            assert_int_equal(tamis_filter_add(single, k.key[j].data, k.key[j].size, &first[j], NULL),
+                             TAMIS_OK);
         for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
             tamis_filter *many = case_filter(&filter_cases[i], 4000);
             add_in_batches(many, k.key, CUT_KEYS, sizes[j], other);
             assert_memory_equal(first, other, CUT_KEYS);
-            assert_int_equal(filter_info(one).added, filter_info(many).added);
-            assert_true(filter_info(one).fpr_live == filter_info(many).fpr_live);
+            assert_int_equal(filter_info(single).added, filter_info(many).added);
+            assert_true(filter_info(single).fpr_live == filter_info(many).fpr_live);
             tamis_filter_free(many);
         }
-        tamis_filter_free(one);
+        tamis_filter_free(single);
     }
 }
 
@@ -306,15 +308,16 @@ static void growth_loses_nothing(void **state) {
         tamis_filter *filter = growing_filter(&growth_cases[i], 0);
         random_hashes(hashes, count, filter_hasher_id(filter), 8, &random);
         size_t checked = 1000;
-        for (size_t at = 0, some; at < count; at += some) {
-            some = 1 + (size_t)test_below(&random, 1000);
-            some = count - at < some ? count - at : some;
+        for (size_t start = 0, batch; start < count; start += batch) {
+            batch = 1 + (size_t)test_below(&random, 1000);
+            batch = count - start < batch ? count - start : batch;
             size_t done = 0;
-            assert_int_equal(tamis_filter_add_hashes(filter, hashes + at, some, answers + at, &done, NULL),
-                             TAMIS_OK);
-            assert_int_equal(done, some);
-            if (at + some > checked) { /* all of them, at growing sizes */
-                check_all_found(filter, hashes, at + some);
+            assert_int_equal(
+                tamis_filter_add_hashes(filter, hashes + start, batch, answers + start, &done, NULL),
+                TAMIS_OK);
+            assert_int_equal(done, batch);
+            if (start + batch > checked) { /* all of them, at growing sizes */
+                check_all_found(filter, hashes, start + batch);
                 checked += checked / 2;
             }
         }
@@ -336,7 +339,7 @@ static void growth_does_not_depend_on_batches(void **state) {
     (void)state;
     enum { COUNT = 40000 };
     static tamis_hash hashes[COUNT], near[COUNT];
-    static tamis_answer one[COUNT], two[COUNT];
+    static tamis_answer expected[COUNT], got[COUNT];
     for (int i = 0; i < GROWTH_CASES; i++) {
         uint64_t random = seed;
         tamis_filter *single = growing_filter(&growth_cases[i], 0),
@@ -349,14 +352,15 @@ static void growth_does_not_depend_on_batches(void **state) {
             near[j].word[test_below(&random, 2)] ^= UINT64_C(1) << test_below(&random, 40);
         }
         for (size_t j = 0; j < COUNT; j++)
-            assert_int_equal(tamis_filter_add_hashes(single, &hashes[j], 1, &one[j], NULL, NULL), TAMIS_OK);
-        assert_int_equal(tamis_filter_add_hashes(many, hashes, COUNT, two, NULL, NULL), TAMIS_OK);
-        assert_memory_equal(one, two, COUNT);
+            assert_int_equal(tamis_filter_add_hashes(single, &hashes[j], 1, &expected[j], NULL, NULL),
+                             TAMIS_OK);
+        assert_int_equal(tamis_filter_add_hashes(many, hashes, COUNT, got, NULL, NULL), TAMIS_OK);
+        assert_memory_equal(expected, got, COUNT);
         assert_int_equal(filter_info(single).memory_peak, filter_info(many).memory_peak);
         assert_true(filter_info(single).fpr_live == filter_info(many).fpr_live);
-        assert_int_equal(tamis_filter_contains_hashes(single, near, COUNT, one, NULL, NULL), TAMIS_OK);
-        assert_int_equal(tamis_filter_contains_hashes(many, near, COUNT, two, NULL, NULL), TAMIS_OK);
-        assert_memory_equal(one, two, COUNT);
+        assert_int_equal(tamis_filter_contains_hashes(single, near, COUNT, expected, NULL, NULL), TAMIS_OK);
+        assert_int_equal(tamis_filter_contains_hashes(many, near, COUNT, got, NULL, NULL), TAMIS_OK);
+        assert_memory_equal(expected, got, COUNT);
         tamis_filter_free(single);
         tamis_filter_free(many);
     }
@@ -506,26 +510,26 @@ static void union_holds_what_either_held(void **state) {
         const filter_case *c = &filter_cases[i];
         if (!case_is_bloom(c))
             continue;
-        tamis_filter *one = case_filter(c, N), *other = case_filter(c, N), *both = case_filter(c, N);
-        model_add_range(one, 0, N / 2, seed, NULL);
+        tamis_filter *target = case_filter(c, N), *other = case_filter(c, N), *whole = case_filter(c, N);
+        model_add_range(target, 0, N / 2, seed, NULL);
         model_add_range(other, N / 3, N / 2, seed, NULL); /* a sixth of N is in both */
-        model_add_range(both, 0, N / 3 + N / 2, seed, NULL);
-        assert_true(tamis_filter_can(one, TAMIS_CAN_UNION));
-        assert_int_equal(tamis_filter_union(one, other, NULL), TAMIS_OK);
-        assert_int_equal(model_count_present(one, 0, N / 3 + N / 2, seed), N / 3 + N / 2);
+        model_add_range(whole, 0, N / 3 + N / 2, seed, NULL);
+        assert_true(tamis_filter_can(target, TAMIS_CAN_UNION));
+        assert_int_equal(tamis_filter_union(target, other, NULL), TAMIS_OK);
+        assert_int_equal(model_count_present(target, 0, N / 3 + N / 2, seed), N / 3 + N / 2);
         /* The bits, and so the answers, are those of one filter with all keys. */
         uint64_t probes = 200000;
-        assert_int_equal(model_count_present(one, N, probes, seed),
-                         model_count_present(both, N, probes, seed));
-        tamis_filter_info merged = filter_info(one), direct = filter_info(both);
+        assert_int_equal(model_count_present(target, N, probes, seed),
+                         model_count_present(whole, N, probes, seed));
+        tamis_filter_info merged = filter_info(target), direct = filter_info(whole);
         assert_true(merged.fpr_live == direct.fpr_live);
         assert_true(merged.cardinality == direct.cardinality);
         if (case_has_digest(c))
             assert_true(fabs((double)merged.added - (double)direct.added) < 0.03 * (double)direct.added);
         assert_int_equal(model_count_present(other, N / 3, N / 2, seed), N / 2);
-        tamis_filter_free(one);
+        tamis_filter_free(target);
         tamis_filter_free(other);
-        tamis_filter_free(both);
+        tamis_filter_free(whole);
     }
 }
 
@@ -563,9 +567,9 @@ static void a_copy_is_independent(void **state) {
         tamis_filter *filter = case_filter(c, n), *copy = NULL;
         model_add_range(filter, 0, n / 2, seed, NULL);
         assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
-        tamis_filter_info one = filter_info(filter), other = filter_info(copy);
-        one.memory_peak = other.memory_peak; /* the copy never grew */
-        assert_memory_equal(&one, &other, sizeof one);
+        tamis_filter_info info = filter_info(filter), other = filter_info(copy);
+        info.memory_peak = other.memory_peak; /* the copy never grew */
+        assert_memory_equal(&info, &other, sizeof info);
         assert_int_equal(model_count_present(copy, 0, n / 2, seed), n / 2);
         /* Keys added to both get equal answers; keys added to one are not in the other. */
         model_add_range(filter, n / 2, n / 4, seed, mine);

@@ -116,7 +116,7 @@ static void check_rate(const filter_case *c, uint64_t n, double p) {
 static const uint64_t sizes[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static void check_rates(const filter_case *of, uint64_t first_size) {
+static void check_rates(const filter_case *base, uint64_t first_size) {
     broken_rates = 0;
     static const double rates[] = {0.1, 0.03, 0.01, 1e-3, 1e-4};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
@@ -124,7 +124,7 @@ static void check_rates(const filter_case *of, uint64_t first_size) {
             /* one size of 10^7 for each kind suffices */
             if (sizes[j] < first_size || (sizes[j] == 10000000 && rates[i] != 0.01))
                 continue;
-            filter_case c = *of;
+            filter_case c = *base;
             c.fpr = rates[i];
             check_rate(&c, sizes[j], rates[i]);
         }
@@ -240,15 +240,15 @@ static void fpr_live_of_bits_is_the_rate_counted(void **state) {
             continue;
         uint64_t n = 50000, queries = 1000000;
         tamis_filter *filter = case_filter(&filter_cases[i], n);
-        for (uint64_t at = 0; at < n; at += n / 2) { /* half full, then full */
-            model_add_range(filter, at, n / 2, seed, NULL);
+        for (uint64_t start = 0; start < n; start += n / 2) { /* half full, then full */
+            model_add_range(filter, start, n / 2, seed, NULL);
             tamis_filter_info info = filter_info(filter);
             double reference = info.fpr_live * (double)queries;
             double got = (double)model_count_present(filter, n, queries, seed);
             if (!within_sigmas(got, reference, sqrt(reference) + 1, 5))
                 fail_msg("%s: %g false positives, fpr_live says %g", filter_cases[i].name, got, reference);
             /* Cardinality: each bit counts for about 1 / probes keys. */
-            assert_true(fabs(info.cardinality - (double)(at + n / 2)) < 0.02 * (double)n);
+            assert_true(fabs(info.cardinality - (double)(start + n / 2)) < 0.02 * (double)n);
         }
         tamis_filter_free(filter);
     }
@@ -397,7 +397,7 @@ static void random_queries_meet_fpr_live(void **state) {
         uint64_t random = seed, queries = model_scale(rows[i].queries, rows[i].queries / 100), present = 0;
         tamis_filter *filter = case_filter(&c, 200000);
         model_add_range(filter, 0, 199990, seed, NULL);
-        for (uint64_t at = 0; at < queries; at += AT_ONCE) {
+        for (uint64_t start = 0; start < queries; start += AT_ONCE) {
             random_hashes(hashes, AT_ONCE, filter_hasher_id(filter), 0, &random);
             assert_int_equal(tamis_filter_contains_hashes(filter, hashes, AT_ONCE, answers, NULL, NULL),
                              TAMIS_OK);

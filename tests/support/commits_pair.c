@@ -245,17 +245,17 @@ int pair_main(const char *group, const pair_scenario *scenarios, size_t scenario
               CMFixtureFunction tear_down, int count, char **values) {
     static char texts[TESTS_MAX][60];
     struct CMUnitTest selected[TESTS_MAX];
-    size_t some = 0;
+    size_t used = 0;
     for (size_t i = 0; i < scenario_count * test_count; i++) {
         const pair_scenario *s = &scenarios[i / test_count];
         const pair_test *t = &tests[i % test_count];
         if (count > 1 && strcmp(values[1], s->name) != 0)
             continue;
-        if (some == TESTS_MAX)
+        if (used == TESTS_MAX)
             abort();
-        snprintf(texts[some], sizeof texts[some], "%s: %s", s->name, t->name);
-        selected[some] = (struct CMUnitTest){texts[some], t->run, set_up, tear_down, (void *)(uintptr_t)s};
-        some++;
+        snprintf(texts[used], sizeof texts[used], "%s: %s", s->name, t->name);
+        selected[used] = (struct CMUnitTest){texts[used], t->run, set_up, tear_down, (void *)(uintptr_t)s};
+        used++;
     }
-    return _cmocka_run_group_tests(group, selected, some, NULL, NULL);
+    return _cmocka_run_group_tests(group, selected, used, NULL, NULL);
 }

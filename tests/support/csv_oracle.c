@@ -136,8 +136,8 @@ static bool find_agrees(comparison *c, tamis_key record, uint64_t *random) {
     size_t last = 0;
     while (csv_oracle_column(&c->oracle, last + 1).data)
         last++;
-    const size_t some = 1 + test_below(random, last + 1);
-    size_t columns[] = {last + 1, some, 1, some, last ? last : 1};
+    const size_t column = 1 + test_below(random, last + 1);
+    size_t columns[] = {last + 1, column, 1, column, last ? last : 1};
     tamis_key values[5];
     tamis__fault fault;
     const tamis__csv_columns selected = {columns, 5, c->delimiter};

@@ -73,21 +73,21 @@ static ssize_t faulty_write(int fd, const void *buffer, size_t size) {
     return -1;
 }
 
-static ssize_t faulty_pread(int fd, void *buffer, size_t size, off_t at) {
+static ssize_t faulty_pread(int fd, void *buffer, size_t size, off_t offset) {
     if (!strikes(FAULT_PREAD))
-        return real.pread(fd, buffer, size, at);
+        return real.pread(fd, buffer, size, offset);
     if (armed.error_number == FAULT_SHORT)
-        return real.pread(fd, buffer, size ? 1 : 0, at);
+        return real.pread(fd, buffer, size ? 1 : 0, offset);
     errno = armed.error_number;
     return -1;
 }
 
-static ssize_t faulty_pwrite(int fd, const void *buffer, size_t size, off_t at) {
-    return fails(FAULT_PWRITE) ? -1 : real.pwrite(fd, buffer, size, at);
+static ssize_t faulty_pwrite(int fd, const void *buffer, size_t size, off_t offset) {
+    return fails(FAULT_PWRITE) ? -1 : real.pwrite(fd, buffer, size, offset);
 }
 
-static off_t faulty_seek(int fd, off_t at, int from) {
-    return fails(FAULT_SEEK) ? -1 : real.seek(fd, at, from);
+static off_t faulty_seek(int fd, off_t offset, int from) {
+    return fails(FAULT_SEEK) ? -1 : real.seek(fd, offset, from);
 }
 
 static int faulty_fstat(int fd, struct stat *out) {

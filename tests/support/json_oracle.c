@@ -15,7 +15,7 @@ struct json_tree {
 };
 
 typedef struct reading {
-    const char *at, *end;
+    const char *pos, *end;
 } reading;
 
 static json_tree *tree_new(void) {
@@ -38,10 +38,10 @@ void json_tree_free(json_tree *tree) {
 
 /* ---- characters ---- */
 
-static bool is_utf8(const unsigned char *at, const unsigned char *end) {
+static bool is_utf8(const unsigned char *pos, const unsigned char *end) {
     static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};
-    while (at < end) {
-        uint32_t character = *at++;
+    while (pos < end) {
+        uint32_t character = *pos++;
         int size = 1;
         if (character < 0x80)
             continue;
@@ -50,10 +50,10 @@ static bool is_utf8(const unsigned char *at, const unsigned char *end) {
         if (size < 2 || size > 4)
             return false;
         character &= 0x7fu >> size;
-        for (int i = 1; i < size; i++, at++) {
-            if (at == end || (*at & 0xc0) != 0x80)
+        for (int i = 1; i < size; i++, pos++) {
+            if (pos == end || (*pos & 0xc0) != 0x80)
                 return false;
-            character = character << 6 | (*at & 0x3f);
+            character = character << 6 | (*pos & 0x3f);
         }
         if (character < min[size] || character > 0x10ffff || (character >= 0xd800 && character <= 0xdfff))
             return false;
@@ -82,13 +82,13 @@ static void add_character(test_bytes *bytes, uint32_t c) {
 /* ---- the grammar, rule by rule ---- */
 
 static bool next_is(const reading *r, const char *any_of) {
-    return r->at < r->end && *r->at && strchr(any_of, *r->at);
+    return r->pos < r->end && *r->pos && strchr(any_of, *r->pos);
 }
 
 static bool accept_byte(reading *r, const char *any_of) {
-    const bool is = next_is(r, any_of);
-    r->at += is;
-    return is;
+    const bool matches = next_is(r, any_of);
+    r->pos += matches;
+    return matches;
 }
 
 static void blanks(reading *r) {
@@ -101,7 +101,7 @@ static bool hex4(reading *r, uint32_t *unit) {
     for (int i = 0; i < 4; i++) {
         if (!next_is(r, "0123456789abcdefABCDEF"))
             return false;
-        digits[i] = *r->at++;
+        digits[i] = *r->pos++;
     }
     *unit = (uint32_t)strtoul(digits, NULL, 16);
     return true;
@@ -125,13 +125,13 @@ static bool escape(reading *r, test_bytes *into) {
     }
     if (!next_is(r, "\"\\/bfnrt"))
         return false;
-    const char letter = *r->at++;
+    const char letter = *r->pos++;
     const char *meant = letter == 'b'   ? "\b"
                         : letter == 'f' ? "\f"
                         : letter == 'n' ? "\n"
                         : letter == 'r' ? "\r"
                         : letter == 't' ? "\t"
-                                        : r->at - 1;
+                                        : r->pos - 1;
     bytes_add(into, meant, 1);
     return true;
 }
@@ -139,14 +139,14 @@ static bool escape(reading *r, test_bytes *into) {
 static bool string(reading *r, test_bytes *into) {
     if (!accept_byte(r, "\""))
         return false;
-    while (r->at < r->end && *r->at != '"') {
-        if ((unsigned char)*r->at < 0x20)
+    while (r->pos < r->end && *r->pos != '"') {
+        if ((unsigned char)*r->pos < 0x20)
             return false;
         if (accept_byte(r, "\\")) {
             if (!escape(r, into))
                 return false;
         } else {
-            bytes_add(into, r->at++, 1);
+            bytes_add(into, r->pos++, 1);
         }
     }
     return accept_byte(r, "\"");
@@ -174,7 +174,7 @@ static bool number(reading *r) {
 
 static bool word(reading *r, const char *text) {
     for (; *text; text++)
-        if (r->at == r->end || *r->at++ != *text)
+        if (r->pos == r->end || *r->pos++ != *text)
             return false;
     return true;
 }
@@ -201,7 +201,7 @@ static bool inner(reading *r, json_tree *tree, bool named) {
 }
 
 static bool container(reading *r, json_tree *tree, bool named, const char *close) {
-    r->at++;
+    r->pos++;
     blanks(r);
     if (accept_byte(r, close))
         return true;
@@ -213,11 +213,11 @@ static bool container(reading *r, json_tree *tree, bool named, const char *close
 }
 
 static bool value(reading *r, json_tree *tree) {
-    if (r->at == r->end)
+    if (r->pos == r->end)
         return false;
     bool well;
-    tree->start = r->at;
-    tree->type = *r->at;
+    tree->start = r->pos;
+    tree->type = *r->pos;
     switch (tree->type) {
     case '{':
         well = container(r, tree, true, "}");
@@ -240,7 +240,7 @@ static bool value(reading *r, json_tree *tree) {
     default:
         well = number(r);
     }
-    tree->end = r->at;
+    tree->end = r->pos;
     return well;
 }
 
@@ -249,10 +249,10 @@ json_tree *json_tree_read(const void *text, size_t size) {
     json_tree *tree = tree_new();
     bool well = size == 0 || is_utf8(text, (const unsigned char *)text + size);
     blanks(&r);
-    if (well && r.at < r.end) {
+    if (well && r.pos < r.end) {
         well = value(&r, tree);
         blanks(&r);
-        well = well && r.at == r.end;
+        well = well && r.pos == r.end;
     }
     if (well)
         return tree;
@@ -269,9 +269,9 @@ static bool is_name(const json_tree *tree, const char *token, size_t size) {
             bytes_add(&decoded, token[++i] == '0' ? "~" : "/", 1);
         else
             bytes_add(&decoded, token + i, 1);
-    const bool is = bytes_equal(&decoded, &tree->name);
+    const bool matches = bytes_equal(&decoded, &tree->name);
     bytes_clear(&decoded);
-    return is;
+    return matches;
 }
 
 static const json_tree *find_child(const json_tree *tree, const char *token, size_t size) {

@@ -32,7 +32,7 @@ typedef struct change {
     change_kind kind;
     int file;                  /* number of the file; MARKED: the mark */
     char name[120], from[120]; /* path below the root; DIRECTORY_SYNCED: of the directory, "" for the root */
-    uint64_t at, size;         /* offset and size in the file */
+    uint64_t offset, size;     /* offset and size in the file */
     size_t bytes;              /* WRITTEN: offset of its bytes in `written` */
     size_t sure_after;         /* change whose sync covers this one; SIZE_MAX: none */
 } change;
@@ -58,7 +58,7 @@ static struct {
     bool directory; /* true if `name` is a directory */
     bool appends;   /* O_APPEND: writes go to the end of the file */
     char name[120];
-    uint64_t at;
+    uint64_t offset;
 } open_files[DESCRIPTORS];
 static struct {
     char name[120];
@@ -131,9 +131,9 @@ static int make_file(const char *name) {
     return *named(name) = file_count;
 }
 
-static void record_write(int file, const char *name, uint64_t at, const void *bytes, size_t size) {
+static void record_write(int file, const char *name, uint64_t offset, const void *bytes, size_t size) {
     change *c = record(WRITTEN, file, name);
-    c->at = at;
+    c->offset = offset;
     c->size = size;
     c->bytes = written.size;
     bytes_add(&written, bytes, size);
@@ -150,7 +150,7 @@ static int outage_open(const char *path, int flags, mode_t mode) {
     if (fd >= DESCRIPTORS || flags & O_TRUNC)
         give_up("an open that it does not know");
     open_files[fd].file = 0;
-    open_files[fd].at = 0;
+    open_files[fd].offset = 0;
     open_files[fd].appends = flags & O_APPEND;
     open_files[fd].directory = name && flags & O_DIRECTORY;
     const size_t size = name ? strlen(name) : 0;
@@ -174,25 +174,25 @@ static ssize_t outage_write(int fd, const void *bytes, size_t size) {
     if (open_files[fd].file > 0 && fails())
         return -1;
     if (open_files[fd].appends && real.fstat(fd, &st) == 0)
-        open_files[fd].at = (uint64_t)st.st_size;
+        open_files[fd].offset = (uint64_t)st.st_size;
     const ssize_t wrote = real.write(fd, bytes, size);
     if (wrote <= 0 || open_files[fd].file <= 0)
         return wrote;
-    record_write(open_files[fd].file, open_files[fd].name, open_files[fd].at, bytes, (size_t)wrote);
-    open_files[fd].at += (uint64_t)wrote;
+    record_write(open_files[fd].file, open_files[fd].name, open_files[fd].offset, bytes, (size_t)wrote);
+    open_files[fd].offset += (uint64_t)wrote;
     return wrote;
 }
 
-static ssize_t outage_pwrite(int fd, const void *bytes, size_t size, off_t at) {
+static ssize_t outage_pwrite(int fd, const void *bytes, size_t size, off_t offset) {
     if (open_files[fd].file > 0)
         give_up("a pwrite");
-    return real.pwrite(fd, bytes, size, at);
+    return real.pwrite(fd, bytes, size, offset);
 }
 
-static off_t outage_seek(int fd, off_t at, int from) {
-    const off_t result = real.seek(fd, at, from);
+static off_t outage_seek(int fd, off_t offset, int from) {
+    const off_t result = real.seek(fd, offset, from);
     if (result >= 0)
-        open_files[fd].at = (uint64_t)result;
+        open_files[fd].offset = (uint64_t)result;
     return result;
 }
 
@@ -450,16 +450,16 @@ static bool is_missing(size_t number) {
     return false;
 }
 
-static void write_at(test_bytes *to, uint64_t at, const unsigned char *bytes, uint64_t size) {
+static void write_at(test_bytes *to, uint64_t offset, const unsigned char *bytes, uint64_t size) {
     static const unsigned char zeros[4096];
-    while (to->size < at + size) {
-        const uint64_t more = at + size - to->size;
+    while (to->size < offset + size) {
+        const uint64_t more = offset + size - to->size;
         bytes_add(to, zeros, more < sizeof zeros ? (size_t)more : sizeof zeros);
     }
     if (size > 0 && bytes)
-        memcpy(to->data + at, bytes, (size_t)size);
+        memcpy(to->data + offset, bytes, (size_t)size);
     else if (size > 0)
-        memset(to->data + at, 0, (size_t)size);
+        memset(to->data + offset, 0, (size_t)size);
 }
 
 static const char *first_name(int file) {
@@ -477,20 +477,21 @@ static void find_older(int file, test_bytes *to) {
         older--;
     for (size_t i = 0; i < change_count && older > 0; i++)
         if (changes[i].kind == WRITTEN && changes[i].file == older)
-            write_at(to, changes[i].at, written.data + changes[i].bytes, changes[i].size);
+            write_at(to, changes[i].offset, written.data + changes[i].bytes, changes[i].size);
 }
 
 /* Puts what is there instead of the bytes of a missing write. */
 static void write_missing(test_bytes *to, const change *c) {
     test_bytes older = {0};
     if (now.way == HALF)
-        write_at(to, c->at, written.data + c->bytes, c->size / 2);
+        write_at(to, c->offset, written.data + c->bytes, c->size / 2);
     if (now.way == ZEROS || now.way == OLDER)
-        write_at(to, c->at, NULL, c->size);
+        write_at(to, c->offset, NULL, c->size);
     if (now.way == OLDER)
         find_older(c->file, &older);
-    if (older.size > c->at)
-        write_at(to, c->at, older.data + c->at, older.size - c->at < c->size ? older.size - c->at : c->size);
+    if (older.size > c->offset)
+        write_at(to, c->offset, older.data + c->offset,
+                 older.size - c->offset < c->size ? older.size - c->offset : c->size);
     bytes_clear(&older);
 }
 
@@ -504,7 +505,7 @@ static void find_content(int file, test_bytes *to) {
         if (c->kind == WRITTEN && missing)
             write_missing(to, c);
         else if (c->kind == WRITTEN)
-            write_at(to, c->at, written.data + c->bytes, c->size);
+            write_at(to, c->offset, written.data + c->bytes, c->size);
         else if (!missing && c->size < to->size)
             to->size = (size_t)c->size;
     }
@@ -578,11 +579,11 @@ static void write_tree(const test_bytes *tree) {
     tree_entry entry;
     if (model.whole)
         scratch_clear();
-    for (size_t at = 0; at < tree->size; at += sizeof entry + entry.size) {
-        memcpy(&entry, tree->data + at, sizeof entry);
+    for (size_t pos = 0; pos < tree->size; pos += sizeof entry + entry.size) {
+        memcpy(&entry, tree->data + pos, sizeof entry);
         snprintf(path, sizeof path, "%s/%.119s", root, entry.name);
         if (!entry.directory)
-            file_write(path, tree->data + at + sizeof entry, entry.size);
+            file_write(path, tree->data + pos + sizeof entry, entry.size);
         else if (mkdir(path, 0777) < 0 && errno != EEXIST)
             give_up(path);
     }
@@ -658,8 +659,8 @@ static bool loses_bytes(void) {
 /* Advances to the next set of missing items, of at most `max` items or all of them. False after the last
  * set. */
 static bool next_set(unsigned max) {
-    const uint64_t all = (UINT64_C(1) << now.item_count) - 1;
-    if (now.missing == all)
+    const uint64_t full_set = (UINT64_C(1) << now.item_count) - 1;
+    if (now.missing == full_set)
         return false;
     do {
         now.missing++;
@@ -668,8 +669,8 @@ static bool next_set(unsigned max) {
             now.missing |= (now.missing & -now.missing) - 1;
         else
             return true;
-    } while (now.missing < all);
-    now.missing = all;
+    } while (now.missing < full_set);
+    now.missing = full_set;
     return true;
 }
 
@@ -721,7 +722,7 @@ const char *outage_describe(void) {
         const change *c = &changes[now.items[i]];
         if (now.missing >> i & 1)
             size += snprintf(text + size, sizeof text - (size_t)size, " %s %s %llu+%llu;", kinds[c->kind],
-                             c->name, (unsigned long long)c->at, (unsigned long long)c->size);
+                             c->name, (unsigned long long)c->offset, (unsigned long long)c->size);
     }
     return text;
 }

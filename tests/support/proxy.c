@@ -32,10 +32,10 @@ typedef struct pair {
 
 typedef struct orders {
     bool stops, armed, drops_held, delivers;
-    bool counts_commands; /* true if `at` is the number of a command, not of a byte */
+    bool counts_commands; /* true if `position` is the number of a command, not of a byte */
     proxy_way way;
     proxy_harm harm;
-    uint64_t at;
+    uint64_t position;
     uint64_t mean, random; /* of harm at random; mean 0: harm once */
 } orders;
 
@@ -57,13 +57,13 @@ static void give_up(const char *what) {
 
 /* ---- connections ---- */
 
-static void hang_up(pair *one, bool reset) {
+static void hang_up(pair *connection, bool reset) {
     struct linger now = {1, 0};
     if (reset)
-        setsockopt(one->streams[0].from, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    close(one->streams[0].from);
-    close(one->streams[0].to);
-    one->used = false;
+        setsockopt(connection->streams[0].from, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(connection->streams[0].from);
+    close(connection->streams[0].to);
+    connection->used = false;
 }
 
 static void accept_client(proxy *self) {
@@ -74,26 +74,28 @@ static void accept_client(proxy *self) {
         give_up("accept");
     setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     strcpy(address.sun_path, self->socket_path);
-    pair *one = self->pairs;
-    while (one < self->pairs + PAIRS && one->used)
-        one++;
-    if (one == self->pairs + PAIRS || connect(server, (struct sockaddr *)&address, sizeof address) < 0) {
+    pair *connection = self->pairs;
+    while (connection < self->pairs + PAIRS && connection->used)
+        connection++;
+    if (connection == self->pairs + PAIRS ||
+        connect(server, (struct sockaddr *)&address, sizeof address) < 0) {
         close(client);
         close(server);
         return;
     }
-    one->used = true;
-    one->held = one->trickles = one->delayed = one->was_delayed = false;
-    one->streams[PROXY_REQUESTS].from = one->streams[PROXY_REPLIES].to = client;
-    one->streams[PROXY_REQUESTS].to = one->streams[PROXY_REPLIES].from = server;
-    one->streams[0].begin = one->streams[0].end = one->streams[1].begin = one->streams[1].end = 0;
+    connection->used = true;
+    connection->held = connection->trickles = connection->delayed = connection->was_delayed = false;
+    connection->streams[PROXY_REQUESTS].from = connection->streams[PROXY_REPLIES].to = client;
+    connection->streams[PROXY_REQUESTS].to = connection->streams[PROXY_REPLIES].from = server;
+    connection->streams[0].begin = connection->streams[0].end = connection->streams[1].begin =
+        connection->streams[1].end = 0;
 }
 
 /* ---- harm ---- */
 
 static void draw(proxy *self) {
     orders *now = &self->now;
-    now->at = test_below(&now->random, 2 * now->mean);
+    now->position = test_below(&now->random, 2 * now->mean);
     now->way = test_below(&now->random, 2) ? PROXY_REPLIES : PROXY_REQUESTS;
     now->harm = test_below(&now->random, 2) ? PROXY_RESET : PROXY_CUT;
     self->passed[0] = self->passed[1] = 0;
@@ -113,11 +115,11 @@ static bool is_command(const char *bytes, const char *end) {
  * front of it. */
 static bool command_is_due(proxy *self, const stream_of_bytes *bytes, size_t *before) {
     const char *start = bytes->bytes + bytes->begin, *end = bytes->bytes + bytes->end;
-    for (const char *at = start; at < end; at++) {
-        if ((at != start && at[-1] != '\n') || !is_command(at, end))
+    for (const char *pos = start; pos < end; pos++) {
+        if ((pos != start && pos[-1] != '\n') || !is_command(pos, end))
             continue;
-        if (self->now.armed && self->now.counts_commands && self->commands == self->now.at) {
-            *before = (size_t)(at - start);
+        if (self->now.armed && self->now.counts_commands && self->commands == self->now.position) {
+            *before = (size_t)(pos - start);
             return true;
         }
         self->commands++;
@@ -130,14 +132,14 @@ static bool is_due(proxy *self, proxy_way way, const stream_of_bytes *bytes, siz
     const size_t size = bytes->end - bytes->begin;
     if (way == PROXY_REQUESTS && command_is_due(self, bytes, before))
         return true;
-    *before = (size_t)(now->at - self->passed[way]);
-    return now->armed && !now->counts_commands && now->way == way && now->at < self->passed[way] + size;
+    *before = (size_t)(now->position - self->passed[way]);
+    return now->armed && !now->counts_commands && now->way == way && now->position < self->passed[way] + size;
 }
 
 /* Returns how many of the bytes may be forwarded, and does the harm that is due. *ends: close the
  * connection. */
-static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *reset) {
-    stream_of_bytes *bytes = &one->streams[way];
+static size_t judge(proxy *self, pair *connection, proxy_way way, bool *ends, bool *reset) {
+    stream_of_bytes *bytes = &connection->streams[way];
     orders *now = &self->now;
     size_t size = bytes->end - bytes->begin, before;
     *ends = *reset = false;
@@ -147,10 +149,10 @@ static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *res
         self->harmed++;
         *ends = now->harm == PROXY_CUT || now->harm == PROXY_RESET;
         *reset = now->harm == PROXY_RESET;
-        one->held = now->harm == PROXY_HOLD;
-        one->trickles = now->harm == PROXY_TRICKLE;
-        one->delayed = now->harm == PROXY_DELAY;
-        self->late += one->delayed;
+        connection->held = now->harm == PROXY_HOLD;
+        connection->trickles = now->harm == PROXY_TRICKLE;
+        connection->delayed = now->harm == PROXY_DELAY;
+        self->late += connection->delayed;
         if (now->harm == PROXY_GARBLE)
             bytes->bytes[bytes->begin + before] ^= (char)(1 << before % 7);
         else if (now->harm != PROXY_TRICKLE)
@@ -166,49 +168,49 @@ static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *res
 }
 
 /* Sends the bytes up to `end`. False if the receiver accepts no more. */
-static bool send_on(pair *one, stream_of_bytes *bytes, size_t end) {
+static bool send_on(pair *connection, stream_of_bytes *bytes, size_t end) {
     while (bytes->begin < end) {
         /* Waiting blocks the other connections, but receivers are fast here. */
         struct pollfd fd = {bytes->to, POLLOUT, 0};
         poll(&fd, 1, -1);
-        const ssize_t some = send(bytes->to, bytes->bytes + bytes->begin,
-                                  one->trickles ? 1 : end - bytes->begin, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (some < 0 && errno != EAGAIN && errno != EINTR)
+        const ssize_t sent = send(bytes->to, bytes->bytes + bytes->begin,
+                                  connection->trickles ? 1 : end - bytes->begin, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR)
             return false;
-        bytes->begin += some > 0 ? (size_t)some : 0;
-        if (one->trickles)
+        bytes->begin += sent > 0 ? (size_t)sent : 0;
+        if (connection->trickles)
             poll(NULL, 0, TRICKLE_MS);
     }
     return true;
 }
 
 /* Forwards the bytes of one direction. False if the connection is over. */
-static bool pass(proxy *self, pair *one, proxy_way way) {
-    stream_of_bytes *bytes = &one->streams[way];
-    ssize_t some = recv(bytes->from, bytes->bytes, BUFFER, MSG_DONTWAIT);
+static bool pass(proxy *self, pair *connection, proxy_way way) {
+    stream_of_bytes *bytes = &connection->streams[way];
+    ssize_t received = recv(bytes->from, bytes->bytes, BUFFER, MSG_DONTWAIT);
     bool ends, reset;
-    if (some < 0 && (errno == EAGAIN || errno == EINTR))
+    if (received < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
-    if (some <= 0 && one->was_delayed && way == PROXY_REQUESTS) {
+    if (received <= 0 && connection->was_delayed && way == PROXY_REQUESTS) {
         shutdown(bytes->to, SHUT_WR); /* the server answers what it has, and closes */
-        one->delayed = true;
+        connection->delayed = true;
         return true;
     }
-    if (some <= 0)
+    if (received <= 0)
         return false;
     bytes->begin = 0;
-    bytes->end = (size_t)some;
-    size_t size = judge(self, one, way, &ends, &reset);
-    if (!send_on(one, bytes, size) && !(one->was_delayed && way == PROXY_REPLIES))
+    bytes->end = (size_t)received;
+    size_t size = judge(self, connection, way, &ends, &reset);
+    if (!send_on(connection, bytes, size) && !(connection->was_delayed && way == PROXY_REPLIES))
         return false;
     if (ends)
-        hang_up(one, reset);
+        hang_up(connection, reset);
     return true;
 }
 
 /* True if bytes of that direction are read now. While requests are delayed, a client's end is not noticed. */
-static bool has_space(const pair *one, int way) {
-    return one->used && !one->held && !(one->delayed && way == PROXY_REQUESTS);
+static bool has_space(const pair *connection, int way) {
+    return connection->used && !connection->held && !(connection->delayed && way == PROXY_REQUESTS);
 }
 
 static void count_over(proxy *self) {
@@ -218,12 +220,12 @@ static void count_over(proxy *self) {
 }
 
 static void deliver(proxy *self) {
-    for (pair *one = self->pairs; one < self->pairs + PAIRS; one++)
-        if (one->used && one->delayed && !one->was_delayed) {
-            stream_of_bytes *bytes = &one->streams[PROXY_REQUESTS];
-            one->delayed = false;
-            one->was_delayed = true;
-            (void)send_on(one, bytes, bytes->end);
+    for (pair *connection = self->pairs; connection < self->pairs + PAIRS; connection++)
+        if (connection->used && connection->delayed && !connection->was_delayed) {
+            stream_of_bytes *bytes = &connection->streams[PROXY_REQUESTS];
+            connection->delayed = false;
+            connection->was_delayed = true;
+            (void)send_on(connection, bytes, bytes->end);
         }
 }
 
@@ -235,9 +237,9 @@ static void *run(void *context) {
         fds[1] = (struct pollfd){self->wake[0], POLLIN, 0};
         for (int i = 0; i < PAIRS; i++)
             for (int way = 0; way < 2; way++) {
-                pair *one = &self->pairs[i];
-                fds[2 + 2 * i + way] =
-                    (struct pollfd){has_space(one, way) ? one->streams[way].from : -1, POLLIN, 0};
+                pair *connection = &self->pairs[i];
+                fds[2 + 2 * i + way] = (struct pollfd){
+                    has_space(connection, way) ? connection->streams[way].from : -1, POLLIN, 0};
             }
         if (poll(fds, 2 + 2 * PAIRS, -1) < 0 && errno != EINTR)
             give_up("poll");
@@ -251,15 +253,16 @@ static void *run(void *context) {
         if (delivers)
             deliver(self);
         for (int i = 0; i < PAIRS; i++) {
-            pair *one = &self->pairs[i];
-            const bool is_late = one->used && (one->delayed || one->was_delayed);
-            if (one->used && (stops || (drops_held && (one->held || one->trickles || one->delayed))))
-                hang_up(one, false);
+            pair *connection = &self->pairs[i];
+            const bool is_late = connection->used && (connection->delayed || connection->was_delayed);
+            if (connection->used &&
+                (stops || (drops_held && (connection->held || connection->trickles || connection->delayed))))
+                hang_up(connection, false);
             for (int way = 0; way < 2; way++)
-                if (one->used && has_space(one, way) && fds[2 + 2 * i + way].fd >= 0 &&
-                    fds[2 + 2 * i + way].revents && !pass(self, one, (proxy_way)way))
-                    hang_up(one, false);
-            if (is_late && !one->used)
+                if (connection->used && has_space(connection, way) && fds[2 + 2 * i + way].fd >= 0 &&
+                    fds[2 + 2 * i + way].revents && !pass(self, connection, (proxy_way)way))
+                    hang_up(connection, false);
+            if (is_late && !connection->used)
                 count_over(self);
         }
         if (stops)
@@ -316,8 +319,8 @@ int proxy_port(const proxy *self) {
     return self->port;
 }
 
-void proxy_arm(proxy *self, proxy_way way, proxy_harm harm, uint64_t at) {
-    order(self, (orders){.armed = true, .way = way, .harm = harm, .at = at});
+void proxy_arm(proxy *self, proxy_way way, proxy_harm harm, uint64_t position) {
+    order(self, (orders){.armed = true, .way = way, .harm = harm, .position = position});
 }
 
 void proxy_arm_random(proxy *self, uint64_t mean, uint64_t seed) {
@@ -328,8 +331,8 @@ void proxy_disarm(proxy *self) {
     order(self, (orders){.drops_held = true});
 }
 
-void proxy_arm_command(proxy *self, proxy_harm harm, uint64_t at) {
-    order(self, (orders){.armed = true, .counts_commands = true, .harm = harm, .at = at});
+void proxy_arm_command(proxy *self, proxy_harm harm, uint64_t position) {
+    order(self, (orders){.armed = true, .counts_commands = true, .harm = harm, .position = position});
 }
 
 static size_t count_late(proxy *self) {

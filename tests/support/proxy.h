@@ -29,11 +29,11 @@ proxy *proxy_start(const char *socket_path);
 void proxy_stop(proxy *self);
 int proxy_port(const proxy *self);
 
-/* Does the harm once, at byte `at` (from 0) that goes in this direction from now on, counted over all
+/* Does the harm once, at byte `position` (from 0) that goes in this direction from now on, counted over all
  * connections. */
-void proxy_arm(proxy *self, proxy_way way, proxy_harm harm, uint64_t at);
-/* The same at the first byte of command `at` (from 0). Only for requests. Not for PROXY_GARBLE. */
-void proxy_arm_command(proxy *self, proxy_harm harm, uint64_t at);
+void proxy_arm(proxy *self, proxy_way way, proxy_harm harm, uint64_t position);
+/* The same at the first byte of command `position` (from 0). Only for requests. Not for PROXY_GARBLE. */
+void proxy_arm_command(proxy *self, proxy_harm harm, uint64_t position);
 /* Forwards the delayed requests. is_gone: the client has closed the connection; waits until the server has
  * answered all its requests. */
 void proxy_deliver(proxy *self, bool is_gone);

@@ -26,8 +26,8 @@ static void give_up(const char *what) {
 
 /* Returns the number after `name` in INFO, or -1. */
 static long long info(const redis_server *server, const char *name) {
-    const char *at = strstr(redis_server_command(server, "INFO replication"), name);
-    return at ? atoll(at + strlen(name)) : -1;
+    const char *found = strstr(redis_server_command(server, "INFO replication"), name);
+    return found ? atoll(found + strlen(name)) : -1;
 }
 
 static bool is_master(const redis_server *server) {
@@ -97,11 +97,12 @@ static redis_server *master_of(unsigned slot) {
         if (!cluster[i].pid || !is_master(&cluster[i]))
             continue;
         const char *slots = strstr(redis_server_command(&cluster[i], "CLUSTER NODES"), "myself");
-        for (const char *at = slots ? strstr(slots, " connected") : NULL; at && *at && *at != '\n'; at++) {
+        for (const char *pos = slots ? strstr(slots, " connected") : NULL; pos && *pos && *pos != '\n';
+             pos++) {
             unsigned first, last;
-            if (*at != ' ' || at[1] == '[')
+            if (*pos != ' ' || pos[1] == '[')
                 continue;
-            int count = sscanf(at + 1, "%u-%u", &first, &last);
+            int count = sscanf(pos + 1, "%u-%u", &first, &last);
             if (count >= 1 && slot >= first && slot <= (count == 2 ? last : first))
                 return &cluster[i];
         }

@@ -48,8 +48,8 @@ const char *partition_of(const char *name, int i) {
     static char found[100];
     char pattern[100];
     snprintf(pattern, sizeof pattern, "tamis:{%s:*:%d}:bits", name, i);
-    const char *all = redis_server_command(&server, "KEYS %s", pattern);
-    snprintf(found, sizeof found, "%s", all);
+    const char *reply = redis_server_command(&server, "KEYS %s", pattern);
+    snprintf(found, sizeof found, "%s", reply);
     assert_true(*found && !strchr(found, ' '));
     return found;
 }

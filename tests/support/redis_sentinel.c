@@ -17,13 +17,13 @@
 static bool try_start(redis_server *sentinel, int port, const redis_server *beside, const char *settings) {
     const char *words[] = {"redis-server", scratch("sentinel.conf"), "--sentinel", NULL};
     const char *directory = beside->directory;
-    char all[1200];
+    char config[1200];
     *sentinel = (redis_server){.port = port};
     snprintf(sentinel->socket, sizeof sentinel->socket, "%s/sentinel", directory);
-    int size = snprintf(all, sizeof all,
+    int size = snprintf(config, sizeof config,
                         "port %d\nbind 127.0.0.1\nunixsocket %s\ndir %s\nlogfile %s/sentinel.log\n%s", port,
                         sentinel->socket, directory, directory, settings);
-    file_write(words[1], all, (size_t)size);
+    file_write(words[1], config, (size_t)size);
     sentinel->pid = fork();
     if (sentinel->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);

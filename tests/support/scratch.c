@@ -76,18 +76,19 @@ void bytes_clear(test_bytes *bytes) {
     *bytes = (test_bytes){0};
 }
 
-bool bytes_equal(const test_bytes *one, const test_bytes *other) {
-    return one->size == other->size && (one->size == 0 || memcmp(one->data, other->data, one->size) == 0);
+bool bytes_equal(const test_bytes *bytes, const test_bytes *other) {
+    return bytes->size == other->size &&
+           (bytes->size == 0 || memcmp(bytes->data, other->data, bytes->size) == 0);
 }
 
 bool bytes_check(const char *what, const test_bytes *got, const test_bytes *expected) {
     if (bytes_equal(got, expected))
         return true;
-    size_t at = 0;
-    while (at < got->size && at < expected->size && got->data[at] == expected->data[at])
-        at++;
+    size_t pos = 0;
+    while (pos < got->size && pos < expected->size && got->data[pos] == expected->data[pos])
+        pos++;
     fprintf(stderr, "%s: %zu bytes instead of %zu, the first difference at %zu\n", what, got->size,
-            expected->size, at);
+            expected->size, pos);
     return false;
 }
 
@@ -195,11 +196,11 @@ void file_write(const char *path, const void *data, size_t size) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         give_up(path);
-    for (size_t at = 0; at < size;) {
-        ssize_t wrote = write(fd, (const char *)data + at, size - at);
+    for (size_t pos = 0; pos < size;) {
+        ssize_t wrote = write(fd, (const char *)data + pos, size - pos);
         if (wrote < 0)
             give_up(path);
-        at += (size_t)wrote;
+        pos += (size_t)wrote;
     }
     close(fd);
 }

@@ -35,7 +35,7 @@ typedef struct test_bytes {
 
 void bytes_add(test_bytes *bytes, const void *data, size_t size);
 void bytes_clear(test_bytes *bytes); /* frees the bytes */
-bool bytes_equal(const test_bytes *one, const test_bytes *other);
+bool bytes_equal(const test_bytes *bytes, const test_bytes *other);
 /* The same, and prints to stderr where they differ. */
 bool bytes_check(const char *what, const test_bytes *got, const test_bytes *expected);
 

@@ -98,20 +98,20 @@ tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count) {
     tamis_answer answers[BATCH];
     tamis_filter *filter = tamis_state_filter(state);
     tamis_status status = TAMIS_OK;
-    for (uint64_t at = 0; at < count && status == TAMIS_OK; at += BATCH) {
-        size_t some = count - at < BATCH ? (size_t)(count - at) : BATCH, absent = 0;
-        for (size_t i = 0; i < some; i++) {
-            numbers[i] = from + at + i;
+    for (uint64_t start = 0; start < count && status == TAMIS_OK; start += BATCH) {
+        size_t size = count - start < BATCH ? (size_t)(count - start) : BATCH, absent = 0;
+        for (size_t i = 0; i < size; i++) {
+            numbers[i] = from + start + i;
             keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
         }
-        status = tamis_hash_many(tamis_filter_hasher(filter), keys, some, hashes, &states_err);
+        status = tamis_hash_many(tamis_filter_hasher(filter), keys, size, hashes, &states_err);
         if (status == TAMIS_OK && tamis_filter_plan(filter)->kind == TAMIS_KIND_WINDOW) {
-            status = add_to_window(state, hashes, from + at, some, answers);
+            status = add_to_window(state, hashes, from + start, size, answers);
             continue;
         }
         if (status == TAMIS_OK)
-            status = tamis_filter_add_hashes(filter, hashes, some, answers, NULL, &states_err);
-        for (size_t i = 0; i < some && status == TAMIS_OK; i++)
+            status = tamis_filter_add_hashes(filter, hashes, size, answers, NULL, &states_err);
+        for (size_t i = 0; i < size && status == TAMIS_OK; i++)
             if (answers[i] == TAMIS_ABSENT)
                 hashes[absent++] = hashes[i];
         if (status == TAMIS_OK)

@@ -17,18 +17,19 @@ typedef struct side {
     bool owes;
 } side;
 
-static void side_put(side *to, const record *one, bool terminated, unsigned char terminator) {
+static void side_put(side *to, const record *item, bool terminated, unsigned char terminator) {
     if (to->owes)
         bytes_add(to->bytes, &terminator, 1);
-    bytes_add(to->bytes, one->data, one->size);
+    bytes_add(to->bytes, item->data, item->size);
     if (terminated)
         bytes_add(to->bytes, &terminator, 1);
     to->owes = !terminated;
 }
 
-static bool came_before(const record *all, size_t count, const record *one) {
+static bool came_before(const record *records, size_t count, const record *item) {
     for (size_t i = 0; i < count; i++)
-        if (all[i].size == one->size && (one->size == 0 || memcmp(all[i].data, one->data, one->size) == 0))
+        if (records[i].size == item->size &&
+            (item->size == 0 || memcmp(records[i].data, item->data, item->size) == 0))
             return true;
     return false;
 }
@@ -56,15 +57,15 @@ void oracle_make(stream_oracle *oracle, const test_bytes *inputs, size_t count, 
     for (size_t i = 0; i < count; i++) {
         for (size_t pos = 0; pos < inputs[i].size;) {
             bool terminated;
-            record one = record_at(&inputs[i], pos, terminator, &terminated);
-            bool repeat = came_before(firsts, first_count, &one);
-            side_put(repeat ? &duplicates : &unique, &one, terminated, terminator);
+            record item = record_at(&inputs[i], pos, terminator, &terminated);
+            bool repeat = came_before(firsts, first_count, &item);
+            side_put(repeat ? &duplicates : &unique, &item, terminated, terminator);
             if (!repeat)
-                firsts[first_count++] = one;
+                firsts[first_count++] = item;
             oracle->stats.records++;
             oracle->stats.duplicates += repeat;
             oracle->stats.unique += !repeat;
-            pos += one.size + terminated;
+            pos += item.size + terminated;
         }
         oracle->stats.bytes_in += inputs[i].size;
     }

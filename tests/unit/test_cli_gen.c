@@ -52,12 +52,12 @@ static void words_are_uniform(void **state) {
         assert_true(size >= 4 && size <= 12);
         assert_int_equal(record[size], '\n');
         lengths[size - 4]++;
-        for (size_t at = 0; at < size; at++)
-            letters[at][record[at] - 'a']++;
+        for (size_t pos = 0; pos < size; pos++)
+            letters[pos][record[pos] - 'a']++;
     }
     assert_uniform(lengths, 9);
-    for (size_t at = 0; at < 12; at++)
-        assert_uniform(letters[at], 26);
+    for (size_t pos = 0; pos < 12; pos++)
+        assert_uniform(letters[pos], 26);
     free(source);
 }
 
@@ -70,8 +70,8 @@ static void urls_have_their_lengths(void **state) {
         size_t size = (size_t)(gen_url(source, i, record) - record) - 1;
         assert_true(size >= 60 && size <= 100);
         lengths[size - 60]++;
-        for (size_t at = 0; at < size; at++)
-            assert_true(record[at] > ' ' && record[at] < 127);
+        for (size_t pos = 0; pos < size; pos++)
+            assert_true(record[pos] > ' ' && record[pos] < 127);
         assert_memory_equal(record, "http", 4);
         assert_memory_equal(record + size - 20, "?id=", 4);
     }
@@ -79,8 +79,8 @@ static void urls_have_their_lengths(void **state) {
     free(source);
 }
 
-static int compare_words(const void *one, const void *other) {
-    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+static int compare_words(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
 
     return (a > b) - (a < b);
 }

@@ -49,11 +49,11 @@ static int parse(const char *line, cli_args *args, tamis_error *err) {
     *err = (tamis_error)TAMIS_ERROR_INIT;
     snprintf(words, sizeof words, "%s", line);
     argv[argc++] = words;
-    for (char *at = words; *at != '\0'; at++) {
-        if (*at != ' ')
+    for (char *pos = words; *pos != '\0'; pos++) {
+        if (*pos != ' ')
             continue;
-        *at = '\0';
-        argv[argc++] = at + 1;
+        *pos = '\0';
+        argv[argc++] = pos + 1;
     }
     argv[argc] = NULL;
     return cli_parse(args, &command, argc, argv, err);

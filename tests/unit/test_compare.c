@@ -35,9 +35,9 @@ static void add(tamis_filter *filter, int from, int to) {
             tamis_filter_add(filter, key, (size_t)snprintf(key, sizeof key, "%d", i), NULL, NULL), TAMIS_OK);
 }
 
-static tamis_difference compared(const tamis_filter *one, const tamis_filter *other) {
+static tamis_difference compared(const tamis_filter *a, const tamis_filter *b) {
     tamis_difference difference = TAMIS_DIFFERENCE_INIT;
-    assert_int_equal(tamis_filter_compare(&difference, one, other, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_compare(&difference, a, b, NULL), TAMIS_OK);
     return difference;
 }
 
@@ -50,21 +50,21 @@ static uint64_t ones(const tamis_filter *filter) {
 static void counts_the_bits_of_each(void **state) {
     (void)state;
     for (tamis_kind kind = TAMIS_KIND_CLASSIC; kind <= TAMIS_KIND_BLOCKED; kind++) {
-        tamis_filter *one = filter_of(kind, 2 * KEYS, 1), *other = filter_of(kind, 2 * KEYS, 1);
-        add(one, 0, KEYS);
-        add(other, KEYS / 2, KEYS);
-        tamis_difference difference = compared(one, other);
+        tamis_filter *a = filter_of(kind, 2 * KEYS, 1), *b = filter_of(kind, 2 * KEYS, 1);
+        add(a, 0, KEYS);
+        add(b, KEYS / 2, KEYS);
+        tamis_difference difference = compared(a, b);
         assert_true(difference.same_hash && difference.same_shape && !difference.same_body);
-        assert_int_equal(difference.in_both, ones(other)); /* the first filter has all its keys */
+        assert_int_equal(difference.in_both, ones(b)); /* the first filter has all its keys */
         assert_int_equal(difference.only_b, 0);
-        assert_int_equal(difference.only_a, ones(one) - ones(other));
-        assert_false(tamis_filter_is_equal(one, other));
-        add(other, 0, KEYS / 2);
-        difference = compared(other, one);
+        assert_int_equal(difference.only_a, ones(a) - ones(b));
+        assert_false(tamis_filter_is_equal(a, b));
+        add(b, 0, KEYS / 2);
+        difference = compared(b, a);
         assert_true(difference.same_body && difference.only_a == 0 && difference.only_b == 0);
-        assert_int_equal(difference.in_both, ones(one));
-        tamis_filter_free(one);
-        tamis_filter_free(other);
+        assert_int_equal(difference.in_both, ones(a));
+        tamis_filter_free(a);
+        tamis_filter_free(b);
     }
 }
 
@@ -73,17 +73,17 @@ static void compares_tables_by_their_bytes(void **state) {
     for (int i = 0; i < 4; i++) {
         tamis_kind kind = i < 2 ? TAMIS_KIND_FINGERPRINT : TAMIS_KIND_EXACT;
         uint64_t expect = i % 2 ? 2 * KEYS : 0;
-        tamis_filter *one = filter_of(kind, expect, 0), *other = filter_of(kind, expect, 0);
-        add(one, 0, KEYS);
-        add(other, 0, KEYS);
-        tamis_difference difference = compared(one, other);
+        tamis_filter *a = filter_of(kind, expect, 0), *b = filter_of(kind, expect, 0);
+        add(a, 0, KEYS);
+        add(b, 0, KEYS);
+        tamis_difference difference = compared(a, b);
         assert_true(difference.same_hash && difference.same_shape && difference.same_body);
         assert_true(difference.only_a == 0 && difference.only_b == 0 && difference.in_both == 0);
-        add(other, KEYS, KEYS + 1);
-        assert_false(compared(one, other).same_body);
-        assert_true(compared(one, other).same_shape);
-        tamis_filter_free(one);
-        tamis_filter_free(other);
+        add(b, KEYS, KEYS + 1);
+        assert_false(compared(a, b).same_body);
+        assert_true(compared(a, b).same_shape);
+        tamis_filter_free(a);
+        tamis_filter_free(b);
     }
 }
 
@@ -135,7 +135,7 @@ static void union_requires_equal_key_rules(void **state) {
     enum { REFUSED = -1, LATER = 9 };
     static const struct {
         uint32_t into, from;
-        int64_t both;
+        int64_t merged;
     } cases[] = {
         {TAMIS_KEYS_UNSPECIFIED, TAMIS_KEYS_UNSPECIFIED, TAMIS_KEYS_UNSPECIFIED},
         {TAMIS_KEYS_UNSPECIFIED, TAMIS_KEYS_INT32 | TAMIS_KEYS_TRIMMED,
@@ -159,17 +159,18 @@ static void union_requires_equal_key_rules(void **state) {
         tamis_filter *into = filter_of(TAMIS_KIND_BLOCKED, KEYS, 0),
                      *from = filter_of(TAMIS_KIND_BLOCKED, KEYS, 0);
         tamis_error err = TAMIS_ERROR_INIT;
-        int64_t both = cases[i / 2].both;
+        int64_t merged = cases[i / 2].merged;
         uint32_t was = i % 2 ? cases[i / 2].from : cases[i / 2].into;
         say_keys(into, was);
         say_keys(from, i % 2 ? cases[i / 2].into : cases[i / 2].from);
-        assert_int_equal(tamis_filter_is_compatible(into, from), both != REFUSED);
-        assert_int_equal(tamis_filter_is_equal(into, from), both != REFUSED);
+        assert_int_equal(tamis_filter_is_compatible(into, from), merged != REFUSED);
+        assert_int_equal(tamis_filter_is_equal(into, from), merged != REFUSED);
         add(from, 0, KEYS);
-        assert_int_equal(tamis_filter_union(into, from, &err), both == REFUSED ? TAMIS_E_MISMATCH : TAMIS_OK);
-        assert_int_equal(ones(into), both == REFUSED ? 0 : ones(from));
-        assert_int_equal(keys_of(into), both == REFUSED ? was : both);
-        if (both == REFUSED)
+        assert_int_equal(tamis_filter_union(into, from, &err),
+                         merged == REFUSED ? TAMIS_E_MISMATCH : TAMIS_OK);
+        assert_int_equal(ones(into), merged == REFUSED ? 0 : ones(from));
+        assert_int_equal(keys_of(into), merged == REFUSED ? was : merged);
+        if (merged == REFUSED)
             assert_non_null(strstr(err.text, "union: key types differ, 0x"));
         tamis_filter_free(into);
         tamis_filter_free(from);

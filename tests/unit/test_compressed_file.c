@@ -341,11 +341,11 @@ static void members_are_one(void **state) {
     decompress_sample(&content);
     write_scratch(&sample);
     tamis_filter *whole = must_open();
-    for (size_t at = 0; at <= content.size; at++) {
-        add_member(&file, content.data, at);
+    for (size_t cut = 0; cut <= content.size; cut++) {
+        add_member(&file, content.data, cut);
         add_member(&file, "", 0);
-        add_member(&file, content.data + at, content.size - at);
-        if (at % 2)
+        add_member(&file, content.data + cut, content.size - cut);
+        if (cut % 2)
             bytes_add(&file, (unsigned char[600]){0}, 600); /* padding as on a tape */
         write_scratch(&file);
         tamis_filter *filter = must_open();
@@ -431,11 +431,11 @@ static void pieces_do_not_matter(void **state) {
     write_scratch(&file);
     ssize_t (*const whole)(int, void *, size_t) = tamis__sys.read;
     tamis__sys.read = read_pieces;
-    for (size_t at = 0; at < file.size; at += test_scale(1, 7, 7)) {
+    for (size_t cut = 0; cut < file.size; cut += test_scale(1, 7, 7)) {
         for (next_pieces = 0; next_pieces < 3; next_pieces++) {
             test_bytes got = {0};
-            first_piece = at;
-            assert_int_equal(pull_all(at % 3 == 0 ? 1 : at % 3 == 1 ? 7 : 4096, &got), TAMIS_OK);
+            first_piece = cut;
+            assert_int_equal(pull_all(cut % 3 == 0 ? 1 : cut % 3 == 1 ? 7 : 4096, &got), TAMIS_OK);
             assert_true(bytes_check("pieces", &got, &content));
             bytes_clear(&got);
         }
@@ -528,9 +528,9 @@ static void decompression_bombs_use_no_memory(void **state) {
 static off_t (*true_seek)(int, off_t, int);
 static test_bytes second; /* content of the file at the second reading */
 
-static off_t seek_and_change(int fd, off_t at, int from) {
+static off_t seek_and_change(int fd, off_t offset, int from) {
     file_write(scratch("f"), second.data, second.size);
-    return true_seek(fd, at, from);
+    return true_seek(fd, offset, from);
 }
 
 static void a_file_written_meanwhile_is_refused(void **state) {

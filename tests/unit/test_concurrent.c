@@ -111,22 +111,23 @@ static void *add_all_keys(void *context) {
     uint64_t state = mine;
     tamis_answer answers[BATCH_MAX];
     size_t offset = mine % 2 ? s->count / s->threads * mine : 0;
-    for (size_t from = 0, some; from < s->count; from += some) {
-        size_t at = (from + offset) % s->count, done = 0;
-        some = batch_size(&state, s->count - from);
-        some = some < s->count - at ? some : s->count - at;
-        if (tamis_filter_add_hashes(s->filter, s->hashes + at, some, answers, &done, NULL) != TAMIS_OK)
+    for (size_t from = 0, size; from < s->count; from += size) {
+        size_t start = (from + offset) % s->count, done = 0;
+        size = batch_size(&state, s->count - from);
+        size = size < s->count - start ? size : s->count - start;
+        if (tamis_filter_add_hashes(s->filter, s->hashes + start, size, answers, &done, NULL) != TAMIS_OK)
             return "add";
-        if (done != some)
+        if (done != size)
             return "done";
-        for (size_t i = 0; i < some; i++)
+        for (size_t i = 0; i < size; i++)
             if (answers[i] == TAMIS_ABSENT)
-                atomic_fetch_add_explicit(&s->absent[at + i], 1, memory_order_relaxed);
+                atomic_fetch_add_explicit(&s->absent[start + i], 1, memory_order_relaxed);
             else if (answers[i] != TAMIS_PRESENT)
                 return "neither fresh nor seen";
-        if (tamis_filter_contains_hashes(s->filter, s->hashes + at, some, answers, &done, NULL) != TAMIS_OK)
+        if (tamis_filter_contains_hashes(s->filter, s->hashes + start, size, answers, &done, NULL) !=
+            TAMIS_OK)
             return "contains";
-        for (size_t i = 0; i < some; i++)
+        for (size_t i = 0; i < size; i++)
             if (answers[i] != TAMIS_PRESENT)
                 return "a key just added is not there";
     }
@@ -144,11 +145,11 @@ static uint64_t count_absent(const shared *s) {
 
 static void assert_all_there(const shared *s) {
     tamis_answer answers[BATCH_MAX];
-    for (size_t from = 0, some; from < s->count; from += some) {
-        some = s->count - from < BATCH_MAX ? s->count - from : BATCH_MAX;
-        assert_int_equal(tamis_filter_contains_hashes(s->filter, s->hashes + from, some, answers, NULL, NULL),
+    for (size_t from = 0, size; from < s->count; from += size) {
+        size = s->count - from < BATCH_MAX ? s->count - from : BATCH_MAX;
+        assert_int_equal(tamis_filter_contains_hashes(s->filter, s->hashes + from, size, answers, NULL, NULL),
                          TAMIS_OK);
-        for (size_t i = 0; i < some; i++)
+        for (size_t i = 0; i < size; i++)
             assert_int_equal(answers[i], TAMIS_PRESENT);
     }
 }
@@ -168,12 +169,12 @@ static void assert_as_ordinary(const filter_case *c, const tamis_plan *plan, con
     tamis_filter *alone = plan_filter(plan, NULL);
     for (uint32_t i = 0; i < s->threads; i++) /* kind counting counts every add */
         assert_int_equal(tamis_filter_add_hashes(alone, s->hashes, s->count, NULL, NULL, NULL), TAMIS_OK);
-    tamis_filter_info is = filter_info(s->filter), was = filter_info(alone);
-    assert_int_equal(is.added, absent);
-    assert_int_equal(is.ones, was.ones);
-    assert_false(is.saturated);
-    assert_true(within_sigmas(is.fpr_live, was.fpr_live, was.fpr_live / 10, 1));
-    assert_true(within_sigmas(is.cardinality, was.cardinality, was.cardinality / 50, 1));
+    tamis_filter_info info = filter_info(s->filter), expected = filter_info(alone);
+    assert_int_equal(info.added, absent);
+    assert_int_equal(info.ones, expected.ones);
+    assert_false(info.saturated);
+    assert_true(within_sigmas(info.fpr_live, expected.fpr_live, expected.fpr_live / 10, 1));
+    assert_true(within_sigmas(info.cardinality, expected.cardinality, expected.cardinality / 50, 1));
     if (case_is_bloom(c))
         assert_true(tamis_filter_is_equal(s->filter, alone));
     tamis_filter_free(alone);
@@ -254,16 +255,16 @@ static void *add_own(void *context) {
     uint64_t state = mine;
     tamis_answer answers[BATCH_MAX];
     size_t own = s->count / s->threads, end = own * (mine + 1);
-    for (size_t from = own * mine, some; from < end; from += some) {
+    for (size_t from = own * mine, size; from < end; from += size) {
         size_t done = 0;
-        some = batch_size(&state, end - from);
+        size = batch_size(&state, end - from);
         tamis_status status =
-            tamis_filter_add_hashes(s->filter, s->hashes + from, some, answers, &done, NULL);
+            tamis_filter_add_hashes(s->filter, s->hashes + from, size, answers, &done, NULL);
         if (status != TAMIS_OK && status != TAMIS_E_FULL && status != TAMIS_E_NOMEM)
             return "add";
-        if ((status == TAMIS_OK) != (done == some))
+        if ((status == TAMIS_OK) != (done == size))
             return "done";
-        for (size_t i = 0; i < some; i++) {
+        for (size_t i = 0; i < size; i++) {
             if (i < done && answers[i] == TAMIS_UNKNOWN)
                 return "unknown before done";
             if (i == done && answers[i] != TAMIS_UNKNOWN)
@@ -295,11 +296,11 @@ static void full_is_exact(void **state) {
             tamis_error err = TAMIS_ERROR_INIT;
             assert_int_equal(tamis_filter_add_hashes(alone, s.hashes, s.count, NULL, NULL, &err),
                              TAMIS_E_FULL);
-            tamis_filter_info is = filter_info(s.filter), was = filter_info(alone);
-            assert_int_equal(is.added, count_absent(&s));
-            assert_int_equal(is.added, was.added);
-            assert_int_equal(is.full, TAMIS_FULL_CAPACITY);
-            assert_true(is.saturated);
+            tamis_filter_info info = filter_info(s.filter), expected = filter_info(alone);
+            assert_int_equal(info.added, count_absent(&s));
+            assert_int_equal(info.added, expected.added);
+            assert_int_equal(info.full, TAMIS_FULL_CAPACITY);
+            assert_true(info.saturated);
             tamis_filter_free(alone);
             shared_release(&s);
         }
@@ -326,13 +327,13 @@ static void full_of_a_growing_table(void **state) {
             shared_make(&s, concurrent_filter(&plan, false), 60000);
             random_hashes(s.hashes, s.count, filter_hasher_id(s.filter), 3, &seed);
             run_together(&s, (uint32_t)thread_counts[n], add_own);
-            tamis_filter_info is = filter_info(s.filter);
-            assert_int_equal(is.added, count_absent(&s));
-            assert_in_range(is.added, 20000, s.count - 1);
-            assert_int_equal(is.full, way == BY_MEMORY ? TAMIS_FULL_MEMORY : TAMIS_FULL_RATE);
-            assert_true(is.saturated);
-            assert_true(way == BY_RATE || is.memory_peak <= plan.memory_limit);
-            assert_true(way == BY_MEMORY || within_sigmas(is.fpr_live, plan.fpr, plan.fpr / 100, 1));
+            tamis_filter_info info = filter_info(s.filter);
+            assert_int_equal(info.added, count_absent(&s));
+            assert_in_range(info.added, 20000, s.count - 1);
+            assert_int_equal(info.full, way == BY_MEMORY ? TAMIS_FULL_MEMORY : TAMIS_FULL_RATE);
+            assert_true(info.saturated);
+            assert_true(way == BY_RATE || info.memory_peak <= plan.memory_limit);
+            assert_true(way == BY_MEMORY || within_sigmas(info.fpr_live, plan.fpr, plan.fpr / 100, 1));
             shared_release(&s);
         }
     }
@@ -363,9 +364,9 @@ static void no_memory_loses_nothing(void **state) {
     filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9};
     tamis_plan plan = case_plan(&c, 0, 0);
     for (size_t i = 0; i < sizeof capacities / sizeof *capacities; i++) {
-        const tamis_allocator some = {alloc_some, free_some, NULL};
+        const tamis_allocator allocator = {alloc_some, free_some, NULL};
         tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-        options.allocator = &some;
+        options.allocator = &allocator;
         options.concurrent = true;
         tamis_filter *filter = NULL;
         blocks_left = INT64_MAX / 2;
@@ -607,13 +608,13 @@ typedef struct copying {
     size_t count, added; /* in order */
 } copying;
 
-static void add_some_more(copying *c, size_t some) {
+static void add_some_more(copying *c, size_t count) {
     tamis_answer answers[BATCH_MAX];
-    if (some > c->count - c->added)
-        some = c->count - c->added;
-    assert_int_equal(tamis_filter_add_hashes(c->from, c->hashes + c->added, some, answers, NULL, NULL),
+    if (count > c->count - c->added)
+        count = c->count - c->added;
+    assert_int_equal(tamis_filter_add_hashes(c->from, c->hashes + c->added, count, answers, NULL, NULL),
                      TAMIS_OK);
-    c->added += some;
+    c->added += count;
 }
 
 /* Copies piece by piece, and changes the filter between the pieces. */
@@ -634,11 +635,11 @@ static void copy_pieces(copying *c) {
 
 static void assert_copied(const copying *c, size_t before) {
     tamis_answer answers[BATCH_MAX];
-    for (size_t from = 0, some; from < before; from += some) {
-        some = before - from < BATCH_MAX ? before - from : BATCH_MAX;
-        assert_int_equal(tamis_filter_contains_hashes(c->to, c->hashes + from, some, answers, NULL, NULL),
+    for (size_t from = 0, size; from < before; from += size) {
+        size = before - from < BATCH_MAX ? before - from : BATCH_MAX;
+        assert_int_equal(tamis_filter_contains_hashes(c->to, c->hashes + from, size, answers, NULL, NULL),
                          TAMIS_OK);
-        for (size_t i = 0; i < some; i++)
+        for (size_t i = 0; i < size; i++)
             assert_int_equal(answers[i], TAMIS_PRESENT);
     }
 }
@@ -660,22 +661,22 @@ static void a_copy_in_pieces_misses_nothing(void **state) {
             tamis_plan plan = case_plan(c, count, 0);
             if (narrow && plan.capacity)
                 plan = plan_in_partitions(plan, 1);
-            copying at = {.count = count};
-            at.from = concurrent_filter(&plan, case_is_bloom(c));
-            const tamis_filter_options options = plan_options(&at.from->plan);
-            at.to = create_filter(&at.from->plan, &options);
-            at.hashes = calloc(count, sizeof *at.hashes);
-            assert_non_null(at.hashes);
-            random_hashes(at.hashes, count, filter_hasher_id(at.from), narrow && plan.capacity == 0 ? 8 : 0,
-                          &random);
-            while (at.added < before)
-                add_some_more(&at, before - at.added < BATCH_MAX ? before - at.added : BATCH_MAX);
-            copy_pieces(&at);
-            assert_true(at.added > before);
-            assert_copied(&at, before);
-            tamis_filter_free(at.from);
-            tamis_filter_free(at.to);
-            free(at.hashes);
+            copying work = {.count = count};
+            work.from = concurrent_filter(&plan, case_is_bloom(c));
+            const tamis_filter_options options = plan_options(&work.from->plan);
+            work.to = create_filter(&work.from->plan, &options);
+            work.hashes = calloc(count, sizeof *work.hashes);
+            assert_non_null(work.hashes);
+            random_hashes(work.hashes, count, filter_hasher_id(work.from),
+                          narrow && plan.capacity == 0 ? 8 : 0, &random);
+            while (work.added < before)
+                add_some_more(&work, before - work.added < BATCH_MAX ? before - work.added : BATCH_MAX);
+            copy_pieces(&work);
+            assert_true(work.added > before);
+            assert_copied(&work, before);
+            tamis_filter_free(work.from);
+            tamis_filter_free(work.to);
+            free(work.hashes);
         }
     }
 }
@@ -688,14 +689,14 @@ typedef struct savers {
 } savers;
 
 static void *add_until_it_stops(void *context) {
-    savers *all = context;
-    shared *s = &all->s;
+    savers *group = context;
+    shared *s = &group->s;
     const uint32_t mine = begin_thread(s);
     const size_t share = s->count / 2, from = mine * share;
     uint64_t state = mine;
     if (mine == 2) { /* saves */
         for (int round = 0; round < 4; round++) {
-            const size_t before[] = {all->before[0], all->before[1]};
+            const size_t before[] = {group->before[0], group->before[1]};
             tamis_filter *copy = NULL;
             tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
             if (round % 2 ? tamis_filter_copy(&copy, s->filter, NULL) != TAMIS_OK
@@ -712,14 +713,14 @@ static void *add_until_it_stops(void *context) {
                 }
             tamis_filter_free(copy);
         }
-        all->stop = true;
+        group->stop = true;
         return NULL;
     }
-    for (size_t at = 0, some; at < share && !all->stop; at += some) {
-        some = batch_size(&state, share - at);
-        if (tamis_filter_add_hashes(s->filter, s->hashes + from + at, some, NULL, NULL, NULL) != TAMIS_OK)
+    for (size_t start = 0, size; start < share && !group->stop; start += size) {
+        size = batch_size(&state, share - start);
+        if (tamis_filter_add_hashes(s->filter, s->hashes + from + start, size, NULL, NULL, NULL) != TAMIS_OK)
             return "add";
-        all->before[mine] = at + some;
+        group->before[mine] = start + size;
     }
     return NULL;
 }
@@ -731,14 +732,14 @@ static void reg_22_saved_while_others_add(void **state) {
         const filter_case *c = &filter_cases[i];
         if (!case_has_digest(c) || c->scheme == TAMIS_SCHEME_SIP)
             continue;
-        savers all = {.stop = false};
+        savers group = {.stop = false};
         const size_t count = model_full() ? 200000 : 20000;
         tamis_plan plan = case_plan(c, count, 0);
-        shared_make(&all.s, concurrent_filter(&plan, case_is_bloom(c)), count);
-        hash_numbers(&all.s, 0);
-        run_together(&all.s, 3, add_until_it_stops);
+        shared_make(&group.s, concurrent_filter(&plan, case_is_bloom(c)), count);
+        hash_numbers(&group.s, 0);
+        run_together(&group.s, 3, add_until_it_stops);
         assert_int_equal(unlink(scratch("f")), 0);
-        shared_release(&all.s);
+        shared_release(&group.s);
     }
     scratch_remove();
 }
@@ -790,12 +791,12 @@ static void reg_22_grown_by_many_threads(void **state) {
 
 /* The filter is copied and saved while it grows. */
 static void save_while_it_grows(const filter_case *c, uint64_t n, size_t count) {
-    savers all = {.stop = false};
-    shared_make(&all.s, extensible_filter(c, n, NULL), count);
-    hash_numbers(&all.s, 0);
-    run_together(&all.s, 3, add_until_it_stops);
+    savers group = {.stop = false};
+    shared_make(&group.s, extensible_filter(c, n, NULL), count);
+    hash_numbers(&group.s, 0);
+    run_together(&group.s, 3, add_until_it_stops);
     assert_int_equal(unlink(scratch("f")), 0);
-    shared_release(&all.s);
+    shared_release(&group.s);
 }
 
 static void reg_22_saved_while_it_grows(void **state) {
@@ -822,13 +823,13 @@ static void *alloc_and_add(void *context, size_t size, size_t align) {
     late_adder *late = context;
     void *block = aligned_alloc(align, (size + align - 1) / align * align);
     if (size >= late->min && late->rounds > 0 && !late->adds) {
-        size_t some = late->count / 2;
+        size_t count = late->count / 2;
         late->adds = true;
         late->rounds--;
-        if (tamis_filter_add_hashes(late->filter, late->hashes, some, NULL, NULL, NULL) != TAMIS_OK)
+        if (tamis_filter_add_hashes(late->filter, late->hashes, count, NULL, NULL, NULL) != TAMIS_OK)
             abort();
-        late->hashes += some;
-        late->count -= some;
+        late->hashes += count;
+        late->count -= count;
         late->adds = false;
     }
     return block ? memset(block, 0, size) : NULL;

@@ -29,15 +29,15 @@ static const uint8_t foo_bar[SIZE] = {
     /* clang-format on */
 };
 
-static void store(uint8_t *at, uint64_t value) {
+static void store(uint8_t *bytes, uint64_t value) {
     for (int i = 0; i < 8; i++)
-        at[i] = (uint8_t)(value >> 8 * i);
+        bytes[i] = (uint8_t)(value >> 8 * i);
 }
 
-static uint64_t load(const uint8_t *at) {
+static uint64_t load(const uint8_t *bytes) {
     uint64_t value = 0;
     for (int i = 0; i < 8; i++)
-        value |= (uint64_t)at[i] << 8 * i;
+        value |= (uint64_t)bytes[i] << 8 * i;
     return value;
 }
 
@@ -72,8 +72,8 @@ static void check_made_here(const golden *g, const uint8_t *file, size_t size) {
     assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
     char keys[16384], *rest = keys;
     snprintf(keys, sizeof keys, "%s", g->field[2]);
-    for (const char *one = *keys ? strsep(&rest, ",") : NULL; one; one = strsep(&rest, ","))
-        assert_int_equal(tamis_filter_add(filter, key, golden_bytes(one, key), NULL, NULL), TAMIS_OK);
+    for (const char *text = *keys ? strsep(&rest, ",") : NULL; text; text = strsep(&rest, ","))
+        assert_int_equal(tamis_filter_add(filter, key, golden_bytes(text, key), NULL, NULL), TAMIS_OK);
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     metadata.data = data;
     metadata.data_size = golden_bytes(g->field[3], data);
@@ -95,8 +95,8 @@ static void check_golden(const golden *g, const uint8_t *file, size_t size) {
 
     char keys[16384], *rest = keys;
     snprintf(keys, sizeof keys, "%s", g->field[2]);
-    for (const char *one = *keys ? strsep(&rest, ",") : NULL; one; one = strsep(&rest, ","))
-        assert_true(contains_key(filter, key, golden_bytes(one, key)));
+    for (const char *text = *keys ? strsep(&rest, ",") : NULL; text; text = strsep(&rest, ","))
+        assert_true(contains_key(filter, key, golden_bytes(text, key)));
     tamis_filter_info info = info_of(filter);
     assert_int_equal(info.added, load(file + COUNT));
     if (info.added > plan->capacity)
@@ -159,7 +159,7 @@ static void counts_past_the_capacity(void **state) {
 static void fields_out_of_bounds(void **state) {
     (void)state;
     static const struct {
-        size_t at;
+        size_t offset;
         uint64_t value;
         const char *what;
     } cases[] = {
@@ -184,7 +184,7 @@ static void fields_out_of_bounds(void **state) {
     uint8_t bytes[SIZE];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         memcpy(bytes, foo_bar, SIZE);
-        store(bytes + cases[i].at, cases[i].value);
+        store(bytes + cases[i].offset, cases[i].value);
         assert_decode_fails(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, cases[i].what);
     }
     static const double rates[] = {0, -0.01, 1, 1.5, NAN, INFINITY, -INFINITY};
@@ -263,9 +263,9 @@ static void every_bit(void **state) {
         uint8_t bytes[SIZE];
         memcpy(bytes, foo_bar, SIZE);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        size_t at = bit / 8, in_word = bit % 64;
-        bool p = at >= P && at < K, found = at < COUNT && !p;
-        found = found || (at >= COUNT && at < WORDS && in_word == 63) || bit >= 8 * WORDS + 95;
+        size_t byte = bit / 8, in_word = bit % 64;
+        bool p = byte >= P && byte < K, found = byte < COUNT && !p;
+        found = found || (byte >= COUNT && byte < WORDS && in_word == 63) || bit >= 8 * WORDS + 95;
         if (p && in_word < 48)
             continue; /* the last digits: some changes are detected */
         if (found || p) {
@@ -274,7 +274,7 @@ static void every_bit(void **state) {
         }
         tamis_filter *filter = decode_filter(bytes, SIZE, TAMIS_FORMAT_AUTO);
         assert_encodes_to(filter, TAMIS_FORMAT_DCSO, bytes, SIZE);
-        if (at < WORDS || bytes[at] >> bit % 8 & 1)
+        if (byte < WORDS || bytes[byte] >> bit % 8 & 1)
             assert_true(contains_key(filter, "foo", 3) && contains_key(filter, "bar", 3));
         tamis_filter_free(filter);
     }

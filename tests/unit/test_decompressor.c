@@ -527,10 +527,10 @@ static void decompression_bombs_use_no_memory(void **state) {
         compress_bytes(&(compressor){compressors[i].compression, command, true}, "", 0, &compressed);
         const size_t member = compressed.size;
         for (uint64_t more = 16; more < mebibytes; more += 16) {
-            test_bytes one = {0};
-            bytes_add(&one, compressed.data, member);
-            bytes_add(&compressed, one.data, one.size);
-            bytes_clear(&one);
+            test_bytes single = {0};
+            bytes_add(&single, compressed.data, member);
+            bytes_add(&compressed, single.data, single.size);
+            bytes_clear(&single);
         }
         file_write(scratch("bomb"), compressed.data, compressed.size);
         bytes_clear(&compressed);

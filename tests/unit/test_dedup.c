@@ -91,9 +91,9 @@ static void a_session_distinguishes_absent_from_present(void **state) {
     make_keys(test_seed(1), NUMBERS);
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     uint64_t absent = 0;
-    for (size_t at = 0; at < NUMBERS; at += BATCH) {
+    for (size_t start = 0; start < NUMBERS; start += BATCH) {
         size_t done = 0;
-        assert_int_equal(tamis_dedup_add_many(session, keys + at, BATCH, answers + at, &done, &err),
+        assert_int_equal(tamis_dedup_add_many(session, keys + start, BATCH, answers + start, &done, &err),
                          TAMIS_OK);
         assert_int_equal(done, BATCH);
     }
@@ -151,21 +151,21 @@ static void full_and_pass(void **state) {
     memset(known, NEW, sizeof known);
     make_keys(test_seed(3), sizeof known);
     tamis_dedup *session = session_make(1000, TAMIS_ON_FULL_PASS);
-    for (size_t at = 0; at < NUMBERS; at += BATCH) {
+    for (size_t start = 0; start < NUMBERS; start += BATCH) {
         size_t done = 0;
-        assert_int_equal(tamis_dedup_add_many(session, keys + at, BATCH, answers + at, &done, &err),
+        assert_int_equal(tamis_dedup_add_many(session, keys + start, BATCH, answers + start, &done, &err),
                          TAMIS_OK);
         assert_int_equal(done, BATCH);
     }
     uint64_t absent = 0;
     uint64_t unknown = 0;
     for (size_t i = 0; i < NUMBERS; i++) {
-        unsigned char *one = &known[numbers[i]];
-        if (*one == HELD)
+        unsigned char *status = &known[numbers[i]];
+        if (*status == HELD)
             assert_int_equal(answers[i], TAMIS_PRESENT);
         else
             assert_int_not_equal(answers[i], TAMIS_PRESENT);
-        *one = answers[i] == TAMIS_UNKNOWN ? REFUSED : HELD;
+        *status = answers[i] == TAMIS_UNKNOWN ? REFUSED : HELD;
         absent += answers[i] == TAMIS_ABSENT;
         unknown += answers[i] == TAMIS_UNKNOWN;
     }

@@ -101,15 +101,15 @@ static void run_together(shared *s, void *(*work)(void *)) {
 }
 
 /* Queries numbers from `from` on, and wraps around at the end. */
-static tamis_status query_numbers(tamis_dedup *session, uint64_t from, size_t some, uint64_t count,
+static tamis_status query_numbers(tamis_dedup *session, uint64_t from, size_t size, uint64_t count,
                                   uint64_t *numbers, tamis_answer *answers, tamis_error *err) {
     tamis_key keys[BATCH];
     size_t done;
-    for (size_t i = 0; i < some; i++) {
+    for (size_t i = 0; i < size; i++) {
         numbers[i] = (from + i) % count;
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
     }
-    return tamis_dedup_add_many(session, keys, some, answers, &done, err);
+    return tamis_dedup_add_many(session, keys, size, answers, &done, err);
 }
 
 /* ---- answers, and the state after a restart ---- */
@@ -122,8 +122,8 @@ static void *query_everything(void *context) {
     const uint64_t offset = mine % 2 ? s->count / THREADS * mine : 0;
     uint64_t numbers[BATCH];
     tamis_answer answers[BATCH];
-    for (uint64_t at = 0, batch = 0; at < s->count; at += BATCH, batch++) {
-        if (query_numbers(s->session, at + offset, BATCH, s->count, numbers, answers, NULL) != TAMIS_OK)
+    for (uint64_t start = 0, batch = 0; start < s->count; start += BATCH, batch++) {
+        if (query_numbers(s->session, start + offset, BATCH, s->count, numbers, answers, NULL) != TAMIS_OK)
             return "ask";
         for (size_t i = 0; i < BATCH; i++) {
             s->unknown += answers[i] == TAMIS_UNKNOWN;
@@ -275,15 +275,15 @@ static void *query_until_failure(void *context) {
     const uint32_t mine = atomic_fetch_add(&s->started, 1);
     uint64_t numbers[BATCH];
     tamis_answer answers[BATCH];
-    for (uint64_t at = 0;; at += BATCH) {
+    for (uint64_t start = 0;; start += BATCH) {
         const bool has_failed = s->failed;
         const tamis_status status =
-            query_numbers(s->session, at, BATCH, UINT64_C(1) << 40, numbers, answers, NULL);
+            query_numbers(s->session, start, BATCH, UINT64_C(1) << 40, numbers, answers, NULL);
         if (status != TAMIS_OK)
             return status == TAMIS_E_IO ? NULL : "another failure";
         if (has_failed)
             return "answered after the failure";
-        if (mine == 0 && at == 10 * BATCH) {
+        if (mine == 0 && start == 10 * BATCH) {
             if (tamis_dedup_commit(s->session, "two", 3, NULL) != TAMIS_E_IO)
                 return "commit";
             s->failed = true;
@@ -347,9 +347,9 @@ static void *run_program(void *context) {
     uint64_t numbers[BATCH];
     tamis_answer answers[BATCH];
     const char *wrong = NULL;
-    for (uint64_t at = 0, batch = 0; at < KEYS && !wrong; at += BATCH, batch++) {
+    for (uint64_t start = 0, batch = 0; start < KEYS && !wrong; start += BATCH, batch++) {
         pthread_rwlock_rdlock(&p->lock);
-        if (query_numbers(s->session, at + mine * KEYS / THREADS, BATCH, KEYS, numbers, answers, NULL) !=
+        if (query_numbers(s->session, start + mine * KEYS / THREADS, BATCH, KEYS, numbers, answers, NULL) !=
             TAMIS_OK)
             wrong = "ask";
         else

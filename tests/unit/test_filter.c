@@ -182,15 +182,15 @@ static void hashes_of_others_are_refused(void **state) {
 
 /* ---- union ---- */
 
-static void refuse_union(tamis_filter *one, tamis_filter *other, tamis_status status, const char *what) {
+static void refuse_union(tamis_filter *filter, tamis_filter *other, tamis_status status, const char *what) {
     tamis_error err = TAMIS_ERROR_INIT;
-    model_add_range(one, 0, 5, 1, NULL);
+    model_add_range(filter, 0, 5, 1, NULL);
     model_add_range(other, 5, 5, 1, NULL);
-    assert_int_equal(tamis_filter_union(one, other, &err), status);
+    assert_int_equal(tamis_filter_union(filter, other, &err), status);
     says(&err, status, what);
-    assert_int_equal(tamis_filter_union(other, one, NULL), status);
-    assert_int_equal(filter_info(one).added, 5);
-    tamis_filter_free(one);
+    assert_int_equal(tamis_filter_union(other, filter, NULL), status);
+    assert_int_equal(filter_info(filter).added, 5);
+    tamis_filter_free(filter);
     tamis_filter_free(other);
 }
 
@@ -201,19 +201,20 @@ static void union_below_the_capacity_succeeds(void **state) {
     static const tamis_kind kinds[] = {TAMIS_KIND_CLASSIC, TAMIS_KIND_BLOCKED};
     static const double rates[] = {0.1, 0.01};
     for (int i = 0; i < 4; i++) {
-        tamis_filter *one = plain_filter(kinds[i / 2], CAPACITY, rates[i % 2]);
+        tamis_filter *filter = plain_filter(kinds[i / 2], CAPACITY, rates[i % 2]);
         tamis_filter *other = plain_filter(kinds[i / 2], CAPACITY, rates[i % 2]);
         for (uint32_t key = 0; key < 2 * HALF; key++)
-            assert_int_equal(tamis_filter_add(key % 2 ? one : other, &key, sizeof key, NULL, NULL), TAMIS_OK);
-        assert_int_equal(tamis_filter_union(one, other, NULL), TAMIS_OK);
+            assert_int_equal(tamis_filter_add(key % 2 ? filter : other, &key, sizeof key, NULL, NULL),
+                             TAMIS_OK);
+        assert_int_equal(tamis_filter_union(filter, other, NULL), TAMIS_OK);
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-        assert_int_equal(tamis_filter_info_get(one, &info, NULL), TAMIS_OK);
+        assert_int_equal(tamis_filter_info_get(filter, &info, NULL), TAMIS_OK);
         assert_false(info.saturated);
         for (uint32_t key = 2 * HALF; key < 2 * HALF + LEFT; key++)
-            assert_int_equal(tamis_filter_add(one, &key, sizeof key, NULL, NULL), TAMIS_OK);
+            assert_int_equal(tamis_filter_add(filter, &key, sizeof key, NULL, NULL), TAMIS_OK);
         for (uint32_t key = 0; key < 2 * HALF + LEFT; key++)
-            assert_true(contains_key(one, &key, sizeof key));
-        tamis_filter_free(one);
+            assert_true(contains_key(filter, &key, sizeof key));
+        tamis_filter_free(filter);
         tamis_filter_free(other);
     }
 }

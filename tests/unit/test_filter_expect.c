@@ -53,10 +53,10 @@ static uint64_t fill_filter(tamis_filter *filter, uint64_t count, uint64_t size_
             assert_int_equal(answers[i], TAMIS_ABSENT);
     }
     for (uint64_t from = 0; from < in; from += BATCH) {
-        const uint64_t some = in - from < BATCH ? in - from : BATCH;
+        const uint64_t size = in - from < BATCH ? in - from : BATCH;
         name_keys(keys, numbers, from);
-        assert_int_equal(tamis_filter_contains_many(filter, keys, some, answers, NULL, NULL), TAMIS_OK);
-        for (size_t i = 0; i < some; i++)
+        assert_int_equal(tamis_filter_contains_many(filter, keys, size, answers, NULL, NULL), TAMIS_OK);
+        for (size_t i = 0; i < size; i++)
             assert_int_equal(answers[i], TAMIS_PRESENT);
     }
     return in;
@@ -69,14 +69,14 @@ typedef struct outcome {
 static outcome run(bool exact, uint64_t memory_limit, uint64_t count, uint64_t size_hint) {
     tamis_filter *filter = make(exact, memory_limit);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    outcome is = {.in = fill_filter(filter, count, size_hint)};
+    outcome result = {.in = fill_filter(filter, count, size_hint)};
     assert_int_equal(tamis_filter_info_get(filter, &info, NULL), TAMIS_OK);
-    assert_int_equal(info.added, is.in);
-    is.memory = info.memory;
-    is.peak = info.memory_peak;
-    is.growths = ((const table *)filter->body)->growths;
+    assert_int_equal(info.added, result.in);
+    result.memory = info.memory;
+    result.peak = info.memory_peak;
+    result.growths = ((const table *)filter->body)->growths;
     tamis_filter_free(filter);
-    return is;
+    return result;
 }
 
 static void a_size_hint_leads_to_few_steps(void **state) {

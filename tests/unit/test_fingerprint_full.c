@@ -308,9 +308,9 @@ static tamis_answer answers[MANY];
 
 static void add_in_batches(tamis_filter *filter, size_t from, size_t to) {
     tamis_error err = TAMIS_ERROR_INIT;
-    for (size_t some = 4096; from < to; from += some) {
-        some = to - from < some ? to - from : some;
-        if (tamis_filter_add_hashes(filter, many + from, some, answers + from, NULL, &err) != TAMIS_OK)
+    for (size_t size = 4096; from < to; from += size) {
+        size = to - from < size ? to - from : size;
+        if (tamis_filter_add_hashes(filter, many + from, size, answers + from, NULL, &err) != TAMIS_OK)
             fail_msg("%s", err.text);
     }
 }

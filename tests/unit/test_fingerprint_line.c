@@ -33,16 +33,16 @@ static int all_shapes(const tamis__line_shape **shapes) {
 /* Writes one field at a time into a line of zeros and into one of ones, and checks which bits change: no
  * bit belongs to two fields, and no field is outside the line. */
 typedef struct owners {
-    uint8_t of[8 * LINE_BYTES]; /* 1 + field; 0: no field */
+    uint8_t owner[8 * LINE_BYTES]; /* 1 + field; 0: no field */
 } owners;
 
 static void claim(owners *o, const uint8_t *before, const uint8_t *after, uint8_t field) {
     for (int i = 0; i < 8 * LINE_BYTES; i++) {
         if (!((before[i / 8] ^ after[i / 8]) >> i % 8 & 1))
             continue;
-        if (o->of[i] && o->of[i] != field)
-            fail_msg("bit %d is of field %d and of field %d", i, o->of[i] - 1, field - 1);
-        o->of[i] = field;
+        if (o->owner[i] && o->owner[i] != field)
+            fail_msg("bit %d is of field %d and of field %d", i, o->owner[i] - 1, field - 1);
+        o->owner[i] = field;
     }
 }
 
@@ -77,7 +77,7 @@ static void fields_do_not_overlap(void **state) {
             claim_slot(&g, &o, slot, 0xff);
         }
         for (int bit = 0; bit < 8 * LINE_BYTES; bit++)
-            owned[o.of[bit]]++;
+            owned[o.owner[bit]]++;
         for (uint32_t slot = 0; slot < g.slots; slot++)
             assert_int_equal(owned[1 + slot], g.slot_bits);
         assert_int_equal(owned[200], g.slots + g.spill_bucket + 1);
@@ -138,35 +138,35 @@ static bool model_find(const model *m, const line_geometry *g, uint32_t bucket, 
 }
 
 static void model_insert(model *m, uint32_t bucket, tamis__u128 value) {
-    uint32_t at = m->count++;
-    for (; at > 0; at--) {
-        if (m->entry[at - 1].bucket < bucket ||
-            (m->entry[at - 1].bucket == bucket && m->entry[at - 1].value <= value))
+    uint32_t index = m->count++;
+    for (; index > 0; index--) {
+        if (m->entry[index - 1].bucket < bucket ||
+            (m->entry[index - 1].bucket == bucket && m->entry[index - 1].value <= value))
             break;
-        m->entry[at] = m->entry[at - 1];
+        m->entry[index] = m->entry[index - 1];
     }
-    m->entry[at].bucket = bucket;
-    m->entry[at].value = value;
+    m->entry[index].bucket = bucket;
+    m->entry[index].value = value;
 }
 
-static void model_remove(model *m, uint32_t at) {
+static void model_remove(model *m, uint32_t index) {
     m->count--;
-    memmove(&m->entry[at], &m->entry[at + 1], (m->count - at) * sizeof m->entry[0]);
+    memmove(&m->entry[index], &m->entry[index + 1], (m->count - index) * sizeof m->entry[0]);
 }
 
 static void compare(const model *m, const line_geometry *g, const uint8_t *line) {
     uint64_t ends = line_ends(g, line);
     assert_int_equal(ends_count(g, ends), m->count);
     assert_int_equal(ends_full(g, ends), m->count == g->slots);
-    uint32_t at = 0;
+    uint32_t index = 0;
     for (uint32_t bucket = 0; bucket <= g->spill_bucket; bucket++) {
         slot_range range = ends_bucket(ends, bucket);
-        assert_int_equal(range.first, at);
-        while (at < m->count && m->entry[at].bucket == bucket) {
-            assert_true(line_slot(g, line, at) == m->entry[at].value);
-            at++;
+        assert_int_equal(range.first, index);
+        while (index < m->count && m->entry[index].bucket == bucket) {
+            assert_true(line_slot(g, line, index) == m->entry[index].value);
+            index++;
         }
-        assert_int_equal(range.last, at);
+        assert_int_equal(range.last, index);
     }
 }
 

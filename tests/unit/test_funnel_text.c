@@ -86,9 +86,9 @@ static void utf16_units(void **state) {
     tamis_sink_end_key(sink);
     assert_int_equal(sink_keys(sink, &keys), 1);
     assert_int_equal(keys[0].size, 2000);
-    const uint8_t *at = keys[0].data;
+    const uint8_t *data = keys[0].data;
     for (size_t i = 0; i < 1000; i++)
-        assert_int_equal(at[2 * i] | at[2 * i + 1] << 8, many[i]);
+        assert_int_equal(data[2 * i] | data[2 * i + 1] << 8, many[i]);
     tamis_sink_free(sink);
 }
 

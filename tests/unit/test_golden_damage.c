@@ -66,55 +66,56 @@ static void read_keys(void) {
 }
 
 /* Checks that all keys are present. An error about a damaged block is right too. */
-static void query(const tamis_filter *filter, const char *what, uint64_t at) {
+static void query(const tamis_filter *filter, const char *what, uint64_t offset) {
     tamis_answer answers[KEYS];
     size_t done = 0;
     tamis_status status = tamis_filter_contains_many(filter, file.keys, file.count, answers, &done, NULL);
     assert_true(status == TAMIS_OK || status == TAMIS_E_DAMAGED);
     for (size_t i = 0; i < done; i++)
         if (answers[i] != TAMIS_PRESENT)
-            fail_msg("%s %s at byte %llu: a key is absent", file.name, what, (unsigned long long)at);
+            fail_msg("%s %s at byte %llu: a key is absent", file.name, what, (unsigned long long)offset);
 }
 
-static void check_status(tamis_status status, bool harmless, const char *what, uint64_t at) {
+static void check_status(tamis_status status, bool harmless, const char *what, uint64_t offset) {
     if (harmless ? status != TAMIS_OK : status != TAMIS_E_DAMAGED && status != TAMIS_E_FORMAT)
-        fail_msg("%s %s at byte %llu: %s", file.name, what, (unsigned long long)at, tamis_strerror(status));
+        fail_msg("%s %s at byte %llu: %s", file.name, what, (unsigned long long)offset,
+                 tamis_strerror(status));
 }
 
 /* A decode reads the whole file at once. */
-static void decode(const uint8_t *bytes, uint64_t size, const char *what, uint64_t at) {
+static void decode(const uint8_t *bytes, uint64_t size, const char *what, uint64_t offset) {
     fault_memory memory = {.limit = size + SPARE};
     tamis_allocator allocator = fault_memory_allocator(&memory);
     tamis_open_options options = options_of(&allocator);
     tamis_filter *filter = NULL;
-    check_status(tamis_filter_decode(&filter, bytes, size, &options, NULL), false, what, at);
+    check_status(tamis_filter_decode(&filter, bytes, size, &options, NULL), false, what, offset);
     if (filter)
-        query(filter, what, at);
+        query(filter, what, offset);
     tamis_filter_free(filter);
     assert_true(memory.live_blocks == 0 && memory.refused == 0);
 }
 
 /* In a mapped file, a lookup reads only the blocks that it needs, and a verification reads all. */
-static void open_mapped(bool harmless, const char *what, uint64_t at) {
+static void open_mapped(bool harmless, const char *what, uint64_t offset) {
     tamis_open_options options = options_of(NULL);
     tamis_filter *filter = NULL;
     tamis_status status = tamis_filter_open(&filter, scratch("file"), &options, NULL);
     if (status == TAMIS_OK) {
-        query(filter, what, at);
+        query(filter, what, offset);
         status = tamis_filter_verify(filter, NULL);
     }
-    check_status(status, harmless, what, at);
+    check_status(status, harmless, what, offset);
     tamis_filter_free(filter);
 }
 
-static void change(uint64_t at, uint8_t bits) {
-    uint8_t *byte = file.bytes.data + at;
+static void change(uint64_t offset, uint8_t bits) {
+    uint8_t *byte = file.bytes.data + offset;
     *byte ^= bits;
-    assert_int_equal(pwrite(file.fd, byte, 1, (off_t)at), 1);
-    decode(file.bytes.data, file.bytes.size, "changed", at);
-    open_mapped(false, "changed", at);
+    assert_int_equal(pwrite(file.fd, byte, 1, (off_t)offset), 1);
+    decode(file.bytes.data, file.bytes.size, "changed", offset);
+    open_mapped(false, "changed", offset);
     *byte ^= bits;
-    assert_int_equal(pwrite(file.fd, byte, 1, (off_t)at), 1);
+    assert_int_equal(pwrite(file.fd, byte, 1, (off_t)offset), 1);
 }
 
 static void cut(uint64_t size) {
@@ -131,12 +132,12 @@ static void cut(uint64_t size) {
 static void damage(void) {
     uint64_t size = file.bytes.size;
     uint64_t step = test_scale(1, 101, 37) * (size > MEDIUM ? 997 : size > SMALL ? 17 : 1);
-    for (uint64_t at = 0; at < size; at += at < file.header ? 1 : step)
-        change(at, (uint8_t)(1u << at % 8));
+    for (uint64_t offset = 0; offset < size; offset += offset < file.header ? 1 : step)
+        change(offset, (uint8_t)(1u << offset % 8));
     for (uint64_t bit = 0; bit < 8 * file.header; bit += test_scale(1, 7, 7))
         change(bit / 8, (uint8_t)(1u << bit % 8));
-    for (uint64_t at = file.checksums; at < size; at += test_scale(1, 5, 5))
-        change(at, 0xff);
+    for (uint64_t offset = file.checksums; offset < size; offset += test_scale(1, 5, 5))
+        change(offset, 0xff);
     open_mapped(true, "as it was", 0);
     for (uint64_t left = size - 1; left > 0; left -= left < step ? left : left < file.header ? 1 : step)
         cut(left);
@@ -149,9 +150,9 @@ static void every_byte_of_every_good_file(void **state) {
     int files = 0;
     (void)state;
     snprintf(directory, sizeof directory, "%s/tests/golden/format-1/good", source ? source : ".");
-    DIR *all = opendir(directory);
-    assert_non_null(all);
-    for (const struct dirent *entry; (entry = readdir(all));) {
+    DIR *listing = opendir(directory);
+    assert_non_null(listing);
+    for (const struct dirent *entry; (entry = readdir(listing));) {
         size_t size = strlen(entry->d_name);
         if (size <= 6 || strcmp(entry->d_name + size - 6, ".tamis") != 0)
             continue;
@@ -169,7 +170,7 @@ static void every_byte_of_every_good_file(void **state) {
         close(file.fd);
         files++;
     }
-    closedir(all);
+    closedir(listing);
     bytes_clear(&file.bytes);
     assert_int_equal(files, 28);
 }

@@ -220,10 +220,10 @@ static void hash_codes_of_guava(void **state) {
     tamis_guava *mitz64 = made_with(&options);
     options.strategy = TAMIS_SCHEME_GUAVA32;
     tamis_guava *mitz32 = made_with(&options);
-    tamis_guava *both[] = {mitz64, mitz32};
+    tamis_guava *filters[] = {mitz64, mitz32};
     for (int i = 0; i < 2; i++) {
-        put_key(both[i], "foo", 3);
-        put_key(both[i], "bar\0\377", 5);
+        put_key(filters[i], "foo", 3);
+        put_key(filters[i], "bar\0\377", 5);
     }
     assert_int_equal(tamis_guava_hash_code(mitz64, 682910755, 1129944640), 1398267376);
     assert_int_equal(tamis_guava_hash_code(mitz32, 682910755, 1221027335), 1903406237);
@@ -282,7 +282,7 @@ static void put_all_of_equal_filters_only(void **state) {
     (void)state;
     int here = 0;
     tamis_guava_options options = options_for(10, 0.01);
-    tamis_guava *one = made_with(&options), *equal = made_with(&options);
+    tamis_guava *filter = made_with(&options), *equal = made_with(&options);
     options.strategy = TAMIS_SCHEME_GUAVA32;
     tamis_guava *strategy = made_with(&options);
     options.strategy = TAMIS_SCHEME_GUAVA64;
@@ -292,50 +292,50 @@ static void put_all_of_equal_filters_only(void **state) {
     options.funnel = tamis_funnel_utf8;
     tamis_guava *funnel = made_with(&options);
     tamis_guava *size = made(20, 0.01), *functions = made(12, 0.02);
-    assert_int_equal(tamis_guava_bit_size(functions), tamis_guava_bit_size(one));
-    assert_int_equal(tamis_guava_hash_functions(size), tamis_guava_hash_functions(one));
+    assert_int_equal(tamis_guava_bit_size(functions), tamis_guava_bit_size(filter));
+    assert_int_equal(tamis_guava_hash_functions(size), tamis_guava_hash_functions(filter));
 
     tamis_guava *others[] = {equal, strategy, context, funnel, size, functions};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         put_key(others[i], "foo", 3);
-    cannot_put_all(one, one, TAMIS_E_INVALID, "itself");
-    cannot_put_all(one, functions, TAMIS_E_MISMATCH, "hash functions differ, 7 and 6");
-    cannot_put_all(one, size, TAMIS_E_MISMATCH, "bits differ, 128 and 192");
-    cannot_put_all(one, strategy, TAMIS_E_MISMATCH, "guava64 and guava32 differ");
-    cannot_put_all(one, funnel, TAMIS_E_MISMATCH, "funnels");
-    cannot_put_all(one, context, TAMIS_E_MISMATCH, "contexts");
-    assert_true(tamis_guava_is_compatible(one, equal));
-    put_key(one, "bar", 3);
-    assert_int_equal(tamis_guava_put_all(one, equal, NULL), TAMIS_OK);
-    assert_true(might(one, "foo") && might(one, "bar"));
+    cannot_put_all(filter, filter, TAMIS_E_INVALID, "itself");
+    cannot_put_all(filter, functions, TAMIS_E_MISMATCH, "hash functions differ, 7 and 6");
+    cannot_put_all(filter, size, TAMIS_E_MISMATCH, "bits differ, 128 and 192");
+    cannot_put_all(filter, strategy, TAMIS_E_MISMATCH, "guava64 and guava32 differ");
+    cannot_put_all(filter, funnel, TAMIS_E_MISMATCH, "funnels");
+    cannot_put_all(filter, context, TAMIS_E_MISMATCH, "contexts");
+    assert_true(tamis_guava_is_compatible(filter, equal));
+    put_key(filter, "bar", 3);
+    assert_int_equal(tamis_guava_put_all(filter, equal, NULL), TAMIS_OK);
+    assert_true(might(filter, "foo") && might(filter, "bar"));
     assert_false(might(equal, "bar"));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         tamis_guava_free(others[i]);
-    tamis_guava_free(one);
+    tamis_guava_free(filter);
 }
 
 static void equality(void **state) {
     (void)state;
     tamis_guava_options options = options_for(10, 0.01);
-    tamis_guava *one = made_with(&options), *other = made_with(&options), *copy = NULL;
+    tamis_guava *filter = made_with(&options), *other = made_with(&options), *copy = NULL;
     options.funnel = tamis_funnel_utf8;
     tamis_guava *funnel = made_with(&options);
-    assert_true(tamis_guava_equals(one, one));
-    assert_true(tamis_guava_equals(one, other));
-    assert_false(tamis_guava_equals(one, funnel));
-    put_key(one, "foo", 3);
-    assert_false(tamis_guava_equals(one, other));
+    assert_true(tamis_guava_equals(filter, filter));
+    assert_true(tamis_guava_equals(filter, other));
+    assert_false(tamis_guava_equals(filter, funnel));
+    put_key(filter, "foo", 3);
+    assert_false(tamis_guava_equals(filter, other));
     put_key(other, "foo", 3);
-    assert_true(tamis_guava_equals(one, other));
+    assert_true(tamis_guava_equals(filter, other));
 
-    assert_int_equal(tamis_guava_copy(&copy, one, NULL), TAMIS_OK);
-    assert_true(tamis_guava_equals(one, copy) && tamis_guava_is_compatible(one, copy));
-    assert_int_equal(tamis_guava_hash_code(one, 3, 4), tamis_guava_hash_code(copy, 3, 4));
+    assert_int_equal(tamis_guava_copy(&copy, filter, NULL), TAMIS_OK);
+    assert_true(tamis_guava_equals(filter, copy) && tamis_guava_is_compatible(filter, copy));
+    assert_int_equal(tamis_guava_hash_code(filter, 3, 4), tamis_guava_hash_code(copy, 3, 4));
     put_key(copy, "bar", 3);
     assert_true(might(copy, "foo") && might(copy, "bar"));
-    assert_false(might(one, "bar"));
-    assert_false(tamis_guava_equals(one, copy));
-    tamis_guava_free(one);
+    assert_false(might(filter, "bar"));
+    assert_false(tamis_guava_equals(filter, copy));
+    tamis_guava_free(filter);
     assert_true(might(copy, "foo"));
     tamis_guava_free(copy);
     tamis_guava_free(other);
@@ -352,10 +352,10 @@ typedef struct person {
 } person;
 
 static void person_funnel(tamis_sink *sink, const void *object, void *context) {
-    const person *of = object;
+    const person *fields = object;
     ++*(int *)context;
-    tamis_sink_put_int32(sink, of->year);
-    tamis_sink_put_text(sink, of->name, strlen(of->name));
+    tamis_sink_put_int32(sink, fields->year);
+    tamis_sink_put_text(sink, fields->name, strlen(fields->name));
 }
 
 static void a_funnel_of_the_callers(void **state) {

@@ -117,7 +117,7 @@ static void many_are_hashed_like_one(void **state) {
     enum { COUNT = 200 };
     static uint8_t bytes[COUNT];
     tamis_key keys[COUNT];
-    tamis_hash many[COUNT], one;
+    tamis_hash many[COUNT], single;
     for (int i = 0; i < COUNT; i++) {
         bytes[i] = (uint8_t)(i * 37);
         keys[i] = (tamis_key){i ? bytes : NULL, (size_t)i};
@@ -130,9 +130,9 @@ static void many_are_hashed_like_one(void **state) {
         assert_int_equal(tamis_hasher_scheme(hasher), scheme);
         tamis_hash_many(hasher, keys, COUNT, many, NULL);
         for (int i = 0; i < COUNT; i++) {
-            tamis_hash_many(hasher, &keys[i], 1, &one, NULL);
-            assert_memory_equal(&many[i], &one, sizeof one);
-            assert_true(i == 0 || memcmp(many[i].word, many[i - 1].word, sizeof one.word) != 0);
+            tamis_hash_many(hasher, &keys[i], 1, &single, NULL);
+            assert_memory_equal(&many[i], &single, sizeof single);
+            assert_true(i == 0 || memcmp(many[i].word, many[i - 1].word, sizeof single.word) != 0);
         }
         tamis_hash_many(hasher, NULL, 0, NULL, NULL);
         tamis_hasher_free(hasher);
@@ -217,11 +217,11 @@ static void arguments_of_queries_are_checked(void **state) {
                  *bkdr = hasher_of(TAMIS_SCHEME_BKDR31, 0, NULL, 0);
     tamis_key key = {"key", 3};
     tamis_hash hash = {{7, 7}, 7};
-    uint64_t at[TAMIS_PROBES_MAX] = {7};
+    uint64_t positions[TAMIS_PROBES_MAX] = {7};
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(tamis_hash_many(bkdr, &key, 1, &hash, &err), TAMIS_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "bkdr31"));
-    assert_int_equal(tamis_hash_series(xxh3, &key, 1, 5, at, &err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_hash_series(xxh3, &key, 1, 5, positions, &err), TAMIS_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "xxh3"));
     static const struct {
         uint64_t bits;
@@ -231,21 +231,23 @@ static void arguments_of_queries_are_checked(void **state) {
                 {64, 0, TAMIS_E_RANGE}, {64, TAMIS_PROBES_MAX + 1, TAMIS_E_RANGE},
                 {1, 1, TAMIS_OK},       {TAMIS_BITS_MAX, TAMIS_PROBES_MAX, TAMIS_OK}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        at[0] = 7;
-        assert_int_equal(tamis_hash_positions(
-                             xxh3, &key, 1,
-                             &(tamis_bloom_shape){.bits = rows[i].bits, .probes = rows[i].probes}, at, &err),
-                         rows[i].status);
-        assert_true(rows[i].status == TAMIS_OK || at[0] == 7);
-        at[0] = 7;
-        assert_int_equal(tamis_hash_positions(
-                             bkdr, &key, 1,
-                             &(tamis_bloom_shape){.bits = rows[i].bits, .probes = rows[i].probes}, at, NULL),
-                         rows[i].status);
-        assert_true(rows[i].status == TAMIS_OK || at[0] == 7);
+        positions[0] = 7;
+        assert_int_equal(
+            tamis_hash_positions(xxh3, &key, 1,
+                                 &(tamis_bloom_shape){.bits = rows[i].bits, .probes = rows[i].probes},
+                                 positions, &err),
+            rows[i].status);
+        assert_true(rows[i].status == TAMIS_OK || positions[0] == 7);
+        positions[0] = 7;
+        assert_int_equal(
+            tamis_hash_positions(bkdr, &key, 1,
+                                 &(tamis_bloom_shape){.bits = rows[i].bits, .probes = rows[i].probes},
+                                 positions, NULL),
+            rows[i].status);
+        assert_true(rows[i].status == TAMIS_OK || positions[0] == 7);
     }
-    assert_int_equal(tamis_hash_series(bkdr, &key, 1, 0, at, &err), TAMIS_E_RANGE);
-    assert_int_equal(tamis_hash_series(bkdr, &key, 1, TAMIS_PROBES_MAX + 1, at, &err), TAMIS_E_RANGE);
+    assert_int_equal(tamis_hash_series(bkdr, &key, 1, 0, positions, &err), TAMIS_E_RANGE);
+    assert_int_equal(tamis_hash_series(bkdr, &key, 1, TAMIS_PROBES_MAX + 1, positions, &err), TAMIS_E_RANGE);
     assert_true(hash.word[0] == 7 && hash.word[1] == 7 && hash.hasher_id == 7);
     tamis_hasher_free(xxh3);
     tamis_hasher_free(bkdr);

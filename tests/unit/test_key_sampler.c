@@ -57,12 +57,12 @@ static void keeps_length_and_ranges(void **state) {
     add(sampler, like_this);
     for (int i = 0; i < 2000; i++) {
         assert_int_equal(tamis_key_sampler_make(sampler, made), sizeof like_this - 1);
-        for (size_t at = 0; at + 1 < sizeof like_this; at++) {
-            unsigned char was = (unsigned char)like_this[at];
-            assert_int_equal(range_of(made[at]), range_of(was));
-            changed[at] += made[at] != was;
+        for (size_t pos = 0; pos + 1 < sizeof like_this; pos++) {
+            unsigned char was = (unsigned char)like_this[pos];
+            assert_int_equal(range_of(made[pos]), range_of(was));
+            changed[pos] += made[pos] != was;
             if (range_of(was) == 0)
-                assert_int_equal(made[at], was);
+                assert_int_equal(made[pos], was);
         }
     }
     assert_true(changed[0] > 1800 && changed[8] > 1800 && changed[11] > 1700 && changed[17] > 1800);

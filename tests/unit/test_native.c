@@ -53,8 +53,8 @@ static tamis_status open_in_place(tamis_filter **filter, const encoded *e, const
         filter, &(tamis__encoded_bytes){e->bytes, e->size, "seen.tamis", true, NULL, NULL}, options, err);
 }
 
-static void same_info(const tamis_filter *one, const tamis_filter *other) {
-    tamis_filter_info a = filter_info(one), b = filter_info(other);
+static void same_info(const tamis_filter *filter, const tamis_filter *other) {
+    tamis_filter_info a = filter_info(filter), b = filter_info(other);
     assert_int_equal(a.added, b.added);
     assert_int_equal(a.saturated, b.saturated);
     assert_int_equal(a.ones, b.ones);
@@ -267,7 +267,7 @@ static void over_capacity_is_of_the_handle_or_of_the_file(void **state) {
 
 /* A changed or cut file is refused, or gives the same answers, and never a wrong TAMIS_ABSENT. */
 static void answers_or_refuses(const encoded *e, const filter_case *c, uint64_t n, bool must_fail,
-                               uint64_t at) {
+                               uint64_t offset) {
     tamis_open_options options = options_for(c->scheme);
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -278,7 +278,7 @@ static void answers_or_refuses(const encoded *e, const filter_case *c, uint64_t 
         assert_true(status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT);
         assert_true(strncmp(err.text, "seen.tamis: ", 12) == 0);
     } else if (must_fail) {
-        fail_msg("%s: a change at byte %" PRIu64 " is not noticed", c->name, at);
+        fail_msg("%s: a change at byte %" PRIu64 " is not noticed", c->name, offset);
     } else {
         assert_int_equal(model_count_present(filter, 0, n, 5), n);
     }
@@ -299,10 +299,10 @@ static void every_byte_changed_is_noticed(void **state) {
         encoded e = encode(filter);
         uint64_t header = tamis__load32le(e.bytes + 12);
         uint64_t step = e.size > 60000 ? test_scale(307, 997, 997) : test_scale(5, 97, 13);
-        for (uint64_t at = 0; at < e.size; at += at < header ? 1 : step) {
-            e.bytes[at] ^= (uint8_t)(1u << at % 8);
-            answers_or_refuses(&e, c, N, true, at);
-            e.bytes[at] ^= (uint8_t)(1u << at % 8);
+        for (uint64_t offset = 0; offset < e.size; offset += offset < header ? 1 : step) {
+            e.bytes[offset] ^= (uint8_t)(1u << offset % 8);
+            answers_or_refuses(&e, c, N, true, offset);
+            e.bytes[offset] ^= (uint8_t)(1u << offset % 8);
         }
         answers_or_refuses(&e, c, N, false, 0);
         uint64_t whole = e.size;
@@ -346,9 +346,10 @@ static void forged_fields_are_refused_or_harmless(void **state) {
         for (uint64_t round = 0; round < rounds; round++) {
             uint64_t changes = 1 + test_below(&random, 3);
             while (changes--) {
-                uint64_t at = test_below(&random, 4) ? test_below(&random, 400) : test_below(&random, e.size);
-                e.bytes[at] =
-                    test_below(&random, 2) ? (uint8_t)test_random(&random) : (uint8_t)(e.bytes[at] + 1);
+                uint64_t offset =
+                    test_below(&random, 4) ? test_below(&random, 400) : test_below(&random, e.size);
+                e.bytes[offset] =
+                    test_below(&random, 2) ? (uint8_t)test_random(&random) : (uint8_t)(e.bytes[offset] + 1);
             }
             repair_checksums(&e);
             tamis_open_options options = options_for(c->scheme);
@@ -416,11 +417,11 @@ static void bits_past_the_last_are_refused(void **state) {
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
     encoded e = encode(filter);
     for (uint64_t bit = 95; bit < 512; bit += 59) {
-        uint8_t *at = e.bytes + tamis__load64le(e.bytes + 32) + bit / 8;
-        *at ^= (uint8_t)(1u << bit % 8);
+        uint8_t *byte = e.bytes + tamis__load64le(e.bytes + 32) + bit / 8;
+        *byte ^= (uint8_t)(1u << bit % 8);
         repair_checksums(&e);
         assert_int_equal(tamis_filter_decode(&back, e.bytes, e.size, NULL, NULL), TAMIS_E_DAMAGED);
-        *at ^= (uint8_t)(1u << bit % 8);
+        *byte ^= (uint8_t)(1u << bit % 8);
     }
     repair_checksums(&e);
     assert_int_equal(tamis_filter_decode(&back, e.bytes, e.size, NULL, NULL), TAMIS_OK);

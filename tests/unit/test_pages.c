@@ -74,12 +74,12 @@ static void blocks_follow_each_other(void **state) {
     assert_null(
         tamis__pages_cut(&pages, min, &held)); /* the system has no memory now, but may have some later */
     fault_arm(FAULT_MAP, 0, 0, false);
-    uint8_t *one = tamis__pages_cut(&pages, min - 64, &held);
+    uint8_t *first = tamis__pages_cut(&pages, min - 64, &held);
     assert_int_equal(held, TAMIS__PAGE);
-    assert_int_equal((uintptr_t)one % TAMIS__PAGE, 0);
-    uint8_t *two = tamis__pages_cut(&pages, min, &held);
+    assert_int_equal((uintptr_t)first % TAMIS__PAGE, 0);
+    uint8_t *second = tamis__pages_cut(&pages, min, &held);
     assert_int_equal(held, 0);
-    assert_ptr_equal(two, one + min);
+    assert_ptr_equal(second, first + min);
     assert_int_equal(fault_calls(FAULT_MAP), 1);
     assert_int_equal(fault_calls(FAULT_ADVISE), 1);
     uint8_t *three =
@@ -93,10 +93,10 @@ static void blocks_follow_each_other(void **state) {
     assert_int_equal(tamis__pages_close(&pages), 0);
     assert_null(tamis__pages_cut(&pages, min, &held));
     assert_int_equal(held, 0);
-    memset(one, 1, min);
-    memset(two, 2, min);
-    tamis__pages_unmap(one, min);
-    tamis__pages_unmap(two, min);
+    memset(first, 1, min);
+    memset(second, 2, min);
+    tamis__pages_unmap(first, min);
+    tamis__pages_unmap(second, min);
     tamis__pages_unmap(three, large);
     tamis__pages_release(&pages);
     fault_remove();
@@ -109,20 +109,20 @@ static const filter_case exact = {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 
 enum { BATCH = 500, FIXED = 6 }; /* FIXED: bits; hashes are in four partitions, which become large soon */
 
 /* Adds a batch to two filters, and checks that both behave equally. False when they are full. */
-static bool add_to_both(tamis_filter *one, tamis_filter *other, uint64_t *random) {
+static bool add_to_both(tamis_filter *filter, tamis_filter *other, uint64_t *random) {
     tamis_hash hashes[BATCH];
     size_t done, others;
     tamis_error err = TAMIS_ERROR_INIT, its = TAMIS_ERROR_INIT;
-    random_hashes(hashes, BATCH, filter_hasher_id(one), FIXED, random);
-    tamis_status status = tamis_filter_add_hashes(one, hashes, BATCH, NULL, &done, &err);
+    random_hashes(hashes, BATCH, filter_hasher_id(filter), FIXED, random);
+    tamis_status status = tamis_filter_add_hashes(filter, hashes, BATCH, NULL, &done, &err);
     assert_int_equal(tamis_filter_add_hashes(other, hashes, BATCH, NULL, &others, &its), status);
     assert_int_equal(done, others);
     assert_string_equal(err.text, its.text);
     return status == TAMIS_OK;
 }
 
-static void same_lines(const tamis_filter *one, const tamis_filter *other) {
-    const table *t = one->body, *u = other->body;
+static void same_lines(const tamis_filter *filter, const tamis_filter *other) {
+    const table *t = filter->body, *u = other->body;
     for (partition_walk w = {.t = t}, v = {.t = u}; next_partition(&w) && next_partition(&v);) {
         assert_int_equal(w.in->count, v.in->count);
         assert_memory_equal(w.in->lines, v.in->lines, w.in->count * LINE_BYTES);
@@ -142,21 +142,21 @@ static void pages_count_against_a_limit(void **state) {
         tamis_filter_expect(ordinary, 1); /* without a size hint nothing is held in advance */
         uint64_t random = model_seed(77), beside = 0;
         while (filter_info(plain).memory < (12 << 20) && add_to_both(ordinary, plain, &random)) {
-            const uint64_t is = filter_info(ordinary).memory - filter_info(plain).memory;
-            assert_true(is == 0 || is == TAMIS__PAGE);
-            beside |= is;
+            const uint64_t extra = filter_info(ordinary).memory - filter_info(plain).memory;
+            assert_true(extra == 0 || extra == TAMIS__PAGE);
+            beside |= extra;
         }
-        const tamis_filter_info is = filter_info(ordinary), plains = filter_info(plain);
+        const tamis_filter_info info = filter_info(ordinary), plains = filter_info(plain);
         assert_int_equal(beside, TAMIS__PAGE);
-        assert_int_equal(is.memory, plains.memory + (limited ? 0 : TAMIS__PAGE));
-        assert_true(limited ? is.memory_peak <= plan.memory_limit : is.memory_peak >= is.memory);
-        assert_int_equal(is.full, limited ? TAMIS_FULL_MEMORY : TAMIS_FULL_NOT);
+        assert_int_equal(info.memory, plains.memory + (limited ? 0 : TAMIS__PAGE));
+        assert_true(limited ? info.memory_peak <= plan.memory_limit : info.memory_peak >= info.memory);
+        assert_int_equal(info.full, limited ? TAMIS_FULL_MEMORY : TAMIS_FULL_NOT);
         same_lines(ordinary, plain);
 
         tamis_filter *copy = NULL;
         assert_int_equal(tamis_filter_copy(&copy, ordinary, NULL), TAMIS_OK);
         assert_true(!limited || filter_info(copy).memory_peak <= plan.memory_limit);
-        const uint64_t more = filter_info(copy).memory - is.memory;
+        const uint64_t more = filter_info(copy).memory - info.memory;
         assert_true(more == 0 || (limited && more == TAMIS__PAGE));
         same_lines(ordinary, copy);
         tamis_filter_free(copy);

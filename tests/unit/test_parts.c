@@ -74,18 +74,18 @@ static void *add_part(void *context) {
 }
 
 /* Adds all parts. Returns the result of the part that got least far. */
-static part_work add_parts(const part_work *all, way how, uint64_t *random) {
-    part_work work[TAMIS__PARTS_MAX] = {*all};
+static part_work add_parts(const part_work *whole, way how, uint64_t *random) {
+    part_work work[TAMIS__PARTS_MAX] = {*whole};
     pthread_t threads[TAMIS__PARTS_MAX];
-    uint32_t order[TAMIS__PARTS_MAX] = {0}, parts = all->parts;
+    uint32_t order[TAMIS__PARTS_MAX] = {0}, parts = whole->parts;
     for (uint32_t i = 0; i < parts; i++) {
-        uint32_t at = how == SHUFFLED ? (uint32_t)test_below(random, i + 1) : i;
-        order[i] = order[at];
-        order[at] = i;
+        uint32_t pick = how == SHUFFLED ? (uint32_t)test_below(random, i + 1) : i;
+        order[i] = order[pick];
+        order[pick] = i;
     }
     for (uint32_t i = 0; i < parts; i++) {
         part_work *w = &work[order[i]];
-        *w = *all;
+        *w = *whole;
         w->part = order[i];
         if (how == BY_THREADS)
             assert_int_equal(pthread_create(&threads[order[i]], NULL, add_part, w), 0);
@@ -96,7 +96,7 @@ static part_work add_parts(const part_work *all, way how, uint64_t *random) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     part_work min = work[0];
     for (uint32_t i = 0; i < parts; i++) {
-        assert_int_equal(work[i].done == all->count, work[i].status == TAMIS_OK);
+        assert_int_equal(work[i].done == whole->count, work[i].status == TAMIS_OK);
         min = work[i].done < min.done ? work[i] : min;
     }
     return min;
@@ -115,17 +115,17 @@ static uint32_t add_both(tamis_filter *ordinary, tamis_filter *divided, size_t c
                          tamis_status *status, uint64_t *random) {
     size_t done = SIZE_MAX;
     *status = tamis_filter_add_hashes(ordinary, hashes, count, expected, &done, &err);
-    part_work all = {.filter = divided, .count = count, .parts = tamis__filter_parts(divided, count, max)};
-    assert_true(all.parts >= 1 && all.parts <= max && (all.parts & (all.parts - 1)) == 0);
-    part_work min = add_parts(&all, how, random);
-    if (all.parts > 1)
+    part_work work = {.filter = divided, .count = count, .parts = tamis__filter_parts(divided, count, max)};
+    assert_true(work.parts >= 1 && work.parts <= max && (work.parts & (work.parts - 1)) == 0);
+    part_work min = add_parts(&work, how, random);
+    if (work.parts > 1)
         note_absent(divided, min.done, min.status, &min.err);
     assert_int_equal(min.done, done);
     assert_int_equal(min.status, *status);
-    assert_memory_equal(got, expected, all.parts > 1 && *status != TAMIS_OK ? done : count);
+    assert_memory_equal(got, expected, work.parts > 1 && *status != TAMIS_OK ? done : count);
     if (*status != TAMIS_OK)
         assert_string_equal(min.err.text, err.text);
-    return all.parts;
+    return work.parts;
 }
 
 static uint8_t *encode(const tamis_filter *filter, uint64_t *size) {
@@ -136,17 +136,17 @@ static uint8_t *encode(const tamis_filter *filter, uint64_t *size) {
     return bytes;
 }
 
-static void same_bytes(const tamis_filter *one, const tamis_filter *other) {
+static void same_bytes(const tamis_filter *filter, const tamis_filter *other) {
     uint64_t size, other_size;
-    uint8_t *bytes = encode(one, &size), *others = encode(other, &other_size);
+    uint8_t *bytes = encode(filter, &size), *others = encode(other, &other_size);
     assert_int_equal(size, other_size);
     assert_memory_equal(bytes, others, size);
     free(bytes);
     free(others);
 }
 
-static void same_filter(const tamis_filter *one, const tamis_filter *other) {
-    tamis_filter_info a = filter_info(one), b = filter_info(other);
+static void same_filter(const tamis_filter *filter, const tamis_filter *other) {
+    tamis_filter_info a = filter_info(filter), b = filter_info(other);
     assert_int_equal(a.added, b.added);
     assert_int_equal(a.memory, b.memory);
     assert_int_equal(a.ones, b.ones);
@@ -155,7 +155,7 @@ static void same_filter(const tamis_filter *one, const tamis_filter *other) {
     assert_memory_equal(&a.cardinality, &b.cardinality, sizeof a.cardinality);
     assert_memory_equal(&a.fpr_live, &b.fpr_live, sizeof a.fpr_live);
     assert_memory_equal(&a.false_present, &b.false_present, sizeof a.false_present);
-    same_bytes(one, other);
+    same_bytes(filter, other);
 }
 
 /* ---- kinds ---- */
@@ -196,8 +196,8 @@ static bool fill_both(const filter_case *c, uint32_t max, way how, uint64_t keys
     tamis_filter *ordinary = make(c, capacity_planned), *divided = make(c, capacity_planned);
     const uint64_t memory = filter_info(divided).memory;
     tamis_status status = TAMIS_OK;
-    for (uint64_t at = 0, count; at < keys && status == TAMIS_OK; at += count) {
-        count = test_below(&random, at % 3 ? BATCH : 100) + 1;
+    for (uint64_t start = 0, count; start < keys && status == TAMIS_OK; start += count) {
+        count = test_below(&random, start % 3 ? BATCH : 100) + 1;
         make_batch(count, filter_hasher_id(ordinary), 0, &random);
         uint32_t parts = add_both(ordinary, divided, count, max, how, &status, &random);
         assert_int_equal(parts, max);
@@ -349,13 +349,13 @@ static void a_hash_is_in_one_part(void **state) {
         assert_true(parts == 64 || (parts <= blocks && 2 * parts > blocks));
         memset(owner, 0xff, sizeof owner);
         for (size_t i = 0; i < 2000; i++) {
-            tamis_hash *one = &hashes[0];
-            random_hashes(one, 1, filter_hasher_id(filter), 0, &random);
+            tamis_hash *hash = &hashes[0];
+            random_hashes(hash, 1, filter_hasher_id(filter), 0, &random);
             if (i < 600) /* near the beginning of a block */
-                one->word[1] = (uint64_t)(((tamis__u128)(i / 2) % blocks << 64) / blocks) + i % 2;
+                hash->word[1] = (uint64_t)(((tamis__u128)(i / 2) % blocks << 64) / blocks) + i % 2;
             uint32_t mine = UINT32_MAX;
             for (uint32_t part = 0; part < parts && parts > 1; part++) {
-                const tamis__divided_batch batch = {one, 1, got, parts};
+                const tamis__divided_batch batch = {hash, 1, got, parts};
                 size_t done = 9;
                 got[0] = UNTOUCHED;
                 assert_int_equal(tamis__filter_add_part(filter, &batch, part, &done, &err), TAMIS_OK);
@@ -365,7 +365,7 @@ static void a_hash_is_in_one_part(void **state) {
                 assert_int_equal(mine, UINT32_MAX);
                 mine = part;
             }
-            uint64_t block = tamis__mulhi(one->word[1], blocks); /* tamis__block_of */
+            uint64_t block = tamis__mulhi(hash->word[1], blocks); /* tamis__block_of */
             assert_true(parts == 1 || mine != UINT32_MAX);
             assert_true(owner[block] == UINT32_MAX || owner[block] == mine);
             owner[block] = mine;
@@ -379,9 +379,9 @@ static void a_hash_is_in_one_part(void **state) {
 /* Adds batches until the filter is full, or `keys` are added. */
 static void until_full(tamis_filter *ordinary, tamis_filter *divided, uint64_t keys, int fixed,
                        tamis_full full) {
-    uint64_t random = model_seed(911), in_parts = 0, whole = 0, at = 0;
+    uint64_t random = model_seed(911), in_parts = 0, whole = 0, start = 0;
     tamis_status status = TAMIS_OK;
-    for (size_t count; at < keys && status == TAMIS_OK; at += count) {
+    for (size_t count; start < keys && status == TAMIS_OK; start += count) {
         count = test_below(&random, 2000) + 1;
         make_batch(count, filter_hasher_id(ordinary), fixed, &random);
         uint32_t parts = add_both(ordinary, divided, count, 8, SHUFFLED, &status, &random);
@@ -503,9 +503,9 @@ static tamis_dedup *session_of(tamis_filter *filter, tamis_on_full on_full) {
     return session;
 }
 
-static void same_counts(const tamis_dedup *one, const tamis_dedup *other) {
+static void same_counts(const tamis_dedup *session, const tamis_dedup *other) {
     tamis_dedup_counts a = TAMIS_DEDUP_COUNTS_INIT, b = TAMIS_DEDUP_COUNTS_INIT;
-    tamis_dedup_count(one, &a);
+    tamis_dedup_count(session, &a);
     tamis_dedup_count(other, &b);
     assert_memory_equal(&a, &b, sizeof a);
 }
@@ -513,19 +513,19 @@ static void same_counts(const tamis_dedup *one, const tamis_dedup *other) {
 /* Returns the number of keys that are present after the refused one. */
 static uint64_t query_both(const filter_case *c, tamis_on_full on_full, way how) {
     uint64_t random = model_seed(917), prefix = test_random(&random), unknown = 0;
-    tamis_filter *one = make(c, 100000), *other = make(c, 100000);
-    tamis_dedup *ordinary = session_of(one, on_full), *divided = session_of(other, on_full);
+    tamis_filter *filter = make(c, 100000), *other = make(c, 100000);
+    tamis_dedup *ordinary = session_of(filter, on_full), *divided = session_of(other, on_full);
     tamis_status status = TAMIS_OK;
     const uint64_t enough = model_scale(50, 1), max = model_full() ? BATCH : 1000;
     while (unknown < enough && status == TAMIS_OK) {
         size_t count = test_below(&random, max) + 1, done = SIZE_MAX;
-        make_batch(count, filter_hasher_id(one), 0, &random);
+        make_batch(count, filter_hasher_id(filter), 0, &random);
         crowd_some(count, prefix, c->grows ? 40 : 30,
                    &random); /* equal home and spill line, but not all bits of a slot */
         status = tamis_dedup_add_hashes(ordinary, hashes, count, expected, &done, &err);
-        part_work all = {.session = divided, .count = count, .parts = tamis__dedup_parts(divided, count, 8)};
-        assert_int_equal(all.parts, 8);
-        part_work min = add_parts(&all, how, &random);
+        part_work work = {.session = divided, .count = count, .parts = tamis__dedup_parts(divided, count, 8)};
+        assert_int_equal(work.parts, 8);
+        part_work min = add_parts(&work, how, &random);
         tamis__dedup_finish_parts(divided, got, min.done, min.status, &min.err);
         assert_int_equal(min.status, status);
         assert_int_equal(min.done, done);
@@ -535,16 +535,16 @@ static uint64_t query_both(const filter_case *c, tamis_on_full on_full, way how)
         for (size_t i = 0; i < done; i++)
             unknown += got[i] == TAMIS_UNKNOWN;
         if (status == TAMIS_OK)
-            same_filter(one, other);
+            same_filter(filter, other);
         if (status != TAMIS_OK)
             assert_string_equal(min.err.text, err.text);
     }
     assert_int_equal(status, on_full == TAMIS_ON_FULL_PASS ? TAMIS_OK : TAMIS_E_FULL);
     assert_true(unknown > 0 || on_full == TAMIS_ON_FULL_FAIL);
-    const uint64_t behind = filter_info(other).added - filter_info(one).added;
+    const uint64_t behind = filter_info(other).added - filter_info(filter).added;
     tamis_dedup_close(ordinary);
     tamis_dedup_close(divided);
-    tamis_filter_free(one);
+    tamis_filter_free(filter);
     tamis_filter_free(other);
     return behind;
 }
@@ -597,8 +597,8 @@ static void keys_that_find_no_slot_are_skipped(void **state) {
     filter->ops = &counted;
     handed = 0;
     make_batch(BATCH, filter_hasher_id(filter), 0, &random);
-    part_work all = {.session = session, .count = BATCH, .parts = PARTS};
-    part_work min = add_parts(&all, IN_ORDER, &random);
+    part_work work = {.session = session, .count = BATCH, .parts = PARTS};
+    part_work min = add_parts(&work, IN_ORDER, &random);
     filter->ops = ops;
     assert_int_equal(min.status, TAMIS_OK);
     assert_int_equal(min.done, BATCH);

@@ -252,12 +252,12 @@ static void a_query_can_end_a_run(void **state) {
     for (size_t i = 0; i < COUNTS; i++) {
         work w;
         tamis__pipeline *pipeline = make(&w, counts[i]);
-        for (uint64_t at = 0; at < 60; at += 1 + at / 4) {
-            w.query_stops = at;
+        for (uint64_t stop = 0; stop < 60; stop += 1 + stop / 4) {
+            w.query_stops = stop;
             run(&w, pipeline, 100);
-            assert_int_equal(w.queried, at + 1);
-            assert_int_equal(w.written, at + 1);
-            assert_in_range(w.read, at + 1, at + tamis__pipeline_item_count(counts[i]));
+            assert_int_equal(w.queried, stop + 1);
+            assert_int_equal(w.written, stop + 1);
+            assert_in_range(w.read, stop + 1, stop + tamis__pipeline_item_count(counts[i]));
         }
         w.query_stops = NEVER;
         run(&w, pipeline, 100);
@@ -273,12 +273,12 @@ static void a_write_can_end_a_run(void **state) {
         const uint64_t items = tamis__pipeline_item_count(counts[i]);
         work w;
         tamis__pipeline *pipeline = make(&w, counts[i]);
-        for (uint64_t at = 0; at < 60; at += 1 + at / 4) {
-            w.write_stops = at;
+        for (uint64_t stop = 0; stop < 60; stop += 1 + stop / 4) {
+            w.write_stops = stop;
             run(&w, pipeline, 100);
-            assert_int_equal(w.written, at + 1);
-            assert_in_range(w.queried, at + 1, at + items);
-            assert_in_range(w.read, w.queried, at + items);
+            assert_int_equal(w.written, stop + 1);
+            assert_in_range(w.queried, stop + 1, stop + items);
+            assert_in_range(w.read, w.queried, stop + items);
         }
         w.write_stops = NEVER;
         run(&w, pipeline, 100);

@@ -28,10 +28,10 @@ static void guava64_is_guavas_loop(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (int round = 0; round < 1000; round++) {
             digest hash = {{test_random(&random), test_random(&random)}};
-            uint64_t at[40], combined = hash.word[0];
-            tamis__positions(TAMIS_SCHEME_GUAVA64, hash.word, sizes[i], 40, at);
+            uint64_t positions[40], combined = hash.word[0];
+            tamis__positions(TAMIS_SCHEME_GUAVA64, hash.word, sizes[i], 40, positions);
             for (int k = 0; k < 40; k++, combined += hash.word[1])
-                assert_true(at[k] == (combined & UINT64_C(0x7fffffffffffffff)) % sizes[i]);
+                assert_true(positions[k] == (combined & UINT64_C(0x7fffffffffffffff)) % sizes[i]);
         }
     }
 }
@@ -42,11 +42,11 @@ static void foo_and_bar(tamis_scheme scheme, uint64_t low, uint64_t high) {
     static const char *const keys[] = {"foo", "bar"};
     uint64_t words[2] = {0, 0};
     for (int i = 0; i < 2; i++) {
-        uint64_t word[2], at[7];
+        uint64_t word[2], positions[7];
         tamis__murmur3_x64_128(keys[i], 3, 0, word);
-        tamis__positions(scheme, word, 128, 7, at);
+        tamis__positions(scheme, word, 128, 7, positions);
         for (int k = 0; k < 7; k++)
-            words[at[k] >> 6] |= UINT64_C(1) << (at[k] & 63);
+            words[positions[k] >> 6] |= UINT64_C(1) << (positions[k] & 63);
     }
     assert_true(words[0] == low && words[1] == high);
 }
@@ -64,13 +64,13 @@ static void positions_are_below_m(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int j = 0; j < 25; j++) {
             digest hash = {{words[j % 5], words[j / 5]}};
-            uint64_t at[MAX];
+            uint64_t positions[MAX];
             for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_REDISSON; scheme++) {
                 if (!tamis_scheme_digest_bits((tamis_scheme)scheme))
                     continue;
-                tamis__positions((tamis_scheme)scheme, hash.word, sizes[i], MAX, at);
+                tamis__positions((tamis_scheme)scheme, hash.word, sizes[i], MAX, positions);
                 for (int k = 0; k < MAX; k++)
-                    assert_true(at[k] < sizes[i]);
+                    assert_true(positions[k] < sizes[i]);
             }
         }
 }
@@ -81,14 +81,14 @@ static void remainders_are_exact(void **state) {
     (void)state;
     uint64_t random = test_seed(12);
     for (int round = 0; round < 200000; round++) {
-        uint64_t m = test_random(&random) >> test_random(&random) % 64, at;
+        uint64_t m = test_random(&random) >> test_random(&random) % 64, position;
         m = round % 3 == 0 ? UINT64_C(1) << round % 64 : m + (m == 0);
         uint64_t x = test_random(&random), near = x / m * m; /* a multiple, and the number below it */
         digest words[] = {
             {{x, 0}}, {{near, 0}}, {{near - 1, 0}}, {{UINT64_MAX, 0}}, {{UINT64_MAX / m * m, 0}}};
         for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-            tamis__positions(TAMIS_SCHEME_REDISBLOOM, words[i].word, m, 1, &at);
-            assert_true(at == words[i].word[0] % m);
+            tamis__positions(TAMIS_SCHEME_REDISBLOOM, words[i].word, m, 1, &position);
+            assert_true(position == words[i].word[0] % m);
         }
     }
 }
@@ -110,17 +110,17 @@ static void dcso_equals_its_loop(void **state) {
     const uint64_t modulus = UINT64_MAX - 58, generator = UINT64_MAX - 1468;
     uint64_t random = test_seed(13);
     for (int round = 0; round < 10000; round++) {
-        uint64_t m = (test_random(&random) >> test_random(&random) % 64) | 1, at[20];
+        uint64_t m = (test_random(&random) >> test_random(&random) % 64) | 1, positions[20];
         uint64_t x = round < 100 ? UINT64_MAX - (uint64_t)round : test_random(&random);
         if (round % 2)
             x = dcso_reduced_at(round / 2 % 20, (uint64_t)round / 40 % 59);
         digest hash = {{x, 0}};
         uint32_t probes = 1 + (uint32_t)round % 20;
-        tamis__positions(TAMIS_SCHEME_FNV_DCSO, hash.word, m, probes, at);
+        tamis__positions(TAMIS_SCHEME_FNV_DCSO, hash.word, m, probes, positions);
         x %= modulus;
         for (uint32_t k = 0; k < probes; k++) {
             x = x * generator % modulus;
-            assert_true(at[k] == x % m);
+            assert_true(positions[k] == x % m);
         }
     }
 }
@@ -130,13 +130,13 @@ static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, c
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
     tamis_hasher *hasher;
     tamis_key view = {key, strlen(key)};
-    uint64_t at[MAX];
+    uint64_t positions[MAX];
     options.scheme = scheme;
     assert_int_equal(tamis_hasher_create(&hasher, &options, NULL), TAMIS_OK);
-    assert_int_equal(
-        tamis_hash_positions(hasher, &view, 1, &(tamis_bloom_shape){.bits = m, .probes = count}, at, NULL),
-        TAMIS_OK);
-    assert_memory_equal(at, expected, count * sizeof *expected);
+    assert_int_equal(tamis_hash_positions(hasher, &view, 1, &(tamis_bloom_shape){.bits = m, .probes = count},
+                                          positions, NULL),
+                     TAMIS_OK);
+    assert_memory_equal(positions, expected, count * sizeof *expected);
     tamis_hasher_free(hasher);
 }
 
@@ -174,10 +174,10 @@ static void each_probe_is_even(void **state) {
     memset(counts, 0, sizeof counts);
     for (int i = 0; i < KEYS; i++) {
         digest hash = {{test_random(&random), test_random(&random)}};
-        uint64_t at[PROBES];
-        tamis__positions(TAMIS_SCHEME_XXH3, hash.word, CELLS, PROBES, at);
+        uint64_t positions[PROBES];
+        tamis__positions(TAMIS_SCHEME_XXH3, hash.word, CELLS, PROBES, positions);
         for (int k = 0; k < PROBES; k++)
-            counts[k][at[k]]++;
+            counts[k][positions[k]]++;
     }
     for (int k = 0; k < PROBES; k++)
         assert_even(counts[k], CELLS, KEYS, "probe", k);
@@ -194,9 +194,9 @@ static void probes_are_independent(void **state) {
         memset(counts, 0, sizeof counts);
         for (int i = 0; i < KEYS; i++) {
             digest hash = {{test_random(&random), test_random(&random)}};
-            uint64_t at[PROBES];
-            tamis__positions(TAMIS_SCHEME_XXH3, hash.word, M, PROBES, at);
-            counts[(at[first] * M + at[first + 1]) * M + at[first + 2 + first % 2]]++;
+            uint64_t positions[PROBES];
+            tamis__positions(TAMIS_SCHEME_XXH3, hash.word, M, PROBES, positions);
+            counts[(positions[first] * M + positions[first + 1]) * M + positions[first + 2 + first % 2]]++;
         }
         assert_even(counts, TRIPLES, KEYS, "triple from probe", first);
     }

@@ -127,8 +127,9 @@ enum {
     APART = 100
 }; /* bits of three commands; in a mixed call so many offsets, cleared and set in turn */
 
-/* Makes a call that is cut at byte `at`. False if the call has fewer bytes. */
-static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, uint64_t at, bool mixed) {
+/* Makes a call that is cut at byte `position`. False if the call has fewer bytes. */
+static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, uint64_t position,
+                     bool mixed) {
     uint64_t offsets[FEW], count;
     uint8_t values[FEW], old[FEW], bits[FEW], expected[FEW];
     size_t done = 0, unknown = 0;
@@ -140,21 +141,21 @@ static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, 
         if (i % 5 == 0)
             redis_server_command(&server, "SETBIT cut %d 1", (int)offsets[i]);
     }
-    proxy_arm(between, way, PROXY_CUT, at);
+    proxy_arm(between, way, PROXY_CUT, position);
     OK(tamis_redis_bitmap_set(harmed, &(tamis_redis_bits){offsets, values, FEW}, old, &done, &err));
     const bool reached = proxy_harmed(between) > 0;
     assert_int_equal(done, FEW);
     for (size_t i = 0; i < FEW; i++) {
         unknown += old[i] == TAMIS_REDIS_BIT_UNKNOWN;
         if (old[i] != TAMIS_REDIS_BIT_UNKNOWN && old[i] != expected[i])
-            fail_msg("way %d, byte %" PRIu64 ": bit %zu was %d", (int)way, at, i, old[i]);
+            fail_msg("way %d, byte %" PRIu64 ": bit %zu was %d", (int)way, position, i, old[i]);
     }
     assert_true(reached || unknown == 0);
-    proxy_arm(between, way, PROXY_CUT, at);
+    proxy_arm(between, way, PROXY_CUT, position);
     OK(tamis_redis_bitmap_get(harmed, offsets, FEW, bits, &done, &err));
     for (size_t i = 0; i < FEW; i++)
         assert_int_equal(bits[i], 1);
-    proxy_arm(between, way, PROXY_CUT, at % 100);
+    proxy_arm(between, way, PROXY_CUT, position % 100);
     OK(tamis_redis_bitmap_count(harmed, NULL, &count, &err));
     assert_int_equal(count, mixed ? APART : FEW);
     return reached;
@@ -169,15 +170,15 @@ static void a_connection_may_close_at_every_byte(void **state) {
     tamis_redis_bitmap *harmed = open_uri(uri, "cut?retry_interval=1ms&patience=60s&connect_wait=60s");
     for (int way = 0; way < 2; way++)
         for (int mixed = 0; mixed < 2; mixed++)
-            for (uint64_t at = 0; cut_once(between, harmed, (proxy_way)way, at, mixed);
-                 at += test_scale(53, 1009, 211))
+            for (uint64_t position = 0; cut_once(between, harmed, (proxy_way)way, position, mixed);
+                 position += test_scale(53, 1009, 211))
                 ;
     /* A xor into one of its sources is never done twice. */
     redis_server_command(&server, "SET other abc");
     for (int way = 0; way < 2; way++)
-        for (uint64_t at = 0, reached = 1; reached; at += test_scale(1, 7, 3)) {
+        for (uint64_t position = 0, reached = 1; reached; position += test_scale(1, 7, 3)) {
             redis_server_command(&server, "SET cut 123");
-            proxy_arm(between, (proxy_way)way, PROXY_CUT, at);
+            proxy_arm(between, (proxy_way)way, PROXY_CUT, position);
             OK(tamis_redis_bitmap_op(harmed, TAMIS_REDIS_BITMAP_XOR, (const char *[]){"cut", "other"}, 2,
                                      NULL, &err));
             reached = proxy_harmed(between);

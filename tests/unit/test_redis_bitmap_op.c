@@ -26,22 +26,23 @@ static void model_op(model *to, tamis_redis_bitmap_operation op, const model *fr
     model made = {0};
     for (size_t i = 0; i < count; i++)
         made.size = from[i].size > made.size ? from[i].size : made.size;
-    for (size_t at = 0; at < made.size; at++)
+    for (size_t pos = 0; pos < made.size; pos++)
         for (size_t i = 0; i < count; i++) {
-            const uint8_t byte = at < from[i].size ? from[i].bytes[at] : 0;
+            const uint8_t byte = pos < from[i].size ? from[i].bytes[pos] : 0;
             if (op == TAMIS_REDIS_BITMAP_NOT)
-                made.bytes[at] = (uint8_t)~byte;
+                made.bytes[pos] = (uint8_t)~byte;
             else if (i == 0 || op == TAMIS_REDIS_BITMAP_OR)
-                made.bytes[at] |= byte;
+                made.bytes[pos] |= byte;
             else
-                made.bytes[at] = op == TAMIS_REDIS_BITMAP_XOR ? made.bytes[at] ^ byte : made.bytes[at] & byte;
+                made.bytes[pos] =
+                    op == TAMIS_REDIS_BITMAP_XOR ? made.bytes[pos] ^ byte : made.bytes[pos] & byte;
         }
     *to = made;
 }
 
 /* Combines into a new key, and into the second source. `elsewhere` (may be NULL): the server of the third
  * source. */
-static void combine_at(const redis_server *at, const redis_server *elsewhere, uint64_t *seed) {
+static void combine_at(const redis_server *holder, const redis_server *elsewhere, uint64_t *seed) {
     static model from[SOURCES], expected;
     static const char *const keys_of[SOURCES] = {"s0", "s1", "s2", "s3"};
     char third[100];
@@ -59,17 +60,17 @@ static void combine_at(const redis_server *at, const redis_server *elsewhere, ui
         uint64_t size = 77;
         for (size_t i = 0; i < SOURCES; i++) {
             fill(&from[i], test_below(seed, 3) ? test_below(seed, 3000) : 0, 2, seed);
-            put_there(i == 2 && elsewhere ? elsewhere : at, keys_of[i], &from[i]);
+            put_there(i == 2 && elsewhere ? elsewhere : holder, keys_of[i], &from[i]);
         }
         model_op(&expected, op, from + first, count);
-        tamis_redis_bitmap *target = open_uri(at->uri, is_target ? "s1" : "target");
-        redis_server_command(at, "SET target a_longer_one_that_was_there_before EX 1000");
+        tamis_redis_bitmap *target = open_uri(holder->uri, is_target ? "s1" : "target");
+        redis_server_command(holder, "SET target a_longer_one_that_was_there_before EX 1000");
         OK(tamis_redis_bitmap_op(target, op, sources + first, count, &size, &err));
         tamis_redis_bitmap_close(target);
         assert_int_equal(size, expected.size);
-        assert_there(at, is_target ? "s1" : "target", &expected);
+        assert_there(holder, is_target ? "s1" : "target", &expected);
         if (!is_target)
-            assert_int_equal(redis_server_number(at, "TTL target"), expected.size > 0 ? -1 : -2);
+            assert_int_equal(redis_server_number(holder, "TTL target"), expected.size > 0 ? -1 : -2);
     }
 }
 

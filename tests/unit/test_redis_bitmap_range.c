@@ -141,8 +141,8 @@ static void ranges_are_right_at_every_alignment(void **state) {
             for (unsigned inside = 0; inside < 2; inside++) {
                 tamis_redis_bitmap_range range = TAMIS_REDIS_BITMAP_RANGE_INIT;
                 it.size = 0;
-                for (int64_t at = 0; at < 24; at++)
-                    set_bit(&it, (uint64_t)at, (at >= from && at <= to) == inside);
+                for (int64_t bit = 0; bit < 24; bit++)
+                    set_bit(&it, (uint64_t)bit, (bit >= from && bit <= to) == inside);
                 put_there(&server, "r", &it);
                 range.unit = TAMIS_REDIS_BITMAP_BITS;
                 range.is_open = false;

@@ -87,9 +87,9 @@ static void nothing_follows_the_time_of_day(void **state) {
         OK(tamis_redis_filter_open(&filter, NULL, uri, &options, &err));
         /* It waits for a silent connection as long as the patience says, then for a late one, and gives
          * up. */
-        for (uint64_t at = 0; at < 20; at++) {
-            proxy_arm(between, PROXY_REPLIES, at % 2 ? PROXY_CUT : PROXY_HOLD, at * 7);
-            OK(tamis_filter_add_many(filter, keys + at * 100, 100, answers, NULL, &err));
+        for (uint64_t round = 0; round < 20; round++) {
+            proxy_arm(between, PROXY_REPLIES, round % 2 ? PROXY_CUT : PROXY_HOLD, round * 7);
+            OK(tamis_filter_add_many(filter, keys + round * 100, 100, answers, NULL, &err));
             for (size_t j = 0; j < 100; j++)
                 assert_int_not_equal(answers[j], TAMIS_PRESENT);
         }

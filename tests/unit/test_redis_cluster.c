@@ -210,35 +210,35 @@ static void families_are_on_all_masters(void **state) {
 /* Bitmaps in one slot are combined by the server, those in several slots by the client. */
 static void combines_bitmaps(void **state) {
     static const struct {
-        const char *target, *one, *other;
+        const char *target, *first, *second;
         const char *command; /* command by which it is done */
     } cases[] = {{"{b}t", "{b}1", "{b}2", "cmdstat_bitop"}, {"t", "1", "2", "cmdstat_set:"}};
     static const uint64_t offsets[] = {1, 5, 1000, 20000};
     (void)state;
     tamis_redis *redis = open_cluster("");
     for (size_t n = 0; n < 2; n++) {
-        tamis_redis_bitmap *one, *other, *target;
+        tamis_redis_bitmap *first, *second, *target;
         uint64_t size = 0;
         uint8_t bits[4];
-        tamis_redis_bitmap_open(&one, redis, cases[n].one, NULL, &err);
-        tamis_redis_bitmap_open(&other, redis, cases[n].other, NULL, &err);
+        tamis_redis_bitmap_open(&first, redis, cases[n].first, NULL, &err);
+        tamis_redis_bitmap_open(&second, redis, cases[n].second, NULL, &err);
         tamis_redis_bitmap_open(&target, redis, cases[n].target, NULL, &err);
         redis_server *owner = cluster_master(tamis__cluster_slot(cases[n].target, strlen(cases[n].target)));
         redis_server_command(owner, "CONFIG RESETSTAT");
-        if (tamis_redis_bitmap_set(one, &(tamis_redis_bits){offsets, NULL, 3}, NULL, NULL, &err) !=
+        if (tamis_redis_bitmap_set(first, &(tamis_redis_bits){offsets, NULL, 3}, NULL, NULL, &err) !=
                 TAMIS_OK ||
-            tamis_redis_bitmap_set(other, &(tamis_redis_bits){offsets + 1, NULL, 3}, NULL, NULL, &err) !=
+            tamis_redis_bitmap_set(second, &(tamis_redis_bits){offsets + 1, NULL, 3}, NULL, NULL, &err) !=
                 TAMIS_OK ||
             tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_XOR,
-                                  (const char *[]){cases[n].one, cases[n].other}, 2, &size,
+                                  (const char *[]){cases[n].first, cases[n].second}, 2, &size,
                                   &err) != TAMIS_OK ||
             tamis_redis_bitmap_get(target, offsets, 4, bits, NULL, &err) != TAMIS_OK)
             fail_msg("%s", err.text);
         assert_int_equal(size, 2501);
         assert_memory_equal(bits, ((uint8_t[]){1, 0, 0, 1}), 4);
         assert_non_null(strstr(redis_server_command(owner, "INFO commandstats"), cases[n].command));
-        tamis_redis_bitmap_close(one);
-        tamis_redis_bitmap_close(other);
+        tamis_redis_bitmap_close(first);
+        tamis_redis_bitmap_close(second);
         tamis_redis_bitmap_close(target);
     }
     tamis_redis_close(redis);

@@ -220,23 +220,23 @@ static void reads_what_proxies_say(void **state) {
         "{\"addr\":\"h\\u0000:1\",\"state\":\"online\"}",
         "{\"addr\":\"h:1\",\"state\":\"online\"} x",
     };
-    tamis__proxy one;
+    tamis__proxy parsed;
     bool is_online;
     char long_one[400];
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_true(tamis__proxy_read(&one, &is_online, good[i].data, strlen(good[i].data)));
-        assert_string_equal(one.host, good[i].host);
-        assert_int_equal(one.port, good[i].port);
+        assert_true(tamis__proxy_read(&parsed, &is_online, good[i].data, strlen(good[i].data)));
+        assert_string_equal(parsed.host, good[i].host);
+        assert_int_equal(parsed.port, good[i].port);
         assert_int_equal(is_online, good[i].is_online);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (tamis__proxy_read(&one, &is_online, bad[i], strlen(bad[i])) || is_online)
+        if (tamis__proxy_read(&parsed, &is_online, bad[i], strlen(bad[i])) || is_online)
             fail_msg("%s", bad[i]);
     for (int size = 255; size <= 256; size++) {
         const int ctx =
             snprintf(long_one, sizeof long_one, "{\"addr\":\"%0*d:1\",\"state\":\"online\"}", size, 0);
-        assert_int_equal(tamis__proxy_read(&one, &is_online, long_one, (size_t)ctx), size == 255);
+        assert_int_equal(tamis__proxy_read(&parsed, &is_online, long_one, (size_t)ctx), size == 255);
     }
 }
 
@@ -322,20 +322,20 @@ static void push_into_one_key(tamis_redis *codis) {
 }
 
 static void both_places_are_round_robin(void **state) {
-    static const char *const at[][2] = {{"/jodis/one", "one"}, {"/zk/codis/db_old", "old"}};
+    static const char *const locations[][2] = {{"/jodis/one", "one"}, {"/zk/codis/db_old", "old"}};
     tamis_redis *itself;
     (void)state;
     begin_test();
     OK(tamis_redis_open(&itself, server.uri_unix, NULL, &err));
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < PROXIES; j++)
-            set_state(at[i][0], j, "online");
+            set_state(locations[i][0], j, "online");
         set_text(i == 0 ? "/jodis/one/other" : "/zk/codis/db_old/slots", dead);
-        tamis_redis *codis = open_codis(at[i][1]);
+        tamis_redis *codis = open_codis(locations[i][1]);
         for (size_t j = 0; j < sizeof layouts / sizeof *layouts; j++) {
             for (int k = 0; k < PROXIES; k++)
                 proxy_disarm(proxies[k]);
-            use(codis, itself, layouts[j], at[i][1]);
+            use(codis, itself, layouts[j], locations[i][1]);
             for (int k = 0; k < PROXIES; k++)
                 assert_true(proxy_passed(proxies[k], PROXY_REQUESTS) > 1000);
         }

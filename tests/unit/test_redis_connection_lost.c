@@ -88,17 +88,17 @@ static tamis_filter *open_at(int port, const char *rest, const char *more) {
 }
 
 /* Two handles of a filter: through the proxy, and directly. */
-typedef struct both {
+typedef struct filter_pair {
     tamis_filter *harmed, *direct;
-} both;
+} filter_pair;
 
-static both open_both(const char *layout, const char *more) {
-    both made = {NULL, open_at(server.port, layout, "timeout=20s")};
+static filter_pair open_both(const char *layout, const char *more) {
+    filter_pair made = {NULL, open_at(server.port, layout, "timeout=20s")};
     made.harmed = open_at(proxy_port(between), layout, more);
     return made;
 }
 
-static void close_both(both *made) {
+static void close_both(filter_pair *made) {
     proxy_disarm(between);
     tamis_filter_free(made->harmed);
     tamis_filter_free(made->direct);
@@ -140,24 +140,24 @@ static uint64_t byte_step(void) {
 
 /* The connection ends at each byte. The call is repeated and gives the right result. */
 static void cut_everywhere(const char *layout, proxy_way way, proxy_harm harm, uint64_t every) {
-    both ends = open_both(layout, "retry_interval=1ms&patience=60s&connect_wait=60s");
+    filter_pair ends = open_both(layout, "retry_interval=1ms&patience=60s&connect_wait=60s");
     bool reached = true;
-    for (uint64_t at = 0; reached; at += every) {
+    for (uint64_t position = 0; reached; position += every) {
         tamis_key keys[KEYS];
         uint64_t values[KEYS];
         tamis_answer answers[KEYS];
         char where[100];
-        snprintf(where, sizeof where, "%.8s, way %d, harm %d, byte %" PRIu64, layout, way, harm, at);
+        snprintf(where, sizeof where, "%.8s, way %d, harm %d, byte %" PRIu64, layout, way, harm, position);
         make_keys(keys, values);
-        proxy_arm(between, way, harm, at);
+        proxy_arm(between, way, harm, position);
         OK(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err));
         reached = proxy_harmed(between) > 0;
         check_answers(answers, where);
         check_in(ends.direct, keys, KEYS, where);
-        proxy_arm(between, way, harm, at);
+        proxy_arm(between, way, harm, position);
         check_in(ends.harmed, keys, KEYS, where);
         make_keys(keys, values);
-        proxy_arm(between, way, harm, at);
+        proxy_arm(between, way, harm, position);
         OK(tamis_filter_contains_many(ends.harmed, keys, KEYS, answers, NULL, &err));
         for (int i = 0; i < KEYS; i++)
             assert_int_equal(answers[i], TAMIS_ABSENT);
@@ -180,15 +180,15 @@ static void a_connection_may_fall_silent(void **state) {
     (void)state;
     need_server();
     for (int layout = 0; layout < 2; layout++) {
-        both ends =
+        filter_pair ends =
             open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=60s&connect_wait=60s");
         for (int way = 0; way < 2; way++)
-            for (uint64_t at = 0; at < 300; at += 23 * byte_step()) {
+            for (uint64_t position = 0; position < 300; position += 23 * byte_step()) {
                 tamis_key keys[KEYS];
                 uint64_t values[KEYS];
                 tamis_answer answers[KEYS];
                 make_keys(keys, values);
-                proxy_arm(between, (proxy_way)way, PROXY_HOLD, at);
+                proxy_arm(between, (proxy_way)way, PROXY_HOLD, position);
                 OK(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err));
                 check_answers(answers, "silent");
                 check_in(ends.direct, keys, KEYS, "silent");
@@ -202,7 +202,7 @@ static void a_connection_may_fall_silent(void **state) {
 static void a_connection_may_trickle(void **state) {
     (void)state;
     need_server();
-    both ends = open_both(layouts[0], "patience=100ms");
+    filter_pair ends = open_both(layouts[0], "patience=100ms");
     tamis_key keys[KEYS];
     uint64_t values[KEYS];
     tamis_answer answers[KEYS];
@@ -221,15 +221,15 @@ static void a_bit_may_be_turned_over(void **state) {
     (void)state;
     need_server();
     for (int layout = 0; layout < 2; layout++) {
-        both ends = open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=50ms");
+        filter_pair ends = open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=50ms");
         for (int way = 0; way < 2; way++) {
             bool reached = true;
-            for (uint64_t at = 0; reached; at += 3 * byte_step()) {
+            for (uint64_t position = 0; reached; position += 3 * byte_step()) {
                 tamis_key keys[KEYS];
                 uint64_t values[KEYS];
                 tamis_answer answers[KEYS];
                 make_keys(keys, values);
-                proxy_arm(between, (proxy_way)way, PROXY_GARBLE, at);
+                proxy_arm(between, (proxy_way)way, PROXY_GARBLE, position);
                 tamis_status status = tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err);
                 reached = proxy_harmed(between) > 0;
                 proxy_disarm(between);
@@ -253,15 +253,15 @@ static void an_add_that_failed_may_be_repeated(void **state) {
                                         "f?layout=java&expect=1000000&fpr=0.01"};
     for (int layout = 0; layout < 2; layout++) {
         int repeated = 0, unknown = 0;
-        both ends = open_both(rests[layout], "patience=40ms");
+        filter_pair ends = open_both(rests[layout], "patience=40ms");
         for (int way = 0; way < 2; way++)
-            for (uint64_t at = 0; at < 400; at += 3 * byte_step()) {
+            for (uint64_t position = 0; position < 400; position += 3 * byte_step()) {
                 tamis_key keys[KEYS];
                 uint64_t values[KEYS];
                 tamis_answer answers[KEYS];
                 size_t done = 0, more = 0;
                 make_keys(keys, values);
-                proxy_arm(between, (proxy_way)way, PROXY_HOLD, at);
+                proxy_arm(between, (proxy_way)way, PROXY_HOLD, position);
                 while (done < KEYS) {
                     if (tamis_filter_add_many(ends.harmed, keys + done, KEYS - done, answers + done, &more,
                                               &err) != TAMIS_OK)
@@ -291,7 +291,7 @@ static void an_add_that_failed_may_be_repeated(void **state) {
 static void half_a_batch_of_a_damaged_filter_says_nothing(void **state) {
     (void)state;
     need_server();
-    both ends = open_both(layouts[0], "retry_interval=1ms&patience=1ms");
+    filter_pair ends = open_both(layouts[0], "retry_interval=1ms&patience=1ms");
     tamis_key keys[KEYS];
     uint64_t values[KEYS];
     tamis_answer answers[KEYS];
@@ -302,13 +302,13 @@ static void half_a_batch_of_a_damaged_filter_says_nothing(void **state) {
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
         redis_server_number(&server, "DEL %s", name);
     bool reached = true;
-    for (uint64_t at = 0; reached; at++) {
+    for (uint64_t position = 0; reached; position++) {
         size_t done = 0;
-        proxy_arm(between, PROXY_REPLIES, PROXY_CUT, at);
+        proxy_arm(between, PROXY_REPLIES, PROXY_CUT, position);
         tamis_status status = tamis_filter_contains_many(ends.harmed, keys, KEYS, answers, &done, &err);
         reached = proxy_harmed(between) > 0;
         if (status != TAMIS_E_DAMAGED && status != TAMIS_E_IO && status != TAMIS_E_TIMEOUT)
-            fail_msg("byte %" PRIu64 ": %s", at, err.text);
+            fail_msg("byte %" PRIu64 ": %s", position, err.text);
         assert_int_equal(done, 0);
     }
     close_both(&ends);

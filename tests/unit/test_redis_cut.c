@@ -92,17 +92,17 @@ static void check_report(const cut_writer *self, const char *plan, const char *w
         fail_msg("%s: status %d, %s: %s", where, self->status, changed ? "done" : "not done", text);
 }
 
-static void cut(tamis_status (*run)(cut_writer *self), bool replies, uint64_t at) {
+static void cut(tamis_status (*run)(cut_writer *self), bool replies, uint64_t position) {
     cut_writer self;
     pthread_t thread;
     char plan[500], where[60];
     prepare(&self, run);
     snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
-    snprintf(where, sizeof where, "%s %d", replies ? "byte of the replies" : "command", (int)at);
+    snprintf(where, sizeof where, "%s %d", replies ? "byte of the replies" : "command", (int)position);
     if (replies)
-        proxy_arm(between, PROXY_REPLIES, PROXY_HOLD, at);
+        proxy_arm(between, PROXY_REPLIES, PROXY_HOLD, position);
     else
-        proxy_arm_command(between, PROXY_HOLD, at);
+        proxy_arm_command(between, PROXY_HOLD, position);
     assert_int_equal(pthread_create(&thread, NULL, run_writer, &self), 0);
     while (proxy_harmed(between) == 0 && !atomic_load(&self.is_over))
         usleep(500);
@@ -124,8 +124,8 @@ static void cut_everywhere(tamis_status (*run)(cut_writer *self)) {
     assert_in_range(commands, 4, 100);
     for (uint64_t n = 0; n < commands; n++)
         cut(run, false, n);
-    for (uint64_t at = 0; at < bytes; at += test_scale(24, 200, 96))
-        cut(run, true, at);
+    for (uint64_t position = 0; position < bytes; position += test_scale(24, 200, 96))
+        cut(run, true, position);
 }
 
 static void reg_22_a_cut_drop_says_what_it_did(void **state) {

@@ -71,16 +71,16 @@ static tamis_redis_pair pair_of(const char *name, const char *key) {
 static long long calls(const char *command) {
     char line[60];
     snprintf(line, sizeof line, "cmdstat_%s:calls=", command);
-    const char *all = redis_server_command(&server, "INFO commandstats"), *at = strstr(all, line);
-    return at ? atoll(at + strlen(line)) : 0;
+    const char *stats = redis_server_command(&server, "INFO commandstats"), *found = strstr(stats, line);
+    return found ? atoll(found + strlen(line)) : 0;
 }
 
 static long long figure(const char *section, const char *name) {
     char query[60];
     snprintf(query, sizeof query, "INFO %s", section);
-    const char *at = strstr(redis_server_command(&server, query), name);
-    assert_non_null(at);
-    return atoll(at + strlen(name));
+    const char *found = strstr(redis_server_command(&server, query), name);
+    assert_non_null(found);
+    return atoll(found + strlen(name));
 }
 
 /* ---- layouts of other programs ---- */
@@ -190,14 +190,14 @@ static void equal_pairs_come_one_after_the_other(void **state) {
     (void)state;
     begin_test();
     tamis_redis_family *family = open_family("f?" JAVA);
-    const tamis_redis_pair some[] = {pair_of("a", "k"), pair_of("b", "k"), pair_of("a", "k"),
-                                     pair_of("a", "l"), pair_of("b", "k"), pair_of("a", "")};
+    const tamis_redis_pair batch[] = {pair_of("a", "k"), pair_of("b", "k"), pair_of("a", "k"),
+                                      pair_of("a", "l"), pair_of("b", "k"), pair_of("a", "")};
     static const tamis_answer expected[] = {TAMIS_ABSENT, TAMIS_ABSENT,  TAMIS_PRESENT,
                                             TAMIS_ABSENT, TAMIS_PRESENT, TAMIS_ABSENT};
-    OK(tamis_redis_family_add_many(family, some, 6, answers, NULL, &err));
+    OK(tamis_redis_family_add_many(family, batch, 6, answers, NULL, &err));
     assert_memory_equal(answers, expected, sizeof expected);
-    OK(tamis_redis_family_add_many(family, some, 0, NULL, NULL, &err));
-    OK(tamis_redis_family_add_many(family, some, 6, NULL, NULL, &err));
+    OK(tamis_redis_family_add_many(family, batch, 0, NULL, NULL, &err));
+    OK(tamis_redis_family_add_many(family, batch, 6, NULL, NULL, &err));
     tamis_redis_family_close(family);
     tamis_redis_family_close(NULL);
 }
@@ -209,14 +209,14 @@ static void invalid_names_end_a_batch(void **state) {
     begin_test();
     memset(longest, 'x', sizeof longest);
     tamis_redis_family *family = open_family("f?" JAVA);
-    tamis_redis_pair some[] = {
+    tamis_redis_pair batch[] = {
         {{longest, 512}, {"k", 1}}, pair_of("b", "k"), {{"", 0}, {"k", 1}}, pair_of("c", "k")};
-    FAILS(tamis_redis_family_add_many(family, some, 4, answers, &done, &err), TAMIS_E_INVALID, "0 bytes");
+    FAILS(tamis_redis_family_add_many(family, batch, 4, answers, &done, &err), TAMIS_E_INVALID, "0 bytes");
     assert_int_equal(done, 2);
     assert_int_equal(count_answers(2, TAMIS_ABSENT), 2);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
-    some[0].name.size = 513;
-    FAILS(tamis_redis_family_contains_many(family, some, 4, answers, &done, &err), TAMIS_E_INVALID,
+    batch[0].name.size = 513;
+    FAILS(tamis_redis_family_contains_many(family, batch, 4, answers, &done, &err), TAMIS_E_INVALID,
           "513 bytes; give 1 to 512");
     assert_int_equal(done, 0);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
@@ -423,18 +423,18 @@ static void cut_everywhere(proxy *between, const char *parameters, proxy_way way
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/%s&retry_interval=1ms&patience=60s&connect_wait=60s",
              proxy_port(between), parameters);
     OK(tamis_redis_family_open(&harmed, NULL, uri, NULL, &err));
-    for (uint64_t at = 0; reached; at += test_scale_torture(1, 3, 13, 7)) {
+    for (uint64_t position = 0; reached; position += test_scale_torture(1, 3, 13, 7)) {
         static const char *const member[] = {"a", "b", "a", "c"};
         char where[100];
-        snprintf(where, sizeof where, "%.20s, way %d, byte %" PRIu64, parameters, way, at);
+        snprintf(where, sizeof where, "%.20s, way %d, byte %" PRIu64, parameters, way, position);
         for (size_t i = 0; i < CUT_PAIRS; i++)
             pairs[i] = (tamis_redis_pair){{member[same_as[i]], 1}, keys[*next_key + same_as[i]]};
         *next_key = (*next_key + DIFFERENT) % (NUMBERS - DIFFERENT);
-        proxy_arm(between, way, PROXY_CUT, at);
+        proxy_arm(between, way, PROXY_CUT, position);
         add(harmed, CUT_PAIRS);
         reached = proxy_harmed(between) > 0;
         check_cut(where);
-        proxy_arm(between, way, PROXY_CUT, at);
+        proxy_arm(between, way, PROXY_CUT, position);
         query(harmed, CUT_PAIRS);
         assert_int_equal(count_answers(CUT_PAIRS, TAMIS_PRESENT), CUT_PAIRS);
         proxy_disarm(between);

@@ -96,9 +96,9 @@ static void bits_are_those_of_the_published_run(void **state) {
         assert_int_equal(add(filter, published[i].key), TAMIS_ABSENT);
         assert_int_equal(add(filter, published[i].key), TAMIS_PRESENT);
         for (int j = 0; j < 5; j++) {
-            size_t at = (size_t)published[i].offsets[j];
-            expected[at / 8] |= (unsigned char)(0x80 >> at % 8);
-            size = at / 8 + 1 > size ? at / 8 + 1 : size;
+            size_t bit = (size_t)published[i].offsets[j];
+            expected[bit / 8] |= (unsigned char)(0x80 >> bit % 8);
+            size = bit / 8 + 1 > size ? bit / 8 + 1 : size;
         }
     }
     test_bytes got = {0}, expected_bytes = {expected, size, 0};

@@ -181,16 +181,16 @@ static void run(const char *name, uint64_t seed) {
     for (int i = 0; i < CLIENTS; i++)
         start(&ctx, i);
     for (uint64_t i = 0; i < kills; i++) {
-        const int one = (int)test_below(&seed, CLIENTS);
+        const int client = (int)test_below(&seed, CLIENTS);
         pause_ms(test_below(&seed, test_scale(50, 20, 20)));
         if (i % of_server == of_server - 1) {
             redis_server_kill(&server);
             redis_server_restart(&server);
         }
-        kill_one(&ctx, one);
-        early += ctx.shared->answered[one] < each;
-        check_one(&ctx, one, LATEST);
-        start(&ctx, one);
+        kill_one(&ctx, client);
+        early += ctx.shared->answered[client] < each;
+        check_one(&ctx, client, LATEST);
+        start(&ctx, client);
     }
     end_all(&ctx);
     printf("%" PRIu64 " adds, %" PRIu64 " clients killed, %" PRIu64 " of them while they added\n",

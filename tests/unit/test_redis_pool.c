@@ -43,10 +43,10 @@ static long long connections(const redis_server *queried) {
 
 static tamis_redis *open_server(int port, const char *parameters) {
     char uri[200];
-    tamis_redis *one;
+    tamis_redis *opened;
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?timeout=20s&%s", port, parameters);
-    OK(tamis_redis_open(&one, uri, NULL, &err));
-    return one;
+    OK(tamis_redis_open(&opened, uri, NULL, &err));
+    return opened;
 }
 
 static tamis_filter *open_there(tamis_redis *there) {
@@ -72,9 +72,9 @@ static void *work(void *context) {
     pthread_barrier_wait(self->together);
     for (size_t i = 0; i < batches && !*self->failure.text; i++) {
         /* Each worker has another order, so that they reach the servers in different orders. */
-        tamis_key *some = keys + (self->from + i * 7919) % (NUMBERS - BATCH);
-        tamis_filter_add_many(self->filter, some, BATCH, NULL, NULL, &self->failure);
-        tamis_filter_contains_many(self->filter, some, BATCH, answers, NULL, &self->failure);
+        tamis_key *batch = keys + (self->from + i * 7919) % (NUMBERS - BATCH);
+        tamis_filter_add_many(self->filter, batch, BATCH, NULL, NULL, &self->failure);
+        tamis_filter_contains_many(self->filter, batch, BATCH, answers, NULL, &self->failure);
         for (size_t j = 0; j < BATCH && !*self->failure.text; j++)
             if (answers[j] != TAMIS_PRESENT)
                 snprintf(self->failure.text, sizeof self->failure.text, "a key that was added is absent");
@@ -168,7 +168,7 @@ static void *queue(void *context) {
 static size_t count_waiting(tamis_redis *there) {
     size_t count = 0;
     pthread_mutex_lock(&there->mutex);
-    for (const tamis__waiter *one = only_node(there)->waiters; one; one = one->next)
+    for (const tamis__waiter *waiter = only_node(there)->waiters; waiter; waiter = waiter->next)
         count++;
     pthread_mutex_unlock(&there->mutex);
     return count;
@@ -176,7 +176,7 @@ static size_t count_waiting(tamis_redis *there) {
 
 /* Threads are served in turn. One that gives up does not break the queue. */
 static void waiting_threads_are_served_in_order(void **state) {
-    queuer all[4];
+    queuer queuers[4];
     (void)state;
     begin_test();
     tamis_redis *there = open_server(server.port, "connections=1");
@@ -184,22 +184,22 @@ static void waiting_threads_are_served_in_order(void **state) {
     next_number = 0;
     for (size_t i = 0; i < 4; i++) {
         const uint64_t wait = i == 1 ? 50000000 : UINT64_C(60000000000);
-        all[i] = (queuer){.there = there, .number = -1, .deadline = tamis__now_ns() + wait};
-        pthread_create(&all[i].thread, NULL, queue, &all[i]);
+        queuers[i] = (queuer){.there = there, .number = -1, .deadline = tamis__now_ns() + wait};
+        pthread_create(&queuers[i].thread, NULL, queue, &queuers[i]);
         while (i != 1 && count_waiting(there) < (i < 2 ? i + 1 : i))
             pause_ms(1);
         if (i == 1)
-            pthread_join(all[i].thread, NULL);
+            pthread_join(queuers[i].thread, NULL);
     }
     assert_false(tamis__redis_acquire_permit(there, only_node(there), 0)); /* no thread overtakes */
     tamis__redis_release_permit(there, only_node(there));
     for (size_t i = 0; i < 4; i++)
         if (i != 1)
-            pthread_join(all[i].thread, NULL);
-    assert_false(all[1].permits_used);
-    assert_int_equal(all[0].number, 0);
-    assert_int_equal(all[2].number, 1);
-    assert_int_equal(all[3].number, 2);
+            pthread_join(queuers[i].thread, NULL);
+    assert_false(queuers[1].permits_used);
+    assert_int_equal(queuers[0].number, 0);
+    assert_int_equal(queuers[2].number, 1);
+    assert_int_equal(queuers[3].number, 2);
     assert_true(tamis__redis_acquire_permit(there, only_node(there), 0));
     tamis__redis_release_permit(there, only_node(there));
     tamis_redis_close(there);
@@ -275,21 +275,21 @@ static void *hop(void *context) {
 /* A thread may give up just when it is woken. Then it must wake the next one in the queue, which would
  * sleep on otherwise. */
 static void reg_22_no_waiting_thread_is_forgotten(void **state) {
-    hopper all[8];
+    hopper hoppers[8];
     const size_t turns = test_scale(4000, 1000, 500);
     (void)state;
     begin_test();
     tamis_redis *there = open_server(server.port, "connections=2");
     for (size_t i = 0; i < 8; i++) {
         const bool gives_up = i % 2;
-        all[i] =
+        hoppers[i] =
             (hopper){.there = there, .patience = gives_up ? 20000 : UINT64_C(60000000000), .turns = turns};
-        pthread_create(&all[i].thread, NULL, hop, &all[i]);
+        pthread_create(&hoppers[i].thread, NULL, hop, &hoppers[i]);
     }
     for (size_t i = 0; i < 8; i++)
-        pthread_join(all[i].thread, NULL);
+        pthread_join(hoppers[i].thread, NULL);
     for (size_t i = 0; i < 8; i += 2)
-        assert_int_equal(all[i].permits_used, turns);
+        assert_int_equal(hoppers[i].permits_used, turns);
     assert_int_equal(only_node(there)->permits_used, 0);
     assert_null(only_node(there)->waiters);
     tamis_redis_close(there);

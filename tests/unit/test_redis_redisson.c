@@ -260,12 +260,12 @@ typedef struct maker {
 } maker;
 
 static void *make_one(void *context) {
-    maker *one = context;
+    maker *self = context;
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter = NULL;
     options.create = true;
-    pthread_barrier_wait(one->start);
-    one->status = tamis_redis_filter_open(&filter, NULL, one->uri, &options, NULL);
+    pthread_barrier_wait(self->start);
+    self->status = tamis_redis_filter_open(&filter, NULL, self->uri, &options, NULL);
     tamis_filter_free(filter);
     return NULL;
 }

@@ -154,8 +154,9 @@ static void reg_22_a_connection_may_end_before_replicas_have_answered(void **sta
         open_there(proxy_port(between), JAVA "&replicas=1&timeout=20s&retry_interval=1ms&patience=60s");
     size_t from = 0;
     for (int way = 0; way < 2; way++, reached = true)
-        for (uint64_t at = 0; reached && from + FEW < NUMBERS; at += test_scale(7, 37, 37), from += FEW) {
-            proxy_arm(between, (proxy_way)way, PROXY_CUT, at);
+        for (uint64_t position = 0; reached && from + FEW < NUMBERS;
+             position += test_scale(7, 37, 37), from += FEW) {
+            proxy_arm(between, (proxy_way)way, PROXY_CUT, position);
             OK(tamis_filter_add_many(filter, keys + from, FEW, answers, NULL, &err));
             reached = proxy_harmed(between) > 0;
             for (size_t i = 0; i < FEW; i++)

@@ -69,8 +69,8 @@ static void resize_beside_adds(const char *name, const char *made_as) {
     pthread_join(thread, &fault);
     if (fault)
         fail_msg("%s", (char *)fault);
-    const size_t all = atomic_load(&answered);
-    assert_int_equal(count_present(there, 0, all), all);
+    const size_t total = atomic_load(&answered);
+    assert_int_equal(count_present(there, 0, total), total);
     assert_int_equal(tamis_filter_plan(there)->capacity, 200000);
     assert_in_range(count_present(there, NUMBERS - 50000, 50000), 0, 500);
     tamis_filter_free(there);

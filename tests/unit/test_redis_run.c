@@ -165,8 +165,8 @@ static void check_received(size_t count) {
 
 /* ---- tests ---- */
 
-static deed answers_all(server *one, uint32_t number) {
-    (void)one;
+static deed answers_all(server *peer, uint32_t number) {
+    (void)peer;
     (void)number;
     return ANSWER;
 }
@@ -205,9 +205,9 @@ static void the_last_may_be_no_command(void **state) {
 }
 
 /* Refuses the first thousand commands until all of them were sent once. */
-static deed refuses_first(server *one, uint32_t number) {
-    if (number < 1000 && one->refused_first < 1000) {
-        one->refused_first++;
+static deed refuses_first(server *peer, uint32_t number) {
+    if (number < 1000 && peer->refused_first < 1000) {
+        peer->refused_first++;
         return REFUSE;
     }
     return ANSWER;
@@ -230,9 +230,9 @@ static void temporarily_refused_commands_are_sent_again(void **state) {
 }
 
 /* The reply of Codis for a server that was lost with the command, executed or not. */
-static deed loses_first(server *one, uint32_t number) {
+static deed loses_first(server *peer, uint32_t number) {
     (void)number;
-    return one->refused_first++ < 10 ? UNCONFIRMED : ANSWER;
+    return peer->refused_first++ < 10 ? UNCONFIRMED : ANSWER;
 }
 
 static void commands_without_a_reply_are_marked(void **state) {
@@ -246,8 +246,8 @@ static void commands_without_a_reply_are_marked(void **state) {
         assert_int_equal(ctx.again[i], i < 10);
 }
 
-static deed does_anything(server *one, uint32_t number) {
-    uint64_t chance = test_below(&one->random, 4000);
+static deed does_anything(server *peer, uint32_t number) {
+    uint64_t chance = test_below(&peer->random, 4000);
     (void)number;
     return chance == 0 ? GO : chance < 40 ? REFUSE : ANSWER;
 }
@@ -269,10 +269,10 @@ static void no_reply_is_lost_or_received_twice(void **state) {
 }
 
 /* Closes at command 100. That one, and those before it without a reply, may have been executed. */
-static deed goes_once(server *one, uint32_t number) {
-    if (number != 100 || one->refused_first)
+static deed goes_once(server *peer, uint32_t number) {
+    if (number != 100 || peer->refused_first)
         return ANSWER;
-    one->refused_first = 1;
+    peer->refused_first = 1;
     return GO;
 }
 
@@ -287,8 +287,8 @@ static void commands_in_flight_are_marked(void **state) {
     stop(redis);
 }
 
-static deed forbids_one(server *one, uint32_t number) {
-    (void)one;
+static deed forbids_one(server *peer, uint32_t number) {
+    (void)peer;
     return number == 70 ? FORBID : ANSWER;
 }
 
@@ -306,8 +306,8 @@ static void a_permanent_refusal_ends_the_pipeline(void **state) {
     stop(redis);
 }
 
-static deed refuses_all(server *one, uint32_t number) {
-    (void)one;
+static deed refuses_all(server *peer, uint32_t number) {
+    (void)peer;
     (void)number;
     return REFUSE;
 }
@@ -322,8 +322,8 @@ static void patience_ends_with_a_reason(void **state) {
     stop(redis);
 }
 
-static deed goes_always(server *one, uint32_t number) {
-    (void)one;
+static deed goes_always(server *peer, uint32_t number) {
+    (void)peer;
     (void)number;
     return GO;
 }

@@ -39,10 +39,10 @@ static void make_many(void) {
 
 static tamis_redis *open_through(int port, const char *parameters) {
     char uri[200];
-    tamis_redis *one;
+    tamis_redis *opened;
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?timeout=20s&retry_interval=1ms&%s", port, parameters);
-    OK(tamis_redis_open(&one, uri, NULL, &err));
-    return one;
+    OK(tamis_redis_open(&opened, uri, NULL, &err));
+    return opened;
 }
 
 static void list_all(tamis_redis *there) {

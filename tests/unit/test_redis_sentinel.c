@@ -147,8 +147,8 @@ static void *kill_soon(void *random) {
 }
 
 static long long offset(const redis_server *server, const char *name) {
-    const char *at = strstr(redis_server_command(server, "INFO replication"), name);
-    return at ? atoll(at + strlen(name)) : -1;
+    const char *found = strstr(redis_server_command(server, "INFO replication"), name);
+    return found ? atoll(found + strlen(name)) : -1;
 }
 
 /* Waits until the replica has everything that the master had at the call. */
@@ -203,14 +203,14 @@ static void follows_a_failover(void **state) {
 static void leaves_a_master_that_was_replaced(void **state) {
     const size_t count = 12000;
     redis_server old, new, source;
-    char text[300], of[40];
-    const char *options[] = {"--replicaof", of, "--repl-diskless-sync-delay", "0", NULL};
+    char text[300], master[40];
+    const char *options[] = {"--replicaof", master, "--repl-diskless-sync-delay", "0", NULL};
     tamis_redis *redis;
     bool is_replaced = false;
     (void)state;
     uri_of("", "");
     redis_server_start(&old, NULL);
-    sprintf(of, "127.0.0.1 %d", old.port);
+    sprintf(master, "127.0.0.1 %d", old.port);
     redis_server_start(&new, options);
     while (!is_linked(&new))
         pause_ms(10);

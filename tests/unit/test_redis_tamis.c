@@ -100,10 +100,10 @@ static void make_keys(tamis_key keys[KEYS], uint64_t from) {
 }
 
 static size_t count(const tamis_answer *answers, tamis_answer which) {
-    size_t some = 0;
+    size_t total = 0;
     for (int i = 0; i < KEYS; i++)
-        some += answers[i] == which;
-    return some;
+        total += answers[i] == which;
+    return total;
 }
 
 static void add_all(tamis_filter *filter) {
@@ -231,12 +231,12 @@ typedef struct client {
     tamis_filter *filter;
     tamis_status status;
     tamis_error err;
-    pthread_barrier_t *all;
+    pthread_barrier_t *barrier;
 } client;
 
 static void *open_at_once(void *context) {
     client *self = context;
-    pthread_barrier_wait(self->all);
+    pthread_barrier_wait(self->barrier);
     self->status = try_open(&self->filter, self->rest, true, NULL, &self->err);
     return NULL;
 }
@@ -248,18 +248,18 @@ static void one_plan_wins_among_several_makers(void **state) {
                                              "f?expect=30000&fpr=0.001&partition=8192"};
     for (uint64_t round = 0; round < test_scale(40, 4, 8); round++) {
         client clients[CLIENTS];
-        pthread_barrier_t all;
+        pthread_barrier_t barrier;
         int opened[2] = {0};
         tamis_filter *first = NULL;
         redis_server_command(&server, "FLUSHALL");
-        pthread_barrier_init(&all, NULL, CLIENTS);
+        pthread_barrier_init(&barrier, NULL, CLIENTS);
         for (int i = 0; i < CLIENTS; i++) {
-            clients[i] = (client){.rest = parameters[i % 2], .all = &all, .err = TAMIS_ERROR_INIT};
+            clients[i] = (client){.rest = parameters[i % 2], .barrier = &barrier, .err = TAMIS_ERROR_INIT};
             pthread_create(&clients[i].thread, NULL, open_at_once, &clients[i]);
         }
         for (int i = 0; i < CLIENTS; i++)
             pthread_join(clients[i].thread, NULL);
-        pthread_barrier_destroy(&all);
+        pthread_barrier_destroy(&barrier);
         for (int i = 0; i < CLIENTS; i++) {
             opened[i % 2] += clients[i].status == TAMIS_OK;
             if (clients[i].status == TAMIS_OK)
@@ -406,7 +406,7 @@ static void a_dropped_or_replaced_filter_is_reported(void **state) {
     tamis_filter_free(other);
 }
 
-static tamis_filter *open_typed(uint32_t key_type, uint32_t is) {
+static tamis_filter *open_typed(uint32_t key_type, uint32_t expected) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_filter *filter = NULL;
@@ -416,7 +416,7 @@ static tamis_filter *open_typed(uint32_t key_type, uint32_t is) {
     snprintf(uri, sizeof uri, "%s/typed?" PLAN, server.uri);
     OK(tamis_redis_filter_open(&filter, NULL, uri, &options, &err));
     OK(tamis_filter_metadata_get(filter, &metadata, &err));
-    assert_int_equal(metadata.key_type, is);
+    assert_int_equal(metadata.key_type, expected);
     return filter;
 }
 
@@ -683,7 +683,7 @@ static void clear_forgets_all_for_everyone(void **state) {
 
 static void *clear_at_once(void *context) {
     client *self = context;
-    pthread_barrier_wait(self->all);
+    pthread_barrier_wait(self->barrier);
     self->status = tamis_filter_clear(self->filter, &self->err);
     return NULL;
 }
@@ -694,18 +694,19 @@ static void several_clears_leave_one_filter(void **state) {
     need_server();
     for (uint64_t round = 0; round < test_scale(20, 2, 4); round++) {
         client clients[CLIENTS];
-        pthread_barrier_t all;
+        pthread_barrier_t barrier;
         int cleared = 0;
         redis_server_command(&server, "FLUSHALL");
-        pthread_barrier_init(&all, NULL, CLIENTS);
+        pthread_barrier_init(&barrier, NULL, CLIENTS);
         for (int i = 0; i < CLIENTS; i++)
-            clients[i] = (client){
-                .filter = open_filter("f?" PLAN "&partition=4096"), .all = &all, .err = TAMIS_ERROR_INIT};
+            clients[i] = (client){.filter = open_filter("f?" PLAN "&partition=4096"),
+                                  .barrier = &barrier,
+                                  .err = TAMIS_ERROR_INIT};
         for (int i = 0; i < CLIENTS; i++)
             pthread_create(&clients[i].thread, NULL, clear_at_once, &clients[i]);
         for (int i = 0; i < CLIENTS; i++)
             pthread_join(clients[i].thread, NULL);
-        pthread_barrier_destroy(&all);
+        pthread_barrier_destroy(&barrier);
         for (int i = 0; i < CLIENTS; i++) {
             if (clients[i].status != TAMIS_OK && clients[i].status != TAMIS_E_BUSY)
                 fail_msg("%s", clients[i].err.text);

@@ -64,10 +64,11 @@ static int stop(void **state) {
 
 /* Returns the number of connections of the server at a port. */
 static int count_at(const redis_server *server, int port) {
-    char at[40];
+    char pattern[40];
     int count = 0;
-    snprintf(at, sizeof at, "laddr=127.0.0.1:%d ", port);
-    for (const char *line = redis_server_command(server, "CLIENT LIST"); (line = strstr(line, at)); line++)
+    snprintf(pattern, sizeof pattern, "laddr=127.0.0.1:%d ", port);
+    for (const char *line = redis_server_command(server, "CLIENT LIST"); (line = strstr(line, pattern));
+         line++)
         count++;
     return count;
 }

@@ -64,10 +64,10 @@ static bool knows(const reported *traced, const char *bit) {
 static const redis_server *server_of(const char *instance) {
     char shown[40];
     for (int i = 0; i <= SHARDS; i++) {
-        const redis_server *one = i < SHARDS ? &shards[i] : &server;
-        snprintf(shown, sizeof shown, "127.0.0.1:%d", one->port);
-        if (strcmp(instance, shown) == 0 || strcmp(instance, one->socket) == 0)
-            return one;
+        const redis_server *candidate = i < SHARDS ? &shards[i] : &server;
+        snprintf(shown, sizeof shown, "127.0.0.1:%d", candidate->port);
+        if (strcmp(instance, shown) == 0 || strcmp(instance, candidate->socket) == 0)
+            return candidate;
     }
     fail_msg("nobody is %s", instance);
     return NULL;
@@ -101,16 +101,16 @@ static void check_part(reported *traced, const tamis_redis_traced_part *part) {
     traced->lines[traced->count] = strdup(text);
 }
 
-static void note_traced(void *context, const tamis_redis_traced *one) {
+static void note_traced(void *context, const tamis_redis_traced *element) {
     reported *traced = context;
     assert_true(traced->count < REPORTED);
-    assert_int_equal(one->adds, traced->adds);
-    traced->answers[traced->count] = one->answer;
-    traced->parts[traced->count] = one->part_count;
+    assert_int_equal(element->adds, traced->adds);
+    traced->answers[traced->count] = element->answer;
+    traced->parts[traced->count] = element->part_count;
     traced->zeros[traced->count] = 0;
     traced->lines[traced->count] = NULL;
-    for (size_t i = 0; i < one->part_count; i++)
-        check_part(traced, &one->parts[i]);
+    for (size_t i = 0; i < element->part_count; i++)
+        check_part(traced, &element->parts[i]);
     traced->count++;
 }
 
@@ -174,30 +174,30 @@ static void bits_are_reported_as_they_were(void **state) {
 /* Replies arrive from two servers in any order. */
 static void elements_are_reported_in_order(void **state) {
     char uri[100];
-    tamis_redis *both;
+    tamis_redis *sharded;
     tamis_filter *filter;
     (void)state;
     begin_test();
     snprintf(uri, sizeof uri, "redis+shard://127.0.0.1:%d,127.0.0.1:%d", shards[0].port, shards[1].port);
-    OK(tamis_redis_open(&both, uri, NULL, &err));
-    OK(tamis_redis_filter_open(&filter, both, "q?layout=php2&bits=100000&probes=5", NULL, &err));
+    OK(tamis_redis_open(&sharded, uri, NULL, &err));
+    OK(tamis_redis_filter_open(&filter, sharded, "q?layout=php2&bits=100000&probes=5", NULL, &err));
     check_filter(filter, 300, 1);
-    tamis_redis_close(both);
+    tamis_redis_close(sharded);
 }
 
 /* The published example: an id of the Java class and its five bits. */
-static void check_published(void *context, const tamis_redis_traced *one) {
+static void check_published(void *context, const tamis_redis_traced *element) {
     static const uint64_t offsets[] = {17799, 14920, 12041, 12190, 9311};
     int *count = context;
     ++*count;
-    assert_int_equal(one->struct_size, sizeof *one);
-    assert_int_equal(one->part_count, 1);
-    assert_int_equal(one->parts->count, 5);
-    assert_int_equal(one->parts->key_size, 4);
-    assert_memory_equal(one->parts->key, "bf:x", 4);
+    assert_int_equal(element->struct_size, sizeof *element);
+    assert_int_equal(element->part_count, 1);
+    assert_int_equal(element->parts->count, 5);
+    assert_int_equal(element->parts->key_size, 4);
+    assert_memory_equal(element->parts->key, "bf:x", 4);
     for (int i = 0; i < 5; i++) {
-        assert_true(one->parts->offsets[i] == offsets[i]);
-        assert_int_equal(one->parts->bits[i], *count > 1);
+        assert_true(element->parts->offsets[i] == offsets[i]);
+        assert_int_equal(element->parts->bits[i], *count > 1);
     }
 }
 
@@ -216,10 +216,10 @@ static void offsets_are_the_published_ones(void **state) {
 
 /* An add that was sent twice finds its own bits. Each element is traced once, with the answer that was
  * given. */
-static void count_unknown(void *context, const tamis_redis_traced *one) {
+static void count_unknown(void *context, const tamis_redis_traced *element) {
     size_t *counts = context;
     counts[0]++;
-    counts[1] += one->answer == TAMIS_UNKNOWN;
+    counts[1] += element->answer == TAMIS_UNKNOWN;
 }
 
 static void a_repeated_element_is_reported_once(void **state) {

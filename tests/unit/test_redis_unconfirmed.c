@@ -102,15 +102,16 @@ static void the_other_keys_are_still_found(void **state) {
     bool is_kept[COUNT] = {false};
     for (int turn = 0; turn < 40 * COUNT; turn++) {
         const size_t i = test_below(&random, COUNT);
-        const tamis__key_batch one = {.keys = &keys[i], .count = 1};
+        const tamis__key_batch batch = {.keys = &keys[i], .count = 1};
         tamis_answer answer = TAMIS_PRESENT;
         if (test_below(&random, 2)) {
-            tamis__unconfirmed_adds_insert(
-                &unconfirmed_adds, tamis__unconfirmed_adds_fingerprint(&filter, &one, 0), &filter.allocator);
+            tamis__unconfirmed_adds_insert(&unconfirmed_adds,
+                                           tamis__unconfirmed_adds_fingerprint(&filter, &batch, 0),
+                                           &filter.allocator);
             is_kept[i] = true;
             continue;
         }
-        answer_one(&unconfirmed_adds, &one, 0, &answer);
+        answer_one(&unconfirmed_adds, &batch, 0, &answer);
         assert_int_equal(answer, is_kept[i] ? TAMIS_UNKNOWN : TAMIS_PRESENT);
         is_kept[i] = false;
     }

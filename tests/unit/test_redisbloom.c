@@ -685,10 +685,10 @@ static void reg_26_chunks_of_many_sub_filters(void **state) {
     enum { MANY = 400000 };
     uint8_t *bytes = calloc(1, HEADER + (size_t)RECORD * MANY);
     assert_non_null(bytes);
-    tamis_redisbloom *one = made(0.01, 3, 1), *filter = NULL;
+    tamis_redisbloom *source = made(0.01, 3, 1), *filter = NULL;
     uint8_t first[HEADER + RECORD], bits[8] = {0};
-    assert_int_equal(tamis_redisbloom_header_size(one), sizeof first);
-    tamis_redisbloom_header_write(one, first);
+    assert_int_equal(tamis_redisbloom_header_size(source), sizeof first);
+    tamis_redisbloom_header_write(source, first);
     memcpy(bytes, first, HEADER);
     for (size_t i = 0; i < MANY; i++)
         memcpy(bytes + HEADER + RECORD * i, first + HEADER, RECORD);
@@ -708,7 +708,7 @@ static void reg_26_chunks_of_many_sub_filters(void **state) {
     }
     assert_int_equal(tamis_redisbloom_load_chunk(filter, next + 8, bits, 8, NULL), TAMIS_E_RANGE);
     assert_true(info_of(filter).complete);
-    tamis_redisbloom_free(one);
+    tamis_redisbloom_free(source);
     tamis_redisbloom_free(filter);
     free(bytes);
 }

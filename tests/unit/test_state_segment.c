@@ -97,15 +97,15 @@ static int opens_at(void) {
         assert_non_null(strstr(states_err.text, scratch("")));
         return 0;
     }
-    int at = 0;
+    int commit = 0;
     for (int i = 1; i <= COMMITS; i++)
         if (states_is_at(state, checkpoint(i)))
-            at = i;
-    assert_true(at > 0);
-    assert_int_equal(states_keys(state), at * EACH);
-    assert_int_equal(tamis_state_filter(state)->added, at * EACH);
+            commit = i;
+    assert_true(commit > 0);
+    assert_int_equal(states_keys(state), commit * EACH);
+    assert_int_equal(tamis_state_filter(state)->added, commit * EACH);
     tamis_state_close(state);
-    return at;
+    return commit;
 }
 
 static void as_it_was(void **unused) {
@@ -128,10 +128,10 @@ static void each_byte_changed(void **unused) {
         live.data[i] ^= 0x20;
         const bool in_check =
             i >= last + 8 && i < last + STATE_FRAME_HEADER; /* the commit's content is undamaged */
-        const int at = opens_at();
+        const int commit = opens_at();
         const int expected = i < last || in_check ? 0 : i < ends[COMMITS] ? COMMITS - 1 : COMMITS;
-        if (at != expected)
-            fail_msg("byte %zu changed: at commit %d, not %d", i, at, expected);
+        if (commit != expected)
+            fail_msg("byte %zu changed: at commit %d, not %d", i, commit, expected);
     }
     for (size_t i = 0; i < manifest.size; i++) {
         restore();

@@ -132,14 +132,14 @@ static tamis_state *watched;
 static bool is_held;      /* atomic: true while the thread waits */
 static int reads_in_vain; /* reads by the thread after the snapshot was given up */
 
-static ssize_t held_read(int fd, void *buffer, size_t size, off_t at) {
+static ssize_t held_read(int fd, void *buffer, size_t size, off_t offset) {
     if (pthread_equal(pthread_self(), own))
-        return real.pread(fd, buffer, size, at);
+        return real.pread(fd, buffer, size, offset);
     while (__atomic_load_n(&is_held, __ATOMIC_ACQUIRE) &&
            !__atomic_load_n(&watched->job.given_up, __ATOMIC_RELAXED))
         pause_ms(1);
     reads_in_vain += __atomic_load_n(&watched->job.given_up, __ATOMIC_RELAXED);
-    return real.pread(fd, buffer, size, at);
+    return real.pread(fd, buffer, size, offset);
 }
 
 /* Opens a state with a snapshot under way, of 1000 keys in 4 segments. */
@@ -250,7 +250,7 @@ typedef struct limited {
 
 /* Session and state. */
 typedef struct query_session {
-    const limited *of;
+    const limited *limits;
     tamis_state *state;
     tamis_dedup *session;
     uint64_t snapshot_at;
@@ -258,7 +258,7 @@ typedef struct query_session {
 
 static void begin_session(query_session *a) {
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
-    a->state = opened(&a->of->make);
+    a->state = opened(&a->limits->make);
     a->state->snapshot_at = a->snapshot_at;
     options.state = a->state;
     options.on_full = TAMIS_ON_FULL_PASS;
@@ -277,7 +277,7 @@ static void query(query_session *a, uint64_t from, tamis_answer *answers) {
     size_t done;
     for (uint64_t i = 0; i < QUERIES; i++) {
         uint64_t seed = from + i;
-        numbers[i] = test_below(&seed, a->of->keys / 2);
+        numbers[i] = test_below(&seed, a->limits->keys / 2);
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
     }
     assert_ok(tamis_dedup_add_many(a->session, keys, QUERIES, answers, &done, &states_err));
@@ -291,35 +291,35 @@ typedef struct outcome {
     bool saturated;
 } outcome;
 
-static void save_outcome(query_session *a, outcome *of) {
+static void save_outcome(query_session *a, outcome *result) {
     const tamis_filter *filter = tamis_state_filter(a->state);
-    states_encode(a->state, &of->filter);
-    of->full = filter->full;
-    of->saturated = filter->saturated;
+    states_encode(a->state, &result->filter);
+    result->full = filter->full;
+    result->saturated = filter->saturated;
     end_session(a);
 }
 
-static void query_undisturbed(const limited *l, outcome *of) {
-    query_session a = {.of = l, .snapshot_at = UINT64_MAX};
+static void query_undisturbed(const limited *l, outcome *result) {
+    query_session a = {.limits = l, .snapshot_at = UINT64_MAX};
     begin_session(&a);
     assert_ok(tamis_state_expect(a.state, l->hinted, &states_err));
     for (uint64_t from = 0; from < l->keys; from += QUERIES)
-        query(&a, from, of->answers + from);
+        query(&a, from, result->answers + from);
     assert_ok(tamis_dedup_commit(a.session, "all", 3, &states_err));
-    save_outcome(&a, of);
+    save_outcome(&a, result);
 }
 
 /* Queries with a commit every few batches. Some batches after a commit are undone, by an abort or by a
  * start. */
-static uint64_t query_disturbed(const limited *l, outcome *of) {
+static uint64_t query_disturbed(const limited *l, outcome *result) {
     enum { SOME = 20 };
-    query_session a = {.of = l, .snapshot_at = 16 * l->keys / 40};
+    query_session a = {.limits = l, .snapshot_at = 16 * l->keys / 40};
     tamis_answer lost[QUERIES];
     uint64_t snapshots = 0, last = 0;
     begin_session(&a);
     assert_ok(tamis_state_expect(a.state, l->hinted, &states_err));
     for (uint64_t from = 0, n = 1; from < l->keys; from += QUERIES, n++) {
-        query(&a, from, of->answers + from);
+        query(&a, from, result->answers + from);
         if (n % SOME && from + QUERIES < l->keys)
             continue;
         assert_ok(tamis_dedup_commit(a.session, "some", 4, &states_err));
@@ -341,7 +341,7 @@ static uint64_t query_disturbed(const limited *l, outcome *of) {
     assert_ok(tamis_state_snapshot(a.state, UINT64_MAX, &states_err));
     end_session(&a);
     begin_session(&a);
-    save_outcome(&a, of);
+    save_outcome(&a, result);
     return snapshots;
 }
 
@@ -357,8 +357,8 @@ static void limits_are_met_as_without_snapshots(void **unused) {
          2000000,
          900000},
     };
-    const size_t some = (size_t)test_scale(sizeof each / sizeof *each, 3, 5);
-    for (size_t i = 0; i < some; i++) {
+    const size_t count = (size_t)test_scale(sizeof each / sizeof *each, 3, 5);
+    for (size_t i = 0; i < count; i++) {
         const limited *l = &each[i];
         outcome expected = {.answers = malloc(l->keys)}, got = {.answers = malloc(l->keys)};
         uint64_t absent = 0, unknown = 0;

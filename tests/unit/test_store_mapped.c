@@ -113,10 +113,10 @@ static void a_damaged_block(void **state) {
         tamis_filter_free(opened);
         int fd = open(scratch("f"), O_RDWR);
         uint8_t byte;
-        off_t at = lseek(fd, 0, SEEK_END) / 2;
-        assert_int_equal(pread(fd, &byte, 1, at), 1);
+        off_t middle = lseek(fd, 0, SEEK_END) / 2;
+        assert_int_equal(pread(fd, &byte, 1, middle), 1);
         byte ^= 1;
-        assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+        assert_int_equal(pwrite(fd, &byte, 1, middle), 1);
         close(fd);
         assert_int_equal(tamis_filter_open(&opened, scratch("f"), NULL, &err), TAMIS_OK);
         assert_int_equal(query(false, &by_key), TAMIS_E_DAMAGED);
@@ -134,8 +134,8 @@ static size_t watched_size;
 static int advised, last_advice;
 
 static int noting_advise(void *block, size_t size, int advice) {
-    const uint8_t *at = block;
-    if (!watched || (at + size > watched && at < watched + watched_size)) {
+    const uint8_t *start = block;
+    if (!watched || (start + size > watched && start < watched + watched_size)) {
         advised++;
         last_advice = advice;
     }

@@ -219,8 +219,8 @@ static size_t count_of(const char *path, const char *text) {
     test_bytes got = {0};
     size_t count = 0;
     file_read(path, &got);
-    for (size_t at = 0; at + strlen(text) <= got.size; at++)
-        count += memcmp(got.data + at, text, strlen(text)) == 0;
+    for (size_t pos = 0; pos + strlen(text) <= got.size; pos++)
+        count += memcmp(got.data + pos, text, strlen(text)) == 0;
     bytes_clear(&got);
     return count;
 }

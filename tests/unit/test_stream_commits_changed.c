@@ -68,9 +68,9 @@ static void begin_run(bool ended) {
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
 }
 
-static void change(const char *path, long at, int whence) {
+static void change(const char *path, long offset, int whence) {
     FILE *file = fopen(path, "r+");
-    assert_true(file && fseek(file, at, whence) == 0);
+    assert_true(file && fseek(file, offset, whence) == 0);
     int byte = fgetc(file);
     assert_true(byte != EOF && fseek(file, -1, SEEK_CUR) == 0 && fputc(byte ^ 1, file) != EOF);
     assert_int_equal(fclose(file), 0);

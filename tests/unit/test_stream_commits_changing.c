@@ -442,9 +442,9 @@ static int cut_open(const char *path, int flags, mode_t mode) {
     return -1;
 }
 
-static ssize_t cut_pread(int fd, void *bytes, size_t size, off_t at) {
+static ssize_t cut_pread(int fd, void *bytes, size_t size, off_t offset) {
     if (++preads % 2)
-        return unharmed.pread(fd, bytes, size, at);
+        return unharmed.pread(fd, bytes, size, offset);
     errno = EINTR;
     return -1;
 }
@@ -579,14 +579,14 @@ static void inputs_of_a_checkpoint(void **state) {
     commits_write(in[0], 3000, 1);
     commits_write(in[1], 100, 2);
     run_commits(0);
-    tamis_stream_checkpoint *one = last_checkpoint();
+    tamis_stream_checkpoint *checkpoint = last_checkpoint();
     copy(in[0], spare);
-    assert_true(tamis_stream_checkpoint_is_input(one, 0, spare)); /* a copy is the input too */
+    assert_true(tamis_stream_checkpoint_is_input(checkpoint, 0, spare)); /* a copy is the input too */
     commits_write(in[0], 4000, 3);
-    assert_false(tamis_stream_checkpoint_is_input(one, 0, in[0]));
-    assert_false(tamis_stream_checkpoint_is_input(one, 0, other)); /* no such file */
-    assert_false(tamis_stream_checkpoint_is_input(one, INPUTS, spare));
-    tamis_stream_checkpoint_free(one);
+    assert_false(tamis_stream_checkpoint_is_input(checkpoint, 0, in[0]));
+    assert_false(tamis_stream_checkpoint_is_input(checkpoint, 0, other)); /* no such file */
+    assert_false(tamis_stream_checkpoint_is_input(checkpoint, INPUTS, spare));
+    tamis_stream_checkpoint_free(checkpoint);
 }
 
 /* ---- set-up and tear-down ---- */

@@ -118,10 +118,10 @@ static void assert_compresses(tamis_compression compression, const stream_oracle
     assert_int_equal(run(&in, 1), TAMIS_OK);
     assert_unpacks(compression, options.output, &oracle->unique);
     assert_unpacks(compression, options.duplicates, &oracle->duplicates);
-    struct stat one, other;
-    assert_int_equal(stat(options.output, &one), 0);
+    struct stat st, other;
+    assert_int_equal(stat(options.output, &st), 0);
     assert_int_equal(stat(options.duplicates, &other), 0);
-    assert_int_equal(stats.bytes_out, one.st_size + other.st_size);
+    assert_int_equal(stats.bytes_out, st.st_size + other.st_size);
 }
 
 static void outputs_decompress_to_the_records(void **state) {
@@ -184,19 +184,19 @@ static void the_same_records_give_the_same_bytes(void **state) {
     make_records(&input, 3, test_scale(1000, 400, 400));
     file_write(in, input.data, input.size);
     FOR_EACH(compression) {
-        test_bytes one = {0}, other = {0};
+        test_bytes first = {0}, other = {0};
         options.compression = (int)compression;
         options.output = scratch("one");
         assert_int_equal(run(&in, 1), TAMIS_OK);
         tuning.read_size = 4096; /* other batches, as with other arrival times */
         options.output = scratch("other");
         assert_int_equal(run(&in, 1), TAMIS_OK);
-        file_read(scratch("one"), &one);
+        file_read(scratch("one"), &first);
         file_read(scratch("other"), &other);
-        assert_true(bytes_check("packed", &one, &other));
+        assert_true(bytes_check("packed", &first, &other));
         if (compression == TAMIS_COMPRESSION_GZIP)
-            assert_memory_equal(one.data, head, sizeof head);
-        bytes_clear(&one);
+            assert_memory_equal(first.data, head, sizeof head);
+        bytes_clear(&first);
         bytes_clear(&other);
     }
     bytes_clear(&input);
@@ -359,11 +359,11 @@ static void *live_main(void *context) {
 }
 
 static void pipe_or_abort(int *reading, int *writing) {
-    int both[2];
-    if (pipe2(both, O_CLOEXEC) < 0)
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
         abort();
-    *reading = both[0];
-    *writing = both[1];
+    *reading = fds[0];
+    *writing = fds[1];
 }
 
 /* Starts a run that reads `input`, or a pipe if that is NULL. `endless`: followed by empty records with
@@ -408,15 +408,15 @@ static void receive_output(live *l) {
     bytes_add(&l->got, piece, (size_t)size);
 }
 
-/* Waits until the output received so far decompresses to bytes that begin with `text`; `all`: that are
+/* Waits until the output received so far decompresses to bytes that begin with `text`; `whole`: that are
  * `text`. */
-static void wait_decompressed(live *l, const char *text, bool all) {
+static void wait_decompressed(live *l, const char *text, bool whole) {
     for (bool there = false; !there;) {
         test_bytes now = {0};
         receive_output(l);
         (void)decompress_bytes(l->compression, &l->got, &now);
         there = now.size >= strlen(text) && memcmp(now.data, text, strlen(text)) == 0;
-        assert_true(!there || !all || now.size == strlen(text));
+        assert_true(!there || !whole || now.size == strlen(text));
         bytes_clear(&now);
     }
 }

@@ -43,14 +43,14 @@ typedef struct columns {
 
 /* Appends a column and a |. A ! comes first if the column is not a view into the record. */
 static bool add_column(void *context, size_t column, tamis_key value) {
-    columns *all = context;
-    const unsigned char *start = all->record.data, *data = value.data;
+    columns *visited = context;
+    const unsigned char *start = visited->record.data, *data = value.data;
     assert_non_null(data);
-    if (data < start || data + value.size > start + all->record.size)
-        bytes_add(&all->text, "!", 1);
-    bytes_add(&all->text, value.data, value.size);
-    bytes_add(&all->text, "|", 1);
-    return column < all->max;
+    if (data < start || data + value.size > start + visited->record.size)
+        bytes_add(&visited->text, "!", 1);
+    bytes_add(&visited->text, value.data, value.size);
+    bytes_add(&visited->text, "|", 1);
+    return column < visited->max;
 }
 
 typedef struct well {
@@ -91,27 +91,28 @@ static const well well_formed[] = {
 static void every_column_is_visited(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof well_formed / sizeof *well_formed; i++) {
-        const well *one = &well_formed[i];
-        const test_bytes expected = {(unsigned char *)(uintptr_t)one->columns, one->columns_size, 0};
-        columns all = {copy_of(one->record, one->size), {0}, SIZE_MAX};
+        const well *example = &well_formed[i];
+        const test_bytes expected = {(unsigned char *)(uintptr_t)example->columns, example->columns_size, 0};
+        columns visited = {copy_of(example->record, example->size), {0}, SIZE_MAX};
         tamis__fault fault;
-        const tamis__csv_visitor visitor = {add_column, &all};
-        assert_int_equal(tamis__csv_each((unsigned char)one->delimiter, all.record, visitor, &arena, &fault),
-                         TAMIS_OK);
-        assert_true(bytes_check(one->record, &all.text, &expected));
-        bytes_clear(&all.text);
-        drop(all.record);
+        const tamis__csv_visitor visitor = {add_column, &visited};
+        assert_int_equal(
+            tamis__csv_each((unsigned char)example->delimiter, visited.record, visitor, &arena, &fault),
+            TAMIS_OK);
+        assert_true(bytes_check(example->record, &visited.text, &expected));
+        bytes_clear(&visited.text);
+        drop(visited.record);
     }
 }
 
 static void a_visit_can_be_stopped(void **state) {
     (void)state;
-    columns all = {{TEXT("a,b,c,\"")}, {0}, 2};
+    columns visited = {{TEXT("a,b,c,\"")}, {0}, 2};
     tamis__fault fault;
-    const tamis__csv_visitor visitor = {add_column, &all};
-    assert_int_equal(tamis__csv_each(',', all.record, visitor, &arena, &fault), TAMIS_OK);
-    assert_true(bytes_check("two columns", &all.text, &(test_bytes){(unsigned char *)"a|b|", 4, 0}));
-    bytes_clear(&all.text);
+    const tamis__csv_visitor visitor = {add_column, &visited};
+    assert_int_equal(tamis__csv_each(',', visited.record, visitor, &arena, &fault), TAMIS_OK);
+    assert_true(bytes_check("two columns", &visited.text, &(test_bytes){(unsigned char *)"a|b|", 4, 0}));
+    bytes_clear(&visited.text);
 }
 
 static void assert_value(tamis_key value, const char *expected) {
@@ -181,15 +182,15 @@ static void out_of_memory_is_reported(void **state) {
     tamis__arena none = {.memory = fault_memory_allocator(&memory)};
     const tamis_key record = {TEXT("a,\"b\"\"\"")};
     const tamis__csv_columns plain = {(size_t[]){1}, 1, ','}, decoded = {(size_t[]){2}, 1, ','};
-    columns all = {record, {0}, SIZE_MAX};
+    columns visited = {record, {0}, SIZE_MAX};
     tamis_key value;
     tamis__fault fault;
     assert_int_equal(tamis__csv_find(&plain, record, &value, &none, &fault), TAMIS_OK);
     assert_int_equal(tamis__csv_find(&decoded, record, &value, &none, &fault), TAMIS_E_NOMEM);
-    const tamis__csv_visitor visitor = {add_column, &all};
+    const tamis__csv_visitor visitor = {add_column, &visited};
     assert_int_equal(tamis__csv_each(',', record, visitor, &none, &fault), TAMIS_E_NOMEM);
     tamis__arena_release(&none);
-    bytes_clear(&all.text);
+    bytes_clear(&visited.text);
 }
 
 /* ---- records ---- */
@@ -197,7 +198,7 @@ static void out_of_memory_is_reported(void **state) {
 /* Checks the complete records of `text`; `expected` has a | after each. */
 static void assert_cut(unsigned char terminator, const char *text, size_t size, const char *expected,
                        size_t expected_size) {
-    const test_bytes all = {(unsigned char *)(uintptr_t)expected, expected_size, 0};
+    const test_bytes whole = {(unsigned char *)(uintptr_t)expected, expected_size, 0};
     for (size_t first = 0; first <= size; first++) { /* bytes that have arrived at the first call */
         const tamis_key copy = copy_of(text, size);
         const unsigned char *bytes = copy.data;
@@ -213,7 +214,7 @@ static void assert_cut(unsigned char terminator, const char *text, size_t size, 
                 bytes_add(&records, "|", 1);
             }
         }
-        assert_true(bytes_check(text, &records, &all));
+        assert_true(bytes_check(text, &records, &whole));
         bytes_clear(&records);
         drop(copy);
     }
@@ -303,9 +304,9 @@ static void masks_equal_a_byte_wise_search(void **state) {
         assert_non_null(bytes);
         for (size_t i = 0; i < size; i++) {
             const unsigned char near = (unsigned char)(byte ^ 1u << test_below(&random, 8));
-            const unsigned char some[] = {byte, near, (unsigned char)(byte + 1),
-                                          (unsigned char)test_random(&random)};
-            bytes[i] = some[test_below(&random, 4)];
+            const unsigned char choices[] = {byte, near, (unsigned char)(byte + 1),
+                                             (unsigned char)test_random(&random)};
+            bytes[i] = choices[test_below(&random, 4)];
             expected |= (uint64_t)(bytes[i] == byte) << i;
         }
         assert_true(tamis__byte_mask(bytes, size, byte) == expected);

@@ -300,11 +300,11 @@ static void parts_do_not_collide(void **state) {
     }
 }
 
-static void same_value(tamis_key one, tamis_key other) {
-    assert_true((one.data == NULL) == (other.data == NULL));
-    assert_int_equal(one.size, other.size);
-    if (one.size > 0)
-        assert_memory_equal(one.data, other.data, one.size);
+static void same_value(tamis_key value, tamis_key other) {
+    assert_true((value.data == NULL) == (other.data == NULL));
+    assert_int_equal(value.size, other.size);
+    if (value.size > 0)
+        assert_memory_equal(value.data, other.data, value.size);
 }
 
 /* The values of a record are those of which its key is made. */

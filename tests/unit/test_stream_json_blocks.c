@@ -57,9 +57,9 @@ static void end_both(void) {
 
 static bool same_values(void) {
     for (size_t i = 0; i < plain.count; i++) {
-        const tamis_key *one = &plain.values[i], *other = &blocks.values[i];
-        if (!one->data != !other->data || one->size != other->size ||
-            (one->size && memcmp(one->data, other->data, one->size) != 0))
+        const tamis_key *value = &plain.values[i], *other = &blocks.values[i];
+        if (!value->data != !other->data || value->size != other->size ||
+            (value->size && memcmp(value->data, other->data, value->size) != 0))
             return false;
     }
     return true;
@@ -147,21 +147,21 @@ static void every_cut(tamis__isa isa) {
 
 static void every_changed_byte(tamis__isa isa) {
     char text[CAPACITY];
-    uint64_t well = 0, all = 0;
+    uint64_t well = 0, total = 0;
     const unsigned step = (unsigned)test_scale(1, 11, 7);
     begin_both(pointers, POINTERS, isa);
     for (size_t shift = 0; shift < SHIFTS; shift += 9) {
         const size_t size = shifted(text, shift);
         for (size_t pos = 0; pos < size; pos++) {
             const char kept = text[pos];
-            for (unsigned byte = (unsigned)(pos + shift) % step; byte < 256; byte += step, all++) {
+            for (unsigned byte = (unsigned)(pos + shift) % step; byte < 256; byte += step, total++) {
                 text[pos] = (char)byte;
                 well += agrees(text, size);
             }
             text[pos] = kept;
         }
     }
-    assert_in_range(well, all / 20, all - all / 20);
+    assert_in_range(well, total / 20, total - total / 20);
     end_both();
 }
 
@@ -179,9 +179,9 @@ static void add(test_bytes *to, const char *text) {
 }
 
 static void add_blanks(test_bytes *to) {
-    static const char *const some[] = {" ", "  ", "\t", "\n", "\r\n", "        "};
+    static const char *const blanks[] = {" ", "  ", "\t", "\n", "\r\n", "        "};
     if (test_below(&chance, 6) == 0)
-        add(to, ONE_OF(some));
+        add(to, ONE_OF(blanks));
 }
 
 static void add_string(test_bytes *to) {

@@ -38,12 +38,12 @@ static tamis_status query_keys(void *context, const tamis_stream_batch *batch, s
     (void)err;
     for (*done = 0; *done < batch->count; ++*done) {
         const size_t used = strlen(noted->text_log), i = *done;
-        const size_t of = noted->source.record_index ? noted->source.record_index[i] : i;
+        const size_t record = noted->source.record_index ? noted->source.record_index[i] : i;
         snprintf(noted->text_log + used, sizeof noted->text_log - used, "%s %llu %.*s;", noted->input,
-                 (unsigned long long)(noted->source.first + of), (int)keys[i].size,
+                 (unsigned long long)(noted->source.first + record), (int)keys[i].size,
                  (const char *)keys[i].data);
         /* The reported record contains the key. */
-        assert_true(noted->source.records[of].size >= keys[i].size);
+        assert_true(noted->source.records[record].size >= keys[i].size);
         noted->enough = noted->enough || (keys[i].size > 0 && *(const char *)keys[i].data == 'e');
         batch->answers[i] =
             keys[i].size > 0 && *(const char *)keys[i].data == 's' ? TAMIS_PRESENT : TAMIS_ABSENT;
@@ -66,10 +66,10 @@ typedef struct job {
 } job;
 
 static void note_end(void *context, size_t index, const tamis_stream_stats *of_it) {
-    job *one = context;
+    job *work = context;
     assert_true(index < 3);
-    assert_int_equal(one->of_input[index].records, 0); /* each input is reported once */
-    one->of_input[index] = *of_it;
+    assert_int_equal(work->of_input[index].records, 0); /* each input is reported once */
+    work->of_input[index] = *of_it;
 }
 
 #define JOB(part, ...)                                                                                       \
@@ -78,39 +78,39 @@ static void note_end(void *context, size_t index, const tamis_stream_stats *of_i
             TAMIS_ERROR_INIT, 0                                                                              \
     }
 
-static tamis_status run(job *one, size_t batch) {
+static tamis_status run(job *work, size_t batch) {
     static const char *const names[] = {"one", "two", "three"};
     const char *inputs[3];
-    const tamis__stream_buffer_sizes tuning = {one->read_size ? one->read_size : 3, 5, batch};
+    const tamis__stream_buffer_sizes tuning = {work->read_size ? work->read_size : 3, 5, batch};
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_extractor_options how = TAMIS_EXTRACTOR_OPTIONS_INIT;
     tamis_extractor *extractor;
-    memset(one->of_input, 0, sizeof one->of_input);
-    memset(&one->noted, 0, sizeof one->noted);
-    one->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-    one->options.input_count = 0;
-    for (size_t i = 0; i < 3 && one->texts[i]; i++) {
+    memset(work->of_input, 0, sizeof work->of_input);
+    memset(&work->noted, 0, sizeof work->noted);
+    work->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    work->options.input_count = 0;
+    for (size_t i = 0; i < 3 && work->texts[i]; i++) {
         inputs[i] = scratch(names[i]);
-        file_write(inputs[i], one->texts[i], strlen(one->texts[i]));
-        one->options.input_count++;
+        file_write(inputs[i], work->texts[i], strlen(work->texts[i]));
+        work->options.input_count++;
     }
-    how.parts = &one->part;
+    how.parts = &work->part;
     how.part_count = 1;
-    assert_int_equal(tamis_extractor_create(&extractor, &how, &one->err), TAMIS_OK);
-    service.context = &one->noted;
+    assert_int_equal(tamis_extractor_create(&extractor, &how, &work->err), TAMIS_OK);
+    service.context = &work->noted;
     service.query = query_keys;
     service.set_source = log_source;
     service.enough = had_enough;
-    one->options.inputs = inputs;
-    one->options.threads = test_threads;
-    one->options.extractor = extractor;
-    one->options.output = scratch("fresh");
-    one->options.input_end = note_end;
-    one->options.input_end_context = one;
-    if (!one->options.marking)
-        one->options.duplicates = scratch("seen");
+    work->options.inputs = inputs;
+    work->options.threads = test_threads;
+    work->options.extractor = extractor;
+    work->options.output = scratch("fresh");
+    work->options.input_end = note_end;
+    work->options.input_end_context = work;
+    if (!work->options.marking)
+        work->options.duplicates = scratch("seen");
     const tamis_status status =
-        tamis__stream_run_tuned(&service, &one->options, &tuning, &one->stats, NULL, &one->err);
+        tamis__stream_run_tuned(&service, &work->options, &tuning, &work->stats, NULL, &work->err);
     tamis_extractor_free(extractor);
     return status;
 }
@@ -125,17 +125,17 @@ static void records_without_key_follow_the_policy(void **state) {
     (void)state;
     static const char *const absent[] = {"x\ta\nnone\n\ty\nlast", "x\ta\n\ty\n"};
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("field:2", "x\ta\nnone\nz\tsee\n\ty\nlast");
+        job work = JOB("field:2", "x\ta\nnone\nz\tsee\n\ty\nlast");
         for (int policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_DROP; policy++) {
-            one.options.missing = (tamis_stream_policy)policy;
-            assert_int_equal(run(&one, batch), TAMIS_OK);
+            work.options.missing = (tamis_stream_policy)policy;
+            assert_int_equal(run(&work, batch), TAMIS_OK);
             assert_true(file_is(scratch("fresh"), absent[policy]));
             assert_true(file_is(scratch("seen"), "z\tsee\n"));
-            assert_string_equal(one.noted.text_log, "one 1 a;one 3 see;one 4 y;");
-            assert_int_equal(one.stats.records, 5);
-            assert_int_equal(one.stats.unique, 2);
-            assert_int_equal(one.stats.duplicates, 1);
-            assert_int_equal(one.stats.missing, 2);
+            assert_string_equal(work.noted.text_log, "one 1 a;one 3 see;one 4 y;");
+            assert_int_equal(work.stats.records, 5);
+            assert_int_equal(work.stats.unique, 2);
+            assert_int_equal(work.stats.duplicates, 1);
+            assert_int_equal(work.stats.missing, 2);
         }
     }
 }
@@ -143,14 +143,14 @@ static void records_without_key_follow_the_policy(void **state) {
 static void a_record_without_key_may_end_the_run(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("field:2", "x\ta\nz\tsee\nnone\nx\tb\n");
+        job work = JOB("field:2", "x\ta\nz\tsee\nnone\nx\tb\n");
         char expected[256];
-        one.options.missing = TAMIS_STREAM_FAIL;
-        assert_int_equal(run(&one, batch), TAMIS_E_NO_KEY);
+        work.options.missing = TAMIS_STREAM_FAIL;
+        assert_int_equal(run(&work, batch), TAMIS_E_NO_KEY);
         snprintf(expected, sizeof expected, "%s: line 3, at byte 10: the record has no key", scratch("one"));
-        assert_string_equal(one.err.text, expected);
-        assert_string_equal(one.noted.text_log, "one 1 a;one 2 see;");
-        assert_int_equal(one.stats.records, 2);
+        assert_string_equal(work.err.text, expected);
+        assert_string_equal(work.noted.text_log, "one 1 a;one 2 see;");
+        assert_int_equal(work.stats.records, 2);
         assert_false(file_exists(scratch("fresh")));
     }
 }
@@ -159,20 +159,20 @@ static void malformed_records_follow_the_policy(void **state) {
     (void)state;
     static const char *const absent[] = {"{\"k\":\"a\"}\n{\"k\":\n{\"k\":7}", "{\"k\":\"a\"}\n{\"k\":7}"};
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\n{\"k\":\"s\"}\n{\"k\":7}");
+        job work = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\n{\"k\":\"s\"}\n{\"k\":7}");
         char expected[256];
         for (int policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_DROP; policy++) {
-            one.options.malformed = (tamis_stream_policy)policy;
-            assert_int_equal(run(&one, batch), TAMIS_OK);
+            work.options.malformed = (tamis_stream_policy)policy;
+            assert_int_equal(run(&work, batch), TAMIS_OK);
             assert_true(file_is(scratch("fresh"), absent[policy]));
-            assert_string_equal(one.noted.text_log, "one 1 a;one 3 s;one 4 7;");
-            assert_int_equal(one.stats.malformed, 1);
+            assert_string_equal(work.noted.text_log, "one 1 a;one 3 s;one 4 7;");
+            assert_int_equal(work.stats.malformed, 1);
         }
-        one.options.malformed = TAMIS_STREAM_FAIL;
-        assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
+        work.options.malformed = TAMIS_STREAM_FAIL;
+        assert_int_equal(run(&work, batch), TAMIS_E_RECORD);
         snprintf(expected, sizeof expected, "%s: line 2, at byte 15: ", scratch("one"));
-        assert_memory_equal(one.err.text, expected, strlen(expected));
-        assert_int_equal(one.stats.records, 1);
+        assert_memory_equal(work.err.text, expected, strlen(expected));
+        assert_int_equal(work.stats.records, 1);
     }
 }
 
@@ -183,14 +183,14 @@ static void enough_comes_before_what_is_wrong(void **state) {
                                          "{\"k\":\"a\"}\n{\"k\":\"e\"}\n{}\n"};
     for (size_t batch = 1; batch < BATCHES; batch++) {
         for (int i = 0; i < 2; i++) {
-            job one = JOB("json:/k", inputs[i]);
-            one.options.missing = TAMIS_STREAM_FAIL;
-            one.read_size = 100;
-            assert_int_equal(run(&one, batch), TAMIS_OK);
-            assert_string_equal(one.err.text, "");
+            job work = JOB("json:/k", inputs[i]);
+            work.options.missing = TAMIS_STREAM_FAIL;
+            work.read_size = 100;
+            assert_int_equal(run(&work, batch), TAMIS_OK);
+            assert_string_equal(work.err.text, "");
             assert_true(file_is(scratch("fresh"), "{\"k\":\"a\"}\n{\"k\":\"e\"}\n"));
-            assert_int_equal(one.stats.records, 2);
-            assert_true(one.stats.complete);
+            assert_int_equal(work.stats.records, 2);
+            assert_true(work.stats.complete);
         }
         job before = JOB("json:/k", "{\"k\n{\"k\":\"e\"}\n");
         before.read_size = 100;
@@ -201,22 +201,22 @@ static void enough_comes_before_what_is_wrong(void **state) {
 static void the_first_malformed_record_is_reported(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\n{\"k\":\"s\"}\n[", "]");
+        job work = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\n{\"k\":\"s\"}\n[", "]");
         job none = JOB("json:/k", "{\"k\":\"a\"}");
         for (int policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_FAIL; policy++) {
             tamis_error first = TAMIS_ERROR_INIT;
             char expected[256];
-            one.options.malformed = none.options.malformed = (tamis_stream_policy)policy;
-            one.options.first_malformed = none.options.first_malformed = &first;
+            work.options.malformed = none.options.malformed = (tamis_stream_policy)policy;
+            work.options.first_malformed = none.options.first_malformed = &first;
             assert_int_equal(run(&none, batch), TAMIS_OK);
             assert_int_equal(first.status, TAMIS_OK);
-            assert_int_equal(run(&one, batch), policy == TAMIS_STREAM_FAIL ? TAMIS_E_RECORD : TAMIS_OK);
+            assert_int_equal(run(&work, batch), policy == TAMIS_STREAM_FAIL ? TAMIS_E_RECORD : TAMIS_OK);
             assert_int_equal(first.status, policy == TAMIS_STREAM_FAIL ? TAMIS_OK : TAMIS_E_RECORD);
             if (policy == TAMIS_STREAM_FAIL)
                 continue;
             snprintf(expected, sizeof expected, "%s: line 2, at byte 15: ", scratch("one"));
             assert_memory_equal(first.text, expected, strlen(expected));
-            assert_int_equal(one.stats.malformed, 3);
+            assert_int_equal(work.stats.malformed, 3);
         }
     }
 }
@@ -224,12 +224,12 @@ static void the_first_malformed_record_is_reported(void **state) {
 static void an_open_quote_is_reported_with_its_lines(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("csv:1", "a\n\"b\"x\nc,\"d\ne\nf\n", "\"g\nh\n");
+        job work = JOB("csv:1", "a\n\"b\"x\nc,\"d\ne\nf\n", "\"g\nh\n");
         tamis_error first = TAMIS_ERROR_INIT;
         char expected[256];
-        one.options.malformed = TAMIS_STREAM_DROP;
-        one.options.first_malformed = &first;
-        assert_int_equal(run(&one, batch), TAMIS_OK);
+        work.options.malformed = TAMIS_STREAM_DROP;
+        work.options.first_malformed = &first;
+        assert_int_equal(run(&work, batch), TAMIS_OK);
         snprintf(expected, sizeof expected,
                  "%s: line 3, at byte 9: a quote is not closed, and the record extends to the end of the "
                  "file, 3 lines",
@@ -248,29 +248,29 @@ static void an_open_quote_is_reported_with_its_lines(void **state) {
 static void a_header_is_read_once(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("csv:id", "\xef\xbb\xbfname,id\r\nx,\"a\nb\"\r\n", "name,id\ny,see\n", "name,id");
-        assert_int_equal(run(&one, batch), TAMIS_OK);
+        job work = JOB("csv:id", "\xef\xbb\xbfname,id\r\nx,\"a\nb\"\r\n", "name,id\ny,see\n", "name,id");
+        assert_int_equal(run(&work, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), "\xef\xbb\xbfname,id\r\nx,\"a\nb\"\r\n"));
         assert_true(file_is(scratch("seen"), "\xef\xbb\xbfname,id\r\ny,see\n"));
-        assert_string_equal(one.noted.text_log, "one 2 a\nb;two 2 see;");
-        assert_int_equal(one.stats.records, 2);
-        assert_int_equal(one.of_input[0].unique, 1);
-        assert_int_equal(one.of_input[1].duplicates, 1);
-        assert_int_equal(one.of_input[2].records, 0);
+        assert_string_equal(work.noted.text_log, "one 2 a\nb;two 2 see;");
+        assert_int_equal(work.stats.records, 2);
+        assert_int_equal(work.of_input[0].unique, 1);
+        assert_int_equal(work.of_input[1].duplicates, 1);
+        assert_int_equal(work.of_input[2].records, 0);
     }
 }
 
 static void another_header_ends_the_run(void **state) {
     (void)state;
-    job one = JOB("csv:id", "name,id\nx,a\n", "id,name\nb,y\n");
+    job work = JOB("csv:id", "name,id\nx,a\n", "id,name\nb,y\n");
     char expected[400];
-    assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
+    assert_int_equal(run(&work, 3), TAMIS_E_INVALID);
     snprintf(
         expected, sizeof expected,
         "%s: its header is 'id,name', and that of %s is 'name,id'; give inputs with one header, or run them "
         "one by one",
         scratch("two"), scratch("one"));
-    assert_string_equal(one.err.text, expected);
+    assert_string_equal(work.err.text, expected);
 }
 
 static void an_unusable_header_is_reported_with_its_position(void **state) {
@@ -288,10 +288,10 @@ static void an_unusable_header_is_reported_with_its_position(void **state) {
     };
     for (size_t i = 0; i < 3; i++) {
         char expected[400];
-        job one = JOB("csv:id", "", cases[i].text);
-        assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
+        job work = JOB("csv:id", "", cases[i].text);
+        assert_int_equal(run(&work, 3), TAMIS_E_INVALID);
         snprintf(expected, sizeof expected, "%s: line 1: %s", scratch("two"), cases[i].text_log);
-        assert_string_equal(one.err.text, expected);
+        assert_string_equal(work.err.text, expected);
     }
     job zero = JOB("csv:id", "a");
     char expected[400];
@@ -303,10 +303,10 @@ static void an_unusable_header_is_reported_with_its_position(void **state) {
 
 static void a_delimiter_that_ends_records_is_refused(void **state) {
     (void)state;
-    job one = JOB("csv:1", "a,b\n");
-    one.options.terminator = ',';
-    assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
-    assert_string_equal(one.err.text,
+    job work = JOB("csv:1", "a,b\n");
+    work.options.terminator = ',';
+    assert_int_equal(run(&work, 3), TAMIS_E_INVALID);
+    assert_string_equal(work.err.text,
                         "stream: byte 44 ends records and also separates the columns of CSV; give the "
                         "extractor another delimiter");
     job field = JOB("field:1", "a\tb");
@@ -317,27 +317,27 @@ static void a_delimiter_that_ends_records_is_refused(void **state) {
 static void lines_are_counted_within_quotes(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("csv:2", "1,\"a\n\nb\"\n2,c\n3,\"d\"e\n");
+        job work = JOB("csv:2", "1,\"a\n\nb\"\n2,c\n3,\"d\"e\n");
         char expected[256];
-        assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
+        assert_int_equal(run(&work, batch), TAMIS_E_RECORD);
         snprintf(expected, sizeof expected, "%s: line 5, at byte ", scratch("one"));
-        assert_memory_equal(one.err.text, expected, strlen(expected));
+        assert_memory_equal(work.err.text, expected, strlen(expected));
     }
 }
 
 static void an_open_quote_is_named_where_a_record_is_too_long(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("csv:1", "1,\"a\n2,b\n3,c\n4,d\n");
+        job work = JOB("csv:1", "1,\"a\n2,b\n3,c\n4,d\n");
         char expected[300];
-        one.options.max_record = 7;
-        assert_int_equal(run(&one, batch), TAMIS_E_TOO_LONG);
+        work.options.max_record = 7;
+        assert_int_equal(run(&work, batch), TAMIS_E_TOO_LONG);
         snprintf(
             expected, sizeof expected,
             "%s: record 1, at byte 0, is longer than 7 bytes, and a quote that opened in it is not closed "
             "by then; close it, or allow longer records",
             scratch("one"));
-        assert_string_equal(one.err.text, expected);
+        assert_string_equal(work.err.text, expected);
         job closed = JOB("csv:1", "1,\"a\",cccccccc\n");
         closed.options.max_record = 7;
         assert_int_equal(run(&closed, batch), TAMIS_E_TOO_LONG);
@@ -354,9 +354,9 @@ static void an_open_quote_is_named_where_a_record_is_too_long(void **state) {
 static void a_column_says_the_answer(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("csv:id", "name,id\nx,a\nx,see\nshort\ny,b");
-        one.options.marking = TAMIS_STREAM_COLUMN;
-        assert_int_equal(run(&one, batch), TAMIS_OK);
+        job work = JOB("csv:id", "name,id\nx,a\nx,see\nshort\ny,b");
+        work.options.marking = TAMIS_STREAM_COLUMN;
+        assert_int_equal(run(&work, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), "fresh\tname,id\n1\tx,a\n0\tx,see\n-\tshort\n1\ty,b"));
     }
 }
@@ -364,11 +364,11 @@ static void a_column_says_the_answer(void **state) {
 static void a_member_says_the_answer(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\"s\" } \r\n{ }\n[1]\n{\"k\n{\"k\":2}");
-        one.options.marking = TAMIS_STREAM_MEMBER;
-        one.options.malformed = TAMIS_STREAM_PASS;
-        one.options.mark_name = "a \"new\" one\n";
-        assert_int_equal(run(&one, batch), TAMIS_OK);
+        job work = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\"s\" } \r\n{ }\n[1]\n{\"k\n{\"k\":2}");
+        work.options.marking = TAMIS_STREAM_MEMBER;
+        work.options.malformed = TAMIS_STREAM_PASS;
+        work.options.mark_name = "a \"new\" one\n";
+        assert_int_equal(run(&work, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), "{\"k\":\"a\",\"a \\\"new\\\" one\\u000a\":true}\n"
                                               "{\"k\":\"s\" ,\"a \\\"new\\\" one\\u000a\":false} \r\n"
                                               "{ \"a \\\"new\\\" one\\u000a\":null}\n"
@@ -380,28 +380,28 @@ static void a_member_says_the_answer(void **state) {
 static void records_that_leave_no_space_for_a_mark_are_not_queried(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("json:", " {\"k\":1}\n\"s\"\n7\n");
+        job work = JOB("json:", " {\"k\":1}\n\"s\"\n7\n");
         char expected[256];
-        one.options.marking = TAMIS_STREAM_MEMBER;
-        assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
+        work.options.marking = TAMIS_STREAM_MEMBER;
+        assert_int_equal(run(&work, batch), TAMIS_E_RECORD);
         snprintf(expected, sizeof expected,
                  "%s: line 2, at byte 9: it is not an object, and cannot have a mark", scratch("one"));
-        assert_string_equal(one.err.text, expected);
-        one.options.malformed = TAMIS_STREAM_PASS;
-        assert_int_equal(run(&one, batch), TAMIS_OK);
+        assert_string_equal(work.err.text, expected);
+        work.options.malformed = TAMIS_STREAM_PASS;
+        assert_int_equal(run(&work, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), " {\"k\":1,\"fresh\":true}\n\"s\"\n7\n"));
-        assert_int_equal(one.stats.malformed, 2);
+        assert_int_equal(work.stats.malformed, 2);
     }
 }
 
 static void impossible_marks_are_refused(void **state) {
     (void)state;
-    job one = JOB("field:1", "a\n");
-    one.options.marking = TAMIS_STREAM_MEMBER;
-    assert_int_equal(run(&one, 1), TAMIS_E_INVALID);
-    one.options.marking = TAMIS_STREAM_COLUMN;
-    one.options.duplicates = scratch("seen");
-    assert_int_equal(run(&one, 1), TAMIS_E_INVALID);
+    job work = JOB("field:1", "a\n");
+    work.options.marking = TAMIS_STREAM_MEMBER;
+    assert_int_equal(run(&work, 1), TAMIS_E_INVALID);
+    work.options.marking = TAMIS_STREAM_COLUMN;
+    work.options.duplicates = scratch("seen");
+    assert_int_equal(run(&work, 1), TAMIS_E_INVALID);
 }
 
 /* ---- byte order marks ---- */
@@ -411,12 +411,12 @@ static void impossible_marks_are_refused(void **state) {
 static void a_byte_order_mark_is_in_no_record(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("json:/k", BOM "{\"k\":\"s\"}\n{\"k\":\"a\"}\n", BOM "\n \n", BOM "{\"k\":\"b\"}");
-        assert_int_equal(run(&one, batch), TAMIS_OK);
+        job work = JOB("json:/k", BOM "{\"k\":\"s\"}\n{\"k\":\"a\"}\n", BOM "\n \n", BOM "{\"k\":\"b\"}");
+        assert_int_equal(run(&work, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), BOM "{\"k\":\"a\"}\n\n \n{\"k\":\"b\"}"));
         assert_true(file_is(scratch("seen"), BOM "{\"k\":\"s\"}\n"));
-        assert_string_equal(one.noted.text_log, "one 1 s;one 2 a;three 1 b;");
-        assert_int_equal(one.stats.missing, 2);
+        assert_string_equal(work.noted.text_log, "one 1 s;one 2 a;three 1 b;");
+        assert_int_equal(work.stats.missing, 2);
         job later = JOB("json:/k", BOM, "{\"k\":\"a\"}\n", BOM "{\"k\":\"b\"}\n");
         assert_int_equal(run(&later, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), "{\"k\":\"a\"}\n{\"k\":\"b\"}\n"));
@@ -433,10 +433,10 @@ static void a_byte_order_mark_is_in_no_record(void **state) {
 static void a_byte_order_mark_precedes_marks(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
-        job one = JOB("field:1", BOM "id\na\n", BOM "id\nsee\n");
-        one.options.header = true;
-        one.options.marking = TAMIS_STREAM_COLUMN;
-        assert_int_equal(run(&one, batch), TAMIS_OK);
+        job work = JOB("field:1", BOM "id\na\n", BOM "id\nsee\n");
+        work.options.header = true;
+        work.options.marking = TAMIS_STREAM_COLUMN;
+        assert_int_equal(run(&work, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), BOM "fresh\tid\n1\ta\n0\tsee\n"));
     }
 }
@@ -453,7 +453,7 @@ static void read_text(const char *name, char text[static 200]) {
 static void a_written_plan_is_parsed_back(void **state) {
     (void)state;
     static const struct {
-        const char *part, *one, *two, *text_log;
+        const char *part, *text, *second_text, *text_log;
     } cases[] = {
         {"json:/k", BOM "{\"k\":\"a\"}\n", BOM "{\"k\":\"b\"}\n", "one 1 a;one 2 b;"},
         {"json:/k", BOM "{\"k\":\"s\"}\n{\"k\":\"a\"}", BOM "{\"k\":\"b\"}", "one 1 a;one 2 b;"},
@@ -462,7 +462,7 @@ static void a_written_plan_is_parsed_back(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[200];
-        job first = JOB(cases[i].part, cases[i].one, cases[i].two);
+        job first = JOB(cases[i].part, cases[i].text, cases[i].second_text);
         assert_int_equal(run(&first, 2), TAMIS_OK);
         read_text(scratch("fresh"), text);
         job again = JOB(cases[i].part, text);

@@ -117,8 +117,8 @@ static void end_run(paced_run *run, size_t *bytes) {
     close(run->theirs[1]);
 }
 
-static int compare_times(const void *one, const void *other) {
-    const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+static int compare_times(const void *left, const void *right) {
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return (a > b) - (a < b);
 }
 

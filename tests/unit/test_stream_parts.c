@@ -415,21 +415,22 @@ static void memory_that_runs_out_ends_the_run(void **state) {
     file_write(scratch("in"), input.data, input.size);
     for (size_t i = 0; i < THREAD_COUNTS; i++)
         for (uint64_t growths = 0; growths < 10; growths += 9) {
-            scarce all = {.lock = PTHREAD_MUTEX_INITIALIZER};
-            const tamis_allocator allocator = {alloc_scarce, give_scarce, &all};
+            scarce source = {.lock = PTHREAD_MUTEX_INITIALIZER};
+            const tamis_allocator allocator = {alloc_scarce, give_scarce, &source};
             outcome got;
-            all.from = fault_memory_allocator(&all.memory);
+            source.from = fault_memory_allocator(&source.memory);
             tamis_filter *filter = make_growing(&allocator);
-            all.memory.fail_at = all.memory.requests + 256 + 1 + growths; /* 256 requests for first lines */
-            all.memory.onwards = true;
+            /* 256 requests for first lines */
+            source.memory.fail_at = source.memory.requests + 256 + 1 + growths;
+            source.memory.onwards = true;
             run(filter, scratch("in"), thread_counts[i], &got);
             assert_int_equal(got.status, TAMIS_E_NOMEM);
             assert_non_null(strstr(got.err.text, "memory"));
             assert_int_equal(got.divided > 1, thread_counts[i] > 1);
             check_answered(&got, &input);
             clear(&got);
-            assert_true(all.memory.refused > 0);
-            assert_int_equal(all.memory.live_blocks, 0);
+            assert_true(source.memory.refused > 0);
+            assert_int_equal(source.memory.live_blocks, 0);
         }
     bytes_clear(&input);
 }

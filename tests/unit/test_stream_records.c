@@ -73,8 +73,8 @@ static void assert_agrees(const test_bytes *inputs, size_t count, unsigned char 
     assert_true(agrees(inputs, count, terminator, &shipped));
 }
 
-static void assert_agrees_texts(const char *one, const char *two, const char *three) {
-    const char *texts[] = {one, two, three};
+static void assert_agrees_texts(const char *first, const char *second, const char *third) {
+    const char *texts[] = {first, second, third};
     test_bytes inputs[3] = {{0}, {0}, {0}};
     for (size_t i = 0; i < 3; i++)
         bytes_add(&inputs[i], texts[i], strlen(texts[i]));

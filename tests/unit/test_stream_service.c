@@ -124,17 +124,17 @@ static void enough_ends_the_run_well(void **state) {
 static void enough_ends_the_run_before_what_is_read_ahead(void **state) {
     (void)state;
     enum { RECORDS = 400 };
-    for (size_t at = 0; at < RECORDS; at = 2 * at + 1) {
+    for (size_t last = 0; last < RECORDS; last = 2 * last + 1) {
         tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
         tamis_error err = TAMIS_ERROR_INIT;
         char input[2 * RECORDS + 1] = "";
         for (size_t i = 0; i < RECORDS; i++)
-            memcpy(input + 2 * i, i < at ? "a\n" : i == at ? "e\n" : "!\n", 3);
+            memcpy(input + 2 * i, i < last ? "a\n" : i == last ? "e\n" : "!\n", 3);
         assert_int_equal(run(input, false, 1, &stats, &err), TAMIS_OK);
-        assert_int_equal(stats.records, at + 1);
-        assert_int_equal(stats.bytes_in, 2 * (at + 1));
+        assert_int_equal(stats.records, last + 1);
+        assert_int_equal(stats.bytes_in, 2 * (last + 1));
         assert_string_equal(err.text, "");
-        input[2 * (at + 1)] = '\0';
+        input[2 * (last + 1)] = '\0';
         assert_true(file_is(scratch("fresh"), input));
     }
 }

@@ -29,13 +29,13 @@ static uint32_t chance(uint32_t below) {
 static size_t cut_slowly(tamis__split_span *s, tamis_key *keys, size_t capacity) {
     size_t count = 0;
     const unsigned char *start = s->start;
-    for (const unsigned char *at = start; at < s->end && count < capacity; at++) {
-        if (*at != s->terminator)
+    for (const unsigned char *pos = start; pos < s->end && count < capacity; pos++) {
+        if (*pos != s->terminator)
             continue;
-        if ((uint64_t)(at - start) > s->max_record)
+        if ((uint64_t)(pos - start) > s->max_record)
             break;
-        keys[count++] = (tamis_key){start, (size_t)(at - start)};
-        start = at + 1;
+        keys[count++] = (tamis_key){start, (size_t)(pos - start)};
+        start = pos + 1;
     }
     s->start = start;
     return count;
@@ -63,21 +63,21 @@ static void records_equal_a_byte_wise_split(void **state) {
         unsigned char *bytes = malloc(size + 1);
         assert_non_null(bytes);
         fill_bytes(bytes, size, terminator, 1 + chance(chance(2) ? 8 : 300));
-        tamis__split_span one = {bytes, bytes, bytes + size, chance(4) ? MAX : chance(80), terminator},
-                          other = one;
+        tamis__split_span span = {bytes, bytes, bytes + size, chance(4) ? MAX : chance(80), terminator},
+                          other = span;
         const size_t capacity = chance(3) ? MAX : 1 + chance(20);
         for (bool more = true; more;) {
-            size_t count = tamis__split(&one, fast, capacity);
+            size_t count = tamis__split(&span, fast, capacity);
             assert_int_equal(count, cut_slowly(&other, slow, capacity));
-            assert_ptr_equal(one.start, other.start);
-            assert_true(one.scan >= one.start && one.scan <= one.end);
-            assert_null(memchr(one.start, terminator, (size_t)(one.scan - one.start)));
+            assert_ptr_equal(span.start, other.start);
+            assert_true(span.scan >= span.start && span.scan <= span.end);
+            assert_null(memchr(span.start, terminator, (size_t)(span.scan - span.start)));
             for (size_t i = 0; i < count; i++) {
                 assert_ptr_equal(fast[i].data, slow[i].data);
                 assert_int_equal(fast[i].size, slow[i].size);
             }
-            if (count == 0 && one.scan < one.end) /* too long */
-                assert_true((size_t)(one.end - one.start) > one.max_record);
+            if (count == 0 && span.scan < span.end) /* too long */
+                assert_true((size_t)(span.end - span.start) > span.max_record);
             more = count == capacity;
         }
         free(bytes);

@@ -468,9 +468,9 @@ static size_t end_reads;
 
 /* Lets no read go beyond the header. */
 static ssize_t read_and_note(int fd, void *buffer, size_t size) {
-    const off_t at = lseek(fd, 0, SEEK_CUR);
-    if (at < WIDE && size > (size_t)(WIDE - at))
-        size = (size_t)(WIDE - at);
+    const off_t pos = lseek(fd, 0, SEEK_CUR);
+    if (pos < WIDE && size > (size_t)(WIDE - pos))
+        size = (size_t)(WIDE - pos);
     const ssize_t got = real.read(fd, buffer, size);
     if (got == 0) {
         pthread_mutex_lock(&lock);

@@ -50,9 +50,9 @@ static tamis_status add_keys(tamis_filter *filter, uint64_t first, size_t count,
     tamis_status status = TAMIS_OK;
     size_t done = 0;
     for (*added = 0; *added < count && status == TAMIS_OK; *added += done) {
-        size_t some = count - *added < BATCH ? count - *added : BATCH;
-        hash_keys(filter, first + *added, some, hashes);
-        status = tamis_filter_add_hashes(filter, hashes, some, NULL, &done, NULL);
+        size_t size = count - *added < BATCH ? count - *added : BATCH;
+        hash_keys(filter, first + *added, size, hashes);
+        status = tamis_filter_add_hashes(filter, hashes, size, NULL, &done, NULL);
     }
     return status;
 }
@@ -75,10 +75,10 @@ static size_t count_present(const tamis_filter *filter, uint64_t first, size_t c
     static tamis_answer answers[BATCH];
     size_t present = 0;
     for (size_t done = 0; done < count; done += BATCH) {
-        size_t some = count - done < BATCH ? count - done : BATCH;
-        hash_keys(filter, first + done, some, hashes);
-        assert_int_equal(tamis_filter_contains_hashes(filter, hashes, some, answers, NULL, NULL), TAMIS_OK);
-        for (size_t i = 0; i < some; i++)
+        size_t size = count - done < BATCH ? count - done : BATCH;
+        hash_keys(filter, first + done, size, hashes);
+        assert_int_equal(tamis_filter_contains_hashes(filter, hashes, size, answers, NULL, NULL), TAMIS_OK);
+        for (size_t i = 0; i < size; i++)
             present += answers[i] == TAMIS_PRESENT;
     }
     return present;
@@ -136,18 +136,18 @@ static void reg_22_a_full_table_grows(void **state) {
 /* Any batches give the same bytes and counts. */
 static void growth_does_not_depend_on_batches(void **state) {
     (void)state;
-    tamis_filter *one = make(TAMIS_KIND_FINGERPRINT, 1e-4, 500),
+    tamis_filter *filter = make(TAMIS_KIND_FINGERPRINT, 1e-4, 500),
                  *other = make(TAMIS_KIND_FINGERPRINT, 1e-4, 500);
     tamis_difference difference = TAMIS_DIFFERENCE_INIT;
     size_t added;
-    assert_int_equal(add_keys(one, 0, 20000, &added), TAMIS_OK);
+    assert_int_equal(add_keys(filter, 0, 20000, &added), TAMIS_OK);
     for (uint64_t i = 0; i < 20000; i += 7)
         assert_int_equal(add_keys(other, i, i + 7 <= 20000 ? 7 : (size_t)(20000 - i), &added), TAMIS_OK);
-    assert_int_equal(tamis_filter_compare(&difference, one, other, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_compare(&difference, filter, other, NULL), TAMIS_OK);
     assert_true(difference.same_body);
-    assert_true(tamis_filter_is_equal(one, other));
-    assert_int_equal(filter_info(one).added, filter_info(other).added);
-    tamis_filter_free(one);
+    assert_true(tamis_filter_is_equal(filter, other));
+    assert_int_equal(filter_info(filter).added, filter_info(other).added);
+    tamis_filter_free(filter);
     tamis_filter_free(other);
 }
 
@@ -379,22 +379,22 @@ static void unions_of_one_plan_lose_nothing(void **state) {
     static const uint64_t expected[] = {0, 30000};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        tamis_filter *into = make(TAMIS_KIND_FINGERPRINT, 1e-6, expected[i]), *all, *from;
-        all = make(TAMIS_KIND_FINGERPRINT, 1e-6, expected[i]);
+        tamis_filter *into = make(TAMIS_KIND_FINGERPRINT, 1e-6, expected[i]), *whole, *from;
+        whole = make(TAMIS_KIND_FINGERPRINT, 1e-6, expected[i]);
         from = make(TAMIS_KIND_FINGERPRINT, 1e-6, expected[i]);
         size_t added;
         assert_int_equal(add_keys(into, 0, 10000, &added), TAMIS_OK);
         assert_int_equal(add_keys(from, 5000, 15000, &added), TAMIS_OK);
-        assert_int_equal(add_keys(all, 0, 20000, &added), TAMIS_OK);
+        assert_int_equal(add_keys(whole, 0, 20000, &added), TAMIS_OK);
         assert_int_equal(tamis_filter_union(into, from, NULL), TAMIS_OK);
         assert_int_equal(tamis_filter_union(into, from, NULL), TAMIS_OK);
-        assert_int_equal(filter_info(into).added, filter_info(all).added);
-        assert_true(filter_info(into).fpr_live <= 1.05 * filter_info(all).fpr_live);
+        assert_int_equal(filter_info(into).added, filter_info(whole).added);
+        assert_true(filter_info(into).fpr_live <= 1.05 * filter_info(whole).fpr_live);
         assert_true(tamis_filter_plan(into)->fpr <= 1e-6);
         check_all_present(into, 0, 20000);
         tamis_filter_free(into);
         tamis_filter_free(from);
-        tamis_filter_free(all);
+        tamis_filter_free(whole);
     }
 }
 

@@ -60,13 +60,13 @@ static tamis_filter *make(tamis_kind kind, double fpr, uint64_t capacity, uint64
 /* The statistics after a union of keys 0 to count - 1 and keys count / 2 to count / 2 + count - 1. */
 static tamis_filter_info count_union(tamis_kind kind, double fpr, uint64_t capacity, uint64_t count,
                                      double error) {
-    tamis_filter *one = make(kind, fpr, capacity, 0, count);
+    tamis_filter *filter = make(kind, fpr, capacity, 0, count);
     tamis_filter *other = make(kind, fpr, capacity, count / 2, count);
     wrong_by = error;
-    assert_int_equal(tamis_filter_union(one, other, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_union(filter, other, NULL), TAMIS_OK);
     wrong_by = 0;
-    const tamis_filter_info info = filter_info(one);
-    tamis_filter_free(one);
+    const tamis_filter_info info = filter_info(filter);
+    tamis_filter_free(filter);
     tamis_filter_free(other);
     return info;
 }
