@@ -52,10 +52,10 @@ def once(tamis, program, count, directory):
         source.stdout.close()
     seconds = time.monotonic() - start
     need(done.returncode == 0, f"tamis: exit status {done.returncode}: {done.stderr.decode().strip()}")
-    told = json.loads(done.stderr.decode().splitlines()[-1])
-    need(told["records"] == count, f"{told['records']} of {count} records came")
+    report = json.loads(done.stderr.decode().splitlines()[-1])
+    need(report["records"] == count, f"{report['records']} of {count} records came")
     with open(report, encoding="ascii") as lines:
-        return seconds, int(lines.read()) * 1024, told["unique"]
+        return seconds, int(lines.read()) * 1024, report["unique"]
 
 
 def main():
@@ -68,10 +68,10 @@ def main():
     wanted = BYTES_A_KEY * count
     need(available() >= wanted, f"{count} keys take {wanted / GIB:.1f} GiB of free memory, there are "
          f"{available() / GIB:.1f}; end other programs, or give fewer keys: ./dev bench --big RUNS COUNT")
-    some = max(count // 10, 1000)
+    sample = max(count // 10, 1000)
     print(f"{count} keys of 16 bytes through a pipe, dedup --expect {count} --fpr {RATE:g}\n\nbench_keys alone: "
-          f"{generate(program, some) / 1e6:.0f} M keys/s to /dev/null, "
-          f"{generate(program, some, ['cat']) / 1e6:.0f} M keys/s to cat\n\n"
+          f"{generate(program, sample) / 1e6:.0f} M keys/s to /dev/null, "
+          f"{generate(program, sample, ['cat']) / 1e6:.0f} M keys/s to cat\n\n"
           f"{'seconds':>9}{'M keys/s':>10}{'peak GiB':>10}{'unique':>14}", flush=True)
     results = []
     with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
@@ -79,8 +79,8 @@ def main():
             seconds, peak, unique = once(tamis, program, count, directory)
             print(f"{seconds:>9.1f}{count / seconds / 1e6:>10.1f}{peak / GIB:>10.2f}{unique:>14}", flush=True)
             lost = count - unique
-            most = count * RATE + 5 * math.sqrt(count * RATE) + 3
-            need(0 <= lost <= most, f"{lost} keys were taken for others, {most:.0f} at the most are right")
+            limit = count * RATE + 5 * math.sqrt(count * RATE) + 3
+            need(0 <= lost <= limit, f"{lost} keys were taken for others, {limit:.0f} at the most are right")
             results.append((seconds, peak))
     seconds, peak = (statistics.median(column) for column in zip(*results))
     full = count == 10**9

@@ -128,11 +128,11 @@ def digest(path, through=None):
 
 def few_missing(path, wanted, rate, unique):
     """True if the lines are those of `wanted`, except for false positives within the rate."""
-    most = unique * rate + 5 * math.sqrt(unique * rate) + 3
-    if not unique - most <= lines_of(path) <= unique:
+    limit = unique * rate + 5 * math.sqrt(unique * rate) + 3
+    if not unique - limit <= lines_of(path) <= unique:
         return False
-    with open(path, "rb") as some, open(wanted, "rb") as lines:
-        return all(line in lines for line in some)  # the search for a line continues after the one before
+    with open(path, "rb") as found, open(wanted, "rb") as lines:
+        return all(line in lines for line in found)  # the search for a line continues after the one before
 
 
 def check(ways, path, directory):
@@ -205,15 +205,15 @@ SMALL = " --expect 1e7 --fpr 1e-6"
 
 def measure_words(tamis, runs, path, directory):
     m = Measured(*measure("W", ours(tamis, CONFIGS, path) + line_peers(path), path, runs, directory))
-    on = f"{THREADS[-1]} threads"
+    threads = f"{THREADS[-1]} threads"
     print_bars([
-        (f"W, default settings, {on}: times as fast as sort -u", 9, m.faster(SORT)),
-        (f"W, default settings, {on}: times as fast as mawk", 45, m.faster(MAWK)),
-        (f"W, default settings, {on}: times as fast as perl", 18, m.faster(PERL)),
-        (f"W, default settings, {on}: mawk's memory to ours", 5, m.smaller(MAWK)),
-        (f"W,{SMALL}, {on}: times as fast as sort -u", 13, m.faster(SORT, SMALL)),
+        (f"W, default settings, {threads}: times as fast as sort -u", 9, m.faster(SORT)),
+        (f"W, default settings, {threads}: times as fast as mawk", 45, m.faster(MAWK)),
+        (f"W, default settings, {threads}: times as fast as perl", 18, m.faster(PERL)),
+        (f"W, default settings, {threads}: mawk's memory to ours", 5, m.smaller(MAWK)),
+        (f"W,{SMALL}, {threads}: times as fast as sort -u", 13, m.faster(SORT, SMALL)),
         (f"W,{SMALL}: peak MB", -48, m.peak(SMALL)),
-        (f"W, --exact, {on}: times as fast as sort -u", 5, m.faster(SORT, " --exact")),
+        (f"W, --exact, {threads}: times as fast as sort -u", 5, m.faster(SORT, " --exact")),
     ])
 
 
@@ -229,13 +229,13 @@ def measure_urls(tamis, runs, path, directory):
 def measure_clicks(tamis, runs, path, directory):
     ways = ours(tamis, [""], path, POINTER) + json_peers(path)
     m = Measured(*measure("J, by json:/event_id", ways, path, runs, directory))
-    packed = path + ".gz"
-    with open(packed, "wb") as out:
+    compressed = path + ".gz"
+    with open(compressed, "wb") as out:
         subprocess.run(["gzip", "-c", path], stdout=out, check=True)
     print()
-    ways = ours(tamis, ["", " --exact"], packed, POINTER) + decompressors(packed)
-    z = Measured(*measure("J.gz, by json:/event_id", ways, packed, runs, directory))
-    alone = [z.seconds[way.name] for way in decompressors(packed) if way.name in z.seconds]
+    ways = ours(tamis, ["", " --exact"], compressed, POINTER) + decompressors(compressed)
+    z = Measured(*measure("J.gz, by json:/event_id", ways, compressed, runs, directory))
+    alone = [z.seconds[way.name] for way in decompressors(compressed) if way.name in z.seconds]
     print_bars([
         ("J, 1 thread: times as fast as python's json", 20, m.faster("python json, set", count=1)),
         ("J.gz: our time to that of the fastest decompressor alone", -1.05,

@@ -100,12 +100,12 @@ def records(b):
     found = int(b.output([b.tamis, "check", "-c", kept, misses], fine=(0, 1)))
     need(found < 10 + 2e-6 * count, f"check finds {found} of {count} words that are not there")
     unique = int(b.output([b.tamis, "dedup", "--count", *expect, words]).split()[0])
-    fresh = lambda: shutil.copyfile(empty, filled)
+    restore = lambda: shutil.copyfile(empty, filled)
     rows = [
         ("tamis dedup --expect N", [b.tamis, "dedup", *expect, words], {}),
         ("tamis build --expect N", [b.tamis, "build", "-q", *expect, "-o", filled, words], {}),
         ("tamis build (counts first)", [b.tamis, "build", "-q", "-o", filled, words], {}),
-        ("tamis add, to an empty filter", [b.tamis, "add", "-q", filled, words], {"before": fresh}),
+        ("tamis add, to an empty filter", [b.tamis, "add", "-q", filled, words], {"before": restore}),
         ("tamis check, all hits, printed", [b.tamis, "check", kept, words], {}),
         ("tamis check -c, all hits", [b.tamis, "check", "-c", kept, words], {}),
         ("tamis check -c, all misses", [b.tamis, "check", "-c", kept, misses], {"fine": (0, 1)}),
@@ -125,7 +125,7 @@ def records(b):
 
 # ---- lookups ----
 
-def questions(b):
+def queries(b):
     lines, size = int(1e8 * b.scale), b.size(GIB)
     print(f"Questions through the C API: {lines} cache lines of a mapped file, half of the keys in it; ns a key. first: "
           "each\nblock is verified when it is first used; warm: all are. reads: the same keys made, and as many random "
@@ -186,26 +186,26 @@ def whole(b):
     print(f"Whole files, GB read and written; memcpy in this run: {float(copied):.2f} GB/s. from disk: bytes read from it"
           " for each byte\nof the files, in the cold run\n")
     print(f"{'command':<26}{'GB':>7}{'warm s':>9}{'GB/s':>8}{'times cat':>11}{'cold s':>9}{'GB/s':>8}{'from disk':>11}")
-    one = make_filter(b, "one.tamis", b.size(GIB), words)
-    b.output([b.tamis, "verify", one])
-    whole_rows(b, "verify", [b.tamis, "verify", "-q", one], [one])
-    os.unlink(one)
+    single = make_filter(b, "one.tamis", b.size(GIB), words)
+    b.output([b.tamis, "verify", single])
+    whole_rows(b, "verify", [b.tamis, "verify", "-q", single], [single])
+    os.unlink(single)
     parts, size, every = [], b.size(256 * MIB), make_words(b, 0, "every")
     for i in range(8):
-        some = make_words(b, 1000, "some", seed=i)
-        with open(some, "rb") as lines, open(every, "ab") as out:
+        sample = make_words(b, 1000, "some", seed=i)
+        with open(sample, "rb") as lines, open(every, "ab") as out:
             out.write(lines.read())
-        parts.append(make_filter(b, f"part{i}.tamis", size, some))
+        parts.append(make_filter(b, f"part{i}.tamis", size, sample))
     out = b.path("union.tamis")
     for count in (2, 4, 8):
         argv = [b.tamis, "merge", "-q", "-o", out, *parts[:count]]
         b.run(argv)
         with open(every, "rb") as lines:
-            asked = lines.read().splitlines()[:1000 * count]
+            queried = lines.read().splitlines()[:1000 * count]
         with open(b.path("asked"), "wb") as file:
-            file.write(b"\n".join(asked) + b"\n")
+            file.write(b"\n".join(queried) + b"\n")
         found = int(b.output([b.tamis, "check", "-c", out, b.path("asked")]))
-        need(found == len(asked), f"the union of {count} has {found} of {len(asked)} words")
+        need(found == len(queried), f"the union of {count} has {found} of {len(queried)} words")
         whole_rows(b, f"merge of {count}", argv, parts[:count], os.path.getsize(out))
     for path in [*parts, out]:
         os.unlink(path)
@@ -280,7 +280,7 @@ def main():
         sys.exit("files.py: SCALE is not from 0.001 to 1")
     with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
         b = Bench(*sys.argv[1:4], int(sys.argv[4]), scale, directory)
-        for part in (records, foreign, questions, opening, whole):
+        for part in (records, foreign, queries, opening, whole):
             part(b)
 
 

@@ -46,7 +46,7 @@ class Connection:
             done += got
         return bytes(view)
 
-    def ask(self, *words):
+    def call(self, *words):
         """The first line of a reply, and the bulk string or the array of numbers behind it."""
         self.socket.sendall(command(*words))
         data = b""
@@ -80,7 +80,7 @@ def item(number):
 
 def batches(name, key, first, count):
     """Commands of BATCH items each, of 16 bytes."""
-    return [command(name, key, *map(item, range(at, at + BATCH))) for at in range(first, first + count, BATCH)]
+    return [command(name, key, *map(item, range(start, start + BATCH))) for start in range(first, first + count, BATCH)]
 
 
 # ---- ways: a server, and how it makes a filter -------------------------------------------------------------
@@ -91,8 +91,8 @@ class Way:
         self.connection = Connection(server)
 
     def reserve(self, key, capacity):
-        self.connection.ask("DEL", key)
-        self.connection.ask("BF.RESERVE", key, RATE, capacity, *self.options)
+        self.connection.call("DEL", key)
+        self.connection.call("BF.RESERVE", key, RATE, capacity, *self.options)
 
 
 class Window(Way):
@@ -103,8 +103,8 @@ class Window(Way):
         self.family = "TW"
 
     def reserve(self, key, capacity):
-        self.connection.ask("DEL", key)
-        self.connection.ask("TW.RESERVE", key, RATE, capacity, 86_400_000, 24)
+        self.connection.call("DEL", key)
+        self.connection.call("TW.RESERVE", key, RATE, capacity, 86_400_000, 24)
 
 
 def measure(way, capacity, count):
@@ -116,8 +116,8 @@ def measure(way, capacity, count):
     timed = min(count, 200 * BATCH) if capacity == count else count
     part = timed // len(IN_FLIGHT)
     way.reserve("k", capacity)
-    for at in range(0, count - timed, 100 * BATCH):
-        way.connection.run(batches(madd, "k", at, min(100 * BATCH, count - timed - at)), REPLY, 4)
+    for start in range(0, count - timed, 100 * BATCH):
+        way.connection.run(batches(madd, "k", start, min(100 * BATCH, count - timed - start)), REPLY, 4)
     adding, looking, slowest = [], [], 0
     for i, in_flight in enumerate(IN_FLIGHT):
         texts = batches(madd, "k", count - timed + i * part, part)
@@ -162,7 +162,7 @@ def table_of_batches(ways, growing, runs, scale):
     floor = []
     for n in IN_FLIGHT:
         def pfadd(name, n=n):
-            way.connection.ask("DEL", "h")
+            way.connection.call("DEL", "h")
             seconds, _, _ = way.connection.run(batches("PFADD", "h", 0, 100_000), 4, n)
             return [0.1 / seconds]
         floor.append(in_turns(["PFADD"], runs, pfadd)["PFADD"][0])
@@ -174,7 +174,7 @@ def table_of_batches(ways, growing, runs, scale):
 def table_of_single(ways, runs):
     """Nanoseconds a command, by the number in flight. Bits are set and read at random, in a bitmap as large as the filter."""
     items, bits, kinds = 1_000_000, 14_400_000, {}
-    some = next(iter(ways.values())).connection
+    default = next(iter(ways.values())).connection
     for n, (name, way) in enumerate(ways.items()):
         if way.family == "BF":
             way.reserve(f"single{n}", items)
@@ -184,9 +184,9 @@ def table_of_single(ways, runs):
     def bit(number):
         return number * 0x9e3779b97f4a7c15 % 2**64 % bits
 
-    kinds["SETBIT"] = (some, lambda i: command("SETBIT", "bits", bit(i), 1))
-    kinds["GETBIT"] = (some, lambda i: command("GETBIT", "bits", bit(i)))
-    some.ask("SETBIT", "bits", bits, 0)
+    kinds["SETBIT"] = (default, lambda i: command("SETBIT", "bits", bit(i), 1))
+    kinds["GETBIT"] = (default, lambda i: command("GETBIT", "bits", bit(i)))
+    default.ask("SETBIT", "bits", bits, 0)
     rounds = [0]
 
     def once(name):
@@ -194,7 +194,7 @@ def table_of_single(ways, runs):
         rounds[0] += 1
         row, first = [], rounds[0] * 30_000
         for in_flight, count in ((1, 2_000), (100, 20_000)):
-            texts = [b"".join(make(i) for i in range(at, at + in_flight)) for at in range(first, first + count, in_flight)]
+            texts = [b"".join(make(i) for i in range(start, start + in_flight)) for start in range(first, first + count, in_flight)]
             seconds, _, _ = connection.run(texts, 4 * in_flight, 1)
             row.append(seconds / count * 1e9)
             first += count
@@ -219,7 +219,7 @@ class Pings(threading.Thread):
     def run(self):
         while self.running:
             start = time.perf_counter()
-            self.connection.ask("PING")
+            self.connection.call("PING")
             self.longest = max(self.longest, time.perf_counter() - start)
 
     def stop(self):
@@ -231,9 +231,9 @@ class Pings(threading.Thread):
 def large_filter(way, bytes_wanted):
     """Makes a filter of about this size whose pages are all in memory."""
     connection = way.connection
-    connection.ask("DEL", "large")
+    connection.call("DEL", "large")
     capacity = int(bytes_wanted * 8 / 14.5)
-    connection.ask("BF.RESERVE", "large", RATE, capacity, "NONSCALING", *way.options)
+    connection.call("BF.RESERVE", "large", RATE, capacity, "NONSCALING", *way.options)
     pages = bytes_wanted // 4096
     for text in batches("BF.MADD", "large", random.randrange(10**9), max(pages // BATCH, 1) * BATCH * 4):
         connection.run([text], REPLY, 1)
@@ -253,7 +253,7 @@ def table_of_unlink(ways, scale):
             pings = Pings(way.server)
             time.sleep(0.2)
             if free:
-                way.connection.ask(free, "large")
+                way.connection.call(free, "large")
             time.sleep(1)
             row.append(pings.stop() * 1e3)
         print(f"{name:<24}" + "".join(f"{cell:>12.2f}" for cell in row), flush=True)

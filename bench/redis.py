@@ -56,14 +56,14 @@ class Server:
     def answers(self):
         for _ in range(500):
             try:
-                return self.ask("PING") == "PONG" and self.process.poll() is None
+                return self.call("PING") == "PONG" and self.process.poll() is None
             except OSError:
                 if self.process.poll() is not None:
                     return False
                 time.sleep(0.02)
         return False
 
-    def ask(self, command):
+    def call(self, command):
         """Runs a command over the server's own socket, which no other server has."""
         with socket.socket(socket.AF_UNIX) as link:
             link.connect(self.path())
@@ -94,10 +94,10 @@ class Cost:
     def __init__(self, servers):
         self.values = [0.0, 0, 0]
         for server in servers:
-            told = dict(re.findall(r"(?m)^(\w+):([\d.]+)\r?$", server.ask("INFO all")))
-            self.values[0] += 1e6 * (float(told["used_cpu_user"]) + float(told["used_cpu_sys"]))
-            self.values[1] += int(told["total_net_input_bytes"])
-            self.values[2] += int(told["total_net_output_bytes"])
+            info = dict(re.findall(r"(?m)^(\w+):([\d.]+)\r?$", server.call("INFO all")))
+            self.values[0] += 1e6 * (float(info["used_cpu_user"]) + float(info["used_cpu_sys"]))
+            self.values[1] += int(info["total_net_input_bytes"])
+            self.values[2] += int(info["total_net_output_bytes"])
 
     def since(self, before):
         return [now - then for now, then in zip(self.values, before.values)]
@@ -138,10 +138,10 @@ class Bench:
         for i in range(3):
             self.servers.append(Server(self.others[i % len(self.others)], ["--cluster-enabled", "yes"]))
         self.cluster = self.servers[1:]
-        nodes = [f"127.0.0.1:{one.port}" for one in self.cluster]
+        nodes = [f"127.0.0.1:{node.port}" for node in self.cluster]
         self.run(["redis-cli", "--cluster", "create", *nodes, "--cluster-yes"])
         for _ in range(500):
-            if all("cluster_state:ok" in one.ask("CLUSTER INFO") for one in self.cluster):
+            if all("cluster_state:ok" in node.call("CLUSTER INFO") for node in self.cluster):
                 return
             time.sleep(0.05)
         need(False, "the cluster does not come up")
@@ -162,7 +162,7 @@ class Bench:
 
     def flush(self, servers):
         for server in servers:
-            server.ask("FLUSHALL")
+            server.call("FLUSHALL")
 
     def words(self, what, count):
         path = os.path.join(self.directory, f"{what}-{count}")
@@ -178,21 +178,21 @@ class Bench:
         bits = int(-self.count * math.log(p) / math.log(2) ** 2)
         return str(bits), str(max(1, round(bits / self.count * math.log(2))))
 
-    def at(self, rest):
+    def uri(self, rest):
         return f"redis://127.0.0.1:{self.server.port}/seen?{rest}"
 
     def java(self, p):
-        return self.at(f"layout=java&expect={self.count}&fpr={p}")
+        return self.uri(f"layout=java&expect={self.count}&fpr={p}")
 
     def php1(self, p):
-        return self.at("layout=php1&bits={}&probes={}".format(*self.sizes(p)))
+        return self.uri("layout=php1&bits={}&probes={}".format(*self.sizes(p)))
 
     def ours(self, p):
-        return self.at(f"expect={self.count}&fpr={p}")
+        return self.uri(f"expect={self.count}&fpr={p}")
 
     def spread(self, p):
         partition = max(int(self.count * BITS_OF_PARTITION[p] / 8 / 12), 4096)
-        nodes = ",".join(f"127.0.0.1:{one.port}" for one in self.cluster)
+        nodes = ",".join(f"127.0.0.1:{node.port}" for node in self.cluster)
         return f"redis+cluster://{nodes}/seen?expect={self.count}&fpr={p}&partition={partition}"
 
     def command(self, what, p, count):
@@ -238,8 +238,8 @@ class Bench:
         if what == "check":
             need(found >= (count + 1) // 2, f"{way.name}: {found:.0f} of {count} found, half of which were added")
         # The hashes of php1 are not uniform, so its rate is not checked.
-        most = count / 2 * (what == "check") + p * count + 5 * math.sqrt(p * count) + 5
-        need(found <= most or way.uri == self.php1, f"{way.name}: {found:.0f} of {count} found, more than is right")
+        limit = count / 2 * (what == "check") + p * count + 5 * math.sqrt(p * count) + 5
+        need(found <= limit or way.uri == self.php1, f"{way.name}: {found:.0f} of {count} found, more than is right")
         return Sample(count, wall, cpu, server, sent, received)
 
     def elements(self, way):
@@ -250,8 +250,8 @@ class Bench:
         count = max(self.count // 20, 1000)
         self.flush(way.servers or [self.server])
         self.time(way, "add", p, count)
-        ask = [self.program, "filter", way.uri(p), "check", str(count), str(A_CALL)]
-        need(float(self.run(ask)[0].split()[2]) >= (count + 1) // 2, f"{way.name}: ours does not find what it added")
+        lookups = [self.program, "filter", way.uri(p), "check", str(count), str(A_CALL)]
+        need(float(self.run(lookups)[0].split()[2]) >= (count + 1) // 2, f"{way.name}: ours does not find what it added")
         self.flush(way.servers or [self.server])
         self.run([self.program, "filter", way.uri(p), "add", str(count), str(A_CALL)])
         self.time(way, "check", p, count)
@@ -270,8 +270,8 @@ class Bench:
         out = self.run([self.program, "filter", self.ours(p), "absent", str(count), str(A_CALL)])[0]
         self.found[p] = (int(out.split()[2]), count)
 
-    def of(self, name, batch, what, p, field):
-        return statistics.median(getattr(one, field) for one in self.samples[name, batch, what, p])
+    def median(self, name, batch, what, p, field):
+        return statistics.median(getattr(sample, field) for sample in self.samples[name, batch, what, p])
 
     def print_tables(self, ways):
         for p in RATES:
@@ -281,10 +281,10 @@ class Bench:
             for what in ("add", "check"):
                 print(what)
                 for way in ways:
-                    def of(field):
-                        return self.of(way.name, way.batch, what, p, field)
-                    print(f"  {way.name:<41}{way.batch or '':>8}{of('rate') / 1e3:>8.1f}{of('server'):>11.2f}"
-                          f"{of('client'):>11.2f}{of('sent'):>11.1f}{of('received'):>7.1f}")
+                    def median(field):
+                        return self.median(way.name, way.batch, what, p, field)
+                    print(f"  {way.name:<41}{way.batch or '':>8}{median('rate') / 1e3:>8.1f}{median('server'):>11.2f}"
+                          f"{median('client'):>11.2f}{median('sent'):>11.1f}{median('received'):>7.1f}")
             found, count = self.found[p]
             print(f"of {count} that were never added ours finds {found}: {found / count:.3g}")
 
@@ -299,35 +299,35 @@ class Bench:
 
     def push(self):
         size = max(int(GIB * self.scale) // MIB, 1) * MIB
-        ours, kept, one = [], {}, {}
+        ours, kept, written_over = [], {}, {}
         uri = f"redis://127.0.0.1:{self.server.port}/pushed"
         for _ in range(self.runs):
             self.flush([self.server])
             ours.append(size / 1e9 / float(self.run([self.program, "push", uri, str(size)])[0].split()[0]))
             for how in [(each << 10, clients) for each in (64, 128, 256, 1024) for clients in (1, 4)]:
                 kept.setdefault(how, []).append(self.sets(size, *how, ["-r", "1000000000"]))
-                one.setdefault(how, []).append(self.sets(size, *how, []))
+                written_over.setdefault(how, []).append(self.sets(size, *how, []))
         self.flush([self.server])
         rate = statistics.median(ours)
         print(f"\npush of {size / GIB:.3f} GiB: {rate:.2f} GB/s; redis-benchmark -t set, at its best:")
-        for told, all_of in (("many keys, all kept", kept), ("one key, written over", one)):
-            each, clients = max(all_of, key=lambda how: statistics.median(all_of[how]))
-            best = statistics.median(all_of[each, clients])
-            print(f"  {told:<24}{best:>6.2f} GB/s   -d {each} -c {clients}{' -r 1000000000' if all_of is kept else ''}")
+        for label, times in (("many keys, all kept", kept), ("one key, written over", written_over)):
+            each, clients = max(times, key=lambda how: statistics.median(times[how]))
+            best = statistics.median(times[each, clients])
+            print(f"  {label:<24}{best:>6.2f} GB/s   -d {each} -c {clients}{' -r 1000000000' if times is kept else ''}")
         return rate / max(map(statistics.median, kept.values()))
 
     # ---- bars ----
 
     def ratio(self, what, p, field, name, batch):
-        return self.of("ours", A_CALL, what, p, field) / self.of(name, batch, what, p, field)
+        return self.median("ours", A_CALL, what, p, field) / self.median(name, batch, what, p, field)
 
     def print_bars(self, pushed):
         java, plain = ("SETBIT, GETBIT, a flush an element (Java)", 1), ("SETBIT, GETBIT", 1000)
         bars = []
-        for p, faster, cheaper, asked, published in ((1e-2, 2, 0.6, 4, 25), (1e-6, 3, 0.35, 14, None)):
+        for p, faster, cheaper, checking, published in ((1e-2, 2, 0.6, 4, 25), (1e-6, 3, 0.35, 14, None)):
             rows = [("add to 1000 a flush, elements a second", faster, self.ratio("add", p, "rate", *plain)),
                     ("add to 1000 a flush, server CPU", -cheaper, self.ratio("add", p, "server", *plain)),
-                    ("check to 1000 a flush, elements a second", asked, self.ratio("check", p, "rate", *plain)),
+                    ("check to 1000 a flush, elements a second", checking, self.ratio("check", p, "rate", *plain)),
                     ("add to the Java way, elements a second", published, self.ratio("add", p, "rate", *java)),
                     ("check to the Java way, elements a second", published, self.ratio("check", p, "rate", *java))]
             bars += [(f"{what}, p = {p:g}", bar, got) for what, bar, got in rows]

@@ -23,14 +23,14 @@ WAYS = [["--expect", "1e7", "--fpr", "1e-6"], ["--expect", "1e7"], []]
 def floor(program, path, records):
     """Seconds of the run, of each step, and bytes of the table."""
     out = subprocess.run([program, path, str(records)], stdout=subprocess.PIPE, check=True).stdout.decode()
-    told = dict(line.split() for line in out.splitlines())
-    need(int(told["records"]) == records, f"{told['records']} of {records} records were read")
-    return [float(told[name]) for name in ["all", *STEPS]] + [int(told["bytes"]), int(told["copied"])]
+    report = dict(line.split() for line in out.splitlines())
+    need(int(report["records"]) == records, f"{report['records']} of {records} records were read")
+    return [float(report[name]) for name in ["all", *STEPS]] + [int(report["bytes"]), int(report["copied"])]
 
 
 def measure(tamis, program, runs, name, path, records):
-    one = ["--threads", "1"]
-    ways = {" ".join(["tamis dedup", *options, *one]): [tamis, "dedup", *options, *one, path] for options in WAYS}
+    single = ["--threads", "1"]
+    ways = {" ".join(["tamis dedup", *options, *single]): [tamis, "dedup", *options, *single, path] for options in WAYS}
 
     def once(way):
         if way == "floor":
@@ -50,9 +50,9 @@ def measure(tamis, program, runs, name, path, records):
         print(f"{way:<54}{seconds * ns:>12.1f}{seconds / total:>13.2f}")
     print(flush=True)
     for way, argv in ways.items():
-        told = subprocess.run([*argv[:2], "--profile", *argv[2:]], stdout=subprocess.DEVNULL,
+        report = subprocess.run([*argv[:2], "--profile", *argv[2:]], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, check=True).stderr.decode()
-        print(f"{way} --profile, one run\n{told}", flush=True)
+        print(f"{way} --profile, one run\n{report}", flush=True)
 
 
 def main():

@@ -33,7 +33,7 @@ from timed import evict, in_turns, need, print_bars, run
 
 KEYS = [10_000_000, 100_000_000]
 LOGGED = 16  # bytes of a record in the log
-ROOM = 6e9  # bytes of disk at SCALE 1: log and snapshot of the larger state, and the log that the snapshot replaces
+DISK_BYTES = 6e9  # bytes of disk at SCALE 1: log and snapshot of the larger state, and the log that the snapshot replaces
 PLAIN, STATE, DISK = "tamis dedup {X} -o OUT", "tamis dedup --state S {X} -o OUT", "the disk"
 DATABASES = {"sqlite": ("SQLite, INSERT OR IGNORE", 20), "lmdb": ("LMDB, MDB_NOOVERWRITE", 10)}
 
@@ -54,7 +54,7 @@ class Bench:
         """The targets are for SCALE 1."""
         return wanted if self.scale == 1 else None
 
-    def fresh(self):
+    def new_directory(self):
         """Makes an empty directory for the outputs, and syncs all earlier writes."""
         shutil.rmtree(self.path("new"), ignore_errors=True)
         os.mkdir(self.path("new"))
@@ -70,7 +70,7 @@ class Way:
 
 
 def once(b, way, path):
-    b.fresh()
+    b.new_directory()
     with open(os.devnull, "wb") as null:
         return run(way.argv, path, null)
 
@@ -96,8 +96,8 @@ def check(b, ways, path):
             wanted, found = digest(out), (os.path.getsize(out), lines_of(out))
         need(digest(out) == wanted, f"{way.name}: does not print what {ways[0].name} prints")
         if os.path.isdir(b.path("new/S")):
-            told = subprocess.check_output([b.tamis, "state", "show", "--json", b.path("new/S")])
-            commits = json.loads(told)["commits"]
+            output = subprocess.check_output([b.tamis, "state", "show", "--json", b.path("new/S")])
+            commits = json.loads(output)["commits"]
     return (*found, commits)
 
 
@@ -132,14 +132,14 @@ def writing(b, name):
 
 def make_logged(b, count):
     """A state that was killed before its first snapshot, so that all of its keys are in the log."""
-    state = os.path.join(b.fresh(), "S")
+    state = os.path.join(b.new_directory(), "S")
     subprocess.run([b.program, "log", state, str(count)], check=True)
     return state
 
 
 def make_hinted(b, count):
     """A state of a run over a file, whose size gave a size hint. With up to some 10^7 keys it has no snapshot."""
-    path = os.path.join(b.fresh(), "keys")
+    path = os.path.join(b.new_directory(), "keys")
     with open(path, "wb") as file:
         subprocess.run([b.keys, str(count)], stdout=file, check=True)
     state = b.path("new/S")
@@ -149,7 +149,7 @@ def make_hinted(b, count):
 
 def make_ended(b, count):
     """A state after a run, with a snapshot if one is due. The output of the run is discarded."""
-    state = os.path.join(b.fresh(), "S")
+    state = os.path.join(b.new_directory(), "S")
     with subprocess.Popen([b.keys, str(count)], stdout=subprocess.PIPE) as source:
         done = subprocess.run([b.tamis, "dedup", "-q", "--state", state, "-o", os.devnull], stdin=source.stdout,
                               check=False)
@@ -160,8 +160,8 @@ def make_ended(b, count):
 
 def time_open(b, state):
     """Seconds, keys read from the log, all keys, bytes of log and snapshot."""
-    told = subprocess.check_output([b.program, "open", state], text=True).split()
-    return [float(told[0]), *map(int, told[1:])]
+    output = subprocess.check_output([b.program, "open", state], text=True).split()
+    return [float(output[0]), *map(int, output[1:])]
 
 
 def time_start(b, state, number):
@@ -243,10 +243,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tamis-bench-") as directory:
         b = Bench(*sys.argv[1:4], int(runs), float(scale), directory)
         free = shutil.disk_usage(directory).free
-        need(free >= ROOM * b.scale, f"{directory} has {free / 1e9:.1f} GB free, {ROOM * b.scale / 1e9:.1f} are needed;"
+        need(free >= DISK_BYTES * b.scale, f"{directory} has {free / 1e9:.1f} GB free, {DISK_BYTES * b.scale / 1e9:.1f} are needed;"
              " name a directory with more in TMPDIR, or give a smaller SCALE")
-        place = subprocess.check_output(["df", "--output=fstype,source", directory], text=True)
-        kind, device = place.splitlines()[-1].split(None, 1)
+        mount = subprocess.check_output(["df", "--output=fstype,source", directory], text=True)
+        kind, device = mount.splitlines()[-1].split(None, 1)
         nothing = "; fsync costs nothing there: name a directory on a disk in TMPDIR" if kind in ("tmpfs", "ramfs") else ""
         print(f"Everything on {device}, {kind}{nothing}\n", flush=True)
         for name in "WU":

@@ -8,8 +8,8 @@
 build_cross
 secret='a secret of 25 characters'
 
-# on SET PROGRAM ARGUMENT...: runs PROGRAM, a path in tests/ of both builds, on a machine with that set.
-on() {
+# run_on SET PROGRAM ARGUMENT...: runs PROGRAM, a path in tests/ of both builds, on a machine with that set.
+run_on() {
     local set=$1 program=$2
     shift 2
     case $set in
@@ -25,10 +25,10 @@ for set in avx2 avx512 neon; do
 done
 for set in "${sets[@]}"; do
     mkdir "$work/$set"
-    on "$set" format/make_filters "$work/$set" "$seed" 300 >"$work/made" || exit 1
+    run_on "$set" format/make_filters "$work/$set" "$seed" 300 >"$work/made" || exit 1
     diff -r "$work/scalar" "$work/$set" || { echo "$set: files differ"; exit 1; }
     for reader in "${sets[@]}"; do
-        said=$(on "$reader" arm64/query_filters "$secret" "$work/$set"/*.tamis) || { echo "$reader: $said"; exit 1; }
+        said=$(run_on "$reader" arm64/query_filters "$secret" "$work/$set"/*.tamis) || { echo "$reader: $said"; exit 1; }
         case $said in
         "${reader#arm64-} "[1-9]*) ;;
         *) echo "$reader did not run: $said"; exit 1 ;;
@@ -37,5 +37,5 @@ for set in "${sets[@]}"; do
 done
 # A changed answer must be noticed.
 sed -i '1s/\t.*/\t0/' "$work/scalar/exact-xxh3.lookups"
-on scalar arm64/query_filters "$secret" "$work/scalar/exact-xxh3.tamis" && { echo "a false answer is not noticed"; exit 1; }
+run_on scalar arm64/query_filters "$secret" "$work/scalar/exact-xxh3.tamis" && { echo "a false answer is not noticed"; exit 1; }
 echo "sets ${sets[*]}"

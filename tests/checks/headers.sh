@@ -4,9 +4,9 @@
 # C++17.
 set -u
 include=$1 cc=$2 cxx=$3
-status=0 seen=0
+status=0 count=0
 while IFS= read -r header; do
-    seen=$((seen + 1))
+    count=$((count + 1))
     for form in "$cc -x c -std=c11" "$cc -x c -std=c17" "$cxx -x c++ -std=c++17"; do
         # shellcheck disable=SC2086
         if ! printf '#include <%s>\n#include <%s>\n' "$header" "$header" |
@@ -16,5 +16,5 @@ while IFS= read -r header; do
         fi
     done
 done < <(cd "$include" && find tamis -name '*.h' | sort)
-[ "$seen" -gt 0 ] || { echo "no headers in $include"; status=1; }
+[ "$count" -gt 0 ] || { echo "no headers in $include"; status=1; }
 exit "$status"

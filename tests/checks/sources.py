@@ -143,12 +143,12 @@ def check_layers(root):
 
 
 def check_names(root):
-    seen = {}
+    paths = {}
     for path in walk(root, "src"):
         name = os.path.basename(path)
-        if name in seen:
-            yield f"{path}:1: {seen[name]} has the same name"
-        seen.setdefault(name, path)
+        if name in paths:
+            yield f"{path}:1: {paths[name]} has the same name"
+        paths.setdefault(name, path)
     listed = re.findall(r"`([\w/]+)/`", read(root, "docs/ARCHITECTURE.md"))
     files = {os.path.dirname(path): path for path in walk(root, "src")}
     for directory, path in files.items():
@@ -173,7 +173,7 @@ def check_spdx(root):
                 yield f"{path}:1: does not begin with SPDX-License-Identifier: BSD-2-Clause"
 
 
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+REFERENCE = re.compile(r"\]\(([^)\s]+)\)")
 NAMED_DOCUMENT = re.compile(r"\bdocs/[\w/-]+\.md\b")
 README_LINES = 130
 
@@ -196,7 +196,7 @@ def check_links(root):
             continue
         if path == "README.md" and text.count("\n") > README_LINES:
             yield f"{path}:{README_LINES + 1}: has more than {README_LINES} lines; move what is not for everybody to docs/guide"
-        for match in LINK.finditer(text):
+        for match in REFERENCE.finditer(text):
             target, _, anchor = match.group(1).partition("#")
             there = os.path.normpath(os.path.join(root, os.path.dirname(path), target)) if target else os.path.join(root, path)
             if ":" in target:

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The glossary: words that the field has another term for. words.py ROOT
 
-Single words are looked for in identifiers and in the names of files; phrases in comments, messages, scripts and
-documents. Prints one line a hit, with the term to use; exit status 1 if there is one.
+Single words are looked for in identifiers of C, in the functions and variables that scripts define, and in the names
+of files; phrases in comments, messages, scripts and documents. Prints one line a hit, with the term to use; exit status 1 if there is one.
 
 words_allowed.txt lists the true uses, one a line: an identifier or the stem of a file name, for all files; a path
 and an identifier, or a path and a phrase, for one file. A line that nothing needs is a hit too.
 """
+import ast
 import os
 import re
 import sys
@@ -128,7 +129,7 @@ WORDS = {
 TERMS = re.compile(r"(?:^|(?<=_))(?:in_flight)(?=_|$)")
 
 # Words of the glossary that are plain verbs, or nouns, in the sentence that names a test.
-PLAIN_IN_TESTS = {"ends", "marks", "place", "places", "take", "takes"}
+PLAIN_IN_TESTS = {"ask", "ends", "marks", "place", "places", "take", "takes"}
 
 # Whole names of variables and fields.
 VARIABLES = {"all", "at", "both", "is", "of", "on", "one", "some"}
@@ -172,6 +173,7 @@ CODE_ONLY = ("docs/examples",)
 # Scripts for their comments and messages.
 DOCUMENTS = (".md", ".txt", ".err", ".sh", ".bash", ".py", ".cmake")
 CODE = (".c", ".h")
+SHELL, SHELL_NAMED = (".sh", ".bash"), ("dev", "bench/run")
 # Names of files that users have: they never change.
 FIXED_NAMES = ("tests/golden/",)
 # The glossary's own words.
@@ -179,6 +181,9 @@ GLOSSARY = ("tests/checks/words", "tests/checks/selftest.py")
 PART = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|^[ \t]*#[ \t]*include[^\n]*', re.S | re.M)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 DEFINITION = re.compile(r"^static\b[^;{}=()]*\b(\w+)\(", re.M)
+# `name=`, `name+=`, `name[i]=`, `name() {` and `for name in` of a shell, where a command begins.
+IN_SHELL = re.compile(r"(?:^|[;&|({]|\b(?:do|then|else|for|local|export|readonly|declare)\b)[ \t]*(?:-\w+[ \t]+)*(?:\w+=\S*[ \t]+)*"
+                      r"([A-Za-z_]\w*)(?:(?:\[[^\]\n]*\])?\+?=|[ \t]*\(\)[ \t]*[({]|[ \t]+in\b)", re.M)
 # What may lie between two words of a phrase: an end of a line, in a comment or a message too.
 GAP = r'[\s"*]+'
 
@@ -248,6 +253,32 @@ def check_identifiers(path, text, allowed):
                 yield f"{path}:{line_of(code, match.start())}: {found}: {term}"
 
 
+def defined_in_shell(text):
+    for match in IN_SHELL.finditer(text):
+        yield match.group(1), line_of(text, match.start(1))
+
+
+def defined_in_python(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr, node.lineno
+
+
+def check_script(path, definitions, allowed):
+    named = set()
+    for found, line in sorted(definitions, key=lambda definition: definition[1]):
+        terms = list(term_of(found, path.startswith("tests/"))) + ["say the noun"] * (found in VARIABLES)
+        if terms and found not in named and not allowed.has(f"{path} {found}") and not allowed.has(found):
+            yield f"{path}:{line}: {found}: {terms[0]}"
+        named.add(found)
+
+
 def prose_of(text):
     """The comments and strings of C, at their positions; adjacent strings are one."""
     prose, end = [], 0
@@ -276,6 +307,14 @@ def documents(root):
                 yield path
 
 
+def scripts(root):
+    for directory in ("",) + DIRECTORIES + CODE_ONLY:
+        for path in walk(root, directory) if directory else SHELL_NAMED:
+            is_script = path.endswith(SHELL + (".py",)) and not path.startswith(FIXED_NAMES + GLOSSARY)
+            if is_script or path in SHELL_NAMED and os.path.exists(os.path.join(root, path)):
+                yield path
+
+
 def check(root):
     allowed = Allowed(root)
     for directory in DIRECTORIES + CODE_ONLY:
@@ -286,6 +325,9 @@ def check(root):
                 text = read(root, path)
                 yield from check_identifiers(path, text, allowed)
                 yield from check_phrases(path, prose_of(text), allowed)
+    for path in scripts(root):
+        definitions = defined_in_python if path.endswith(".py") else defined_in_shell
+        yield from check_script(path, definitions(read(root, path)), allowed)
     for path in documents(root):
         yield from check_phrases(path, read(root, path), allowed)
     yield from allowed.dead()

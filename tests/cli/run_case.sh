@@ -32,34 +32,34 @@ complain() {
     failed=1
 }
 
-want_status=0
-[ -e "$expected.exit" ] && want_status=$(<"$expected.exit")
-[ "$status" = "$want_status" ] || complain "exit status $status, expected $want_status"
+expected_status=0
+[ -e "$expected.exit" ] && expected_status=$(<"$expected.exit")
+[ "$status" = "$expected_status" ] || complain "exit status $status, expected $expected_status"
 
-want_out=/dev/null
-[ -e "$expected.out" ] && want_out=$expected.out
-if ! cmp -s "$want_out" "$work/out"; then
+expected_out=/dev/null
+[ -e "$expected.out" ] && expected_out=$expected.out
+if ! cmp -s "$expected_out" "$work/out"; then
     complain "standard output differs (- expected, + printed)"
-    diff -a -u --label expected "$want_out" --label printed "$work/out" | head -n 60
+    diff -a -u --label expected "$expected_out" --label printed "$work/out" | head -n 60
 fi
 
 # Line by line: a line of .err that begins with ~ is an extended regular expression for the whole line.
-want_err=()
-[ -e "$expected.err" ] && mapfile -t want_err <"$expected.err"
+expected_err=()
+[ -e "$expected.err" ] && mapfile -t expected_err <"$expected.err"
 mapfile -t got_err <"$work/err"
 err_differs=0
-[ "${#want_err[@]}" = "${#got_err[@]}" ] || err_differs=1
-for i in "${!want_err[@]}"; do
+[ "${#expected_err[@]}" = "${#got_err[@]}" ] || err_differs=1
+for i in "${!expected_err[@]}"; do
     [ "$err_differs" = 0 ] || break
-    if [ "${want_err[i]:0:1}" = "~" ]; then
-        pattern="^(${want_err[i]:1})\$"
+    if [ "${expected_err[i]:0:1}" = "~" ]; then
+        pattern="^(${expected_err[i]:1})\$"
         [[ ${got_err[i]} =~ $pattern ]] || err_differs=1
     else
-        [ "${want_err[i]}" = "${got_err[i]}" ] || err_differs=1
+        [ "${expected_err[i]}" = "${got_err[i]}" ] || err_differs=1
     fi
 done
 if [ "$err_differs" = 1 ]; then
     complain "standard error differs (- expected, ~ begins a regular expression, + printed)"
-    diff -a -u --label expected <(printf '%s\n' "${want_err[@]}") --label printed "$work/err" | head -n 60
+    diff -a -u --label expected <(printf '%s\n' "${expected_err[@]}") --label printed "$work/err" | head -n 60
 fi
 exit "$failed"

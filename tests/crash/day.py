@@ -98,22 +98,22 @@ if open("once", "rb").read() != wanted:
 
 printed = {int(line[5:line.index(b",")]) for line in wanted.splitlines()}
 newest, counted, maybe_counted = records[0][1], {}, {}  # keys, with the time at which each was last counted
-for n, (key, at) in enumerate(records):
-    if at > newest + AHEAD:
+for n, (key, moment) in enumerate(records):
+    if moment > newest + AHEAD:
         if n in printed:
             sys.exit(f"record {n} is too far ahead, and was printed")
         continue
-    newest = max(newest, at)
+    newest = max(newest, moment)
     last, maybe_last = counted.get(key), maybe_counted.get(key)
-    is_timely = at >= newest - LATENESS + STEP  # what is late is decided by whole steps
-    if is_timely and last is not None and last <= at <= last + WINDOW and n in printed:
-        sys.exit(f"record {n}: key {key} at {at} was counted at {last}, and was printed")
-    if (maybe_last is None or at > maybe_last + WINDOW + STEP) and n not in printed:
-        sys.exit(f"record {n}: key {key} at {at} was not counted since {maybe_last}, and was not printed")
+    is_timely = moment >= newest - LATENESS + STEP  # what is late is decided by whole steps
+    if is_timely and last is not None and last <= moment <= last + WINDOW and n in printed:
+        sys.exit(f"record {n}: key {key} at {moment} was counted at {last}, and was printed")
+    if (maybe_last is None or moment > maybe_last + WINDOW + STEP) and n not in printed:
+        sys.exit(f"record {n}: key {key} at {moment} was not counted since {maybe_last}, and was not printed")
     if n in printed and is_timely:
-        counted[key] = at
+        counted[key] = moment
     if n in printed:
-        maybe_counted[key] = max(at, maybe_counted.get(key, at))
+        maybe_counted[key] = max(moment, maybe_counted.get(key, moment))
 middle = sizes[len(sizes) // 3:]
 if per_hour >= 100000 and max(middle) > 3 * min(middle):  # smaller ones never fill a log
     sys.exit(f"the state grows: {sizes}")

@@ -152,7 +152,7 @@ for name, lines in expected.items():
         printed.sort()
         lines.sort()
     if printed != lines:
-        at = next((i for i, (a, b) in enumerate(zip(printed, lines)) if a != b), min(len(printed), len(lines)))
-        sys.exit(f"{name}: {len(printed)} records, not {len(lines)}; they differ from record {at + 1} on")
+        index = next((i for i, (a, b) in enumerate(zip(printed, lines)) if a != b), min(len(printed), len(lines)))
+        sys.exit(f"{name}: {len(printed)} records, not {len(lines)}; they differ from record {index + 1} on")
 rotations = sum(log.rotations for log in logs)
 print(f"{len(logs)} logs, {'state' if HAS_STATE else 'no state'}: {len(wanted)} of {written} records, {rotations} rotations, {part + 1} outputs, dedup {killed}")

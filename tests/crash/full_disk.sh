@@ -18,21 +18,21 @@ size=$(stat -c %s once)
 failures=0
 # Sizes from one that holds nothing to one that holds everything: each key takes 16 bytes of log.
 for kib in 4 16 64 100 200 300 400 500 600 800 1000 1200 1400 1600; do
-    for place in both state output; do
+    for target in both state output; do
         mount -t tmpfs -o "size=${kib}k" none disk || { echo "skipped: no tmpfs to be had"; exit 77; }
         state=disk/state out=disk/out
-        [ $place != output ] || state=state
-        [ $place != state ] || out=out
+        [ $target != output ] || state=state
+        [ $target != state ] || out=out
         status=0
         tamis dedup --state $state a.log -o $out --duplicates again.2 --commit-every 64KiB -q 2> said || status=$?
         if [ $status != 0 ]; then
             failures=$((failures + 1))
-            [ $status = 2 ] && grep -q "no space left on device; free space there, and give the same command again" said || { echo "$kib KiB, $place: exit $status"; cat said; exit 1; }
-            [ "$(wc -l < said)" = 1 ] || { echo "$kib KiB, $place: more than one line"; cat said; exit 1; }
+            [ $status = 2 ] && grep -q "no space left on device; free space there, and give the same command again" said || { echo "$kib KiB, $target: exit $status"; cat said; exit 1; }
+            [ "$(wc -l < said)" = 1 ] || { echo "$kib KiB, $target: more than one line"; cat said; exit 1; }
             mount -o remount,size=64M disk
-            tamis dedup --state $state a.log -o $out --duplicates again.2 -q || { echo "$kib KiB, $place: not with more room"; exit 1; }
+            tamis dedup --state $state a.log -o $out --duplicates again.2 -q || { echo "$kib KiB, $target: not with more room"; exit 1; }
         fi
-        cmp $out once && cmp again.2 again || { echo "$kib KiB, $place: differs"; exit 1; }
+        cmp $out once && cmp again.2 again || { echo "$kib KiB, $target: differs"; exit 1; }
         umount disk
         rm -rf state out again.2
     done

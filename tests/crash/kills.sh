@@ -24,7 +24,7 @@ kinds=('' '--fpr 1e-3' '--exact' "--kind blocked --expect $records --fpr 1e-3" "
     '--window 5m --time json:/ts --fpr 1e-3' '--window 30s --step 10s --time json:/ts --refresh')
 keys=('' '--key json:/event_id' '--key json:/user_id')
 
-unpack() { # FILE
+decompress() { # FILE
     case $1 in
         *.gz) gzip -dcq "$1" ;;
         *) cat "$1" ;;
@@ -60,7 +60,7 @@ while [ "$killed" -lt "$kills_wanted" ]; do
             break
         fi
     done 2>/dev/null
-    unpack "once.2$ending" | cmp - once && unpack "again.2$ending" | cmp - again && tamis state verify state >/dev/null || {
+    decompress "once.2$ending" | cmp - once && decompress "again.2$ending" | cmp - again && tamis state verify state >/dev/null || {
         echo "differs after $of_this kills: ${options[*]} $ending"
         exit 1
     }

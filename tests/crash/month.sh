@@ -29,7 +29,7 @@ day_of() {
         }
     }'
 }
-most_memory=0 most_bytes=0
+max_memory=0 max_bytes=0
 for ((day = 0; day < 30; day++)); do
     day_of $day > records.$day
     tamis dedup --state seen --window 24h --step 1h --time field:1 --key field:2 --exactly-once --stats --json \
@@ -41,9 +41,9 @@ for ((day = 0; day < 30; day++)); do
     bytes=$(du -sb seen | cut -f 1)
     [ $((again - expected)) -ge -2 ] && [ $((again - expected)) -le 2 ] ||
         fail "$again records came within 24 hours, expected $expected"
-    most_bytes=$((bytes > most_bytes ? bytes : most_bytes))
-    [ $day -ge 3 ] || most_memory=$((memory > most_memory ? memory : most_memory))
-    [ "$memory" -le $most_memory ] || fail "$memory bytes of memory, $most_memory in the first days"
+    max_bytes=$((bytes > max_bytes ? bytes : max_bytes))
+    [ $day -ge 3 ] || max_memory=$((memory > max_memory ? memory : max_memory))
+    [ "$memory" -le $max_memory ] || fail "$memory bytes of memory, $max_memory in the first days"
     [ "$bytes" -le $((4 * memory + (70 << 20))) ] || fail "$bytes bytes of files, $memory of memory"
 done
-echo "$records records a day: $most_memory bytes of memory, at most $most_bytes of files, $bytes at the end"
+echo "$records records a day: $max_memory bytes of memory, at most $max_bytes of files, $bytes at the end"

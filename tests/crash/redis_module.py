@@ -46,9 +46,9 @@ class Run:
                              random.choice(("yes", "no")))
         self.models, self.next_item, self.commands = {}, 0, 0
 
-    def ask(self, *words):
+    def call(self, *words):
         self.commands += 1
-        return self.server.ask(*words)
+        return self.server.call(*words)
 
     # ---- single commands
 
@@ -68,13 +68,13 @@ class Run:
             rate, capacity = 10 ** -random.uniform(0.3, 9), int(10 ** random.uniform(0, 4))
             option = random.choice(((), ("NONSCALING",), ("EXPANSION", random.choice((1, 2, 4, 10))),
                                     ("KIND", random.choice(("fast", "fingerprint", "blocked", "classic")))))
-            got = self.ask("BF.RESERVE", key, rate, capacity, *option)
+            got = self.call("BF.RESERVE", key, rate, capacity, *option)
             if isinstance(got, Error) and "could not create" in got.args[0]:  # a kind without this rate
                 return
             model = Bloom(option in (("NONSCALING",), ("KIND", "blocked"), ("KIND", "classic")), option[:1] == ("KIND",))
         else:
             bucket = random.choice((1, 2, 4, 7, 255))
-            got = self.ask("CF.RESERVE", key, int(10 ** random.uniform(0, 4)) + 2 * bucket, "BUCKETSIZE", bucket,
+            got = self.call("CF.RESERVE", key, int(10 ** random.uniform(0, 4)) + 2 * bucket, "BUCKETSIZE", bucket,
                            "MAXITERATIONS", random.choice((1, 20, 500)), "EXPANSION", random.choice((0, 1, 2)))
             model = Cuckoo()
         if key in self.models:
@@ -88,11 +88,11 @@ class Run:
         items = self.new_items(model)
         command = random.choice(("BF.ADD", "BF.MADD", "BF.INSERT"))
         if command == "BF.ADD":
-            got = [self.ask(command, key, items[0])]
+            got = [self.call(command, key, items[0])]
         elif command == "BF.MADD":
-            got = self.ask(command, key, *items)
+            got = self.call(command, key, *items)
         else:
-            got = self.ask(command, key, "CAPACITY", random.randrange(1, 1000), "ITEMS", *items)
+            got = self.call(command, key, "CAPACITY", random.randrange(1, 1000), "ITEMS", *items)
         if isinstance(got, Error) or (len(got) == 1 and isinstance(got[0], Error) and "WRONGTYPE" in got[0].args[0]):
             return is_true(f"add: {got!r}", isinstance(model, Cuckoo))
         if model is None:
@@ -111,9 +111,9 @@ class Run:
         items = self.new_items(model)
         command = random.choice(("CF.ADD", "CF.ADDNX", "CF.INSERT", "CF.INSERTNX"))
         if "INSERT" in command:
-            got = self.ask(command, key, "ITEMS", *items)
+            got = self.call(command, key, "ITEMS", *items)
         else:
-            got = [self.ask(command, key, items[0])]
+            got = [self.call(command, key, items[0])]
         if isinstance(got, Error):
             return is_true(f"add: {got!r}", isinstance(model, Bloom) or "Maximum expansions" in got.args[0])
         if isinstance(got[0], Error) and "WRONGTYPE" in got[0].args[0]:
@@ -132,33 +132,33 @@ class Run:
         if not isinstance(model, Cuckoo) or not model.counts:
             return
         for item in random.sample(sorted(model.counts), k=min(len(model.counts), random.choice((1, 1, 3, 100)))):
-            same(f"{key}: removal of {item}", self.ask("CF.DEL", key, item), 1)
+            same(f"{key}: removal of {item}", self.call("CF.DEL", key, item), 1)
             model.counts[item] -= 1
             if not model.counts[item]:
                 del model.counts[item]
         if random.random() < 0.3:
-            same("compact", self.ask("CF.COMPACT", key), b"OK")
+            same("compact", self.call("CF.COMPACT", key), b"OK")
 
     def check(self, key):
         model = self.models.get(key)
         if isinstance(model, Bloom):
-            same(f"{key}: card", self.ask("BF.CARD", key), model.card)
+            same(f"{key}: card", self.call("BF.CARD", key), model.card)
             items = list(model.items)
             for i in range(0, len(items), 500):
-                same(f"{key}: false negatives", set(self.ask("BF.MEXISTS", key, *items[i:i + 500])), {1})
+                same(f"{key}: false negatives", set(self.call("BF.MEXISTS", key, *items[i:i + 500])), {1})
         elif isinstance(model, Cuckoo):
             items = list(model.counts)
             for i in range(0, len(items), 500):
-                same(f"{key}: false negatives", set(self.ask("CF.MEXISTS", key, *items[i:i + 500])), {1})
+                same(f"{key}: false negatives", set(self.call("CF.MEXISTS", key, *items[i:i + 500])), {1})
             for item in random.sample(items, min(20, len(items))):
-                is_true(f"{key}: count of {item}", self.ask("CF.COUNT", key, item) >= model.counts[item])
-            info = self.ask("CF.INFO", key)
+                is_true(f"{key}: count of {item}", self.call("CF.COUNT", key, item) >= model.counts[item])
+            info = self.call("CF.INFO", key)
             same(f"{key}: items", info[7], sum(model.counts.values()))
             if info[1] > 16 << 20:  # an item that is added often makes many tables
-                self.ask("DEL", key)
+                self.call("DEL", key)
                 del self.models[key]
         else:
-            same(f"{key}: absent", self.ask("EXISTS", key), 0)
+            same(f"{key}: absent", self.call("EXISTS", key), 0)
 
     def move(self, key):
         """The key goes by another way to another name, and comes back."""
@@ -168,44 +168,44 @@ class Run:
         how = random.choice(("COPY", "RENAME", "RESTORE", "LOADCHUNK"))
         if how == "LOADCHUNK" and model.kind == "BF" and model.native:  # it has no chunks
             return
-        self.ask("DEL", "moved")
+        self.call("DEL", "moved")
         if how == "COPY":
-            same(how, self.ask("COPY", key, "moved"), 1)
+            same(how, self.call("COPY", key, "moved"), 1)
         elif how == "RENAME":
-            self.ask("RENAME", key, "moved")
+            self.call("RENAME", key, "moved")
         elif how == "RESTORE":
-            same(how, self.ask("RESTORE", "moved", 0, self.ask("DUMP", key)), b"OK")
+            same(how, self.call("RESTORE", "moved", 0, self.call("DUMP", key)), b"OK")
         else:
-            chunks = chunks_of(self.ask, key, model.kind + ".SCANDUMP")
+            chunks = chunks_of(self.call, key, model.kind + ".SCANDUMP")
             if not chunks:  # an empty cuckoo filter has none
                 return
             for chunk in chunks:
-                same(how, self.ask(model.kind + ".LOADCHUNK", "moved", *chunk), b"OK")
+                same(how, self.call(model.kind + ".LOADCHUNK", "moved", *chunk), b"OK")
         if how != "RENAME":
-            same(how, self.ask("DEBUG", "DIGEST-VALUE", "moved"), self.ask("DEBUG", "DIGEST-VALUE", key))
-        self.ask("RENAME", "moved", key)
+            same(how, self.call("DEBUG", "DIGEST-VALUE", "moved"), self.call("DEBUG", "DIGEST-VALUE", key))
+        self.call("RENAME", "moved", key)
 
     def disturb(self, key):
         how = random.choice(("DEL", "UNLINK", "junk", "junk", "BGREWRITEAOF", "BGSAVE", "RELOAD"))
         if how in ("DEL", "UNLINK"):
-            self.ask(how, key)
+            self.call(how, key)
             self.models.pop(key, None)
         elif how == "junk":  # bytes that are not a chunk, and dumps that are not dumps
             kind = random.choice(("BF", "CF"))
-            self.ask("DEL", "junk")
-            self.ask(kind + ".LOADCHUNK", "junk", random.choice((1, 1, 2, 17, 2 ** 40)), random.randbytes(random.choice((0, 38, 73, 500))))
-            dump = self.ask("DUMP", key)
+            self.call("DEL", "junk")
+            self.call(kind + ".LOADCHUNK", "junk", random.choice((1, 1, 2, 17, 2 ** 40)), random.randbytes(random.choice((0, 38, 73, 500))))
+            dump = self.call("DUMP", key)
             if dump:
                 damaged = bytearray(dump)
                 damaged[random.randrange(len(damaged))] ^= 1 << random.randrange(8)
-                self.ask("RESTORE", "junk", 0, bytes(damaged), "REPLACE")
-            self.ask("DEL", "junk")
+                self.call("RESTORE", "junk", 0, bytes(damaged), "REPLACE")
+            self.call("DEL", "junk")
         elif how == "RELOAD":
             # It saves, then loads the file. The end of an earlier BGSAVE between both would replace the file.
-            wait_until("no BGSAVE", lambda: info_of(self.server.ask, "persistence", "rdb_bgsave_in_progress") == 0)
-            same(how, self.ask("DEBUG", "RELOAD"), b"OK")
+            wait_until("no BGSAVE", lambda: info_of(self.server.call, "persistence", "rdb_bgsave_in_progress") == 0)
+            same(how, self.call("DEBUG", "RELOAD"), b"OK")
         else:
-            self.ask(how)
+            self.call(how)
 
     # ---- kills
 
@@ -213,11 +213,11 @@ class Run:
         """Kills the server while a command is under way."""
         key = f"k{random.randrange(8)}"
         words = random.choice((("BF.MADD", key), ("CF.INSERT", key, "ITEMS"))) + tuple(str(10 ** 9 + i) for i in range(300))
-        self.server.ask.send(*words)
+        self.server.call.send(*words)
         time.sleep(random.choice((0, 0, 0.0005, 0.003)))
         self.server.kill()
         self.server.start()
-        self.ask("DEL", key, "moved")
+        self.call("DEL", key, "moved")
         self.models.pop(key, None)
 
     def step(self):

@@ -77,8 +77,8 @@ def murmur3_x64_128(data):
 
     h1 = h2 = 0
     whole = len(data) // 16 * 16
-    for at in range(0, whole, 16):
-        k1, k2 = struct.unpack_from("<QQ", data, at)
+    for start in range(0, whole, 16):
+        k1, k2 = struct.unpack_from("<QQ", data, start)
         h1 = (rotl(h1 ^ mix(k1, c1, 31, c2), 27) + h2) * 5 + 0x52DCE729 & U64
         h2 = (rotl(h2 ^ mix(k2, c2, 33, c1), 31) + h1) * 5 + 0x38495AB5 & U64
     h1 ^= mix(int.from_bytes(data[whole : whole + 8], "little"), c1, 31, c2)
@@ -167,8 +167,8 @@ class Highway:
 
     def absorb(self, data):
         whole = len(data) // 32 * 32
-        for at in range(0, whole, 32):
-            self.update(struct.unpack("<4Q", data[at : at + 32]))
+        for start in range(0, whole, 32):
+            self.update(struct.unpack("<4Q", data[start : start + 32]))
         if len(data) > whole:
             self.update_rest(data[whole:])
 

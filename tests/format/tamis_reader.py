@@ -62,7 +62,7 @@ def header_sum(data, header_size):
 
 
 def block_checksums(body):
-    return b"".join(struct.pack("<Q", hashes.xxh3_64(body[at : at + BLOCK])) for at in range(0, len(body), BLOCK))
+    return b"".join(struct.pack("<Q", hashes.xxh3_64(body[offset : offset + BLOCK])) for offset in range(0, len(body), BLOCK))
 
 
 def repair(data):
@@ -71,10 +71,10 @@ def repair(data):
     header_size, = struct.unpack_from("<I", data, 12)
     body_offset, body_size = struct.unpack_from("<QQ", data, 32)
     if body_offset + body_size <= len(data):
-        sums = block_checksums(bytes(data[body_offset : body_offset + body_size]))
-        if body_offset + body_size + len(sums) <= len(data):
-            data[body_offset + body_size : body_offset + body_size + len(sums)] = sums
-            struct.pack_into("<Q", data, 56, hashes.xxh3_64(sums))
+        checksums = block_checksums(bytes(data[body_offset : body_offset + body_size]))
+        if body_offset + body_size + len(checksums) <= len(data):
+            data[body_offset + body_size : body_offset + body_size + len(checksums)] = checksums
+            struct.pack_into("<Q", data, 56, hashes.xxh3_64(checksums))
     struct.pack_into("<Q", data, 16, header_sum(bytes(data), header_size))
     return bytes(data)
 
@@ -112,9 +112,9 @@ def check_plan(h):
                        "probes": not table and not cuckoo, "slot_bits": table or cuckoo, "home_bits": table,
                        "partitions": table, "covered": table or cuckoo}.items():
         insist(used or h[name] == 0, f"{name} {h[name]}, and this kind or scheme has none")
-    for name, most in {"capacity": 10**12, "fpr": 1, "bits": 2**62, "probes": 255, "added": 2**63 - 1, "flags": 3,
+    for name, maximum in {"capacity": 10**12, "fpr": 1, "bits": 2**62, "probes": 255, "added": 2**63 - 1, "flags": 3,
                        "false_present": 2**63, "fpr_predicted": 1, "covered": 1}.items():
-        insist(0 <= h[name] <= most, f"{name} {h[name]}")
+        insist(0 <= h[name] <= maximum, f"{name} {h[name]}")
     if cuckoo:
         check_cuckoo(h)
     elif h["kind"] == 5:
@@ -141,13 +141,13 @@ def check_cuckoo(h):
 
 def read_sections(data, h):
     h.update(labels={}, union=None, data=None, keys=None, frozen=False, table=[], split=None, window=None)
-    at, end = 256, h["header_size"]
-    while at < end:
-        insist(end - at >= 8, "a section is cut short")
-        kind, size = struct.unpack_from("<II", data, at)
-        insist(size <= end - at - 8, f"section {kind:#x} of {size} bytes passes the header")
-        content = data[at + 8 : at + 8 + size]
-        at += 8 + (size + 7) // 8 * 8
+    offset, end = 256, h["header_size"]
+    while offset < end:
+        insist(end - offset >= 8, "a section is cut short")
+        kind, size = struct.unpack_from("<II", data, offset)
+        insist(size <= end - offset - 8, f"section {kind:#x} of {size} bytes passes the header")
+        content = data[offset + 8 : offset + 8 + size]
+        offset += 8 + (size + 7) // 8 * 8
         if kind == LABEL:
             read_label(content, h["labels"])
         elif kind == UNION:
@@ -219,8 +219,8 @@ def window_has(h, body, x, y):
         b = (2 * mulhi(F * 0x9E3779B97F4A7C15 & U64, lines // 2) + 1 - a) % lines
         for line in (body[64 * (start + i) : 64 * (start + i) + 64] for i in (a, b)):
             for i in range(n):
-                at = 4 * n + i * tail
-                slot = int.from_bytes(line[4 * i : 4 * i + 4] + line[at : at + tail], "little")
+                offset = 4 * n + i * tail
+                slot = int.from_bytes(line[4 * i : 4 * i + 4] + line[offset : offset + tail], "little")
                 code = slot & (1 << c) - 1
                 if slot >> c == F and code and (1 + last % M - code) % M <= steps and w["T"] >= 0:
                     return True
@@ -245,8 +245,8 @@ def check_table(h):
     splits = [split for p in range(h["partitions"]) for split in [is_split(h, p)] * (16 if is_split(h, p) else 1)]
     insist(len(splits) == len(h["table"]), f"{len(h['table'])} partitions")
     for split, (lines, entries, covered) in zip(splits, h["table"]):
-        most = 2**64 if h["capacity"] else 1 << min(position_bits(h, split) - h["home_bits"] - 10, 32)
-        insist(64 <= lines <= most, f"a partition of {lines} lines")
+        maximum = 2**64 if h["capacity"] else 1 << min(position_bits(h, split) - h["home_bits"] - 10, 32)
+        insist(64 <= lines <= maximum, f"a partition of {lines} lines")
         insist(entries <= lines * slot_count(h["slot_bits"], h["home_bits"]), f"{entries} entries in {lines} lines")
         insist(0 <= covered <= 1, f"covered {covered} of a partition")
     insist(not h["capacity"] or len({lines for lines, _, _ in h["table"]}) == 1, "partitions of different lines")
@@ -321,10 +321,10 @@ def positions_classic(h, x, y):
 def positions_blocked(h, x, y):
     start = 512 * mulhi(y, h["bits"] // 512)
     for i in range(h["probes"]):
-        j, place = divmod(i, 7)
+        j, index = divmod(i, 7)
         v = fmix(x + j * 0x9E3779B97F4A7C15 & U64)
         w = v ^ v >> 32
-        yield start + (w >> 64 - 9 * (place + 1) & 511)
+        yield start + (w >> 64 - 9 * (index + 1) & 511)
 
 
 def slot_of_cuckoo(body, f, i):
@@ -409,8 +409,8 @@ def table_has(h, body, x, y):
     start, n, line_number, R = home(h, y << 64 | x)
 
     def line_at(i):
-        at = 64 * (start + i)
-        return Line(body[at : at + 64], slot_bits, home_bits)
+        offset = 64 * (start + i)
+        return Line(body[offset : offset + 64], slot_bits, home_bits)
 
     def bits_of_rest(first, count):
         return R >> 128 - first - count & (1 << count) - 1
@@ -433,11 +433,11 @@ class Filter:
         insist(not any(data[h["header_size"] : h["body_offset"]]), "a byte before the body is not zero")
         end = h["body_offset"] + h["body_size"]
         self.body = data[h["body_offset"] : end]
-        sums = data[end:]
-        insist(hashes.xxh3_64(sums) == h["checksums_sum"], "the block checksums are damaged")
-        for i, (want, got) in enumerate(zip(struct.iter_unpack("<Q", sums),
+        checksums = data[end:]
+        insist(hashes.xxh3_64(checksums) == h["checksums_sum"], "the block checksums are damaged")
+        for i, (expected, got) in enumerate(zip(struct.iter_unpack("<Q", checksums),
                                             struct.iter_unpack("<Q", block_checksums(self.body)))):
-            insist(want == got, f"block {i} is damaged")
+            insist(expected == got, f"block {i} is damaged")
         self.secret_key = None
         if secret is not None:
             insist(h["scheme"] == 2, "a secret is given to a file without")
@@ -470,8 +470,8 @@ class Filter:
         if self.header["kind"] == 7:
             verify_cuckoo(self.header, self.body)
         if self.header["kind"] in (3, 4):
-            for at in range(0, len(self.body), 64):
-                Line(self.body[at : at + 64], self.header["slot_bits"], self.header["home_bits"])
+            for offset in range(0, len(self.body), 64):
+                Line(self.body[offset : offset + 64], self.header["slot_bits"], self.header["home_bits"])
 
     def says(self):
         h = {name: value for name, value in self.header.items() if name not in ("magic", "table")}
@@ -480,7 +480,7 @@ class Filter:
         return h
 
 
-def ask(tamis):
+def print_answers(tamis):
     for line in sys.stdin:
         x, colon, y = line.partition(":")
         print(int(tamis.has_hash(int(x, 16), int(y, 16)) if colon else tamis.has(bytes.fromhex(x))))
@@ -498,7 +498,7 @@ def main():
             with open(name, "rb") as file:
                 tamis = Filter(file.read(), arguments.secret)
             if arguments.lookup:
-                ask(tamis)
+                print_answers(tamis)
             else:
                 tamis.verify_lines()
                 print(json.dumps(tamis.says()))

@@ -100,26 +100,26 @@ check_spam_filter() {
 }
 
 check_crawler() {
-    local program=$1/crawler seen=$work/seen crawler
-    rm -f "$seen" "$work/pipe"
-    printf 'http://a/\nhttp://a/#top\n\nhttp://b/\n' | "$program" "$seen" | cmp - <(printf 'http://a/\nhttp://b/\n') ||
+    local program=$1/crawler urls=$work/seen crawler
+    rm -f "$urls" "$work/pipe"
+    printf 'http://a/\nhttp://a/#top\n\nhttp://b/\n' | "$program" "$urls" | cmp - <(printf 'http://a/\nhttp://b/\n') ||
         fail "$program: wrong URLs"
-    printf 'http://b/\nhttp://c/' | "$program" "$seen" | cmp - <(echo http://c/) || fail "$program: wrong URLs, later"
+    printf 'http://b/\nhttp://c/' | "$program" "$urls" | cmp - <(echo http://c/) || fail "$program: wrong URLs, later"
 
     # Kills a crawler that has handed out URLs and not saved its file. Until then no other one may start.
     mkfifo "$work/pipe"
-    "$program" "$seen" <"$work/pipe" >"$work/crawled" &
+    "$program" "$urls" <"$work/pipe" >"$work/crawled" &
     crawler=$!
     exec 9>"$work/pipe"
     cat "$work/many_unique" >&9 || fail "$program ended early" # after so many URLs the crawler is running
-    says 2 "process $crawler" "$program" "$seen"
+    says 2 "process $crawler" "$program" "$urls"
     kill -KILL $crawler
     wait $crawler 2>/dev/null || true
     exec 9>&-
     [ -s "$work/crawled" ] || fail "$program printed nothing"
-    { echo http://c/ && cat "$work/many"; } | "$program" "$seen" | cmp - "$work/many_unique" ||
+    { echo http://c/ && cat "$work/many"; } | "$program" "$urls" | cmp - "$work/many_unique" ||
         fail "$program: wrong URLs after a crash"
-    "$program" "$seen" <"$work/many" | cmp - /dev/null || fail "$program: URLs twice"
+    "$program" "$urls" <"$work/many" | cmp - /dev/null || fail "$program: URLs twice"
 
     says 2 "crawler: $work/lines: is not a filter" "$program" "$work/lines"
     [ -z "$(find "$work" -maxdepth 1 -name '.*.tamis-*')" ] || fail "$program leaves its lock behind"

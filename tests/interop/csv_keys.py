@@ -137,9 +137,9 @@ def expected(text, delimiter, columns):
 
 def difference(theirs, ours):
     """A message about a difference, or None."""
-    for number, (one, other) in enumerate(zip(theirs, ours), 1):
-        if one != other:
-            return f"record {number} is {one[:200]} to python, {other[:200]} to us"
+    for number, (expected, got) in enumerate(zip(theirs, ours), 1):
+        if expected != got:
+            return f"record {number} is {expected[:200]} to python, {got[:200]} to us"
     return f"{len(theirs)} records to python, {len(ours)} to us" if len(theirs) != len(ours) else ""
 
 
@@ -166,8 +166,8 @@ def main():
     total = malformed = 0
     # Most records of a document are well-formed, or most are malformed. So only many documents are a fair mixture.
     while total < RECORDS or (not total / 50 < malformed < total / 2 and total < 20 * RECORDS):
-        some, bad = compare(RNG.choice([3, 30, 3000]))
-        total += some
+        compared, bad = compare(RNG.choice([3, 30, 3000]))
+        total += compared
         malformed += bad
     if not total / 50 < malformed < total / 2:
         sys.exit(f"{malformed} of {total} records are malformed: that tests too little")

@@ -50,23 +50,23 @@ def keys(count):
     return sorted(found, key=lambda _: RNG.random())
 
 
-def lines(some):
-    return b"".join(key + b"\n" for key in some)
+def lines(chosen):
+    return b"".join(key + b"\n" for key in chosen)
 
 
-def in_hex(some):
-    return b"".join(key.hex().encode() + b"\n" for key in some)
+def in_hex(chosen):
+    return b"".join(key.hex().encode() + b"\n" for key in chosen)
 
 
-def theirs_has(path, some):
-    return set(run("bloom", "check", path, given=lines(some)).split(b"\n")[:-1])
+def theirs_has(path, chosen):
+    return set(run("bloom", "check", path, given=lines(chosen)).split(b"\n")[:-1])
 
 
-def ours_has(path, some, form="auto"):
-    answers = run(TOOL, "ask", form, path, given=in_hex(some)).split()
-    if len(answers) != len(some):
-        fail(f"{len(answers)} answers to {len(some)} keys")
-    return {key for key, answer in zip(some, answers) if answer == b"1"}
+def ours_has(path, chosen, form="auto"):
+    answers = run(TOOL, "ask", form, path, given=in_hex(chosen)).split()
+    if len(answers) != len(chosen):
+        fail(f"{len(answers)} answers to {len(chosen)} keys")
+    return {key for key, answer in zip(chosen, answers) if answer == b"1"}
 
 
 def same_bytes(what, theirs, ours):
@@ -90,25 +90,25 @@ def make(n, p, path):
 def one_filter(number):
     n = RNG.choice([1, 2, 10, 63, 64, 100, 1000, 5000, RNG.randrange(1, 3000)])
     p = RNG.choice(["0.5", "0.3", "0.1", "0.03", "0.01", "0.001", "1e-6", "1e-9", repr(10**-RNG.uniform(0.302, 10))])
-    some = keys(RNG.choice([0, 1, n // 2, n, min(2 * n, 4000)]))
-    half = len(some) // 2
+    chosen = keys(RNG.choice([0, 1, n // 2, n, min(2 * n, 4000)]))
+    half = len(chosen) // 2
     others = keys(ABSENT)
-    what = f"filter {number}, n {n}, p {p}, {len(some)} keys"
+    what = f"filter {number}, n {n}, p {p}, {len(chosen)} keys"
 
     make(n, p, "theirs")
     run(TOOL, "make", "dcso", "fnv-dcso", "-", str(n), p, "/dev/null", "ours")
     same_bytes(what + ", empty", "theirs", "ours")
     # Each adds half of the keys to its own file and half to the other's. A repeated key is not counted.
-    some_twice = some[:half] + some[: half // 2]
+    some_twice = chosen[:half] + chosen[: half // 2]
     if some_twice:
         run("bloom", "insert", "theirs", given=lines(some_twice))
     run(TOOL, "add", "dcso", "ours", "ours", given=in_hex(some_twice))
     same_bytes(what + ", half", "theirs", "ours")
-    if some[half:]:
-        run("bloom", "insert", "ours", given=lines(some[half:]))
-    run(TOOL, "add", "dcso", "theirs", "theirs", given=in_hex(some[half:]))
+    if chosen[half:]:
+        run("bloom", "insert", "ours", given=lines(chosen[half:]))
+    run(TOOL, "add", "dcso", "theirs", "theirs", given=in_hex(chosen[half:]))
     same_bytes(what + ", full", "theirs", "ours")
-    same_answers(what, "ours", some, others)
+    same_answers(what, "ours", chosen, others)
 
 
 def user_data():
@@ -128,39 +128,39 @@ def user_data():
 
 def joined():
     """bloom adds the counts, tamis estimates them. The rest of both files must be equal."""
-    both = [keys(50), keys(50)]
-    for i, some in enumerate(both):
+    halves = [keys(50), keys(50)]
+    for i, chosen in enumerate(halves):
         make(100, "0.001", f"part{i}")
-        run("bloom", "insert", f"part{i}", given=lines(some))
+        run("bloom", "insert", f"part{i}", given=lines(chosen))
     run(TOOL, "join", "dcso", "part0", "part1", "ours_joined")
     run("bloom", "join", "part0", "part1")
     theirs, ours = content("part0"), content("ours_joined")
     if theirs[:COUNT_AT] + theirs[HEAD:] != ours[:COUNT_AT] + ours[HEAD:]:
         fail("joined files differ")
-    same_answers("joined", "part0", both[0] + both[1], keys(ABSENT))
+    same_answers("joined", "part0", halves[0] + halves[1], keys(ABSENT))
 
 
 def compressed():
     """By the command: libtamis reads only uncompressed files."""
-    some, others = keys(60), keys(ABSENT)
+    chosen, others = keys(60), keys(ABSENT)
 
     def answers(path):
-        ours = set(run(TAMIS, "check", path, given=lines(some + others)).split(b"\n")[:-1])
-        theirs = set(run("bloom", "--gzip", "check", path, given=lines(some + others)).split(b"\n")[:-1])
+        ours = set(run(TAMIS, "check", path, given=lines(chosen + others)).split(b"\n")[:-1])
+        theirs = set(run("bloom", "--gzip", "check", path, given=lines(chosen + others)).split(b"\n")[:-1])
         if ours != theirs:
             fail(f"{path}, compressed: answers differ for {next(iter(theirs ^ ours))!r}")
         return ours
 
     run("bloom", "--gzip", "create", "-n", "100", "-p", "0.001", "theirs")
-    run("bloom", "--gzip", "insert", "theirs", given=lines(some[:30]))
-    if not set(some[:30]) <= answers("theirs"):
+    run("bloom", "--gzip", "insert", "theirs", given=lines(chosen[:30]))
+    if not set(chosen[:30]) <= answers("theirs"):
         fail("compressed by bloom: a key is lost")
     run(TAMIS, "build", "--gzip", "--format", "dcso", "--expect", "100", "--fpr", "0.001", "-o", "ours",
-        given=lines(some[:30]))
-    run("bloom", "--gzip", "insert", "ours", given=lines(some[30:]))
-    run(TAMIS, "add", "theirs", given=lines(some[30:]))
+        given=lines(chosen[:30]))
+    run("bloom", "--gzip", "insert", "ours", given=lines(chosen[30:]))
+    run(TAMIS, "add", "theirs", given=lines(chosen[30:]))
     for path in ("theirs", "ours"):
-        if not set(some) <= answers(path):
+        if not set(chosen) <= answers(path):
             fail(f"{path}, compressed: a key is lost")
     if gzip.decompress(content("theirs")) != gzip.decompress(content("ours")):
         fail("compressed files hold something else")
@@ -172,8 +172,8 @@ def compressed():
 
 def lines_of_windows():
     """bloom removes one carriage return at the end of a line, and so does the command."""
-    some, others = keys(60), keys(ABSENT)
-    text = b"".join(key + b"\r\n" for key in some[:-2]) + some[-2] + b"\r\r\n" + some[-1]
+    chosen, others = keys(60), keys(ABSENT)
+    text = b"".join(key + b"\r\n" for key in chosen[:-2]) + chosen[-2] + b"\r\r\n" + chosen[-1]
     make(100, "0.001", "theirs")
     run("bloom", "insert", "theirs", given=text)
     run(TAMIS, "build", "-q", "--format", "dcso", "--expect", "100", "--fpr", "0.001", "-o", "ours", given=text)
@@ -181,33 +181,33 @@ def lines_of_windows():
     run(TAMIS, "build", "-q", "--format", "dcso", "--expect", "100", "--fpr", "0.001", "-o", "ours", given=b"")
     run(TAMIS, "add", "ours", given=text)
     same_bytes("added lines of Windows", "theirs", "ours")
-    asked = text + b"\r\n" + b"".join(key + b"\r\n" for key in others)
-    ours = run(TAMIS, "check", "theirs", given=asked).split(b"\n")
-    theirs = run("bloom", "check", "theirs", given=asked).split(b"\n")
+    queries = text + b"\r\n" + b"".join(key + b"\r\n" for key in others)
+    ours = run(TAMIS, "check", "theirs", given=queries).split(b"\n")
+    theirs = run("bloom", "check", "theirs", given=queries).split(b"\n")
     if [line[:-1] if line.endswith(b"\r") else line for line in ours] != theirs:
         fail("lines of Windows are answered differently")
 
 
 def long_keys():
     """tamis adds keys that bloom cannot read; bloom still finds the other keys of that file."""
-    long_one, some = b"x" * 70000, keys(20)
+    long_one, chosen = b"x" * 70000, keys(20)
     run(TOOL, "make", "dcso", "fnv-dcso", "-", "100", "1e-9", "/dev/null", "ours")
-    run(TOOL, "add", "dcso", "ours", "ours", given=in_hex(some[:10] + [long_one] + some[10:]))
-    if ours_has("ours", some + [long_one, long_one[1:]]) != set(some + [long_one]):
+    run(TOOL, "add", "dcso", "ours", "ours", given=in_hex(chosen[:10] + [long_one] + chosen[10:]))
+    if ours_has("ours", chosen + [long_one, long_one[1:]]) != set(chosen + [long_one]):
         fail("a long key is not found")
-    if theirs_has("ours", some) != set(some):
+    if theirs_has("ours", chosen) != set(chosen):
         fail("bloom does not find keys that stand beside a long one")
 
 
 def a_mistake_is_found():
     make(1000, "0.01", "theirs")
-    some = keys(500)
-    run("bloom", "insert", "theirs", given=lines(some))
+    chosen = keys(500)
+    run("bloom", "insert", "theirs", given=lines(chosen))
     changed = bytearray(content("theirs"))
-    at = next(i for i in range(HEAD, len(changed)) if changed[i])
-    changed[at] &= changed[at] - 1
+    position = next(i for i in range(HEAD, len(changed)) if changed[i])
+    changed[position] &= changed[position] - 1
     put("changed", changed)
-    if ours_has("changed", some) == theirs_has("theirs", some):
+    if ours_has("changed", chosen) == theirs_has("theirs", chosen):
         fail("a mistake is not noticed: one bit less gives the same answers")
 
 

@@ -10,15 +10,15 @@ import sys
 tamis, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 rng = random.Random(seed)
 ALPHABET = 'ab,"\\/\n\t\r;é𝄞ß{}[]: 0\x7f'
-PACKERS = {'': ['cat'], '.gz': ['gzip', '-c'], '.zst': ['zstd', '-qc'], '.lz4': ['lz4', '-qc'], '.xz': ['xz', '-1c'],
+COMPRESSORS = {'': ['cat'], '.gz': ['gzip', '-c'], '.zst': ['zstd', '-qc'], '.lz4': ['lz4', '-qc'], '.xz': ['xz', '-1c'],
            '.bz2': ['bzip2', '-c']}
 UNPACKERS = {'': ['cat'], '.gz': ['gzip', '-dc'], '.zst': ['zstd', '-qdc'], '.lz4': ['lz4', '-dc'], '.xz': ['xz', '-dc'],
              '.bz2': ['bzip2', '-dc']}
 failed = 0
 
 
-def word(most=6):
-    return ''.join(rng.choice(ALPHABET) for _ in range(rng.randrange(most)))
+def word(limit=6):
+    return ''.join(rng.choice(ALPHABET) for _ in range(rng.randrange(limit)))
 
 
 def escaped(text):
@@ -54,41 +54,41 @@ def json_record(ids):
 def json_key(record):
     """The key as bytes, or None."""
     text = record.decode()
-    at = json.loads(text, object_pairs_hook=lambda pairs: dict(pairs))
-    if at.get('id') is None:
+    fields = json.loads(text, object_pairs_hook=lambda pairs: dict(pairs))
+    if fields.get('id') is None:
         return None
-    if isinstance(at['id'], str):
-        return at['id'].encode()
+    if isinstance(fields['id'], str):
+        return fields['id'].encode()
     return written(text).encode()
 
 
 def written(text):
     """The last member "id" of the object, as written. The decoder finds it, not a search in the text."""
     decoder, found = json.JSONDecoder(), None
-    at = text.index('{') + 1
+    pos = text.index('{') + 1
     skip = lambda i: i + len(text[i:]) - len(text[i:].lstrip(' \t\r\n'))
-    at = skip(at)
-    while text[at] != '}':
-        name, at = decoder.raw_decode(text, at)
-        at = skip(skip(at) + 1)
-        begin = at
-        _, at = decoder.raw_decode(text, at)
+    pos = skip(pos)
+    while text[pos] != '}':
+        name, pos = decoder.raw_decode(text, pos)
+        pos = skip(skip(pos) + 1)
+        begin = pos
+        _, pos = decoder.raw_decode(text, pos)
         if name == 'id':
-            found = text[begin:at]
-        at = skip(at)
-        if text[at] == ',':
-            at = skip(at + 1)
+            found = text[begin:pos]
+        pos = skip(pos)
+        if text[pos] == ',':
+            pos = skip(pos + 1)
     return found
 
 
 def once(records, key):
-    seen, out = set(), []
+    known, out = set(), []
     for record in records:
         k = key(record)
-        if k is None or k not in seen:
+        if k is None or k not in known:
             out.append(record)
         if k is not None:
-            seen.add(k)
+            known.add(k)
     return out
 
 
@@ -96,39 +96,39 @@ def pack(name, data, extension):
     with open(name + extension, 'wb') as out:
         half = data[:len(data) // 2], data[len(data) // 2:] # a key of two members
         for part in half if extension else [data]:
-            out.write(subprocess.run(PACKERS[extension], input=part, stdout=subprocess.PIPE, check=True).stdout)
+            out.write(subprocess.run(COMPRESSORS[extension], input=part, stdout=subprocess.PIPE, check=True).stdout)
     return name + extension
 
 
-def compare(what, got, want):
+def compare(what, got, expected):
     global failed
-    if got == want:
+    if got == expected:
         return
     failed += 1
-    at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
-    print(f'{what}: differs at byte {at} of {len(want)}: {got[max(0, at - 40):at + 40]!r}, not {want[max(0, at - 40):at + 40]!r}')
+    pos = next((i for i, (a, b) in enumerate(zip(got, expected)) if a != b), min(len(got), len(expected)))
+    print(f'{what}: differs at byte {pos} of {len(expected)}: {got[max(0, pos - 40):pos + 40]!r}, not {expected[max(0, pos - 40):pos + 40]!r}')
 
 
-def run(what, name, data, want, options):
-    for i, extension in enumerate(PACKERS):
+def run(what, name, data, expected, options):
+    for i, extension in enumerate(COMPRESSORS):
         path = pack(name, data, extension)
         done = subprocess.run([tamis, 'dedup', *options, path], stdout=subprocess.PIPE)
-        compare(f'{what}, {path}', done.stdout, want)
-        out = 'out' + list(PACKERS)[-i]
+        compare(f'{what}, {path}', done.stdout, expected)
+        out = 'out' + list(COMPRESSORS)[-i]
         subprocess.run([tamis, 'dedup', *options, path, '-o', out])
         got = subprocess.run(UNPACKERS[out[3:]] + [out], stdout=subprocess.PIPE).stdout
-        compare(f'{what}, {path} to {out}', got, want)
+        compare(f'{what}, {path} to {out}', got, expected)
 
 
 def run_json():
     ids = [word() for _ in range(count // 4)] + ['a', '7', 'true']
     records = [json_record(ids) for _ in range(count)]
     data = b'\n'.join(records) + b'\n'
-    want = b'\n'.join(once(records, json_key)) + b'\n'
-    run('json', 'clicks.jsonl', data, want, ['--key', 'json:/id'])
+    expected = b'\n'.join(once(records, json_key)) + b'\n'
+    run('json', 'clicks.jsonl', data, expected, ['--key', 'json:/id'])
     # A planted mistake must be noticed.
     harmed = data.replace(b'"id"', b'"iD"', 1)
-    if subprocess.run([tamis, 'dedup', '--key', 'json:/id'], input=harmed, stdout=subprocess.PIPE).stdout == want:
+    if subprocess.run([tamis, 'dedup', '--key', 'json:/id'], input=harmed, stdout=subprocess.PIPE).stdout == expected:
         print('a planted difference was not seen')
         return 1
     return 0
@@ -155,8 +155,8 @@ def run_csv():
     for what, options, key in (('csv by name', ['--key', 'csv:name'], lambda r: r[1]),
                                ('csv by number', ['--key', 'csv:2', '--header'], lambda r: r[1]),
                                ('csv of two', ['--key', 'csv:id', '--key', 'csv:name'], lambda r: (r[0], r[1]))):
-        want = records[:1] + once(records[1:], lambda record: key(index[id(record)]))
-        run(what, 'users.csv', data, b''.join(want), options)
+        expected = records[:1] + once(records[1:], lambda record: key(index[id(record)]))
+        run(what, 'users.csv', data, b''.join(expected), options)
     return 0
 
 

@@ -9,18 +9,18 @@ import unicodedata
 
 def characters(program):
     """Code points that both sides know: a later Unicode may fold new ones."""
-    version, *stretches = subprocess.run([program, "--assigned"], check=True, capture_output=True,
+    version, *spans = subprocess.run([program, "--assigned"], check=True, capture_output=True,
                                          text=True).stdout.splitlines()
     ours = set()
-    for stretch in stretches:
-        first, last = map(int, stretch.split())
+    for span in spans:
+        first, last = map(int, span.split())
         ours.update(range(first, last + 1))
     theirs = {c for c in range(0x110000) if unicodedata.category(chr(c)) != "Cn"}
-    both = [c for c in sorted(ours & theirs) if not 0xD800 <= c < 0xE000]
-    print(f"Unicode {version} here, {unicodedata.unidata_version} in python: {len(both)} characters, "
+    shared = [c for c in sorted(ours & theirs) if not 0xD800 <= c < 0xE000]
+    print(f"Unicode {version} here, {unicodedata.unidata_version} in python: {len(shared)} characters, "
           f"{len(ours ^ theirs)} that one alone knows are left out")
-    assert len(both) > 140000
-    return both
+    assert len(shared) > 140000
+    return shared
 
 
 def fold(record):
@@ -28,12 +28,12 @@ def fold(record):
     return record.decode("utf-8", "surrogateescape").casefold().encode("utf-8", "surrogateescape")
 
 
-def text(chance, both, folding):
-    some = [chance.choice(chance.choice([both, folding, range(128)])) for _ in range(chance.choice([1, 3, 10, 40]))]
-    record = "".join(map(chr, some)).encode()
+def text(chance, shared, folding):
+    chosen = [chance.choice(chance.choice([shared, folding, range(128)])) for _ in range(chance.choice([1, 3, 10, 40]))]
+    record = "".join(map(chr, chosen)).encode()
     if chance.random() < 0.5: # cut off, or damaged at one byte
-        at = chance.randrange(len(record))
-        record = record[at:] if chance.random() < 0.5 else record[:at] + bytes([chance.randrange(256)]) + record[at + 1:]
+        cut = chance.randrange(len(record))
+        record = record[cut:] if chance.random() < 0.5 else record[:cut] + bytes([chance.randrange(256)]) + record[cut + 1:]
     return record
 
 
@@ -46,9 +46,9 @@ def first_difference(records, answers):
 def main():
     program, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     chance = random.Random(seed)
-    both = characters(program)
-    folding = [c for c in both if chr(c).casefold() != chr(c)]
-    records = [chr(c).encode() for c in both] + [text(chance, both, folding) for _ in range(count)]
+    shared = characters(program)
+    folding = [c for c in shared if chr(c).casefold() != chr(c)]
+    records = [chr(c).encode() for c in shared] + [text(chance, shared, folding) for _ in range(count)]
     answers = subprocess.run([program, "-i", "line"], input="".join(r.hex() + "\n" for r in records), check=True,
                              capture_output=True, text=True).stdout.splitlines()
     differs = first_difference(records, answers)

@@ -99,18 +99,18 @@ class Maker:
         return ("[%s]" if what < 0.7 else "{%s}") % (self.blanks() + text + self.blanks())
 
     def harmed(self, record):
-        at = self.random.randrange(len(record) + 1)
+        cut = self.random.randrange(len(record) + 1)
         what = self.random.randrange(5)
         if what == 0:
-            return record[:at]
+            return record[:cut]
         if what == 1:
-            return record[:at] + record[at + 1:]
+            return record[:cut] + record[cut + 1:]
         if what == 2:
-            return record[:at] + self.random.choice(BYTES) + record[at:]
+            return record[:cut] + self.random.choice(BYTES) + record[cut:]
         if what == 3:
-            return record[:at] + bytes([self.random.randrange(256)]) + record[at + 1:]
+            return record[:cut] + bytes([self.random.randrange(256)]) + record[cut + 1:]
         other = self.random.randrange(len(record) + 1)
-        return record[:at] + record[other:]
+        return record[:cut] + record[other:]
 
     def record(self):
         self.wrong = 0.02 if self.chance(0.15) else 0
@@ -177,16 +177,16 @@ def find(value, pointer):
     return value
 
 
-def same_value(record, want, got):
+def same_value(record, expected, got):
     """True if got, bytes or None, is what the pointer should find."""
-    if want is None or got is None:
-        return want is None and got is None
-    if isinstance(want, str):  # numbers too
-        return got == want.encode("utf-8")
-    if isinstance(want, bool):
-        return got == (b"true" if want else b"false")
-    ends = b"{}" if isinstance(want, Pairs) else b"[]"
-    return got in record and got[:1] + got[-1:] == ends and read(got) == (True, want)
+    if expected is None or got is None:
+        return expected is None and got is None
+    if isinstance(expected, str):  # numbers too
+        return got == expected.encode("utf-8")
+    if isinstance(expected, bool):
+        return got == (b"true" if expected else b"false")
+    ends = b"{}" if isinstance(expected, Pairs) else b"[]"
+    return got in record and got[:1] + got[-1:] == ends and read(got) == (True, expected)
 
 
 def mistakes(records, readings, answers):
@@ -199,10 +199,10 @@ def mistakes(records, readings, answers):
             if int(found[0]) > len(record):
                 yield f"record {number}: byte {found[0]} of {len(record)}"
             continue
-        for pointer, one in zip(POINTERS, found) if well else ():
-            got = bytes.fromhex(one[1:]) if one[0] == "=" else None
+        for pointer, given in zip(POINTERS, found) if well else ():
+            got = bytes.fromhex(given[1:]) if given[0] == "=" else None
             if not same_value(record, find(value, pointer), got):
-                yield f"record {number}: {pointer} is {one[:60]}: {record[:300]!r}"
+                yield f"record {number}: {pointer} is {given[:60]}: {record[:300]!r}"
 
 
 def ours(program, records):
@@ -224,25 +224,25 @@ catch false
 
 def jq_mistakes(records, answers):
     """Runs jq on the records that tamis accepts. jq allows 256 levels and no blank record."""
-    taken = [i for i, answer in enumerate(answers)
+    chosen = [i for i, answer in enumerate(answers)
              if answer.startswith("ok") and records[i].strip(b" \t\r\n") and max(records[i].count(b"["), records[i].count(b"{")) < 100]
     paths = [[t.replace("~1", "/").replace("~0", "~") for t in pointer.split("/")[1:]] for pointer in POINTERS]
-    lines = "".join(json.dumps(records[i].decode("utf-8")) + "\n" for i in taken)
+    lines = "".join(json.dumps(records[i].decode("utf-8")) + "\n" for i in chosen)
     run = subprocess.run(["jq", "-c", "--argjson", "paths", json.dumps(paths), JQ], input=lines.encode("utf-8"),
                          stdout=subprocess.PIPE, check=True)
     said = run.stdout.decode("utf-8").split("\n")[:-1]
-    if len(said) != len(taken):
-        yield f"jq answers {len(said)} of {len(taken)}"
-    for i, line in zip(taken, said):
+    if len(said) != len(chosen):
+        yield f"jq answers {len(said)} of {len(chosen)}"
+    for i, line in zip(chosen, said):
         found = json.loads(line)
         if found is False:
             yield f"record {i}: jq refuses it: {records[i][:300]!r}"
             continue
-        for pointer, one, want in zip(POINTERS, answers[i].split(" ")[1:], found):
-            if isinstance(want, (str, bool)):
-                text = want if isinstance(want, str) else str(want).lower()
-                if one != "=" + text.encode("utf-8").hex():
-                    yield f"record {i}: {pointer} is {one[:60]}, for jq {text[:60]!r}: {records[i][:300]!r}"
+        for pointer, given, expected in zip(POINTERS, answers[i].split(" ")[1:], found):
+            if isinstance(expected, (str, bool)):
+                text = expected if isinstance(expected, str) else str(expected).lower()
+                if given != "=" + text.encode("utf-8").hex():
+                    yield f"record {i}: {pointer} is {given[:60]}, for jq {text[:60]!r}: {records[i][:300]!r}"
 
 
 # ---- main ----

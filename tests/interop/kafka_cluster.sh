@@ -34,7 +34,7 @@ count() {
 # ---- records come all the time -------------------------------------------------------------------------------
 
 : > "$work/all"
-flow() {
+feed() {
     local first lines
     for ((first = 0; ; first += 20000)); do
         records $first 20000 > "$work/input"
@@ -46,7 +46,7 @@ flow() {
     done | tee -a "$work/all"
 }
 : > "$work/flows"
-producer < <(flow) &
+producer < <(feed) &
 producer=$!
 
 # ---- a fault in front of a call ------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ faults=0
 progress() {
     case $1 in
         dedup) sed -n 's/^tamis_kafka_transactions_total //p' "$work/metrics" 2> /dev/null ;;
-        count) redis_ask get total ;;
+        count) redis_command get total ;;
     esac
 }
 # goes_on COMMAND PID MORE: waits until this member has committed so much more than now. The figures of dedup are up to a
@@ -157,9 +157,9 @@ step "$(wc -l < "$work/all") records, $(wc -l < "$work/chain") transactions are 
 
 (count a --until-end) 2> "$work/err.drain" || fail "the rest is not counted"
 cut -f 1 "$work/all" | sort | uniq -c | awk '{ print "keys:" $2, $1; total += $1 } END { print "total", total }' | sort > "$work/expected"
-redis_ask --scan | grep -v tamis-count > "$work/names"
-sed 's/^/GET /' "$work/names" | redis_ask | paste -d ' ' "$work/names" - | sort > "$work/counts"
-cmp "$work/expected" "$work/counts" || fail "the counts differ: total $(redis_ask get total)"
+redis_command --scan | grep -v tamis-count > "$work/names"
+sed 's/^/GET /' "$work/names" | redis_command | paste -d ' ' "$work/names" - | sort > "$work/counts"
+cmp "$work/expected" "$work/counts" || fail "the counts differ: total $(redis_command get total)"
 
 # ---- topics with one replica -------------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ cluster_again
 cluster_await || fail "broker 2 does not start again"
 wait $counter || fail "count has failed"
 wait $member || fail "dedup has failed"
-[ "$(redis_ask get lone)" = 1000 ] || fail "count has not waited for the records"
+[ "$(redis_command get lone)" = 1000 ] || fail "count has not waited for the records"
 [ "$(read_topic lone-once | wc -l)" = 1 ] || fail "dedup has not waited for the records"
 grep -q '^tamis: lone-once: has one replica, so ' "$work/err.lone-once" || fail "no remark about the replica"
 step "all good"

@@ -123,14 +123,14 @@ compare "one member" "$work/all" "$redis_port"
 tamis kafka status --brokers "$kafka_brokers" --group "$group" --from in > "$work/status" || fail "the status"
 grep -qx 'lag 0 records, 0 records a second' "$work/status" || fail "the status: $(cat "$work/status")" # the offsets follow
 # The comparison finds a record that is counted once too often, and values that are not in a HyperLogLog.
-redis_ask incr total > "$work/out"
+redis_command incr total > "$work/out"
 ! (compare planted "$work/all" "$redis_port") > "$work/out" || fail "a wrong count is not found"
-redis_ask decr total > "$work/out"
-redis_ask copy distinct:2025-11-26T00 kept > "$work/out"
-redis_ask del distinct:2025-11-26T00 > "$work/out"
+redis_command decr total > "$work/out"
+redis_command copy distinct:2025-11-26T00 kept > "$work/out"
+redis_command del distinct:2025-11-26T00 > "$work/out"
 head -n -100 "$work/hour00" | xargs redis-cli -p "$redis_port" pfadd distinct:2025-11-26T00 > "$work/out"
 ! (compare planted "$work/all" "$redis_port") > "$work/out" || fail "lost values are not found"
-redis_ask rename kept distinct:2025-11-26T00 > "$work/out"
+redis_command rename kept distinct:2025-11-26T00 > "$work/out"
 compare "before what follows" "$work/all" "$redis_port"
 
 # ---- servers that are away ------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ compare "a member that slept" "$work/all" "$redis_port"
 # ---- Redis loses its last writes --------------------------------------------------------------------------------
 
 step "Redis goes back to an earlier moment"
-redis_ask save > "$work/out"
+redis_command save > "$work/out"
 cp "$redis_dir/dump.rdb" "$work/dump.rdb" 2> "$work/err.copy" || fail "no dump"
 records 777 3000 > "$work/more"
 cat "$work/more" >> "$work/all"
@@ -238,16 +238,16 @@ set_offset 0 5
 drain a
 compare "an offset that was set" "$work/all" "$redis_port"
 group=forged
-redis_ask hset 'forged.in.tamis-count:{0}' 0 1000000000 > "$work/out"
+redis_command hset 'forged.in.tamis-count:{0}' 0 1000000000 > "$work/out"
 refused 'in \[0\]: Redis has counts up to offset 1000000000, but group forged has no offset; if it has expired, set it to 1000000000, '
 set_offset 0 5
 refused 'in \[0\]: ends at [0-9]+, but Redis has counts up to 1000000000: it was made again; '
-redis_ask del 'forged.in.tamis-count:{0}' > "$work/out"
-redis_ask set not-a-number x > "$work/out"
+redis_command del 'forged.in.tamis-count:{0}' > "$work/out"
+redis_command set not-a-number x > "$work/out"
 group=other
 refused 'not-a-number: expected a counter in .* remove or rename this key' --count not-a-number
 refused 'not-a-number: expected a counter in .*not a HyperLogLog' --distinct 'not-a-number={kafka:key}'
-redis_ask del not-a-number > "$work/out"
+redis_command del not-a-number > "$work/out"
 refused 'in \[[0-3]\]: offset 0: sum '"'pages=.json:.page.'"': adds no integer .* or give --on-error skip' --sum 'pages={json:/page}'
 compare "scripts that were refused" "$work/all" "$redis_port"
 group=counts
@@ -288,7 +288,7 @@ redis_start --repl-diskless-sync-delay 0
 master=$redis_pid uri="$redis_uri?replicas=1&patience=1s"
 redis_start --replicaof 127.0.0.1 "$redis_port"
 for _ in {1..100}; do
-    ! redis_ask info replication | grep -q '^master_link_status:up' || break
+    ! redis_command info replication | grep -q '^master_link_status:up' || break
     sleep 0.1
 done
 drain a
@@ -296,7 +296,7 @@ compare "a replica" "$work/all" "$redis_port"
 : > "$work/err.a"
 start a
 await_remark ' partitions are assigned to this process$'
-redis_ask replicaof no one > "$work/out"
+redis_command replicaof no one > "$work/out"
 records 99 500 > "$work/more"
 cat "$work/more" >> "$work/all"
 produce < "$work/more"
@@ -321,7 +321,7 @@ for _ in 1 2 3; do
 done
 redis-cli --cluster create "${ports[@]/#/127.0.0.1:}" --cluster-yes > "$work/err.cluster" 2>&1 || fail "no cluster"
 for _ in {1..100}; do
-    ! redis_ask cluster info | grep -q 'cluster_state:ok' || break
+    ! redis_command cluster info | grep -q 'cluster_state:ok' || break
     sleep 0.1
 done
 uri=redis+cluster://127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}

@@ -421,10 +421,10 @@ refused 'in: has 5 partitions, but its state has 4 '
 check_outputs "refusals"
 # A partition that was empty at the first start has an offset too.
 kafka_ops create fresh 1
-fresh() { (tamis kafka dedup --brokers "$kafka_brokers" --group fresh --from fresh --to planned --until-end); }
-fresh || fail "an empty topic"
+copy_until_end() { (tamis kafka dedup --brokers "$kafka_brokers" --group fresh --from fresh --to planned --until-end); }
+copy_until_end || fail "an empty topic"
 seq 5 | kcat -b "$kafka_brokers" -P -t fresh
 kafka_ops cut fresh 0 3
-! fresh 2> "$work/err.refused" || fail "not refused: records that were never read"
+! copy_until_end 2> "$work/err.refused" || fail "not refused: records that were never read"
 grep -q '^tamis: fresh \[0\]: 3 records were removed before they were read, from offset 0 on; ' "$work/err.refused" || fail "another message"
 step "all good"

@@ -17,7 +17,7 @@ for topic in out again; do # so that records have the time at which the broker g
 done
 
 : > "$work/all"
-flow() {
+feed() {
     local first lines
     for ((first = 0; ; first += 20000)); do
         records $first 20000 > "$work/input"
@@ -29,7 +29,7 @@ flow() {
     done | tee -a "$work/all"
 }
 : > "$work/flows"
-producer < <(flow) &
+producer < <(feed) &
 producer=$!
 await() { # INSTANCE PATTERN
     local i

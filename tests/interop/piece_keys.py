@@ -37,19 +37,19 @@ def part(chance):
     """The text of a part, and a function that extracts its key in Python, or None."""
     kind = chance.randrange(8)
     if kind == 0:
-        return "line", lambda of, delimiter: of
+        return "line", lambda record, delimiter: record
     if kind < 5:
         number = chance.choice([1, 1, 2, 3, 4, 5, 41, 1000])
-        return f"field:{number}", lambda of, delimiter: (of.split(delimiter)[number - 1:number] or [None])[0]
+        return f"field:{number}", lambda record, delimiter: (record.split(delimiter)[number - 1:number] or [None])[0]
     first = chance.choice([1, 1, 2, 3, 8, 16, 64, 1000, 1 << 20])
     last = first + chance.choice([0, 1, 7, 63, 1 << 20])
     if kind == 5:
-        return f"bytes:{first}-", lambda of, delimiter: of[first - 1:] if len(of) >= first else None
-    return f"bytes:{first}-{last}", lambda of, delimiter: of[first - 1:last] if len(of) >= first else None
+        return f"bytes:{first}-", lambda record, delimiter: record[first - 1:] if len(record) >= first else None
+    return f"bytes:{first}-{last}", lambda record, delimiter: record[first - 1:last] if len(record) >= first else None
 
 
-def key(parts, delimiter, is_trimmed, of):
-    values = [find(of, delimiter) for _, find in parts]
+def key(parts, delimiter, is_trimmed, record):
+    values = [find(record, delimiter) for _, find in parts]
     if None in values:
         return "-"
     if is_trimmed:
@@ -59,10 +59,10 @@ def key(parts, delimiter, is_trimmed, of):
     return b"".join(len(value).to_bytes(8, "little") + value for value in values).hex()
 
 
-def first_difference(want, answers):
+def first_difference(expected, answers):
     """The number of the delimiter, or None."""
-    assert len(answers) == len(want), f"{len(answers)} answers to {len(want)} records"
-    return next((i for i, (one, other) in enumerate(zip(want, answers)) if one != other), None)
+    assert len(answers) == len(expected), f"{len(answers)} answers to {len(expected)} records"
+    return next((i for i, (a, b) in enumerate(zip(expected, answers)) if a != b), None)
 
 
 def main():
@@ -76,18 +76,18 @@ def main():
         words = ["-t"] * is_trimmed + (["-d", str(delimiter[0])] if delimiter else []) + [text for text, _ in parts]
         delimiter = delimiter or b"\t"
         records = content(chance, delimiter, terminator, max(1, count // ROUNDS))
-        want = [key(parts, delimiter, is_trimmed, of) for of in records]
-        answers = subprocess.run([program] + words, input="\n".join(of.hex() for of in records) + "\n", check=True,
+        expected = [key(parts, delimiter, is_trimmed, record) for record in records]
+        answers = subprocess.run([program] + words, input="\n".join(record.hex() for record in records) + "\n", check=True,
                                  capture_output=True, text=True).stdout.splitlines()
-        at = first_difference(want, answers)
-        if at is not None:
-            sys.exit(f"{' '.join(words)} of {records[at][:300]!r}: {answers[at][:300]}, python: {want[at][:300]}")
+        index = first_difference(expected, answers)
+        if index is not None:
+            sys.exit(f"{' '.join(words)} of {records[index][:300]!r}: {answers[index][:300]}, python: {expected[index][:300]}")
         total += len(records)
         found += sum(answer != "-" for answer in answers)
         # One wrong answer must be noticed.
-        at = chance.randrange(len(answers))
-        answers[at] = "-" if answers[at] != "-" else ""
-        assert first_difference(want, answers) == at
+        index = chance.randrange(len(answers))
+        answers[index] = "-" if answers[index] != "-" else ""
+        assert first_difference(expected, answers) == index
     assert total // 10 < found < total, f"of {total} records {found} have keys"
     print(f"{total} records, {found} of them with a key")
 

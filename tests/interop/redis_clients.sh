@@ -20,8 +20,8 @@ fail() {
 # ---- installed clients -----------------------------------------------------------------------------------
 
 python=
-for one in python3 /usr/bin/python3; do
-    [ -n "$python" ] || ! "$one" -c 'import redis, xxhash' 2>/dev/null || python=$one
+for candidate in python3 /usr/bin/python3; do
+    [ -n "$python" ] || ! "$candidate" -c 'import redis, xxhash' 2>/dev/null || python=$candidate
 done
 jar=${TAMIS_GUAVA_JAR-/usr/share/java/guava.jar}
 clients=(c) hashers=(c) # the second: those that read scheme xxh3
@@ -79,19 +79,19 @@ same_answers() {
 
 # shared NAME CLIENT...: each client adds its share, and then every tenth key of all.
 shared() {
-    local name=$1 who fresh=0 nth=0
+    local name=$1 who absent=0 nth=0
     shift
     for who in "$@"; do
         awk -v n=$# -v nth=$nth 'NR % n == nth' "$work/keys" | client "$who" "$name" add >"$work/added" ||
             fail "$who $name add: $(tail -n 1 "$work/added")"
-        fresh=$((fresh + $(grep -c '^1$' "$work/added")))
+        absent=$((absent + $(grep -c '^1$' "$work/added")))
         nth=$((nth + 1))
     done
     for who in "$@"; do
         awk 'NR % 10 == 3' "$work/keys" | client "$who" "$name" add >"$work/added"
         ! grep -q '^1$' "$work/added" || fail "$who $name: calls a key fresh that another added"
     done
-    ((fresh > count * 3 / 4 && fresh <= count)) || fail "$name: $fresh of $count keys were fresh"
+    ((absent > count * 3 / 4 && absent <= count)) || fail "$name: $absent of $count keys were absent"
     same_answers "$name" "$@" || exit 1
     local wrong
     wrong=$(grep -c '^1$' "$work/out.$1")
@@ -107,46 +107,46 @@ client c "guava64?$made&scheme=guava64" add </dev/null >/dev/null
 shared xxh3 "${hashers[@]}"
 shared xxh3_large_seed "${hashers[@]}"
 shared guava64 "${clients[@]}"
-keys=$(redis_ask keys 'tamis:{guava64:*' | wc -l)
+keys=$(redis_command keys 'tamis:{guava64:*' | wc -l)
 ((keys > 3)) || fail "guava64 has $keys partitions"
 if [ -n "$python" ]; then
     made_by_python() { "$python" -B "$here/ops.py" "$redis_port" by_python make $((count * 5 / 512 * 512)) 3 guava64; }
     left='tamis:{by_python:00000000c0ffee00:0}:bits'
     # A maker that was killed leaves the names of its partitions, and the next one removes them.
-    redis_ask set "$left" x >/dev/null
-    redis_ask hset 'tamis:{by_python}' pushing 'layout=2 bits=512 partition=20 generation=00000000c0ffee00' >/dev/null
-    redis_ask set 'tamis:{by_python}:push' another PX 200 >/dev/null # for which it waits
+    redis_command set "$left" x >/dev/null
+    redis_command hset 'tamis:{by_python}' pushing 'layout=2 bits=512 partition=20 generation=00000000c0ffee00' >/dev/null
+    redis_command set 'tamis:{by_python}:push' another PX 200 >/dev/null # for which it waits
     made_by_python || fail "python makes no filter"
-    [ "$(redis_ask exists "$left")" = 0 ] || fail "python leaves what an earlier maker left"
+    [ "$(redis_command exists "$left")" = 0 ] || fail "python leaves what an earlier maker left"
     # An existing filter stays.
-    plan=$(redis_ask hget 'tamis:{by_python}' plan)
+    plan=$(redis_command hget 'tamis:{by_python}' plan)
     made_by_python || fail "python does not find its filter"
     case $plan in 'layout=2 '*) ;; *) fail "python makes: $plan" ;; esac
-    [ "$(redis_ask hgetall 'tamis:{by_python}')" = "plan
-$plan" ] || fail "by_python: $(redis_ask hgetall 'tamis:{by_python}')"
-    [ "$(redis_ask get 'tamis:{by_python}:plan')" = "$plan" ] || fail "python makes no copy of the plan"
-    [ "$(redis_ask exists 'tamis:{by_python}:push')" = 0 ] || fail "python keeps the lock"
-    [ "$(redis_ask pttl "tamis:{by_python:${plan##*=}:0}:bits")" = -1 ] || fail "by_python: its partitions expire"
+    [ "$(redis_command hgetall 'tamis:{by_python}')" = "plan
+$plan" ] || fail "by_python: $(redis_command hgetall 'tamis:{by_python}')"
+    [ "$(redis_command get 'tamis:{by_python}:plan')" = "$plan" ] || fail "python makes no copy of the plan"
+    [ "$(redis_command exists 'tamis:{by_python}:push')" = 0 ] || fail "python keeps the lock"
+    [ "$(redis_command pttl "tamis:{by_python:${plan##*=}:0}:bits")" = -1 ] || fail "by_python: its partitions expire"
     shared by_python "${clients[@]}"
     # A deleted hash is not taken for a new filter: the keys of the old one would be absent again.
-    redis_ask del 'tamis:{by_python}' >/dev/null
+    redis_command del 'tamis:{by_python}' >/dev/null
     made_by_python | grep -q 'deleted or evicted' || fail "python makes a filter beside the partitions of another"
     client c 'by_python?expect=1000&fpr=0.01' add </dev/null | grep -q 'deleted or evicted' || fail "c does so"
-    [ "$(redis_ask exists 'tamis:{by_python}' 'tamis:{by_python}:push')" = 0 ] || fail "by_python: something was made"
+    [ "$(redis_command exists 'tamis:{by_python}' 'tamis:{by_python}:push')" = 0 ] || fail "by_python: something was made"
     "$python" -B "$here/late.py" "$redis_port" || fail "python's steps"
 fi
 
 # The example of the document is such a filter, and `alice` is in it.
 # EVAL STEP means the script in the document.
 block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$TAMIS_SOURCE_DIR/docs/REDIS-LAYOUT.md" | grep -v '^```'; }
-step=$(redis_ask script load "$(block lua)")
-block redis | sed "s/^EVAL STEP /EVALSHA $step /" | redis_ask >"$work/replies"
+step=$(redis_command script load "$(block lua)")
+block redis | sed "s/^EVAL STEP /EVALSHA $step /" | redis_command >"$work/replies"
 [ "$(tr '\n' ' ' <"$work/replies")" = "OK 1 1 1 1 1 1 1 1 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md: $(cat "$work/replies")"
 # A repeated step does nothing, whatever was done since.
-before=$(redis_ask --raw dump 'tamis:{seen}' | od -An -tx1)
-block redis | grep '^EVAL' | sed "s/^EVAL STEP /EVALSHA $step /" | redis_ask >"$work/replies"
+before=$(redis_command --raw dump 'tamis:{seen}' | od -An -tx1)
+block redis | grep '^EVAL' | sed "s/^EVAL STEP /EVALSHA $step /" | redis_command >"$work/replies"
 [ "$(tr '\n' ' ' <"$work/replies")" = "0 0 0 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md, again: $(cat "$work/replies")"
-[ "$(redis_ask --raw dump 'tamis:{seen}' | od -An -tx1)" = "$before" ] || fail "docs/REDIS-LAYOUT.md: steps that come late change something"
+[ "$(redis_command --raw dump 'tamis:{seen}' | od -An -tx1)" = "$before" ] || fail "docs/REDIS-LAYOUT.md: steps that come late change something"
 for who in "${hashers[@]}"; do
     [ "$(printf '616c696365\n626f62\n' | client "$who" seen contains | tr '\n' ' ')" = "open 1 0 " ] ||
         fail "docs/REDIS-LAYOUT.md: $who sees another filter than its example makes"
@@ -158,7 +158,7 @@ if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" >/dev/null 2>&1; then
         (export LOCPATH=$work LC_ALL=de_DE.UTF-8 && client c "$made" add </dev/null) | grep -qx open || fail "$made in German"
     done
     client c 'german?fpr=0.01' add </dev/null | grep -qx open || fail "what was made in German is not read"
-    redis_ask hget 'tamis:{german}' plan | grep -q ' fpr=0\.0[01]' || fail "german: $(redis_ask hget 'tamis:{german}' plan)"
+    redis_command hget 'tamis:{german}' plan | grep -q ' fpr=0\.0[01]' || fail "german: $(redis_command hget 'tamis:{german}' plan)"
 else
     echo "not seen: another decimal point (no localedef with de_DE)"
 fi
@@ -167,9 +167,9 @@ fi
 # made. The copy of the plan expires with it. If the copy stayed, it would mean that the filter was deleted.
 expires_first() {
     local partitions first
-    mapfile -t partitions < <(redis_ask keys "tamis:{$1:*")
+    mapfile -t partitions < <(redis_command keys "tamis:{$1:*")
     # Times of expiry, not remaining times: time goes on within a script.
-    first=$(redis_ask eval "local plan, first = redis.call('PEXPIRETIME', KEYS[1]), 0
+    first=$(redis_command eval "local plan, first = redis.call('PEXPIRETIME', KEYS[1]), 0
         for i = 3, #KEYS do if redis.call('PEXPIRETIME', KEYS[i]) < plan then first = first + 1 end end
         local copy = redis.call('PEXPIRETIME', KEYS[2])
         return (plan < 1 or copy < 1 or copy > plan) and 'no expiry, or a later one of the copy' or first" \
@@ -225,34 +225,34 @@ found() {
     grep -qiE "$text" <<<"$line" || fail "$who $name: after $*: status $status, not '$text' but: $line"
 }
 make_small() {
-    redis_ask del 'tamis:{small}' 'tamis:{small}:plan' ${bits:+"$bits"} >/dev/null
+    redis_command del 'tamis:{small}' 'tamis:{small}:plan' ${bits:+"$bits"} >/dev/null
     client c "small?expect=1000&fpr=0.01&scheme=guava64" add <"$work/keys" >/dev/null
-    generation=$(redis_ask hget 'tamis:{small}' plan | sed 's/.*generation=//')
+    generation=$(redis_command hget 'tamis:{small}' plan | sed 's/.*generation=//')
     bits="tamis:{small:$generation:0}:bits"
 }
 # make_old STATE: makes the filter as a program of layout 1 left it. GENERATION in STATE is its generation.
 make_old() {
     make_small
     state=${1/GENERATION/$generation}
-    redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed s/layout=2/layout=1/)" state "$state" >/dev/null
-    redis_ask del 'tamis:{small}:plan' >/dev/null
+    redis_command hset 'tamis:{small}' plan "$(redis_command hget 'tamis:{small}' plan | sed s/layout=2/layout=1/)" state "$state" >/dev/null
+    redis_command del 'tamis:{small}:plan' >/dev/null
 }
 # The partition is gone, and the client may not check that: then all answers are unknown.
 blind() {
-    redis_ask del "$bits" && redis_ask acl setuser default -hget -hmget
+    redis_command del "$bits" && redis_command acl setuser default -hget -hmget
 }
 for who in "${clients[@]}"; do
     make_small && found "$who" small 'noperm|permission|may not' blind
-    redis_ask acl setuser default +hget +hmget >/dev/null
-    make_small && found "$who" small damaged\|gone redis_ask del "$bits"
-    make_small && found "$who" small damaged\|gone redis_ask set "$bits" x
-    make_small && found "$who" small 'dropped|deleted' redis_ask del 'tamis:{small}'
-    make_small && found "$who" small 'dropped|deleted' redis_ask del 'tamis:{small}' "$bits"
-    make_small && found "$who" small 'replaced|no plan|not a plan' redis_ask hset 'tamis:{small}' plan "layout=1 kind=blocked"
+    redis_command acl setuser default +hget +hmget >/dev/null
+    make_small && found "$who" small damaged\|gone redis_command del "$bits"
+    make_small && found "$who" small damaged\|gone redis_command set "$bits" x
+    make_small && found "$who" small 'dropped|deleted' redis_command del 'tamis:{small}'
+    make_small && found "$who" small 'dropped|deleted' redis_command del 'tamis:{small}' "$bits"
+    make_small && found "$who" small 'replaced|no plan|not a plan' redis_command hset 'tamis:{small}' plan "layout=1 kind=blocked"
     # A client that cannot add to the new filter of a resize too refuses to add.
     if [ "$who" != c ]; then
         make_small
-        redis_ask hset 'tamis:{small}' next x >/dev/null
+        redis_command hset 'tamis:{small}' next x >/dev/null
         client "$who" small add <"$work/keys" 2>&1 | grep -q resized || fail "$who: adds beside a resize"
         client "$who" small contains <"$work/keys" >/dev/null || fail "$who: does not ask beside a resize"
     fi
@@ -266,21 +266,21 @@ for who in "${clients[@]}"; do
     # lost.
     for made in '' 'ready 0000000000000000' ready; do
         make_old "$made"
-        redis_ask del "$bits" >/dev/null
+        redis_command del "$bits" >/dev/null
         head -n 9 "$work/keys" | client "$who" small add | grep -q 'of layout 1' || fail "$who: opens what is not ready"
         head -n 9 "$work/keys" | client "$who" small contains | grep -q 'of layout 1' || fail "$who: reads what is not ready"
-        [ "$(redis_ask exists "$bits")$(redis_ask hget 'tamis:{small}' state)" = "0$state" ] || fail "$who: finishes what another began"
+        [ "$(redis_command exists "$bits")$(redis_command hget 'tamis:{small}' state)" = "0$state" ] || fail "$who: finishes what another began"
     done
     # What none of them may read.
     for change in s/layout=2/layout=3/ s/blocked/classic/ s/blocked/family/ s/guava64/bkdr31/ s/probes=[0-9]*/probes=256/ s/partition=/partition=99999/; do
         make_small
-        redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed "$change")" >/dev/null
+        redis_command hset 'tamis:{small}' plan "$(redis_command hget 'tamis:{small}' plan | sed "$change")" >/dev/null
         client "$who" small contains <"$work/keys" >"$work/refused" 2>&1 && fail "$who reads a plan after $change"
         ! grep -q ^open "$work/refused" || fail "$who opens a plan after $change"
     done
     # A partition of layout 2 has room behind its footer: its blocks may be three fewer than in layout 1.
     make_small
-    redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed 's/partition=[0-9]*/partition=8388605/')" >/dev/null
+    redis_command hset 'tamis:{small}' plan "$(redis_command hget 'tamis:{small}' plan | sed 's/partition=[0-9]*/partition=8388605/')" >/dev/null
     if client "$who" small contains </dev/null | grep -q ^open; then fail "$who: opens a partition that is too large"; fi
     client "$who" none contains </dev/null | grep -q 'there is no such filter' || fail "$who: a filter that is not there"
     client "$who" '{no' contains </dev/null >/dev/null && fail "$who: takes a name with a brace"

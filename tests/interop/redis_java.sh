@@ -32,10 +32,10 @@ ours() {
     [ $? -le 1 ] || kill $$
 }
 same_bits() {
-    redis_ask get "bf:$1" | cmp - <(redis_ask get "bf:$2") || die "$3: bits differ"
+    redis_command get "bf:$1" | cmp - <(redis_command get "bf:$2") || die "$3: bits differ"
     local left
     for name in "$1" "$2"; do
-        left=$(redis_ask ttl "bf:$name")
+        left=$(redis_command ttl "bf:$name")
         ((left > ttl - 300 && left <= ttl)) || die "$3: $name expires in $left s"
     done
 }
@@ -43,14 +43,14 @@ same_bits() {
 # ---- the published example: either side writes it, both look it up
 n=3000 p=0.03 ttl=3600 name=topic_read:8839540:20190609
 for writer in theirs ours; do
-    redis_ask flushall >/dev/null
+    redis_command flushall >/dev/null
     [ -z "$(seq 76930242 76930246 | $writer $name add)" ] || die "$writer: not fresh"
     for reader in theirs ours; do
         [ "$(seq 76930242 2 76930248 | $reader $name ask | tr '\n' ' ')" = "76930242 76930244 76930246 " ] ||
             die "$reader does not see what $writer wrote"
     done
-    redis_ask get "bf:$name" >"$work/bits.$writer"
-    [ "$(redis_ask keys '*')" = "bf:$name" ] || die "$writer: $(redis_ask keys '*')"
+    redis_command get "bf:$name" >"$work/bits.$writer"
+    [ "$(redis_command keys '*')" = "bf:$name" ] || die "$writer: $(redis_command keys '*')"
 done
 cmp "$work/bits.theirs" "$work/bits.ours" || die "the published run: bits differ"
 
@@ -73,8 +73,8 @@ for p in 0.03 0.0001; do
     theirs java.$p add <"$work/keys" >"$work/java.added"
     ours tamis.$p add <"$work/keys" | cmp - "$work/java.added" || die "$p: answers to adds differ"
     # Each side adds the present keys to the other's filter. A filter without an expiry then has one.
-    redis_ask persist bf:java.$p >/dev/null
-    redis_ask persist bf:tamis.$p >/dev/null
+    redis_command persist bf:java.$p >/dev/null
+    redis_command persist bf:tamis.$p >/dev/null
     ours java.$p add <"$work/keys" | cmp - "$work/keys" || die "$p: we do not see what they wrote"
     theirs tamis.$p add <"$work/keys" | cmp - "$work/keys" || die "$p: they do not see what we wrote"
     same_bits java.$p tamis.$p "$p"

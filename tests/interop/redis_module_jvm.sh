@@ -18,7 +18,7 @@ javac -cp "$peers/*" -d "$work" "$directory/ModuleJedis.java" "$directory/Module
 
 # run CLASS RESP2|RESP3 LIST: compares what a client prints.
 run() {
-    redis_ask flushall >/dev/null
+    redis_command flushall >/dev/null
     sed 's/: .*//' "$directory/$3" | java -cp "$peers/*:$work" "$1" "$redis_port" "$2" 2>"$work/stderr" >"$work/got" ||
         { cat "$work/stderr"; exit 1; }
     diff "$directory/$3" "$work/got" || { echo "$1 with $2: replies differ"; exit 1; }

@@ -23,11 +23,11 @@ keys() {
 }
 die() { echo "$*"; exit 1; }
 
-# both VERSION BITS PROBES SERVERS
-both() {
+# compare_answers VERSION BITS PROBES SERVERS
+compare_answers() {
     local IFS=,
-    local at="${ports[*]:0:$4}" on="${sockets[*]:0:$4}"
-    local uri="redis+shard://$at/seen?layout=php$1&bits=$2&probes=$3" php=("$here/redis.php" "$on" "$1")
+    local addresses="${ports[*]:0:$4}" paths="${sockets[*]:0:$4}"
+    local uri="redis+shard://$addresses/seen?layout=php$1&bits=$2&probes=$3" php=("$here/redis.php" "$paths" "$1")
     [ "$4" -gt 1 ] || uri=redis://${uri#*://}
     tamis() { "$ours" "$1" "$uri" || exit 1; }
     php() { command php "${php[@]}" "$1" "$bits" "$probes" "$servers" || exit 1; }
@@ -67,29 +67,29 @@ redis_dump() {
 keys "$(scaled 1000 2000 50000)" 700 1 >"$work/keys"
 keys "$(scaled 500 1000 20000)" 2000 2 >"$work/others"
 for version in 1 2 3; do
-    both $version 21895 5 1
-    both $version 9001 12 1
-    both $version 20000003 24 1
+    compare_answers $version 21895 5 1
+    compare_answers $version 9001 12 1
+    compare_answers $version 20000003 24 1
 done
 for version in 2 3; do
-    both $version 21895 5 3
-    both $version 20000003 24 3
-    both $version 9001 12 2
+    compare_answers $version 21895 5 3
+    compare_answers $version 20000003 24 3
+    compare_answers $version 9001 12 2
 done
 
-# places VERSION BITS PROBES SERVERS: compares the positions of bits.
-places() {
+# compare_positions VERSION BITS PROBES SERVERS: compares the positions of bits.
+compare_positions() {
     command php "$here/redis.php" - "$1" places "$2" "$3" "$4" <"$work/others" >"$work/php" || exit 1
     "$ours" positions "$4" "seen?layout=php$1&bits=$2&probes=$3" <"$work/others" | cmp - "$work/php" ||
-        die "php$1: places differ with $2 bits, $3 probes and $4 servers"
+        die "php$1: positions differ with $2 bits, $3 probes and $4 servers"
 }
 for bits in 350000000 4294967296 4294967297 8589934592 100000000000 4503599627370497; do
     for servers in 1 2 3 7; do
-        places 2 $bits 13 $servers
-        places 3 $bits 24 $servers
+        compare_positions 2 $bits 13 $servers
+        compare_positions 3 $bits 24 $servers
     done
 done
-places 1 4294967296 24 1
+compare_positions 1 4294967296 24 1
 # One probe less must be noticed.
 "$ours" positions 1 'seen?layout=php1&bits=4294967296&probes=23' <"$work/others" | cmp -s - "$work/php" &&
     die "a mistake is not noticed"

@@ -23,8 +23,8 @@ def record(chance):
     return bytes(chance.choices(alphabet, k=size))
 
 
-def key(pattern, of):
-    match = pattern.search(of)
+def key(pattern, record):
+    match = pattern.search(record)
     if not match:
         return "-"
     groups = match.groups() or (match.group(),)
@@ -55,9 +55,9 @@ def main():
             sys.exit(f"regex:{text} of {differs!r}: {answers[records.index(differs)]}, python: {key(pattern, differs)}")
         found += sum(answer != "-" for answer in answers)
         # One wrong answer must be noticed.
-        at = chance.randrange(len(answers))
-        answers[at] = "-" if answers[at] != "-" else ""
-        assert first_difference(pattern, records, answers) == records[at]
+        index = chance.randrange(len(answers))
+        answers[index] = "-" if answers[index] != "-" else ""
+        assert first_difference(pattern, records, answers) == records[index]
     assert found > count // 10, f"of {count} records only {found} have keys"
 
 

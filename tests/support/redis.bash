@@ -4,7 +4,7 @@
 #
 #     redis_start [--option value ...]   starts one on a free port and waits until it answers; sets $redis_port,
 #                                        $redis_socket, $redis_dir, $redis_uri and $redis_pid
-#     redis_ask WORD...                  redis-cli on the server started last
+#     redis_command WORD...              redis-cli on the server started last
 #     redis_kill PID                     SIGKILL, and waits until it is gone
 #
 # When the script ends, in whatever way, the servers are killed and their directories are removed.
@@ -67,6 +67,6 @@ redis_start() {
     exit 2
 }
 
-redis_ask() {
+redis_command() {
     redis-cli -s "$redis_socket" "$@"
 }

@@ -16,8 +16,8 @@ def digest(key):
         return v ^ v >> 33
     a = b = 0
     padded = key + bytes(-len(key) % 16)
-    for at in range(0, len(padded), 16):
-        (k, l), whole = struct.unpack_from("<QQ", padded, at), at + 16 <= len(key)
+    for start in range(0, len(padded), 16):
+        (k, l), whole = struct.unpack_from("<QQ", padded, start), start + 16 <= len(key)
         a ^= rot(k * 0x87C37B91114253D5 & M64, 31) * 0x4CF5AD432745937F & M64
         a = (rot(a, 27) + b) * 5 + 0x52DCE729 & M64 if whole else a
         b ^= rot(l * 0x4CF5AD432745937F & M64, 33) * 0x87C37B91114253D5 & M64

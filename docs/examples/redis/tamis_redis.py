@@ -36,25 +36,25 @@ class TamisRedis:
     def footer(self, i):
         return f"tamis-footer 1 {self.generation} {i}".encode().ljust(64, b"\0")
 
-    def place(self, key):  # partition, block in it, positions in the block
+    def locate(self, key):  # partition, block in it, positions in the block
         if self.scheme == "xxh3":
             y, x = divmod(xxhash.xxh3_128_intdigest(key, self.seed), 1 << 64)
         else:
             import murmur3  # beside this file
             x, y = murmur3.digest(key)
-        at, words = [], 0
+        positions, words = [], 0
         for j in range(self.probes):
             if j % 7 == 0:
                 u = x + j // 7 * 0x9E3779B97F4A7C15 & M64
                 v = (u ^ u >> 32) * 0xFF51AFD7ED558CCD & M64
                 words = v ^ v >> 32
-            at.append(words >> 55 - j % 7 * 9 & 511)
-        return *divmod(y * self.blocks >> 64, self.partition), at
+            positions.append(words >> 55 - j % 7 * 9 & 511)
+        return *divmod(y * self.blocks >> 64, self.partition), positions
 
-    def run(self, places, command, adds):
-        batch, touched = self.server.pipeline(transaction=False), sorted({place[0] for place in places})
-        for place in places:
-            command(batch, *place)
+    def run(self, locations, command, adds):
+        batch, touched = self.server.pipeline(transaction=False), sorted({location[0] for location in locations})
+        for location in locations:
+            command(batch, *location)
         for i in touched:
             batch.getrange(self.keys[i], self.end(i), self.end(i) + 63)
         batch.hmget(self.config, "plan", "next")
@@ -62,25 +62,25 @@ class TamisRedis:
             import tamis_steps  # beside this file
             tamis_steps.renew(self, batch)
         replies = batch.execute()
-        if (now := replies[len(places) + len(touched)])[0] != self.plan or adds and now[1]:
+        if (now := replies[len(locations) + len(touched)])[0] != self.plan or adds and now[1]:
             raise LookupError("the filter was " + ("dropped" if now[0] is None else "replaced, or is being resized"))
-        for i, footer in zip(touched, replies[len(places):]):
+        for i, footer in zip(touched, replies[len(locations):]):
             if footer != self.footer(i):
                 raise LookupError(f"the filter is damaged: partition {i} is gone or cut short")
-        return replies[:len(places)]
+        return replies[:len(locations)]
 
     def add(self, keys):
-        def command(batch, i, block, at):
+        def command(batch, i, block, positions):
             batch.execute_command("BITFIELD", self.keys[i], *(
-                word for p in at for word in ("SET", "u1", block * 512 + p, 1)))
-        return [0 in old for old in self.run([self.place(key) for key in keys], command, True)]
+                word for p in positions for word in ("SET", "u1", block * 512 + p, 1)))
+        return [0 in old for old in self.run([self.locate(key) for key in keys], command, True)]
 
     def contains(self, keys):
-        def command(batch, i, block, at):
+        def command(batch, i, block, positions):
             batch.getrange(self.keys[i], block * 64, block * 64 + 63)
-        places = [self.place(key) for key in keys]
-        return [all(bits[p >> 3] & 0x80 >> (p & 7) for p in at)
-                for bits, (_, _, at) in zip(self.run(places, command, False), places)]
+        locations = [self.locate(key) for key in keys]
+        return [all(bits[p >> 3] & 0x80 >> (p & 7) for p in positions)
+                for bits, (_, _, positions) in zip(self.run(locations, command, False), locations)]
 
 
 def config_of(name):

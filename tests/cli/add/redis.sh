@@ -11,6 +11,6 @@ echo 7 | tamis add "$redis_uri/none"
 echo "status $?"
 # The published example of the Java class.
 seq 76930242 76930246 | tamis add "$redis_uri/topic_read:8839540:20190609?layout=java&expect=3000&fpr=0.03&ttl=1h"
-redis_ask strlen bf:topic_read:8839540:20190609
+redis_command strlen bf:topic_read:8839540:20190609
 seq 76930242 2 76930248 | tamis check -v "$redis_uri/topic_read:8839540:20190609?layout=java&expect=3000&fpr=0.03"
-redis_ask keys '*' | sed 's/:[0-9a-f]\{16\}:/:GENERATION:/' | LC_ALL=C sort
+redis_command keys '*' | sed 's/:[0-9a-f]\{16\}:/:GENERATION:/' | LC_ALL=C sort

@@ -29,13 +29,13 @@ for half in 1 501; do
 done
 # A full filter is counted at the beginning and when the first key does not fit, not once more for the
 # message.
-redis_ask config resetstat > before
+redis_command config resetstat > before
 tamis add -q "$redis_uri/e" many 2> said
-redis_ask info commandstats | grep -c 'bitcount:calls=2,'
+redis_command info commandstats | grep -c 'bitcount:calls=2,'
 # The number of keys is queried once, and not again at the end.
-redis_ask config resetstat > before
+redis_command config resetstat > before
 echo 1 | tamis add "$redis_uri/e"
-redis_ask info commandstats | grep -c 'bitcount:calls=1,'
-redis_ask config resetstat > before
+redis_command info commandstats | grep -c 'bitcount:calls=1,'
+redis_command config resetstat > before
 echo 1 | tamis add -q --allow-over-capacity "$redis_uri/e"
-redis_ask info commandstats | grep -c bitcount || true
+redis_command info commandstats | grep -c bitcount || true

@@ -7,9 +7,9 @@ seq 20000 > many
 said() { tee -a words < "$1" | sed -n 's/.*: \([0-9,]*\) new keys* .*/\1/p' | tr -d ,; }
 has() { tamis check --count "$redis_uri/$1" many; }
 agrees() { # NAME LINES
-    local told
-    told=$(said words.$1)
-    [ "$((told + $2))" = "$(has $1)" ] && [ "$told" -gt 0 ] || echo "$1: $told said, $2 printed, $(has $1) in it"
+    local reported
+    reported=$(said words.$1)
+    [ "$((reported + $2))" = "$(has $1)" ] && [ "$reported" -gt 0 ] || echo "$1: $reported said, $2 printed, $(has $1) in it"
 }
 plan='expect=1e5&fpr=1e-9'
 tamis add --print fresh "$redis_uri/full?$plan" many 2> words.full > /dev/full
@@ -28,10 +28,10 @@ sed 's/$/\tone/' many | tamis add --print fresh "$redis_uri/all_{2}?$plan" 2> wo
 [ "$(said words.family)" -gt 0 ] || echo 'nothing was said of a family'
 # Keys that were under way when the server fell silent are unknown.
 tamis add "$redis_uri/silent?$plan" < /dev/null
-redis_ask client pause 60000 write > none
+redis_command client pause 60000 write > none
 head -10 many | tamis add --print fresh "$redis_uri/silent?patience=300ms"
 echo "status $?"
-redis_ask client unpause > none
+redis_command client unpause > none
 # Without --print fresh nothing was to be printed.
 tamis add --print seen "$redis_uri/full" many > /dev/full
 sed -E 's/^([^:]*): .*127.0.0.1:[0-9]+/\1: SERVER/; s/[0-9,]+ new/N new/; s/([?][^:]*)?: N new/: N new/' words | sort -u

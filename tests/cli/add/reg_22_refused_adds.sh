@@ -18,23 +18,23 @@ try() { # WHAT URI
     grep -o "$refusals" err | head -1
 }
 tamis add "$redis_uri/f?expect=1e5&fpr=1e-6&partition=65536" < /dev/null
-redis_ask acl setuser clerk reset on '>secret' '~*' '+@all' -bitfield > none
+redis_command acl setuser clerk reset on '>secret' '~*' '+@all' -bitfield > none
 try 'no permission' "redis://clerk:secret@127.0.0.1:$redis_port/f"
-redis_ask config set min-replicas-to-write 1 > none
+redis_command config set min-replicas-to-write 1 > none
 try 'too few replicas' "$redis_uri/f?patience=300ms"
-redis_ask config set min-replicas-to-write 0 > none
-redis_ask config set maxmemory 1 > none
+redis_command config set min-replicas-to-write 0 > none
+redis_command config set maxmemory 1 > none
 try 'no memory' "$redis_uri/f"
-redis_ask config set maxmemory 0 > none
-redis_ask replicaof 127.0.0.1 1 > none
+redis_command config set maxmemory 0 > none
+redis_command replicaof 127.0.0.1 1 > none
 try 'a replica' "$redis_uri/f?patience=2s"
-redis_ask replicaof no one > none
+redis_command replicaof no one > none
 echo "in it: $(tamis check -c "$redis_uri/f" keys)"
 
 # Some of the commands are refused: the others count.
-redis_ask acl setuser clerk reset on '>secret' '~*' '+@all' > none
-key=$(redis_ask --scan --pattern 'tamis:{f:*:0}:bits')
-redis_ask acl setuser clerk resetkeys '%R~*' "%RW~${key/:0\}/:[1-9]\}}" > none
+redis_command acl setuser clerk reset on '>secret' '~*' '+@all' > none
+key=$(redis_command --scan --pattern 'tamis:{f:*:0}:bits')
+redis_command acl setuser clerk resetkeys '%R~*' "%RW~${key/:0\}/:[1-9]\}}" > none
 tamis add --print fresh "redis://clerk:secret@127.0.0.1:$redis_port/f" keys > out 2> err
 said=$(sed -n 's/.*: up to \([0-9]*\) new keys may be in it.*/\1/p' err)
 there=$(tamis check -c "$redis_uri/f" keys)

@@ -24,4 +24,4 @@ tamis bitmap pos --bits 1:2 "$redis_uri/mon" 1
 echo "status $?"
 # A combination of missing bitmaps removes the target.
 tamis bitmap op "$redis_uri/or" and none nobody
-redis_ask exists or
+redis_command exists or

@@ -31,11 +31,11 @@ refused pos "$redis_uri/k" 2
 refused op "$redis_uri/k" nand a b
 refused op "$redis_uri/k" not a b
 refused op "$redis_uri/k" and
-redis_ask dbsize
+redis_command dbsize
 seq 1 5000 | sed '4999s/.*/x/' | refused set -q "$redis_uri/k"
 tamis bitmap count "$redis_uri/k"
 refused set "$redis_uri/k" - < /
-redis_ask rpush list element
+redis_command rpush list element
 refused set "$redis_uri/list" 1
 refused op "$redis_uri/k" or list
 redis_kill "$redis_pid"

@@ -8,5 +8,5 @@ echo
 seq 0 2 19999 | tamis bitmap set "$redis_uri/k" | sort | uniq -c | tr -s ' '
 seq 0 19999 | tamis bitmap get "$redis_uri/k" | awk '{ ones[NR % 2] += $1 } END { print ones[1], ones[0] }'
 tamis bitmap set "$redis_uri/new" 99=0
-redis_ask strlen new
+redis_command strlen new
 tamis bitmap set "$redis_uri/k" < /dev/null

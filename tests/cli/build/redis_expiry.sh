@@ -5,7 +5,7 @@ redis_start
 seq 100 > keys
 left() {
     local ms
-    ms=$(redis_ask pttl "$1")
+    ms=$(redis_command pttl "$1")
     case $ms in
         -1) echo never ;;
         *) [ "$ms" -gt "$2" ] && [ "$ms" -le "$3" ] && echo "in $3 ms at the most" ;;

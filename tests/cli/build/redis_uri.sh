@@ -4,7 +4,7 @@
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 100 > keys
-plan() { redis_ask hget "tamis:{$1}" plan | grep -o '\(scheme\|seed\|probes\|expect\|fpr\)=[^ ]*' | xargs; }
+plan() { redis_command hget "tamis:{$1}" plan | grep -o '\(scheme\|seed\|probes\|expect\|fpr\)=[^ ]*' | xargs; }
 tamis build -q -o "$redis_uri/a?expect=3000&fpr=1%25&seed=5" keys
 plan a
 tamis build -q -o "$redis_uri/b?probes=7&scheme=guava64" --expect 2000 keys

@@ -4,7 +4,7 @@
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed "s|redis 127.0.0.1:[0-9]*|SERVER|; s|redis://127.0.0.1:[0-9]*|URI|g"; }
-busy() { redis_ask set 'tamis:{f}:push' other px "${1:-1500}" > none; }
+busy() { redis_command set 'tamis:{f}:push' other px "${1:-1500}" > none; }
 uri=$redis_uri/f
 seq 1000 > keys
 tamis build -o f.tamis --kind blocked keys
@@ -12,7 +12,7 @@ busy 60000
 tamis build --lock-wait 0 -o "$uri" keys 2>&1 | shown
 tamis build -o "$uri" keys 2> err &
 until grep -qs 'waiting for at most 60 seconds' err; do sleep 0.02; done
-redis_ask del 'tamis:{f}:push' > none
+redis_command del 'tamis:{f}:push' > none
 wait $!
 echo "status $?, $(tamis check -c "$uri" keys)"
 shown < err

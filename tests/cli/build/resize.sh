@@ -19,7 +19,7 @@ wait $!
 echo "status $?"
 echo "after: $(tamis info --json "$uri" | grep -o '"capacity": [0-9]*') $(tamis check "$uri" keys | wc -l)"
 sed "s|$redis_uri|SERVER|" said
-redis_ask hkeys 'tamis:{seen}' | LC_ALL=C sort | xargs
+redis_command hkeys 'tamis:{seen}' | LC_ALL=C sort | xargs
 # A resize that fails leaves the old filter.
 tamis build -q --resize -o "$uri" --expect 20000 nowhere
 tamis build -q --resize -o "$uri" --expect 20000 --seed 7 first 2>&1 | sed "s|$redis_uri|SERVER|; s|127.0.0.1:$redis_port|SERVER|"
@@ -27,4 +27,4 @@ tamis build -q --resize -o "$redis_uri/none" --expect 20000 first 2>&1 | sed "s|
 tamis build --resize -o "$uri" first
 tamis build --resize -o file --expect 10 first
 echo "left: $(tamis info --json "$uri" | grep -o '"capacity": [0-9]*') $(tamis check "$uri" keys | wc -l)"
-redis_ask hkeys 'tamis:{seen}' | LC_ALL=C sort | xargs
+redis_command hkeys 'tamis:{seen}' | LC_ALL=C sort | xargs

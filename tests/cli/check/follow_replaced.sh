@@ -8,27 +8,27 @@ echo b | tamis build -o two
 mkfifo out
 tamis check --follow -f one -f two log > out 2> err &
 exec 3< out
-# ask RECORD...: the last record is always printed, so that the script can wait for it.
-ask() {
+# query RECORD...: the last record is always printed, so that the script can wait for it.
+query() {
     printf '%s\n' "$@" >> log
     while read -r -t 20 line <&3; do
         echo "$line"
         [ "${line#*$'\t'}" = "${!#}" ] && break
     done
 }
-ask a c b
+query a c b
 printf '%s\n' c b | tamis build -o two --seed 9 --kind blocked
-ask a c b
+query a c b
 printf '%s\n' c b | tamis build -o one --format dcso -q
-ask a c b
+query a c b
 rm one
-ask c b
+query c b
 echo junk > junk
 mv junk two
-ask c b
-ask c b
+query c b
+query c b
 echo x | tamis build -o one
-ask c x b
+query c x b
 kill -INT $!
 wait $!
 echo "status $?"

@@ -16,5 +16,5 @@ for wrong in "$uri/none" "$uri/hundred?fpr=0.1" "$uri/hundred?frp=0.1" "redis://
     echo 7 | tamis check "$wrong" 2>&1 | sed "s/$redis_port/PORT/g"
 done
 tamis check -k 7 -f "$uri/hundred" -f "$uri/none" 2>&1 | sed "s/$redis_port/PORT/g"
-redis_ask -a secret --no-auth-warning del "$(redis_ask -a secret --no-auth-warning keys 'tamis:{hundred:*')" >/dev/null
+redis_command -a secret --no-auth-warning del "$(redis_command -a secret --no-auth-warning keys 'tamis:{hundred:*')" >/dev/null
 echo 7 | tamis check "$uri/hundred" 2>&1 | sed "s/$redis_port/PORT/g"

@@ -11,7 +11,7 @@ tamis check -v -f "$family" records
 tamis check -q "$family" records; echo "status $?"
 printf '9\tmon\ta\n' | tamis check "$family"; echo "status $?"
 # Each filter has its own generation: a dropped one is not queried any more.
-redis_ask exists 'tamis:{topic_read:*:*}'
+redis_command exists 'tamis:{topic_read:*:*}'
 tamis redis drop "$redis_uri/topic_read:*:*"
 tamis check "$family" records 2>&1 | sed "s/$redis_port/PORT/g"
 # With a secret.

@@ -15,17 +15,17 @@ for with in '' '?layout=java&expect=1000&fpr=0.001' '?layout=php1&bits=20000&pro
     tamis add "$uri" keys
     tamis check -c "$uri" keys
     [ -n "$with" ] || tamis info "$uri" | grep -E 'capacity|bits|probes'
-    redis_ask flushall > none
+    redis_command flushall > none
 done
 # The expiry stays with it.
 tamis add "$redis_uri/day?expect=1000&fpr=0.01&ttl=1d" keys
 tamis clear -q "$redis_uri/day"
-for key in $(redis_ask keys 'tamis:*'); do
-    [ "$(redis_ask ttl "$key")" -gt 0 ] || echo "$key stays for ever"
+for key in $(redis_command keys 'tamis:*'); do
+    [ "$(redis_command ttl "$key")" -gt 0 ] || echo "$key stays for ever"
 done
 tamis check -c "$redis_uri/day" keys
 tamis clear "$redis_uri/none" 2>&1 | shown
 echo "${PIPESTATUS[0]}"
 tamis clear "$redis_uri/{1}" 2>&1 | shown
-redis_ask acl setuser clerk on '>secret' '~*' '+@read' > none
+redis_command acl setuser clerk on '>secret' '~*' '+@read' > none
 tamis clear "redis://clerk:secret@127.0.0.1:$redis_port/day" 2>&1 | sed 's/ (.*//' | shown | cut -c 1-60

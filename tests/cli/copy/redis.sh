@@ -13,7 +13,7 @@ tamis copy -o seen.tamis "$redis_uri/seen?$java"
 tamis copy -o "$redis_uri/other?$java&ttl=1h" seen.tamis
 tamis add "$redis_uri/third?$java" keys
 for key in other third; do
-    [ "$(redis_ask getrange bf:seen 0 -2 | md5sum)" = "$(redis_ask getrange bf:$key 0 911 | md5sum)" ] && echo "$key: the same"
+    [ "$(redis_command getrange bf:seen 0 -2 | md5sum)" = "$(redis_command getrange bf:$key 0 911 | md5sum)" ] && echo "$key: the same"
 done
 tamis copy --format bitmap -o bits "$redis_uri/seen?$java"
 wc -c < bits
@@ -35,7 +35,7 @@ done
 # More keys than the capacity, as with other programs.
 cat keys others | tamis build -o "$redis_uri/full?layout=java&expect=100&fpr=0.03" 2>&1 |
     sed "s|$redis_uri|SERVER|; s/about [0-9.e]*/about N/g"
-redis_ask keys '*' | LC_ALL=C sort
+redis_command keys '*' | LC_ALL=C sort
 try() {
     "$@" 2>&1 | sed "s|$redis_uri|SERVER|g; s|127.0.0.1:$redis_port|SERVER|g"
     echo "${PIPESTATUS[0]}"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Outputs are compressed by their names or as --compress says.
 seq 10 > in
-for packer in gzip:gz zstd:zst lz4:lz4 xz:xz bzip2:bz2; do
-    command -v ${packer%:*} > /dev/null || { echo "skipped: no ${packer%:*}" >&2; exit 77; }
-    tamis dedup -o "out.${packer#*:}" --duplicates "again.${packer#*:}" in in
-    ${packer%:*} -qdc "out.${packer#*:}" | cmp - in && ${packer%:*} -qdc "again.${packer#*:}" | cmp - in
-    tamis dedup --compress ${packer%:*} in | ${packer%:*} -dc | cmp - in
-    tamis dedup --compress ${packer%:*}:1 in | ${packer%:*} -dc | cmp - in && echo "${packer%:*}"
+for program in gzip:gz zstd:zst lz4:lz4 xz:xz bzip2:bz2; do
+    command -v ${program%:*} > /dev/null || { echo "skipped: no ${program%:*}" >&2; exit 77; }
+    tamis dedup -o "out.${program#*:}" --duplicates "again.${program#*:}" in in
+    ${program%:*} -qdc "out.${program#*:}" | cmp - in && ${program%:*} -qdc "again.${program#*:}" | cmp - in
+    tamis dedup --compress ${program%:*} in | ${program%:*} -dc | cmp - in
+    tamis dedup --compress ${program%:*}:1 in | ${program%:*} -dc | cmp - in && echo "${program%:*}"
 done
 tamis dedup --compress none -o out.gz in && cmp out.gz in
 tamis build -o f.tamis in

@@ -3,11 +3,11 @@
 seq 2000 > one
 seq 1000 3000 > two
 cat one two > both
-for packer in gzip zstd lz4 xz bzip2; do
-    command -v $packer > /dev/null || { echo "skipped: no $packer" >&2; exit 77; }
-    $packer -qc one > packed
-    $packer -qc two >> packed
-    echo "$packer: $(tamis dedup packed | cmp - <(tamis dedup both) && tamis dedup --count < packed)"
+for program in gzip zstd lz4 xz bzip2; do
+    command -v $program > /dev/null || { echo "skipped: no $program" >&2; exit 77; }
+    $program -qc one > packed
+    $program -qc two >> packed
+    echo "$program: $(tamis dedup packed | cmp - <(tamis dedup both) && tamis dedup --count < packed)"
     head -c -9 packed > cut
     tamis dedup --count cut
     echo "status $?"

@@ -21,9 +21,9 @@ tamis dedup --files-from more --files-from list -o more
 printf 'one\n-\n' | tamis dedup --files-from -
 echo one | tamis dedup --files-from - -
 printf 'one\nnowhere\n' | tamis dedup --files-from -
-for packer in gzip bzip2 xz; do
-    command -v $packer > /dev/null || { echo "skipped: no $packer" >&2; exit 77; }
-    $packer -c list > packed
+for program in gzip bzip2 xz; do
+    command -v $program > /dev/null || { echo "skipped: no $program" >&2; exit 77; }
+    $program -c list > packed
     tamis dedup --files-from packed
 done
 tamis check f.tamis -k a --files-from list

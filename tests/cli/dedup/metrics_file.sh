@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # --metrics FILE: figures of a run that ends, and while one waits for input; the file may fail for a while.
-figures() { grep -v '^#' "$1" | sed -E 's/^(.*(memory_bytes|timestamp_seconds|positive_rate)) .*/\1 N/'; }
+statistics() { grep -v '^#' "$1" | sed -E 's/^(.*(memory_bytes|timestamp_seconds|positive_rate)) .*/\1 N/'; }
 shows() {
     until grep -qsx "$2" "$1"; do sleep 0.02; done
 }
 printf '%s\n' a b a > in
 tamis dedup in -o once --metrics m.prom
-figures m.prom
+statistics m.prom
 grep -c '^# HELP' m.prom
 grep -c '^# TYPE' m.prom
 ls -A
@@ -20,7 +20,7 @@ printf '%s\n' 'p 1 a' 'p 2 b' 'p 3 a' 'p 3 a' >&3
 shows d/m.prom 'tamis_records_total{result="redelivered"} 1'
 shows d/m.prom 'tamis_filter_keys 2'
 until grep -qs last_commit d/m.prom; do sleep 0.02; done
-figures d/m.prom
+statistics d/m.prom
 mv d e
 until grep -qs 'd/m.prom' err; do sleep 0.02; done
 sleep 1.2

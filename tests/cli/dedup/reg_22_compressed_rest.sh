@@ -5,6 +5,6 @@ tamis gen words 100000 --seed 1 > one.log && gzip -k one.log && echo new > two.l
 tamis dedup --state st two.log -o out 2> said
 sed 's/not read: [^ ]* from byte [0-9]*/not read: one.log.gz from byte N/; s/^tamis: .*out:/tamis: out:/' said
 # That many decompressed bytes begin with the records of the output.
-at=$(sed -n 's/.*from byte \([0-9]*\) .*/\1/p' said)
-[ "$at" -lt "$(wc -c < one.log)" ] && head -c "$at" one.log | tamis dedup | cmp - <(head -c "$(head -c "$at" one.log | tamis dedup | wc -c)" out) && echo decompressed
+offset=$(sed -n 's/.*from byte \([0-9]*\) .*/\1/p' said)
+[ "$offset" -lt "$(wc -c < one.log)" ] && head -c "$offset" one.log | tamis dedup | cmp - <(head -c "$(head -c "$offset" one.log | tamis dedup | wc -c)" out) && echo decompressed
 tamis dedup --state st --abandon two.log -o out 2>&1 | sed -n 's/byte [0-9]*/byte N/; s/: [0-9]* records/: N records/; /gave up/p'

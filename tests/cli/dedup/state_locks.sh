@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The output and the state of a run are locked. Other processes fail with a message that names the holder.
-told() { sed -E "s/process $run on $(hostname) since [-0-9]+ [0-9:]+ UTC/process PID on HOST since TIME/" err; }
+masked_message() { sed -E "s/process $run on $(hostname) since [-0-9]+ [0-9:]+ UTC/process PID on HOST since TIME/" err; }
 seq 3 > in
 mkfifo pipe
 tamis dedup -q --state S pipe -o out --duplicates twice &
@@ -10,7 +10,7 @@ until [ -e out ] && [ -e twice ]; do sleep 0.02; done
 for command in "--state S in -o other" "--state S2 in -o out" "--state S2 in -o other --duplicates twice" "in -o out"; do
     tamis dedup --lock-wait 0 $command 2> err
     echo "exit $?"
-    told
+    masked_message
 done
 tamis dedup -q in -o other && cat other
 printf '1\n1\n2\n' >&3

@@ -2,9 +2,9 @@
 # Standard input is records as other commands have them: packed or not, with a header, of CSV and of JSON.
 seq 3000 > in
 tamis hash < in > whole
-for packer in gzip zstd lz4 xz bzip2; do
-    command -v $packer > /dev/null || { echo "skipped: no $packer" >&2; exit 77; }
-    $packer -qc in | tamis hash | cmp - whole && echo $packer
+for program in gzip zstd lz4 xz bzip2; do
+    command -v $program > /dev/null || { echo "skipped: no $program" >&2; exit 77; }
+    $program -qc in | tamis hash | cmp - whole && echo $program
 done
 tamis hash --header < in | cmp - <(tail -n +2 whole)
 tr '\n' '\0' < in | tamis hash -z | cmp - whole

@@ -27,8 +27,8 @@ awk 'BEGIN { for (i = 0; i < 300; i++) printf "2026-11-%02d 12:00 %s GET /%d\n",
 gzip -k given/{a,b,app}.log given/{clicks.jsonl,list,visits.tsv,users.csv}
 zstd -q given/clicks.jsonl
 
-# try_packed LINE: what a line made of the files above it makes of them compressed too.
-try_packed() {
+# try_compressed LINE: what a line made of the files above it makes of them compressed too.
+try_compressed() {
     cp -r given packed
     (cd packed && exec bash -eo pipefail -c "$(sed -E 's/(visits\.tsv|users\.csv|clicks\.jsonl|app\.log|[ab]\.log|list)( |;|$)/\1.gz\2/g' <<< "$1")") \
         < /dev/null > out.packed 2> err || echo "status $? with gzip: $1: $(head -n 1 err)"
@@ -47,7 +47,7 @@ try() {
     [[ $2 != *localhost:9092* ]] || return 0 # a Kafka broker: interop/kafka_dedup runs the command
     (cd work && exec bash -eo pipefail -c "${2//redis:\/\/localhost/$redis_uri}") < /dev/null > out 2> err ||
         echo "$1: status $?: $2: $(head -n 1 err)"
-    [[ $2 != *"--key "* || $2 == *.zst* ]] || try_packed "$2"
+    [[ $2 != *"--key "* || $2 == *.zst* ]] || try_compressed "$2"
     made=$(cd work && find . -type f -size +0 ! -exec cmp -s {} ../given/{} \; -print)
     [ -s out ] || [ -n "$made" ] || echo "$1: makes nothing: $2"
     [[ $2 == *"tamis $1"* ]] || echo "$1: is not in its example: $2"

@@ -22,18 +22,18 @@ for with in '' '?layout=java&expect=5000&fpr=1e-9'; do
     tamis merge -o "$redis_uri/1$with" "$redis_uri/2$with" "$redis_uri/1$with"
     cat keys1 keys2 | tamis check -c "$redis_uri/1$with"
     tamis diff "$redis_uri/all$with" all.tamis | shown
-    redis_ask keys '*push*'
-    redis_ask flushall > none
+    redis_command keys '*push*'
+    redis_command flushall > none
 done
 tamis build --expect 5000 --fpr 1e-9 -o "$redis_uri/1" keys1
 tamis build --expect 6000 --fpr 1e-9 -o "$redis_uri/2" keys1
-before=$(redis_ask hget 'tamis:{1}' plan)
+before=$(redis_command hget 'tamis:{1}' plan)
 tamis merge -o "$redis_uri/1" "$redis_uri/1" "$redis_uri/2" 2>&1 | shown
 tamis merge -o "$redis_uri/1" "$redis_uri/1" "$redis_uri/none" 2>&1 | shown
-[ "$before" = "$(redis_ask hget 'tamis:{1}' plan)" ] && echo "as it was"
+[ "$before" = "$(redis_command hget 'tamis:{1}' plan)" ] && echo "as it was"
 # Keys made by another rule: refused, and the target stays.
 tamis build --expect 5000 --fpr 1e-9 --ignore-case -o "$redis_uri/4" keys1
 tamis merge -o "$redis_uri/1" "$redis_uri/1" "$redis_uri/4" 2>&1 | shown
-[ "$before" = "$(redis_ask hget 'tamis:{1}' plan)" ] && echo "as it was"
+[ "$before" = "$(redis_command hget 'tamis:{1}' plan)" ] && echo "as it was"
 tamis merge -o "$redis_uri/5" "$redis_uri/4" "$redis_uri/4"
 tamis info --json "$redis_uri/5" | grep -o '"ignore_case[^,]*'

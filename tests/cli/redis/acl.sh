@@ -7,17 +7,17 @@ seq 10 > keys
 tamis build -q -o f.tamis --kind blocked keys
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s|clerk:secret@||g"; }
 clerk="redis://clerk:secret@127.0.0.1:$redis_port"
-redis_ask acl setuser clerk on '>secret' '~*' '+@all' '-setrange' > none
+redis_command acl setuser clerk on '>secret' '~*' '+@all' '-setrange' > none
 tamis copy -o "$clerk/zz" f.tamis 2>&1 | shown
-redis_ask acl setuser clerk on '~other' > none
+redis_command acl setuser clerk on '~other' > none
 try() {
-    redis_ask acl setuser clerk resetkeys '+@all' '~other' > none
+    redis_command acl setuser clerk resetkeys '+@all' '~other' > none
     tamis add -q "$clerk/zz?layout=$1" keys 2>&1 | shown | grep -c "\~NAME \|~tamis:{NAME\*\|~bf:NAME"
-    redis_ask acl setuser clerk "${@:2}" > none
+    redis_command acl setuser clerk "${@:2}" > none
     tamis add "$clerk/zz?layout=$1" keys
     tamis build -o "$clerk/zz?layout=$1" keys
     tamis check -c "$clerk/zz?layout=$1" keys
-    redis_ask flushall > none
+    redis_command flushall > none
 }
 try 'tamis&expect=100' '~tamis:{zz*'
 try 'java&expect=100&fpr=0.01' '~bf:zz' '~{bf:zz}:*'
@@ -30,8 +30,8 @@ for name in a b mine%2F1 mine%2F2 z; do
     tamis add "$redis_uri/$name?expect=100&fpr=0.01" keys
     tamis add "$redis_uri/$name?expect=100&fpr=0.01&layout=java" keys
 done
-redis_ask acl setuser clerk resetkeys '~tamis:{mine*' '~bf:z' > none
+redis_command acl setuser clerk resetkeys '~tamis:{mine*' '~bf:z' > none
 tamis redis ls "$clerk/"
 tamis redis ls --json "$clerk/a*"
-redis_ask acl setuser clerk resetkeys > none
+redis_command acl setuser clerk resetkeys > none
 tamis redis ls "$clerk/" | grep -c denied

@@ -5,13 +5,13 @@
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g"; }
 seq 10 > keys
-redis_ask client pause 60000 write > none
+redis_command client pause 60000 write > none
 tamis add "$redis_uri/half?expect=1e6&fpr=0.01&partition=65536&patience=300ms" keys 2>&1 | shown
-redis_ask client unpause > none
+redis_command client unpause > none
 tamis redis ls "$redis_uri/"
-redis_ask del 'tamis:{half}:push' > none
+redis_command del 'tamis:{half}:push' > none
 tamis add "$redis_uri/half?expect=1e6&fpr=0.01&partition=65536" keys
 tamis redis ls "$redis_uri/half"
-redis_ask keys 'tamis:{half:*' | wc -l
+redis_command keys 'tamis:{half:*' | wc -l
 tamis redis drop "$redis_uri/half"
-redis_ask dbsize
+redis_command dbsize

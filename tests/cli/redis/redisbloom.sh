@@ -33,9 +33,9 @@ long=$(printf 'k%.0s' {1..60})
     echo BF.RESERVE $long 0.01 100
     sed 's/^/BF.ADD seen /; p; s/seen/fixed/; p; s/BF.ADD fixed/CF.ADD cuckoo/' in
     sed "s/^/BF.ADD $long /" in
-} | redis_ask > replies
+} | redis_command > replies
 grep -v '^[0-9]' replies | sort | uniq -c | sed 's/^ *//' | grep -i err
-redis_ask save > /dev/null
+redis_command save > /dev/null
 rdb=$redis_dir/dump.rdb
 
 echo "# on the server"
@@ -65,12 +65,12 @@ tamis check -c dump.rdb.gz#seen in
 tamis copy --gzip -o seen.gz seen.dump && tamis check -c seen.gz in
 echo "# back to a server"
 for name in seen fixed cuckoo; do
-    redis_ask -x restore "$name.again" 0 < "$name.dump"
+    redis_command -x restore "$name.again" 0 < "$name.dump"
     tamis copy -o again.dump "$redis_uri/$name.again" && cmp again.dump "$name.dump"
 done
-redis_ask bf.add seen.again 1
-redis_ask bf.card seen.again
-redis_ask cf.count cuckoo.again 7
+redis_command bf.add seen.again 1
+redis_command bf.card seen.again
+redis_command cf.count cuckoo.again 7
 echo "# refused"
 try tamis add "$redis_uri/seen" in
 try tamis add seen.dump in
@@ -85,7 +85,7 @@ try tamis check -c "$rdb" in
 try tamis check -c "$rdb#none" in
 try tamis check -c "$rdb#text" in
 try tamis check -c "$redis_uri/text" in
-printf '%s\n' 'BF.RESERVE native 0.01 100 KIND fast' 'TW.RESERVE window 0.01 100 1000 10' | redis_ask
+printf '%s\n' 'BF.RESERVE native 0.01 100 KIND fast' 'TW.RESERVE window 0.01 100 1000 10' | redis_command
 try tamis check -c "$redis_uri/native" in
 try tamis info "$redis_uri/window"
 try tamis check -c seen.dump#seen in

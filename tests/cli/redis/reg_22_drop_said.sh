@@ -9,4 +9,4 @@ echo "$?"
 shown < err
 tamis redis ls "$redis_uri/f" | cut -f 1-3
 tamis redis clean "$redis_uri/f" | shown
-redis_ask dbsize
+redis_command dbsize

@@ -6,12 +6,12 @@ redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s/[0-9a-f]{16}/GENERATION/g; s/(up to|within) [0-9]+ s/\1 N s/"; }
 leave() { # a drop that was killed, and whose lock lives
     seq 10 | tamis build -q -o "$redis_uri/$1"
-    redis_ask hset "tamis:{$1}" before "$(redis_ask hget "tamis:{$1}" plan)" > none
-    redis_ask hdel "tamis:{$1}" plan > none
-    redis_ask del "tamis:{$1}:plan" > none
+    redis_command hset "tamis:{$1}" before "$(redis_command hget "tamis:{$1}" plan)" > none
+    redis_command hdel "tamis:{$1}" plan > none
+    redis_command del "tamis:{$1}:plan" > none
     lock "$1"
 }
-lock() { redis_ask set "tamis:{$1}:push" killed px "${2:-50000}" > none; }
+lock() { redis_command set "tamis:{$1}:push" killed px "${2:-50000}" > none; }
 leave f
 seq 10 | tamis build -q -o "$redis_uri/busy" # in use: nothing to say
 lock busy
@@ -20,7 +20,7 @@ for command in 'ls --leftover' 'ls --leftover --json' clean; do
 done
 leave 'g h'
 tamis redis clean "$redis_uri/" 2>&1 | shown
-redis_ask del 'tamis:{f}:push' 'tamis:{g h}:push' > none
+redis_command del 'tamis:{f}:push' 'tamis:{g h}:push' > none
 tamis redis clean "$redis_uri/" 2>&1 | shown | sort
 
 echo "# waiting"
@@ -36,7 +36,7 @@ echo "$?"
 tamis redis ls --lock-wait 3 "$redis_uri/" 2>&1 | shown
 
 echo "# the name of a filter that may not be removed"
-redis_ask hset 'tamis:{f}' before 'generation=00000000000000aa' > none
-redis_ask set 'tamis:{f:00000000000000aa:0}:bits' x > none
-redis_ask acl setuser clerk reset on '>secret' '~*' '+@read' > none
+redis_command hset 'tamis:{f}' before 'generation=00000000000000aa' > none
+redis_command set 'tamis:{f:00000000000000aa:0}:bits' x > none
+redis_command acl setuser clerk reset on '>secret' '~*' '+@read' > none
 tamis redis clean "redis://clerk:secret@127.0.0.1:$redis_port/" 2>&1 | shown | cut -c 1-60

@@ -7,7 +7,7 @@ shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g"; }
 seq 100 > keys
 tamis build -q -o "$redis_uri/f" keys
 tamis redis alias "$redis_uri/today" f
-redis_ask del 'tamis:{f}' > none
+redis_command del 'tamis:{f}' > none
 says() {
     "$@" > out 2> err
     echo "$? ${*:2:2}: $(wc -l < out) $(cat err)" | shown

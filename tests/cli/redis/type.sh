@@ -5,7 +5,7 @@ redis_start
 seq 1 200 > keys
 seq 1 200 | sed 's/^/007\t+00/' > members
 shown() { sed "s|$redis_uri|SERVER|g; s|127.0.0.1:$redis_port|SERVER|g"; }
-type_of() { redis_ask hget "tamis:{$1}" plan | grep -o 'type=.*'; }
+type_of() { redis_command hget "tamis:{$1}" plan | grep -o 'type=.*'; }
 tamis build -q -o ty.tamis --kind blocked --type int64 --expect 500 --label day=1 --data-version 3 keys
 tamis copy -o "$redis_uri/copied" ty.tamis 2>&1 | shown
 tamis build -q -o "$redis_uri/built" --type int64 keys
@@ -33,10 +33,10 @@ tamis build --resize --type utf16 -q -o "$redis_uri/added?expect=2000" keys 2>&1
 tamis clear "$redis_uri/added"
 type_of added
 echo "# of a later version, and of none"
-plan=$(redis_ask hget 'tamis:{copied}' plan)
-redis_ask hset 'tamis:{copied}' plan "${plan/int64/int128 more=1}" > none
+plan=$(redis_command hget 'tamis:{copied}' plan)
+redis_command hset 'tamis:{copied}' plan "${plan/int64/int128 more=1}" > none
 tamis check -c "$redis_uri/copied" keys 2>&1 | shown
-redis_ask hset 'tamis:{copied}' plan "${plan/ type=int64/}" > none
+redis_command hset 'tamis:{copied}' plan "${plan/ type=int64/}" > none
 tamis check -c --type int64 "$redis_uri/copied" keys
 echo "# layouts that cannot store it"
 tamis build --type int64 -o "$redis_uri/java?layout=java&expect=500&fpr=0.01" keys 2>&1 | shown

@@ -36,9 +36,9 @@ try
 try -q --json a.tamis
 # The table of a keyed filter, changed at any byte.
 echo
-for at in 0 8 20 100 200 255 4095 4096 5000 $(($(stat -c %s b.tamis) - 1)); do
+for offset in 0 8 20 100 200 255 4095 4096 5000 $(($(stat -c %s b.tamis) - 1)); do
     cp b.tamis c.tamis
-    flip c.tamis $at
+    flip c.tamis $offset
     tamis verify -q c.tamis 2> err
-    echo -n "$at $? "
+    echo -n "$offset $? "
 done

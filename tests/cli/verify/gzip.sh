@@ -7,11 +7,11 @@ gzip -n a.bloom b.guava
 tamis verify a.bloom.gz b.guava.gz
 tamis verify --json a.bloom.gz
 size=$(stat -c %s a.bloom.gz)
-for at in 15 30 $((size - 8)) $((size - 1)); do
+for offset in 15 30 $((size - 8)) $((size - 1)); do
     cp a.bloom.gz flipped
-    flip flipped "$at"
+    flip flipped "$offset"
     tamis verify -q flipped
-    echo "$at $?"
+    echo "$offset $?"
 done
 flip a.bloom.gz $((size - 8))
 # The position of the error depends on the decompression library.

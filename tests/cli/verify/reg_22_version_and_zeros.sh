@@ -3,11 +3,11 @@
 # is found.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis build -o whole.tamis --kind classic --expect 100 --fpr 1e-3 <(seq 100)
-for at in 8 52 64 68 300 2000 4095; do
+for offset in 8 52 64 68 300 2000 4095; do
     cp whole.tamis f.tamis
-    flip f.tamis $at
+    flip f.tamis $offset
     tamis verify f.tamis
-    echo "$at: $?"
+    echo "$offset: $?"
 done
 # Answers do not depend on those zeros, but commands that read the whole file refuse it.
 tamis check -q f.tamis < <(seq 3)

@@ -17,12 +17,12 @@ def same(operation, theirs, ours):
     if operation != "state":
         return theirs == ours
     try:
-        *their_figures, their_rate = theirs.split(" ")
-        *our_figures, our_rate = ours.split(" ")
+        *their_statistics, their_rate = theirs.split(" ")
+        *our_statistics, our_rate = ours.split(" ")
         their_rate, our_rate = float.fromhex(their_rate), float.fromhex(our_rate)
     except ValueError:
         return False
-    return their_figures == our_figures and abs(their_rate - our_rate) <= ULPS * math.ulp(their_rate)
+    return their_statistics == our_statistics and abs(their_rate - our_rate) <= ULPS * math.ulp(their_rate)
 
 
 def difference(script, theirs, ours):
@@ -68,11 +68,11 @@ def mistakes_missed(script, theirs, ours):
 def main():
     script, theirs, ours = (open(path, encoding="ascii").read().splitlines() for path in sys.argv[1:4])
     theirs = theirs[theirs.index("--") + 1:]
-    at = difference(script, theirs, ours)
-    if at is not None:
-        print(f"operation {at + 1} of {len(script)} ({len(theirs)} and {len(ours)} answers)")
+    index = difference(script, theirs, ours)
+    if index is not None:
+        print(f"operation {index + 1} of {len(script)} ({len(theirs)} and {len(ours)} answers)")
         for name, lines in (("operation", script), ("Guava", theirs), ("tamis", ours)):
-            print(f"  {name}: {lines[at][:400] if at < len(lines) else '(none)'}")
+            print(f"  {name}: {lines[index][:400] if index < len(lines) else '(none)'}")
         return 1
     missed, tried = mistakes_missed(script, theirs, ours)
     for mistake in missed:

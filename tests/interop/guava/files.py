@@ -71,9 +71,9 @@ class Filter:
         words = [word.replace("F.", self.name + ".") for word in words]
         ours(*words, keys=f"{self.name}.{keys}", out=out and f"{self.name}.{out}")
 
-    def same(self, one, other):
-        if content(f"{self.name}.{one}") != content(f"{self.name}.{other}"):
-            fail(f"{self}: {one} and {other} differ")
+    def same(self, left, right):
+        if content(f"{self.name}.{left}") != content(f"{self.name}.{right}"):
+            fail(f"{self}: {left} and {right} differ")
 
 
 def main():
@@ -102,8 +102,8 @@ def main():
     # A file with one bit less must not pass.
     last = max(filters, key=lambda f: f.members)
     changed = bytearray(content(f"{last.name}.theirs2"))
-    at = next(i for i in range(6, len(changed)) if changed[i])
-    changed[at] &= changed[at] - 1
+    position = next(i for i in range(6, len(changed)) if changed[i])
+    changed[position] &= changed[position] - 1
     with open(f"{last.name}.changed", "wb") as file:
         file.write(changed)
     last.ours("ask", "guava", "F.changed", keys="asked", out="changed_answers")

@@ -24,8 +24,8 @@ def fail(what):
 
 def number(bits):
     """As a user may write it: both sides take a sign and zeros."""
-    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
-    value = RNG.choice([RNG.randrange(least, most + 1), RNG.randrange(-1000, 1000), least, most, 0, -1])
+    minimum, maximum = -(1 << bits - 1), (1 << bits - 1) - 1
+    value = RNG.choice([RNG.randrange(minimum, maximum + 1), RNG.randrange(-1000, 1000), minimum, maximum, 0, -1])
     zeros = "0" * RNG.choice([0, 0, 0, 3])
     sign = "-" if value < 0 else RNG.choice(["", "", "+"])
     return f"{sign}{zeros}{abs(value)}"
@@ -87,9 +87,9 @@ class Filter:
     def compare(self, file):
         """Both sides on all keys that are asked: the same, and each that was put is there."""
         tamis("check", "--type", self.kind, self.path(file), self.path("asked"), out=self.path("found"))
-        asked, answers = lines(self.path("asked")), lines(self.path(f"{file}.answers"))
-        found = [text for text, answer in zip(asked, answers) if answer == "1"]
-        if len(asked) != len(answers) or lines(self.path("found")) != found:
+        queries, answers = lines(self.path("asked")), lines(self.path(f"{file}.answers"))
+        found = [text for text, answer in zip(queries, answers) if answer == "1"]
+        if len(queries) != len(answers) or lines(self.path("found")) != found:
             fail(f"{self}: the two sides answer differently for {file}")
         if answers[:len(self.keys)] != ["1"] * len(self.keys):
             fail(f"{self}: a key of {file} is lost")

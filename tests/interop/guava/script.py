@@ -90,9 +90,9 @@ class Filters:
     def like(self, slot):
         """Most of the time a slot that goes together with this one, or all but does; at times this one."""
         rng, made = self.rng, self.made
-        alike = [s for s in made if made[s] == made[slot] and s != slot]
+        equal = [s for s in made if made[s] == made[slot] and s != slot]
         nearly = [s for s in made if made[s][3] == made[slot][3] and made[s] != made[slot]]
-        return rng.choice(rng.choices([alike, nearly, [slot], list(made)], [8, 4, 1, 1])[0] or [slot])
+        return rng.choice(rng.choices([equal, nearly, [slot], list(made)], [8, 4, 1, 1])[0] or [slot])
 
     def one_object(self, slot):
         return self.rng.choice(self.pools[self.made[slot][0]])

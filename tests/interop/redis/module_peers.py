@@ -36,10 +36,10 @@ def peer(name):
 def follow(primary, replica):
     """Makes a replica, and waits until it is in sync."""
     port = free_port()
-    same("port", primary.ask("CONFIG", "SET", "port", port), b"OK")
-    primary.ask("CONFIG", "SET", "repl-diskless-sync-delay", 0)
-    same("follow", replica.ask("REPLICAOF", "127.0.0.1", port), b"OK")
-    wait_until("sync", lambda: b"master_link_status:up" in replica.ask("INFO", "replication"))
+    same("port", primary.call("CONFIG", "SET", "port", port), b"OK")
+    primary.call("CONFIG", "SET", "repl-diskless-sync-delay", 0)
+    same("follow", replica.call("REPLICAOF", "127.0.0.1", port), b"OK")
+    wait_until("sync", lambda: b"master_link_status:up" in replica.call("INFO", "replication"))
 
 
 # ---- RedisBloom -------------------------------------------------------------------------------------------
@@ -67,13 +67,13 @@ def random_command(keys=6):
     ))
 
 
-def dumps_of(ask):
-    return {key: ask("DUMP", key) for key in sorted(ask("KEYS", "*"))}
+def dumps_of(call):
+    return {key: call("DUMP", key) for key in sorted(call("KEYS", "*"))}
 
 
 def check_equal(what, ours, theirs):
     """Both servers have the same keys, with the same bytes."""
-    got, expected = dumps_of(ours.ask), dumps_of(theirs.ask)
+    got, expected = dumps_of(ours.call), dumps_of(theirs.call)
     same(f"{what}: keys", list(got), list(expected))
     for key in got:
         is_true(f"{what}: {key!r} has the bytes of RedisBloom", got[key] == expected[key])
@@ -96,11 +96,11 @@ def test_replies_of_redisbloom():
     ours, theirs = Server("ours"), Server("theirs", module=peer("redisbloom.so"))
     for protocol in (2, 3):
         for server in (ours, theirs):
-            server.ask("FLUSHALL")
+            server.call("FLUSHALL")
         run_commands(ours, theirs, COUNT, protocol)
         check_equal(f"RESP{protocol}", ours, theirs)
     for server, item in ((ours, 1), (theirs, 2)):  # a planted difference
-        server.ask("BF.ADD", "planted", item)
+        server.call("BF.ADD", "planted", item)
     try:
         check_equal("planted", ours, theirs)
     except SystemExit as found:
@@ -116,15 +116,15 @@ def test_moves_to_and_from_redisbloom():
     servers = {"ours": Server("moved-ours"), "theirs": Server("moved-theirs", module=peer("redisbloom.so"))}
     for source, target in (("ours", "theirs"), ("theirs", "ours")):
         a, b = servers[source], servers[target]
-        a.ask("FLUSHALL")
+        a.call("FLUSHALL")
         for _ in range(COUNT):
-            a.ask(*random_command())
+            a.call(*random_command())
         for how in ("RESTORE", "chunks", "RDB", "AOF", "replica"):
-            b.ask("FLUSHALL")
+            b.call("FLUSHALL")
             move(how, a, b)
             if how == "chunks":  # an empty cuckoo filter has none
-                for key in set(a.ask("KEYS", "*")) - set(b.ask("KEYS", "*")):
-                    a.ask("DEL", key)
+                for key in set(a.call("KEYS", "*")) - set(b.call("KEYS", "*")):
+                    a.call("DEL", key)
             check_equal(f"{how} from {source}", a, b)
             run_commands(*((a, b) if source == "ours" else (b, a)), COUNT // 4)
             check_equal(f"{how} from {source}, and commands", a, b)
@@ -135,24 +135,24 @@ def test_moves_to_and_from_redisbloom():
 def move(how, a, b):
     """Moves the keys of server a to server b, which is empty."""
     if how == "RESTORE":
-        for key, dump in dumps_of(a.ask).items():
-            same("restore", b.ask("RESTORE", key, 0, dump), b"OK")
+        for key, dump in dumps_of(a.call).items():
+            same("restore", b.call("RESTORE", key, 0, dump), b"OK")
     elif how == "chunks":
-        for key in a.ask("KEYS", "*"):
+        for key in a.call("KEYS", "*"):
             kind = key[:1].decode().upper() + "F"
-            for chunk in chunks_of(a.ask, key, kind + ".SCANDUMP"):
-                same("chunk", b.ask(kind + ".LOADCHUNK", key, *chunk), b"OK")
+            for chunk in chunks_of(a.call, key, kind + ".SCANDUMP"):
+                same("chunk", b.call(kind + ".LOADCHUNK", key, *chunk), b"OK")
     elif how == "RDB":
-        same("save", a.ask("SAVE"), b"OK")
+        same("save", a.call("SAVE"), b"OK")
         b.kill()
         shutil.copy(os.path.join(a.directory, "dump.rdb"), b.directory)
         b.start()
         os.unlink(os.path.join(b.directory, "dump.rdb"))
     elif how == "AOF":
         for name in ("aof-use-rdb-preamble", "appendonly"):  # it is rewritten as commands when it is switched on
-            same(name, a.ask("CONFIG", "SET", name, "yes" if name == "appendonly" else "no"), b"OK")
-        wait_until("rewritten", lambda: b"aof_rewrite_in_progress:0" in a.ask("INFO", "persistence") and
-                   b"aof_rewrite_scheduled:0" in a.ask("INFO", "persistence"))
+            same(name, a.call("CONFIG", "SET", name, "yes" if name == "appendonly" else "no"), b"OK")
+        wait_until("rewritten", lambda: b"aof_rewrite_in_progress:0" in a.call("INFO", "persistence") and
+                   b"aof_rewrite_scheduled:0" in a.call("INFO", "persistence"))
         b.kill()
         directory = os.path.join(b.directory, "appendonlydir")
         shutil.copytree(os.path.join(a.directory, "appendonlydir"), directory)
@@ -161,14 +161,14 @@ def move(how, a, b):
         b.start()
         b.command = command
         for server in (a, b):
-            server.ask("CONFIG", "SET", "appendonly", "no")
+            server.call("CONFIG", "SET", "appendonly", "no")
             shutil.rmtree(os.path.join(server.directory, "appendonlydir"))
     else:
         follow(a, b)
         for _ in range(COUNT // 4):
-            a.ask(*random_command())
-        same("wait", a.ask("WAIT", 1, 60000), 1)
-        same("promoted", b.ask("REPLICAOF", "NO", "ONE"), b"OK")
+            a.call(*random_command())
+        same("wait", a.call("WAIT", 1, 60000), 1)
+        same("promoted", b.call("REPLICAOF", "NO", "ONE"), b"OK")
 
 
 # ---- servers ----------------------------------------------------------------------------------------------
@@ -177,9 +177,9 @@ def check_server(name, is_old):
     """Replies, files, a replica, and the categories of users, in a server of another release."""
     program = peer(name)
     primary = Server(name + "-primary", "--appendonly", "yes", "--appendfsync", "no", program=program)
-    ask = primary.ask
+    call = primary.call
     if is_old:  # neither settings of modules nor booleans of modules in RESP3
-        is_true("settings", isinstance(ask("CONFIG", "SET", "bf.bf-kind", "fast"), Error))
+        is_true("settings", isinstance(call("CONFIG", "SET", "bf.bf-kind", "fast"), Error))
         table = TABLE[:next(i for i, (command, _) in enumerate(TABLE) if command.startswith("CONFIG"))]
         # An error has the name of the command as the client wrote it.
         words = [command.partition(" ") for command, _ in table]
@@ -187,25 +187,25 @@ def check_server(name, is_old):
     else:
         check_table(primary, TABLE)
         for category, command in ((b"bloom", b"bf.madd"), (b"cuckoo", b"cf.del"), (b"write", b"tw.add"), (b"read", b"bf.info")):
-            is_true(f"category {category}", command in ask("ACL", "CAT", category))
-    fill(ask)
-    ask("BF.RESERVE", "fast", 0.01, 1000, "KIND", "fast")
-    ask("BF.MADD", "fast", *range(2000))
-    ask("TW.RESERVE", "window", 0.01, 1000, 3600000, 10)
-    ask("TW.MADD", "window", *range(1000))
+            is_true(f"category {category}", command in call("ACL", "CAT", category))
+    fill(call)
+    call("BF.RESERVE", "fast", 0.01, 1000, "KIND", "fast")
+    call("BF.MADD", "fast", *range(2000))
+    call("TW.RESERVE", "window", 0.01, 1000, 3600000, 10)
+    call("TW.MADD", "window", *range(1000))
     before = primary.digests()
-    same("reload", ask("DEBUG", "RELOAD"), b"OK")
+    same("reload", call("DEBUG", "RELOAD"), b"OK")
     same("after DEBUG RELOAD", primary.digests(), before)
     for key in before:
-        same("restore", ask("RESTORE", "restored", 0, ask("DUMP", key), "REPLACE"), b"OK")
+        same("restore", call("RESTORE", "restored", 0, call("DUMP", key), "REPLACE"), b"OK")
         same("restored", primary.digests()[b"restored"], before[key])
-    ask("DEL", "restored")
+    call("DEL", "restored")
     replica = Server(name + "-replica", program=program, arguments=("bf-expansion-factor", "0", "bf-initial-size", "7"))
     follow(primary, replica)
     for command in ("BF.MADD new 1 2 3", "CF.ADD new2 1", "BF.MADD fast a b", "TW.ADD window a", "BF.MERGE new3 new"):
-        is_true(command, not isinstance(ask(*command.split()), Error))
+        is_true(command, not isinstance(call(*command.split()), Error))
     before = primary.digests()
-    same("wait", ask("WAIT", 1, 60000), 1)
+    same("wait", call("WAIT", 1, 60000), 1)
     same("of the replica", replica.digests(), before)
     primary.kill()
     primary.start()

@@ -421,10 +421,10 @@ def syntax_of(argument):
     return f"[{text.decode()}]" if b"optional" in flags else text.decode()
 
 
-def documented(ask):
+def documented(call):
     """The lines of the commands as the server has them, in alphabetical order, and the docs of each."""
-    names = sorted(ask("COMMAND", "LIST", "FILTERBY", "MODULE", "bf"))
-    docs = ask("COMMAND", "DOCS", *names)
+    names = sorted(call("COMMAND", "LIST", "FILTERBY", "MODULE", "bf"))
+    docs = call("COMMAND", "DOCS", *names)
     docs = {name.decode().upper(): rows_of(row) for name, row in zip(docs[::2], docs[1::2])}
     lines = [" ".join([name, *map(syntax_of, row[b"arguments"])]) for name, row in sorted(docs.items())]
     return lines, docs
@@ -432,22 +432,22 @@ def documented(ask):
 
 def test_documentation(server):
     """COMMAND INFO and COMMAND DOCS have what the table of commands has, and what a command accepts."""
-    ask = server.ask
-    same("name", rows_of(ask("MODULE", "LIST")[0])[b"name"], b"bf")  # clients look for it
-    lines, docs = documented(ask)
+    call = server.call
+    same("name", rows_of(call("MODULE", "LIST")[0])[b"name"], b"bf")  # clients look for it
+    lines, docs = documented(call)
     ours = [line for line in lines if line.split()[0] in {known.split()[0] for known in SYNTAX}]
     same("syntax", ours, sorted(SYNTAX))
     for line in ours:
         name, *words = line.split()
         row = docs[name]
         kind = name.split(".")[1]
-        info = ask("COMMAND", "INFO", name)[0]
+        info = call("COMMAND", "INFO", name)[0]
         is_options = "[" in line or "..." in line
         needed = 1 + len(re.sub(r"\[[^]]*\]", "", " ".join(words)).split())
         same(f"{name}: arity", info[1], -needed if is_options else needed)
         longest = LONGEST.get(name, 3 if name == "BF.INFO" else None if is_options else needed)
         for count in {needed - 1, longest + 1 if longest else needed - 1}:  # too few, too many
-            same(f"{name} with {count} words", ask(name, *["x"] * (count - 1)), arity(name.lower()))
+            same(f"{name} with {count} words", call(name, *["x"] * (count - 1)), arity(name.lower()))
         is_write = kind in WRITES
         flags = set(info[2])
         same(f"{name}: flags", (b"write" in flags, b"readonly" in flags, b"denyoom" in flags),
@@ -456,7 +456,7 @@ def test_documentation(server):
         spec = rows_of(info[8][0])
         same(f"{name}: flags of the key", set(spec[b"flags"]), {b"RO", b"access"} if not is_write else
              {b"RW", {"DEL": b"delete", "COMPACT": b"update", "LOADCHUNK": b"update"}.get(kind, b"insert")})
-        same(f"{name}: keys", ask("COMMAND", "GETKEYS", name, *["x"] * max(needed - 1, 1)), [b"x"])
+        same(f"{name}: keys", call("COMMAND", "GETKEYS", name, *["x"] * max(needed - 1, 1)), [b"x"])
         same(f"{name}: since", row[b"since"], b"2.4.4" if name == "BF.CARD" else b"1.0.0")
         is_true(f"{name}: complexity", row[b"complexity"].startswith(b"O("))
         is_true(f"{name}: summary", (b"cuckoo filter" if name.startswith("CF.") else b"Bloom filter") in row[b"summary"])
@@ -472,16 +472,16 @@ def test_reference(server):
         cells = [line.split(" | ")[0][2:] for line in file if line.startswith("| `")]
     written = [part.strip("`").replace("\\|", "|") for cell in cells for part in cell.split("`, `")]
     written = [line for line in written if re.match(r"[A-Z]+\.[A-Z]+ key", line)]
-    same("reference", sorted(written), documented(server.ask)[0])
+    same("reference", sorted(written), documented(server.call)[0])
 
 
 def test_rights(server):
     """Rights of users: to read, to write and to add follow from the flags of commands and keys."""
-    ask = server.ask
-    ask("ACL", "SETUSER", "reader", "on", "nopass", "%R~*", "+@all")
-    ask("ACL", "SETUSER", "writer", "on", "nopass", "%W~*", "+@all")
-    ask("BF.ADD", "k", "a")
-    ask("CF.ADD", "c", "a")
+    call = server.call
+    call("ACL", "SETUSER", "reader", "on", "nopass", "%R~*", "+@all")
+    call("ACL", "SETUSER", "writer", "on", "nopass", "%W~*", "+@all")
+    call("BF.ADD", "k", "a")
+    call("CF.ADD", "c", "a")
     reads = ("BF.EXISTS k a", "BF.MEXISTS k a", "BF.CARD k", "BF.INFO k", "BF.DEBUG k", "BF.SCANDUMP k 0", "CF.EXISTS c a",
              "CF.MEXISTS c a", "CF.COUNT c a", "CF.INFO c", "CF.DEBUG c", "CF.SCANDUMP c 0")
     writes = ("BF.ADD k a", "BF.MADD k a", "BF.INSERT k ITEMS a", "BF.RESERVE k2 0.1 10", "CF.ADD c a", "CF.ADDNX c a",
@@ -494,28 +494,28 @@ def test_rights(server):
             got = client(*command.split())
             refused = isinstance(got, Error) and got.args[0].startswith("NOPERM")
             same(f"{user}: {command}: {got!r}: refused", refused, command not in allowed)
-    ask("ACL", "DELUSER", "reader", "writer")
+    call("ACL", "DELUSER", "reader", "writer")
 
 
 def test_scripts(server):
     """Replies in scripts and transactions. A watched key that changed stops a transaction."""
-    ask = server.ask
-    same("script", ask("EVAL", "return {redis.call('BF.ADD', KEYS[1], 'a'), redis.call('BF.EXISTS', KEYS[1], 'b')}", 1, "k"), [1, 0])
-    same("script", ask("EVAL", "redis.setresp(3); return redis.call('CF.ADDNX', KEYS[1], 'a') == true and 7 or 8", 1, "c"), 7)
-    same("error", ask("EVAL", "return redis.pcall('BF.ADD', 'string').err", 0), b"ERR Wrong number of args calling Redis command from script")
+    call = server.call
+    same("script", call("EVAL", "return {redis.call('BF.ADD', KEYS[1], 'a'), redis.call('BF.EXISTS', KEYS[1], 'b')}", 1, "k"), [1, 0])
+    same("script", call("EVAL", "redis.setresp(3); return redis.call('CF.ADDNX', KEYS[1], 'a') == true and 7 or 8", 1, "c"), 7)
+    same("error", call("EVAL", "return redis.pcall('BF.ADD', 'string').err", 0), b"ERR Wrong number of args calling Redis command from script")
     other = Client(server.path)
     for name in ("BF.ADD k b", "CF.ADD c b", "CF.DEL c b"):
-        ask("WATCH", "k", "c")
+        call("WATCH", "k", "c")
         other(*name.split())
-        ask("MULTI")
-        ask("BF.MADD", "k", "x", "y")
-        same(name, ask("EXEC"), None)
-    ask("WATCH", "k", "c")
+        call("MULTI")
+        call("BF.MADD", "k", "x", "y")
+        same(name, call("EXEC"), None)
+    call("WATCH", "k", "c")
     other("BF.EXISTS", "k", "b")
     other("CF.COUNT", "c", "b")
-    ask("MULTI")
-    same("queued", [ask("BF.MADD", "k", "x", "y"), ask("CF.INSERT", "c", "ITEMS", "x"), ask("BF.CARD", "k")], 3 * [b"QUEUED"])
-    same("transaction", ask("EXEC"), [[1, 1], [1], 4])
+    call("MULTI")
+    same("queued", [call("BF.MADD", "k", "x", "y"), call("CF.INSERT", "c", "ITEMS", "x"), call("BF.CARD", "k")], 3 * [b"QUEUED"])
+    same("transaction", call("EXEC"), [[1, 1], [1], 4])
 
 
 TESTS = (test_replies, test_documentation, test_reference, test_rights, test_scripts)

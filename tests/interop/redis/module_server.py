@@ -100,8 +100,8 @@ class Server:
         end = time.monotonic() + 60
         while time.monotonic() < end and self.process.poll() is None:
             try:
-                self.ask = Client(self.path)
-                if self.ask("PING") == b"PONG":
+                self.call = Client(self.path)
+                if self.call("PING") == b"PONG":
                     return
             except (OSError, ConnectionError):
                 pass
@@ -119,8 +119,8 @@ class Server:
             return file.read()
 
     def digests(self):
-        keys = sorted(self.ask("KEYS", "*"))
-        return dict(zip(keys, self.ask("DEBUG", "DIGEST-VALUE", *keys)))
+        keys = sorted(self.call("KEYS", "*"))
+        return dict(zip(keys, self.call("DEBUG", "DIGEST-VALUE", *keys)))
 
 
 def same(what, got, expected):
@@ -144,7 +144,7 @@ def run(tests, server=None):
     for test in tests:
         start = time.monotonic()
         if server:
-            server.ask("FLUSHALL")
+            server.call("FLUSHALL")
             test(server)
         else:
             test()
@@ -186,12 +186,12 @@ def expected_reply(reply, protocol, is_single):
 def check_table(server, table, protocols=(2, 3)):
     """Runs the commands of a table, (command, reply), with versions of the protocol."""
     for protocol in protocols:
-        server.ask("FLUSHALL")
-        ask = Client(server.path, protocol)
+        server.call("FLUSHALL")
+        call = Client(server.path, protocol)
         for command, reply in table:
             words = command.split()
             is_single = words[0].upper() == "BF.INFO" and len(words) == 3
-            same(f"RESP{protocol}: {command}", ask(*words), expected_reply(reply, protocol, is_single))
+            same(f"RESP{protocol}: {command}", call(*words), expected_reply(reply, protocol, is_single))
 
 
 def is_refused(what, got):
@@ -227,13 +227,13 @@ def payload(data, version=10):
 
 # ---- filters ----------------------------------------------------------------------------------------------
 
-def used_memory(ask):
-    return info_of(ask, "memory", "used_memory")
+def used_memory(call):
+    return info_of(call, "memory", "used_memory")
 
 
-def info_of(ask, section, field):
+def info_of(call, section, field):
     """A number of INFO."""
-    return int(ask("INFO", section).split(field.encode() + b":")[1].split()[0])
+    return int(call("INFO", section).split(field.encode() + b":")[1].split()[0])
 
 
 def wait_until(what, holds, seconds=60):
@@ -243,47 +243,47 @@ def wait_until(what, holds, seconds=60):
         time.sleep(0.01)
 
 
-def chunks_of(ask, key, command="BF.SCANDUMP"):
+def chunks_of(call, key, command="BF.SCANDUMP"):
     chunks, position = [], 0
     while True:
-        position, data = ask(command, key, position)
+        position, data = call(command, key, position)
         if not position:
             return chunks
         chunks.append((position, data))
 
 
-def fill(ask):
+def fill(call):
     """Filters of each sort."""
-    ask("FLUSHALL")
-    ask("BF.MADD", "auto", *range(1000))
-    ask("BF.RESERVE", "fixed", 0.02, 500, "NONSCALING")
-    ask("BF.MADD", "fixed", *range(600))
-    ask("BF.INSERT", "inserted", "EXPANSION", 4, "ITEMS", *range(700))
+    call("FLUSHALL")
+    call("BF.MADD", "auto", *range(1000))
+    call("BF.RESERVE", "fixed", 0.02, 500, "NONSCALING")
+    call("BF.MADD", "fixed", *range(600))
+    call("BF.INSERT", "inserted", "EXPANSION", 4, "ITEMS", *range(700))
     for i in range(300):
-        ask("BF.ADD", "single", i)
-    ask("BF.ADD", "single", 1)
-    ask("BF.RESERVE", "large", 0.001, 10000000)
-    ask("BF.MADD", "large", *range(1000))
-    chunks = chunks_of(ask, "large")
+        call("BF.ADD", "single", i)
+    call("BF.ADD", "single", 1)
+    call("BF.RESERVE", "large", 0.001, 10000000)
+    call("BF.MADD", "large", *range(1000))
+    chunks = chunks_of(call, "large")
     same("chunks of 16 MiB", [len(data) for _, data in chunks[1:]], [16 << 20, LARGE - (16 << 20)])
-    ask("BF.LOADCHUNK", "half", *chunks[0])
-    ask("BF.LOADCHUNK", "half", *chunks[1])
+    call("BF.LOADCHUNK", "half", *chunks[0])
+    call("BF.LOADCHUNK", "half", *chunks[1])
     for chunk in chunks:
-        ask("BF.LOADCHUNK", "loaded", *chunk)
-    ask("CF.INSERT", "cf-auto", "ITEMS", *range(3000))
-    ask("CF.RESERVE", "cf-grown", 64, "BUCKETSIZE", 4, "EXPANSION", 2)
-    ask("CF.INSERTNX", "cf-grown", "ITEMS", *range(2000))
+        call("BF.LOADCHUNK", "loaded", *chunk)
+    call("CF.INSERT", "cf-auto", "ITEMS", *range(3000))
+    call("CF.RESERVE", "cf-grown", 64, "BUCKETSIZE", 4, "EXPANSION", 2)
+    call("CF.INSERTNX", "cf-grown", "ITEMS", *range(2000))
     for i in range(300):
-        ask("CF.ADD", "cf-single", i % 100)
-        ask("CF.ADDNX", "cf-single", i)
-        ask("CF.DEL", "cf-grown", i)
-        ask("CF.DEL", "cf-auto", 5 * i)
-    ask("CF.COMPACT", "cf-grown")
-    ask("CF.RESERVE", "cf-fixed", 64, "BUCKETSIZE", 2, "EXPANSION", 0)
-    is_true("full", ask("CF.INSERT", "cf-fixed", "ITEMS", *range(100)).count(-1) >= 36)
-    ask("CF.RESERVE", "cf-empty", 64)
-    chunks = chunks_of(ask, "cf-grown", "CF.SCANDUMP")
+        call("CF.ADD", "cf-single", i % 100)
+        call("CF.ADDNX", "cf-single", i)
+        call("CF.DEL", "cf-grown", i)
+        call("CF.DEL", "cf-auto", 5 * i)
+    call("CF.COMPACT", "cf-grown")
+    call("CF.RESERVE", "cf-fixed", 64, "BUCKETSIZE", 2, "EXPANSION", 0)
+    is_true("full", call("CF.INSERT", "cf-fixed", "ITEMS", *range(100)).count(-1) >= 36)
+    call("CF.RESERVE", "cf-empty", 64)
+    chunks = chunks_of(call, "cf-grown", "CF.SCANDUMP")
     for chunk in chunks:
-        ask("CF.LOADCHUNK", "cf-loaded", *chunk)
+        call("CF.LOADCHUNK", "cf-loaded", *chunk)
     for chunk in chunks[:3]:
-        ask("CF.LOADCHUNK", "cf-half", *chunk)
+        call("CF.LOADCHUNK", "cf-half", *chunk)

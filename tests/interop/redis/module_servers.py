@@ -14,10 +14,10 @@ from module_server import (COUNT, Client, Error, Server, end_servers, free_port,
 def replica_of(primary, name):
     """A replica that is in sync."""
     port = free_port()
-    same("port", primary.ask("CONFIG", "SET", "port", port, "repl-diskless-sync-delay", 0), b"OK")
+    same("port", primary.call("CONFIG", "SET", "port", port, "repl-diskless-sync-delay", 0), b"OK")
     replica = Server(name, "--port", str(free_port()), "--repl-diskless-sync-delay", "0",
                      "--replicaof", "127.0.0.1", str(port))
-    wait_until("sync", lambda: b"master_link_status:up" in replica.ask("INFO", "replication"))
+    wait_until("sync", lambda: b"master_link_status:up" in replica.call("INFO", "replication"))
     return replica
 
 
@@ -52,12 +52,12 @@ class Load(threading.Thread):
         return self.answered
 
 
-def check_present(ask, answered, what):
+def check_present(call, answered, what):
     for key in {key for key, _ in answered}:
         items = [item for its_key, item in answered if its_key == key]
         for i in range(0, len(items), 1000):
             batch = items[i:i + 1000]
-            answers = ask("CF.MEXISTS" if key[0] == "c" else "BF.MEXISTS", key, *batch)
+            answers = call("CF.MEXISTS" if key[0] == "c" else "BF.MEXISTS", key, *batch)
             is_true(f"{what}: {key}: {answers.count(0)} of {len(batch)} items are missing", set(answers) == {1})
 
 
@@ -71,12 +71,12 @@ def test_kill_under_load():
         loads = [Load(server, 10 * turn + i) for i in range(4)]
         wait_until("load", lambda: sum(len(load.answered) for load in loads) > COUNT)
         if turn == 1:
-            server.ask("BGREWRITEAOF")
+            server.call("BGREWRITEAOF")
         server.kill()
         for load in loads:
             answered += load.end()
         server.start()
-        check_present(server.ask, answered, f"crash {turn + 1}")
+        check_present(server.call, answered, f"crash {turn + 1}")
     server.kill()
 
 
@@ -86,15 +86,15 @@ def test_snapshot_under_load():
     loads = [Load(server, i) for i in range(4)]
     wait_until("load", lambda: sum(len(load.answered) for load in loads) > COUNT)
     answered = [item for load in loads for item in list(load.answered)]
-    server.ask("BGSAVE")
-    wait_until("snapshot", lambda: info_of(server.ask, "persistence", "rdb_bgsave_in_progress") == 0)
+    server.call("BGSAVE")
+    wait_until("snapshot", lambda: info_of(server.call, "persistence", "rdb_bgsave_in_progress") == 0)
     server.kill()
     for load in loads:
         load.end()
     server.start()
-    check_present(server.ask, answered, "snapshot")
+    check_present(server.call, answered, "snapshot")
     before = server.digests()
-    same("reload", server.ask("DEBUG", "RELOAD"), b"OK")
+    same("reload", server.call("DEBUG", "RELOAD"), b"OK")
     same("reload", server.digests(), before)
     server.kill()
 
@@ -107,15 +107,15 @@ def test_failover():
     replica = replica_of(primary, "new")
     loads = [Load(primary, i) for i in range(4)]
     wait_until("load", lambda: sum(len(load.answered) for load in loads) > COUNT)
-    same("failover", primary.ask("FAILOVER"), b"OK")
-    wait_until("roles", lambda: b"role:master" in replica.ask("INFO", "replication"))
+    same("failover", primary.call("FAILOVER"), b"OK")
+    wait_until("roles", lambda: b"role:master" in replica.call("INFO", "replication"))
     answered = [item for load in loads for item in load.end()]
     for load in loads:
         is_true(f"end of the load: {load.error!r}", load.error is None or load.error.args[0].startswith("READONLY"))
-    check_present(replica.ask, answered, "failover")
-    wait_until("sync", lambda: b"master_link_status:up" in primary.ask("INFO", "replication"))
-    replica.ask("BF.ADD", "after", 1)
-    same("wait", replica.ask("WAIT", 1, 60000), 1)
+    check_present(replica.call, answered, "failover")
+    wait_until("sync", lambda: b"master_link_status:up" in primary.call("INFO", "replication"))
+    replica.call("BF.ADD", "after", 1)
+    same("wait", replica.call("WAIT", 1, 60000), 1)
     same("digests", primary.digests(), replica.digests())
     primary.kill()
     replica.kill()
@@ -125,23 +125,23 @@ def test_eviction():
     """Under allkeys-lru filters are evicted; a replica has the same ones, with the same bits."""
     primary = Server("evicting")
     replica = replica_of(primary, "evicted")
-    limit = used_memory(primary.ask) + (8 << 20)
-    primary.ask("CONFIG", "SET", "maxmemory", limit, "maxmemory-policy", "allkeys-lru")
+    limit = used_memory(primary.call) + (8 << 20)
+    primary.call("CONFIG", "SET", "maxmemory", limit, "maxmemory-policy", "allkeys-lru")
     for i in range(400):
-        same("new", primary.ask("BF.INSERT", f"b{i}", "CAPACITY", 50000, "ITEMS", i), [1])
-        same("new", primary.ask("CF.INSERT", f"c{i}", "CAPACITY", 60000, "ITEMS", i), [1])
-    is_true("evictions", info_of(primary.ask, "stats", "evicted_keys") > 100)
-    is_true("memory", used_memory(primary.ask) < limit + (1 << 20))
-    primary.ask("CONFIG", "SET", "maxmemory", 0)  # lookups evict too
-    same("wait", primary.ask("WAIT", 1, 60000), 1)
+        same("new", primary.call("BF.INSERT", f"b{i}", "CAPACITY", 50000, "ITEMS", i), [1])
+        same("new", primary.call("CF.INSERT", f"c{i}", "CAPACITY", 60000, "ITEMS", i), [1])
+    is_true("evictions", info_of(primary.call, "stats", "evicted_keys") > 100)
+    is_true("memory", used_memory(primary.call) < limit + (1 << 20))
+    primary.call("CONFIG", "SET", "maxmemory", 0)  # lookups evict too
+    same("wait", primary.call("WAIT", 1, 60000), 1)
     digests = primary.digests()
     is_true("filters are left", len(digests) > 10)
     same("digests", replica.digests(), digests)
     for key in digests:  # what is left has its item
-        same("item", primary.ask(key[:1].decode().upper() + "F.EXISTS", key, key[1:]), 1)
-    same("flush", primary.ask("FLUSHALL", "ASYNC"), b"OK")
-    same("wait", primary.ask("WAIT", 1, 60000), 1)
-    same("empty", replica.ask("DBSIZE"), 0)
+        same("item", primary.call(key[:1].decode().upper() + "F.EXISTS", key, key[1:]), 1)
+    same("flush", primary.call("FLUSHALL", "ASYNC"), b"OK")
+    same("wait", primary.call("WAIT", 1, 60000), 1)
+    same("empty", replica.call("DBSIZE"), 0)
     primary.kill()
     replica.kill()
 
@@ -156,19 +156,19 @@ def test_cluster():
         nodes.append(Server(f"node{i}", "--cluster-enabled", "yes", "--port", str(port), "--cluster-port", str(free_port()),
                             "--cluster-node-timeout", "2000"))
         nodes[i].port = port
-        nodes[i].id = nodes[i].ask("CLUSTER", "MYID")
-        same("slots", nodes[i].ask("CLUSTER", "ADDSLOTSRANGE", i * 5461, 16383 if i == 2 else i * 5461 + 5460), b"OK")
-    bus = [int(node.ask("CONFIG", "GET", "cluster-port")[1]) for node in nodes]
+        nodes[i].id = nodes[i].call("CLUSTER", "MYID")
+        same("slots", nodes[i].call("CLUSTER", "ADDSLOTSRANGE", i * 5461, 16383 if i == 2 else i * 5461 + 5460), b"OK")
+    bus = [int(node.call("CONFIG", "GET", "cluster-port")[1]) for node in nodes]
     for node, its_bus in zip(nodes[1:], bus[1:]):
-        same("meet", nodes[0].ask("CLUSTER", "MEET", "127.0.0.1", node.port, its_bus), b"OK")
-    wait_until("cluster", lambda: all(b"cluster_state:ok" in node.ask("CLUSTER", "INFO") and
-                                      b"cluster_known_nodes:3" in node.ask("CLUSTER", "INFO") for node in nodes))
-    slot = nodes[0].ask("CLUSTER", "KEYSLOT", "key")
+        same("meet", nodes[0].call("CLUSTER", "MEET", "127.0.0.1", node.port, its_bus), b"OK")
+    wait_until("cluster", lambda: all(b"cluster_state:ok" in node.call("CLUSTER", "INFO") and
+                                      b"cluster_known_nodes:3" in node.call("CLUSTER", "INFO") for node in nodes))
+    slot = nodes[0].call("CLUSTER", "KEYSLOT", "key")
     owner = nodes[min(slot // 5461, 2)]
     other = nodes[(nodes.index(owner) + 1) % 3]
     for command in ("BF.ADD key a", "BF.MEXISTS key a b", "BF.RESERVE key 0.1 10", "CF.INSERT key ITEMS a", "CF.DEL key a",
                     "BF.SCANDUMP key 0", "CF.LOADCHUNK key 1 x"):
-        same(command, other.ask(*command.split()), Error(f"MOVED {slot} 127.0.0.1:{owner.port}"))
+        same(command, other.call(*command.split()), Error(f"MOVED {slot} 127.0.0.1:{owner.port}"))
 
     logging.getLogger("redis").setLevel(logging.CRITICAL + 1)  # it reports redirects that it follows
     client = redis.cluster.RedisCluster(host="127.0.0.1", port=nodes[0].port)
@@ -178,24 +178,24 @@ def test_cluster():
     for i in range(100):
         same("lookup", client.execute_command("BF.MEXISTS", f"b{i}", i, "x"), [1, 0])
         same("lookup", client.execute_command("CF.COUNT", f"c{i}", i), 1)
-    is_true("every node has keys", all(node.ask("DBSIZE") > 20 for node in nodes))
+    is_true("every node has keys", all(node.call("DBSIZE") > 20 for node in nodes))
 
     # The slot moves: what is there stays until it is sent, what is not is asked of the other node.
-    owner.ask("BF.MADD", "{key}bloom", *range(1000))
-    owner.ask("CF.INSERT", "{key}cuckoo", "ITEMS", *range(3000))
+    owner.call("BF.MADD", "{key}bloom", *range(1000))
+    owner.call("CF.INSERT", "{key}cuckoo", "ITEMS", *range(3000))
     before = owner.digests()
-    same("import", other.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.id), b"OK")
-    same("export", owner.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", other.id), b"OK")
-    same("redirect", owner.ask("BF.ADD", "{key}absent", 1), Error(f"ASK {slot} 127.0.0.1:{other.port}"))
-    same("asking", [other.ask("ASKING"), other.ask("BF.ADD", "{key}absent", 1)], [b"OK", 1])
-    keys = owner.ask("CLUSTER", "GETKEYSINSLOT", slot, 100)
+    same("import", other.call("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.id), b"OK")
+    same("export", owner.call("CLUSTER", "SETSLOT", slot, "MIGRATING", other.id), b"OK")
+    same("redirect", owner.call("BF.ADD", "{key}absent", 1), Error(f"ASK {slot} 127.0.0.1:{other.port}"))
+    same("asking", [other.call("ASKING"), other.call("BF.ADD", "{key}absent", 1)], [b"OK", 1])
+    keys = owner.call("CLUSTER", "GETKEYSINSLOT", slot, 100)
     is_true("keys", {b"{key}bloom", b"{key}cuckoo"} <= set(keys))
-    same("migrate", owner.ask("MIGRATE", "127.0.0.1", other.port, "", 0, 5000, "KEYS", *keys), b"OK")
+    same("migrate", owner.call("MIGRATE", "127.0.0.1", other.port, "", 0, 5000, "KEYS", *keys), b"OK")
     for node in nodes:
-        node.ask("CLUSTER", "SETSLOT", slot, "NODE", other.id)
+        node.call("CLUSTER", "SETSLOT", slot, "NODE", other.id)
     after = other.digests()
     same("digests", {key: after[key] for key in keys}, {key: before[key] for key in keys})
-    same("redirect", owner.ask("BF.EXISTS", "{key}bloom", 1), Error(f"MOVED {slot} 127.0.0.1:{other.port}"))
+    same("redirect", owner.call("BF.EXISTS", "{key}bloom", 1), Error(f"MOVED {slot} 127.0.0.1:{other.port}"))
     same("lookup", client.execute_command("BF.MEXISTS", "{key}bloom", 1, 999), [1, 1])
     same("lookup", client.execute_command("CF.MEXISTS", "{key}cuckoo", 1, 2999), [1, 1])
     client.close()

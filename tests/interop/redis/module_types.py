@@ -150,145 +150,145 @@ def test_replies(server):
     check_table(server, TABLE)
 
 
-def number(ask, key, field):
-    return float(ask("BF.INFO", key, field)[0])
+def number(call, key, field):
+    return float(call("BF.INFO", key, field)[0])
 
 
 def test_statistics(server):
     """Rate, live rate and fill of all kinds: the live rate reaches the requested one with the capacity."""
-    ask = server.ask
+    call = server.call
     for kind in KINDS + ("compatible",):
-        ask("BF.RESERVE", kind, 0.02, 2000, "KIND", kind)
-        same("rate", number(ask, kind, "RATE"), 0.02)
-        same("live rate", number(ask, kind, "LIVERATE"), 0)
-        ask("BF.MADD", kind, *range(1000))
-        half = number(ask, kind, "LIVERATE")
-        ask("BF.MADD", kind, *range(1000, 1990))
-        rate, fill = number(ask, kind, "LIVERATE"), number(ask, kind, "FILL")
+        call("BF.RESERVE", kind, 0.02, 2000, "KIND", kind)
+        same("rate", number(call, kind, "RATE"), 0.02)
+        same("live rate", number(call, kind, "LIVERATE"), 0)
+        call("BF.MADD", kind, *range(1000))
+        half = number(call, kind, "LIVERATE")
+        call("BF.MADD", kind, *range(1000, 1990))
+        rate, fill = number(call, kind, "LIVERATE"), number(call, kind, "FILL")
         is_true(f"{kind}: {half} {rate}", 0 < half < rate < 0.021)
         is_true(f"{kind}: {fill}", 0.95 < fill <= 1)
-        present = sum(ask("BF.MEXISTS", kind, *range(100000, 110000)))
+        present = sum(call("BF.MEXISTS", kind, *range(100000, 110000)))
         is_true(f"{kind}: {present} of 10000 at {rate}", abs(present - 10000 * rate) < 6 * (10000 * rate) ** 0.5 + 10)
     same("a map", Client(server.path, 3)("BF.INFO", "blocked", "SATURATION"), [[b"Saturation", 0]])
 
 
 def test_growth(server):
     """A filter that grows from 100 items keeps all of them, and its rate."""
-    ask = server.ask
-    ask("BF.RESERVE", "g", 0.01, 100, "KIND", "fast")
+    call = server.call
+    call("BF.RESERVE", "g", 0.01, 100, "KIND", "fast")
     for start in range(0, 10 * COUNT, 1000):
-        ask("BF.MADD", "g", *range(start, start + 1000))
+        call("BF.MADD", "g", *range(start, start + 1000))
     for start in range(0, 10 * COUNT, 1000):
-        same("present", set(ask("BF.MEXISTS", "g", *range(start, start + 1000))), {1})
-    present = sum(ask("BF.MEXISTS", "g", *(f"x{i}" for i in range(20000))))
+        same("present", set(call("BF.MEXISTS", "g", *range(start, start + 1000))), {1})
+    present = sum(call("BF.MEXISTS", "g", *(f"x{i}" for i in range(20000))))
     is_true(f"rate: {present} of 20000", present < 200 + 6 * 200 ** 0.5)
-    same("rate", number(ask, "g", "RATE"), 0.01)
-    is_true("live rate", number(ask, "g", "LIVERATE") < 0.0105)
+    same("rate", number(call, "g", "RATE"), 0.01)
+    is_true("live rate", number(call, "g", "LIVERATE") < 0.0105)
 
 
 # ---- images -----------------------------------------------------------------------------------------------
 
-def image_of(ask, key):
+def image_of(call, key):
     """The image of a key, from its DUMP: type, number 0, string of up to 64 KiB or more."""
-    dump = ask("DUMP", key)
-    at = dump.index(b"\x89TAMIS\r\n")
-    return dump[at:-11]
+    dump = call("DUMP", key)
+    start = dump.index(b"\x89TAMIS\r\n")
+    return dump[start:-11]
 
 
-def load_image(ask, key, image, size=60000, command="BF.LOADIMAGE"):
+def load_image(call, key, image, size=60000, command="BF.LOADIMAGE"):
     for offset in range(0, len(image), size):
-        got = ask(command, key, offset, len(image), image[offset:offset + size])
+        got = call(command, key, offset, len(image), image[offset:offset + size])
         if got != b"OK":
             return got
     return b"OK"
 
 
-def random_filter(ask, key, kind, count):
+def random_filter(call, key, kind, count):
     """A filter whose image the server does not compress."""
-    ask("BF.RESERVE", key, 0.001, count, "KIND", kind)
+    call("BF.RESERVE", key, 0.001, count, "KIND", kind)
     for start in range(0, count - 10, 1000):
-        ask("BF.MADD", key, *range(start, min(start + 1000, count - 10)))
+        call("BF.MADD", key, *range(start, min(start + 1000, count - 10)))
 
 
 def test_images(server):
-    ask = server.ask
-    ask("CONFIG", "SET", "rdbcompression", "no")
+    call = server.call
+    call("CONFIG", "SET", "rdbcompression", "no")
     for kind in KINDS:
-        random_filter(ask, kind, kind, 50000)
-        image = image_of(ask, kind)
+        random_filter(call, kind, kind, 50000)
+        image = image_of(call, kind)
         is_true("large", len(image) > 70000)
         for i, offset in enumerate(range(0, len(image), 30000)):
             if i > 0:  # nothing of a filter is visible before its last chunk
                 for command in ("BF.ADD t 1", "BF.MEXISTS t 1 2", "BF.CARD t", "BF.INFO t", "BF.DEBUG t", "BF.MERGE t t",
                                 "BF.SCANDUMP t 0", f"BF.MERGE other t"):
-                    same(command, ask(*command.split()),
+                    same(command, call(*command.split()),
                          Error(f"ERR filter is incomplete: BF.LOADIMAGE has loaded {offset} of {len(image)} bytes"))
-                same("reserve", ask("BF.RESERVE", "t", 0.1, 10), Error("ERR item exists"))
-                same("chunk", ask("BF.LOADCHUNK", "t", 1, "x"), Error("ERR received bad data"))
+                same("reserve", call("BF.RESERVE", "t", 0.1, 10), Error("ERR item exists"))
+                same("chunk", call("BF.LOADCHUNK", "t", 1, "x"), Error("ERR received bad data"))
                 expected = Error(f"ERR {offset} of {len(image)} bytes are loaded; go on there")
-                same("gap", ask("BF.LOADIMAGE", "t", offset + 1, len(image), b"x"), expected)
-                same("size", ask("BF.LOADIMAGE", "t", offset, len(image) + 1, b"x"), expected)
-                same("again", ask("BF.LOADIMAGE", "t", 0, len(image), image[:100]), b"OK")
-                same("other bytes", ask("BF.LOADIMAGE", "t", 1, len(image), b"xx"),
+                same("gap", call("BF.LOADIMAGE", "t", offset + 1, len(image), b"x"), expected)
+                same("size", call("BF.LOADIMAGE", "t", offset, len(image) + 1, b"x"), expected)
+                same("again", call("BF.LOADIMAGE", "t", 0, len(image), image[:100]), b"OK")
+                same("other bytes", call("BF.LOADIMAGE", "t", 1, len(image), b"xx"),
                      Error("ERR other bytes are loaded already; delete the key, and begin again"))
                 before = server.digests()
-                same("copy", ask("COPY", "t", "copy"), 1)
-                same("restore", ask("RESTORE", "restored", 0, ask("DUMP", "t")), b"OK")
-                same("reload", ask("DEBUG", "RELOAD"), b"OK")
+                same("copy", call("COPY", "t", "copy"), 1)
+                same("restore", call("RESTORE", "restored", 0, call("DUMP", "t")), b"OK")
+                same("reload", call("DEBUG", "RELOAD"), b"OK")
                 after = server.digests()
                 for key in (b"t", b"copy", b"restored"):
                     same(key, after[key], before[b"t"])
-                ask("DEL", "copy", "restored")
-            same("chunk", ask("BF.LOADIMAGE", "t", offset, len(image), image[offset:offset + 30000]), b"OK")
+                call("DEL", "copy", "restored")
+            same("chunk", call("BF.LOADIMAGE", "t", offset, len(image), image[offset:offset + 30000]), b"OK")
         same("whole", server.digests()[b"t"], server.digests()[kind.encode()])
-        same("whole", ask("BF.LOADIMAGE", "t", 0, len(image), image[:10]), Error("ERR item exists"))
-        ask("DEL", "t")
+        same("whole", call("BF.LOADIMAGE", "t", 0, len(image), image[:10]), Error("ERR item exists"))
+        call("DEL", "t")
 
 
 def test_hostile_images(server):
-    ask = server.ask
-    ask("CONFIG", "SET", "rdbcompression", "no")
+    call = server.call
+    call("CONFIG", "SET", "rdbcompression", "no")
     random.seed(SEED)
     for kind in KINDS + ("window",):
-        ask("FLUSHALL")
+        call("FLUSHALL")
         if kind == "window":
-            ask("TW.RESERVE", "k", 0.001, 300, HOUR, 24)
-            ask("TW.MADD", "k", *range(300))
+            call("TW.RESERVE", "k", 0.001, 300, HOUR, 24)
+            call("TW.MADD", "k", *range(300))
         else:
-            random_filter(ask, "k", kind, 300)
-        dump, image = ask("DUMP", "k"), image_of(ask, "k")
+            random_filter(call, "k", kind, 300)
+        dump, image = call("DUMP", "k"), image_of(call, "k")
         load, other = ("BF.LOADIMAGE", "TW.LOADIMAGE") if kind != "window" else ("TW.LOADIMAGE", "BF.LOADIMAGE")
-        got = load_image(ask, "t", image, command=other)
+        got = load_image(call, "t", image, command=other)
         is_true(f"other type: {got!r}", isinstance(got, Error) and "does not have it" in got.args[0])
-        ask("DEL", "t")
+        call("DEL", "t")
         for data in (image[:-1], image[:300], image + b"x", b"x" * 1000):
-            got = load_image(ask, "t", data, command=load)
+            got = load_image(call, "t", data, command=load)
             is_true(f"damaged: {got!r}", isinstance(got, Error) and got.args[0].startswith("ERR "))
-            ask("DEL", "t")
+            call("DEL", "t")
         for _ in range(COUNT // 4):
             data = bytearray(image)
             for _ in range(random.randrange(1, 4)):
                 data[random.randrange(len(data))] ^= 1 << random.randrange(8)
             if bytes(data) == image:
                 continue
-            got = load_image(ask, "t", bytes(data), command=load)
+            got = load_image(call, "t", bytes(data), command=load)
             is_true(f"changed: {got!r}", isinstance(got, Error))
-            ask("DEL", "t")
+            call("DEL", "t")
             data = bytearray(dump[:-8])
             data[random.randrange(10, len(data))] ^= 1 << random.randrange(8)
-            ask("RESTORE", "t", 0, bytes(data) + dump[-8:], "REPLACE")
-            ask("DEL", "t")
-    same("alive", ask("PING"), b"PONG")
-    huge = ask("BF.LOADIMAGE", "t", 0, 1 << 60, b"x" * 1000)
+            call("RESTORE", "t", 0, bytes(data) + dump[-8:], "REPLACE")
+            call("DEL", "t")
+    same("alive", call("PING"), b"PONG")
+    huge = call("BF.LOADIMAGE", "t", 0, 1 << 60, b"x" * 1000)
     same("memory comes with bytes", huge, b"OK")
-    is_true("memory comes with bytes", ask("MEMORY", "USAGE", "t") < 100000)
-    dump = ask("DUMP", "t")
+    is_true("memory comes with bytes", call("MEMORY", "USAGE", "t") < 100000)
+    dump = call("DUMP", "t")
     for size, is_valid in ((1 << 60, True), ((1 << 63) - 1, True), (1 << 63, False)):
         data = dump[:-10].replace((1 << 60).to_bytes(8, "big"), size.to_bytes(8, "big"))
-        got = ask("RESTORE", "sized", 0, payload(data), "REPLACE")
+        got = call("RESTORE", "sized", 0, payload(data), "REPLACE")
         is_true(f"{size}: {got!r}", (got == b"OK") == is_valid)
     for end in range(10, len(dump) - 12):
-        is_refused(f"{end} bytes", ask("RESTORE", "short", 0, payload(dump[:end])))
+        is_refused(f"{end} bytes", call("RESTORE", "short", 0, payload(dump[:end])))
 
 
 def test_refresh(server):
@@ -298,74 +298,74 @@ def test_refresh(server):
         file = os.path.join(DIRECTORY, name + ".tamis")
         subprocess.run([tamis, "dedup", "--window", "1h", "--filter", file, "-o", os.devnull, *options], input=b"a\nb\n", check=True)
         with open(file, "rb") as image:
-            got = load_image(server.ask, name, image.read(), command="TW.LOADIMAGE")
+            got = load_image(server.call, name, image.read(), command="TW.LOADIMAGE")
         same(name, got, Error("ERR a window with refresh; make one without it") if options else b"OK")
-    same("present", server.ask("TW.MEXISTS", "plain", "a", "b", "c"), [1, 1, 0])
+    same("present", server.call("TW.MEXISTS", "plain", "a", "b", "c"), [1, 1, 0])
 
 
 # ---- merging ----------------------------------------------------------------------------------------------
 
 def test_merge(server):
-    ask = server.ask
+    call = server.call
     for kind in KINDS + ("compatible",):
-        ask("FLUSHALL")
+        call("FLUSHALL")
         for key, items in (("a", range(400)), ("b", range(300, 700)), ("c", range(700, 900))):
-            ask("BF.RESERVE", key, 0.01, 1100, "KIND", kind)
-            ask("BF.MADD", key, *items)
-        dump = ask("DUMP", "a")
-        same("none", ask("BF.MERGE", "d", "none"), Error("ERR not found"))
-        same("none", ask("BF.MERGE", "a", "b", "none"), Error("ERR not found"))
-        same("unchanged", ask("DUMP", "a"), dump)
-        same("new", ask("BF.MERGE", "d", "a"), b"OK")
+            call("BF.RESERVE", key, 0.01, 1100, "KIND", kind)
+            call("BF.MADD", key, *items)
+        dump = call("DUMP", "a")
+        same("none", call("BF.MERGE", "d", "none"), Error("ERR not found"))
+        same("none", call("BF.MERGE", "a", "b", "none"), Error("ERR not found"))
+        same("unchanged", call("DUMP", "a"), dump)
+        same("new", call("BF.MERGE", "d", "a"), b"OK")
         same("copy", server.digests()[b"d"], server.digests()[b"a"])
-        ask("EXPIRE", "d", 1000)
-        same("merge", ask("BF.MERGE", "d", "b", "c", "d"), b"OK")
-        same("expires", ask("TTL", "d") > 900, True)
-        same("present", set(ask("BF.MEXISTS", "d", *range(900))), {1})
-        items = ask("BF.CARD", "d")
+        call("EXPIRE", "d", 1000)
+        same("merge", call("BF.MERGE", "d", "b", "c", "d"), b"OK")
+        same("expires", call("TTL", "d") > 900, True)
+        same("present", set(call("BF.MEXISTS", "d", *range(900))), {1})
+        items = call("BF.CARD", "d")
         is_true(f"{kind}: {items} items", 860 <= items <= 1000)
-        same("the rate holds", number(ask, "d", "LIVERATE") <= 0.0105, True)
-        ask("BF.RESERVE", "other", 0.001, 50000, "KIND", kind)
-        dump = ask("DUMP", "d")
-        got = ask("BF.MERGE", "d", "other")
+        same("the rate holds", number(call, "d", "LIVERATE") <= 0.0105, True)
+        call("BF.RESERVE", "other", 0.001, 50000, "KIND", kind)
+        dump = call("DUMP", "d")
+        got = call("BF.MERGE", "d", "other")
         if kind in ("fingerprint", "growing"):
             same("sizes may differ", got, b"OK")
         else:
             is_true(f"{kind}: {got!r}", isinstance(got, Error) and got.args[0].startswith("ERR union: bits"))
-            same("unchanged", ask("DUMP", "d"), dump)
+            same("unchanged", call("DUMP", "d"), dump)
             for key in ("x", "y"):
-                ask("BF.RESERVE", key, 0.01, 1100, "KIND", kind)
-                ask("BF.MADD", key, *(f"{key}{i}" for i in range(1090)))
-            dump = ask("DUMP", "x")
-            got = ask("BF.MERGE", "x", "y")
+                call("BF.RESERVE", key, 0.01, 1100, "KIND", kind)
+                call("BF.MADD", key, *(f"{key}{i}" for i in range(1090)))
+            dump = call("DUMP", "x")
+            got = call("BF.MERGE", "x", "y")
             is_true(f"{kind}: {got!r}", isinstance(got, Error) and got.args[0].startswith("ERR union: "))
-            same("unchanged", ask("DUMP", "x"), dump)
+            same("unchanged", call("DUMP", "x"), dump)
     for kind in ("blocked", "classic"):  # filters that have refused an item
-        ask("FLUSHALL")
+        call("FLUSHALL")
         for key, items in (("full", range(1200)), ("full2", range(1300)), ("part", range(500)), ("more", range(2000, 2500))):
-            ask("BF.RESERVE", key, 0.01, 1100, "KIND", kind)
-            ask("BF.MADD", key, *items)
-        same("refused", ask("BF.ADD", "full", "x"), FULL)
+            call("BF.RESERVE", key, 0.01, 1100, "KIND", kind)
+            call("BF.MADD", key, *items)
+        same("refused", call("BF.ADD", "full", "x"), FULL)
         for into, source in (("full", "part"), ("part", "full"), ("copy", "full"), ("full", "full2")):
-            same(f"{into} {source}", ask("BF.MERGE", into, source), b"OK")
-            is_true(f"{into} {source}", 1080 <= ask("BF.CARD", into) <= 1100)
-            same(f"{into} {source}", ask("BF.ADD", into, "x"), FULL)
-        dump = ask("DUMP", "full")
-        got = ask("BF.MERGE", "full", "more")
+            same(f"{into} {source}", call("BF.MERGE", into, source), b"OK")
+            is_true(f"{into} {source}", 1080 <= call("BF.CARD", into) <= 1100)
+            same(f"{into} {source}", call("BF.ADD", into, "x"), FULL)
+        dump = call("DUMP", "full")
+        got = call("BF.MERGE", "full", "more")
         is_true(f"{kind}: {got!r}", isinstance(got, Error) and "more items than the rate allows" in got.args[0])
-        same("unchanged", ask("DUMP", "full"), dump)
-        same("more", ask("BF.MERGE", "more", "full"), got)
-    ask("BF.RESERVE", "compatible", 0.01, 1100)
-    same("kinds", ask("BF.MERGE", "compatible", "part"), Error("ERR union: kinds differ; make all filters of one kind"))
+        same("unchanged", call("DUMP", "full"), dump)
+        same("more", call("BF.MERGE", "more", "full"), got)
+    call("BF.RESERVE", "compatible", 0.01, 1100)
+    same("kinds", call("BF.MERGE", "compatible", "part"), Error("ERR union: kinds differ; make all filters of one kind"))
     for key, capacity in (("a", 100), ("grown", 10)):
-        ask("BF.RESERVE", key, 0.01, capacity)
-        ask("BF.MADD", key, *range(100))
-    got = ask("BF.MERGE", "a", "grown")
+        call("BF.RESERVE", key, 0.01, capacity)
+        call("BF.MADD", key, *range(100))
+    got = call("BF.MERGE", "a", "grown")
     is_true(repr(got), isinstance(got, Error) and "has grown" in got.args[0])
-    same("string", ask("SET", "string", "x"), b"OK")
-    same("string", ask("BF.MERGE", "a", "string"), Error(WRONGTYPE))
-    same("string", ask("BF.MERGE", "string", "a"), Error(WRONGTYPE))
-    same("keys", ask("COMMAND", "GETKEYS", "BF.MERGE", "a", "b", "c"), [b"a", b"b", b"c"])
+    same("string", call("SET", "string", "x"), b"OK")
+    same("string", call("BF.MERGE", "a", "string"), Error(WRONGTYPE))
+    same("string", call("BF.MERGE", "string", "a"), Error(WRONGTYPE))
+    same("keys", call("COMMAND", "GETKEYS", "BF.MERGE", "a", "b", "c"), [b"a", b"b", b"c"])
 
 
 # ---- windows ----------------------------------------------------------------------------------------------
@@ -374,89 +374,89 @@ def now():
     return int(time.time() * 1000)
 
 
-def info_of_window(ask, key):
-    return dict(zip(*2 * [iter(ask("TW.INFO", key))]))
+def info_of_window(call, key):
+    return dict(zip(*2 * [iter(call("TW.INFO", key))]))
 
 
 def test_windows(server):
     """Items expire. The time is that of the newest item here, which is ahead of the server's."""
-    ask = server.ask
+    call = server.call
     start = (now() + 100 * HOUR) // 1000 * 1000
-    ask("TW.RESERVE", "w", 0.001, 1000, 1000, 10)
-    same("add", ask("TW.ADDAT", "w", start, "a"), [1])
+    call("TW.RESERVE", "w", 0.001, 1000, 1000, 10)
+    same("add", call("TW.ADDAT", "w", start, "a"), [1])
     for passed, present in ((500, 1), (1000, 1), (1101, 0)):
-        same("add", ask("TW.ADDAT", "w", start + passed, f"x{passed}"), [1])
-        same(f"after {passed} ms", ask("TW.EXISTS", "w", "a"), present)
-    same("absent again", ask("TW.ADDAT", "w", start, "a"), [1])  # at the newest time: it never decreases
-    same("present", ask("TW.MEXISTS", "w", "a", "x1000", "x1101"), [1, 1, 1])
-    info = info_of_window(ask, "w")
+        same("add", call("TW.ADDAT", "w", start + passed, f"x{passed}"), [1])
+        same(f"after {passed} ms", call("TW.EXISTS", "w", "a"), present)
+    same("absent again", call("TW.ADDAT", "w", start, "a"), [1])  # at the newest time: it never decreases
+    same("present", call("TW.MEXISTS", "w", "a", "x1000", "x1101"), [1, 1, 1])
+    info = info_of_window(call, "w")
     same("newest", info[b"Newest time"], start + 1101)
     same("info", (info[b"Capacity"], info[b"Window"], info[b"Step"], info[b"Rate"], info[b"Saturation"]),
          (1000, 1000, 100, b"0.001", 0))
     # A lookup and an add of a present item change nothing.
-    before, dump = server.digests(), ask("DUMP", "w")
+    before, dump = server.digests(), call("DUMP", "w")
     for _ in range(3):
-        same("present", ask("TW.ADD", "w", "a"), 0)
-        ask("TW.MEXISTS", "w", *range(100))
-    same("unchanged", (server.digests(), ask("DUMP", "w")), (before, dump))
+        same("present", call("TW.ADD", "w", "a"), 0)
+        call("TW.MEXISTS", "w", *range(100))
+    same("unchanged", (server.digests(), call("DUMP", "w")), (before, dump))
 
 
 def test_window_memory(server):
     """A window uses the same memory for ever, refuses what exceeds it, and accepts items again as others expire."""
-    ask = server.ask
-    ask("TW.RESERVE", "w", 0.001, 1000, 10 * HOUR, 10)
-    size = ask("MEMORY", "USAGE", "w")
+    call = server.call
+    call("TW.RESERVE", "w", 0.001, 1000, 10 * HOUR, 10)
+    size = call("MEMORY", "USAGE", "w")
     start = now() + 1000 * HOUR
-    answers = ask("TW.ADDAT", "w", start, *range(5000))
+    answers = call("TW.ADDAT", "w", start, *range(5000))
     accepted = len(answers) - 1
     same("full", answers[-1], Error("ERR window is full"))
     is_true(f"{accepted} accepted", 1000 <= accepted < 2500)
-    same("full", ask("TW.ADD", "w", "another"), Error("ERR window is full"))
-    same("present", set(ask("TW.MEXISTS", "w", *range(accepted))), {1})
-    same("saturated", info_of_window(ask, "w")[b"Saturation"], 1)
+    same("full", call("TW.ADD", "w", "another"), Error("ERR window is full"))
+    same("present", set(call("TW.MEXISTS", "w", *range(accepted))), {1})
+    same("saturated", info_of_window(call, "w")[b"Saturation"], 1)
     for hour in range(12, 400, 12):
-        answers = ask("TW.ADDAT", "w", start + hour * HOUR, *(f"{hour}-{i}" for i in range(1000)))
+        answers = call("TW.ADDAT", "w", start + hour * HOUR, *(f"{hour}-{i}" for i in range(1000)))
         is_true(f"{sum(answers)} of 1000", sum(answers) >= 990)
-    same("memory", ask("MEMORY", "USAGE", "w"), size)
+    same("memory", call("MEMORY", "USAGE", "w"), size)
 
 
 def test_clock(server):
     """TW.ADD has the server's time."""
-    ask = server.ask
-    ask("TW.RESERVE", "w", 0.001, 1000, 400, 4)
+    call = server.call
+    call("TW.RESERVE", "w", 0.001, 1000, 400, 4)
     start = now()
-    same("add", ask("TW.ADD", "w", "a"), 1)
-    newest = info_of_window(ask, "w")[b"Newest time"]
+    same("add", call("TW.ADD", "w", "a"), 1)
+    newest = info_of_window(call, "w")[b"Newest time"]
     is_true(f"{newest} is now", start - 1 <= newest <= now() + 1)
     if now() - start < 300:
-        same("present", ask("TW.EXISTS", "w", "a"), 1)
-    dump = ask("DUMP", "w")
+        same("present", call("TW.EXISTS", "w", "a"), 1)
+    dump = call("DUMP", "w")
     time.sleep(0.8)
-    same("expired", ask("TW.EXISTS", "w", "a"), 0)
-    same("unchanged", ask("DUMP", "w"), dump)
-    same("new", ask("TW.ADD", "w", "a"), 1)
+    same("expired", call("TW.EXISTS", "w", "a"), 0)
+    same("unchanged", call("DUMP", "w"), dump)
+    same("new", call("TW.ADD", "w", "a"), 1)
 
 
 # ---- settings ---------------------------------------------------------------------------------------------
 
 def test_settings(server):
-    ask = server.ask
-    same("kind", ask("CONFIG", "GET", "bf.bf-kind"), [b"bf.bf-kind", b"compatible"])
-    same("strict", ask("CONFIG", "GET", "bf.strict"), [b"bf.strict", b"no"])
-    is_true("kind", isinstance(ask("CONFIG", "SET", "bf.bf-kind", "word"), Error))
-    same("set", ask("CONFIG", "SET", "bf.bf-kind", "fast"), b"OK")
+    call = server.call
+    same("kind", call("CONFIG", "GET", "bf.bf-kind"), [b"bf.bf-kind", b"compatible"])
+    same("strict", call("CONFIG", "GET", "bf.strict"), [b"bf.strict", b"no"])
+    is_true("kind", isinstance(call("CONFIG", "SET", "bf.bf-kind", "word"), Error))
+    same("set", call("CONFIG", "SET", "bf.bf-kind", "fast"), b"OK")
     for words, kind in {"BF.ADD a 1": b"fingerprint", "BF.MADD b 1 2": b"fingerprint", "BF.INSERT c ITEMS 1": b"fingerprint",
                         "BF.RESERVE d 0.01 100": b"fingerprint", "BF.RESERVE e 0.01 100 EXPANSION 4": b"fingerprint",
                         "BF.RESERVE f 0.01 100 NONSCALING": b"blocked", "BF.RESERVE g 0.01 100 KIND compatible": b"compatible",
                         "BF.INSERT h KIND classic ITEMS 1": b"classic"}.items():
-        is_true(words, not isinstance(ask(*words.split()), Error))
-        same(words, ask("BF.INFO", words.split()[1], "KIND"), [kind])
-    same("set", ask("CONFIG", "SET", "bf.bf-kind", "compatible"), b"OK")
+        is_true(words, not isinstance(call(*words.split()), Error))
+        same(words, call("BF.INFO", words.split()[1], "KIND"), [kind])
+    same("set", call("CONFIG", "SET", "bf.bf-kind", "compatible"), b"OK")
 
 
 def test_strict(server):
     """Unknown options, and those that are given twice, are errors, if the setting says so."""
-    ask = server.ask
+    call = server.call
     option, twice = "ERR unknown option; expected ", "ERR an option is given twice"
     table = {
         "BF.RESERVE k%d 0.01 100 WORD": option + "EXPANSION, NONSCALING or KIND",
@@ -475,13 +475,13 @@ def test_strict(server):
              "BF.INSERT k%d ERROR 0.1 CAPACITY 100 EXPANSION 3 KIND fast ITEMS a", "BF.INSERT k%d NONSCALING ITEMS ITEMS ITEMS",
              "CF.RESERVE k%d 100 bucketsize 4 MAXITERATIONS 3 EXPANSION 2", "CF.INSERT k%d CAPACITY 100 ITEMS a")
     for number_of, strict in enumerate(("no", "yes", "no")):
-        same("set", ask("CONFIG", "SET", "bf.strict", strict), b"OK")
+        same("set", call("CONFIG", "SET", "bf.strict", strict), b"OK")
         for i, command in enumerate(right):
-            ask("DEL", f"k{i}")
-            is_true(f"{strict} {command}", not isinstance(ask(*(command % i).split()), Error))
+            call("DEL", f"k{i}")
+            is_true(f"{strict} {command}", not isinstance(call(*(command % i).split()), Error))
         for i, (command, error) in enumerate(table.items()):
-            ask("DEL", f"k{i}")
-            got = ask(*(command % i).split())
+            call("DEL", f"k{i}")
+            got = call(*(command % i).split())
             if strict == "yes":
                 same(command, got, Error(error))
             elif "NOCRATE" in command:  # NOCREATE to RedisBloom
@@ -492,127 +492,127 @@ def test_strict(server):
 
 # ---- servers ----------------------------------------------------------------------------------------------
 
-def fill(ask, start=0):
+def fill(call, start=0):
     """Filters of each kind, windows, and refusals. Called again with another start, it adds to them."""
     if start == 0:
         for kind in KINDS:
-            ask("BF.RESERVE", kind, 0.01, 20000, "KIND", kind)
+            call("BF.RESERVE", kind, 0.01, 20000, "KIND", kind)
         for kind in BOUNDED:
-            ask("BF.RESERVE", "full-" + kind, 0.01, 1000, "NONSCALING", "KIND", kind)
-        ask("BF.INSERT", "few", "KIND", "growing", "ITEMS", *range(8))
-        ask("BF.INSERT", "growing-too", "KIND", "growing", "ITEMS", *range(100000, 107000))
-        ask("BF.INSERT", "doubling", "CAPACITY", 10, "KIND", "fast", "ITEMS", "a")
-        ask("BF.RESERVE", "large", 0.001, 10000000, "KIND", "fast")
-        ask("TW.RESERVE", "hours", 0.001, 3000, 24 * HOUR, 24)
-        ask("TW.RESERVE", "short", 0.001, 1000, 50, 2)
-        ask("TW.RESERVE", "small", 0.001, 100, HOUR, 10)
+            call("BF.RESERVE", "full-" + kind, 0.01, 1000, "NONSCALING", "KIND", kind)
+        call("BF.INSERT", "few", "KIND", "growing", "ITEMS", *range(8))
+        call("BF.INSERT", "growing-too", "KIND", "growing", "ITEMS", *range(100000, 107000))
+        call("BF.INSERT", "doubling", "CAPACITY", 10, "KIND", "fast", "ITEMS", "a")
+        call("BF.RESERVE", "large", 0.001, 10000000, "KIND", "fast")
+        call("TW.RESERVE", "hours", 0.001, 3000, 24 * HOUR, 24)
+        call("TW.RESERVE", "short", 0.001, 1000, 50, 2)
+        call("TW.RESERVE", "small", 0.001, 100, HOUR, 10)
     for kind in KINDS:
-        ask("BF.MADD", kind, *range(start, start + 1000))
+        call("BF.MADD", kind, *range(start, start + 1000))
     if start == 0:
-        ask("CONFIG", "SET", "rdbcompression", "no")
-        image = image_of(ask, "classic")
-        same("half", ask("BF.LOADIMAGE", "half", 0, len(image), image[:len(image) // 2]), b"OK")
+        call("CONFIG", "SET", "rdbcompression", "no")
+        image = image_of(call, "classic")
+        same("half", call("BF.LOADIMAGE", "half", 0, len(image), image[:len(image) // 2]), b"OK")
     for kind in BOUNDED:
-        ask("BF.MADD", "full-" + kind, *range(start, start + 700))
-        ask("BF.ADD", "full-" + kind, "another")
-    ask("BF.MADD", "auto", *range(start, start + 300))
-    ask("BF.MADD", "large", *range(start, start + 1000))
+        call("BF.MADD", "full-" + kind, *range(start, start + 700))
+        call("BF.ADD", "full-" + kind, "another")
+    call("BF.MADD", "auto", *range(start, start + 300))
+    call("BF.MADD", "large", *range(start, start + 1000))
     for i in range(start, start + 300):
-        ask("BF.ADD", "doubling", i)
-        ask("TW.ADD", "short", i)
-    ask("BF.MADD", "doubling", *range(start, start + 3000))
-    newest = info_of_window(ask, "hours")[b"Newest time"]
+        call("BF.ADD", "doubling", i)
+        call("TW.ADD", "short", i)
+    call("BF.MADD", "doubling", *range(start, start + 3000))
+    newest = info_of_window(call, "hours")[b"Newest time"]
     for hour in range(1, 100):  # step codes come again, and expired entries are removed
-        ask("TW.ADDAT", "hours", max(newest, now()) + hour * HOUR, *range(start + 10 * hour, start + 10 * hour + 100))
-    ask("TW.MADD", "small", *range(start, start + 1000))
-    ask("BF.MERGE", "merged", "fingerprint", "doubling")
-    ask("BF.MERGE", "merged-growing", "growing", "growing-too")
+        call("TW.ADDAT", "hours", max(newest, now()) + hour * HOUR, *range(start + 10 * hour, start + 10 * hour + 100))
+    call("TW.MADD", "small", *range(start, start + 1000))
+    call("BF.MERGE", "merged", "fingerprint", "doubling")
+    call("BF.MERGE", "merged-growing", "growing", "growing-too")
 
 
-def memory_of(ask):
+def memory_of(call):
     """The memory of each key, but for an incomplete one, which depends on the sizes of its chunks."""
-    return {key: ask("MEMORY", "USAGE", key) for key in sorted(ask("KEYS", "*")) if key != b"half"}
+    return {key: call("MEMORY", "USAGE", key) for key in sorted(call("KEYS", "*")) if key != b"half"}
 
 
 def test_files(server):
-    ask = server.ask
-    fill(ask)
-    is_true("a growing filter of few items is small", ask("MEMORY", "USAGE", "few") < 80000)
+    call = server.call
+    fill(call)
+    is_true("a growing filter of few items is small", call("MEMORY", "USAGE", "few") < 80000)
     for start in (5000, 7000):
-        before, memory = server.digests(), memory_of(ask)
-        same("reload", ask("DEBUG", "RELOAD"), b"OK")
+        before, memory = server.digests(), memory_of(call)
+        same("reload", call("DEBUG", "RELOAD"), b"OK")
         same("after DEBUG RELOAD", server.digests(), before)
-        same("memory", memory_of(ask), memory)
+        same("memory", memory_of(call), memory)
         for key in before:
-            same("copy", ask("COPY", key, b"copied"), 1)
-            same("restore", ask("RESTORE", "restored", 0, ask("DUMP", key)), b"OK")
+            same("copy", call("COPY", key, b"copied"), 1)
+            same("restore", call("RESTORE", "restored", 0, call("DUMP", key)), b"OK")
             digests = server.digests()
             same(key, (digests[b"copied"], digests[b"restored"]), (before[key], before[key]))
-            same("unlink", ask("UNLINK", "copied", "restored"), 2)
-        fill(ask, start)
-    used = used_memory(ask)
-    large = ask("MEMORY", "USAGE", "large")
+            same("unlink", call("UNLINK", "copied", "restored"), 2)
+        fill(call, start)
+    used = used_memory(call)
+    large = call("MEMORY", "USAGE", "large")
     is_true(f"used_memory has the filters: {used} {large}", used > large > 10000000)
-    same("flush", ask("FLUSHALL", "ASYNC"), b"OK")
-    wait_until("memory is returned", lambda: used_memory(ask) < 10000000)
+    same("flush", call("FLUSHALL", "ASYNC"), b"OK")
+    wait_until("memory is returned", lambda: used_memory(call) < 10000000)
 
 
 def test_replica_and_aof():
     """A replica and a restarted server have other settings, and get equal filters; so has a replica after a failover."""
     primary = Server("types-primary", "--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--appendfsync", "no",
                      "--repl-diskless-sync-delay", "0")
-    fill(primary.ask)
+    fill(primary.call)
     port = free_port()
-    same("port", primary.ask("CONFIG", "SET", "port", port), b"OK")
+    same("port", primary.call("CONFIG", "SET", "port", port), b"OK")
     replica = Server("types-replica", "--replicaof", "127.0.0.1", str(port),
                      arguments=("ERROR_RATE", "0.3", "bf-expansion-factor", "0", "bf-kind", "fast", "strict", "yes"))
-    wait_until("replica", lambda: b"master_link_status:up" in replica.ask("INFO", "replication"))
-    fill(primary.ask, 5000)  # to a filter that was loaded from an image on one side
-    primary.ask("BF.ADD", "auto2", 1)
-    same("fast", primary.ask("CONFIG", "SET", "bf.bf-kind", "fast"), b"OK")
-    primary.ask("BF.ADD", "auto-fast", 1)
+    wait_until("replica", lambda: b"master_link_status:up" in replica.call("INFO", "replication"))
+    fill(primary.call, 5000)  # to a filter that was loaded from an image on one side
+    primary.call("BF.ADD", "auto2", 1)
+    same("fast", primary.call("CONFIG", "SET", "bf.bf-kind", "fast"), b"OK")
+    primary.call("BF.ADD", "auto-fast", 1)
     before = primary.digests()
-    same("wait", primary.ask("WAIT", 1, 60000), 1)
+    same("wait", primary.call("WAIT", 1, 60000), 1)
     same("of the replica", replica.digests(), before)
-    same("memory", memory_of(replica.ask), memory_of(primary.ask))
-    for ask in (primary.ask, replica.ask):
-        same("kinds", [ask("BF.INFO", key, "KIND")[0] for key in ("auto", "auto2", "auto-fast")],
+    same("memory", memory_of(replica.call), memory_of(primary.call))
+    for call in (primary.call, replica.call):
+        same("kinds", [call("BF.INFO", key, "KIND")[0] for key in ("auto", "auto2", "auto-fast")],
              [b"compatible", b"compatible", b"fingerprint"])
     # What changes nothing is not sent.
-    offset = int(primary.ask("INFO", "replication").split(b"master_repl_offset:")[1].split()[0])
-    primary.ask("BF.ADD", "doubling", 1)
-    primary.ask("BF.MADD", "large", 1, 2)
-    primary.ask("BF.ADD", "full-blocked", "another one")
-    primary.ask("TW.MADD", "small", *range(10))
-    primary.ask("TW.EXISTS", "short", 1)
-    sent = int(primary.ask("INFO", "replication").split(b"master_repl_offset:")[1].split()[0]) - offset
+    offset = int(primary.call("INFO", "replication").split(b"master_repl_offset:")[1].split()[0])
+    primary.call("BF.ADD", "doubling", 1)
+    primary.call("BF.MADD", "large", 1, 2)
+    primary.call("BF.ADD", "full-blocked", "another one")
+    primary.call("TW.MADD", "small", *range(10))
+    primary.call("TW.EXISTS", "short", 1)
+    sent = int(primary.call("INFO", "replication").split(b"master_repl_offset:")[1].split()[0]) - offset
     is_true(f"only pings were sent: {sent}", sent % 14 == 0)
 
     primary.command += ["bf-kind", "fast", "bf-expansion-factor", "0"]
     primary.kill()
     primary.start()  # from the commands in the AOF
     same("after the AOF", primary.digests(), before)
-    fill(primary.ask, 20000)
+    fill(primary.call, 20000)
     before = primary.digests()
-    primary.ask("BGREWRITEAOF")
-    wait_until("rewritten", lambda: b"aof_rewrite_in_progress:0" in primary.ask("INFO", "persistence"))
+    primary.call("BGREWRITEAOF")
+    wait_until("rewritten", lambda: b"aof_rewrite_in_progress:0" in primary.call("INFO", "persistence"))
     primary.kill()
     primary.start()  # from the images in the rewritten AOF
     same("after the rewritten AOF", primary.digests(), before)
 
     # The replica becomes the primary, and the old one its replica.
-    same("promoted", replica.ask("REPLICAOF", "NO", "ONE"), b"OK")
+    same("promoted", replica.call("REPLICAOF", "NO", "ONE"), b"OK")
     port = free_port()
-    same("port", replica.ask("CONFIG", "SET", "port", port), b"OK")
-    fill(replica.ask, 30000)
-    same("follow", primary.ask("REPLICAOF", "127.0.0.1", port), b"OK")
-    wait_until("follows", lambda: b"master_link_status:up" in primary.ask("INFO", "replication"))
-    fill(replica.ask, 40000)
-    same("wait", replica.ask("WAIT", 1, 60000), 1)
+    same("port", replica.call("CONFIG", "SET", "port", port), b"OK")
+    fill(replica.call, 30000)
+    same("follow", primary.call("REPLICAOF", "127.0.0.1", port), b"OK")
+    wait_until("follows", lambda: b"master_link_status:up" in primary.call("INFO", "replication"))
+    fill(replica.call, 40000)
+    same("wait", replica.call("WAIT", 1, 60000), 1)
     same("after the failover", primary.digests(), replica.digests())
     # It answers by its own clock, and lookups change nothing.
     time.sleep(0.2)
-    same("expired", primary.ask("TW.EXISTS", "short", 40000), 0)
+    same("expired", primary.call("TW.EXISTS", "short", 40000), 0)
     same("unchanged", primary.digests(), replica.digests())
     primary.kill()
     replica.kill()
@@ -621,16 +621,16 @@ def test_replica_and_aof():
 def test_kill():
     """With appendfsync always, an item that was answered as new is there after a crash."""
     server = Server("types-killed", "--appendonly", "yes", "--appendfsync", "always", arguments=("bf-kind", "fast"))
-    server.ask("TW.RESERVE", "w", 0.001, COUNT, HOUR, 6)
+    server.call("TW.RESERVE", "w", 0.001, COUNT, HOUR, 6)
     for item in range(COUNT):
-        server.ask("BF.ADD", f"k{item % 3}", item)
-        server.ask("TW.ADD", "w", item)
+        server.call("BF.ADD", f"k{item % 3}", item)
+        server.call("TW.ADD", "w", item)
     before = server.digests()
     server.kill()
     server.start()
     same("digests", server.digests(), before)
     for item in range(COUNT):
-        same(f"item {item}", (server.ask("BF.EXISTS", f"k{item % 3}", item), server.ask("TW.EXISTS", "w", item)), (1, 1))
+        same(f"item {item}", (server.call("BF.EXISTS", f"k{item % 3}", item), server.call("TW.EXISTS", "w", item)), (1, 1))
     server.kill()
 
 
@@ -645,13 +645,13 @@ def test_commands():
             "--loadmodule", second, "commands", "tw")
     refused("word", "tamis: commands word: Value for `commands` must be one of: all bf tw", "--loadmodule", MODULE, "commands", "word")
     server = Server("both", arguments=("commands", "bf", "--loadmodule", second, "commands", "tw"))
-    ask = server.ask
-    same("modules", sorted(dict(zip(*2 * [iter(row)]))[b"name"] for row in ask("MODULE", "LIST")), [b"bf", b"tamis"])
-    same("families", {name.split(b".")[0] for name in ask("COMMAND", "LIST", "FILTERBY", "MODULE", "bf")}, {b"bf", b"cf"})
-    same("families", {name.split(b".")[0] for name in ask("COMMAND", "LIST", "FILTERBY", "MODULE", "tamis")}, {b"tw"})
-    fill(ask)
+    call = server.call
+    same("modules", sorted(dict(zip(*2 * [iter(row)]))[b"name"] for row in call("MODULE", "LIST")), [b"bf", b"tamis"])
+    same("families", {name.split(b".")[0] for name in call("COMMAND", "LIST", "FILTERBY", "MODULE", "bf")}, {b"bf", b"cf"})
+    same("families", {name.split(b".")[0] for name in call("COMMAND", "LIST", "FILTERBY", "MODULE", "tamis")}, {b"tw"})
+    fill(call)
     before = server.digests()
-    same("reload", ask("DEBUG", "RELOAD"), b"OK")
+    same("reload", call("DEBUG", "RELOAD"), b"OK")
     same("after DEBUG RELOAD", server.digests(), before)
     server.kill()
 

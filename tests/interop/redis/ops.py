@@ -18,8 +18,8 @@ try:
     filter_ = tamis_redis.TamisRedis(server, name, *map(int, sys.argv[4:]))
     print("open", flush=True)
     keys = [bytes.fromhex(line) for line in sys.stdin]
-    for at in range(0, len(keys), 500):
-        print("".join(f"{answer:d}\n" for answer in getattr(filter_, verb)(keys[at:at + 500])), end="")
+    for start in range(0, len(keys), 500):
+        print("".join(f"{answer:d}\n" for answer in getattr(filter_, verb)(keys[start:start + 500])), end="")
 except (LookupError, ValueError) as error:
     print(error)
     sys.exit(2)

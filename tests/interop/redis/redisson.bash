@@ -34,10 +34,10 @@ peer() {
 dump() {
     local config="{$1}:config"
     case $1 in *{*) config=$1:config ;; esac
-    redis_ask hmget "$config" size hashIterations expectedInsertions | tr '\n' ' '
-    redis_ask hget "$config" falseProbability | awk '{ printf "%.17g\n", $1 }'
-    redis_ask hlen "$config"
-    redis_ask get "$1" | od -An -v -tx1
+    redis_command hmget "$config" size hashIterations expectedInsertions | tr '\n' ' '
+    redis_command hget "$config" falseProbability | awk '{ printf "%.17g\n", $1 }'
+    redis_command hlen "$config"
+    redis_command get "$1" | od -An -v -tx1
 }
 
 # keys COUNT DIFFERENT RANDOM: keys of 0 to 70 random bytes, with repetitions
@@ -55,8 +55,8 @@ print("\n".join(random.choice(keys) for _ in range(count)))' "$@" "$seed"
 keys "$(scaled 500 3000 30000)" 700 1 >"$work/keys"
 keys "$(scaled 300 1000 10000)" 900 2 >"$work/others" # the same 700 keys and others
 
-# both NAME N P: the name as a URI has it and as it is are the same but for braces
-both() {
+# compare_names NAME N P: the name as a URI has it and as it is are the same but for braces
+compare_names() {
     local name=$1 uri shown="$1 $2 $3"
     uri=${name//\{/%7B}
     uri="$redis_uri/${uri//\}/%7D}?layout=redisson"
@@ -78,10 +78,10 @@ both() {
     [ "$("$ours" add "$uri" <"$work/others" | sort -u)" = 1 ] || die "$shown: we do not see what they added"
     [ "$(peer "$name" init 5 0.5)" = 0 ] || die "$shown: made again"
 }
-both seen 1000 0.01
-both seen2 700 0.0001
-both 'seen{today}' 123457 1e-06
-both few 500 0.4
+compare_names seen 1000 0.01
+compare_names seen2 700 0.0001
+compare_names 'seen{today}' 123457 1e-06
+compare_names few 500 0.4
 # Bits of another filter must be noticed.
 dump seen | cmp -s - "$work/dump" && die "a mistake is not noticed"
 exit 0

@@ -21,7 +21,7 @@ redis.call('hset', KEYS[1], 'falseProbability', ARGV[4])
 return 1
 """
 # ARGV: size, hashIterations, then the bits of one key. Returns 1 if all of them were set.
-ADD_OR_ASK = """
+ADD_OR_QUERY = """
 local size = redis.call('hget', KEYS[1], 'size')
 local iterations = redis.call('hget', KEYS[1], 'hashIterations')
 assert(size == ARGV[1] and iterations == ARGV[2], 'Bloom filter config has been changed')
@@ -62,10 +62,10 @@ def answer(server, script, name, verb, words):
 
 def main():
     server = redis.Redis(unix_socket_path=sys.argv[1])
-    script = {verb: server.register_script(ADD_OR_ASK.replace("VERB", repr(verb))) for verb in ("add", "ask")}
+    script = {verb: server.register_script(ADD_OR_QUERY.replace("VERB", repr(verb))) for verb in ("add", "ask")}
     while request := sys.stdin.readline():
         name, verb, *words = request.split()
-        print("".join(f"{one}\n" for one in answer(server, script, name, verb, words)), end="", flush=True)
+        print("".join(f"{reply}\n" for reply in answer(server, script, name, verb, words)), end="", flush=True)
 
 
 main()
