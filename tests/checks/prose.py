@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sentences of more than 25 words: prose.py ROOT
+"""Sentences of more than 25 words, lines of more than 110 columns: prose.py ROOT
 
 Looks at documents, at the texts of help and manual pages, and at the comments of src/ and include/. A sentence ends with
 a paragraph, an item of a list, a cell of a table, or with a period, question or exclamation mark before a blank.
 `Code`, and a link with its address, count as one word each. Examples and pictures are left out: fenced blocks, and lines
-that are indented by four blanks or more.
+that are indented by four blanks or more. Columns are counted in documents, tables and headings left out.
 
 Prints one line a hit; exit status 1 if there is one.
 """
@@ -16,6 +16,7 @@ import sys
 from sources import line_of, read, walk
 
 LIMIT = 25
+COLUMNS = 110
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|(?://[^\n]*(?:\n[ \t]*(?=//)|))+', re.S)
 ITEM = re.compile(r"([-*] |\d+\. )")
 END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?][)\"'*]*(?=\s|$)")
@@ -78,6 +79,16 @@ def long_sentences(blocks):
             start = end
 
 
+def wide_lines(text):
+    """(line, number of columns, line) of each line of a document's prose of more than COLUMNS columns."""
+    lines = text.split("\n")
+    for first, block in blocks_of(enumerate(lines, 1)):
+        for number in range(first, first + block.count("\n") + 1):
+            line = lines[number - 1]
+            if len(line) > COLUMNS and not line.lstrip().startswith("|"):
+                yield number, len(line), line.strip()
+
+
 def prose_of(root, path):
     text = read(root, path)
     if path.endswith((".c", ".h")):
@@ -92,9 +103,9 @@ def paths_of(root):
     for path in walk(root, "docs"):
         if path.endswith(".md") or path.startswith("docs/man/"):
             yield path
-    for directory in ("include", "src"):
+    for directory, endings in (("tests", ".md"), ("bench", ".md"), ("include", (".c", ".h")), ("src", (".c", ".h"))):
         for path in walk(root, directory):
-            if path.endswith((".c", ".h")):
+            if path.endswith(endings):
                 yield path
 
 
@@ -102,6 +113,8 @@ def check(root):
     for path in paths_of(root):
         for line, count, sentence in long_sentences(prose_of(root, path)):
             yield f"{path}:{line}: {count} words: {sentence}"
+        for line, count, wide in wide_lines(read(root, path)) if path.endswith(".md") else ():
+            yield f"{path}:{line}: {count} columns: {wide}"
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ COMMENTS = [
 ]
 LONG = "Each of these words " + "is one of many " * 6 + "words.\n"
 PROSE = [
-    ("short sentences", True, "docs/x.md", "One. " * 30 + "\n- " + "two " * 20 + "\n- " + "three " * 20 + "\n"),
+    ("short sentences", True, "docs/x.md", ("One. " * 15 + "\n") * 2 + "- " + "two " * 20 + "\n- " + "three " * 18 + "\n"),
     ("a command", True, "docs/x.md", "```sh\n" + "a " * 30 + "\n```\n\n    " + "b " * 30 + "\n\n`" + "c " * 30 + "`\n"),
     ("a long sentence", False, "docs/x.md", LONG),
     ("a long item over two lines", False, "docs/x.md", "- " + "word " * 20 + "\n  " + "word " * 6 + "\n"),
@@ -144,6 +144,9 @@ PROSE = [
     ("a long comment", False, "src/plan/x.c", "/*\n * " + LONG.replace("many is", "many\n * is", 1) + " */\n"),
     ("a long comment of lines", False, "include/tamis/x.h", "// " + LONG),
     ("a picture in a comment", True, "src/plan/x.c", "/*\n * A picture:\n *\n *     " + "a " * 30 + "\n */\n"),
+    ("a wide line", False, "tests/README.md", "One. " * 23 + "\n"),
+    ("a wide line of an item", False, "docs/guide/x.md", "- One\n  " + "two. " * 23 + "\n"),
+    ("a wide row and a wide command", True, "docs/x.md", "| " + "one. " * 23 + "|\n\n    " + "two. " * 23 + "\n"),
     ("a long string", True, "src/plan/x.c", 'char *a = "' + "a " * 30 + '";\n'),
 ]
 HEADERS = [
