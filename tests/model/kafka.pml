@@ -22,8 +22,8 @@
  * - The group gives the partition to the other member at any time. The old owner does not know it: it is a zombie
  *   until it looks, and may do any of its steps before that, restoring included.
  * - KEPT: a rebalance leaves the partition where it is.
- * - A member whose filter ends at the offset of A2 may answer at once. The program does so only if it has been in the
- *   group since its last commit. So no operator can have set the offset meanwhile, and the model leaves this out with
+ * - A member whose filter is whole and ends at the offset of A2 may answer at once. The program does so only if it has
+ *   answered the partition before (A6), and has been in the group since its last commit. So no operator can have set the offset meanwhile, and the model leaves this out with
  *   RESETS.
  * - STANDBY: a member adds state records to its filter while it has no partition, and while it restores (S).
  * - The broker aborts an open transaction that takes too long, and refuses the producer from then on.
@@ -476,7 +476,9 @@ inline read_state(m) {
                       (low > filter_covers[m] || (filter_covers[m] < end && IS_DECIDED(filter_covers[m]))))
 inline stand_by(m) {
     if
-    :: low > filter_covers[m] -> /* offset out of range */
+    :: low > filter_covers[m] && phase[m] >= CHOOSE -> /* offset out of range: the end of A3 is too old */
+        forget_filter(m); low_seen[m] = 0; end_seen[m] = 0; phase[m] = OFFSET
+    :: low > filter_covers[m] && phase[m] < CHOOSE ->
 #ifndef F_STANDBY_CHAIN
         forget_filter(m); filter_low[m] = low;
 #endif
@@ -507,9 +509,9 @@ inline stand_by(m) {
 
 /* A2: the offset is the one that this member has committed. */
 #ifdef F_KEPT_OFFSET
-#define IS_COMPLETE(m) (RESETS == 0 && filter_to[m] > 0)
+#define IS_COMPLETE(m) (RESETS == 0 && filter_to[m] > 0 && IS_WHOLE(m))
 #else
-#define IS_COMPLETE(m) (RESETS == 0 && filter_to[m] > 0 && filter_to[m] == next[m])
+#define IS_COMPLETE(m) (RESETS == 0 && filter_to[m] > 0 && filter_to[m] == next[m] && IS_WHOLE(m))
 #endif
 
 #define CURRENT(m) (member_generation[m] == generation)
