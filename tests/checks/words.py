@@ -9,6 +9,7 @@ words_allowed.txt lists the true uses, one a line: an identifier or the stem of 
 and an identifier, or a path and a phrase, for one file. A line that nothing needs is a hit too.
 """
 import ast
+import functools
 import os
 import re
 import sys
@@ -219,16 +220,16 @@ def words_of(name):
     return re.split(r"[_-]", TERMS.sub("", name.lower()))
 
 
-def term_of(name, is_test):
+@functools.cache
+def terms_of(name, is_test):
     words = words_of(name)
-    for word in words:
-        if word in WORDS and not (is_test and len(words) > 2 and word in PLAIN_IN_TESTS):
-            yield f"say {WORDS[word]}, not {word}"
+    return [f"say {WORDS[word]}, not {word}" for word in words
+            if word in WORDS and not (is_test and len(words) > 2 and word in PLAIN_IN_TESTS)]
 
 
 def check_file_name(path, allowed):
     name = os.path.basename(path).split(".")[0]
-    for term in term_of(name, path.startswith("tests/")):
+    for term in terms_of(name, path.startswith("tests/")):
         if not allowed.has(name):
             yield f"{path}:1: name of the file: {term}"
 
@@ -242,7 +243,7 @@ def check_identifiers(path, text, allowed):
         found = match.group()
         if found in named:
             continue
-        terms = list(term_of(found, is_test))
+        terms = list(terms_of(found, is_test))
         if found in VARIABLES:
             terms.append("say the noun")
         if found in FUNCTIONS & functions:
@@ -273,17 +274,17 @@ def defined_in_python(text):
 def check_script(path, definitions, allowed):
     named = set()
     for found, line in sorted(definitions, key=lambda definition: definition[1]):
-        terms = list(term_of(found, path.startswith("tests/"))) + ["say the noun"] * (found in VARIABLES)
+        terms = list(terms_of(found, path.startswith("tests/"))) + ["say the noun"] * (found in VARIABLES)
         if terms and found not in named and not allowed.has(f"{path} {found}") and not allowed.has(found):
             yield f"{path}:{line}: {found}: {terms[0]}"
         named.add(found)
 
 
 def prose_of(text):
-    """The comments and strings of C, at their positions; adjacent strings are one."""
+    """The comments and strings of C, on their lines; adjacent strings are one."""
     prose, end = [], 0
     for match in PART.finditer(text):
-        prose += [re.sub(r"\S", "\1", text[end:match.start()]), match.group()]
+        prose += [re.sub(r"\S[^\n]*", "\1", text[end:match.start()]), match.group()]
         end = match.end()
     return "".join(prose)
 
