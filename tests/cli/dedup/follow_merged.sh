@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # Several followed logs of a window by time are merged by their times: the backlog of one makes no other late.
 . "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 window='--follow-input --window 1h --step 15m --time json:/t --key json:/k -q'

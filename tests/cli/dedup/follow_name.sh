@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # --follow-input says so when the followed name has no file, and when its file cannot be followed.
 lose_name() {
     until grep -qs a once; do sleep 0.02; done

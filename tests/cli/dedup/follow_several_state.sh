@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # --follow-input with --state and several files: rotations, also while it is down, new files, removed and
 # truncated ones.
 . "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
