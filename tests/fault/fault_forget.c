@@ -439,6 +439,7 @@ static void every_call_fails(void **unused) {
     const bool tries_all = current->step == 1 || test_is_torture();
     const size_t tried = tries_all ? sizeof errors / sizeof *errors : 1;
     fault_install();
+    tamis__sys.thread = fault_no_thread; /* its allocations would be counted at the same time */
     for (fault_call call = 0; call < FAULT_SOCKET; call++)
         for (size_t i = 0; i < tried; i++) {
             const bool moves = call == FAULT_READ || call == FAULT_WRITE || call == FAULT_PREAD;
@@ -455,6 +456,7 @@ static void every_call_fails(void **unused) {
 static void every_allocation_fails(void **unused) {
     (void)unused;
     fault_install();
+    tamis__sys.thread = fault_no_thread; /* its allocations would be counted at the same time */
     for (uint64_t n = 1;; n += scaled_step()) {
         make_state();
         memory.requests = memory.refused = 0;
