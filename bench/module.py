@@ -186,7 +186,7 @@ def table_of_single(ways, runs):
 
     kinds["SETBIT"] = (default, lambda i: command("SETBIT", "bits", bit(i), 1))
     kinds["GETBIT"] = (default, lambda i: command("GETBIT", "bits", bit(i)))
-    default.ask("SETBIT", "bits", bits, 0)
+    default.call("SETBIT", "bits", bits, 0)
     rounds = [0]
 
     def once(name):
