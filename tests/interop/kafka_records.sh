@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # What `tamis kafka dedup` keeps of a record, where keys come from, and what happens to records without one, on a real
-# broker. Then what members say that have the same name, wait for a transaction, or lose a topic. ctest: peers
+# broker. Then what members say that have the same name, wait for a transaction, or lose a topic. ctest: peers ctest: long
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `tamis kafka dedup` in a secured cluster: with each right that docs/guide/kafka.md lists it goes a step further, and without
 # it ends with an error that names the thing. Rights of transactional ids are left out, since librdkafka cannot give them.
-# Then the same with TLS. ctest: peers
+# Then the same with TLS. ctest: peers ctest: long
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"

@@ -36,7 +36,7 @@
 #define LATE 1 /* scripts whose answer is lost or that are carried out late */
 #endif
 #ifndef LOADS
-#define LOADS 3 /* leases that readers get, late ones included */
+#define LOADS 2 /* leases that readers get, late ones included */
 #endif
 
 #define NONE 255

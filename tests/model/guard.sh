@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A guard keeps every property in every run of these bounds.
+# ctest: torture
 # ctest: not-sanitized ctest: timeout=600
 MODEL=guard
 . "$(dirname "$0")/run.bash"
@@ -8,7 +9,9 @@ MODEL=guard
 holds "two readers, two writers, a crash, a late script"
 holds "marks that expire before the row is written" -DSLOW
 if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
-    holds "two crashes, two late scripts" -DCRASHES=2 -DLATE=2 -DLOADS=4
-    holds "marks that expire before the row is written, two late scripts" -DSLOW -DLATE=2 -DLOADS=4
+    holds "three leases" -DLOADS=3
+    holds "three leases, marks that expire before the row is written" -DSLOW -DLOADS=3
+    holds "two crashes, two late scripts" -DCRASHES=2 -DLATE=2 -DLOADS=3
+    holds "marks that expire before the row is written, two late scripts" -DSLOW -DLATE=2 -DLOADS=3
 fi
 exit $((errors != 0))
