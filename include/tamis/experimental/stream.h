@@ -353,7 +353,7 @@ typedef struct tamis_stream_options {
  * - follow, log rotation: another file may take the name of an input. It is read from its start when it has
  *   data and the old file is read to its end. In addition, the writers of the old file must have closed it,
  *   or not have written to it for half a second. After 30 seconds this condition does not count any more.
- *   What is written to the old file after that is not read.
+ *   The run does not read bytes that are written to the old file after that.
  * - follow, several rotations: the files in between come first. They are files of the same directory whose
  *   names continue that of the input and that were written to later, except compressed ones.
  * - follow, a file made shorter: it is read from its start in the same way. Such a file needs no header: a
