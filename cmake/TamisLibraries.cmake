@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# libtamis, libtamis-stream, libtamis-redis and libtamis-kafka, each static and shared out of the same
-# position-independent objects.
+# libtamis, libtamis-stream, libtamis-redis, libtamis-kafka and libtamis-guard, each static and shared
+# out of the same position-independent objects.
 
 # tamis_layer_sources(<out> <layer>...): the sources of these layers, found again at every build.
 function(tamis_layer_sources out)
@@ -78,7 +78,7 @@ endfunction()
 
 tamis_layer_sources(core_sources base hash plan filter format store service)
 # Connections to servers go into libraries of their own.
-list(FILTER core_sources EXCLUDE REGEX "/src/store/redis/")
+list(FILTER core_sources EXCLUDE REGEX "/src/(store/redis|service/guard)/")
 tamis_kernel_options(${core_sources})
 
 tamis_library(tamis
@@ -145,4 +145,14 @@ if(TAMIS_KAFKA)
     SOURCES ${kafka_sources}
     LINKS PkgConfig::TAMIS_RDKAFKA PkgConfig::TAMIS_XXHASH
     USES tamis_redis tamis_stream tamis)
+endif()
+
+if(TAMIS_GUARD)
+  tamis_layer_sources(guard_sources service/guard)
+  tamis_library(tamis_guard
+    OUTPUT tamis-guard
+    VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-guard.map"
+    SOURCES ${guard_sources}
+    LINKS PkgConfig::TAMIS_SQLITE PkgConfig::TAMIS_LIBPQ PkgConfig::TAMIS_JANSSON PkgConfig::TAMIS_HIREDIS Threads::Threads
+    USES tamis_redis tamis)
 endif()

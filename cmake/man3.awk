@@ -131,6 +131,8 @@ function library_of(name) {
         return "tamis-redis"
     if (name == "kafka")
         return "tamis-kafka"
+    if (name == "guard" || name == "server")
+        return "tamis-" name
     return name ~ /^(stream|extract|compressed|compression)$/ ? "tamis-stream" : "tamis"
 }
 

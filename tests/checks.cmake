@@ -49,6 +49,14 @@ if(TAMIS_KAFKA)
     libtamis-redis librdkafka libxxhash)
 endif()
 
+if(TAMIS_GUARD)
+  tamis_check(symbols-libtamis-guard ${binaries_py} symbols
+    "$<TARGET_FILE:tamis_guard_shared>" "${checks_dir}/symbols_libtamis-guard.txt")
+  tamis_check(archive-libtamis-guard ${binaries_py} archive "$<TARGET_FILE:tamis_guard_static>")
+  tamis_check(needed-libtamis-guard ${binaries_py} needed "$<TARGET_FILE:tamis_guard_shared>" libm libtamis
+    libtamis-redis libsqlite3 libpq libjansson)
+endif()
+
 if(TARGET tamis_module)
   tamis_check(symbols-module ${binaries_py} module "$<TARGET_FILE:tamis_module>")
   tamis_check(needed-module ${binaries_py} needed "$<TARGET_FILE:tamis_module>" libm)

@@ -4,8 +4,8 @@
 
 #include <tamis/status.h>
 
-/* Marks `tamis__*` symbols that libtamis-stream, libtamis-redis and libtamis-kafka use. They are exported
- * under the version node TAMIS_PRIVATE. */
+/* Marks `tamis__*` symbols that the other libraries use. They are exported under the version node
+ * TAMIS_PRIVATE. */
 #define TAMIS_PRIVATE_API TAMIS_API
 
 /*

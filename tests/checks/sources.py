@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-LAYERS = ["base", "hash", "plan", "filter", "format", "store", "service", "stream", "kafka"]
+LAYERS = ["base", "hash", "plan", "filter", "format", "store", "service", "stream", "kafka", "server"]
 FRONT_ENDS = ["cli", "module"]
 # Files of one kind do not know another kind; filter_int.h and the like belong to all.
 KINDS = {"classic", "blocked", "fingerprint", "exact", "counting", "cuckoo", "fuse", "window"}
@@ -82,6 +82,8 @@ def quoted_include(path, parts, target):
         return "internal headers are included as \"layer/file.h\""
     if LAYERS.index(there[0]) > LAYERS.index(layer):
         return f"{layer} may not use {there[0]}: arrows go " + " <- ".join(LAYERS)
+    if layer == "server" and there[0] in ("stream", "kafka"):
+        return "server uses the layers up to service"
     if layer == "service" and there[0] == "service" and len(there) > 2 and there[1] != parts[2]:
         return "no service knows another"
     if layer == "filter" and there[0] == "filter":

@@ -53,7 +53,6 @@ WORDS = {
     "gathered": "buffered",
     "gathers": "buffers",
     "gave": "released",
-    "guard": "block verifier; guard is the cache service",
     "guest": "spilled entry",
     "guests": "spilled entries",
     "identities": "file fingerprints",
