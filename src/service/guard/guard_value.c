@@ -50,6 +50,10 @@ tamis_key tamis__guard_blob_bytes(const guard_blob *blob) {
     return (tamis_key){blob->data, blob->size};
 }
 
+size_t tamis__guard_blob_memory(const guard_blob *blob) {
+    return sizeof *blob + blob->size;
+}
+
 void tamis__guard_blob_move(guard_blob *blob, tamis_guard_value *value) {
     *value = (tamis_guard_value){.outcome = TAMIS_GUARD_MISSING};
     if (blob->is_null) {

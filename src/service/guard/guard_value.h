@@ -23,6 +23,8 @@ void tamis__guard_blob_release(guard_blob *blob);
 bool tamis__guard_blob_is_null(const guard_blob *blob);
 /* Returns the bytes, which are valid as long as the caller's reference. */
 tamis_key tamis__guard_blob_bytes(const guard_blob *blob);
+/* Returns the memory of the answer, for whoever counts it. */
+size_t tamis__guard_blob_memory(const guard_blob *blob);
 /* Fills *value, which takes over the caller's reference. */
 void tamis__guard_blob_move(guard_blob *blob, tamis_guard_value *value);
 
