@@ -17,8 +17,114 @@
 extern "C" {
 #endif
 
+/* ---- sources: where rows come from ---- */
+
+/* A row that is being read. The source calls tamis_guard_row_set for a row that exists. */
+typedef struct tamis_guard_row tamis_guard_row;
+
+/* Copies the value of a row. A second call replaces it. TAMIS_E_NOMEM; TAMIS_E_TOO_LONG above
+ * TAMIS_GUARD_VALUE_MAX. */
+TAMIS_API tamis_status tamis_guard_row_set(tamis_guard_row *row, const void *data, size_t size,
+                                           tamis_error *err);
+
 #define TAMIS_GUARD_KEY_MAX   ((size_t)64 << 10)  /* bytes of a key */
 #define TAMIS_GUARD_VALUE_MAX ((size_t)512 << 20) /* bytes of a value */
+
+/* A scan of keys that goes into a filter. */
+typedef struct tamis_guard_scan tamis_guard_scan;
+
+/*
+ * The database, as functions of the caller.
+ *
+ * Each session is used by one thread at a time. Sessions are used side by side. A session whose function
+ * fails with TAMIS_E_IO or TAMIS_E_TIMEOUT is closed, and the guard connects again.
+ */
+typedef struct tamis_guard_source {
+    uint32_t struct_size;
+    void *context; /* first argument of `connect`; must outlive the guard */
+    /* Opens a session. May take up to timeout_ms. */
+    tamis_status (*connect)(void *context, uint32_t timeout_ms, void **session, tamis_error *err);
+    void (*disconnect)(void *session);
+    /* Reads the row of a key, and passes it to tamis_guard_row_set; without a row it returns TAMIS_OK alone.
+     * It must read what was committed before the call, so no replica that is behind. TAMIS_E_TIMEOUT after
+     * timeout_ms. */
+    tamis_status (*load)(void *session, tamis_key key, uint32_t timeout_ms, tamis_guard_row *row,
+                         tamis_error *err);
+    /* Passes the key of each row that was committed before the call to tamis_guard_scan_add. NULL: there is
+     * no filter, and each key may have a row. */
+    tamis_status (*scan)(void *session, tamis_guard_scan *scan, tamis_error *err);
+    /* Passes keys of rows that were committed since the last call in this session, or since the session's
+     * `scan`, or more. NULL: new rows come with the next scan. */
+    tamis_status (*scan_new)(void *session, tamis_guard_scan *scan, tamis_error *err);
+} tamis_guard_source;
+
+#define TAMIS_GUARD_SOURCE_INIT TAMIS__INIT(tamis_guard_source, )
+
+/* ---- guards ---- */
+
+/*
+ * A guard: answers keys from four levels, cheapest first.
+ *
+ *     1. filter       the keys that have a row: a certain "absent" needs nothing else
+ *     2. cache        values and nulls in this process, bounded in bytes
+ *     3. Redis        values and nulls that processes share
+ *     4. source       one query at a time for each key, over all processes that share the Redis
+ *
+ * docs/GUARD-PROTOCOL.md says why no value of level 3 is older than its row.
+ *
+ * Threads: any number may use a guard at once, except for tamis_guard_close.
+ */
+typedef struct tamis_guard tamis_guard;
+
+/* What a guard does while it has no filter yet. */
+typedef enum tamis_guard_mode {
+    TAMIS_GUARD_OPEN = 0,  /* a key may have a row: go on with level 2 */
+    TAMIS_GUARD_CLOSED = 1 /* TAMIS_E_BUSY */
+} tamis_guard_mode;
+
+/* Times are in milliseconds. 0 in a field means the default in its comment. */
+typedef struct tamis_guard_options {
+    uint32_t struct_size;
+    const tamis_guard_source *source; /* required; copied */
+    const char *name;                 /* for messages; NULL: "guard" */
+    /* NULL: no level 3, or the URI of a Redis (tamis/experimental/redis.h) */
+    const char *redis;
+    /* PREFIX of the Redis keys, see docs/GUARD-PROTOCOL.md; NULL: "tamis:". Guards with the same rows share a
+     * prefix, others must not. Braces are TAMIS_E_INVALID. */
+    const char *prefix;
+    uint32_t sessions;      /* with the source, and so queries at once; 4 */
+    uint32_t keys_max;      /* keys that wait for levels 3 and 4 at once, further ones: TAMIS_E_BUSY; 10000 */
+    uint32_t timeout_ms;    /* of one request, and of one query; 1000 */
+    uint32_t life_ms;       /* of a value in Redis, up to a tenth longer, at random; 10 minutes */
+    uint32_t null_life_ms;  /* of a null in Redis, likewise; 30 seconds */
+    uint32_t lease_ms;      /* of a lease, which its holder renews; 5 seconds */
+    uint32_t mark_ms;       /* of a mark: longest time from tamis_guard_put_begin to the row; 10 seconds */
+    uint64_t cache_bytes;   /* of level 2, its memory in all; 0: no level 2 */
+    uint32_t cache_life_ms; /* of a value or null in level 2; 1 second */
+    tamis_guard_mode without_filter;  /* what to do while there is no filter */
+    double fpr;                       /* of the filter; 0.001 */
+    uint32_t scan_ms;                 /* from one full scan to the next; 24 hours */
+    uint32_t scan_new_ms;             /* from one scan of new rows to the next; 1 second */
+    const tamis_allocator *allocator; /* NULL: the default; databases use that of the C library */
+} tamis_guard_options;
+
+#define TAMIS_GUARD_OPTIONS_INIT TAMIS__INIT(tamis_guard_options, )
+
+/*
+ * Opens a guard. Connects to the Redis and opens one session, so that errors show here. The first scan goes
+ * on in a thread of the guard after that, see tamis_guard_wait_for_filter. Starts `sessions` threads and two
+ * more. The caller owns *guard until tamis_guard_close.
+ *
+ * - TAMIS_E_INVALID, TAMIS_E_NOMEM, TAMIS_E_SYSTEM (no thread could be started).
+ * - Errors of tamis_redis_open, and of the source.
+ */
+TAMIS_API tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_options *options,
+                                        tamis_error *err);
+/* Waits for queries in progress, then frees the guard. Requests that are not answered yet get
+ * TAMIS_E_INTERRUPTED. Values that the caller has stay valid. */
+TAMIS_API void tamis_guard_close(tamis_guard *guard);
+
+/* ---- reading ---- */
 
 typedef enum tamis_guard_outcome {
     TAMIS_GUARD_PENDING = 0, /* not answered */
@@ -40,6 +146,108 @@ typedef struct tamis_guard_value {
 
 /* Releases an answer and makes it TAMIS_GUARD_PENDING. Does nothing for an answer without a value. */
 TAMIS_API void tamis_guard_value_release(tamis_guard_value *value);
+
+/*
+ * Answers keys from levels 1 and 2, without waiting. values[i] becomes TAMIS_GUARD_PENDING if key i needs
+ * levels 3 or 4. The former contents of `values` are overwritten, not released. Cost: less than 100 ns for a
+ * key that the filter answers, in batches of 16 and more.
+ *
+ * - TAMIS_E_BUSY: the guard has no filter yet, and without_filter is TAMIS_GUARD_CLOSED.
+ * - TAMIS_E_TOO_LONG: a key has more than TAMIS_GUARD_KEY_MAX bytes. TAMIS_E_INVALID: a key is empty. Then
+ *   no key is answered.
+ */
+TAMIS_API tamis_status tamis_guard_find_many(tamis_guard *guard, const tamis_key *keys, size_t count,
+                                             tamis_guard_value *values, tamis_error *err);
+
+/*
+ * Called once for a request that was accepted, in a thread of the guard or in tamis_guard_close. It must not
+ * wait. `value` is borrowed: to keep it, copy the struct and set *value to TAMIS_GUARD_VALUE_INIT. If
+ * `status` is not TAMIS_OK, there is no answer, and `why` has the message; else `why` is NULL.
+ */
+typedef void (*tamis_guard_done)(void *context, tamis_status status, tamis_guard_value *value,
+                                 const tamis_error *why);
+
+/*
+ * Requests the answer for one key from levels 3 and 4, and returns at once. Requests for the same key join:
+ * one query answers them all. A request is answered within timeout_ms, with TAMIS_E_TIMEOUT if need be.
+ *
+ * - TAMIS_E_BUSY: keys_max keys wait already. `done` is not called.
+ */
+TAMIS_API tamis_status tamis_guard_request(tamis_guard *guard, tamis_key key, tamis_guard_done done,
+                                           void *context, tamis_error *err);
+
+/*
+ * Answers keys from all levels, and waits. On failure, `values` has the answers that were found, and
+ * TAMIS_GUARD_PENDING for other keys. The caller releases all. The error is that of the first key without an
+ * answer. Errors of tamis_guard_find_many, and:
+ *
+ * - TAMIS_E_TIMEOUT: no answer within timeout_ms. TAMIS_E_BUSY: too many keys wait.
+ * - TAMIS_E_IO, TAMIS_E_REFUSED: the source failed, and Redis had no answer.
+ *
+ * A Redis that fails is left out: the source is queried instead, within the same bounds.
+ */
+TAMIS_API tamis_status tamis_guard_get_many(tamis_guard *guard, const tamis_key *keys, size_t count,
+                                            tamis_guard_value *values, tamis_error *err);
+
+/* ---- writing ---- */
+
+enum { TAMIS_GUARD_TOKEN = 16 }; /* bytes */
+
+/*
+ * A writer calls tamis_guard_put_begin, writes the row, and calls tamis_guard_put_end, whether the row was
+ * written or not. The row must be committed within mark_ms, or never: limit the time of the statement in the
+ * database. In between, the key is not cached.
+ *
+ * tamis_guard_put_begin adds the key to the filter of this guard. A reader of another process learns of it by
+ * scan_new, or by its next scan.
+ *
+ * If tamis_guard_put_begin fails, write no row, and call it again. If tamis_guard_put_end fails, the row is
+ * written, and the key is not cached until the mark expires.
+ *
+ * Errors: those of tamis/experimental/redis.h; TAMIS_E_NOMEM; TAMIS_E_TOO_LONG, TAMIS_E_INVALID as for
+ * tamis_guard_find_many; TAMIS_E_FULL: the filter takes no more keys until the next scan.
+ */
+TAMIS_API tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key,
+                                             uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
+/* token: NULL if there was no tamis_guard_put_begin, as for a row that another program has changed. Then entry
+ * and lease are deleted, and marks stay. */
+TAMIS_API tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key,
+                                           const uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
+
+/* ---- statistics ---- */
+
+enum {
+    TAMIS_GUARD_LATENCY_STEPS = 16
+}; /* step i: queries of less than 2^i * 250 microseconds, not cumulative */
+
+typedef struct tamis_guard_stats {
+    uint32_t struct_size;
+    uint64_t absent;        /* keys that the filter answered */
+    uint64_t cache_hits;    /* keys that level 2 answered, nulls included */
+    uint64_t redis_hits;    /* keys that level 3 answered, nulls included */
+    uint64_t loads;         /* queries that were answered */
+    uint64_t failed_loads;  /* queries that failed */
+    uint64_t missing_loads; /* queries without a row: false positives of the filter, and deleted rows */
+    uint64_t joined;        /* requests that joined another one for the same key */
+    uint64_t refused;       /* requests that got TAMIS_E_BUSY */
+    uint64_t timeouts;      /* requests that got TAMIS_E_TIMEOUT */
+    uint64_t waiting;       /* keys that wait for levels 3 and 4 now */
+    uint64_t redis_errors;  /* batches that Redis did not answer */
+    uint64_t load_us;       /* time of all queries together, microseconds */
+    uint64_t load_steps[TAMIS_GUARD_LATENCY_STEPS]; /* queries by their time; the last has all longer ones */
+    uint64_t cache_entries, cache_bytes;            /* of level 2 now */
+    uint64_t filter_keys, filter_bytes;             /* of the filter now */
+    bool has_filter;   /* false: there is none yet, or the source has no `scan` */
+    bool is_saturated; /* the filter has more keys than its rate allows */
+    double live_fpr;   /* missing_loads / (missing_loads + absent) since the last scan; NAN: nothing yet */
+    uint64_t scans, failed_scans; /* full scans */
+    int64_t scanned_at;           /* time of the last full scan, milliseconds since 1970 UTC; 0: none */
+} tamis_guard_stats;
+
+#define TAMIS_GUARD_STATS_INIT TAMIS__INIT(tamis_guard_stats, )
+
+TAMIS_API tamis_status tamis_guard_stats_get(const tamis_guard *guard, tamis_guard_stats *stats,
+                                             tamis_error *err);
 
 #ifdef __cplusplus
 }

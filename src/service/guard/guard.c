@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A guard: its options, its life and its statistics.
+ *
+ *     guard_read.c     levels 1 and 2, and requests for the others
+ *     guard_lookups.c  requests that wait; the clock thread
+ *     guard_loads.c    level 4: source threads
+ *     guard_cache.c    level 2
+ *     guard_write.c    puts
+ *
+ * A key is hashed once, with a random secret of this guard. Filter, cache and lookups use that hash, so nobody
+ * who chooses keys can choose which of them meet.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tamis/plan.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/versioned.h"
+#include "service/guard/guard_int.h"
+
+/* ---- options ---- */
+
+static void set_default(uint32_t *field, uint32_t value) {
+    if (*field == 0)
+        *field = value;
+}
+
+static void set_defaults(tamis_guard_options *options) {
+    set_default(&options->sessions, 4);
+    set_default(&options->keys_max, 10000);
+    set_default(&options->timeout_ms, 1000);
+    set_default(&options->life_ms, 600000);
+    set_default(&options->null_life_ms, 30000);
+    set_default(&options->lease_ms, 5000);
+    set_default(&options->mark_ms, 10000);
+    set_default(&options->cache_life_ms, 1000);
+    set_default(&options->scan_ms, 86400000);
+    set_default(&options->scan_new_ms, 1000);
+    if (options->fpr == 0)
+        options->fpr = 0.001;
+}
+
+static tamis_status check_source(const tamis_guard_source *source, tamis_error *err) {
+    if (!source->connect || !source->disconnect || !source->load)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: the source lacks connect, disconnect or load; set all three");
+    return TAMIS_OK;
+}
+
+enum { SESSIONS_MAX = 1024 };
+
+static tamis_status check_options(const tamis_guard_options *options, tamis_error *err) {
+    if (!options->source)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: no source; set options.source");
+    if (options->without_filter != TAMIS_GUARD_OPEN && options->without_filter != TAMIS_GUARD_CLOSED)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: without_filter is %d; use TAMIS_GUARD_OPEN or TAMIS_GUARD_CLOSED",
+                           (int)options->without_filter);
+    if (options->sessions > SESSIONS_MAX)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: %u sessions; use at most %d",
+                           (unsigned)options->sessions, SESSIONS_MAX);
+    if (!(options->fpr >= TAMIS_FPR_MIN && options->fpr <= TAMIS_FPR_MAX))
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: fpr is %g; use a rate from %g to %g",
+                           options->fpr, TAMIS_FPR_MIN, TAMIS_FPR_MAX);
+    if (options->redis)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "guard: no Redis is used yet; leave options.redis out");
+    if (options->prefix && strpbrk(options->prefix, "{}"))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: the prefix %s has a brace, which ends a hash tag; leave braces out",
+                           options->prefix);
+    return TAMIS_OK;
+}
+
+static tamis_status read_options(tamis_guard_options *options, tamis_guard_source *source,
+                                 const tamis_guard_options *given, tamis_error *err) {
+    tamis_status status =
+        tamis__read_struct(options, sizeof *options, given, "TAMIS_GUARD_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    set_defaults(options);
+    status = check_options(options, err);
+    if (status == TAMIS_OK)
+        status = tamis__read_struct(source, sizeof *source, options->source, "TAMIS_GUARD_SOURCE_INIT", err);
+    return status == TAMIS_OK ? check_source(source, err) : status;
+}
+
+/* ---- life ---- */
+
+static tamis_status create_hasher(tamis_guard *guard, tamis_error *err) {
+    tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
+    const tamis_status status =
+        tamis__random(guard->secret, sizeof guard->secret, "the secret of a guard", err);
+    if (status != TAMIS_OK)
+        return status;
+    options.scheme = TAMIS_SCHEME_SIP;
+    options.secret = guard->secret;
+    options.secret_size = sizeof guard->secret;
+    options.allocator = &guard->memory;
+    return tamis_hasher_create(&guard->hasher, &options, err);
+}
+
+/* Opens all levels of a guard, and starts its threads. What was opened before a failure stays. */
+static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
+    const tamis_guard_options *options = &guard->options;
+    void *session = NULL;
+    tamis_status status = create_hasher(guard, err);
+    if (status == TAMIS_OK && options->cache_bytes)
+        status = tamis__guard_cache_create(&guard->cache, options->cache_bytes, &guard->memory, err);
+    if (status == TAMIS_OK)
+        status = guard->source.connect(guard->source.context, options->timeout_ms, &session, err);
+    return status == TAMIS_OK ? tamis__guard_lookups_create(guard, session, err) : status;
+}
+
+tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_options *options, tamis_error *err) {
+    TAMIS__NEED(guard, err);
+    tamis_guard_options checked = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    tamis_status status = read_options(&checked, &source, options, err);
+    if (status != TAMIS_OK)
+        return status;
+    const tamis_allocator memory = tamis__allocator_resolve(checked.allocator);
+    tamis_guard *opened = tamis__alloc(&memory, sizeof *opened, _Alignof(tamis_guard));
+    if (!opened)
+        return tamis__fail_nomem(err, "guard", sizeof *opened);
+    opened->memory = memory;
+    opened->options = checked;
+    opened->source = source;
+    snprintf(opened->name, sizeof opened->name, "%s", checked.name ? checked.name : "guard");
+    status = open_levels(opened, err);
+    if (status == TAMIS_OK)
+        *guard = opened;
+    else
+        tamis_guard_close(opened);
+    return status;
+}
+
+void tamis_guard_close(tamis_guard *guard) {
+    if (!guard)
+        return;
+    const tamis_allocator memory = guard->memory;
+    tamis__guard_lookups_free(guard->lookups);
+    if (guard->cache)
+        tamis__guard_cache_free(guard->cache);
+    tamis_hasher_free(guard->hasher);
+    tamis__free(&memory, guard, sizeof *guard);
+}
+
+/* ---- statistics ---- */
+
+static uint64_t count_of(const atomic_uint_fast64_t *counter) {
+    return atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)counter, memory_order_relaxed);
+}
+
+static void fill_counts(tamis_guard_stats *stats, const guard_counters *counters) {
+    stats->absent = count_of(&counters->absent);
+    stats->cache_hits = count_of(&counters->cache_hits);
+    stats->redis_hits = count_of(&counters->redis_hits);
+    stats->loads = count_of(&counters->loads);
+    stats->failed_loads = count_of(&counters->failed_loads);
+    stats->missing_loads = count_of(&counters->missing_loads);
+    stats->joined = count_of(&counters->joined);
+    stats->refused = count_of(&counters->refused);
+    stats->timeouts = count_of(&counters->timeouts);
+    stats->redis_errors = count_of(&counters->redis_errors);
+    stats->load_us = count_of(&counters->load_us);
+    for (size_t i = 0; i < TAMIS_GUARD_LATENCY_STEPS; i++)
+        stats->load_steps[i] = count_of(&counters->load_steps[i]);
+}
+
+tamis_status tamis_guard_stats_get(const tamis_guard *guard, tamis_guard_stats *stats, tamis_error *err) {
+    TAMIS__NEED(guard, err);
+    tamis_guard_stats filled = TAMIS_GUARD_STATS_INIT;
+    const tamis_status status = tamis__check_struct(stats, "TAMIS_GUARD_STATS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    fill_counts(&filled, &guard->counters);
+    filled.waiting = tamis__guard_lookups_count(guard->lookups);
+    filled.live_fpr = (double)NAN;
+    if (guard->cache)
+        tamis__guard_cache_count(guard->cache, &filled.cache_entries, &filled.cache_bytes);
+    tamis__write_struct(stats, &filled, sizeof filled);
+    return TAMIS_OK;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_SERVICE_GUARD_GUARD_INT_H
+#define TAMIS_SERVICE_GUARD_GUARD_INT_H
+
+#include <stdatomic.h>
+
+#include <tamis/experimental/guard.h>
+#include <tamis/hash.h>
+
+#include "service/guard/guard_cache.h"
+#include "service/guard/guard_lookups.h"
+
+/* What tamis_guard_stats counts. Any thread adds to it. */
+typedef struct guard_counters {
+    atomic_uint_fast64_t absent, cache_hits, redis_hits, loads, failed_loads, missing_loads, joined, refused,
+        timeouts, redis_errors, load_us;
+    atomic_uint_fast64_t load_steps[TAMIS_GUARD_LATENCY_STEPS];
+} guard_counters;
+
+static inline void count_up(atomic_uint_fast64_t *counter, uint64_t by) {
+    atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+struct tamis_guard {
+    tamis_allocator memory;
+    tamis_guard_options options; /* all defaults set; its pointers are not used after the open */
+    tamis_guard_source source;
+    char name[64];
+    tamis_hasher *hasher;
+    unsigned char secret[32]; /* of the hasher and of all filters */
+    guard_cache *cache;       /* NULL: no level 2 */
+    guard_lookups *lookups;
+    guard_counters counters;
+};
+
+enum { GUARD_BATCH = 256 }; /* keys that are hashed and looked up together */
+
+/* A row that is being read. */
+struct tamis_guard_row {
+    const tamis_allocator *memory;
+    guard_blob *blob; /* NULL: there is no row */
+};
+
+/* Returns a 128-bit hash for the cache and the lookups. */
+static inline guard_hash guard_hash_of(const tamis_hash *hash) {
+    return (guard_hash){hash->word[0], hash->word[1]};
+}
+
+/* TAMIS_E_INVALID, TAMIS_E_TOO_LONG: a key that no row has. */
+tamis_status tamis__guard_check_key(const tamis_guard *guard, tamis_key key, tamis_error *err);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Source threads: each has one session with the source, and runs one query at a time. So the number of
+ * queries at once is bounded by the number of threads.
+ *
+ *     no session --> connect --> session --> query, query, ... --TAMIS_E_IO, TAMIS_E_TIMEOUT--> no session
+ *         ^             |
+ *         +-- pause <---+ fails: 50 ms, doubled up to 1 s
+ *
+ * A thread connects when there is something to load. A session that has been idle may have been closed by the
+ * database, so its first failed query is repeated on a new session.
+ *
+ * The source is down if no session is open and the last attempt failed. Then waiting for it does not help:
+ * every queued lookup gets the error of that attempt at once, and the threads keep trying.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/thread.h"
+#include "service/guard/guard_int.h"
+#include "service/guard/guard_lookups.h"
+
+enum { PAUSE_MIN_MS = 50, PAUSE_MAX_MS = 1000 };
+
+/* A thread's session. */
+typedef struct load_session {
+    void *handle;      /* NULL: none */
+    uint64_t loads;    /* queries that it answered */
+    uint32_t pause_ms; /* after the last failure; 0: none */
+    uint64_t retry_at;
+} load_session;
+
+/* ---- rows ---- */
+
+tamis_status tamis_guard_row_set(tamis_guard_row *row, const void *data, size_t size, tamis_error *err) {
+    TAMIS__NEED(row, err);
+    TAMIS__NEED_IF(size, data, err);
+    if (size > TAMIS_GUARD_VALUE_MAX)
+        return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
+                           "row: its value has %zu bytes; a value has at most %zu bytes", size,
+                           TAMIS_GUARD_VALUE_MAX);
+    guard_blob *blob = tamis__guard_blob_create(row->memory, data ? data : "", size);
+    if (!blob)
+        return tamis__fail_nomem(err, "row", size);
+    tamis__guard_blob_release(row->blob);
+    row->blob = blob;
+    return TAMIS_OK;
+}
+
+/* For a source that returns a status without a message. */
+static tamis_error no_message(const tamis_guard *guard) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    (void)tamis__fail(&why, TAMIS_E_IO, 0, "%s: the source failed, and gave no reason", guard->name);
+    return why;
+}
+
+/* ---- connecting; the mutex is locked, and unlocked meanwhile ---- */
+
+static void answer_queued(guard_lookups *lookups, const tamis_error *why) {
+    guard_lookup *lookup;
+    while ((lookup = tamis__guard_lookups_first(lookups, GUARD_STAGE_LOAD))) {
+        tamis__guard_lookups_finish(lookups, lookup, why->status, why);
+        tamis__guard_lookup_release(lookups, lookup);
+    }
+}
+
+static void note_failure(guard_lookups *lookups, load_session *session, const tamis_error *why) {
+    const uint32_t doubled = 2 * session->pause_ms;
+    session->pause_ms = doubled < PAUSE_MIN_MS   ? PAUSE_MIN_MS
+                        : doubled > PAUSE_MAX_MS ? PAUSE_MAX_MS
+                                                 : doubled;
+    session->retry_at = tamis__now_ns() + session->pause_ms * (uint64_t)1000000;
+    if (lookups->connected > 0)
+        return;
+    lookups->is_down = true;
+    lookups->why_down = *why;
+    pthread_cond_broadcast(
+        &lookups->load_cond); /* idle threads without session pause and wait for down_cond */
+}
+
+static void connect_session(guard_lookups *lookups, load_session *session) {
+    const tamis_guard *guard = lookups->guard;
+    tamis_error why = no_message(guard);
+    void *handle = NULL;
+    pthread_mutex_unlock(&lookups->mutex);
+    const tamis_status status =
+        guard->source.connect(guard->source.context, guard->options.timeout_ms, &handle, &why);
+    pthread_mutex_lock(&lookups->mutex);
+    if (status != TAMIS_OK) {
+        why.status = status;
+        note_failure(lookups, session, &why);
+        return;
+    }
+    session->handle = handle;
+    session->loads = 0;
+    lookups->connected++;
+    if (lookups->is_down) { /* wakes the threads that pause */
+        lookups->is_down = false;
+        pthread_cond_broadcast(&lookups->down_cond);
+    }
+}
+
+static void close_session(guard_lookups *lookups, load_session *session) {
+    void *handle = session->handle;
+    session->handle = NULL;
+    lookups->connected--;
+    pthread_mutex_unlock(&lookups->mutex);
+    lookups->guard->source.disconnect(handle);
+    pthread_mutex_lock(&lookups->mutex);
+}
+
+/* Waits until the next attempt. While the source is down, queued lookups get its error. */
+static void wait_to_retry(guard_lookups *lookups, const load_session *session) {
+    while (!lookups->is_closing && tamis__now_ns() < session->retry_at) {
+        if (lookups->is_down) {
+            const tamis_error why = lookups->why_down;
+            answer_queued(lookups, &why);
+        }
+        if (!lookups->is_closing)
+            (void)tamis__cond_wait(&lookups->down_cond, &lookups->mutex, session->retry_at);
+    }
+}
+
+/* ---- loading ---- */
+
+static void count_load(guard_counters *counters, tamis_status status, bool is_missing, uint64_t us) {
+    uint32_t step = 0;
+    while (step < TAMIS_GUARD_LATENCY_STEPS - 1 && us >= (uint64_t)250 << step)
+        step++;
+    count_up(&counters->load_us, us);
+    count_up(&counters->load_steps[step], 1);
+    count_up(status == TAMIS_OK ? &counters->loads : &counters->failed_loads, 1);
+    if (status == TAMIS_OK && is_missing)
+        count_up(&counters->missing_loads, 1);
+}
+
+/* Runs the query of a lookup. The mutex is not locked. The answer is lookup->blob, which nobody else uses
+ * meanwhile. */
+static tamis_status load_row(guard_lookups *lookups, void *session, guard_lookup *lookup, tamis_error *why) {
+    tamis_guard *guard = lookups->guard;
+    tamis_guard_row row = {.memory = &guard->memory};
+    const uint64_t start = tamis__now_ns();
+    tamis_status status = guard->source.load(session, (tamis_key){lookup->key, lookup->key_size},
+                                             guard->options.timeout_ms, &row, why);
+    count_load(&guard->counters, status, !row.blob, (tamis__now_ns() - start) / 1000);
+    if (status == TAMIS_OK && !row.blob) {
+        row.blob = tamis__guard_blob_create(&guard->memory, NULL, 0);
+        if (!row.blob)
+            status = tamis__fail_nomem(why, guard->name, 1);
+    }
+    if (status != TAMIS_OK) {
+        tamis__guard_blob_release(row.blob);
+        return status;
+    }
+    lookup->blob = row.blob;
+    return TAMIS_OK;
+}
+
+/* After a query that failed. True if the lookup is queued again. */
+static bool recover_session(guard_lookups *lookups, load_session *session, guard_lookup *lookup,
+                            const tamis_error *why) {
+    if (why->status != TAMIS_E_IO && why->status != TAMIS_E_TIMEOUT)
+        return false;
+    const bool was_used = session->loads > 0;
+    close_session(lookups, session);
+    if (!was_used) {
+        note_failure(lookups, session, why);
+        return false;
+    }
+    if (why->status != TAMIS_E_IO || lookup->is_repeated)
+        return false;
+    lookup->is_repeated = true;
+    tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
+    return true;
+}
+
+static void load_next(guard_lookups *lookups, load_session *session) {
+    tamis_error why = no_message(lookups->guard);
+    guard_lookup *lookup = tamis__guard_lookups_first(lookups, GUARD_STAGE_LOAD);
+    if (!lookup)
+        return;
+    tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOADING);
+    pthread_mutex_unlock(&lookups->mutex);
+    why.status = load_row(lookups, session->handle, lookup, &why);
+    pthread_mutex_lock(&lookups->mutex);
+    if (why.status == TAMIS_OK) {
+        session->loads++;
+        session->pause_ms = 0;
+    } else if (recover_session(lookups, session, lookup, &why)) {
+        return;
+    }
+    tamis__guard_lookups_finish(lookups, lookup, why.status, &why);
+    tamis__guard_lookup_release(lookups, lookup);
+}
+
+void *tamis__guard_load_rows(void *context) {
+    guard_lookups *lookups = context;
+    load_session session = {0};
+    pthread_mutex_lock(&lookups->mutex);
+    session.handle = lookups->first_session;
+    lookups->first_session = NULL;
+    while (!lookups->is_closing) {
+        if (session.handle && tamis__guard_lookups_first(lookups, GUARD_STAGE_LOAD))
+            load_next(lookups, &session);
+        else if (!session.handle && tamis__now_ns() < session.retry_at)
+            wait_to_retry(lookups, &session);
+        else if (!session.handle &&
+                 (lookups->is_down || tamis__guard_lookups_first(lookups, GUARD_STAGE_LOAD)))
+            connect_session(lookups, &session);
+        else
+            pthread_cond_wait(&lookups->load_cond, &lookups->mutex);
+    }
+    if (session.handle)
+        close_session(lookups, &session);
+    pthread_mutex_unlock(&lookups->mutex);
+    return NULL;
+}

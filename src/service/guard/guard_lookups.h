@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_SERVICE_GUARD_GUARD_LOOKUPS_H
+#define TAMIS_SERVICE_GUARD_GUARD_LOOKUPS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tamis/experimental/guard.h>
+
+#include "service/guard/guard_cache.h"
+
+/*
+ * Keys that wait for levels 3 and 4, and the requests that wait for each of them. The essay is in
+ * guard_lookups.c.
+ *
+ * One mutex protects everything here. Functions need it locked by the caller, unless they say otherwise.
+ */
+typedef struct guard_lookups guard_lookups;
+
+/* A node of a doubly linked ring, or the ring itself. */
+typedef struct guard_node {
+    struct guard_node *next, *previous;
+} guard_node;
+
+/* What is being done for a key. Also the queue that its lookup is in. */
+typedef enum guard_stage {
+    GUARD_STAGE_LOAD,    /* queued for a query to the source */
+    GUARD_STAGE_LOADING, /* a source thread has it */
+    GUARD_STAGE_READY,   /* its answer is known; the clock thread delivers it */
+    GUARD_STAGE_DONE     /* answered */
+} guard_stage;
+enum { GUARD_STAGES = GUARD_STAGE_DONE + 1 };
+
+/* A key that waits. */
+typedef struct guard_lookup {
+    guard_node queue;              /* in the queue of its stage */
+    struct guard_lookup *in_chain; /* next one in its bucket */
+    guard_node waiters;            /* requests */
+    guard_hash hash;
+    guard_stage stage;
+    uint32_t references;
+    bool is_joinable;  /* it is in the table; false after a put of the key */
+    bool is_cacheable; /* no put of the key was in progress since the lookup began */
+    bool is_repeated;  /* its first query met a session that had been closed */
+    guard_blob *blob;  /* the answer; NULL: none yet */
+    size_t key_size;
+    unsigned char key[];
+} guard_lookup;
+
+/* A request that waits. */
+typedef struct guard_waiter {
+    guard_node in_lookup, by_deadline;
+    guard_lookup *lookup;
+    tamis_guard_done done;
+    void *context;
+    uint64_t deadline;
+} guard_waiter;
+
+/* A put in progress in this process. */
+typedef struct guard_mark {
+    struct guard_mark *in_chain;
+    guard_hash hash;
+    uint8_t token[TAMIS_GUARD_TOKEN];
+    uint64_t deadline; /* UINT64_MAX: it has no token yet */
+} guard_mark;
+
+struct guard_lookups {
+    tamis_guard *guard;
+    pthread_mutex_t mutex;
+    pthread_cond_t load_cond;  /* a lookup is queued for the source, and a session may be open */
+    pthread_cond_t down_cond;  /* the same, while the source is down */
+    pthread_cond_t clock_cond; /* an answer is ready */
+    guard_lookup **buckets;    /* joinable lookups */
+    guard_mark **mark_buckets;
+    size_t bucket_count; /* of both, a power of two */
+    guard_node queues[GUARD_STAGES];
+    guard_node by_deadline; /* all waiters, oldest first */
+    uint64_t count, count_max;
+    uint64_t timeout; /* of a request, ns */
+    bool is_closing;
+    /* source threads */
+    pthread_t *threads, clock;
+    uint32_t thread_count;
+    bool has_clock;
+    void *first_session; /* opened by tamis_guard_open, for the first thread; NULL: none */
+    uint32_t connected;  /* open sessions */
+    bool is_down;        /* no session is open, and the last attempt failed: `why_down` */
+    tamis_error why_down;
+};
+
+/* ---- life ---- */
+
+/* session: an open session, which the lookups close. They have it even if this call fails. */
+tamis_status tamis__guard_lookups_create(tamis_guard *guard, void *session, tamis_error *err);
+/* Waits for queries in progress, and answers all other requests with TAMIS_E_INTERRUPTED. */
+void tamis__guard_lookups_free(guard_lookups *lookups);
+
+/* ---- requests; these lock ---- */
+
+/* A request of tamis_guard_request whose key is hashed. */
+typedef struct guard_request {
+    tamis_key key;
+    guard_hash hash;
+    tamis_guard_done done;
+    void *context;
+} guard_request;
+
+/* Joins the lookup of the key, or begins one. *ready is a reference to the answer if the cache has it
+ * meanwhile, and nothing was begun then. */
+tamis_status tamis__guard_lookups_add(guard_lookups *lookups, const guard_request *request,
+                                      guard_blob **ready, tamis_error *err);
+/* Has a thread of the guard answer a request. Owns the reference to `blob`, also on failure. */
+tamis_status tamis__guard_lookups_answer(guard_lookups *lookups, const guard_request *request,
+                                         guard_blob *blob, tamis_error *err);
+uint64_t tamis__guard_lookups_count(guard_lookups *lookups);
+
+/* ---- puts; these lock ---- */
+
+/* A put begins: notes a mark without token, removes the key from the cache, and makes a lookup in progress
+ * end without an entry. NULL: memory is short. */
+guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash);
+/* Gives a mark its token, and lets it expire after mark_ms. token NULL: removes the mark. */
+void tamis__guard_lookups_name_mark(guard_lookups *lookups, guard_mark *mark,
+                                    const uint8_t token[TAMIS_GUARD_TOKEN]);
+/* A put ends: removes the mark with this token, and what tamis__guard_lookups_mark removes. token NULL: no
+ * mark. */
+void tamis__guard_lookups_unmark(guard_lookups *lookups, guard_hash hash,
+                                 const uint8_t token[TAMIS_GUARD_TOKEN]);
+
+/* ---- for the threads ---- */
+
+static inline bool guard_ring_is_empty(const guard_node *ring) {
+    return ring->next == ring;
+}
+
+/* Returns the first lookup of a queue, or NULL. */
+guard_lookup *tamis__guard_lookups_first(guard_lookups *lookups, guard_stage stage);
+/* Moves a lookup to a stage, and wakes a thread for it. */
+void tamis__guard_lookups_move(guard_lookups *lookups, guard_lookup *lookup, guard_stage stage);
+/* Caches the answer if no put came in between. Answers all requests of the lookup: blob, or else status and
+ * *why. Unlocks meanwhile. The lookup is at GUARD_STAGE_DONE after that, and belongs to the caller. */
+void tamis__guard_lookups_finish(guard_lookups *lookups, guard_lookup *lookup, tamis_status status,
+                                 const tamis_error *why);
+void tamis__guard_lookup_release(guard_lookups *lookups, guard_lookup *lookup);
+
+/* A source thread; guard_loads.c. `lookups` is its context. Locks. */
+void *tamis__guard_load_rows(void *lookups);
+
+#endif

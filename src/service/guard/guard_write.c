@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Puts. The steps of docs/GUARD-PROTOCOL.md, and those for this process:
+ *
+ *     tamis_guard_put_begin   local mark, no cached answer --> P1 filter --> P2 mark in Redis
+ *     the caller              P3 writes the row
+ *     tamis_guard_put_end     P4 no mark in Redis --> no local mark, no cached answer
+ *
+ * The local mark comes before P1: a scan that begins a filter adds the keys of all local marks to it. So a row
+ * that is written during the scan is in the filter that was, and in the one that comes.
+ */
+#include <string.h>
+
+#include "base/system.h"
+#include "service/guard/guard_int.h"
+#include "service/guard/guard_lookups.h"
+
+static tamis_status hash_key(const tamis_guard *guard, tamis_key key, tamis_hash *hash, tamis_error *err) {
+    const tamis_status status = tamis__guard_check_key(guard, key, err);
+    return status == TAMIS_OK ? tamis_hash_many(guard->hasher, &key, 1, hash, err) : status;
+}
+
+tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t token[TAMIS_GUARD_TOKEN],
+                                   tamis_error *err) {
+    TAMIS__NEED(guard, err);
+    TAMIS__NEED(token, err);
+    tamis_hash hash;
+    uint8_t made[TAMIS_GUARD_TOKEN];
+    tamis_status status = hash_key(guard, key, &hash, err);
+    if (status != TAMIS_OK)
+        return status;
+    guard_mark *mark = tamis__guard_lookups_mark(guard->lookups, guard_hash_of(&hash));
+    if (!mark)
+        return tamis__fail_nomem(err, guard->name, sizeof *mark);
+    status = tamis__random(made, sizeof made, "the token of a put", err);
+    tamis__guard_lookups_name_mark(guard->lookups, mark, status == TAMIS_OK ? made : NULL);
+    if (status == TAMIS_OK)
+        memcpy(token, made, sizeof made);
+    return status;
+}
+
+tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN],
+                                 tamis_error *err) {
+    TAMIS__NEED(guard, err);
+    tamis_hash hash;
+    const tamis_status status = hash_key(guard, key, &hash, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__guard_lookups_unmark(guard->lookups, guard_hash_of(&hash), token);
+    return TAMIS_OK;
+}
