@@ -33,6 +33,10 @@ TAMIS_API tamis_status tamis_guard_row_set(tamis_guard_row *row, const void *dat
 /* A scan of keys that goes into a filter. */
 typedef struct tamis_guard_scan tamis_guard_scan;
 
+/* Adds keys that have a row. Keys may repeat. A failure ends the scan: return it. */
+TAMIS_API tamis_status tamis_guard_scan_add(tamis_guard_scan *scan, const tamis_key *keys, size_t count,
+                                            tamis_error *err);
+
 /*
  * The database, as functions of the caller.
  *

@@ -35,12 +35,6 @@ struct tamis_guard {
 
 enum { GUARD_BATCH = 256 }; /* keys that are hashed and looked up together */
 
-/* A row that is being read. */
-struct tamis_guard_row {
-    const tamis_allocator *memory;
-    guard_blob *blob; /* NULL: there is no row */
-};
-
 /* Returns a 128-bit hash for the cache and the lookups. */
 static inline guard_hash guard_hash_of(const tamis_hash *hash) {
     return (guard_hash){hash->word[0], hash->word[1]};

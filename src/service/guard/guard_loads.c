@@ -21,6 +21,7 @@
 #include "base/thread.h"
 #include "service/guard/guard_int.h"
 #include "service/guard/guard_lookups.h"
+#include "service/guard/guard_source.h"
 
 enum { PAUSE_MIN_MS = 50, PAUSE_MAX_MS = 1000 };
 
@@ -31,23 +32,6 @@ typedef struct load_session {
     uint32_t pause_ms; /* after the last failure; 0: none */
     uint64_t retry_at;
 } load_session;
-
-/* ---- rows ---- */
-
-tamis_status tamis_guard_row_set(tamis_guard_row *row, const void *data, size_t size, tamis_error *err) {
-    TAMIS__NEED(row, err);
-    TAMIS__NEED_IF(size, data, err);
-    if (size > TAMIS_GUARD_VALUE_MAX)
-        return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
-                           "row: its value has %zu bytes; a value has at most %zu bytes", size,
-                           TAMIS_GUARD_VALUE_MAX);
-    guard_blob *blob = tamis__guard_blob_create(row->memory, data ? data : "", size);
-    if (!blob)
-        return tamis__fail_nomem(err, "row", size);
-    tamis__guard_blob_release(row->blob);
-    row->blob = blob;
-    return TAMIS_OK;
-}
 
 /* For a source that returns a status without a message. */
 static tamis_error no_message(const tamis_guard *guard) {
@@ -140,7 +124,7 @@ static void count_load(guard_counters *counters, tamis_status status, bool is_mi
  * meanwhile. */
 static tamis_status load_row(guard_lookups *lookups, void *session, guard_lookup *lookup, tamis_error *why) {
     tamis_guard *guard = lookups->guard;
-    tamis_guard_row row = {.memory = &guard->memory};
+    tamis_guard_row row = {.allocator = &guard->memory};
     const uint64_t start = tamis__now_ns();
     tamis_status status = guard->source.load(session, (tamis_key){lookup->key, lookup->key_size},
                                              guard->options.timeout_ms, &row, why);
