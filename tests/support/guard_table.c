@@ -9,7 +9,8 @@
 
 typedef struct table_session {
     guard_table *table;
-    uint64_t downs; /* of the table when it was opened */
+    uint64_t downs;   /* of the table when it was opened */
+    uint64_t changes; /* of the table at the last scan */
 } table_session;
 
 static void check(bool condition, const char *what) {
@@ -42,7 +43,7 @@ static tamis_status connect_table(void *context, uint32_t timeout_ms, void **ses
         return fail_with(err, TAMIS_E_IO, "table: connection refused; start it");
     table_session *opened = malloc(sizeof *opened);
     check(opened != NULL, "no memory");
-    *opened = (table_session){table, downs};
+    *opened = (table_session){table, downs, 0};
     *session = opened;
     return TAMIS_OK;
 }
@@ -55,12 +56,20 @@ static void disconnect_table(void *session) {
     free(opened);
 }
 
+static size_t *bucket_of(guard_table *table, const char *key, size_t size) {
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)key[i]) * 16777619u;
+    return &table->buckets[hash % GUARD_TABLE_BUCKETS];
+}
+
 /* Index of a row, or the number of rows. */
-static size_t find_row(const guard_table *table, const char *key, size_t size) {
-    for (size_t i = 0; i < table->count; i++)
-        if (strlen(table->rows[i].key) == size && memcmp(table->rows[i].key, key, size) == 0)
-            return i;
-    return table->count;
+static size_t find_row(guard_table *table, const char *key, size_t size) {
+    size_t found = *bucket_of(table, key, size);
+    while (found &&
+           (strlen(table->rows[found - 1].key) != size || memcmp(table->rows[found - 1].key, key, size) != 0))
+        found = table->rows[found - 1].next;
+    return found ? found - 1 : table->count;
 }
 
 static bool is_broken(const table_session *session) {
@@ -95,11 +104,74 @@ static tamis_status load_from_table(void *context, tamis_key key, uint32_t timeo
     return found ? tamis_guard_row_set(row, value, strlen(value), err) : TAMIS_OK;
 }
 
+/* ---- scans ---- */
+
+enum { SCAN_BATCH = 50 };
+
+/* Copies the keys that were changed after `changes`. Returns their number. */
+static size_t copy_keys(guard_table *table, uint64_t changes, char (**copied)[32]) {
+    size_t count = 0;
+    *copied = malloc((table->count + 1) * sizeof **copied);
+    check(*copied != NULL, "no memory");
+    for (size_t i = 0; i < table->count; i++)
+        if (!table->rows[i].is_removed && table->rows[i].changed > changes)
+            memcpy((*copied)[count++], table->rows[i].key, sizeof **copied);
+    return count;
+}
+
+/* Passes keys on, in batches, with the delay of the table. */
+static tamis_status pass_keys(const table_session *session, char (*copied)[32], size_t count,
+                              tamis_guard_scan *scan, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (size_t pos = 0; status == TAMIS_OK && pos < count; pos += SCAN_BATCH) {
+        tamis_key keys[SCAN_BATCH];
+        const size_t batch = count - pos < SCAN_BATCH ? count - pos : SCAN_BATCH;
+        for (size_t i = 0; i < batch; i++)
+            keys[i] = (tamis_key){copied[pos + i], strlen(copied[pos + i])};
+        if (session->table->scan_delay_ms)
+            pause_ms(session->table->scan_delay_ms);
+        status = tamis_guard_scan_add(scan, keys, batch, err);
+    }
+    return status;
+}
+
+static tamis_status scan_since(table_session *session, uint64_t changes, bool is_full, tamis_guard_scan *scan,
+                               tamis_error *err) {
+    guard_table *table = session->table;
+    char(*copied)[32];
+    pthread_mutex_lock(&table->mutex);
+    const bool is_lost = is_broken(session), is_refused = is_full && table->fails_scans;
+    table->scans += is_full;
+    table->new_scans += !is_full;
+    session->changes = table->changes;
+    const size_t count = copy_keys(table, changes, &copied);
+    pthread_mutex_unlock(&table->mutex);
+    const tamis_status status = is_lost      ? fail_with(err, TAMIS_E_IO, "table: connection lost; try again")
+                                : is_refused ? fail_with(err, TAMIS_E_REFUSED, "table: no scan; allow it")
+                                             : pass_keys(session, copied, count, scan, err);
+    free(copied);
+    return status;
+}
+
+static tamis_status scan_table(void *session, tamis_guard_scan *scan, tamis_error *err) {
+    return scan_since(session, 0, true, scan, err);
+}
+
+static tamis_status scan_new_of_table(void *session, tamis_guard_scan *scan, tamis_error *err) {
+    return scan_since(session, ((table_session *)session)->changes, false, scan, err);
+}
+
 void guard_table_source(guard_table *table, tamis_guard_source *source) {
     source->context = table;
     source->connect = connect_table;
     source->disconnect = disconnect_table;
     source->load = load_from_table;
+}
+
+void guard_table_source_scanned(guard_table *table, tamis_guard_source *source) {
+    guard_table_source(table, source);
+    source->scan = scan_table;
+    source->scan_new = scan_new_of_table;
 }
 
 /* ---- rows ---- */
@@ -116,6 +188,9 @@ static guard_table_row *row_for(guard_table *table, const char *key) {
     guard_table_row *row = &table->rows[table->count++];
     memset(row, 0, sizeof *row);
     snprintf(row->key, sizeof row->key, "%s", key);
+    size_t *bucket = bucket_of(table, key, strlen(key));
+    row->next = *bucket;
+    *bucket = table->count;
     return row;
 }
 
@@ -147,11 +222,29 @@ void guard_table_release(guard_table *table) {
     free(table->rows);
 }
 
-uint64_t guard_table_loads(guard_table *table) {
+static uint64_t read_count(guard_table *table, const uint64_t *count) {
     pthread_mutex_lock(&table->mutex);
-    const uint64_t loads = table->loads;
+    const uint64_t value = *count;
     pthread_mutex_unlock(&table->mutex);
-    return loads;
+    return value;
+}
+
+uint64_t guard_table_loads(guard_table *table) {
+    return read_count(table, &table->loads);
+}
+
+uint64_t guard_table_queries(guard_table *table) {
+    return read_count(table, &table->queries);
+}
+
+uint64_t guard_table_scans(guard_table *table) {
+    return read_count(table, &table->scans);
+}
+
+void guard_table_fail_scans(guard_table *table, bool fails) {
+    pthread_mutex_lock(&table->mutex);
+    table->fails_scans = fails;
+    pthread_mutex_unlock(&table->mutex);
 }
 
 static void set_down(guard_table *table, bool is_down) {

@@ -11,55 +11,11 @@
 
 #include <tamis/experimental/guard.h>
 
+#include "support/guard_calls.h"
 #include "support/guard_table.h"
 #include "support/scratch.h"
 
 /* The contract of a guard, over a table in this process. */
-
-static tamis_key key_of(const char *text) {
-    return (tamis_key){text, strlen(text)};
-}
-
-/* Opens a guard over a table, with options that are set in *options. */
-static tamis_guard *open_guard(guard_table *table, tamis_guard_options *options) {
-    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
-    tamis_error err = TAMIS_ERROR_INIT;
-    tamis_guard *guard = NULL;
-    guard_table_source(table, &source);
-    options->source = &source;
-    if (tamis_guard_open(&guard, options, &err) != TAMIS_OK)
-        fail_msg("open: %s", err.text);
-    return guard;
-}
-
-static tamis_guard_stats stats_of(const tamis_guard *guard) {
-    tamis_guard_stats stats = TAMIS_GUARD_STATS_INIT;
-    assert_int_equal(tamis_guard_stats_get(guard, &stats, NULL), TAMIS_OK);
-    return stats;
-}
-
-/* Gets one key. Returns its value in static storage, "" without a row, or NULL for an error. */
-static const char *get(tamis_guard *guard, const char *key, tamis_error *err) {
-    static _Thread_local char text[64];
-    const tamis_key keys[1] = {key_of(key)};
-    tamis_guard_value value[1];
-    if (tamis_guard_get_many(guard, keys, 1, value, err) != TAMIS_OK) {
-        assert_int_equal(value[0].outcome, TAMIS_GUARD_PENDING);
-        return NULL;
-    }
-    assert_int_not_equal(value[0].outcome, TAMIS_GUARD_PENDING);
-    snprintf(text, sizeof text, "%.*s", (int)value[0].size, value[0].data ? (const char *)value[0].data : "");
-    tamis_guard_value_release(&value[0]);
-    return text;
-}
-
-static void assert_get(tamis_guard *guard, const char *key, const char *expected) {
-    tamis_error err = TAMIS_ERROR_INIT;
-    const char *value = get(guard, key, &err);
-    if (!value)
-        fail_msg("%s: %s", key, err.text);
-    assert_string_equal(value, expected);
-}
 
 static void test_values_and_nulls_are_cached(void **state) {
     (void)state;
@@ -71,8 +27,8 @@ static void test_values_and_nulls_are_cached(void **state) {
     options.cache_life_ms = 60000;
     tamis_guard *guard = open_guard(&table, &options);
     for (int i = 0; i < 3; i++) {
-        assert_get(guard, "a", "1");
-        assert_get(guard, "b", "");
+        assert_row(guard, "a", "1");
+        assert_row(guard, "b", "");
     }
     assert_int_equal(guard_table_loads(&table), 2);
     const tamis_guard_stats stats = stats_of(guard);
@@ -93,10 +49,10 @@ static void test_entries_expire(void **state) {
     options.cache_bytes = 1 << 20;
     options.cache_life_ms = 20;
     tamis_guard *guard = open_guard(&table, &options);
-    assert_get(guard, "a", "");
+    assert_row(guard, "a", "");
     guard_table_put(&table, "a", "1"); /* behind the back of the guard */
     pause_ms(21);
-    assert_get(guard, "a", "1");
+    assert_row(guard, "a", "1");
     tamis_guard_close(guard);
     guard_table_release(&table);
 }
@@ -139,7 +95,7 @@ static void test_a_batch_is_answered_in_order(void **state) {
 enum { READERS = 32 };
 
 static void *read_cold(void *guard) {
-    assert_get(guard, "cold", "value");
+    assert_row(guard, "cold", "value");
     return NULL;
 }
 
@@ -198,9 +154,9 @@ static void test_deadlines_hold(void **state) {
     options.sessions = 1;
     options.timeout_ms = 50;
     tamis_guard *guard = open_guard(&table, &options);
-    assert_null(get(guard, "slow", &err));
+    assert_null(get_row(guard, "slow", &err));
     assert_int_equal(err.status, TAMIS_E_TIMEOUT);
-    assert_null(get(guard, "queued", &err)); /* the only session is in use: it is never loaded */
+    assert_null(get_row(guard, "queued", &err)); /* the only session is in use: it is never loaded */
     assert_int_equal(err.status, TAMIS_E_TIMEOUT);
     assert_int_equal(stats_of(guard).timeouts, 2);
     tamis_guard_close(guard);

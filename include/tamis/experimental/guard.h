@@ -41,7 +41,8 @@ TAMIS_API tamis_status tamis_guard_scan_add(tamis_guard_scan *scan, const tamis_
  * The database, as functions of the caller.
  *
  * Each session is used by one thread at a time. Sessions are used side by side. A session whose function
- * fails with TAMIS_E_IO or TAMIS_E_TIMEOUT is closed, and the guard connects again.
+ * fails with TAMIS_E_IO or TAMIS_E_TIMEOUT is closed, and the guard connects again. A query that fails with
+ * TAMIS_E_IO in a session that was used before is repeated in another one.
  */
 typedef struct tamis_guard_source {
     uint32_t struct_size;
@@ -116,8 +117,8 @@ typedef struct tamis_guard_options {
 
 /*
  * Opens a guard. Connects to the Redis and opens one session, so that errors show here. The first scan goes
- * on in a thread of the guard after that, see tamis_guard_wait_for_filter. Starts `sessions` threads and two
- * more. The caller owns *guard until tamis_guard_close.
+ * on in a thread of the guard after that, see tamis_guard_wait_for_filter. Starts `sessions` threads and up
+ * to three more. The caller owns *guard until tamis_guard_close.
  *
  * - TAMIS_E_INVALID, TAMIS_E_NOMEM, TAMIS_E_SYSTEM (no thread could be started).
  * - Errors of tamis_redis_open, and of the source.
@@ -127,6 +128,10 @@ TAMIS_API tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_o
 /* Waits for queries in progress, then frees the guard. Requests that are not answered yet get
  * TAMIS_E_INTERRUPTED. Values that the caller has stay valid. */
 TAMIS_API void tamis_guard_close(tamis_guard *guard);
+
+/* Waits until the filter has the keys of all rows: at once if the source has no `scan`. TAMIS_E_TIMEOUT after
+ * timeout_ms. If there is no filter because a scan failed: its error, at once. */
+TAMIS_API tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t timeout_ms, tamis_error *err);
 
 /* ---- reading ---- */
 
@@ -202,8 +207,13 @@ enum { TAMIS_GUARD_TOKEN = 16 }; /* bytes */
  * written or not. The row must be committed within mark_ms, or never: limit the time of the statement in the
  * database. In between, the key is not cached.
  *
- * tamis_guard_put_begin adds the key to the filter of this guard. A reader of another process learns of it by
- * scan_new, or by its next scan.
+ * Guards of other processes:
+ *
+ * - Their filters find the key of a new row only by scan_new, or by their next scan. Until then they answer
+ *   that there is no row, even after tamis_guard_put_end.
+ * - Their caches may have the former answer for cache_life_ms more.
+ *
+ * A reader of this guard that begins after tamis_guard_put_end gets the new row.
  *
  * If tamis_guard_put_begin fails, write no row, and call it again. If tamis_guard_put_end fails, the row is
  * written, and the key is not cached until the mark expires.
@@ -245,7 +255,8 @@ typedef struct tamis_guard_stats {
     bool is_saturated; /* the filter has more keys than its rate allows */
     double live_fpr;   /* missing_loads / (missing_loads + absent) since the last scan; NAN: nothing yet */
     uint64_t scans, failed_scans; /* full scans */
-    int64_t scanned_at;           /* time of the last full scan, milliseconds since 1970 UTC; 0: none */
+    int64_t scanned_at; /* time of the last full scan that succeeded, milliseconds since 1970 UTC; 0: none */
+    int64_t updated_at; /* the same, of the last scan, full or of new rows */
 } tamis_guard_stats;
 
 #define TAMIS_GUARD_STATS_INIT TAMIS__INIT(tamis_guard_stats, )

@@ -4,6 +4,7 @@
  * A guard: its options, its life and its statistics.
  *
  *     guard_read.c     levels 1 and 2, and requests for the others
+ *     guard_filter.c   level 1
  *     guard_lookups.c  requests that wait; the clock thread
  *     guard_loads.c    level 4: source threads
  *     guard_cache.c    level 2
@@ -92,6 +93,17 @@ static tamis_status read_options(tamis_guard_options *options, tamis_guard_sourc
 
 /* ---- life ---- */
 
+static tamis_status create_with(tamis_guard *guard, const tamis_hasher_options *options, tamis_error *err) {
+    const tamis_key key = {"", 0};
+    tamis_hash hash;
+    tamis_status status = tamis_hasher_create(&guard->hasher, options, err);
+    if (status == TAMIS_OK)
+        status = tamis_hash_many(guard->hasher, &key, 1, &hash, err);
+    if (status == TAMIS_OK)
+        guard->hasher_id = hash.hasher_id;
+    return status;
+}
+
 static tamis_status create_hasher(tamis_guard *guard, tamis_error *err) {
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
     const tamis_status status =
@@ -102,7 +114,7 @@ static tamis_status create_hasher(tamis_guard *guard, tamis_error *err) {
     options.secret = guard->secret;
     options.secret_size = sizeof guard->secret;
     options.allocator = &guard->memory;
-    return tamis_hasher_create(&guard->hasher, &options, err);
+    return create_with(guard, &options, err);
 }
 
 /* Opens all levels of a guard, and starts its threads. What was opened before a failure stays. */
@@ -114,7 +126,11 @@ static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
         status = tamis__guard_cache_create(&guard->cache, options->cache_bytes, &guard->memory, err);
     if (status == TAMIS_OK)
         status = guard->source.connect(guard->source.context, options->timeout_ms, &session, err);
-    return status == TAMIS_OK ? tamis__guard_lookups_create(guard, session, err) : status;
+    if (status == TAMIS_OK)
+        status = tamis__guard_lookups_create(guard, session, err);
+    if (status == TAMIS_OK && guard->source.scan)
+        status = tamis__guard_filter_create(&guard->filter, guard, err);
+    return status;
 }
 
 tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_options *options, tamis_error *err) {
@@ -144,11 +160,18 @@ void tamis_guard_close(tamis_guard *guard) {
     if (!guard)
         return;
     const tamis_allocator memory = guard->memory;
+    tamis__guard_filter_stop(guard->filter);
     tamis__guard_lookups_free(guard->lookups);
+    tamis__guard_filter_free(guard->filter);
     if (guard->cache)
         tamis__guard_cache_free(guard->cache);
     tamis_hasher_free(guard->hasher);
     tamis__free(&memory, guard, sizeof *guard);
+}
+
+tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t timeout_ms, tamis_error *err) {
+    TAMIS__NEED(guard, err);
+    return guard->filter ? tamis__guard_filter_wait(guard->filter, timeout_ms, err) : TAMIS_OK;
 }
 
 /* ---- statistics ---- */
@@ -182,6 +205,8 @@ tamis_status tamis_guard_stats_get(const tamis_guard *guard, tamis_guard_stats *
     fill_counts(&filled, &guard->counters);
     filled.waiting = tamis__guard_lookups_count(guard->lookups);
     filled.live_fpr = (double)NAN;
+    if (guard->filter)
+        tamis__guard_filter_stats(guard->filter, &filled);
     if (guard->cache)
         tamis__guard_cache_count(guard->cache, &filled.cache_entries, &filled.cache_bytes);
     tamis__write_struct(stats, &filled, sizeof filled);

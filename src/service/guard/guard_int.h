@@ -8,6 +8,7 @@
 #include <tamis/hash.h>
 
 #include "service/guard/guard_cache.h"
+#include "service/guard/guard_filter.h"
 #include "service/guard/guard_lookups.h"
 
 /* What tamis_guard_stats counts. Any thread adds to it. */
@@ -27,9 +28,11 @@ struct tamis_guard {
     tamis_guard_source source;
     char name[64];
     tamis_hasher *hasher;
+    uint64_t hasher_id;       /* of all its hashes */
     unsigned char secret[32]; /* of the hasher and of all filters */
     guard_cache *cache;       /* NULL: no level 2 */
     guard_lookups *lookups;
+    guard_filter *filter; /* NULL: the source has no `scan` */
     guard_counters counters;
 };
 

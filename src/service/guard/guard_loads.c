@@ -8,8 +8,9 @@
  *         ^             |
  *         +-- pause <---+ fails: 50 ms, doubled up to 1 s
  *
- * A thread connects when there is something to load. A session that has been idle may have been closed by the
- * database, so its first failed query is repeated on a new session.
+ * A thread connects when there is something to load. The database may have closed a session that was used
+ * before, so a query that fails on such a session is repeated. Each repetition costs such a session, so there
+ * are at most as many as threads.
  *
  * The source is down if no session is open and the last attempt failed. Then waiting for it does not help:
  * every queued lookup gets the error of that attempt at once, and the threads keep trying.
@@ -28,7 +29,7 @@ enum { PAUSE_MIN_MS = 50, PAUSE_MAX_MS = 1000 };
 /* A thread's session. */
 typedef struct load_session {
     void *handle;      /* NULL: none */
-    uint64_t loads;    /* queries that it answered */
+    bool is_idle;      /* it has answered a query, or waited: the database may have closed it since */
     uint32_t pause_ms; /* after the last failure; 0: none */
     uint64_t retry_at;
 } load_session;
@@ -78,7 +79,7 @@ static void connect_session(guard_lookups *lookups, load_session *session) {
         return;
     }
     session->handle = handle;
-    session->loads = 0;
+    session->is_idle = false;
     lookups->connected++;
     if (lookups->is_down) { /* wakes the threads that pause */
         lookups->is_down = false;
@@ -147,15 +148,14 @@ static bool recover_session(guard_lookups *lookups, load_session *session, guard
                             const tamis_error *why) {
     if (why->status != TAMIS_E_IO && why->status != TAMIS_E_TIMEOUT)
         return false;
-    const bool was_used = session->loads > 0;
     close_session(lookups, session);
-    if (!was_used) {
+    if (!session->is_idle) {
         note_failure(lookups, session, why);
         return false;
     }
-    if (why->status != TAMIS_E_IO || lookup->is_repeated)
+    if (why->status != TAMIS_E_IO || lookup->repeats == lookups->guard->options.sessions)
         return false;
-    lookup->is_repeated = true;
+    lookup->repeats++;
     tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
     return true;
 }
@@ -170,7 +170,7 @@ static void load_next(guard_lookups *lookups, load_session *session) {
     why.status = load_row(lookups, session->handle, lookup, &why);
     pthread_mutex_lock(&lookups->mutex);
     if (why.status == TAMIS_OK) {
-        session->loads++;
+        session->is_idle = true;
         session->pause_ms = 0;
     } else if (recover_session(lookups, session, lookup, &why)) {
         return;
@@ -184,6 +184,7 @@ void *tamis__guard_load_rows(void *context) {
     load_session session = {0};
     pthread_mutex_lock(&lookups->mutex);
     session.handle = lookups->first_session;
+    session.is_idle = true;
     lookups->first_session = NULL;
     while (!lookups->is_closing) {
         if (session.handle && tamis__guard_lookups_first(lookups, GUARD_STAGE_LOAD))
@@ -193,8 +194,10 @@ void *tamis__guard_load_rows(void *context) {
         else if (!session.handle &&
                  (lookups->is_down || tamis__guard_lookups_first(lookups, GUARD_STAGE_LOAD)))
             connect_session(lookups, &session);
-        else
+        else {
             pthread_cond_wait(&lookups->load_cond, &lookups->mutex);
+            session.is_idle = true;
+        }
     }
     if (session.handle)
         close_session(lookups, &session);

@@ -189,6 +189,15 @@ void tamis__guard_lookups_unmark(guard_lookups *lookups, guard_hash hash,
     pthread_mutex_unlock(&lookups->mutex);
 }
 
+void tamis__guard_lookups_each_mark(guard_lookups *lookups, void (*visit)(void *context, guard_hash hash),
+                                    void *context) {
+    pthread_mutex_lock(&lookups->mutex);
+    for (size_t i = 0; i < lookups->bucket_count; i++)
+        for (const guard_mark *mark = lookups->mark_buckets[i]; mark; mark = mark->in_chain)
+            visit(context, mark->hash);
+    pthread_mutex_unlock(&lookups->mutex);
+}
+
 /* ---- answers ---- */
 
 /* Moves all waiters of a lookup to `answered`, so that no other thread answers them. */

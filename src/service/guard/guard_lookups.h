@@ -42,7 +42,7 @@ typedef struct guard_lookup {
     uint32_t references;
     bool is_joinable;  /* it is in the table; false after a put of the key */
     bool is_cacheable; /* no put of the key was in progress since the lookup began */
-    bool is_repeated;  /* its first query met a session that had been closed */
+    uint32_t repeats;  /* queries that met a session that had been closed */
     guard_blob *blob;  /* the answer; NULL: none yet */
     size_t key_size;
     unsigned char key[];
@@ -127,6 +127,10 @@ void tamis__guard_lookups_name_mark(guard_lookups *lookups, guard_mark *mark,
  * mark. */
 void tamis__guard_lookups_unmark(guard_lookups *lookups, guard_hash hash,
                                  const uint8_t token[TAMIS_GUARD_TOKEN]);
+
+/* Calls `visit` for the key of each put in progress, with the mutex locked. */
+void tamis__guard_lookups_each_mark(guard_lookups *lookups, void (*visit)(void *context, guard_hash hash),
+                                    void *context);
 
 /* ---- for the threads ---- */
 

@@ -51,8 +51,30 @@ static void find_in_cache(tamis_guard *guard, const find_batch *batch) {
         count_up(&guard->counters.cache_hits, hits);
 }
 
+/* Answers keys that are certainly absent. */
+static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, tamis_error *err) {
+    tamis_answer answers[GUARD_BATCH];
+    uint64_t absent = 0;
+    if (!tamis__guard_filter_find(guard->filter, batch->hashes, batch->count, answers)) {
+        if (guard->options.without_filter == TAMIS_GUARD_OPEN)
+            return TAMIS_OK;
+        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: it has no filter yet; ask again later", guard->name);
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        if (answers[i] != TAMIS_ABSENT)
+            continue;
+        batch->values[i].outcome = TAMIS_GUARD_MISSING;
+        absent++;
+    }
+    if (absent)
+        count_up(&guard->counters.absent, absent);
+    return TAMIS_OK;
+}
+
 static tamis_status find_batch_of(tamis_guard *guard, find_batch *batch, tamis_error *err) {
-    const tamis_status status = tamis_hash_many(guard->hasher, batch->keys, batch->count, batch->hashes, err);
+    tamis_status status = tamis_hash_many(guard->hasher, batch->keys, batch->count, batch->hashes, err);
+    if (status == TAMIS_OK && guard->filter)
+        status = find_in_filter(guard, batch, err);
     if (status == TAMIS_OK && guard->cache)
         find_in_cache(guard, batch);
     return status;

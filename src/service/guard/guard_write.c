@@ -33,7 +33,9 @@ tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t to
     guard_mark *mark = tamis__guard_lookups_mark(guard->lookups, guard_hash_of(&hash));
     if (!mark)
         return tamis__fail_nomem(err, guard->name, sizeof *mark);
-    status = tamis__random(made, sizeof made, "the token of a put", err);
+    status = guard->filter ? tamis__guard_filter_add(guard->filter, &hash, err) : TAMIS_OK;
+    if (status == TAMIS_OK)
+        status = tamis__random(made, sizeof made, "the token of a put", err);
     tamis__guard_lookups_name_mark(guard->lookups, mark, status == TAMIS_OK ? made : NULL);
     if (status == TAMIS_OK)
         memcpy(token, made, sizeof made);

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The filter of a guard, and the thread that keeps it.
+ *
+ *                 first scan            scan_ms later, or the rate is too high
+ *     current:    none                  |-- A -----------------------------|-- B ---
+ *     building:   |-- A (scan) ---------|          |-- B (scan) -----------|
+ *                                    switch                             switch
+ *     scan_new:                          . . . . . . . . . . . . . . . . . . . . . .
+ *     puts:       to A                  to A       to A and B              to B
+ *
+ * Invariants:
+ *
+ * 1. Only a complete filter is queried: `building` becomes `current` after its scan has succeeded and each put
+ *    since its beginning was added to it.
+ * 2. A key of a put is in `current` and in `building`. A put notes its local mark, then adds its key to the
+ *    filters that are there. A scan shows its filter, then adds the keys of all marks to it, and only then
+ *    reads rows. So a put whose row the scan cannot see has either a mark that the scan sees, or sees the
+ *    filter of the scan.
+ * 3. A filter has all keys that it was given. If it cannot take a key of a scan, it is dropped. If it cannot
+ *    take the key of a put, the put fails, and its row is not written.
+ * 4. A filter is freed by the thread alone, after it was taken out of sight under the write lock. Readers and
+ *    puts hold the read lock while they use one.
+ *
+ * A full scan has a session of its own. Meanwhile the old session goes on with scan_new, between two batches of
+ * the scan, so new rows of other processes are not delayed by it. Their keys go to both filters.
+ */
+#include "service/guard/guard_filter.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <tamis/filter.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/thread.h"
+#include "service/guard/guard_int.h"
+#include "service/guard/guard_lookups.h"
+#include "service/guard/guard_source.h"
+
+enum {
+    PAUSE_MIN_MS = 1000, /* after a failed scan, doubled each time */
+    PAUSE_MAX_MS = 60000,
+    RATE_CHECK_MS = 1000,
+    RATE_SCAN_MS = 60000, /* shortest time between two scans because of the rate */
+    RATE_SAMPLES = 1000,
+    RATE_FACTOR = 4 /* live rate over promised rate that causes a scan */
+};
+
+struct guard_filter {
+    tamis_guard *guard;
+    pthread_rwlock_t lock; /* of the next two */
+    tamis_filter *current, *building;
+    atomic_bool is_incomplete; /* `building` could not take the key of a put */
+    /* of the thread alone */
+    void *session;         /* has scanned `current`; NULL: none */
+    uint64_t new_at;       /* time of the next scan_new */
+    uint64_t full_at;      /* time of the next full scan */
+    uint64_t full_started; /* time of the last one */
+    uint32_t pause_ms;     /* after the last failed scan; 0: the last one of each sort succeeded */
+    pthread_t thread;
+    bool has_thread;
+    /* of the mutex */
+    pthread_mutex_t mutex;
+    pthread_cond_t cond; /* any of these has changed */
+    bool is_closing;
+    bool has_filter;
+    tamis_error why; /* of the last full scan, or of the loss of the filter; TAMIS_OK: neither */
+    uint64_t scans, failed_scans;
+    int64_t scanned_at, updated_at;
+    uint64_t absent_before, missing_before; /* counters at the last switch */
+};
+
+/* A scan in progress, the context of its tamis_guard_scan. */
+typedef struct filter_scan {
+    guard_filter *filter;
+    tamis_filter *targets[2]; /* get each key; NULL: none */
+    bool is_full;
+    tamis_status failed; /* a target could not take a key, or the guard is being closed; else TAMIS_OK */
+} filter_scan;
+
+static bool is_closing(guard_filter *filter) {
+    pthread_mutex_lock(&filter->mutex);
+    const bool closing = filter->is_closing;
+    pthread_mutex_unlock(&filter->mutex);
+    return closing;
+}
+
+static uint64_t after_ms(uint64_t time, uint64_t ms) {
+    return time + ms * 1000000;
+}
+
+/* ---- reading and puts ---- */
+
+bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, size_t count,
+                              tamis_answer *answers) {
+    pthread_rwlock_rdlock(&filter->lock);
+    const bool found = filter->current && tamis_filter_contains_hashes(filter->current, hashes, count,
+                                                                       answers, NULL, NULL) == TAMIS_OK;
+    pthread_rwlock_unlock(&filter->lock);
+    return found;
+}
+
+tamis_status tamis__guard_filter_add(guard_filter *filter, const tamis_hash *hash, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    pthread_rwlock_rdlock(&filter->lock);
+    if (filter->current)
+        status = tamis_filter_add_hashes(filter->current, hash, 1, NULL, NULL, err);
+    if (status == TAMIS_OK && filter->building &&
+        tamis_filter_add_hashes(filter->building, hash, 1, NULL, NULL, NULL) != TAMIS_OK)
+        atomic_store(&filter->is_incomplete, true);
+    pthread_rwlock_unlock(&filter->lock);
+    return status;
+}
+
+/* ---- keys of a scan ---- */
+
+static tamis_status add_batch(filter_scan *scan, const tamis_key *keys, size_t count, tamis_error *err) {
+    tamis_hash hashes[GUARD_BATCH];
+    tamis_status status = tamis_hash_many(scan->filter->guard->hasher, keys, count, hashes, err);
+    for (size_t i = 0; status == TAMIS_OK && i < 2; i++)
+        if (scan->targets[i])
+            status = tamis_filter_add_hashes(scan->targets[i], hashes, count, NULL, NULL, err);
+    return status;
+}
+
+static void scan_new_rows(guard_filter *filter);
+
+/* Gets the keys of tamis_guard_scan_add. */
+static tamis_status add_scanned(void *context, const tamis_key *keys, size_t count, tamis_error *err) {
+    filter_scan *scan = context;
+    guard_filter *filter = scan->filter;
+    for (size_t pos = 0; scan->failed == TAMIS_OK && pos < count; pos += GUARD_BATCH)
+        scan->failed =
+            add_batch(scan, keys + pos, count - pos < GUARD_BATCH ? count - pos : GUARD_BATCH, err);
+    if (scan->failed == TAMIS_OK && is_closing(filter))
+        scan->failed = tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: is being closed; open it again",
+                                   filter->guard->name);
+    if (scan->failed == TAMIS_OK && scan->is_full && filter->session && tamis__now_ns() >= filter->new_at)
+        scan_new_rows(filter);
+    return scan->failed;
+}
+
+/* ---- filters come and go ---- */
+
+/* Exchanges one of the filters that others see. Returns the one that was there. */
+static tamis_filter *replace(guard_filter *filter, tamis_filter **shown, tamis_filter *by) {
+    pthread_rwlock_wrlock(&filter->lock);
+    tamis_filter *old = *shown;
+    *shown = by;
+    pthread_rwlock_unlock(&filter->lock);
+    return old;
+}
+
+static tamis_status create_filter(guard_filter *filter, tamis_filter **created, tamis_error *err) {
+    const tamis_guard *guard = filter->guard;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    plan_options.scheme = TAMIS_SCHEME_SIP;
+    plan_options.fpr = guard->options.fpr;
+    options.secret = guard->secret;
+    options.secret_size = sizeof guard->secret;
+    options.allocator = &guard->memory;
+    options.concurrent = true;
+    tamis_status status = tamis_plan_make(&plan, &plan_options, err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_create(created, &plan, &options, err);
+    if (status == TAMIS_OK && filter->current &&
+        tamis_filter_info_get(filter->current, &info, NULL) == TAMIS_OK)
+        tamis_filter_expect(*created, info.added); /* about as many as there were */
+    return status;
+}
+
+static void add_marked(void *context, guard_hash hash) {
+    guard_filter *filter = context;
+    const tamis_hash added = {{hash.low, hash.high}, filter->guard->hasher_id};
+    if (tamis_filter_add_hashes(filter->building, &added, 1, NULL, NULL, NULL) != TAMIS_OK)
+        atomic_store(&filter->is_incomplete, true);
+}
+
+/* Shows an empty filter to puts, and adds the keys of puts in progress. */
+static tamis_status begin_building(guard_filter *filter, tamis_error *err) {
+    tamis_filter *created = NULL;
+    const tamis_status status = create_filter(filter, &created, err);
+    if (status != TAMIS_OK)
+        return status;
+    atomic_store(&filter->is_incomplete, false);
+    (void)replace(filter, &filter->building, created);
+    tamis__guard_lookups_each_mark(filter->guard->lookups, add_marked, filter);
+    return TAMIS_OK;
+}
+
+static uint64_t read_counter(const atomic_uint_fast64_t *counter) {
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void switch_filters(guard_filter *filter) {
+    pthread_rwlock_wrlock(&filter->lock);
+    tamis_filter *old = filter->current;
+    filter->current = filter->building;
+    filter->building = NULL;
+    pthread_rwlock_unlock(&filter->lock);
+    tamis_filter_free(old);
+    pthread_mutex_lock(&filter->mutex);
+    filter->has_filter = true;
+    filter->why.status = TAMIS_OK;
+    filter->scans++;
+    filter->scanned_at = filter->updated_at = tamis__sys.now_unix_ms();
+    filter->absent_before = read_counter(&filter->guard->counters.absent);
+    filter->missing_before = read_counter(&filter->guard->counters.missing_loads);
+    pthread_cond_broadcast(&filter->cond);
+    pthread_mutex_unlock(&filter->mutex);
+}
+
+/* Without a filter no answer is wrong. */
+static void drop_filter(guard_filter *filter, const tamis_error *why) {
+    tamis_filter_free(replace(filter, &filter->current, NULL));
+    pthread_mutex_lock(&filter->mutex);
+    filter->has_filter = false;
+    filter->why = *why;
+    pthread_cond_broadcast(&filter->cond);
+    pthread_mutex_unlock(&filter->mutex);
+}
+
+/* ---- scans ---- */
+
+static void close_session(guard_filter *filter, void **session) {
+    if (*session)
+        filter->guard->source.disconnect(*session);
+    *session = NULL;
+}
+
+static tamis_status scan_rows(guard_filter *filter, void *session, tamis_error *err) {
+    filter_scan keys = {.filter = filter, .targets = {filter->building, NULL}, .is_full = true};
+    tamis_guard_scan scan = {add_scanned, &keys};
+    const tamis_guard *guard = filter->guard;
+    const tamis_status status = guard->source.scan(session, &scan, err);
+    if (status == TAMIS_OK && keys.failed != TAMIS_OK)
+        return tamis__fail(err, keys.failed, 0, "%s: the source ignored that its scan had failed",
+                           guard->name);
+    if (status == TAMIS_OK && atomic_load(&filter->is_incomplete))
+        return tamis__fail(err, TAMIS_E_NOMEM, 0,
+                           "%s: the new filter could not take the key of a put; free memory", guard->name);
+    return status;
+}
+
+static tamis_status scan_all(guard_filter *filter, tamis_error *err) {
+    const tamis_guard *guard = filter->guard;
+    void *session = NULL;
+    tamis_status status =
+        guard->source.connect(guard->source.context, guard->options.timeout_ms, &session, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = begin_building(filter, err);
+    if (status == TAMIS_OK)
+        status = scan_rows(filter, session, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(replace(filter, &filter->building, NULL));
+        close_session(filter, &session);
+        return status;
+    }
+    switch_filters(filter);
+    close_session(filter, &filter->session);
+    filter->session = session;
+    return TAMIS_OK;
+}
+
+static void double_pause(guard_filter *filter) {
+    filter->pause_ms = filter->pause_ms == 0                 ? PAUSE_MIN_MS
+                       : filter->pause_ms > PAUSE_MAX_MS / 2 ? PAUSE_MAX_MS
+                                                             : 2 * filter->pause_ms;
+}
+
+static void note_failed_scan(guard_filter *filter, const tamis_error *why) {
+    double_pause(filter);
+    filter->full_at = after_ms(tamis__now_ns(), filter->pause_ms);
+    pthread_mutex_lock(&filter->mutex);
+    filter->failed_scans++;
+    filter->why = *why;
+    pthread_cond_broadcast(&filter->cond);
+    pthread_mutex_unlock(&filter->mutex);
+}
+
+static void run_full_scan(guard_filter *filter) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    filter->full_started = tamis__now_ns();
+    why.status = scan_all(filter, &why);
+    if (why.status != TAMIS_OK) {
+        note_failed_scan(filter, &why);
+        return;
+    }
+    const uint64_t now = tamis__now_ns();
+    if (!filter->guard->source.scan_new)
+        filter->pause_ms = 0;
+    filter->full_at = after_ms(now, filter->guard->options.scan_ms);
+    filter->new_at = after_ms(now, filter->guard->options.scan_new_ms);
+}
+
+/* Only a full scan in a new session finds what came since the last scan. */
+static void note_failed_scan_new(guard_filter *filter) {
+    close_session(filter, &filter->session);
+    double_pause(filter);
+    filter->full_at = after_ms(tamis__now_ns(), filter->pause_ms);
+}
+
+static void scan_new_rows(guard_filter *filter) {
+    const tamis_guard *guard = filter->guard;
+    tamis_error why = TAMIS_ERROR_INIT;
+    filter_scan keys = {.filter = filter, .targets = {filter->current, filter->building}};
+    tamis_guard_scan scan = {add_scanned, &keys};
+    filter->new_at = UINT64_MAX; /* not within itself */
+    const tamis_status status = guard->source.scan_new(filter->session, &scan, &why);
+    filter->new_at = after_ms(tamis__now_ns(), guard->options.scan_new_ms);
+    if (keys.failed == TAMIS_E_INTERRUPTED)
+        return;
+    if (keys.failed != TAMIS_OK) { /* a filter lacks a key that it was given */
+        why.status = keys.failed;
+        atomic_store(&filter->is_incomplete, true);
+        drop_filter(filter, &why);
+    }
+    if (keys.failed != TAMIS_OK || status != TAMIS_OK) {
+        note_failed_scan_new(filter);
+        return;
+    }
+    filter->pause_ms = 0;
+    pthread_mutex_lock(&filter->mutex);
+    filter->updated_at = tamis__sys.now_unix_ms();
+    pthread_mutex_unlock(&filter->mutex);
+}
+
+/* ---- the thread ---- */
+
+/* Rate of lookups of absent keys that the filter did not answer, since the last scan. NAN: too few. The mutex
+ * is locked. */
+static double live_rate(const guard_filter *filter, uint64_t *samples) {
+    const guard_counters *counters = &filter->guard->counters;
+    const uint64_t missing = read_counter(&counters->missing_loads) - filter->missing_before;
+    *samples = read_counter(&counters->absent) - filter->absent_before + missing;
+    return *samples ? (double)missing / (double)*samples : (double)NAN;
+}
+
+static bool is_rate_too_high(guard_filter *filter, uint64_t now) {
+    uint64_t samples;
+    if (now < after_ms(filter->full_started, RATE_SCAN_MS))
+        return false;
+    pthread_mutex_lock(&filter->mutex);
+    const double rate = live_rate(filter, &samples);
+    const bool is_high =
+        filter->has_filter && samples >= RATE_SAMPLES && rate > RATE_FACTOR * filter->guard->options.fpr;
+    pthread_mutex_unlock(&filter->mutex);
+    return is_high;
+}
+
+static void wait_until(guard_filter *filter, uint64_t time) {
+    pthread_mutex_lock(&filter->mutex);
+    while (!filter->is_closing && tamis__now_ns() < time)
+        (void)tamis__cond_wait(&filter->cond, &filter->mutex, time);
+    pthread_mutex_unlock(&filter->mutex);
+}
+
+static void *keep_filter(void *context) {
+    guard_filter *filter = context;
+    while (!is_closing(filter)) {
+        const uint64_t now = tamis__now_ns();
+        uint64_t next = after_ms(now, RATE_CHECK_MS);
+        if (now >= filter->full_at || is_rate_too_high(filter, now))
+            run_full_scan(filter);
+        else if (filter->session && filter->guard->source.scan_new && now >= filter->new_at)
+            scan_new_rows(filter);
+        next = filter->full_at < next ? filter->full_at : next;
+        if (filter->session && filter->guard->source.scan_new && filter->new_at < next)
+            next = filter->new_at;
+        wait_until(filter, next);
+    }
+    close_session(filter, &filter->session);
+    return NULL;
+}
+
+tamis_status tamis__guard_filter_wait(guard_filter *filter, uint32_t timeout_ms, tamis_error *err) {
+    const uint64_t deadline = after_ms(tamis__now_ns(), timeout_ms);
+    bool in_time = true;
+    tamis_error why = TAMIS_ERROR_INIT;
+    pthread_mutex_lock(&filter->mutex);
+    while (in_time && !filter->has_filter && filter->why.status == TAMIS_OK)
+        in_time = tamis__cond_wait(&filter->cond, &filter->mutex, deadline);
+    const bool has_filter = filter->has_filter;
+    why = filter->why;
+    pthread_mutex_unlock(&filter->mutex);
+    if (has_filter)
+        return TAMIS_OK;
+    if (why.status != TAMIS_OK)
+        return tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+    return tamis__fail(err, TAMIS_E_TIMEOUT, 0, "%s: the scan of the keys goes on after %u ms; wait longer",
+                       filter->guard->name, (unsigned)timeout_ms);
+}
+
+/* ---- life and statistics ---- */
+
+tamis_status tamis__guard_filter_create(guard_filter **created, tamis_guard *guard, tamis_error *err) {
+    guard_filter *filter = tamis__alloc(&guard->memory, sizeof *filter, _Alignof(guard_filter));
+    if (!filter)
+        return tamis__fail_nomem(err, guard->name, sizeof *filter);
+    filter->guard = guard;
+    filter->why = (tamis_error)TAMIS_ERROR_INIT;
+    int failed = tamis__rwlock_init(&filter->lock);
+    if (failed) {
+        tamis__free(&guard->memory, filter, sizeof *filter);
+        return tamis__fail(err, TAMIS_E_SYSTEM, failed, "%s: cannot make a lock: %s", guard->name,
+                           strerror(failed));
+    }
+    (void)pthread_mutex_init(&filter->mutex, NULL);
+    tamis__cond_init(&filter->cond);
+    *created = filter;
+    failed = tamis__thread_create(&filter->thread, keep_filter, filter);
+    filter->has_thread = !failed;
+    if (failed)
+        return tamis__fail(err, TAMIS_E_SYSTEM, failed,
+                           "%s: cannot start a thread: %s; raise the limit of threads", guard->name,
+                           strerror(failed));
+    return TAMIS_OK;
+}
+
+void tamis__guard_filter_stop(guard_filter *filter) {
+    if (!filter || !filter->has_thread)
+        return;
+    pthread_mutex_lock(&filter->mutex);
+    filter->is_closing = true;
+    pthread_cond_broadcast(&filter->cond);
+    pthread_mutex_unlock(&filter->mutex);
+    pthread_join(filter->thread, NULL);
+    filter->has_thread = false;
+}
+
+void tamis__guard_filter_free(guard_filter *filter) {
+    if (!filter)
+        return;
+    tamis__guard_filter_stop(filter);
+    tamis_filter_free(filter->current);
+    pthread_cond_destroy(&filter->cond);
+    pthread_mutex_destroy(&filter->mutex);
+    pthread_rwlock_destroy(&filter->lock);
+    tamis__free(&filter->guard->memory, filter, sizeof *filter);
+}
+
+void tamis__guard_filter_stats(guard_filter *filter, tamis_guard_stats *stats) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    uint64_t samples;
+    pthread_rwlock_rdlock(&filter->lock);
+    if (filter->current && tamis_filter_info_get(filter->current, &info, NULL) == TAMIS_OK) {
+        stats->has_filter = true;
+        stats->filter_keys = info.added;
+        stats->filter_bytes = info.memory;
+        stats->is_saturated = info.saturated;
+    }
+    pthread_rwlock_unlock(&filter->lock);
+    pthread_mutex_lock(&filter->mutex);
+    stats->live_fpr = live_rate(filter, &samples);
+    stats->scans = filter->scans;
+    stats->failed_scans = filter->failed_scans;
+    stats->scanned_at = filter->scanned_at;
+    stats->updated_at = filter->updated_at;
+    pthread_mutex_unlock(&filter->mutex);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_SERVICE_GUARD_GUARD_FILTER_H
+#define TAMIS_SERVICE_GUARD_GUARD_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/experimental/guard.h>
+#include <tamis/hash.h>
+
+/* Level 1: the filter of a guard, which a thread scans from the source. Any number of threads may use it at
+ * once, except for tamis__guard_filter_stop and tamis__guard_filter_free. */
+typedef struct guard_filter guard_filter;
+
+/* Starts the thread, whose first step is a scan. The guard has its lookups already. */
+tamis_status tamis__guard_filter_create(guard_filter **filter, tamis_guard *guard, tamis_error *err);
+/* Ends the thread. All other functions still work. */
+void tamis__guard_filter_stop(guard_filter *filter);
+/* Does nothing for NULL. */
+void tamis__guard_filter_free(guard_filter *filter);
+
+/* Looks up hashes. False: there is no filter, and no answer is set. */
+bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, size_t count,
+                              tamis_answer *answers);
+/* Step P1: adds a hash to the filter, and to the one that is being built. The caller has noted a mark. */
+tamis_status tamis__guard_filter_add(guard_filter *filter, const tamis_hash *hash, tamis_error *err);
+tamis_status tamis__guard_filter_wait(guard_filter *filter, uint32_t timeout_ms, tamis_error *err);
+/* Fills the fields of *stats about the filter and its scans. */
+void tamis__guard_filter_stats(guard_filter *filter, tamis_guard_stats *stats);
+
+#endif

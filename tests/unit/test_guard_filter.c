@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/experimental/guard.h>
+
+#include "support/guard_calls.h"
+#include "support/guard_table.h"
+#include "support/scratch.h"
+
+/* Level 1: the filter of a guard, from the first scan to the loss of the filter. */
+
+static void fill_table(guard_table *table, int count) {
+    char name[16];
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "row%d", i);
+        guard_table_put(table, name, name);
+    }
+}
+
+static void wait_for_filter(tamis_guard *guard) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_guard_wait_for_filter(guard, 30000, &err) != TAMIS_OK)
+        fail_msg("wait_for_filter: %s", err.text);
+}
+
+static void test_absent_keys_reach_no_database(void **state) {
+    (void)state;
+    enum { ROWS = 2000, ABSENT = 20000 };
+    char name[16];
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    guard_table_init(&table);
+    fill_table(&table, ROWS);
+    tamis_guard *guard = open_scanned(&table, &options);
+    wait_for_filter(guard);
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(name, sizeof name, "row%d", i);
+        assert_row(guard, name, name);
+    }
+    for (int i = 0; i < ABSENT; i++) {
+        snprintf(name, sizeof name, "none%d", i);
+        assert_row(guard, name, "");
+    }
+    const tamis_guard_stats stats = stats_of(guard);
+    const double expected = ABSENT * 0.001, deviation = sqrt(expected);
+    assert_true((double)stats.missing_loads <= expected + 5 * deviation);
+    assert_int_equal(guard_table_loads(&table), ROWS + stats.missing_loads);
+    assert_int_equal(stats.absent, ABSENT - stats.missing_loads);
+    assert_true(stats.has_filter);
+    assert_int_equal(stats.filter_keys, ROWS);
+    assert_true(stats.filter_bytes > 0);
+    assert_int_equal(stats.scans, 1);
+    assert_true(stats.scanned_at > 0);
+    assert_true(fabs(stats.live_fpr - (double)stats.missing_loads / ABSENT) < 1e-9);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+static void test_without_scan_there_is_no_filter(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    guard_table_init(&table);
+    options.without_filter = TAMIS_GUARD_CLOSED; /* has no meaning then */
+    tamis_guard *guard = open_guard(&table, &options);
+    wait_for_filter(guard);
+    assert_row(guard, "a", "");
+    assert_false(stats_of(guard).has_filter);
+    assert_true(isnan(stats_of(guard).live_fpr));
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+static void test_modes_until_the_first_filter(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    guard_table_init(&table);
+    fill_table(&table, 200);
+    table.scan_delay_ms = 50;
+    tamis_guard *open = open_scanned(&table, &options);
+    options.without_filter = TAMIS_GUARD_CLOSED;
+    tamis_guard *closed = open_scanned(&table, &options);
+    assert_row(open, "none", "");
+    assert_row(open, "row1", "row1");
+    assert_null(get_row(closed, "row1", &err));
+    assert_int_equal(err.status, TAMIS_E_BUSY);
+    assert_int_equal(tamis_guard_wait_for_filter(closed, 10, &err), TAMIS_E_TIMEOUT);
+    wait_for_filter(closed);
+    assert_row(closed, "row1", "row1");
+    tamis_guard_close(closed);
+    tamis_guard_close(open); /* perhaps within its scan */
+    guard_table_release(&table);
+}
+
+static void test_rows_of_other_writers_are_found(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_guard_value value;
+    const tamis_key key = key_of("late");
+    guard_table_init(&table);
+    options.scan_new_ms = 20;
+    tamis_guard *guard = open_scanned(&table, &options);
+    wait_for_filter(guard);
+    assert_row(guard, "late", "");
+    guard_table_put(&table, "late", "1");
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(tamis_guard_find_many(guard, &key, 1, &value, NULL), TAMIS_OK);
+        if (value.outcome != TAMIS_GUARD_MISSING)
+            break;
+        pause_ms(5);
+    }
+    assert_row(guard, "late", "1");
+    assert_int_equal(guard_table_scans(&table), 1);
+    assert_true(stats_of(guard).updated_at >= stats_of(guard).scanned_at);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+static void test_failed_scans_are_repeated(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    guard_table_init(&table);
+    guard_table_fail_scans(&table, true);
+    fill_table(&table, 10);
+    tamis_guard *guard = open_scanned(&table, &options);
+    assert_int_equal(tamis_guard_wait_for_filter(guard, 30000, &err), TAMIS_E_REFUSED);
+    assert_string_equal(err.text, "table: no scan; allow it");
+    assert_row(guard, "none", "");
+    assert_true(stats_of(guard).failed_scans >= 1);
+    guard_table_fail_scans(&table, false);
+    while (!stats_of(guard).has_filter)
+        pause_ms(10);
+    wait_for_filter(guard);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+/* After the loss of the session only a full scan finds what was written meanwhile. */
+static void test_lost_session_scans_again(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    guard_table_init(&table);
+    fill_table(&table, 10);
+    options.scan_new_ms = 10;
+    tamis_guard *guard = open_scanned(&table, &options);
+    wait_for_filter(guard);
+    guard_table_stop(&table);
+    pause_ms(50);
+    assert_row(guard, "none", ""); /* the old filter stays */
+    guard_table_put(&table, "meanwhile", "1");
+    guard_table_start(&table);
+    while (stats_of(guard).scans < 2)
+        pause_ms(10);
+    assert_row(guard, "meanwhile", "1");
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+/* ---- memory runs out ---- */
+
+static atomic_bool is_memory_short;
+
+static void *alloc_block(void *context, size_t size, size_t align) {
+    (void)context;
+    if (atomic_load(&is_memory_short))
+        return NULL;
+    void *block = aligned_alloc(align, (size + align - 1) / align * align);
+    return block ? memset(block, 0, size) : NULL;
+}
+
+static void free_block(void *context, void *block, size_t size) {
+    (void)context;
+    (void)size;
+    free(block);
+}
+
+/* A filter that cannot take a key that it was given answers nothing any more. */
+static void test_filter_that_lacks_a_key_is_dropped(void **state) {
+    (void)state;
+    static const tamis_allocator allocator = {alloc_block, free_block, NULL};
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    guard_table_init(&table);
+    fill_table(&table, 10);
+    options.scan_new_ms = 10;
+    options.allocator = &allocator;
+    options.without_filter = TAMIS_GUARD_CLOSED;
+    tamis_guard *guard = open_scanned(&table, &options);
+    wait_for_filter(guard);
+    atomic_store(&is_memory_short, true);
+    fill_table(&table, 20000);
+    while (stats_of(guard).has_filter)
+        pause_ms(5);
+    assert_int_equal(tamis_guard_wait_for_filter(guard, 30000, &err), TAMIS_E_NOMEM);
+    assert_null(get_row(guard, "row19999", &err));
+    assert_int_equal(err.status, TAMIS_E_BUSY);
+    atomic_store(&is_memory_short, false);
+    while (!stats_of(guard).has_filter)
+        pause_ms(10);
+    assert_row(guard, "row19999", "row19999");
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+/* ---- filters are built again while rows are written ---- */
+
+enum { WRITERS = 3 };
+
+typedef struct writer {
+    guard_table *table;
+    tamis_guard *guard;
+    int number;
+    atomic_int written; /* rows that exist */
+    int rows;
+    uint64_t seed;
+} writer;
+
+/* Writes rows through the guard. Each must be found at once, and each older one at any time. */
+static void *write_rows(void *context) {
+    writer *self = context;
+    char name[32];
+    uint8_t token[TAMIS_GUARD_TOKEN];
+    for (int i = 0; i < self->rows; i++) {
+        snprintf(name, sizeof name, "w%d-%d", self->number, i);
+        assert_int_equal(tamis_guard_put_begin(self->guard, key_of(name), token, NULL), TAMIS_OK);
+        if (test_below(&self->seed, 4) == 0)
+            pause_ms(test_below(&self->seed, 8));
+        guard_table_put(self->table, name, name);
+        assert_int_equal(tamis_guard_put_end(self->guard, key_of(name), token, NULL), TAMIS_OK);
+        assert_row(self->guard, name, name);
+        atomic_store(&self->written, i + 1);
+    }
+    return NULL;
+}
+
+static void test_no_row_is_lost_while_filters_change(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+    uint64_t seed = test_seed(27);
+    char name[32];
+    const int rows = (int)test_scale(1500, 200, 300);
+    guard_table_init(&table);
+    fill_table(&table, 500);
+    table.scan_delay_ms = 1;
+    options.scan_ms = 1; /* one scan after another */
+    options.scan_new_ms = 3600000;
+    options.cache_bytes = 1 << 20;
+    options.timeout_ms = 60000;
+    tamis_guard *guard = open_scanned(&table, &options);
+    wait_for_filter(guard);
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (writer){&table, guard, i, 0, rows, seed + (uint64_t)i};
+        assert_int_equal(pthread_create(&threads[i], NULL, write_rows, &writers[i]), 0);
+    }
+    for (bool is_running = true; is_running;) {
+        is_running = false;
+        for (int i = 0; i < WRITERS; i++) {
+            const int written = atomic_load(&writers[i].written);
+            is_running |= written < rows;
+            if (written == 0)
+                continue;
+            snprintf(name, sizeof name, "w%d-%d", i, (int)test_below(&seed, (uint64_t)written));
+            assert_row(guard, name, name);
+        }
+    }
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(stats_of(guard).scans > 3);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_absent_keys_reach_no_database),
+        cmocka_unit_test(test_without_scan_there_is_no_filter),
+        cmocka_unit_test(test_modes_until_the_first_filter),
+        cmocka_unit_test(test_rows_of_other_writers_are_found),
+        cmocka_unit_test(test_failed_scans_are_repeated),
+        cmocka_unit_test(test_lost_session_scans_again),
+        cmocka_unit_test(test_filter_that_lacks_a_key_is_dropped),
+        cmocka_unit_test(test_no_row_is_lost_while_filters_change),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
