@@ -264,10 +264,23 @@ static tamis_status reach_in_time(tamis_redis *redis, tamis_error *err) {
     }
 }
 
-tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis_allocator *given,
-                              tamis_error *err) {
-    TAMIS__NEED(redis, err);
-    TAMIS__NEED_AS(text, "uri", err);
+/* Times of calls that end within `total_ms`. Those of the URI stay. */
+static void limit_times(tamis_redis *redis, uint64_t total_ms) {
+    const uint64_t total_ns = (total_ms < 40 ? 40 : total_ms) * MS;
+
+    if (!tamis__redis_uri_get(&redis->uri, "patience"))
+        redis->patience_ns = total_ns / 2;
+    if (!tamis__redis_uri_get(&redis->uri, "timeout"))
+        redis->connect_ns = total_ns / 4;
+    if (!tamis__redis_uri_get(&redis->uri, "read_timeout"))
+        redis->read_ns = total_ns / 4;
+    if (!tamis__redis_uri_get(&redis->uri, "retry_interval") && redis->retry_ns > total_ns / 40)
+        redis->retry_ns = total_ns / 40;
+}
+
+/* timeout_ms 0: the times of the URI, and their defaults. */
+static tamis_status open_server(tamis_redis **redis, const char *text, uint32_t timeout_ms,
+                                const tamis_allocator *given, tamis_error *err) {
     const tamis_allocator allocator = tamis__allocator_resolve(given);
     tamis__redis_uri uri;
     tamis_redis *made;
@@ -281,6 +294,8 @@ tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis
     status = tamis__redis_create(&made, &uri, err);
     if (status != TAMIS_OK)
         return status;
+    if (timeout_ms > 0)
+        limit_times(made, timeout_ms);
     status = tamis__redis_uri_check_used(&made->uri, err);
     if (status == TAMIS_OK)
         status = reach_in_time(made, err);
@@ -290,4 +305,16 @@ tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis
     }
     *redis = made;
     return TAMIS_OK;
+}
+
+tamis_status tamis__redis_open_within(tamis_redis **redis, const char *uri, uint32_t timeout_ms,
+                                      const tamis_allocator *allocator, tamis_error *err) {
+    return open_server(redis, uri, timeout_ms, allocator, err);
+}
+
+tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis_allocator *given,
+                              tamis_error *err) {
+    TAMIS__NEED(redis, err);
+    TAMIS__NEED_AS(text, "uri", err);
+    return open_server(redis, text, 0, given, err);
 }
