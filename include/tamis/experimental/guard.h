@@ -211,7 +211,8 @@ enum { TAMIS_GUARD_TOKEN = 16 }; /* bytes */
  *
  * - Their filters find the key of a new row only by scan_new, or by their next scan. Until then they answer
  *   that there is no row, even after tamis_guard_put_end.
- * - Their caches may have the former answer for cache_life_ms more.
+ * - Their caches may have the former answer for cache_life_ms more. Without caches, a request that joins a
+ *   query from before the put gets that query's answer.
  *
  * A reader of this guard that begins after tamis_guard_put_end gets the new row.
  *

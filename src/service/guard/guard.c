@@ -5,10 +5,14 @@
  *
  *     guard_read.c     levels 1 and 2, and requests for the others
  *     guard_filter.c   level 1
- *     guard_lookups.c  requests that wait; the clock thread
+ *     guard_lookups.c  requests that wait
+ *     guard_clock.c    their life, and the clock thread
+ *     guard_share.c    level 3: the Redis thread
  *     guard_loads.c    level 4: source threads
  *     guard_cache.c    level 2
+ *     guard_entries.c  the scripts of level 3
  *     guard_write.c    puts
+ *     guard_mark.c     puts in progress
  *
  * A key is hashed once, with a random secret of this guard. Filter, cache and lookups use that hash, so nobody
  * who chooses keys can choose which of them meet.
@@ -53,7 +57,10 @@ static tamis_status check_source(const tamis_guard_source *source, tamis_error *
     return TAMIS_OK;
 }
 
-enum { SESSIONS_MAX = 1024 };
+enum {
+    SESSIONS_MAX = 1024,
+    REDIS_SHARE = 4 /* a call to Redis may use this part of the time limit of a request */
+};
 
 static tamis_status check_options(const tamis_guard_options *options, tamis_error *err) {
     if (!options->source)
@@ -68,9 +75,6 @@ static tamis_status check_options(const tamis_guard_options *options, tamis_erro
     if (!(options->fpr >= TAMIS_FPR_MIN && options->fpr <= TAMIS_FPR_MAX))
         return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: fpr is %g; use a rate from %g to %g",
                            options->fpr, TAMIS_FPR_MIN, TAMIS_FPR_MAX);
-    if (options->redis)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "guard: no Redis is used yet; leave options.redis out");
     if (options->prefix && strpbrk(options->prefix, "{}"))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: the prefix %s has a brace, which ends a hash tag; leave braces out",
@@ -117,6 +121,19 @@ static tamis_status create_hasher(tamis_guard *guard, tamis_error *err) {
     return create_with(guard, &options, err);
 }
 
+static tamis_status open_entries(tamis_guard *guard, tamis_error *err) {
+    const tamis_guard_options *options = &guard->options;
+    const guard_entries_options entries = {.redis = options->redis,
+                                           .prefix = options->prefix ? options->prefix : "tamis:",
+                                           .life_ms = options->life_ms,
+                                           .null_life_ms = options->null_life_ms,
+                                           .lease_ms = options->lease_ms,
+                                           .mark_ms = options->mark_ms,
+                                           .timeout_ms = options->timeout_ms / REDIS_SHARE + 1,
+                                           .allocator = &guard->memory};
+    return tamis__guard_entries_open(&guard->entries, &entries, err);
+}
+
 /* Opens all levels of a guard, and starts its threads. What was opened before a failure stays. */
 static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
     const tamis_guard_options *options = &guard->options;
@@ -124,6 +141,8 @@ static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
     tamis_status status = create_hasher(guard, err);
     if (status == TAMIS_OK && options->cache_bytes)
         status = tamis__guard_cache_create(&guard->cache, options->cache_bytes, &guard->memory, err);
+    if (status == TAMIS_OK && options->redis)
+        status = open_entries(guard, err);
     if (status == TAMIS_OK)
         status = guard->source.connect(guard->source.context, options->timeout_ms, &session, err);
     if (status == TAMIS_OK)
@@ -163,6 +182,8 @@ void tamis_guard_close(tamis_guard *guard) {
     tamis__guard_filter_stop(guard->filter);
     tamis__guard_lookups_free(guard->lookups);
     tamis__guard_filter_free(guard->filter);
+    if (guard->entries)
+        tamis__guard_entries_close(guard->entries);
     if (guard->cache)
         tamis__guard_cache_free(guard->cache);
     tamis_hasher_free(guard->hasher);

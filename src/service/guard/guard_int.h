@@ -8,6 +8,7 @@
 #include <tamis/hash.h>
 
 #include "service/guard/guard_cache.h"
+#include "service/guard/guard_entries.h"
 #include "service/guard/guard_filter.h"
 #include "service/guard/guard_lookups.h"
 
@@ -31,10 +32,13 @@ struct tamis_guard {
     uint64_t hasher_id;       /* of all its hashes */
     unsigned char secret[32]; /* of the hasher and of all filters */
     guard_cache *cache;       /* NULL: no level 2 */
+    guard_entries *entries;   /* NULL: no level 3 */
     guard_lookups *lookups;
     guard_filter *filter; /* NULL: the source has no `scan` */
     guard_counters counters;
 };
+
+static const uint64_t GUARD_NS_OF_MS = 1000000;
 
 enum { GUARD_BATCH = 256 }; /* keys that are hashed and looked up together */
 

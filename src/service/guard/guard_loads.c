@@ -45,10 +45,8 @@ static tamis_error no_message(const tamis_guard *guard) {
 
 static void answer_queued(guard_lookups *lookups, const tamis_error *why) {
     guard_lookup *lookup;
-    while ((lookup = tamis__guard_lookups_first(lookups, GUARD_STAGE_LOAD))) {
+    while ((lookup = tamis__guard_lookups_first(lookups, GUARD_STAGE_LOAD)))
         tamis__guard_lookups_finish(lookups, lookup, why->status, why);
-        tamis__guard_lookup_release(lookups, lookup);
-    }
 }
 
 static void note_failure(guard_lookups *lookups, load_session *session, const tamis_error *why) {
@@ -121,10 +119,9 @@ static void count_load(guard_counters *counters, tamis_status status, bool is_mi
         count_up(&counters->missing_loads, 1);
 }
 
-/* Runs the query of a lookup. The mutex is not locked. The answer is lookup->blob, which nobody else uses
- * meanwhile. */
-static tamis_status load_row(guard_lookups *lookups, void *session, guard_lookup *lookup, tamis_error *why) {
-    tamis_guard *guard = lookups->guard;
+/* Runs the query of a lookup. The mutex is not locked. */
+static tamis_status load_row(tamis_guard *guard, void *session, const guard_lookup *lookup, guard_blob **blob,
+                             tamis_error *why) {
     tamis_guard_row row = {.allocator = &guard->memory};
     const uint64_t start = tamis__now_ns();
     tamis_status status = guard->source.load(session, (tamis_key){lookup->key, lookup->key_size},
@@ -139,7 +136,7 @@ static tamis_status load_row(guard_lookups *lookups, void *session, guard_lookup
         tamis__guard_blob_release(row.blob);
         return status;
     }
-    lookup->blob = row.blob;
+    *blob = row.blob;
     return TAMIS_OK;
 }
 
@@ -166,9 +163,11 @@ static void load_next(guard_lookups *lookups, load_session *session) {
     if (!lookup)
         return;
     tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOADING);
+    guard_blob *blob = NULL;
     pthread_mutex_unlock(&lookups->mutex);
-    why.status = load_row(lookups, session->handle, lookup, &why);
+    why.status = load_row(lookups->guard, session->handle, lookup, &blob, &why);
     pthread_mutex_lock(&lookups->mutex);
+    lookup->blob = blob;
     if (why.status == TAMIS_OK) {
         session->is_idle = true;
         session->pause_ms = 0;
@@ -176,7 +175,6 @@ static void load_next(guard_lookups *lookups, load_session *session) {
         return;
     }
     tamis__guard_lookups_finish(lookups, lookup, why.status, &why);
-    tamis__guard_lookup_release(lookups, lookup);
 }
 
 void *tamis__guard_load_rows(void *context) {

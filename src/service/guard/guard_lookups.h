@@ -23,14 +23,19 @@ typedef struct guard_node {
     struct guard_node *next, *previous;
 } guard_node;
 
-/* What is being done for a key. Also the queue that its lookup is in. */
+/* What is being done for a key. Each stage has a queue; GUARD_STAGE_DONE has none. */
 typedef enum guard_stage {
+    GUARD_STAGE_SHARED,  /* queued for Redis */
+    GUARD_STAGE_BATCHED, /* in the batch of the Redis thread */
+    GUARD_STAGE_PAUSED,  /* another process has the lease */
     GUARD_STAGE_LOAD,    /* queued for a query to the source */
     GUARD_STAGE_LOADING, /* a source thread has it */
-    GUARD_STAGE_READY,   /* its answer is known; the clock thread delivers it */
-    GUARD_STAGE_DONE     /* answered */
+    GUARD_STAGE_READY,   /* its answer was in the cache; the clock thread delivers it */
+    GUARD_STAGE_STORE,   /* answered; its entry is to be stored */
+    GUARD_STAGE_RELEASE, /* over without an answer; its lease is to be released */
+    GUARD_STAGE_DONE
 } guard_stage;
-enum { GUARD_STAGES = GUARD_STAGE_DONE + 1 };
+enum { GUARD_STAGES = GUARD_STAGE_DONE };
 
 /* A key that waits. */
 typedef struct guard_lookup {
@@ -39,11 +44,15 @@ typedef struct guard_lookup {
     guard_node waiters;            /* requests */
     guard_hash hash;
     guard_stage stage;
-    uint32_t references;
-    bool is_joinable;  /* it is in the table; false after a put of the key */
-    bool is_cacheable; /* no put of the key was in progress since the lookup began */
-    uint32_t repeats;  /* queries that met a session that had been closed */
-    guard_blob *blob;  /* the answer; NULL: none yet */
+    uint32_t references; /* one for its stage */
+    uint32_t repeats;    /* queries that met a session that had been closed */
+    uint32_t pause_ms;   /* last pause for the lease of another process */
+    uint64_t time; /* paused: end of the pause. Leased: time of the next renewal. Else: in its stage since */
+    bool is_joinable;                 /* it is in the table; false after a put of the key */
+    bool is_cacheable;                /* no put of the key was in progress since the lookup began */
+    bool has_lease;                   /* in Redis */
+    uint8_t token[TAMIS_GUARD_TOKEN]; /* of the lease */
+    guard_blob *blob;                 /* the answer; NULL: none yet */
     size_t key_size;
     unsigned char key[];
 } guard_lookup;
@@ -71,6 +80,7 @@ struct guard_lookups {
     pthread_cond_t load_cond;  /* a lookup is queued for the source, and a session may be open */
     pthread_cond_t down_cond;  /* the same, while the source is down */
     pthread_cond_t clock_cond; /* an answer is ready */
+    pthread_cond_t share_cond; /* the Redis thread has something to do */
     guard_lookup **buckets;    /* joinable lookups */
     guard_mark **mark_buckets;
     size_t bucket_count; /* of both, a power of two */
@@ -87,6 +97,13 @@ struct guard_lookups {
     uint32_t connected;  /* open sessions */
     bool is_down;        /* no session is open, and the last attempt failed: `why_down` */
     tamis_error why_down;
+    /* Redis thread; guard_share.c */
+    pthread_t sharer;
+    bool has_sharer, is_sharing_over;
+    uint64_t call_since;  /* it waits for Redis since then; 0: it does not */
+    uint64_t call_max;    /* longest time that a lookup waits for that, ns */
+    uint64_t share_at;    /* Redis has failed: not used before this time */
+    uint32_t share_pause; /* ms, after the last failure; 0: it works */
 };
 
 /* ---- life ---- */
@@ -134,21 +151,65 @@ void tamis__guard_lookups_each_mark(guard_lookups *lookups, void (*visit)(void *
 
 /* ---- for the threads ---- */
 
+#define GUARD_OWNER(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
+
+static inline void guard_ring_init(guard_node *ring) {
+    ring->next = ring->previous = ring;
+}
+
 static inline bool guard_ring_is_empty(const guard_node *ring) {
     return ring->next == ring;
 }
 
+static inline void guard_ring_append(guard_node *ring, guard_node *node) {
+    node->next = ring;
+    node->previous = ring->previous;
+    ring->previous->next = node;
+    ring->previous = node;
+}
+
+static inline void guard_ring_remove(guard_node *node) {
+    node->previous->next = node->next;
+    node->next->previous = node->previous;
+    guard_ring_init(node);
+}
+
 /* Returns the first lookup of a queue, or NULL. */
 guard_lookup *tamis__guard_lookups_first(guard_lookups *lookups, guard_stage stage);
-/* Moves a lookup to a stage, and wakes a thread for it. */
+/* Moves a lookup to a stage, and wakes a thread for it. At GUARD_STAGE_DONE, the reference of the stage is
+ * released. */
 void tamis__guard_lookups_move(guard_lookups *lookups, guard_lookup *lookup, guard_stage stage);
-/* Caches the answer if no put came in between. Answers all requests of the lookup: blob, or else status and
- * *why. Unlocks meanwhile. The lookup is at GUARD_STAGE_DONE after that, and belongs to the caller. */
+void tamis__guard_lookup_release(guard_lookups *lookups, guard_lookup *lookup);
+/* With TAMIS_OK: caches lookup->blob if no put came in between, and answers all requests with it. Otherwise:
+ * answers them with status and *why. The lookup gets to the stage that its lease needs, or is freed. Unlocks
+ * meanwhile. */
 void tamis__guard_lookups_finish(guard_lookups *lookups, guard_lookup *lookup, tamis_status status,
                                  const tamis_error *why);
-void tamis__guard_lookup_release(guard_lookups *lookups, guard_lookup *lookup);
+/* Ends a lookup that nobody waits for, without an answer. */
+void tamis__guard_lookups_drop(guard_lookups *lookups, guard_lookup *lookup);
+/* Answers the requests of a ring, which are in no other one. The mutex is not locked. */
+void tamis__guard_lookups_answer_ring(guard_lookups *lookups, guard_node *answered, tamis_status status,
+                                      guard_blob *blob, const tamis_error *why);
+/* Nothing that was read before now is cached, or answers a later request. */
+void tamis__guard_lookups_forget(guard_lookups *lookups, guard_hash hash);
+
+/* True if a put of the key is in progress. Frees marks of its bucket that have expired. */
+bool tamis__guard_lookups_has_mark(guard_lookups *lookups, guard_hash hash, uint64_t now);
+/* Frees marks that have expired before `now`. */
+void tamis__guard_lookups_expire(guard_lookups *lookups, uint64_t now);
 
 /* A source thread; guard_loads.c. `lookups` is its context. Locks. */
 void *tamis__guard_load_rows(void *lookups);
+
+/* ---- guard_share.c ---- */
+
+/* The Redis thread. `lookups` is its context. Locks. */
+void *tamis__guard_share_rows(void *lookups);
+/* True if there is a Redis and it works. */
+bool tamis__guard_share_works(const guard_lookups *lookups, uint64_t now);
+/* Lookups that have waited too long for Redis go on with the source. */
+void tamis__guard_share_give_up(guard_lookups *lookups, uint64_t now);
+/* Stores entries and releases leases that are left, when no thread runs any more. */
+void tamis__guard_share_rest(guard_lookups *lookups);
 
 #endif

@@ -35,7 +35,8 @@ tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t to
         return tamis__fail_nomem(err, guard->name, sizeof *mark);
     status = guard->filter ? tamis__guard_filter_add(guard->filter, &hash, err) : TAMIS_OK;
     if (status == TAMIS_OK)
-        status = tamis__random(made, sizeof made, "the token of a put", err);
+        status = guard->entries ? tamis__guard_entries_mark(guard->entries, key, made, err)
+                                : tamis__random(made, sizeof made, "the token of a put", err);
     tamis__guard_lookups_name_mark(guard->lookups, mark, status == TAMIS_OK ? made : NULL);
     if (status == TAMIS_OK)
         memcpy(token, made, sizeof made);
@@ -46,9 +47,11 @@ tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key, const uint8_
                                  tamis_error *err) {
     TAMIS__NEED(guard, err);
     tamis_hash hash;
-    const tamis_status status = hash_key(guard, key, &hash, err);
+    tamis_status status = hash_key(guard, key, &hash, err);
     if (status != TAMIS_OK)
         return status;
+    if (guard->entries)
+        status = tamis__guard_entries_unmark(guard->entries, key, token, err);
     tamis__guard_lookups_unmark(guard->lookups, guard_hash_of(&hash), token);
-    return TAMIS_OK;
+    return status;
 }

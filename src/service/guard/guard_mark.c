@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Marks: puts in progress in this process, in a table by hash. A mark is there from before P1 until after P4. A
+ * writer that is lost leaves its mark, which expires when the row is committed or never will be.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "service/guard/guard_int.h"
+#include "service/guard/guard_lookups.h"
+
+static guard_mark **mark_chain(guard_lookups *lookups, guard_hash hash) {
+    return &lookups->mark_buckets[hash.low & (lookups->bucket_count - 1)];
+}
+
+static void remove_mark(guard_lookups *lookups, guard_mark **slot) {
+    guard_mark *mark = *slot;
+    *slot = mark->in_chain;
+    tamis__free(&lookups->guard->memory, mark, sizeof *mark);
+}
+
+bool tamis__guard_lookups_has_mark(guard_lookups *lookups, guard_hash hash, uint64_t now) {
+    bool found = false;
+    for (guard_mark **slot = mark_chain(lookups, hash); *slot;) {
+        if ((*slot)->deadline <= now) {
+            remove_mark(lookups, slot);
+            continue;
+        }
+        found |= (*slot)->hash.low == hash.low && (*slot)->hash.high == hash.high;
+        slot = &(*slot)->in_chain;
+    }
+    return found;
+}
+
+void tamis__guard_lookups_expire(guard_lookups *lookups, uint64_t now) {
+    for (size_t i = 0; i < lookups->bucket_count; i++)
+        if (lookups->mark_buckets[i])
+            (void)tamis__guard_lookups_has_mark(lookups, (guard_hash){i, 0}, now);
+}
+
+guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash) {
+    guard_mark *mark = tamis__alloc(&lookups->guard->memory, sizeof *mark, _Alignof(guard_mark));
+    if (!mark)
+        return NULL;
+    mark->hash = hash;
+    mark->deadline = UINT64_MAX;
+    pthread_mutex_lock(&lookups->mutex);
+    guard_mark **chain = mark_chain(lookups, hash);
+    mark->in_chain = *chain;
+    *chain = mark;
+    tamis__guard_lookups_forget(lookups, hash);
+    pthread_mutex_unlock(&lookups->mutex);
+    return mark;
+}
+
+void tamis__guard_lookups_name_mark(guard_lookups *lookups, guard_mark *mark,
+                                    const uint8_t token[TAMIS_GUARD_TOKEN]) {
+    pthread_mutex_lock(&lookups->mutex);
+    if (token) {
+        memcpy(mark->token, token, TAMIS_GUARD_TOKEN);
+        /* a tenth for the time until tamis_guard_put_begin returns */
+        mark->deadline = tamis__now_ns() + lookups->guard->options.mark_ms * GUARD_NS_OF_MS / 10 * 11;
+    } else {
+        guard_mark **slot = mark_chain(lookups, mark->hash);
+        while (*slot != mark)
+            slot = &(*slot)->in_chain;
+        remove_mark(lookups, slot);
+    }
+    pthread_mutex_unlock(&lookups->mutex);
+}
+
+void tamis__guard_lookups_unmark(guard_lookups *lookups, guard_hash hash,
+                                 const uint8_t token[TAMIS_GUARD_TOKEN]) {
+    pthread_mutex_lock(&lookups->mutex);
+    guard_mark **slot = mark_chain(lookups, hash);
+    while (token && *slot &&
+           ((*slot)->deadline == UINT64_MAX || memcmp((*slot)->token, token, TAMIS_GUARD_TOKEN)))
+        slot = &(*slot)->in_chain;
+    if (token && *slot)
+        remove_mark(lookups, slot);
+    tamis__guard_lookups_forget(lookups, hash);
+    pthread_mutex_unlock(&lookups->mutex);
+}
+
+void tamis__guard_lookups_each_mark(guard_lookups *lookups, void (*visit)(void *context, guard_hash hash),
+                                    void *context) {
+    pthread_mutex_lock(&lookups->mutex);
+    for (size_t i = 0; i < lookups->bucket_count; i++)
+        for (const guard_mark *mark = lookups->mark_buckets[i]; mark; mark = mark->in_chain)
+            visit(context, mark->hash);
+    pthread_mutex_unlock(&lookups->mutex);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The Redis thread: level 3 for all lookups of a guard, in batches. What came while Redis worked on one batch is
+ * the next one, so that one connection is enough. The letters are steps of docs/GUARD-PROTOCOL.md.
+ *
+ *     queue                     call to Redis             then
+ *     shared                    G2 entry or lease         found: answer. Leased: load. Awaited: pause. Marked: load
+ *     store, after the answer   G4 entry                  done
+ *     release, after an error   lease is deleted          done
+ *     load, loading             lease is renewed          a third of its life later again
+ *
+ * Invariants:
+ *
+ * 1. A lookup has a lease only if the reply that brought it came before the lookup was queued for the source. So
+ *    its query is later than its lease (G3 after G2).
+ * 2. No lookup waits for a Redis that does not answer. After a failure, and after call_max without an answer,
+ *    lookups go to the source without a lease. Their answers are not stored.
+ * 3. A lease that comes too late is released. If that fails too, it expires.
+ *
+ * After a failure Redis is left out for 100 ms, doubled up to 2 s while it fails.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/thread.h"
+#include "service/guard/guard_entries.h"
+#include "service/guard/guard_int.h"
+#include "service/guard/guard_lookups.h"
+
+enum {
+    OUT_MIN_MS = 100, /* Redis is left out after a failure */
+    OUT_MAX_MS = 2000,
+    PAUSE_MIN_MS = 5, /* until a lease of another process is queried again */
+    PAUSE_MAX_MS = 100,
+    BATCH_BYTES = 4 << 20 /* of values in a batch, unless one is larger */
+};
+
+/* Lookups in one call, with a reference to each. */
+typedef struct share_batch {
+    guard_entry entries[GUARD_BATCH];
+    guard_lookup *lookups[GUARD_BATCH];
+    size_t count;
+} share_batch;
+
+typedef enum share_call { CALL_GET, CALL_STORE, CALL_RENEW, CALL_RELEASE } share_call;
+
+/* ---- failures of Redis ---- */
+
+bool tamis__guard_share_works(const guard_lookups *lookups, uint64_t now) {
+    if (!lookups->guard->entries || now < lookups->share_at)
+        return false;
+    return !lookups->call_since || now <= lookups->call_since + lookups->call_max;
+}
+
+static void move_all(guard_lookups *lookups, guard_stage from, guard_stage to) {
+    guard_lookup *lookup;
+    while ((lookup = tamis__guard_lookups_first(lookups, from)))
+        tamis__guard_lookups_move(lookups, lookup, to);
+}
+
+static void leave_out(guard_lookups *lookups, uint64_t now) {
+    const uint32_t doubled = 2 * lookups->share_pause;
+    lookups->share_pause = doubled < OUT_MIN_MS ? OUT_MIN_MS : doubled > OUT_MAX_MS ? OUT_MAX_MS : doubled;
+    lookups->share_at = now + lookups->share_pause * GUARD_NS_OF_MS;
+    move_all(lookups, GUARD_STAGE_SHARED, GUARD_STAGE_LOAD);
+}
+
+/* Moves the lookups of a queue that are too old to the source. They are in the order of their times. */
+static bool give_up_queue(guard_lookups *lookups, guard_stage stage, uint64_t now) {
+    guard_lookup *lookup;
+    bool found = false;
+    while ((lookup = tamis__guard_lookups_first(lookups, stage)) && lookup->time + lookups->call_max <= now) {
+        tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
+        found = true;
+    }
+    return found;
+}
+
+void tamis__guard_share_give_up(guard_lookups *lookups, uint64_t now) {
+    const bool in_batch = give_up_queue(lookups, GUARD_STAGE_BATCHED, now),
+               in_queue = give_up_queue(lookups, GUARD_STAGE_SHARED, now);
+    if (in_batch || in_queue)
+        leave_out(lookups, now);
+}
+
+/* ---- calls ---- */
+
+static tamis_status send_batch(guard_entries *entries, share_call call, share_batch *batch,
+                               tamis_error *err) {
+    switch (call) {
+    case CALL_GET:
+        return tamis__guard_entries_get(entries, batch->entries, batch->count, err);
+    case CALL_STORE:
+        return tamis__guard_entries_store(entries, batch->entries, batch->count, err);
+    case CALL_RENEW:
+        return tamis__guard_entries_renew(entries, batch->entries, batch->count, err);
+    default:
+        return tamis__guard_entries_release(entries, batch->entries, batch->count, err);
+    }
+}
+
+/* True if no key of a batch got a reply. */
+static bool is_unanswered(const share_batch *batch) {
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->entries[i].state != GUARD_ENTRY_UNKNOWN)
+            return false;
+    return true;
+}
+
+/* Sends a batch to Redis and waits for the replies. Unlocks meanwhile. */
+static void call_redis(guard_lookups *lookups, share_call call, share_batch *batch) {
+    lookups->call_since = tamis__now_ns();
+    pthread_mutex_unlock(&lookups->mutex);
+    const tamis_status status = send_batch(lookups->guard->entries, call, batch, NULL);
+    pthread_mutex_lock(&lookups->mutex);
+    lookups->call_since = 0;
+    if (status == TAMIS_OK) {
+        lookups->share_pause = 0;
+        return;
+    }
+    count_up(&lookups->guard->counters.redis_errors, 1);
+    const bool is_lost = status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
+    if (call == CALL_GET ? is_unanswered(batch) && status != TAMIS_E_MISMATCH : is_lost)
+        leave_out(lookups, tamis__now_ns());
+}
+
+/* ---- batches ---- */
+
+static void add_to_batch(share_batch *batch, guard_lookup *lookup) {
+    guard_entry *entry = &batch->entries[batch->count];
+    *entry = (guard_entry){.key = {lookup->key, lookup->key_size}};
+    memcpy(entry->token, lookup->token, sizeof entry->token);
+    entry->blob = lookup->blob;
+    lookup->references++;
+    batch->lookups[batch->count++] = lookup;
+}
+
+static void release_batch(guard_lookups *lookups, share_batch *batch) {
+    for (size_t i = 0; i < batch->count; i++)
+        tamis__guard_lookup_release(lookups, batch->lookups[i]);
+    batch->count = 0;
+}
+
+/* Fills an empty batch from a queue, and moves its lookups to the next stage. */
+static void fill_batch(guard_lookups *lookups, share_batch *batch, guard_stage from, guard_stage to) {
+    guard_lookup *lookup;
+    size_t bytes = 0;
+    batch->count = 0;
+    while (batch->count < GUARD_BATCH && bytes < BATCH_BYTES &&
+           (lookup = tamis__guard_lookups_first(lookups, from))) {
+        bytes += lookup->blob ? tamis__guard_blob_bytes(lookup->blob).size : 0;
+        add_to_batch(batch, lookup);
+        tamis__guard_lookups_move(lookups, lookup, to);
+    }
+}
+
+/* Stores entries, or releases leases. If Redis does not work, the leases expire. */
+static bool end_leases(guard_lookups *lookups, share_batch *batch, guard_stage from, share_call call) {
+    fill_batch(lookups, batch, from, GUARD_STAGE_DONE);
+    if (batch->count == 0)
+        return false;
+    if (tamis__guard_share_works(lookups, tamis__now_ns()))
+        call_redis(lookups, call, batch);
+    release_batch(lookups, batch);
+    return true;
+}
+
+/* ---- G2 ---- */
+
+/* Doubles the pause of a lookup, and varies it by half, so that processes do not poll together. */
+static void pause_lookup(guard_lookups *lookups, guard_lookup *lookup) {
+    const uint64_t now = tamis__now_ns();
+    lookup->pause_ms = lookup->pause_ms == 0                 ? PAUSE_MIN_MS
+                       : lookup->pause_ms > PAUSE_MAX_MS / 2 ? PAUSE_MAX_MS
+                                                             : 2 * lookup->pause_ms;
+    const uint64_t pause = lookup->pause_ms * GUARD_NS_OF_MS;
+    lookup->time = now + pause / 2 + pause * ((lookup->hash.high ^ now) % 1024) / 1024;
+    tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_PAUSED);
+}
+
+static void accept_lease(guard_lookups *lookups, guard_lookup *lookup, const guard_entry *entry,
+                         uint64_t sent) {
+    lookup->has_lease = true;
+    memcpy(lookup->token, entry->token, sizeof lookup->token);
+    lookup->time = sent + lookups->guard->options.lease_ms * GUARD_NS_OF_MS / 3;
+    tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
+}
+
+/* What Redis replied for a lookup that waited for it. */
+static void apply_reply(guard_lookups *lookups, guard_lookup *lookup, const guard_entry *entry,
+                        uint64_t sent) {
+    const bool is_needed = !guard_ring_is_empty(&lookup->waiters);
+    if (entry->state == GUARD_ENTRY_FOUND) {
+        lookup->blob = entry->blob;
+        count_up(&lookups->guard->counters.redis_hits, 1);
+        tamis__guard_lookups_finish(lookups, lookup, TAMIS_OK, NULL);
+        return;
+    }
+    if (entry->state == GUARD_ENTRY_LEASED)
+        accept_lease(lookups, lookup, entry, sent);
+    if (!is_needed) {
+        tamis__guard_lookups_drop(lookups, lookup);
+        return;
+    }
+    if (entry->state == GUARD_ENTRY_AWAITED)
+        pause_lookup(lookups, lookup);
+    else if (entry->state != GUARD_ENTRY_LEASED)
+        tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
+    if (entry->state == GUARD_ENTRY_MARKED)
+        lookup->is_cacheable = false;
+}
+
+/* Applies all replies. What is left in the batch are leases that came too late. */
+static void apply_replies(guard_lookups *lookups, share_batch *batch, uint64_t sent) {
+    size_t left = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        guard_lookup *lookup = batch->lookups[i];
+        guard_entry *entry = &batch->entries[i];
+        const bool has_waited = lookup->stage == GUARD_STAGE_BATCHED;
+        if (has_waited)
+            apply_reply(lookups, lookup, entry, sent);
+        else
+            tamis__guard_blob_release(entry->blob);
+        entry->blob = NULL;
+        if (has_waited || entry->state != GUARD_ENTRY_LEASED) {
+            tamis__guard_lookup_release(lookups, lookup);
+            continue;
+        }
+        batch->lookups[left] = lookup;
+        batch->entries[left++] = *entry;
+    }
+    batch->count = left;
+}
+
+static bool share_lookups(guard_lookups *lookups, share_batch *batch) {
+    const uint64_t now = tamis__now_ns();
+    if (!tamis__guard_share_works(lookups, now))
+        move_all(lookups, GUARD_STAGE_SHARED, GUARD_STAGE_LOAD);
+    fill_batch(lookups, batch, GUARD_STAGE_SHARED, GUARD_STAGE_BATCHED);
+    if (batch->count == 0)
+        return false;
+    call_redis(lookups, CALL_GET, batch);
+    apply_replies(lookups, batch, now);
+    if (batch->count > 0)
+        call_redis(lookups, CALL_RELEASE, batch);
+    release_batch(lookups, batch);
+    return true;
+}
+
+/* ---- times: pauses and renewals ---- */
+
+/* Queues lookups whose pause is over. Returns the end of the next pause, or `next` if that is earlier. */
+static uint64_t end_pauses(guard_lookups *lookups, uint64_t now, uint64_t next) {
+    guard_node *queue = &lookups->queues[GUARD_STAGE_PAUSED];
+    for (guard_node *node = queue->next, *after; node != queue; node = after) {
+        guard_lookup *lookup = GUARD_OWNER(node, guard_lookup, queue);
+        after = node->next;
+        if (lookup->time > now) {
+            next = lookup->time < next ? lookup->time : next;
+            continue;
+        }
+        lookup->time = now;
+        tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_SHARED);
+    }
+    return next;
+}
+
+/* Adds lookups to the batch whose lease is to be renewed. Returns when the next one is. */
+static uint64_t fill_renewals(guard_lookups *lookups, share_batch *batch, guard_stage stage, uint64_t next) {
+    const uint64_t now = tamis__now_ns(), third = lookups->guard->options.lease_ms * GUARD_NS_OF_MS / 3;
+    guard_node *queue = &lookups->queues[stage];
+    for (guard_node *node = queue->next; node != queue; node = node->next) {
+        guard_lookup *lookup = GUARD_OWNER(node, guard_lookup, queue);
+        if (!lookup->has_lease)
+            continue;
+        if (lookup->time <= now && batch->count < GUARD_BATCH) {
+            lookup->time = now + third;
+            add_to_batch(batch, lookup);
+        }
+        next = lookup->time < next ? lookup->time : next;
+    }
+    return next;
+}
+
+static uint64_t renew_leases(guard_lookups *lookups, share_batch *batch, uint64_t next) {
+    batch->count = 0;
+    next = fill_renewals(lookups, batch, GUARD_STAGE_LOADING, next);
+    next = fill_renewals(lookups, batch, GUARD_STAGE_LOAD, next);
+    if (batch->count > 0 && tamis__guard_share_works(lookups, tamis__now_ns()))
+        call_redis(lookups, CALL_RENEW, batch);
+    release_batch(lookups, batch);
+    return next;
+}
+
+/* ---- the thread ---- */
+
+/* Renewals are looked for as often as the first one may be due. */
+static uint64_t renewal_interval(const guard_lookups *lookups) {
+    return lookups->guard->options.lease_ms * GUARD_NS_OF_MS / 6;
+}
+
+void *tamis__guard_share_rows(void *context) {
+    guard_lookups *lookups = context;
+    share_batch batch;
+    uint64_t renew_at = 0;
+    batch.count = 0;
+    pthread_mutex_lock(&lookups->mutex);
+    while (!lookups->is_sharing_over) {
+        const uint64_t now = tamis__now_ns();
+        if (now >= renew_at)
+            renew_at = renew_leases(lookups, &batch, now + renewal_interval(lookups));
+        const uint64_t next = end_pauses(lookups, now, renew_at);
+        bool has_worked = end_leases(lookups, &batch, GUARD_STAGE_STORE, CALL_STORE);
+        has_worked |= end_leases(lookups, &batch, GUARD_STAGE_RELEASE, CALL_RELEASE);
+        has_worked |= share_lookups(lookups, &batch);
+        if (!has_worked && !lookups->is_sharing_over)
+            (void)tamis__cond_wait(&lookups->share_cond, &lookups->mutex, next);
+    }
+    pthread_mutex_unlock(&lookups->mutex);
+    return NULL;
+}
+
+void tamis__guard_share_rest(guard_lookups *lookups) {
+    share_batch batch;
+    bool is_left = true;
+    pthread_mutex_lock(&lookups->mutex);
+    while (is_left) {
+        is_left = end_leases(lookups, &batch, GUARD_STAGE_STORE, CALL_STORE);
+        is_left |= end_leases(lookups, &batch, GUARD_STAGE_RELEASE, CALL_RELEASE);
+    }
+    pthread_mutex_unlock(&lookups->mutex);
+}
