@@ -52,6 +52,7 @@ endif()
 if(TAMIS_GUARD)
   tamis_check(symbols-libtamis-guard ${binaries_py} symbols
     "$<TARGET_FILE:tamis_guard_shared>" "${checks_dir}/symbols_libtamis-guard.txt")
+  tamis_check(guard-scripts Python3::Interpreter "${checks_dir}/guard_scripts.py" "${PROJECT_SOURCE_DIR}")
   tamis_check(archive-libtamis-guard ${binaries_py} archive "$<TARGET_FILE:tamis_guard_static>")
   tamis_check(needed-libtamis-guard ${binaries_py} needed "$<TARGET_FILE:tamis_guard_shared>" libm libtamis
     libtamis-redis libsqlite3 libpq libjansson)
