@@ -12,7 +12,7 @@
  *
  * The model tries every order of all steps of two readers and two writers of one key:
  * - A process crashes at any step. The row of a writer may still be written after that.
- * - A script is carried out, and its answer is lost; or a copy of it is carried out late, after its sender has ended.
+ * - A script is carried out, and its answer is lost. Its sender sends it again, or ends. A sending may come late.
  * - Leases and entries expire at any time. A mark expires once the row is written, or will never be (assumption K2).
  * - SLOW: a mark expires at any time.
  *
@@ -51,19 +51,29 @@ bool in_filter;
 byte entry = NONE, lease, marks;
 /* A row that a crashed writer has sent. */
 bool sent[2];
-/* A script that comes late. */
+/* Scripts that come late. */
 mtype = { NO_SCRIPT, LEASE, STORE, MARK, UNMARK };
-mtype late = NO_SCRIPT;
-byte late_token, late_version;
+#if LATE > 1
+#define SLOTS 2
+#else
+#define SLOTS 1
+#endif
+mtype late[SLOTS] = NO_SCRIPT;
+byte late_token[SLOTS], late_version[SLOTS];
 
 /* Processes. Phases: steps, and the end. */
-mtype = { G1, G2, G3, G4, P1, P2, P3, P4, END };
+mtype = { G1, G2, AGAIN, G3, G4, P1, P2, P3, P4, END };
 mtype reader[2] = G1, writer[2] = P1;
 byte token[2], version[2], tokens;
 byte crashes, lates;
 bool crashed[2];
 
 #define BIT(i) (1 << (i))
+#ifdef F_SENDINGS /* one token for all sendings of G2 */
+#define SENDINGS 1
+#else
+#define SENDINGS 2
+#endif
 #ifdef F_MARK /* leases in spite of marks */
 #define MARKS 0
 #else
@@ -142,7 +152,10 @@ inline run_unmark(w) {
 inline delay(script, t, v) {
     lates++;
     if
-    :: late == NO_SCRIPT -> late = script; late_token = t; late_version = v
+    :: late[0] == NO_SCRIPT -> late[0] = script; late_token[0] = t; late_version[0] = v
+#if LATE > 1
+    :: late[0] != NO_SCRIPT && late[1] == NO_SCRIPT -> late[1] = script; late_token[1] = t; late_version[1] = v
+#endif
     :: true
     fi
 }
@@ -164,9 +177,25 @@ proctype read(bit r) {
                 :: else -> token[r] = 0; reader[r] = G1 /* it waits, or reads the row for itself alone */
                 fi }
     :: atomic { reader[r] == G2 && tokens < LOADS && LOST_OR_LATE -> tokens++; delay(LEASE, tokens, 0); reader[r] = END }
+    :: atomic { reader[r] == G2 && entry == NONE && tokens + SENDINGS <= LOADS && LOST_OR_LATE -> /* sent again */
+                tokens++; delay(LEASE, tokens, 0); tokens = tokens + SENDINGS - 1; token[r] = tokens; run_lease(tokens);
+                if
+                :: lease == tokens -> reader[r] = G3
+                :: else -> token[r] = 0; reader[r] = G1
+                fi }
+    :: atomic { reader[r] == G2 && entry == NONE && tokens + SENDINGS <= LOADS && LOST_OR_LATE -> /* twice, at once or with */
+                lates++; tokens++; run_lease(tokens); token[r] = tokens; reader[r] = AGAIN }   /* others in between */
+    :: atomic { reader[r] == AGAIN ->
+                if
+                :: entry == NONE && MARKS == 0 && (lease == 0 || lease == token[r]) ->
+                   tokens = tokens + SENDINGS - 1; token[r] = tokens; lease = tokens; reader[r] = G3
+                :: else -> token[r] = 0; reader[r] = G1
+                fi }
     :: atomic { reader[r] == G3 -> version[r] = row; reader[r] = G4 }
     :: atomic { reader[r] == G4 -> run_store(token[r], version[r]); reader[r] = END }
     :: atomic { reader[r] == G4 && LOST_OR_LATE -> delay(STORE, token[r], version[r]); reader[r] = END }
+    :: atomic { reader[r] == G4 && LOST_OR_LATE -> delay(STORE, token[r], version[r]); run_store(token[r], version[r]);
+                reader[r] = END } /* sent again */
     :: atomic { reader[r] == G4 && LOST_OR_LATE -> lates++; run_store(token[r], version[r]); reader[r] = END }
     :: atomic { reader[r] != END && crashes < CRASHES -> crashes++; reader[r] = END }
     :: atomic { reader[r] == END && tokens < LOADS -> token[r] = 0; version[r] = 0; reader[r] = G1 }
@@ -209,12 +238,18 @@ proctype write(bit w) {
     od
 }
 
+#define COMES_LATE(i)                                                                                        \
+    :: atomic { late[i] == LEASE -> late[i] = NO_SCRIPT; run_lease(late_token[i]) }                          \
+    :: atomic { late[i] == STORE -> late[i] = NO_SCRIPT; run_store(late_token[i], late_version[i]) }         \
+    :: atomic { late[i] == MARK -> late[i] = NO_SCRIPT; run_mark(late_token[i]) }                            \
+    :: atomic { late[i] == UNMARK -> late[i] = NO_SCRIPT; run_unmark(late_token[i]) }
+
 proctype others() {
     do
-    :: atomic { late == LEASE -> late = NO_SCRIPT; run_lease(late_token) }
-    :: atomic { late == STORE -> late = NO_SCRIPT; run_store(late_token, late_version) }
-    :: atomic { late == MARK -> late = NO_SCRIPT; run_mark(late_token) }
-    :: atomic { late == UNMARK -> late = NO_SCRIPT; run_unmark(late_token) }
+    COMES_LATE(0)
+#if LATE > 1
+    COMES_LATE(1)
+#endif
     :: atomic { lease != 0 -> lease = 0 }
     :: atomic { entry != NONE -> entry = NONE }
 #if defined(SLOW) || defined(F_LIFE)

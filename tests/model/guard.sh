@@ -8,6 +8,7 @@ MODEL=guard
 
 holds "two readers, two writers, a crash, a late script"
 holds "marks that expire before the row is written" -DSLOW
+holds "two late scripts, such as a lease and its entry" -DLATE=2 -DCRASHES=0
 if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
     holds "three leases" -DLOADS=3
     holds "three leases, marks that expire before the row is written" -DSLOW -DLOADS=3

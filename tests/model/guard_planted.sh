@@ -13,6 +13,7 @@ finds I2_old_entry "a mark that leaves the entry" -DF_ENTRY
 finds I2_old_entry "a mark that leaves the lease" -DF_LEASE
 finds I2_old_entry "a lease in spite of a mark" -DF_MARK
 finds I2_old_entry "a row that is stored without the lease" -DF_TOKEN
+finds I2_old_entry "one token for two sendings of G2" -DF_SENDINGS -DLATE=2
 finds I2_old_entry "a writer that removes the marks of others" -DF_MARKS
 finds I2_old_entry "a mark that expires before the row is written" -DF_LIFE
 finds I2_old_entry "the same, and a last step that leaves the entry" -DSLOW -DF_LAST_ENTRY
