@@ -183,8 +183,8 @@ proctype read(bit r) {
                 :: lease == tokens -> reader[r] = G3
                 :: else -> token[r] = 0; reader[r] = G1
                 fi }
-    :: atomic { reader[r] == G2 && entry == NONE && tokens + SENDINGS <= LOADS && LOST_OR_LATE -> /* twice, at once or with */
-                lates++; tokens++; run_lease(tokens); token[r] = tokens; reader[r] = AGAIN }   /* others in between */
+    :: atomic { reader[r] == G2 && entry == NONE && tokens + SENDINGS <= LOADS && LOST_OR_LATE -> /* twice: the */
+                lates++; tokens++; run_lease(tokens); token[r] = tokens; reader[r] = AGAIN } /* answer to the first is lost */
     :: atomic { reader[r] == AGAIN ->
                 if
                 :: entry == NONE && MARKS == 0 && (lease == 0 || lease == token[r]) ->

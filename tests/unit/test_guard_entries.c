@@ -19,7 +19,7 @@
 #include "support/proxy.h"
 #include "support/redis_server.h"
 
-enum { LIFE = 60000, NULL_LIFE = 20000, LEASE = 5000, MARK = 10000, TIMEOUT = 1000 };
+enum { LIFE = 60000, NULL_LIFE = 20000, LEASE = 5000, MARK = 10000, TIMEOUT = 2000 };
 
 static redis_server server;
 static proxy *between;
@@ -275,14 +275,14 @@ static void test_mark_expires(void **state) {
     guard_entries *brief = NULL;
     uint8_t token[TAMIS_GUARD_TOKEN];
 
-    options.mark_ms = 200;
-    options.timeout_ms = 100;
+    options.mark_ms = 1000;
+    options.timeout_ms = 500;
     OK(tamis__guard_entries_open(&brief, &options, &err));
     OK(tamis__guard_entries_mark(direct, key_of("long"), token, &err));
     OK(tamis__guard_entries_mark(brief, key_of("long"), token, &err));
     OK(tamis__guard_entries_mark(brief, key_of("k"), token, &err));
     assert_int_equal(state_of("k"), GUARD_ENTRY_MARKED);
-    pause_ms(350);
+    pause_ms(1700);
     assert_false(exists("t:{k}:marks"));
     assert_int_equal(state_of("k"), GUARD_ENTRY_LEASED);
     assert_int_equal(state_of("long"), GUARD_ENTRY_MARKED);
@@ -594,7 +594,7 @@ static void test_uri_sets_times(void **state) {
     char uri[100];
     guard_entry item = {.key = key_of("k")};
 
-    snprintf(uri, sizeof uri, "%s?patience=1500ms&read_timeout=1500ms", server.uri);
+    snprintf(uri, sizeof uri, "%s?patience=2500ms&read_timeout=2500ms", server.uri);
     guard_entries *patient = open_entries(uri);
     kill(server.pid, SIGSTOP);
     const uint64_t stopped = tamis__now_ns();
@@ -602,7 +602,7 @@ static void test_uri_sets_times(void **state) {
     const uint64_t ms = (tamis__now_ns() - stopped) / 1000000;
     kill(server.pid, SIGCONT);
     assert_int_equal(status, TAMIS_E_TIMEOUT);
-    assert_true(ms >= 1400);
+    assert_true(ms >= 2400);
     tamis__guard_entries_close(patient);
 }
 

@@ -52,7 +52,7 @@ static guard_entries *open_entries(const char *uri) {
                                            .null_life_ms = 600000,
                                            .lease_ms = 600000,
                                            .mark_ms = 600000,
-                                           .timeout_ms = 1000};
+                                           .timeout_ms = 5000};
     guard_entries *entries = NULL;
 
     assert_int_equal(tamis__guard_entries_open(&entries, &options, NULL), TAMIS_OK);
