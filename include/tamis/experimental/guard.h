@@ -65,6 +65,61 @@ typedef struct tamis_guard_source {
 
 #define TAMIS_GUARD_SOURCE_INIT TAMIS__INIT(tamis_guard_source, )
 
+/*
+ * SQL of a source. Each query is one statement, and is prepared once a session.
+ *
+ * A key has one spelling: the one in which `keys` returns it. For a numeric column of SQLite, "017", "17.0"
+ * and "1e1" have no row. This needs `keys` with the plain column first; else the database compares as it does,
+ * and may find one row by several keys. tamis_guard_put_end then deletes one of them only.
+ */
+typedef struct tamis_guard_sql {
+    uint32_t struct_size;
+    /* required. SQLite: a file name, or a "file:" URI. PostgreSQL: a connection string */
+    const char *database;
+    /* required: reads the row of one key, which is the only parameter: ?1 (SQLite) or $1 (PostgreSQL). The
+     * first column of the first row is the value, as text or bytes. NULL there is a value of no bytes. */
+    const char *row;
+    /* NULL, or a query without parameters: its first column has the keys of all rows. Left out are NULL, keys
+     * without bytes, and keys of more than TAMIS_GUARD_KEY_MAX. */
+    const char *keys;
+    /* NULL, or a query for the keys of new rows; needs `keys`. Exactly two columns. First: the key. Second: a
+     * value that rises with time, as a number or a timestamp. SQLite: a number, or a text in UTC as datetime
+     * returns it. The only parameter is a lower bound of that value; the query must return rows with value >=
+     * bound. The bound is the highest value seen less `overlap`. An index on that column makes this cheap. */
+    const char *new_keys;
+    /* What may still be committed with a lower value than the highest one seen: as long as the longest
+     * transaction. In units of the second column; for a timestamp, seconds. A whole number keeps large
+     * integers exact. */
+    double overlap;
+    /* as_json: a value is a JSON object of all columns of the row, by their names. Bytes become a string of
+     * hexadecimal digits, as "\\x00ff". */
+    bool as_json;
+    /* NULL, or SQL statements. SQLite: carried out once, before the first session, as to fill the database
+     * "file:NAME?mode=memory&cache=shared", which then lives as long as the source. */
+    const char *init;
+} tamis_guard_sql;
+
+#define TAMIS_GUARD_SQL_INIT TAMIS__INIT(tamis_guard_sql, )
+
+/*
+ * Makes a source of a database. The strings of *sql are copied. The caller frees source->context with the
+ * function below when no guard uses it any more. Does not connect.
+ *
+ * - TAMIS_E_INVALID: a required string is missing, or the overlap is negative; TAMIS_E_NOMEM.
+ * - Errors of its functions: TAMIS_E_IO: the database cannot be reached or read; TAMIS_E_TIMEOUT;
+ *   TAMIS_E_REFUSED: the database refuses the statement, the message has its reason. `connect` also refuses a
+ *   query with another number of parameters or columns.
+ *
+ * SQLite: a session only reads; only `init` may write. In journal modes other than WAL, a scan keeps writers
+ * waiting until it ends.
+ */
+TAMIS_API tamis_status tamis_guard_sqlite_create(tamis_guard_source *source, const tamis_guard_sql *sql,
+                                                 tamis_error *err);
+TAMIS_API tamis_status tamis_guard_postgres_create(tamis_guard_source *source, const tamis_guard_sql *sql,
+                                                   tamis_error *err);
+/* Frees what the two functions above made. For their sources only; NULL, or one that was freed, is allowed. */
+TAMIS_API void tamis_guard_source_free(tamis_guard_source *source);
+
 /* ---- guards ---- */
 
 /*

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <sqlite3.h>
+
+#include <tamis/experimental/guard.h>
+
+#include "base/system.h"
+#include "support/guard_scans.h"
+#include "support/scratch.h"
+
+/* ---- a writer beside the source ---- */
+
+static sqlite3 *writer;
+
+static void run_sql(const char *format, ...) {
+    char text[2000];
+    char *message = NULL;
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    if (sqlite3_exec(writer, text, NULL, NULL, &message) != SQLITE_OK) {
+        fprintf(stderr, "%s: %s\n", text, message);
+        abort();
+    }
+}
+
+static int set_up(void **state) {
+    scratch_set_up(state);
+    return sqlite3_open(scratch("db"), &writer);
+}
+
+static int tear_down(void **state) {
+    sqlite3_close(writer);
+    return scratch_tear_down(state);
+}
+
+/* ---- a source with one session ---- */
+
+static tamis_guard_sql sql_of(const char *row) {
+    tamis_guard_sql sql = TAMIS_GUARD_SQL_INIT;
+    sql.database = scratch("db");
+    sql.row = row;
+    return sql;
+}
+
+static void *connect_to(tamis_guard_source *source, const tamis_guard_sql *sql) {
+    void *session = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    *source = (tamis_guard_source)TAMIS_GUARD_SOURCE_INIT;
+    if (tamis_guard_sqlite_create(source, sql, &err) != TAMIS_OK ||
+        source->connect(source->context, 1000, &session, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return session;
+}
+
+static void disconnect_from(tamis_guard_source *source, void *session) {
+    source->disconnect(session);
+    tamis_guard_source_free(source);
+    tamis_guard_source_free(source);
+}
+
+static void assert_connect_fails(const tamis_guard_sql *sql, tamis_status status, const char *message) {
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    void *session = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    assert_int_equal(tamis_guard_sqlite_create(&source, sql, &err), TAMIS_OK);
+    assert_int_equal(source.connect(source.context, 1000, &session, &err), status);
+    if (!strstr(err.text, message))
+        fail_msg("'%s' is not in: %s", message, err.text);
+    assert_null(session);
+    tamis_guard_source_free(&source);
+}
+
+/* ---- values ---- */
+
+static void test_values_of_each_type(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id TEXT PRIMARY KEY, v);"
+            "INSERT INTO t VALUES('text', 'grün'), ('integer', -17), ('real', 0.1), ('blob', x'00ff0a'),"
+            "('null', NULL), ('empty', ''), ('o''clock', 'quoted')");
+    const tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1;");
+    tamis_guard_source source;
+    void *session = connect_to(&source, &sql);
+
+    assert_null(source.scan);
+    assert_null(source.scan_new);
+    assert_string_equal(load_text(&source, session, "text"), "grün");
+    assert_string_equal(load_text(&source, session, "integer"), "-17");
+    assert_string_equal(load_text(&source, session, "real"), "0.1");
+    assert_memory_equal(load_text(&source, session, "blob"), "\0\xff\n", 4);
+    assert_string_equal(load_text(&source, session, "null"), "");
+    assert_string_equal(load_text(&source, session, "empty"), "");
+    assert_string_equal(load_text(&source, session, "absent"), "(none)");
+    assert_string_equal(load_text(&source, session, "o'clock"), "quoted");
+    assert_string_equal(load_text(&source, session, "x' OR '1'='1"), "(none)");
+    disconnect_from(&source, session);
+}
+
+static void test_keys_of_any_bytes(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id TEXT, n INTEGER, b BLOB, v); INSERT INTO t VALUES('ab', 17, x'00ff', 'row')");
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    void *session = connect_to(&source, &sql);
+
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"ab", 2}, 1000, NULL), "row");
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"ab\0c", 4}, 1000, NULL), "(none)");
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"ab\0", 3}, 1000, NULL), "(none)");
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"\xff\xfe", 2}, 1000, NULL), "(none)");
+    assert_string_equal(load_bytes(&source, session, (tamis_key){NULL, 0}, 1000, NULL), "(none)");
+    disconnect_from(&source, session);
+    sql.row = "SELECT v FROM t WHERE n = ?1";
+    session = connect_to(&source, &sql);
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"17", 2}, 1000, NULL), "row");
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"17\0", 3}, 1000, NULL), "(none)");
+    disconnect_from(&source, session);
+    sql.row = "SELECT v FROM t WHERE b = CAST(?1 AS BLOB)";
+    session = connect_to(&source, &sql);
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"\0\xff", 2}, 1000, NULL), "row");
+    disconnect_from(&source, session);
+}
+
+static void test_row_as_json(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, price REAL, data BLOB, note);"
+            "INSERT INTO t VALUES(1, 'a \"b\"', 0.1, x'00ff', NULL), (2, CAST(x'ff' AS TEXT), 1, x'', 1)");
+    tamis_guard_sql sql = sql_of("SELECT * FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    sql.as_json = true;
+    void *session = connect_to(&source, &sql);
+    assert_string_equal(
+        load_text(&source, session, "1"),
+        "{\"id\":1,\"name\":\"a \\\"b\\\"\",\"price\":0.1,\"data\":\"\\\\x00ff\",\"note\":null}");
+    assert_string_equal(load_text(&source, session, "3"), "(none)");
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"2", 1}, 1000, &err), "TAMIS_E_REFUSED");
+    assert_non_null(strstr(err.text, "name"));
+    disconnect_from(&source, session);
+    sql.row = "SELECT id, id FROM t WHERE id = ?1";
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "two columns");
+}
+
+/* ---- one spelling of a key ---- */
+
+static void test_number_has_one_spelling(void **state) {
+    (void)state;
+    run_sql(
+        "CREATE TABLE t(id INTEGER, v); INSERT INTO t VALUES(17, 'seventeen'), (10, 'ten'), (-4, 'minus'),"
+        "('012ab', 'text'), (2.5, 'fraction'), (1e30, 'large'), (9223372036854775807, 'max')");
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    sql.keys = "SELECT id FROM t";
+    void *session = connect_to(&source, &sql);
+    static const char *const absent[] = {"017", " 17",   "17 ",  "17.0", "+17", "1e1", "1E1", "1.0e1", "-04",
+                                         "-4.", ".25e1", "02.5", "",     "-",   ".",   "e1",  "1e"};
+
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (strcmp(load_text(&source, session, absent[i]), "(none)") != 0)
+            fail_msg("'%s' finds a row", absent[i]);
+    assert_string_equal(load_text(&source, session, "17"), "seventeen");
+    assert_string_equal(load_text(&source, session, "-4"), "minus");
+    assert_string_equal(load_text(&source, session, "012ab"), "text");
+    assert_string_equal(load_text(&source, session, "9223372036854775807"), "max");
+    assert_string_equal(scan_keys(&source, session, false), "-4 012ab 1.0e+30 10 17 2.5 9223372036854775807");
+    assert_string_equal(load_text(&source, session, "1.0e+30"), "large");
+    assert_string_equal(load_text(&source, session, "2.5"), "fraction");
+    disconnect_from(&source, session);
+}
+
+static void test_text_keeps_its_zeros(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id VARCHAR(9), v); INSERT INTO t VALUES('017', 'a'), ('17', 'b'), (' 17', 'c')");
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    sql.keys = "SELECT id FROM t";
+    void *session = connect_to(&source, &sql);
+
+    assert_string_equal(load_text(&source, session, "017"), "a");
+    assert_string_equal(load_text(&source, session, "17"), "b");
+    assert_string_equal(load_text(&source, session, " 17"), "c");
+    assert_string_equal(load_text(&source, session, "17.0"), "(none)");
+    disconnect_from(&source, session);
+}
+
+/* ---- scans ---- */
+
+static void test_scan_streams_all_keys(void **state) {
+    (void)state;
+    const unsigned keys = (unsigned)test_scale(100000, 20000, 20000);
+    run_sql("CREATE TABLE t(id); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %u)"
+            " INSERT INTO t SELECT 'item:' || i FROM n; INSERT INTO t VALUES(NULL), (''), (zeroblob(65537)),"
+            "(zeroblob(65536)), (zeroblob(65535))",
+            keys);
+    tamis_guard_sql sql = sql_of("SELECT 1 FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    sql.keys = "SELECT id FROM t";
+    void *session = connect_to(&source, &sql);
+    scan_result result = {0};
+    tamis_guard_scan scan = scan_into(&result);
+    const sqlite3_int64 before = sqlite3_memory_used();
+
+    sqlite3_memory_highwater(1);
+    assert_int_equal(source.scan(session, &scan, NULL), TAMIS_OK);
+    assert_int_equal(result.count, keys + 2);
+    assert_memory_equal(result.text.data, "item:1\nitem:2\n", 14);
+    assert_true(sqlite3_memory_highwater(0) - before < 3 << 20);
+    bytes_clear(&result.text);
+    /* A failure ends the scan, and the session goes on. */
+    result = (scan_result){.fail_at = 1000, .status = TAMIS_E_FULL};
+    assert_int_equal(source.scan(session, &scan, NULL), TAMIS_E_FULL);
+    assert_int_equal(result.count, 1000);
+    bytes_clear(&result.text);
+    assert_string_equal(load_text(&source, session, "item:7"), "1");
+    disconnect_from(&source, session);
+}
+
+static void test_new_keys_by_number(void **state) {
+    (void)state;
+    run_sql("PRAGMA journal_mode = WAL; CREATE TABLE t(id TEXT, seq INTEGER);"
+            "INSERT INTO t VALUES('a', 4611686018427387905), ('b', 4611686018427387920)");
+    tamis_guard_sql sql = sql_of("SELECT 1 FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    sql.keys = "SELECT id FROM t";
+    sql.new_keys = "SELECT id, seq FROM t WHERE seq >= ?1 -- new ones";
+    sql.overlap = 10;
+    void *session = connect_to(&source, &sql);
+
+    assert_string_equal(scan_keys(&source, session, false), "a b");
+    assert_string_equal(scan_keys(&source, session, true), "b");
+    run_sql("INSERT INTO t VALUES('c', 4611686018427387922)");
+    assert_string_equal(scan_keys(&source, session, true), "b c");
+    /* A late commit with a lower number: found within the overlap. */
+    run_sql("INSERT INTO t VALUES('late', 4611686018427387912), ('too late', 4611686018427387911)");
+    assert_string_equal(scan_keys(&source, session, true), "b c late");
+    run_sql("DELETE FROM t");
+    assert_string_equal(scan_keys(&source, session, true), "");
+    run_sql("INSERT INTO t VALUES('d', 4611686018427387930)");
+    assert_string_equal(scan_keys(&source, session, true), "d");
+    disconnect_from(&source, session);
+    /* A session without a scan knows no bound. */
+    run_sql("INSERT INTO t VALUES('old', -5), ('none', NULL)");
+    session = connect_to(&source, &sql);
+    assert_string_equal(scan_keys(&source, session, true), "d old");
+    assert_string_equal(scan_keys(&source, session, true), "d");
+    disconnect_from(&source, session);
+}
+
+static void test_new_keys_by_time(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id TEXT, at DATETIME);"
+            "INSERT INTO t VALUES('a', '2026-11-29 01:00:00'), ('b', '2026-11-30 00:00:05.250')");
+    tamis_guard_sql sql = sql_of("SELECT 1 FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    sql.keys = "SELECT id FROM t";
+    sql.new_keys = "WITH x AS (SELECT id, at FROM t WHERE at >= ?1) SELECT * FROM x ORDER BY at";
+    sql.overlap = 60;
+    void *session = connect_to(&source, &sql);
+
+    assert_string_equal(scan_keys(&source, session, false), "a b");
+    run_sql("INSERT INTO t VALUES('c', '2026-11-29 23:59:06'), ('d', '2026-11-29 23:59:04')");
+    assert_string_equal(scan_keys(&source, session, true), "b c");
+    disconnect_from(&source, session);
+
+    run_sql("INSERT INTO t VALUES('e', 'yesterday')");
+    session = connect_to(&source, &sql);
+    scan_result result = {0};
+    tamis_guard_scan scan = scan_into(&result);
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(source.scan_new(session, &scan, &err), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "neither a number nor a UTC time"));
+    disconnect_from(&source, session);
+}
+
+/* ---- a database in memory ---- */
+
+static void test_memory_database_lives_with_the_source(void **state) {
+    (void)state;
+    tamis_guard_sql sql = sql_of("SELECT name FROM item WHERE id = ?1");
+    tamis_guard_source source;
+    sql.database = "file:demo?mode=memory&cache=shared";
+    sql.init = "CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO item VALUES(1, 'one');";
+    void *first = connect_to(&source, &sql);
+    void *second = NULL;
+
+    assert_int_equal(source.connect(source.context, 1000, &second, NULL), TAMIS_OK);
+    assert_string_equal(load_text(&source, first, "1"), "one");
+    assert_string_equal(load_text(&source, second, "1"), "one");
+    source.disconnect(first);
+    source.disconnect(second);
+    assert_int_equal(source.connect(source.context, 1000, &first, NULL), TAMIS_OK);
+    assert_string_equal(load_text(&source, first, "1"), "one");
+
+    /* A writer of the same process has the table: wait, then give up. */
+    sqlite3 *other = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(sqlite3_open_v2(sql.database, &other, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN; UPDATE item SET name = 'two'", NULL, NULL, NULL), SQLITE_OK);
+    assert_string_equal(load_bytes(&source, first, (tamis_key){"1", 1}, 50, &err), "TAMIS_E_TIMEOUT");
+    assert_non_null(strstr(err.text, "lock"));
+    assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    assert_string_equal(load_text(&source, first, "1"), "two");
+    sqlite3_close(other);
+    disconnect_from(&source, first);
+}
+
+static void test_init_fills_a_file_once(void **state) {
+    (void)state;
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    sql.init = "CREATE TABLE t(id, v); INSERT INTO t VALUES('a', 'A')";
+    void *session = connect_to(&source, &sql);
+    void *second = NULL;
+
+    assert_int_equal(source.connect(source.context, 1000, &second, NULL), TAMIS_OK);
+    assert_string_equal(load_text(&source, second, "a"), "A");
+    source.disconnect(second);
+    disconnect_from(&source, session);
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "init: table t already exists");
+}
+
+/* ---- errors ---- */
+
+static void test_queries_are_checked(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id, v)");
+    tamis_guard_sql sql = sql_of("SELECT v FROM t");
+    assert_connect_fails(&sql, TAMIS_E_REFUSED,
+                         "row: has 0 parameters and 1 columns; expected one parameter, ?1");
+    sql.row = "SELECT v FROM t WHERE id = ?2";
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "has 2 parameters");
+    sql.row = "SELECT v FROM t WHERE id = ?1; DELETE FROM t";
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "exactly one statement");
+    sql.row = " -- none";
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "exactly one statement");
+    sql.row = "SELECT v FROM missing WHERE id = ?1";
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "row: no such table: missing");
+    sql.row = "SELECT v FROM t WHERE id = ?1";
+    sql.keys = "SELECT id FROM t WHERE id > ?1";
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "keys: has 1 parameters");
+    sql.keys = "SELECT id FROM t";
+    sql.new_keys = "SELECT id FROM t WHERE v >= ?1";
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "new_keys: has 1 parameters and 1 columns");
+    sql.new_keys = "SELECT id, v, v FROM t WHERE v >= ?1";
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "3 values for 2 columns");
+}
+
+static void test_options_are_checked(void **state) {
+    (void)state;
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    tamis_guard_sql sql = sql_of(NULL);
+
+    assert_int_equal(tamis_guard_sqlite_create(&source, NULL, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_guard_sqlite_create(&source, &sql, NULL), TAMIS_E_INVALID);
+    sql.row = "SELECT ?1";
+    sql.new_keys = "SELECT 1, 2 WHERE ?1";
+    assert_int_equal(tamis_guard_sqlite_create(&source, &sql, NULL), TAMIS_E_INVALID);
+    sql.new_keys = NULL;
+    sql.overlap = -1;
+    assert_int_equal(tamis_guard_sqlite_create(&source, &sql, NULL), TAMIS_E_INVALID);
+    assert_null(source.context);
+    tamis_guard_source_free(&source);
+    tamis_guard_source_free(NULL);
+}
+
+static void test_database_that_cannot_be_read(void **state) {
+    (void)state;
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    char uri[300];
+
+    snprintf(uri, sizeof uri, "file:%s?key=secret", scratch("missing/db"));
+    sql.database = uri;
+    assert_connect_fails(&sql, TAMIS_E_IO, "unable to open");
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    void *session = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis_guard_sqlite_create(&source, &sql, &err), TAMIS_OK);
+    assert_int_equal(source.connect(source.context, 1000, &session, &err), TAMIS_E_IO);
+    assert_null(strstr(err.text, "secret"));
+    tamis_guard_source_free(&source);
+    sql.database = scratch("garbage");
+    file_write(sql.database, "this is a text and certainly not a database of SQLite", 50);
+    assert_connect_fails(&sql, TAMIS_E_IO, "not a database");
+}
+
+static void test_session_only_reads(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id, v); INSERT INTO t VALUES('a', 'A')");
+    tamis_guard_sql sql = sql_of("DELETE FROM t WHERE id = ?1 RETURNING v");
+    tamis_guard_source source;
+    tamis_error err = TAMIS_ERROR_INIT;
+    void *session = connect_to(&source, &sql);
+
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"a", 1}, 1000, &err), "TAMIS_E_REFUSED");
+    assert_non_null(strstr(err.text, "readonly"));
+    disconnect_from(&source, session);
+}
+
+static void test_time_limit_ends_a_query(void **state) {
+    (void)state;
+    const tamis_guard_sql sql = sql_of("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+                                       " SELECT i FROM n WHERE i = -?1");
+    tamis_guard_source source;
+    tamis_error err = TAMIS_ERROR_INIT;
+    void *session = connect_to(&source, &sql);
+    const uint64_t start = tamis__now_ns();
+
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"1", 1}, 100, &err), "TAMIS_E_TIMEOUT");
+    const uint64_t took = (tamis__now_ns() - start) / 1000000;
+    assert_true(took >= 100 && took < 5000);
+    assert_non_null(strstr(err.text, "row: no answer within 100 ms"));
+    disconnect_from(&source, session);
+}
+
+static void test_time_limit_ends_a_wait_for_a_lock(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id, v); INSERT INTO t VALUES('a', 'A')");
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    tamis_error err = TAMIS_ERROR_INIT;
+    void *session = connect_to(&source, &sql);
+
+    run_sql("BEGIN EXCLUSIVE");
+    assert_string_equal(load_bytes(&source, session, (tamis_key){"a", 1}, 50, &err), "TAMIS_E_TIMEOUT");
+    assert_non_null(strstr(err.text, "another program has the lock within 50 ms"));
+    run_sql("COMMIT");
+    assert_string_equal(load_text(&source, session, "a"), "A");
+    disconnect_from(&source, session);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_values_of_each_type),
+        TEST(test_keys_of_any_bytes),
+        TEST(test_row_as_json),
+        TEST(test_number_has_one_spelling),
+        TEST(test_text_keeps_its_zeros),
+        TEST(test_scan_streams_all_keys),
+        TEST(test_new_keys_by_number),
+        TEST(test_new_keys_by_time),
+        TEST(test_memory_database_lives_with_the_source),
+        TEST(test_init_fills_a_file_once),
+        TEST(test_queries_are_checked),
+        TEST(test_options_are_checked),
+        TEST(test_database_that_cannot_be_read),
+        TEST(test_session_only_reads),
+        TEST(test_time_limit_ends_a_query),
+        TEST(test_time_limit_ends_a_wait_for_a_lock),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
