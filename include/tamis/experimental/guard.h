@@ -68,9 +68,13 @@ typedef struct tamis_guard_source {
 /*
  * SQL of a source. Each query is one statement, and is prepared once a session.
  *
- * A key has one spelling: the one in which `keys` returns it. For a numeric column of SQLite, "017", "17.0"
- * and "1e1" have no row. This needs `keys` with the plain column first; else the database compares as it does,
- * and may find one row by several keys. tamis_guard_put_end then deletes one of them only.
+ * A key has one spelling: the one in which `keys` returns it. The row of number 17 is not found by "017",
+ * " 17", "17.0" or "1e1". SQLite knows this for a `keys` with the plain column first, PostgreSQL always.
+ * Some types have several texts for equal values: citext, char(n), texts with a collation that ignores case.
+ * Several keys then find one row, and tamis_guard_put_end deletes only its own. Compare the bytes in `row`.
+ *
+ * No row has a key that the type of its column does not allow. In PostgreSQL this includes a key that is not
+ * UTF-8 or has a byte 0, unless $1 is bytea.
  */
 typedef struct tamis_guard_sql {
     uint32_t struct_size;
@@ -94,7 +98,8 @@ typedef struct tamis_guard_sql {
     /* as_json: a value is a JSON object of all columns of the row, by their names. Bytes become a string of
      * hexadecimal digits, as "\\x00ff". */
     bool as_json;
-    /* NULL, or SQL statements. SQLite: carried out once, before the first session, as to fill the database
+    /* NULL, or SQL statements. PostgreSQL: carried out in each session that is opened, as SET search_path.
+     * SQLite: carried out once, before the first session, as to fill the database
      * "file:NAME?mode=memory&cache=shared", which then lives as long as the source. */
     const char *init;
 } tamis_guard_sql;
@@ -105,19 +110,24 @@ typedef struct tamis_guard_sql {
  * Makes a source of a database. The strings of *sql are copied. The caller frees source->context with the
  * function below when no guard uses it any more. Does not connect.
  *
- * - TAMIS_E_INVALID: a required string is missing, or the overlap is negative; TAMIS_E_NOMEM.
+ * - TAMIS_E_INVALID: a required string is missing, the overlap is negative, or the connection string of
+ *   PostgreSQL has an error; TAMIS_E_NOMEM.
  * - Errors of its functions: TAMIS_E_IO: the database cannot be reached or read; TAMIS_E_TIMEOUT;
  *   TAMIS_E_REFUSED: the database refuses the statement, the message has its reason. `connect` also refuses a
  *   query with another number of parameters or columns.
  *
  * SQLite: a session only reads; only `init` may write. In journal modes other than WAL, a scan keeps writers
  * waiting until it ends.
+ *
+ * PostgreSQL: a session only reads; only `init` may write. `row` and `new_keys` must be possible as
+ * FROM (query). A scan is one transaction. It has no time limit, but keepalives end a dead connection after a
+ * minute. Looking up a host name is not part of the time limit. No message has the password.
  */
 TAMIS_API tamis_status tamis_guard_sqlite_create(tamis_guard_source *source, const tamis_guard_sql *sql,
                                                  tamis_error *err);
 TAMIS_API tamis_status tamis_guard_postgres_create(tamis_guard_source *source, const tamis_guard_sql *sql,
                                                    tamis_error *err);
-/* Frees what the two functions above made. For their sources only; NULL, or one that was freed, is allowed. */
+/* Frees what the two functions above made. For their sources only. NULL, or a freed one, is allowed. */
 TAMIS_API void tamis_guard_source_free(tamis_guard_source *source);
 
 /* ---- guards ---- */
