@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "guard_scans.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,10 @@ enum { KEPT = 64 << 10 };
 
 static tamis_status add(void *context, const tamis_key *keys, size_t count, tamis_error *err) {
     scan_result *result = context;
+    const struct mallinfo2 memory = mallinfo2();
     (void)err;
+    if (memory.uordblks + memory.hblkhd > result->peak_bytes)
+        result->peak_bytes = memory.uordblks + memory.hblkhd;
     for (size_t i = 0; i < count; i++) {
         if (result->fail_at && result->count >= result->fail_at)
             return result->status;

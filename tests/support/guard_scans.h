@@ -16,6 +16,7 @@ typedef struct scan_result {
     size_t count;
     tamis_status status; /* what the scan gets after `fail_at` keys */
     size_t fail_at;      /* 0: never */
+    size_t peak_bytes;   /* of memory of the C library, while keys came */
 } scan_result;
 
 tamis_guard_scan scan_into(scan_result *result);

@@ -18,6 +18,7 @@
 #include "base/system.h"
 #include "support/guard_scans.h"
 #include "support/postgres.h"
+#include "support/proxy.h"
 #include "support/scratch.h"
 
 static postgres_server server;
@@ -268,8 +269,7 @@ static void test_scan_streams_all_keys(void **state) {
     assert_int_equal(source.scan(session, &scan, NULL), TAMIS_OK);
     assert_int_equal(result.count, keys + 1);
     assert_memory_equal(result.text.data, "item:1....", 10);
-    const size_t after = mallinfo2().uordblks + mallinfo2().hblkhd;
-    assert_true(after < before + (1 << 20));
+    assert_true(result.peak_bytes < before + (1 << 20));
     bytes_clear(&result.text);
     /* A failure ends the scan, and the session goes on. */
     result = (scan_result){.fail_at = 1000, .status = TAMIS_E_FULL};
@@ -528,6 +528,59 @@ static void test_server_that_stops_and_starts(void **state) {
     writer = postgres_reach(&server);
 }
 
+/* The network is cut in the middle of replies: no wrong value, and no scan that lacks keys. */
+static void test_cut_replies_are_errors(void **state) {
+    NEED_SERVER();
+    enum { KEYS = 300 };
+    char socket_path[140], database[100];
+    snprintf(socket_path, sizeof socket_path, "%s/.s.PGSQL.%d", server.directory, server.port);
+    proxy *network = proxy_start(socket_path);
+    snprintf(database, sizeof database, "host=127.0.0.1 port=%d user=tamis dbname=postgres sslmode=disable",
+             proxy_port(network));
+    postgres_run(writer,
+                 "CREATE TABLE t(id int, v text); INSERT INTO t SELECT n, 'value of ' || n"
+                 " FROM generate_series(1, %d) AS n",
+                 KEYS);
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = $1");
+    sql.database = database;
+    sql.keys = "SELECT id FROM t";
+    sql.new_keys = "SELECT id, id FROM t WHERE id >= $1";
+    tamis_guard_source source;
+    void *session = connect_to(&source, &sql);
+    unsigned cuts = 0;
+
+    for (uint64_t position = 0;; position += position < 200 ? 1 : 97) {
+        const bool is_load = position < 200;
+        scan_result result = {0};
+        tamis_guard_scan scan = scan_into(&result);
+        const char *got = "";
+        tamis_status status = TAMIS_OK;
+        proxy_arm(network, PROXY_REPLIES, PROXY_CUT, is_load ? position : position - 200);
+        if (is_load)
+            got = load_bytes(&source, session, (tamis_key){"17", 2}, 5000, NULL);
+        else
+            status = source.scan(session, &scan, NULL);
+        const bool was_cut = proxy_harmed(network) > 0;
+        proxy_disarm(network);
+        bytes_clear(&result.text);
+        cuts += was_cut;
+        if (is_load)
+            assert_string_equal(got, strcmp(got, "TAMIS_E_IO") == 0 && was_cut ? got : "value of 17");
+        else if (status != TAMIS_OK || result.count != KEYS)
+            assert_true(was_cut && status == TAMIS_E_IO);
+        if (!is_load && !was_cut)
+            break;
+        source.disconnect(session);
+        assert_int_equal(source.connect(source.context, 10000, &session, NULL), TAMIS_OK);
+    }
+    assert_true(cuts > 100);
+    /* A network that is silent from some byte on. */
+    proxy_arm(network, PROXY_REPLIES, PROXY_HOLD, 20);
+    assert_load_fails(&source, session, "17", 100, "TAMIS_E_TIMEOUT", "no answer within 100 ms");
+    disconnect_from(&source, session);
+    proxy_stop(network);
+}
+
 /* A server that accepts connections and says nothing. */
 static void test_time_limit_ends_connecting(void **state) {
     (void)state;
@@ -617,6 +670,7 @@ int main(void) {
         TEST(test_shorter_limit_cancels_the_query),
         TEST(test_connection_that_is_killed),
         TEST(test_server_that_stops_and_starts),
+        TEST(test_cut_replies_are_errors),
         TEST(test_time_limit_ends_connecting),
         TEST(test_password_in_no_message),
     };
