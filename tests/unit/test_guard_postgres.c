@@ -344,18 +344,68 @@ static void test_late_commit_is_found_within_the_overlap(void **state) {
     session = connect_to(&source, &sql);
     assert_string_equal(scan_keys(&source, session, true), "end min");
     assert_string_equal(scan_keys(&source, session, true), "end");
+    /* No bound is below the lowest number. */
+    postgres_run(writer, "DELETE FROM t WHERE id > 0");
+    source.disconnect(session);
+    assert_int_equal(source.connect(source.context, 10000, &session, NULL), TAMIS_OK);
+    assert_string_equal(scan_keys(&source, session, true), "min");
+    assert_string_equal(scan_keys(&source, session, true), "min");
+    disconnect_from(&source, session);
+}
+
+/* A row of the future hides no later one; above an infinite number there is none. */
+static void test_new_keys_after_a_high_value(void **state) {
+    NEED_SERVER();
+    postgres_run(writer, "CREATE TABLE t(k text, at timestamptz, n float8);"
+                         "INSERT INTO t VALUES('a', now() - interval '1 day', 1), ('future', 'infinity', 2)");
+    tamis_guard_sql sql = sql_of("SELECT k FROM t WHERE k = $1");
+    sql.keys = "SELECT k FROM t";
+    sql.new_keys = "SELECT k, at FROM t WHERE at >= $1";
+    sql.overlap = 600;
+    tamis_guard_source source;
+    void *session = connect_to(&source, &sql);
+
+    assert_string_equal(scan_keys(&source, session, false), "a future");
+    postgres_run(writer, "INSERT INTO t VALUES('b', now(), 3), ('old', now() - interval '1 hour', 'NaN')");
+    assert_string_equal(scan_keys(&source, session, true), "b future");
+    disconnect_from(&source, session);
+    sql.new_keys = "SELECT k, n FROM t WHERE n >= $1";
+    session = connect_to(&source, &sql);
+    scan_result result = {0};
+    tamis_guard_scan scan = scan_into(&result);
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(source.scan_new(session, &scan, &err), TAMIS_E_REFUSED);
+    assert_contains(err.text, "Infinity or NaN");
+    assert_string_equal(load_text(&source, session, "a"), "a");
+    disconnect_from(&source, session);
+}
+
+/* The texts of keys do not depend on settings of the server. */
+static void test_times_as_keys(void **state) {
+    NEED_SERVER();
+    postgres_run(writer, "CREATE TABLE t(at timestamp); INSERT INTO t VALUES('2026-11-29 02:20:00');"
+                         "ALTER ROLE tamis SET datestyle = 'German'");
+    tamis_guard_sql sql = sql_of("SELECT 'row' FROM t WHERE at = $1");
+    sql.keys = "SELECT at FROM t";
+    tamis_guard_source source;
+    void *session = connect_to(&source, &sql);
+
+    assert_string_equal(scan_keys(&source, session, false), "2026-11-29 02:20:00");
+    assert_string_equal(load_text(&source, session, "2026-11-29 02:20:00"), "row");
+    assert_string_equal(load_text(&source, session, "2026-11-29T02:20:00"), "(none)");
+    postgres_run(writer, "ALTER ROLE tamis RESET datestyle");
     disconnect_from(&source, session);
 }
 
 /* A column of each type, with rows at 10 (a), 20 (b) and then 15 (c) and 14 (d); overlap 5. */
 static void test_new_keys_by_each_type(void **state) {
     NEED_SERVER();
-    static const char *const times = "'2026-03-29 00:30:00+00'::timestamptz + make_interval(secs => %d)";
+    static const char *const times = "'2016-03-27 00:30:00+00'::timestamptz + make_interval(secs => %d)";
     static const struct {
         const char *type, *value;
     } types[] = {{"int2", "%d"},           {"int4", "%d"},      {"int8", "%d + 9007199254740993"},
                  {"numeric", "%d + 1e30"}, {"float4", "%d"},    {"float8", "%d"},
-                 {"timestamptz", NULL},    {"timestamp", NULL}, {"date", "'2026-03-01'::date + %d"}};
+                 {"timestamptz", NULL},    {"timestamp", NULL}, {"date", "'2016-03-01'::date + %d"}};
     char values[4][200];
 
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -369,7 +419,7 @@ static void test_new_keys_by_each_type(void **state) {
         tamis_guard_sql sql = sql_of("SELECT k FROM t WHERE k = $1");
         sql.keys = "SELECT k FROM t";
         sql.new_keys = "SELECT k, v FROM t WHERE v >= $1";
-        sql.overlap = strcmp(type, "date") == 0 ? 5 * 86400 : 5;
+        sql.overlap = strcmp(type, "date") == 0 ? 5 * 86400 : strncmp(type, "int", 3) == 0 ? 4.5 : 5;
         sql.init = "SET datestyle = 'SQL, DMY'; SET timezone = 'Europe/Berlin'";
         tamis_guard_source source;
         void *session = connect_to(&source, &sql);
@@ -662,6 +712,8 @@ int main(void) {
         TEST(test_scan_outlasts_the_limit_of_a_row),
         TEST(test_scan_that_fails_leaves_the_session),
         TEST(test_late_commit_is_found_within_the_overlap),
+        TEST(test_new_keys_after_a_high_value),
+        TEST(test_times_as_keys),
         TEST(test_new_keys_by_each_type),
         TEST(test_queries_are_checked),
         TEST(test_session_only_reads),

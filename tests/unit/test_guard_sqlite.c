@@ -158,13 +158,14 @@ static void test_number_has_one_spelling(void **state) {
     (void)state;
     run_sql(
         "CREATE TABLE t(id INTEGER, v); INSERT INTO t VALUES(17, 'seventeen'), (10, 'ten'), (-4, 'minus'),"
-        "('012ab', 'text'), (2.5, 'fraction'), (1e30, 'large'), (9223372036854775807, 'max')");
+        "('012ab', 'text'), ('1e', 'e'), ('-', 'dash'), (2.5, 'fraction'), (1e30, 'large'), "
+        "(9223372036854775807, 'max')");
     tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
     tamis_guard_source source;
     sql.keys = "SELECT id FROM t";
     void *session = connect_to(&source, &sql);
-    static const char *const absent[] = {"017", " 17",   "17 ",  "17.0", "+17", "1e1", "1E1", "1.0e1", "-04",
-                                         "-4.", ".25e1", "02.5", "",     "-",   ".",   "e1",  "1e"};
+    static const char *const absent[] = {"017", " 17", "17 ",   "17.0", "+17", "1e1", "1E1", "1.0e1",
+                                         "-04", "-4.", ".25e1", "02.5", "",    ".",   "e1"};
 
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         if (strcmp(load_text(&source, session, absent[i]), "(none)") != 0)
@@ -172,8 +173,11 @@ static void test_number_has_one_spelling(void **state) {
     assert_string_equal(load_text(&source, session, "17"), "seventeen");
     assert_string_equal(load_text(&source, session, "-4"), "minus");
     assert_string_equal(load_text(&source, session, "012ab"), "text");
+    assert_string_equal(load_text(&source, session, "1e"), "e");
+    assert_string_equal(load_text(&source, session, "-"), "dash");
     assert_string_equal(load_text(&source, session, "9223372036854775807"), "max");
-    assert_string_equal(scan_keys(&source, session, false), "-4 012ab 1.0e+30 10 17 2.5 9223372036854775807");
+    assert_string_equal(scan_keys(&source, session, false),
+                        "- -4 012ab 1.0e+30 10 17 1e 2.5 9223372036854775807");
     assert_string_equal(load_text(&source, session, "1.0e+30"), "large");
     assert_string_equal(load_text(&source, session, "2.5"), "fraction");
     disconnect_from(&source, session);
@@ -260,7 +264,7 @@ static void test_new_keys_by_number(void **state) {
 static void test_new_keys_by_time(void **state) {
     (void)state;
     run_sql("CREATE TABLE t(id TEXT, at DATETIME);"
-            "INSERT INTO t VALUES('a', '2026-11-29 01:00:00'), ('b', '2026-11-30 00:00:05.250')");
+            "INSERT INTO t VALUES('a', '2016-11-29 01:00:00'), ('b', '2016-11-30 00:00:05.250')");
     tamis_guard_sql sql = sql_of("SELECT 1 FROM t WHERE id = ?1");
     tamis_guard_source source;
     sql.keys = "SELECT id FROM t";
@@ -269,8 +273,13 @@ static void test_new_keys_by_time(void **state) {
     void *session = connect_to(&source, &sql);
 
     assert_string_equal(scan_keys(&source, session, false), "a b");
-    run_sql("INSERT INTO t VALUES('c', '2026-11-29 23:59:06'), ('d', '2026-11-29 23:59:04')");
+    run_sql("INSERT INTO t VALUES('c', '2016-11-29 23:59:06'), ('d', '2016-11-29 23:59:04')");
     assert_string_equal(scan_keys(&source, session, true), "b c");
+    /* A clock that is wrong hides no later row. */
+    run_sql("INSERT INTO t VALUES('future', '2126-01-01 00:00:00')");
+    assert_string_equal(scan_keys(&source, session, true), "b c future");
+    run_sql("INSERT INTO t VALUES('now', datetime('now'))");
+    assert_string_equal(scan_keys(&source, session, true), "future now");
     disconnect_from(&source, session);
 
     run_sql("INSERT INTO t VALUES('e', 'yesterday')");
@@ -280,6 +289,8 @@ static void test_new_keys_by_time(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(source.scan_new(session, &scan, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "neither a number nor a UTC time"));
+    run_sql("UPDATE t SET at = 9e999 WHERE id = 'e'; DELETE FROM t WHERE typeof(at) = 'text'");
+    assert_int_equal(source.scan_new(session, &scan, &err), TAMIS_E_REFUSED);
     disconnect_from(&source, session);
 }
 
@@ -308,7 +319,9 @@ static void test_memory_database_lives_with_the_source(void **state) {
     assert_int_equal(sqlite3_open_v2(sql.database, &other, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN; UPDATE item SET name = 'two'", NULL, NULL, NULL), SQLITE_OK);
+    const uint64_t start = tamis__now_ns();
     assert_string_equal(load_bytes(&source, first, (tamis_key){"1", 1}, 50, &err), "TAMIS_E_TIMEOUT");
+    assert_true(tamis__now_ns() - start >= 50000000);
     assert_non_null(strstr(err.text, "lock"));
     assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     assert_string_equal(load_text(&source, first, "1"), "two");
@@ -433,7 +446,9 @@ static void test_time_limit_ends_a_wait_for_a_lock(void **state) {
     void *session = connect_to(&source, &sql);
 
     run_sql("BEGIN EXCLUSIVE");
+    const uint64_t start = tamis__now_ns();
     assert_string_equal(load_bytes(&source, session, (tamis_key){"a", 1}, 50, &err), "TAMIS_E_TIMEOUT");
+    assert_true(tamis__now_ns() - start >= 50000000);
     assert_non_null(strstr(err.text, "another program has the lock within 50 ms"));
     run_sql("COMMIT");
     assert_string_equal(load_text(&source, session, "a"), "A");

@@ -93,7 +93,7 @@ typedef struct tamis_guard_sql {
     const char *new_keys;
     /* What may still be committed with a lower value than the highest one seen: as long as the longest
      * transaction. In units of the second column; for a timestamp, seconds. A whole number keeps large
-     * integers exact. */
+     * integers exact. A timestamp that is later than the database's clock counts as now. */
     double overlap;
     /* as_json: a value is a JSON object of all columns of the row, by their names. Bytes become a string of
      * hexadecimal digits, as "\\x00ff". */

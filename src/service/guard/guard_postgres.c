@@ -229,8 +229,13 @@ static tamis_status compute_bound(postgres_session *session, char **next, tamis_
     if (status != TAMIS_OK)
         return status;
     if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0)) {
-        *next = strdup(PQgetvalue(result, 0, 0));
-        if (!*next)
+        const char *text = PQgetvalue(result, 0, 0);
+        if (strcmp(text, "Infinity") == 0 || strcmp(text, "NaN") == 0)
+            status = tamis__postgres_fail(TAMIS_E_REFUSED, "new_keys",
+                                          "the second column has Infinity or NaN, above which "
+                                          "no new row can be",
+                                          err);
+        else if (!(*next = strdup(text)))
             status = tamis__fail_nomem(err, "bound of new keys", (uint64_t)PQgetlength(result, 0, 0));
     }
     PQclear(result);

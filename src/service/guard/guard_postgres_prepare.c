@@ -6,7 +6,7 @@
  *     tamis_key          SELECT $1                                     is the text a value of the key's type?
  *     tamis_keys         keys
  *     tamis_new_keys     new_keys
- *     tamis_next_bound   SELECT max(second column) - overlap FROM (new_keys) AS q
+ *     tamis_next_bound   SELECT max(second column) - overlap FROM (new_keys) AS q; never later than now
  *
  * Each query is prepared by itself first, which shows what it has: in a larger query, a missing parameter
  * would not show. The server converts $1 to the type of the key's column. As its text comes back, a key that
@@ -152,7 +152,9 @@ static void print_bound(char *to, size_t size, const bound_type *column, const b
         snprintf(expression, sizeof expression, "max(tamis_rising)::float8 - '%s'::float8", seconds);
         break;
     default:
-        snprintf(expression, sizeof expression, "max(tamis_rising) - make_interval(secs => '%s'::float8)",
+        snprintf(expression, sizeof expression,
+                 "least(max(tamis_rising), now())"
+                 " - make_interval(secs => '%s'::float8)",
                  seconds);
     }
     if (parameter->is_integer)

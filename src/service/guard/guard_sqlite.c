@@ -12,8 +12,8 @@
  * New keys. A session remembers the bound of its next scan, not the highest value. The bound is computed in
  * SQL, by a query over `new_keys`:
  *
- *     bound = max(second column) - overlap        number
- *             datetime(max(...), '-overlap seconds')   text
+ *     bound = max(second column) - overlap                            number
+ *             the earlier of max(second column) and now, less overlap   text
  *
  * It runs before the keys are read. Rows that are committed between the two are read now and again by the
  * next scan; none is left out.
@@ -169,7 +169,8 @@ static tamis_status prepare(const sqlite_session *session, const char *purpose, 
 /* Prepares the query for the next bound. Results: the highest value, and the bound. */
 static tamis_status prepare_next_bound(sqlite_session *session, tamis_error *err) {
     char *text = tamis__guard_sql_wrap("WITH q(tamis_key, tamis_rising) AS (", session->sql->options.new_keys,
-                                       ") SELECT m, CASE typeof(m) WHEN 'text' THEN datetime(m, ?2)"
+                                       ") SELECT m, CASE typeof(m) WHEN 'text'"
+                                       " THEN datetime(min(datetime(m), datetime('now')), ?2)"
                                        " WHEN 'blob' THEN NULL ELSE m - ?3 END"
                                        " FROM (SELECT max(tamis_rising) AS m FROM q)");
 
@@ -331,7 +332,8 @@ static tamis_status compute_bound(sqlite_session *session, sqlite3_value **next,
     if (code != SQLITE_ROW) {
         status = tamis__sqlite_fail(session, "new_keys", code, err);
     } else if (sqlite3_column_type(session->next_bound, 0) != SQLITE_NULL) {
-        if (sqlite3_column_type(session->next_bound, 1) == SQLITE_NULL)
+        if (sqlite3_column_type(session->next_bound, 1) == SQLITE_NULL ||
+            sqlite3_column_double(session->next_bound, 1) == INFINITY)
             status = fail_with(session, "new_keys", TAMIS_E_REFUSED,
                                "the second column has a value that is neither a number nor a UTC time; "
                                "expected 2026-11-29 02:20:00",
