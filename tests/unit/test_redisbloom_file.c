@@ -23,42 +23,9 @@
 #include "filter/compat/redisbloom_filter.h"
 #include "format/rdb.h"
 #include "support/formats.h"
+#include "support/rdb_bytes.h"
 
 /* ---- bytes ---- */
-
-/* CRC-64 of Redis, bit by bit. */
-static uint64_t slow_crc(const uint8_t *bytes, size_t size) {
-    uint64_t crc = 0;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc & 1 ? crc >> 1 ^ UINT64_C(0x95ac9329ac4bc9b5) : crc >> 1;
-    }
-    return crc;
-}
-
-static void add_text(test_bytes *to, const char *text) {
-    bytes_add(to, text, strlen(text));
-}
-
-static void add_hex(test_bytes *to, const char *hex) {
-    for (; *hex; hex++) {
-        unsigned value;
-        if (*hex == ' ')
-            continue;
-        assert_int_equal(sscanf(hex++, "%2x", &value), 1);
-        const uint8_t byte = (uint8_t)value;
-        bytes_add(to, &byte, 1);
-    }
-}
-
-static void add_crc(test_bytes *to) {
-    const uint64_t crc = slow_crc(to->data, to->size);
-    for (int i = 0; i < 8; i++) {
-        const uint8_t byte = (uint8_t)(crc >> 8 * i);
-        bytes_add(to, &byte, 1);
-    }
-}
 
 /* The filter with "a" as a value of an RDB file, without the type 7. */
 #define VALUE                                                                                                \
@@ -311,18 +278,6 @@ static test_bytes rdb_file(const char *filters) {
     return file;
 }
 
-static tamis_status decode_key(tamis_filter **filter, const test_bytes *file, const char *key,
-                               tamis_error *err) {
-    const tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
-    uint8_t *copy = malloc(file->size ? file->size : 1); /* so that a read past them is noticed */
-    assert_non_null(copy);
-    memcpy(copy, file->data, file->size);
-    const tamis__encoded_bytes source = {.bytes = copy, .size = file->size, .name = "dump.rdb", .key = key};
-    const tamis_status status = tamis__format_decode(filter, &source, &options, err);
-    free(copy);
-    return status;
-}
-
 static void assert_key_has_a(const test_bytes *file, const char *key) {
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -330,15 +285,6 @@ static void assert_key_has_a(const test_bytes *file, const char *key) {
         fail_msg("%s: %s", key, err.text);
     assert_has_a(filter);
     tamis_filter_free(filter);
-}
-
-static void assert_key_fails(const test_bytes *file, const char *key, tamis_status status, const char *says) {
-    tamis_filter *filter = NULL;
-    tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(decode_key(&filter, file, key, &err), status);
-    assert_null(filter);
-    if (!strstr(err.text, says))
-        fail_msg("\"%s\" does not say \"%s\"", err.text, says);
 }
 
 /* Names as bytes, as an integer, and compressed: 30 times "k" is a literal k and a copy of 29. */
