@@ -254,12 +254,15 @@ typedef struct tamis_difference {
 TAMIS_API tamis_status tamis_filter_compare(tamis_difference *difference, const tamis_filter *a,
                                             const tamis_filter *b, tamis_error *err);
 
-/* Abilities that depend on the kind. They are numbers, not flags. */
+/* Abilities that depend on the kind, and on where the filter is from. They are numbers, not flags. */
 typedef enum tamis_ability {
     TAMIS_CAN_UNION = 1,
     TAMIS_CAN_REMOVE = 2,
     TAMIS_CAN_GROW = 3,
-    TAMIS_CAN_COUNT = 4 /* each add of a key counts, see tamis_filter_count_key */
+    TAMIS_CAN_COUNT = 4, /* each add of a key counts, see tamis_filter_count_key */
+    /* The filter can be changed. Files that were opened for lookups cannot, nor filters of RedisBloom, nor
+     * copies of keys of the Redis module. */
+    TAMIS_CAN_ADD = 5
 } tamis_ability;
 /* True if the filter has the ability. */
 TAMIS_API bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability);

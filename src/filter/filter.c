@@ -422,6 +422,8 @@ static bool has_ability(const tamis_filter *filter, tamis_ability ability) {
         return filter->ops && tamis__kind_grows(filter->plan.kind) && !filter->frozen;
     case TAMIS_CAN_COUNT:
         return tamis__filter_can_count(filter);
+    case TAMIS_CAN_ADD:
+        return !tamis__filter_is_read_only(filter) && !tamis__filter_is_foreign(filter);
     }
     return false;
 }

@@ -86,8 +86,13 @@ enum { QUERY_MAX = 1024 };
 /* ---- filters in an image ---- */
 
 tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err) {
-    if (!filter->verifier && !filter->opened)
+    if (!tamis__filter_is_read_only(filter))
         return TAMIS_OK;
+    if (filter->read_only)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: the filter is a copy of a key of the Redis module, and only read; change it "
+                           "on its server, by BF or TW commands, or change a copy",
+                           what);
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                        "%s: the filter is an opened file and only read; open it writable, or change a copy",
                        what);

@@ -57,6 +57,7 @@ static tamis_status copy_handle(tamis_filter **copied, const tamis_filter *filte
     created->concurrent = NULL;
     created->opened = NULL;
     created->add_only = false;
+    created->read_only = false;
     created->inside = 0;
     created->metadata = (tamis__metadata){0};
     created->tally = (tamis__tally){0, 0};

@@ -23,7 +23,7 @@
  * Invariants:
  * 1. Exactly one of ops and external is set.
  * 2. Hashes passed to ops come from this filter's hasher; filter_batch.c checks that.
- * 3. Nothing is added to a filter in an image.
+ * 3. Nothing is added to a filter in an image, nor to one that is `read_only`.
  */
 #include <pthread.h>
 #include <sys/types.h>
@@ -251,7 +251,8 @@ struct tamis_filter {
     bool allow_over_capacity;  /* from tamis_filter_options; kept in the file */
     bool handle_over_capacity; /* the same from tamis_open_options, for this handle and its copies */
     bool frozen;               /* from tamis_filter_options; kept in the file */
-    bool add_only; /* the filter belongs to a state, whose log has added keys only; copies do not */
+    bool add_only;  /* the filter belongs to a state, whose log has added keys only; copies do not */
+    bool read_only; /* the filter is a copy of a key of the Redis module; its own copies are not */
     tamis__tally tally;
     struct tamis__block_verifier *verifier; /* verifier of an image; NULL: the filter's own memory */
     tamis__metadata metadata;
@@ -297,8 +298,12 @@ static inline bool tamis__filter_is_foreign(const tamis_filter *filter) {
     return filter->external && filter->external->foreign;
 }
 
-/* TAMIS_E_UNSUPPORTED if the filter is in an image and read-only. `what` names the operation in the
- * message. */
+/* True if the filter is only read: it is in an image, or a copy of a key. */
+static inline bool tamis__filter_is_read_only(const tamis_filter *filter) {
+    return filter->verifier || filter->opened || filter->read_only;
+}
+
+/* TAMIS_E_UNSUPPORTED if the filter is only read. `what` names the operation in the message. */
 tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err);
 
 /* TAMIS_E_UNSUPPORTED if the filter belongs to a state: its log can express added keys and no other change.

@@ -40,7 +40,7 @@
 enum { COLLECTED_MAX = 512 };
 
 static const tamis__parts_ops *parts_of(const tamis_filter *filter) {
-    return filter->external || filter->verifier || filter->opened || filter->concurrent ? NULL
+    return filter->external || tamis__filter_is_read_only(filter) || filter->concurrent ? NULL
                                                                                         : filter->ops->parts;
 }
 

@@ -104,7 +104,7 @@ static void abilities(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {
         tamis_filter *filter = case_filter(&filter_cases[i], 1000);
-        assert_true(tamis_filter_can(filter, TAMIS_CAN_UNION));
+        assert_true(tamis_filter_can(filter, TAMIS_CAN_UNION) && tamis_filter_can(filter, TAMIS_CAN_ADD));
         assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_GROW), filter_cases[i].grows);
         assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_REMOVE),
                          filter_cases[i].kind == TAMIS_KIND_EXACT ||

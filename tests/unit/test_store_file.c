@@ -90,6 +90,7 @@ static void every_kind_comes_back(void **state) {
             tamis_answer answer = TAMIS_UNKNOWN;
             tamis_status added = tamis_filter_add(opened, "new", 3, &answer, &err);
             assert_int_equal(added, writable ? TAMIS_OK : TAMIS_E_UNSUPPORTED);
+            assert_int_equal(tamis_filter_can(opened, TAMIS_CAN_ADD), writable);
             tamis_filter_free(opened);
         }
         tamis_filter_free(filter);
