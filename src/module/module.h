@@ -28,6 +28,7 @@
  */
 #include <tamis/compat/redisbloom.h>
 #include <tamis/compat/redisbloom_cuckoo.h>
+#include <tamis/experimental/module_value.h>
 #include <tamis/filter.h>
 
 #include "module/module_api.h"
@@ -143,9 +144,8 @@ typedef struct native_value {
 
 /* A type of native filters: the commands of one family use it. */
 typedef struct native_type {
-    const char *name;         /* of the data type */
+    tamis_module_type number;
     const char *load_command; /* loads a chunk of an image */
-    bool is_window;           /* its filters are windows; else they are not */
     RedisModuleType *type;
 } native_type;
 

@@ -22,41 +22,9 @@ enum { CHUNK = 16 << 20, FIRST = 64 << 10 };
 
 /* ---- bytes ---- */
 
-/* Checks that a decoded filter may be a value of the type. */
-static tamis_status check_kind(const tamis_filter *filter, const native_type *type, tamis_error *err) {
-    const tamis_plan *plan = tamis_filter_plan(filter);
-    const bool counts = plan->kind == TAMIS_KIND_COUNTING || plan->kind == TAMIS_KIND_CUCKOO;
-    if (counts || (plan->kind == TAMIS_KIND_WINDOW) != type->is_window) {
-        snprintf(err->text, sizeof err->text, "kind %s: %s does not have it", tamis_kind_name(plan->kind),
-                 type->name);
-        return TAMIS_E_UNSUPPORTED;
-    }
-    if (plan->scheme == TAMIS_SCHEME_SIP) {
-        snprintf(err->text, sizeof err->text, "scheme sip: the server does not have the secret");
-        return TAMIS_E_SECRET;
-    }
-    if (plan->refresh) { /* TW.ADD neither refreshes items that are present nor sends them to replicas */
-        snprintf(err->text, sizeof err->text, "a window with refresh; make one without it");
-        return TAMIS_E_UNSUPPORTED;
-    }
-    return TAMIS_OK;
-}
-
 tamis_status native_decode(tamis_filter **filter, const native_type *type, const void *image, size_t size,
                            tamis_error *err) {
-    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
-    options.format = TAMIS_FORMAT_TAMIS;
-    options.allocator = module_aligned_allocator();
-    tamis_filter *decoded;
-    tamis_status status = tamis_filter_decode(&decoded, image, size, &options, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = check_kind(decoded, type, err);
-    if (status == TAMIS_OK)
-        *filter = decoded;
-    else
-        tamis_filter_free(decoded);
-    return status;
+    return tamis_module_value_decode(filter, type->number, image, size, module_aligned_allocator(), err);
 }
 
 char *native_encode(const tamis_filter *filter, size_t *size) {

@@ -4,12 +4,9 @@
  *
  * `TAMISflt1` holds any filter of the library that keeps its keys and counts none twice (classic, blocked,
  * fingerprint, exact), `TAMISwin1` a window. A value is a filter, or the beginning of its image while
- * BF.LOADIMAGE or TW.LOADIMAGE loads it. In an RDB file or a DUMP:
- *
- *     u 0, string image                             a filter: its .tamis file (docs/FORMAT.md)
- *     u 1, u size of the image, string bytes        the bytes that are loaded
- *
- * The loader of .tamis files checks every byte, from whatever source.
+ * BF.LOADIMAGE or TW.LOADIMAGE loads it. tamis/experimental/module_value.h has its fields in an RDB file or a
+ * DUMP, and the functions that read them, for the module and for the command. The loader of .tamis files
+ * checks every byte, from whatever source.
  *
  * The digest of a value has what decides about answers and about later adds: shape, counts, and the body of
  * the image. It leaves out statistics that are sums of many small numbers, since their last digit depends on
@@ -22,10 +19,10 @@
 #include <tamis/experimental/window.h>
 #include <tamis/file.h>
 
-enum { ENCODING = 1, WHOLE = 0, INCOMPLETE = 1, EFFORT_BYTES = 64 << 10 };
+enum { WHOLE = 0, INCOMPLETE = 1, EFFORT_BYTES = 64 << 10 };
 
-native_type native_filters = {.name = "TAMISflt1", .load_command = "BF.LOADIMAGE"};
-native_type native_windows = {.name = "TAMISwin1", .load_command = "TW.LOADIMAGE", .is_window = true};
+native_type native_filters = {.number = TAMIS_MODULE_FILTER, .load_command = "BF.LOADIMAGE"};
+native_type native_windows = {.number = TAMIS_MODULE_WINDOW, .load_command = "TW.LOADIMAGE"};
 
 /* ---- values ---- */
 
@@ -187,45 +184,31 @@ static void save(RedisModuleIO *io, void *data) {
     server.Free(image);
 }
 
-static native_value *load_whole(RedisModuleIO *io, const native_type *type, tamis_error *err) {
-    size_t size = 0;
-    char *image = module_load_bytes(io, &size);
+/* Makes a value of the fields that were read. It owns the bytes of an image that is not whole. */
+static native_value *accept(tamis_module_value *read, const native_type *type, tamis_error *err) {
     tamis_filter *filter = NULL;
-    if (image)
-        native_decode(&filter, type, image, size, err);
-    server.Free(image);
-    return filter ? native_value_create(filter) : NULL;
-}
-
-static native_value *load_incomplete(RedisModuleIO *io) {
-    uint64_t image_size;
-    size_t size = 0;
-    if (!module_load_number(io, &image_size) || image_size > INT64_MAX) /* LOADIMAGE takes no larger one */
-        return NULL;
-    char *image = module_load_bytes(io, &size);
-    if (!image || size == 0 || size >= image_size) {
-        server.Free(image);
-        return NULL;
+    if (read->loaded < read->image_size) {
+        native_value *value = native_value_create(NULL);
+        value->image = read->image;
+        value->image_size = read->image_size;
+        value->loaded = value->allocated = read->loaded;
+        return value;
     }
-    native_value *value = native_value_create(NULL);
-    value->image = image;
-    value->image_size = image_size;
-    value->loaded = value->allocated = size;
-    return value;
+    const tamis_status status = native_decode(&filter, type, read->image, read->loaded, err);
+    server.Free(read->image);
+    return status == TAMIS_OK ? native_value_create(filter) : NULL;
 }
 
 static void *load(RedisModuleIO *io, int encoding_version, const native_type *type) {
+    const tamis_redisbloom_source source = module_source(io);
+    tamis_module_value read = TAMIS_MODULE_VALUE_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    uint64_t state;
     native_value *value = NULL;
-    if (encoding_version == ENCODING && module_load_number(io, &state)) {
-        if (state == WHOLE)
-            value = load_whole(io, type, &err);
-        else if (state == INCOMPLETE)
-            value = load_incomplete(io);
-    }
+    if (tamis_module_value_read(&read, (uint32_t)encoding_version, &source, module_allocator(), &err) ==
+        TAMIS_OK)
+        value = accept(&read, type, &err);
     if (!value)
-        server.LogIOError(io, "warning", "%s: %s", type->name, *err.text ? err.text : "not a filter");
+        server.LogIOError(io, "warning", "%s: %s", tamis_module_type_name(type->number), err.text);
     return value;
 }
 
@@ -246,17 +229,19 @@ static void rewrite_window(RedisModuleIO *aof, RedisModuleString *key, void *dat
 }
 
 bool native_type_create(RedisModuleCtx *ctx, native_type *type) {
+    const bool is_window = type->number == TAMIS_MODULE_WINDOW;
     RedisModuleTypeMethods methods = {
         .version = MODULE_TYPE_METHODS_VERSION,
-        .rdb_load = type->is_window ? load_window : load_filter,
+        .rdb_load = is_window ? load_window : load_filter,
         .rdb_save = save,
-        .aof_rewrite = type->is_window ? rewrite_window : rewrite_filter,
+        .aof_rewrite = is_window ? rewrite_window : rewrite_filter,
         .mem_usage = memory_usage,
         .digest = digest_value,
         .free = free_value,
         .free_effort = free_effort,
         .copy = copy_value,
     };
-    type->type = server.CreateDataType(ctx, type->name, ENCODING, &methods);
+    type->type =
+        server.CreateDataType(ctx, tamis_module_type_name(type->number), TAMIS_MODULE_RDB_VERSION, &methods);
     return type->type != NULL;
 }

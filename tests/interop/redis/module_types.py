@@ -299,7 +299,7 @@ def test_refresh(server):
         subprocess.run([tamis, "dedup", "--window", "1h", "--filter", file, "-o", os.devnull, *options], input=b"a\nb\n", check=True)
         with open(file, "rb") as image:
             got = load_image(server.call, name, image.read(), command="TW.LOADIMAGE")
-        same(name, got, Error("ERR a window with refresh; make one without it") if options else b"OK")
+        same(name, got, Error("ERR filter: a window with refresh; make one without it") if options else b"OK")
     same("present", server.call("TW.MEXISTS", "plain", "a", "b", "c"), [1, 1, 0])
 
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FORMAT_MODULE_VALUE_H
+#define TAMIS_FORMAT_MODULE_VALUE_H
+
+/* Types of the keys of a Redis that have filters: those of RedisBloom, and the Redis module's own.
+ * module_value.c has the values of the latter. */
+#include <tamis/experimental/module_value.h>
+
+#include "format/format.h"
+
+typedef enum tamis__value_type {
+    TAMIS__VALUE_OTHER, /* no filter */
+    TAMIS__VALUE_CHAIN,
+    TAMIS__VALUE_CUCKOO,
+    TAMIS__VALUE_CHAIN_CHUNKS, /* a chain or cuckoo tables, of which chunks are missing */
+    TAMIS__VALUE_CUCKOO_CHUNKS,
+    TAMIS__VALUE_FILTER, /* the module's own types */
+    TAMIS__VALUE_WINDOW,
+    TAMIS__VALUE_NEWER /* its name is that of a type of a later version of the module */
+} tamis__value_type;
+
+/* Returns the type with a name of `size` bytes, as TYPE replies it. */
+TAMIS_PRIVATE_API tamis__value_type tamis__value_type_named(const char *name, size_t size);
+/* The number of a type in an RDB file or a DUMP, without its encoding version. `type` has one name. */
+uint64_t tamis__value_type_number(tamis__value_type type);
+/* Returns the type with that number, without its encoding version. */
+tamis__value_type tamis__value_type_of(uint64_t number);
+enum { TAMIS__VALUE_VERSION_BITS = 10 }; /* of a number: the encoding version */
+
+/* TAMIS_E_UNSUPPORTED for a type whose values have no filter yet, or that is not known. `name` is that of the
+ * key, or of the file. TAMIS_OK for no filter at all. */
+TAMIS_PRIVATE_API tamis_status tamis__value_type_check(tamis__value_type type, const char *name,
+                                                       tamis_error *err);
+
+/* As tamis_module_value_decode, with all options. The error begins with the name of the source, whose block
+ * the filter may take over (tamis__encoded_bytes). */
+tamis_status tamis__module_value_decode(tamis_filter **filter, tamis_module_type type,
+                                        const tamis__encoded_bytes *source, const tamis_open_options *options,
+                                        tamis_error *err);
+
+#endif
