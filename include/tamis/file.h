@@ -21,7 +21,10 @@ typedef enum tamis_format {
     TAMIS_FORMAT_GUAVA = 2, /* Guava's BloomFilter.writeTo(): classic, scheme guava64 or guava32 */
     TAMIS_FORMAT_DCSO = 3,  /* DCSO bloom, version 1, uncompressed: classic, scheme fnv-dcso */
     /* Filters of RedisBloom: the reply to DUMP, or a key of an RDB file (see tamis_filter_open). They are
-     * only looked up, reported, and saved again in this format: as a reply to DUMP, for RESTORE */
+     * only looked up, reported, and saved again in this format: as a reply to DUMP, for RESTORE.
+     * Reading: keys of the Redis module's own types too (tamis/experimental/module_value.h). Such a filter has
+     * format tamis, in which it can be saved. It is only read, since its server would not get its changes; a
+     * copy of it can be changed */
     TAMIS_FORMAT_REDISBLOOM = 4
 } tamis_format;
 
@@ -108,7 +111,8 @@ TAMIS_API tamis_status tamis_filter_encode(const tamis_filter *filter, tamis_for
                                            uint64_t size, tamis_error *err);
 /*
  * Creates a filter from bytes. All bytes are verified and copied, so the caller may free them afterwards.
- * Keys can be added: options.writable counts as true. The caller owns *filter.
+ * Keys can be added (TAMIS_CAN_ADD), unless the filter is a key of a Redis: options.writable counts as true.
+ * The caller owns *filter.
  *
  * - TAMIS_E_FORMAT: the bytes have no known format.
  * - TAMIS_E_DAMAGED: the bytes are cut short or changed, or have impossible parameters. The message names the
@@ -121,8 +125,8 @@ TAMIS_API tamis_status tamis_filter_decode(tamis_filter **filter, const void *by
 /* ---- files ---- */
 
 /*
- * Opens the filter in a file. The caller owns *filter. A filter of RedisBloom in an RDB file of a Redis is
- * named FILE#KEY; a file that has this name itself comes first.
+ * Opens the filter in a file. The caller owns *filter. A filter of RedisBloom or of the Redis module in an RDB
+ * file is named FILE#KEY; a file that has this name itself comes first.
  *
  * If options.writable is false, the file is mapped:
  *

@@ -23,7 +23,7 @@
  *     guava   0 or 1; 1 to 255; a number from 1 to 2^31 - 1   files that begin so; decode checks the size
  *     dcso    01 00 00 00 00 00 00 00, or 1f 8b (gzip)        files that begin so; decode checks n, p, k, m
  *     redis-  "REDIS" and four digits; or 07 and the          nothing
- *     bloom   number of RedisBloom's type
+ *     bloom   number of a type (module_value.c)
  *
  * A DCSO file is not a Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who
  * knows the format should name it in the options.
@@ -47,7 +47,7 @@
  *
  *     format               selects the row; recognition is then skipped
  *     allow_over_capacity  refused for kinds that keep their rate; kept in the handle, not in the body
- *     concurrent           only with `writable`: lookups in a file need no locks
+ *     concurrent           only with `writable`: lookups in what is only read need no locks
  *
  * Encoding to memory. tamis_filter_encode computes the size again and refuses a smaller buffer, so that
  * the emitter need not check. The filter is locked meanwhile: batches of other threads wait.
@@ -61,6 +61,9 @@
  *
  * A filter on a server has no bits here. tamis__format_check_local refuses it before a format gets it, and
  * foreign filters too, but for their own format. So the others may use `ops` without a test.
+ *
+ * A key of the Redis module has a .tamis file within a DUMP or an RDB file. The filter has format tamis then,
+ * in which it can be saved, and is `read_only`.
  *
  * Invariants:
  * 1. options.allow_over_capacity is refused for kinds that keep their rate, whatever the file says.
@@ -159,14 +162,14 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__encoded_by
             source->name, tamis_kind_name(created->plan.kind));
         tamis_filter_free(created);
     }
-    if (status == TAMIS_OK && options->writable && options->concurrent) {
+    if (status == TAMIS_OK && options->writable && options->concurrent && !created->read_only) {
         status = tamis__concurrent_enable(created, err);
         if (status != TAMIS_OK)
             tamis_filter_free(created);
     }
     if (status != TAMIS_OK)
         return status;
-    created->metadata.fields.format = number;
+    created->metadata.fields.format = created->read_only ? TAMIS_FORMAT_TAMIS : number;
     created->handle_over_capacity = options->allow_over_capacity;
     *filter = created;
     return TAMIS_OK;

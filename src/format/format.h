@@ -21,6 +21,7 @@
  *     dcso     dcso_file.c                    classic, scheme fnv-dcso                    none
  *     redis-   redisbloom_file.c, rdb.c       filters of RedisBloom, in DUMPs and RDB     all bytes
  *     bloom                                   files; as they are (tamis__external_ops)
+ *              module_value.c                 those of the Redis module, there too        all bytes
  *
  * Why the formats of other programs have the same interface: a command that opens a filter need not know
  * which program wrote it. What such a file does not have (seed, labels, checksums) is at its default.

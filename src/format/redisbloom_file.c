@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Filters of RedisBloom in files: what DUMP replies, and a key of an RDB file.
+ * Filters of RedisBloom and of the Redis module in files: what DUMP replies, and a key of an RDB file.
  *
  * The value of a module's type in an RDB file, and the same with a footer as the reply to DUMP:
  *
@@ -10,8 +10,11 @@
  *     number of the type      nine letters of 6 bits each, and 10 bits of the encoding version
  *     field                   its type (2 a number, 4 a double, 5 a string), and the value; see rdb.c
  *
- * The letters are those of base64 for URLs. `MBbloom--` and `MBbloomCF` are the types; redisbloom_dump.c and
- * redisbloom_cuckoo_dump.c have their fields.
+ * The letters are those of base64 for URLs. module_value.c has the types. redisbloom_dump.c and
+ * redisbloom_cuckoo_dump.c have the fields of RedisBloom's, module_value.c those of the module's own.
+ *
+ * A key of the module's own types has a .tamis file. A copy of it is a filter of format tamis. It is only
+ * read, since a key that is added to it would not get into the server. It is not written here.
  *
  * An example: BF.RESERVE f 0.01 3 NONSCALING, then BF.ADD f a:
  *
@@ -41,37 +44,19 @@
 
 #include "base/bytes.h"
 #include "filter/compat/redisbloom_filter.h"
+#include "filter/filter_int.h"
+#include "format/module_value.h"
 #include "format/rdb.h"
 
-enum { FOOTER = 10, WRITTEN_VERSION = 8, VERSION_BITS = 10 };
+enum { FOOTER = 10, WRITTEN_VERSION = 8 };
 
 /* ---- types ---- */
 
-static uint64_t type_of(const char *name) {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    uint64_t number = 0;
-    for (; *name; name++)
-        number = number << 6 | (uint64_t)(strchr(letters, *name) - letters);
-    return number << VERSION_BITS;
-}
-
-static uint64_t chain_type(void) {
-    return type_of("MBbloom--");
-}
-
-static uint64_t cuckoo_type(void) {
-    return type_of("MBbloomCF");
-}
-
-/* Reads the number of a module's type. Returns it without the encoding version, in *version. */
-static uint64_t read_type(tamis__rdb *from, uint32_t *version) {
+/* Reads the number of a module's type, and sets *version to the encoding version in it. */
+static tamis__value_type read_type(tamis__rdb *from, uint32_t *version) {
     const uint64_t number = tamis__rdb_number(from);
-    *version = (uint32_t)(number & ((1U << VERSION_BITS) - 1));
-    return number - *version;
-}
-
-static bool is_ours(uint64_t type) {
-    return type == chain_type() || type == cuckoo_type();
+    *version = (uint32_t)(number & ((1U << TAMIS__VALUE_VERSION_BITS) - 1));
+    return from->bad ? TAMIS__VALUE_OTHER : tamis__value_type_of(number);
 }
 
 /* ---- reading ---- */
@@ -79,9 +64,20 @@ static bool is_ours(uint64_t type) {
 /* Fields of a value. */
 typedef struct fields {
     tamis__rdb from;
+    const char *name; /* of the file, for messages */
+    const tamis_open_options *options;
     const tamis_allocator *memory;
+    size_t align;     /* of blocks of bytes */
     uint64_t refused; /* size of a block that could not be allocated; 0: none */
 } fields;
+
+static fields fields_of(const tamis__rdb *from, const char *name, const tamis_open_options *options) {
+    return (fields){.from = *from,
+                    .name = name,
+                    .options = options,
+                    .memory = options->allocator,
+                    .align = _Alignof(uint64_t)};
+}
 
 static bool read_number(void *context, uint64_t *value) {
     fields *f = context;
@@ -103,7 +99,7 @@ static void *read_bytes(void *context, size_t *size) {
     const tamis__rdb_string string = tamis__rdb_string_read(&f->from);
     if (f->from.bad || type != TAMIS__RDB_STRING || !string.bytes || string.size == 0)
         return NULL;
-    uint8_t *block = tamis__alloc(f->memory, (size_t)string.size, _Alignof(uint64_t));
+    uint8_t *block = tamis__alloc(f->memory, (size_t)string.size, f->align);
     if (!block) {
         f->refused = string.size;
         return NULL;
@@ -116,43 +112,111 @@ static void *read_bytes(void *context, size_t *size) {
     return block;
 }
 
-static tamis_status read_pair(tamis__redisbloom_pair *made, fields *f, const char *name, tamis_error *err) {
+static tamis_redisbloom_source source_of(fields *f) {
     tamis_redisbloom_source source = TAMIS_REDISBLOOM_SOURCE_INIT;
-    tamis_error why = TAMIS_ERROR_INIT;
-    uint32_t version;
     source.context = f;
     source.number = read_number;
     source.real = read_real;
     source.bytes = read_bytes;
-    const uint64_t type = read_type(&f->from, &version);
-    if (f->from.bad || !is_ours(type))
-        return tamis__fail(err, TAMIS_E_FORMAT, 0,
-                           "%s: is not a filter of RedisBloom; give a key that BF.RESERVE, BF.ADD, "
-                           "CF.RESERVE or CF.ADD made",
-                           name);
-    const tamis_status status =
-        type == chain_type()
-            ? tamis_redisbloom_rdb_read(&made->chain, version, &source, f->memory, &why)
-            : tamis_redisbloom_cuckoo_rdb_read(&made->cuckoo, version, &source, f->memory, &why);
-    if (status != TAMIS_OK && f->refused)
-        return tamis__fail_nomem(err, name, (size_t)f->refused);
-    return status == TAMIS_OK ? status : tamis__fail(err, status, 0, "%s: %s", name, why.text);
+    return source;
+}
+
+/* Adds the name of the file to the error of a reader of fields, which may lack memory and not know it. */
+static tamis_status fail_fields(const fields *f, const tamis_error *why, tamis_error *err) {
+    return f->refused ? tamis__fail_nomem(err, f->name, (size_t)f->refused)
+                      : tamis__fail(err, why->status, 0, "%s: %s", f->name, why->text);
+}
+
+/* Reads the end of a value. */
+static tamis_status read_end(fields *f, tamis_error *err) {
+    const uint64_t last = tamis__rdb_number(&f->from);
+    return !f->from.bad && last == TAMIS__RDB_END
+               ? TAMIS_OK
+               : tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: has no end of its fields; dump the filter again",
+                             f->name);
+}
+
+static tamis_status read_redisbloom(tamis_filter **filter, fields *f, tamis__value_type type,
+                                    uint32_t version, tamis_error *err) {
+    const tamis_redisbloom_source source = source_of(f);
+    tamis__redisbloom_pair made = {NULL, NULL};
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status =
+        type == TAMIS__VALUE_CHAIN
+            ? tamis_redisbloom_rdb_read(&made.chain, version, &source, f->memory, &why)
+            : tamis_redisbloom_cuckoo_rdb_read(&made.cuckoo, version, &source, f->memory, &why);
+    if (status != TAMIS_OK)
+        return fail_fields(f, &why, err);
+    status = read_end(f, err);
+    if (status != TAMIS_OK) {
+        tamis_redisbloom_free(made.chain);
+        tamis_redisbloom_cuckoo_free(made.cuckoo);
+        return status;
+    }
+    return tamis__redisbloom_filter_create(filter, &made, f->memory, err);
+}
+
+/* Makes a filter, which is only read, of a value of the module's own types. It takes the block over if it
+ * can. */
+static tamis_status copy_image(tamis_filter **filter, const fields *f, tamis_module_type type,
+                               const tamis_module_value *value, tamis_error *err) {
+    size_t block_size = value->loaded;
+    const tamis__encoded_bytes image = {
+        .bytes = value->image, .size = value->loaded, .name = f->name, .block_size = &block_size};
+    tamis_filter *created;
+    const tamis_status status = tamis__module_value_decode(&created, type, &image, f->options, err);
+    if (block_size > 0)
+        tamis__free(f->memory, value->image, block_size);
+    if (status != TAMIS_OK)
+        return status;
+    created->read_only = true;
+    *filter = created;
+    return TAMIS_OK;
+}
+
+static tamis_status read_own(tamis_filter **filter, fields *f, tamis_module_type type, uint32_t version,
+                             tamis_error *err) {
+    const tamis_redisbloom_source source = source_of(f);
+    tamis_module_value value = TAMIS_MODULE_VALUE_INIT;
+    tamis_error why = TAMIS_ERROR_INIT;
+    f->align = TAMIS__LINE;
+    tamis_status status = tamis_module_value_read(&value, version, &source, f->memory, &why);
+    if (status != TAMIS_OK)
+        return fail_fields(f, &why, err);
+    status = read_end(f, err);
+    if (status == TAMIS_OK && value.loaded < value.image_size)
+        status =
+            tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                        "%s: %zu of the %" PRIu64 " bytes of the filter are loaded, so it answers "
+                        "nothing yet; load the others by %s.LOADIMAGE",
+                        f->name, value.loaded, value.image_size, type == TAMIS_MODULE_WINDOW ? "TW" : "BF");
+    if (status == TAMIS_OK)
+        return copy_image(filter, f, type, &value, err);
+    tamis__free(f->memory, value.image, value.loaded);
+    return status;
 }
 
 /* Makes a filter of the fields of a value, and leaves `f` at the end of the value. */
-static tamis_status read_value(tamis_filter **filter, fields *f, const char *name, tamis_error *err) {
-    tamis__redisbloom_pair made = {NULL, NULL};
-    tamis_status status = read_pair(&made, f, name, err);
+static tamis_status read_value(tamis_filter **filter, fields *f, tamis_error *err) {
+    uint32_t version;
+    const tamis__value_type type = read_type(&f->from, &version);
+    const tamis_status status = tamis__value_type_check(type, f->name, err);
     if (status != TAMIS_OK)
         return status;
-    const uint64_t last = tamis__rdb_number(&f->from);
-    if (f->from.bad || last != TAMIS__RDB_END) {
-        tamis_redisbloom_free(made.chain);
-        tamis_redisbloom_cuckoo_free(made.cuckoo);
-        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: has no end of its fields; dump the filter again",
-                           name);
+    switch (type) {
+    case TAMIS__VALUE_CHAIN:
+    case TAMIS__VALUE_CUCKOO:
+        return read_redisbloom(filter, f, type, version, err);
+    case TAMIS__VALUE_FILTER:
+        return read_own(filter, f, TAMIS_MODULE_FILTER, version, err);
+    case TAMIS__VALUE_WINDOW:
+        return read_own(filter, f, TAMIS_MODULE_WINDOW, version, err);
+    default:
+        return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                           "%s: is not a filter of RedisBloom; give a key that BF.RESERVE, BF.ADD, "
+                           "CF.RESERVE, CF.ADD or TW.RESERVE made",
+                           f->name);
     }
-    return tamis__redisbloom_filter_create(filter, &made, f->memory, err);
 }
 
 static bool is_dump(const uint8_t *bytes, uint64_t size) {
@@ -160,11 +224,11 @@ static bool is_dump(const uint8_t *bytes, uint64_t size) {
     if (size <= 1 + FOOTER || bytes[0] != TAMIS__RDB_MODULE)
         return false;
     tamis__rdb from = {.pos = bytes + 1, .end = bytes + 1 + FOOTER}; /* a number is shorter */
-    return is_ours(read_type(&from, &version));
+    return read_type(&from, &version) != TAMIS__VALUE_OTHER;
 }
 
 static tamis_status decode_dump(tamis_filter **filter, const tamis__encoded_bytes *source,
-                                const tamis_allocator *memory, tamis_error *err) {
+                                const tamis_open_options *options, tamis_error *err) {
     if (source->size <= 1 + FOOTER)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: %" PRIu64 " bytes are not a reply to DUMP; dump the filter again",
@@ -181,9 +245,10 @@ static tamis_status decode_dump(tamis_filter **filter, const tamis__encoded_byte
         return tamis__fail(err, TAMIS_E_FORMAT, 0,
                            "%s: is the dump of another type of Redis; dump a filter of RedisBloom",
                            source->name);
-    fields f = {.from = {.pos = source->bytes + 1, .end = footer}, .memory = memory};
+    const tamis__rdb from = {.pos = source->bytes + 1, .end = footer};
+    fields f = fields_of(&from, source->name, options);
     tamis_filter *created = NULL;
-    const tamis_status status = read_value(&created, &f, source->name, err);
+    const tamis_status status = read_value(&created, &f, err);
     if (status != TAMIS_OK)
         return status;
     if (f.from.pos != footer) {
@@ -224,17 +289,19 @@ static bool has_name(void *context, const tamis__rdb_entry *entry) {
     return is_same || key->refused;
 }
 
-static bool is_filter(const tamis__rdb_entry *entry) {
+static tamis__value_type type_of(const tamis__rdb_entry *entry) {
     tamis__rdb value = entry->value;
     uint32_t version;
-    return entry->type == TAMIS__RDB_MODULE && is_ours(read_type(&value, &version));
+    return entry->type == TAMIS__RDB_MODULE ? read_type(&value, &version) : TAMIS__VALUE_OTHER;
 }
 
 /* True for a filter whose name can be shown. */
 static bool is_example(void *context, const tamis__rdb_entry *entry) {
     const tamis__rdb_string *key = &entry->key;
+    const tamis__value_type type = type_of(entry);
     (void)context;
-    if (!key->bytes || key->is_compressed || key->size == 0 || key->size > 60 || !is_filter(entry))
+    if (!key->bytes || key->is_compressed || key->size == 0 || key->size > 60 || type == TAMIS__VALUE_OTHER ||
+        tamis__value_type_check(type, "", NULL) != TAMIS_OK)
         return false;
     for (uint64_t i = 0; i < key->size; i++)
         if (key->bytes[i] <= ' ' || key->bytes[i] >= 0x7f)
@@ -254,22 +321,22 @@ static tamis_status fail_with_example(const tamis__encoded_bytes *source, tamis_
 }
 
 static tamis_status decode_key(tamis_filter **filter, const tamis__encoded_bytes *source,
-                               const tamis_allocator *memory, tamis_error *err) {
+                               const tamis_open_options *options, tamis_error *err) {
     if (!source->key)
         return fail_with_example(source, TAMIS_E_FORMAT, "is an RDB file of a Redis, with many keys", err);
-    wanted key = {.name = source->key, .size = strlen(source->key), .memory = memory};
+    wanted key = {.name = source->key, .size = strlen(source->key), .memory = options->allocator};
     tamis__rdb_entry entry;
     const tamis_status status = tamis__rdb_find(source, has_name, &key, &entry, err);
     if (key.refused)
         return tamis__fail_nomem(err, source->name, key.size);
     if (status == TAMIS_E_NOT_FOUND)
         return fail_with_example(source, status, "the file has no such key", err);
-    if (status == TAMIS_OK && !is_filter(&entry))
+    if (status == TAMIS_OK && type_of(&entry) == TAMIS__VALUE_OTHER)
         return fail_with_example(source, TAMIS_E_FORMAT, "is a key of another type", err);
     if (status != TAMIS_OK)
         return status;
-    fields f = {.from = entry.value, .memory = memory};
-    return read_value(filter, &f, source->name, err);
+    fields f = fields_of(&entry.value, source->name, options);
+    return read_value(filter, &f, err);
 }
 
 static bool recognise(const tamis__encoded_bytes *source) {
@@ -277,10 +344,12 @@ static bool recognise(const tamis__encoded_bytes *source) {
 }
 
 static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *source,
-                           const tamis_open_options *options, tamis_error *err) {
-    const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
+                           const tamis_open_options *given, tamis_error *err) {
+    const tamis_allocator memory = tamis__allocator_resolve(given->allocator);
+    tamis_open_options options = *given;
+    options.allocator = &memory;
     const bool is_file = tamis__rdb_is_file(source->bytes, source->size);
-    return is_file ? decode_key(filter, source, &memory, err) : decode_dump(filter, source, &memory, err);
+    return is_file ? decode_key(filter, source, &options, err) : decode_dump(filter, source, &options, err);
 }
 
 /* ---- writing ---- */
@@ -340,8 +409,9 @@ static tamis_status write_dump(const tamis_filter *filter, writer *to) {
     sink.bytes = write_bytes;
     tamis__crc64_init(&to->crc);
     write_out(to, &first, 1);
-    write_code(to, own.chain ? chain_type() | TAMIS_REDISBLOOM_RDB_VERSION
-                             : cuckoo_type() | TAMIS_REDISBLOOM_CUCKOO_RDB_VERSION);
+    write_code(to, own.chain
+                       ? tamis__value_type_number(TAMIS__VALUE_CHAIN) | TAMIS_REDISBLOOM_RDB_VERSION
+                       : tamis__value_type_number(TAMIS__VALUE_CUCKOO) | TAMIS_REDISBLOOM_CUCKOO_RDB_VERSION);
     const tamis_status status = own.chain ? tamis_redisbloom_rdb_write(own.chain, &sink, to->err)
                                           : tamis_redisbloom_cuckoo_rdb_write(own.cuckoo, &sink, to->err);
     if (status != TAMIS_OK)

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Filters of RedisBloom in DUMPs and RDB files, of any bytes. An input that begins like an RDB file is one,
- * in which key "k" is looked for; its checksum is set to 0, which means none. Any other input is the value of
- * a DUMP, behind which its footer is put. So the fuzzer gets behind the checksums.
+ * Filters of RedisBloom and of the Redis module in DUMPs and RDB files, of any bytes. An input that begins like
+ * an RDB file is one, in which key "k" is looked for; its checksum is set to 0, which means none. Any other
+ * input is the value of a DUMP, behind which its footer is put. So the fuzzer gets behind the checksums.
+ * fuzz_native_file.c gets behind those of the .tamis file that a key of the module has.
  *
  * The bytes are refused without a leak, or they are a filter that is encoded to a DUMP of itself, which is
- * encoded to the same bytes again. Memory is bounded: LZF makes at most 264 bytes of three.
+ * encoded to the same bytes again. A filter of the module is encoded to a .tamis file, and refuses keys.
+ * Memory is bounded: LZF makes at most 264 bytes of three, and a table is copied once.
  */
 #include "fuzz_format.h"
+
+#include <tamis/compat/redisbloom_cuckoo.h>
 
 #include "base/bytes.h"
 #include "format/rdb.h"
 
-static tamis_filter *decode(const uint8_t *bytes, size_t size, fault_memory *memory) {
+static tamis_filter *decode(const uint8_t *bytes, size_t size, tamis_format format, fault_memory *memory) {
     tamis_allocator allocator = fault_memory_allocator(memory);
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter = NULL;
-    options.format = TAMIS_FORMAT_REDISBLOOM;
+    options.format = format;
     options.allocator = &allocator;
-    memory->limit = 300 * size + 16 * FUZZ_HANDLES;
+    memory->limit = 600 * size + 16 * FUZZ_HANDLES;
     const tamis__encoded_bytes source = {
         .bytes = bytes, .size = size, .name = "fuzzed", .key = tamis__rdb_is_file(bytes, size) ? "k" : NULL};
     const tamis_status status = tamis__format_decode(&filter, &source, &options, &err);
@@ -53,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fault_memory memory = {0}, more = {0};
     uint64_t encoded = 0, again = 0;
     uint8_t *bytes = complete(data, &size);
-    tamis_filter *filter = decode(bytes, size, &memory);
+    tamis_filter *filter = decode(bytes, size, TAMIS_FORMAT_REDISBLOOM, &memory);
     free(bytes);
     if (!filter)
         return 0;
@@ -62,10 +66,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_check(tamis_filter_info_get(filter, &info, NULL) == TAMIS_OK);
     fuzz_check(info.fpr_live >= 0 && info.fpr_live <= 1 && info.cardinality >= 0);
     fuzz_check(tamis_filter_contains(filter, data, size < 8 ? size : 8, &answer, NULL) == TAMIS_OK);
-    bytes = fuzz_encode(filter, TAMIS_FORMAT_REDISBLOOM, &encoded);
-    tamis_filter *copy = decode(bytes, encoded, &more);
+    fuzz_check(tamis_filter_add(filter, data, size < 8 ? size : 8, NULL, NULL) == TAMIS_E_UNSUPPORTED);
+    const bool is_own = !tamis_redisbloom_of(filter) && !tamis_redisbloom_cuckoo_of(filter);
+    const tamis_format format = is_own ? TAMIS_FORMAT_TAMIS : TAMIS_FORMAT_REDISBLOOM;
+    bytes = fuzz_encode(filter, format, &encoded);
+    tamis_filter *copy = decode(bytes, encoded, format, &more);
     fuzz_check(copy != NULL);
-    uint8_t *same = fuzz_encode(copy, TAMIS_FORMAT_REDISBLOOM, &again);
+    uint8_t *same = fuzz_encode(copy, format, &again);
     fuzz_check(again == encoded && memcmp(bytes, same, encoded) == 0);
     free(same);
     free(bytes);
