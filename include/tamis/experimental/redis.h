@@ -200,9 +200,9 @@ typedef struct tamis_redis_filter_options {
  */
 
 /*
- * Opens a filter on a server. If there is none, but a filter of RedisBloom in the Redis key of that name,
- * *filter is a copy of this one (TAMIS_FORMAT_REDISBLOOM). tamis_redis_filter_layout distinguishes it from a
- * filter there.
+ * Opens a filter on a server. If there is none, the Redis key of that name may have a filter of RedisBloom or
+ * of the Redis module. Then *filter is a copy of that one, which is only read (TAMIS_FORMAT_REDISBLOOM).
+ * tamis_redis_filter_layout distinguishes it from a filter there.
  *
  * The caller owns *filter until tamis_filter_free. One thread at a time: each thread opens its own from the
  * same server. It supports tamis_filter_add_many, _contains_many, _add_hashes, _contains_hashes, _info_get

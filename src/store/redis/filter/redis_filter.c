@@ -251,7 +251,7 @@ tamis_status tamis__redis_name_beside(tamis_filter **filter, const tamis_filter 
     return TAMIS_OK;
 }
 
-/* Opens the filter of RedisBloom that has the name of a filter that is not there. Without one, *err and the
+/* Opens the filter of RedisBloom or of the Redis module that has the name of a filter that is not there. Without one, *err and the
  * status are those of the missing filter. */
 static tamis_status open_foreign(tamis_filter **filter, const tamis_filter *named, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;

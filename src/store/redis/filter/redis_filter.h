@@ -222,7 +222,8 @@ tamis_status tamis__redis_filter_bad_reply(const tamis__redis_filter *rf, tamis_
 
 /* ---- redis_foreign.c ---- */
 
-/* Copies the filter of RedisBloom in the Redis key with the name of the handle `named` into memory.
+/* Copies the filter of RedisBloom, or of the Redis module, in the Redis key with the name of the handle
+ * `named` into memory.
  * TAMIS_E_NOT_FOUND, without a message: there is no such key of this type, or TYPE has failed. */
 tamis_status tamis__redis_fetch_foreign(tamis_filter **filter, const tamis_filter *named, tamis_error *err);
 

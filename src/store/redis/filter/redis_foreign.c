@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Filters of RedisBloom on a server: they are Redis keys of a module's type. A copy in memory is looked up.
+ * Filters of RedisBloom and of the Redis module on a server: they are Redis keys of a module's type. A copy in
+ * memory is looked up.
  *
- *     TYPE key          ->  MBbloom-- or MBbloomCF; another type: not a filter, or refused (is_native)
+ *     TYPE key          ->  a type of format/module_value.c; another one: no filter
  *     MEMORY USAGE key  ->  a reply that would be too large is not requested
  *     DUMP key          ->  the filter at one instant, which format/redisbloom_file.c decodes
  *
  * Why DUMP and not BF.SCANDUMP: a cuckoo filter may move entries between two chunks of a scan. An entry may
- * move from a chunk that is still to come to one that was sent, and the copy would lack it.
+ * move from a chunk that is still to come to one that was sent, and the copy would lack it. Filters of other
+ * kinds and windows have no chunks.
  *
  * Why a copy and not BF.MEXISTS: the copy needs one reply, however many keys are looked up, and no command of
- * the module. Keys that are added to the server later are not in it.
+ * the module. Keys that are added to the server later are not in it. A copy of a window answers for the time
+ * of its newest item, as a window in a file does.
  */
 #include "store/redis/filter/redis_filter.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-#include "format/format.h"
+#include "format/module_value.h"
 
 enum { DUMP_MAX = 60 << 20 }; /* bytes; a reply of more than 64 MiB is refused */
 
@@ -27,9 +29,8 @@ enum { REQUEST_TYPE, REQUEST_SIZE, REQUEST_DUMP };
 typedef struct foreign_copy {
     const tamis__redis_filter *rf;
     const tamis_allocator *memory;
-    int request;          /* REQUEST_*: the command that is sent */
-    bool is_filter;       /* TYPE is that of a filter of RedisBloom */
-    bool is_native;       /* TYPE is that of a filter which only our module has */
+    int request; /* REQUEST_*: the command that is sent */
+    tamis__value_type type;
     int64_t size;         /* bytes, by MEMORY USAGE; 0: unknown */
     tamis_filter *filter; /* the copy; NULL: not yet */
 } foreign_copy;
@@ -51,10 +52,6 @@ static bool put_command(void *context, size_t i, tamis__connection *conn) {
         tamis__connection_put_text(conn, "USAGE");
     tamis__connection_put(conn, f->rf->name.data, f->rf->name.size);
     return true;
-}
-
-static bool is_text(const tamis__reply *reply, const char *text) {
-    return reply->size == strlen(text) && memcmp(reply->text, text, reply->size) == 0;
 }
 
 static tamis_status accept_dump(foreign_copy *f, const tamis__reply *reply, tamis_error *err) {
@@ -81,10 +78,8 @@ static tamis_status accept_reply(void *context, size_t i, const tamis__reply *re
         return accept_dump(f, reply, err);
     if (f->request == REQUEST_SIZE)
         f->size = reply->type == TAMIS__REPLY_INTEGER ? reply->integer : 0;
-    else if (reply->type == TAMIS__REPLY_STATUS) {
-        f->is_filter = is_text(reply, "MBbloom--") || is_text(reply, "MBbloomCF");
-        f->is_native = is_text(reply, "TAMISflt1") || is_text(reply, "TAMISwin1");
-    }
+    else if (reply->type == TAMIS__REPLY_STATUS)
+        f->type = tamis__value_type_named(reply->text, reply->size);
     return TAMIS_OK;
 }
 
@@ -102,24 +97,20 @@ static tamis_status send_request(foreign_copy *f, int request, tamis_error *err)
 tamis_status tamis__redis_fetch_foreign(tamis_filter **filter, const tamis_filter *named, tamis_error *err) {
     foreign_copy f = {.rf = tamis__redis_of(named), .memory = &named->allocator};
     tamis_error ignored = TAMIS_ERROR_INIT;
-    const bool has_type = send_request(&f, REQUEST_TYPE, &ignored) == TAMIS_OK;
-    if (has_type && f.is_native)
-        return tamis__fail(
-            err, TAMIS_E_UNSUPPORTED, 0,
-            "redis %s: %s: a filter of the Redis module, of a kind that tamis cannot copy; look up keys with "
-            "BF.MEXISTS, or TW.MEXISTS for a window",
-            f.rf->redis->endpoint.shown, f.rf->uri->shown_name);
-    if (!has_type || !f.is_filter)
+    if (send_request(&f, REQUEST_TYPE, &ignored) != TAMIS_OK || f.type == TAMIS__VALUE_OTHER)
         return TAMIS_E_NOT_FOUND;
+    tamis_status status = tamis__value_type_check(f.type, f.rf->uri->shown_name, err);
+    if (status != TAMIS_OK)
+        return status;
     /* The user may have no right to it. Then the size of the reply decides. */
     (void)send_request(&f, REQUEST_SIZE, &ignored);
     if (f.size > DUMP_MAX)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "redis %s: %s: a filter of RedisBloom of %" PRId64
+                           "redis %s: %s: a filter of %" PRId64
                            " bytes, too many for a reply; save the database (redis-cli --rdb FILE), and give "
                            "FILE#KEY",
                            f.rf->redis->endpoint.shown, f.rf->uri->shown_name, f.size);
-    const tamis_status status = send_request(&f, REQUEST_DUMP, err);
+    status = send_request(&f, REQUEST_DUMP, err);
     if (status == TAMIS_OK && !f.filter)
         return TAMIS_E_NOT_FOUND;
     if (status == TAMIS_OK)
