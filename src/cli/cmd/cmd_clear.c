@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/core/cli_rows.h"
 #include "cli/filter/cli_file.h"
+#include "cli/filter/cli_filter.h"
 #include "cli/process/cli_signal.h"
 
 /* --quiet has no effect, because clear prints no remarks. It is accepted for scripts that give it to all
@@ -12,8 +13,8 @@ static const cli_option options[] = {
     {.name = NULL},
 };
 
-/* Locks the filter and checks that it is undamaged. With `clears` also clears and saves it, and waits while
- * another process changes it on a server. */
+/* Locks the filter and checks that it is undamaged and can be changed. With `clears` also clears and saves
+ * it, and waits while another process changes it on a server. */
 static tamis_status check_or_clear(const cli_args *args, const char *path, bool clears, tamis_error *err) {
     cli_lock_wait wait = cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]);
     const cli_filter_file file = {.path = path, .access = CLI_CHANGE};
@@ -26,6 +27,8 @@ static tamis_status check_or_clear(const cli_args *args, const char *path, bool 
         status = cli_file_lock(&lock, path, wait, err);
     if (status == TAMIS_OK)
         status = cli_file_open(&filter, &file, &target.compression, err);
+    if (status == TAMIS_OK)
+        status = cli_filter_check_change(filter, path, err);
     if (status == TAMIS_OK && clears) {
         do
             status = tamis_filter_clear(filter, err);

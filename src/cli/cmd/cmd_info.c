@@ -46,7 +46,8 @@ static const struct {
 } fields = {
     .file = {"file", NULL, CLI_STRING, "The name, as given; bytes that are not UTF-8 are shown as ?."},
     .format = {"format", "format", CLI_STRING,
-               "tamis, guava, dcso or redisbloom; on a server redis- and the layout, or redisbloom."},
+               "tamis, guava, dcso or redisbloom; on a server redis- and the layout. A key of RedisBloom is "
+               "redisbloom, one of the Redis module's own types tamis."},
     .compression = {"compression", NULL, CLI_STRING | CLI_NULL, "gzip, zstd, lz4, xz or bzip2; null = none."},
     .kind = {"kind", NULL, CLI_STRING, "classic, blocked, fingerprint, exact, window, counting or cuckoo."},
     .scheme = {"scheme", "scheme", CLI_STRING, "The hash, see tamis-hash(1); sip = keyed by a secret."},

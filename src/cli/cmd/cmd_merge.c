@@ -121,12 +121,28 @@ static tamis_status forget_time(tamis_filter *filter, tamis_error *err) {
     return status;
 }
 
+/* Replaces the filter by a copy that can be changed. A key of the Redis module is only read, and others are
+ * left as they are. */
+static tamis_status make_writable(tamis_filter **merged, tamis_error *err) {
+    tamis_filter *copy = NULL;
+
+    if (tamis_filter_can(*merged, TAMIS_CAN_ADD) || cli_filter_is_redisbloom(*merged))
+        return TAMIS_OK;
+    if (tamis_filter_copy(&copy, *merged, err) != TAMIS_OK)
+        return err->status;
+    tamis_filter_free(*merged);
+    *merged = copy;
+    return TAMIS_OK;
+}
+
 /* Reads the first filter into memory, or pulls it from its server. */
 static tamis_status load_first(tamis_filter **merged, const char *path, tamis_error *err) {
-    const tamis_status status =
+    tamis_status status =
         cli_file_open(merged, &(cli_filter_file){.path = path, .access = CLI_CHANGE}, NULL, err);
 
-    return status == TAMIS_OK ? cli_server_pull(merged, err) : status;
+    if (status == TAMIS_OK)
+        status = cli_server_pull(merged, err);
+    return status == TAMIS_OK ? make_writable(merged, err) : status;
 }
 
 /* Loads the first filter and applies the given labels and version to it. So bad ones are refused before the

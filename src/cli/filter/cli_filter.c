@@ -235,6 +235,19 @@ tamis_status cli_filter_unkeyed(const char *path, tamis_error *err) {
     return cli_fail(err, "%.300s: was made without a secret; leave --secret-file out", path);
 }
 
+tamis_status cli_filter_check_change(const tamis_filter *filter, const char *path, tamis_error *err) {
+    const bool is_redisbloom = cli_filter_is_redisbloom(filter);
+    char shown[CLI_SERVER_SHOWN];
+
+    if (tamis_filter_can(filter, TAMIS_CAN_ADD))
+        return TAMIS_OK;
+    return cli_fail(err,
+                    "%.300s: a filter of %s, which is only looked up and copied here; change it on its "
+                    "server, by BF or %s commands",
+                    cli_server_show(path, shown), is_redisbloom ? "RedisBloom" : "the Redis module",
+                    is_redisbloom ? "CF" : "TW");
+}
+
 static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *file, bool *keyed,
                                 tamis_compression *compression, tamis_error *err) {
     const char *path = file->path;
@@ -247,15 +260,6 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
              ? cli_server_open(&opened, path, &file->form, file->secret, err)
              : cli_file_open(&opened, &(cli_filter_file){.path = path}, compression, err)) != TAMIS_OK)
         return err->status;
-    if (file->access != CLI_QUERY && cli_filter_is_redisbloom(opened)) {
-        char shown[CLI_SERVER_SHOWN];
-        tamis_filter_free(opened);
-        return cli_fail(
-            err,
-            "%.300s: a filter of RedisBloom, which is only looked up and copied here; change it on "
-            "its server, by BF or CF commands",
-            cli_server_show(path, shown));
-    }
     const bool sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
     if (sip && !file->secret) {
         tamis_filter_free(opened);
@@ -275,6 +279,10 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
                 cli_remedy(err, "leave --allow-over-capacity out");
             return err->status;
         }
+    }
+    if (file->access != CLI_QUERY && cli_filter_check_change(opened, path, err) != TAMIS_OK) {
+        tamis_filter_free(opened);
+        return err->status;
     }
     if (keyed)
         *keyed = sip;

@@ -64,6 +64,9 @@ tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_
 
 /* True for a filter of RedisBloom, which is only looked up and copied. */
 bool cli_filter_is_redisbloom(const tamis_filter *filter);
+/* Refuses a filter that was opened for changes, and is only a copy: of RedisBloom, or of a key of the Redis
+ * module. */
+tamis_status cli_filter_check_change(const tamis_filter *filter, const char *path, tamis_error *err);
 
 /* True if the filter accepts hashes as fast as keys. Its scheme has a digest, and it is not on a server,
  * and not of RedisBloom. */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters of RedisBloom on a server, in its RDB file and in DUMPs: looked up, described, audited, copied and
-# sent back. Values of other types come before them in the file.
+# Filters of RedisBloom and of the Redis module on a server, in its RDB file and in DUMPs: looked up, described,
+# audited, copied and sent back. Values of other types come before them in the file.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 module=$TAMIS_BUILD_DIR/module/tamis.so
 [ -e "$module" ] || {
@@ -85,10 +85,30 @@ try tamis check -c "$rdb" in
 try tamis check -c "$rdb#none" in
 try tamis check -c "$rdb#text" in
 try tamis check -c "$redis_uri/text" in
-printf '%s\n' 'BF.RESERVE native 0.01 100 KIND fast' 'TW.RESERVE window 0.01 100 1000 10' | redis_command
-try tamis check -c "$redis_uri/native" in
-try tamis info "$redis_uri/window"
 try tamis check -c seen.dump#seen in
 head -c 1000 "$rdb" > cut.rdb
 try tamis check -c cut.rdb#seen in
+echo "# keys of the Redis module's own types"
+{
+    echo BF.RESERVE fast 0.01 1000 KIND fast
+    echo TW.RESERVE window 0.01 1000 3600000 10
+    sed 's/^/BF.ADD fast /; p; s/BF.ADD fast/TW.ADD window/' in
+    echo SAVE
+} | redis_command | sort | uniq -c | sed 's/^ *//'
+for name in fast window; do
+    tamis check -c "$redis_uri/$name" in
+    tamis check -c "$rdb#$name" in
+    [ "$(tamis check -c "$redis_uri/$name" out)" -lt 250 ] || echo "too many"
+    tamis copy -o $name.tamis "$redis_uri/$name"
+    tamis diff "$rdb#$name" $name.tamis | shown
+done
+tamis info "$redis_uri/fast" "$redis_uri/window" | shown | sed 's/at [0-9]* ms/at TIME ms/'
+tamis audit --json "$redis_uri/fast" in |
+    python3 -c 'import json, sys; o = json.load(sys.stdin); print(o["verdict"], o["keys"], o["missing"])'
+tamis merge -o merged.tamis "$redis_uri/fast" "$rdb#fast"
+tamis check -c merged.tamis in
+try tamis add "$redis_uri/fast" in
+try tamis add "$rdb#window" in
+try tamis clear merged.tamis "$redis_uri/fast"
+try tamis copy -o fast.dump --format redisbloom "$redis_uri/fast"
 ls

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 
+import module_copies
 from module_server import (COUNT, DIRECTORY, MODULE, SEED, WRONGTYPE, Client, Error, F, Server, T, arity, check_table, end_servers,
                            free_port, is_refused, is_true, payload, refused, run, same, used_memory, wait_until)
 
@@ -659,7 +660,7 @@ def test_commands():
 def main():
     server = Server("types")
     run((test_replies, test_statistics, test_growth, test_images, test_hostile_images, test_refresh, test_merge,
-         test_windows, test_window_memory, test_clock, test_settings, test_strict, test_files), server)
+         test_windows, test_window_memory, test_clock, test_settings, test_strict, test_files) + module_copies.TESTS, server)
     server.kill()
     run((test_replica_and_aof, test_kill, test_commands))
 
