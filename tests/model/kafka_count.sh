@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: torture
 # `tamis kafka count` keeps every property in every run of these bounds.
 # ctest: not-sanitized ctest: timeout=600
 MODEL=kafka_count
