@@ -227,8 +227,7 @@ const cli_option kafka_options[] = {
      .name = "standby",
      .type = CLI_FLAG,
      .help =
-         "dedup: keep the keys of partitions of other processes in memory too, for when they come to this "
-         "one.",
+         "dedup: keep the keys of all other partitions in memory too, for when they come to this process.",
      .more =
          "It reads their state while they write it, so that almost nothing is left to read then. The "
          "memory is that of the filters of all partitions of FROM. A process more than FROM has partitions "
