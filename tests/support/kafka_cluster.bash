@@ -9,6 +9,8 @@
 #     cluster_kill BROKER      SIGKILL; brokers are 1 to 3
 #     cluster_again            starts those that were killed again, with their data
 #     cluster_await            waits until all brokers serve
+#     cluster_producer TOPIC   becomes a producer of "key<tab>value": each record once, and those of a partition in their
+#                              order, whatever happens to brokers
 #     cluster_leader TOPIC PARTITION         prints the broker that leads this partition
 #     cluster_coordinator TOPIC NAME         prints the coordinator of a group (__consumer_offsets) or of a
 #                                            transactional id (__transaction_state)
@@ -100,6 +102,14 @@ cluster_await() {
     for broker in 1 2 3; do
         kafka_await "${cluster_pids[broker]}" "$kafka_dir/$broker" || return 1
     done
+}
+
+# Kafka's own producer. That of librdkafka 2.0 gives up if a partition gets another leader at a bad moment: a fatal error
+# of sequence numbers (its issue 3584, fixed in 2.3).
+cluster_producer() {
+    exec java "${kafka_java[@]}" org.apache.kafka.tools.ConsoleProducer --bootstrap-server "$kafka_brokers" --topic "$1" \
+        --property parse.key=true --timeout 5 --request-timeout-ms 10000 --max-block-ms 600000 \
+        --message-send-max-retries 2147483647 --producer-property delivery.timeout.ms=600000 > "$work/err.producer" 2>&1
 }
 
 cluster_leader() {
