@@ -13,5 +13,7 @@ if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
     holds "two crashes" -DCRASHES=2
     holds "one slot loses writes twice" -DSLOTS=1 -DLOSSES=2 -DCRASHES=2
     holds "two slots: the home slot loses writes" -DLOSSES=1
+    holds "the partition moves and comes back, two crashes, two scripts are late" -DMOVES=2 -DCRASHES=2 -DLATE=2
+    holds "one slot: the same, and it loses writes twice" -DSLOTS=1 -DMOVES=2 -DCRASHES=2 -DLATE=2 -DLOSSES=2
 fi
 exit $((errors != 0))
