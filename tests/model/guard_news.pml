@@ -101,7 +101,7 @@ proctype write(bit w) {
 }
 
 /* All that the guard knows of news is lost with its memory, or is too old. */
-inline begin_anew() {
+inline start_again() {
     filter = false; has_filter = false; is_silent = true; builds = false; next = false; scanned = false;
     reads = false; copy = 0; copied_at = 0
 }
@@ -136,7 +136,7 @@ proctype guard() {
     :: atomic { builds && scanned ->
                 builds = false; scanned = false; has_filter = true; filter = next; next = false;
                 check() }
-    :: atomic { restarts < RESTARTS -> restarts++; begin_anew(); heard = 0; known = 0 }
+    :: atomic { restarts < RESTARTS -> restarts++; start_again(); heard = 0; known = 0 }
     od
 }
 
@@ -145,7 +145,7 @@ inline forget(w) {
     recent = recent & ~BIT(w);
 #ifndef F_GAP
     if
-    :: !(known & BIT(w)) -> begin_anew()
+    :: !(known & BIT(w)) -> start_again()
     :: else
     fi
 #endif

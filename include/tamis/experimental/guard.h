@@ -168,7 +168,7 @@ typedef struct tamis_guard_options {
     uint32_t life_ms;       /* of a value in Redis, up to a tenth longer, at random; 10 minutes */
     uint32_t null_life_ms;  /* of a null in Redis, likewise; 30 seconds */
     uint32_t lease_ms;      /* of a lease, which its holder renews; 5 seconds */
-    uint32_t mark_ms;       /* of a mark: longest time from tamis_guard_put_begin to the row; 10 seconds */
+    uint32_t mark_ms;       /* longest time from the return of tamis_guard_put_begin to the row; 10 seconds */
     uint64_t cache_bytes;   /* of level 2, its memory in all; 0: no level 2 */
     uint32_t cache_life_ms; /* of a value or null in level 2; 1 second */
     tamis_guard_mode without_filter;  /* what to do while there is no filter */
@@ -176,6 +176,9 @@ typedef struct tamis_guard_options {
     uint32_t scan_ms;                 /* from one full scan to the next; 24 hours */
     uint32_t scan_new_ms;             /* from one scan of new rows to the next; 1 second */
     const tamis_allocator *allocator; /* NULL: the default; databases use that of the C library */
+    /* No guard with this prefix is used for puts, rows come from elsewhere. The filter then answers also while
+     * Redis does not. Set it in all guards of the prefix or in none. */
+    bool without_puts;
 } tamis_guard_options;
 
 #define TAMIS_GUARD_OPTIONS_INIT TAMIS__INIT(tamis_guard_options, )
@@ -272,20 +275,24 @@ enum { TAMIS_GUARD_TOKEN = 16 }; /* bytes */
  * written or not. The row must be committed within mark_ms, or never: limit the time of the statement in the
  * database. In between, the key is not cached.
  *
- * Guards of other processes:
+ * A reader of this guard that begins after tamis_guard_put_end gets the new row. With a Redis, guards of other
+ * processes hear of the key before tamis_guard_put_begin returns. It waits 0.22 seconds for that. From then
+ * on:
  *
- * - Their filters find the key of a new row only by scan_new, or by their next scan. Until then they answer
- *   that there is no row, even after tamis_guard_put_end.
- * - Their caches may have the former answer for cache_life_ms more. Without caches, a request that joins a
- *   query from before the put gets that query's answer.
+ * - Their filters have the key. A filter whose guard has heard nothing from Redis for 0.2 seconds does not
+ *   answer. Such a guard is silent.
+ * - Their caches do not have the former answer. A silent guard may still have a value, for cache_life_ms.
+ * - A request that joins a query from before tamis_guard_put_end gets that query's answer.
  *
- * A reader of this guard that begins after tamis_guard_put_end gets the new row.
+ * Without a Redis, they find the key by scan_new, or by their next scan. Until then they answer that there is
+ * no row, even after tamis_guard_put_end.
  *
  * If tamis_guard_put_begin fails, write no row, and call it again. If tamis_guard_put_end fails, the row is
  * written, and the key is not cached until the mark expires.
  *
  * Errors: those of tamis/experimental/redis.h; TAMIS_E_NOMEM; TAMIS_E_TOO_LONG, TAMIS_E_INVALID as for
- * tamis_guard_find_many; TAMIS_E_FULL: the filter takes no more keys until the next scan.
+ * tamis_guard_find_many; TAMIS_E_FULL: the filter takes no more keys until the next scan;
+ * TAMIS_E_UNSUPPORTED: with options.without_puts.
  */
 TAMIS_API tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key,
                                              uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
@@ -323,6 +330,7 @@ typedef struct tamis_guard_stats {
     uint64_t scans, failed_scans; /* full scans */
     int64_t scanned_at; /* time of the last full scan that succeeded, milliseconds since 1970 UTC; 0: none */
     int64_t updated_at; /* the same, of the last scan, full or of new rows */
+    bool is_silent;     /* Redis has not answered lately, so the filter does not answer either */
 } tamis_guard_stats;
 
 #define TAMIS_GUARD_STATS_INIT TAMIS__INIT(tamis_guard_stats, )

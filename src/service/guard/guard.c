@@ -12,6 +12,7 @@
  *     guard_cache.c    level 2
  *     guard_entries.c  the scripts of level 3
  *     guard_write.c    puts
+ *     guard_news.c     keys of puts of other guards
  *     guard_mark.c     puts in progress
  *
  * A key is hashed once, with a random secret of this guard. Filter, cache and lookups use that hash, so nobody
@@ -121,6 +122,9 @@ static tamis_status create_hasher(tamis_guard *guard, tamis_error *err) {
     return create_with(guard, &options, err);
 }
 
+/* Longest time of the steps of a put between its mark and the caller. */
+#define NEWS_MS(options) (GUARD_WAIT_MS + (options)->timeout_ms / REDIS_SHARE + 1)
+
 static tamis_status open_entries(tamis_guard *guard, tamis_error *err) {
     const tamis_guard_options *options = &guard->options;
     const guard_entries_options entries = {.redis = options->redis,
@@ -128,7 +132,7 @@ static tamis_status open_entries(tamis_guard *guard, tamis_error *err) {
                                            .life_ms = options->life_ms,
                                            .null_life_ms = options->null_life_ms,
                                            .lease_ms = options->lease_ms,
-                                           .mark_ms = options->mark_ms,
+                                           .mark_ms = options->mark_ms + NEWS_MS(options),
                                            .timeout_ms = options->timeout_ms / REDIS_SHARE + 1,
                                            .allocator = &guard->memory};
     return tamis__guard_entries_open(&guard->entries, &entries, err);
@@ -147,8 +151,12 @@ static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
         status = guard->source.connect(guard->source.context, options->timeout_ms, &session, err);
     if (status == TAMIS_OK)
         status = tamis__guard_lookups_create(guard, session, err);
+    if (status == TAMIS_OK && guard->entries && !options->without_puts)
+        status = tamis__guard_news_create(&guard->news, guard, err);
     if (status == TAMIS_OK && guard->source.scan)
         status = tamis__guard_filter_create(&guard->filter, guard, err);
+    if (status == TAMIS_OK && guard->news)
+        status = tamis__guard_news_start(guard->news, err);
     return status;
 }
 
@@ -179,9 +187,11 @@ void tamis_guard_close(tamis_guard *guard) {
     if (!guard)
         return;
     const tamis_allocator memory = guard->memory;
+    tamis__guard_news_stop(guard->news);
     tamis__guard_filter_stop(guard->filter);
     tamis__guard_lookups_free(guard->lookups);
     tamis__guard_filter_free(guard->filter);
+    tamis__guard_news_free(guard->news);
     if (guard->entries)
         tamis__guard_entries_close(guard->entries);
     if (guard->cache)
@@ -228,6 +238,7 @@ tamis_status tamis_guard_stats_get(const tamis_guard *guard, tamis_guard_stats *
     filled.live_fpr = (double)NAN;
     if (guard->filter)
         tamis__guard_filter_stats(guard->filter, &filled);
+    filled.is_silent = guard->news && !tamis__guard_news_heard(guard->news, tamis__now_ns());
     if (guard->cache)
         tamis__guard_cache_count(guard->cache, &filled.cache_entries, &filled.cache_bytes);
     tamis__write_struct(stats, &filled, sizeof filled);

@@ -482,6 +482,17 @@ void tamis__guard_cache_remove(guard_cache *cache, guard_hash key) {
     pthread_mutex_unlock(&shard->mutex);
 }
 
+void tamis__guard_cache_clear(guard_cache *cache) {
+    for (size_t i = 0; i < cache->shard_count; i++) {
+        cache_shard *shard = &cache->shards[i];
+        pthread_mutex_lock(&shard->mutex);
+        for (size_t k = 0; k <= shard->mask; k++)
+            while (shard->buckets[k])
+                entry_free(cache, shard, &shard->buckets[k]);
+        pthread_mutex_unlock(&shard->mutex);
+    }
+}
+
 void tamis__guard_cache_count(const guard_cache *cache, uint64_t *entries, uint64_t *bytes) {
     *entries = 0;
     *bytes = sizeof *cache + cache->shard_count * sizeof *cache->shards + 2 * BLOCK_OVERHEAD;

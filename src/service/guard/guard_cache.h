@@ -40,6 +40,8 @@ void tamis__guard_cache_prefetch(const guard_cache *cache, guard_hash key);
  * for lack of memory or because others are used more. */
 void tamis__guard_cache_put(guard_cache *cache, guard_hash key, guard_blob *blob, uint64_t expires);
 void tamis__guard_cache_remove(guard_cache *cache, guard_hash key);
+/* Removes all entries. */
+void tamis__guard_cache_clear(guard_cache *cache);
 
 /* Numbers of entries and bytes now. */
 void tamis__guard_cache_count(const guard_cache *cache, uint64_t *entries, uint64_t *bytes);

@@ -234,9 +234,8 @@ static size_t make_words(entries_call *call, size_t i) {
     call->words[0] = token_word(call->items[i].token);
     if (call->step == STEP_RELEASE || call->step == STEP_UNMARK)
         return 1;
-    call->words[1] =
-        number_word(call, call->step == STEP_RENEW ? options->lease_ms
-                                                   : (uint64_t)options->mark_ms + options->timeout_ms);
+    call->words[1] = number_word(
+        call, call->step == STEP_RENEW ? options->lease_ms : tamis__guard_entries_mark_life(call->entries));
     return 2;
 }
 
@@ -440,6 +439,18 @@ tamis_status tamis__guard_entries_open(guard_entries **entries, const guard_entr
     memcpy(made->prefix, options->prefix, made->prefix_size);
     *entries = made;
     return TAMIS_OK;
+}
+
+tamis_redis *tamis__guard_entries_redis(const guard_entries *entries) {
+    return entries->redis;
+}
+
+const char *tamis__guard_entries_prefix(const guard_entries *entries) {
+    return entries->prefix;
+}
+
+uint64_t tamis__guard_entries_mark_life(const guard_entries *entries) {
+    return (uint64_t)entries->options.mark_ms + entries->options.timeout_ms;
 }
 
 void tamis__guard_entries_close(guard_entries *entries) {

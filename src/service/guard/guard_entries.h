@@ -7,6 +7,7 @@
 
 #include <tamis/alloc.h>
 #include <tamis/experimental/guard.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/key.h>
 #include <tamis/status.h>
 
@@ -37,6 +38,12 @@ typedef struct guard_entries_options {
 tamis_status tamis__guard_entries_open(guard_entries **entries, const guard_entries_options *options,
                                        tamis_error *err);
 void tamis__guard_entries_close(guard_entries *entries);
+
+/* What the news of a guard share with its entries. The strings are valid as long as the entries. */
+tamis_redis *tamis__guard_entries_redis(const guard_entries *entries);
+const char *tamis__guard_entries_prefix(const guard_entries *entries);
+/* Returns the life of a mark in Redis, in milliseconds. */
+uint64_t tamis__guard_entries_mark_life(const guard_entries *entries);
 
 /* The reply to G2. */
 typedef enum guard_entry_state {

@@ -20,7 +20,9 @@
  *    filter of the scan.
  * 3. A filter has all keys that it was given. If it cannot take a key of a scan, it is dropped. If it cannot
  *    take the key of a put, the put fails, and its row is not written.
- * 4. A filter is freed by the thread alone, after it was taken out of sight under the write lock. Readers and
+ * 4. The same holds for news, with the recent keys of guard_news.c instead of marks. A filter answers only if no news
+ *    since its scan were missed.
+ * 5. A filter is freed by the thread alone, after it was taken out of sight under the write lock. Readers and
  *    puts hold the read lock while they use one.
  *
  * A full scan has a session of its own. Meanwhile the old session goes on with scan_new, between two batches of
@@ -46,6 +48,7 @@ enum {
     PAUSE_MIN_MS = 1000, /* after a failed scan, doubled each time */
     PAUSE_MAX_MS = 60000,
     RATE_CHECK_MS = 1000,
+    GAP_CHECK_MS = 20,    /* of gaps in the news */
     RATE_SCAN_MS = 60000, /* shortest time between two scans because of the rate */
     RATE_SAMPLES = 1000,
     RATE_FACTOR = 4 /* live rate over promised rate that causes a scan */
@@ -55,7 +58,8 @@ struct guard_filter {
     tamis_guard *guard;
     pthread_rwlock_t lock; /* of the next two */
     tamis_filter *current, *building;
-    atomic_bool is_incomplete; /* `building` could not take the key of a put */
+    uint64_t current_gaps, building_gaps; /* gaps in the news before their scans */
+    atomic_bool is_incomplete;            /* `building` could not take the key of a put */
     /* of the thread alone */
     void *session;         /* has scanned `current`; NULL: none */
     uint64_t new_at;       /* time of the next scan_new */
@@ -96,11 +100,19 @@ static uint64_t after_ms(uint64_t time, uint64_t ms) {
 
 /* ---- reading and puts ---- */
 
-bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, size_t count,
+/* True if no news since the scan of a filter were missed, and those until now are in it. Without news from
+ * other guards it is always true. */
+static bool has_all_news(const guard_filter *filter, uint64_t gaps, uint64_t now) {
+    const guard_news *news = filter->guard->news;
+    return !news || tamis__guard_news_heard(news, now) == gaps;
+}
+
+bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, size_t count, uint64_t now,
                               tamis_answer *answers) {
     pthread_rwlock_rdlock(&filter->lock);
-    const bool found = filter->current && tamis_filter_contains_hashes(filter->current, hashes, count,
-                                                                       answers, NULL, NULL) == TAMIS_OK;
+    const bool found =
+        filter->current && has_all_news(filter, filter->current_gaps, now) &&
+        tamis_filter_contains_hashes(filter->current, hashes, count, answers, NULL, NULL) == TAMIS_OK;
     pthread_rwlock_unlock(&filter->lock);
     return found;
 }
@@ -184,15 +196,19 @@ static void add_marked(void *context, guard_hash hash) {
         atomic_store(&filter->is_incomplete, true);
 }
 
-/* Shows an empty filter to puts, and adds the keys of puts in progress. */
+/* Shows an empty filter to puts and news, and adds the keys of those in progress. */
 static tamis_status begin_building(guard_filter *filter, tamis_error *err) {
     tamis_filter *created = NULL;
     const tamis_status status = create_filter(filter, &created, err);
     if (status != TAMIS_OK)
         return status;
+    const tamis_guard *guard = filter->guard;
     atomic_store(&filter->is_incomplete, false);
+    filter->building_gaps = guard->news ? tamis__guard_news_gaps(guard->news) : 0;
     (void)replace(filter, &filter->building, created);
-    tamis__guard_lookups_each_mark(filter->guard->lookups, add_marked, filter);
+    tamis__guard_lookups_each_mark(guard->lookups, add_marked, filter);
+    if (guard->news)
+        tamis__guard_news_each_recent(guard->news, add_marked, filter);
     return TAMIS_OK;
 }
 
@@ -204,6 +220,7 @@ static void switch_filters(guard_filter *filter) {
     pthread_rwlock_wrlock(&filter->lock);
     tamis_filter *old = filter->current;
     filter->current = filter->building;
+    filter->current_gaps = filter->building_gaps;
     filter->building = NULL;
     pthread_rwlock_unlock(&filter->lock);
     tamis_filter_free(old);
@@ -357,6 +374,15 @@ static bool is_rate_too_high(guard_filter *filter, uint64_t now) {
     return is_high;
 }
 
+/* N4, N5: a filter from before a gap in the news is useless, and none is built before the first news. */
+static bool follow_gaps(guard_filter *filter) {
+    const guard_news *news = filter->guard->news;
+    const uint64_t gaps = news ? tamis__guard_news_gaps(news) : 0;
+    if (news && filter->current && filter->current_gaps != gaps && filter->pause_ms == 0)
+        filter->full_at = 0;
+    return !news || gaps > 0;
+}
+
 static void wait_until(guard_filter *filter, uint64_t time) {
     pthread_mutex_lock(&filter->mutex);
     while (!filter->is_closing && tamis__now_ns() < time)
@@ -368,7 +394,11 @@ static void *keep_filter(void *context) {
     guard_filter *filter = context;
     while (!is_closing(filter)) {
         const uint64_t now = tamis__now_ns();
-        uint64_t next = after_ms(now, RATE_CHECK_MS);
+        uint64_t next = after_ms(now, filter->guard->news ? GAP_CHECK_MS : RATE_CHECK_MS);
+        if (!follow_gaps(filter)) {
+            wait_until(filter, next);
+            continue;
+        }
         if (now >= filter->full_at || is_rate_too_high(filter, now))
             run_full_scan(filter);
         else if (filter->session && filter->guard->source.scan_new && now >= filter->new_at)

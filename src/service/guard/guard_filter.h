@@ -20,8 +20,9 @@ void tamis__guard_filter_stop(guard_filter *filter);
 /* Does nothing for NULL. */
 void tamis__guard_filter_free(guard_filter *filter);
 
-/* Looks up hashes. False: there is no filter, and no answer is set. */
-bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, size_t count,
+/* Looks up hashes at a time (tamis__now_ns). False: there is no filter, or its guard is silent (N3), and no
+ * answer is set. */
+bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, size_t count, uint64_t now,
                               tamis_answer *answers);
 /* Step P1: adds a hash to the filter, and to the one that is being built. The caller has noted a mark. */
 tamis_status tamis__guard_filter_add(guard_filter *filter, const tamis_hash *hash, tamis_error *err);

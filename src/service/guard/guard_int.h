@@ -11,6 +11,7 @@
 #include "service/guard/guard_entries.h"
 #include "service/guard/guard_filter.h"
 #include "service/guard/guard_lookups.h"
+#include "service/guard/guard_news.h"
 
 /* What tamis_guard_stats counts. Any thread adds to it. */
 typedef struct guard_counters {
@@ -35,6 +36,7 @@ struct tamis_guard {
     guard_entries *entries;   /* NULL: no level 3 */
     guard_lookups *lookups;
     guard_filter *filter; /* NULL: the source has no `scan` */
+    guard_news *news;     /* NULL: no other guard puts */
     guard_counters counters;
 };
 
@@ -47,6 +49,9 @@ static inline guard_hash guard_hash_of(const tamis_hash *hash) {
     return (guard_hash){hash->word[0], hash->word[1]};
 }
 
+/* Returns what the cache has, with a reference, or NULL. A silent guard has no nulls: their rows may have
+ * come. */
+guard_blob *tamis__guard_find_cached(tamis_guard *guard, guard_hash hash, uint64_t now);
 /* TAMIS_E_INVALID, TAMIS_E_TOO_LONG: a key that no row has. */
 tamis_status tamis__guard_check_key(const tamis_guard *guard, tamis_key key, tamis_error *err);
 

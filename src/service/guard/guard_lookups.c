@@ -92,14 +92,25 @@ void tamis__guard_lookups_move(guard_lookups *lookups, guard_lookup *lookup, gua
     wake_thread(lookups, stage);
 }
 
+static void forget_lookup(guard_lookups *lookups, guard_lookup *lookup) {
+    lookup->is_cacheable = false;
+    detach_lookup(lookups, lookup);
+}
+
 void tamis__guard_lookups_forget(guard_lookups *lookups, guard_hash hash) {
     guard_lookup *lookup = *find_lookup(lookups, hash);
-    if (lookup) {
-        lookup->is_cacheable = false;
-        detach_lookup(lookups, lookup);
-    }
+    if (lookup)
+        forget_lookup(lookups, lookup);
     if (lookups->guard->cache)
         tamis__guard_cache_remove(lookups->guard->cache, hash);
+}
+
+void tamis__guard_lookups_forget_all(guard_lookups *lookups) {
+    for (size_t i = 0; i < lookups->bucket_count; i++)
+        while (lookups->buckets[i])
+            forget_lookup(lookups, lookups->buckets[i]);
+    if (lookups->guard->cache)
+        tamis__guard_cache_clear(lookups->guard->cache);
 }
 
 /* ---- answers ---- */
@@ -223,7 +234,6 @@ static guard_lookup *begin_lookup(guard_lookups *lookups, const guard_request *r
 /* Joins or begins a lookup. Does not own the waiter if it fails, or if *ready is set. */
 static tamis_status add_waiter(guard_lookups *lookups, const guard_request *request, guard_waiter *waiter,
                                guard_blob **ready, tamis_error *err) {
-    guard_cache *cache = lookups->guard->cache;
     guard_lookup **slot = find_lookup(lookups, request->hash), *lookup = *slot;
     const uint64_t now = tamis__now_ns();
     if (lookup) {
@@ -231,7 +241,7 @@ static tamis_status add_waiter(guard_lookups *lookups, const guard_request *requ
         append_waiter(lookups, lookup, waiter, now);
         return TAMIS_OK;
     }
-    *ready = cache ? tamis__guard_cache_find(cache, request->hash, now) : NULL;
+    *ready = tamis__guard_find_cached(lookups->guard, request->hash, now);
     if (*ready)
         return TAMIS_OK;
     if (lookups->count >= lookups->count_max)

@@ -192,6 +192,7 @@ void tamis__guard_lookups_answer_ring(guard_lookups *lookups, guard_node *answer
                                       guard_blob *blob, const tamis_error *why);
 /* Nothing that was read before now is cached, or answers a later request. */
 void tamis__guard_lookups_forget(guard_lookups *lookups, guard_hash hash);
+void tamis__guard_lookups_forget_all(guard_lookups *lookups);
 
 /* True if a put of the key is in progress. Frees marks of its bucket that have expired. */
 bool tamis__guard_lookups_has_mark(guard_lookups *lookups, guard_hash hash, uint64_t now);

@@ -23,6 +23,15 @@ tamis_status tamis__guard_check_key(const tamis_guard *guard, tamis_key key, tam
 
 /* ---- levels 1 and 2 ---- */
 
+guard_blob *tamis__guard_find_cached(tamis_guard *guard, guard_hash hash, uint64_t now) {
+    guard_blob *blob = guard->cache ? tamis__guard_cache_find(guard->cache, hash, now) : NULL;
+    if (!blob || !tamis__guard_blob_is_null(blob) || !guard->news ||
+        tamis__guard_news_heard(guard->news, now))
+        return blob;
+    tamis__guard_blob_release(blob);
+    return NULL;
+}
+
 /* Up to GUARD_BATCH keys. */
 typedef struct find_batch {
     const tamis_key *keys;
@@ -32,8 +41,7 @@ typedef struct find_batch {
 } find_batch;
 
 /* Answers pending keys that are in the cache. */
-static void find_in_cache(tamis_guard *guard, const find_batch *batch) {
-    const uint64_t now = tamis__now_ns();
+static void find_in_cache(tamis_guard *guard, const find_batch *batch, uint64_t now) {
     uint64_t hits = 0;
     for (size_t i = 0; i < batch->count; i++)
         if (batch->values[i].outcome == TAMIS_GUARD_PENDING)
@@ -41,7 +49,7 @@ static void find_in_cache(tamis_guard *guard, const find_batch *batch) {
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->values[i].outcome != TAMIS_GUARD_PENDING)
             continue;
-        guard_blob *blob = tamis__guard_cache_find(guard->cache, guard_hash_of(&batch->hashes[i]), now);
+        guard_blob *blob = tamis__guard_find_cached(guard, guard_hash_of(&batch->hashes[i]), now);
         if (!blob)
             continue;
         tamis__guard_blob_move(blob, &batch->values[i]);
@@ -52,13 +60,15 @@ static void find_in_cache(tamis_guard *guard, const find_batch *batch) {
 }
 
 /* Answers keys that are certainly absent. */
-static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, tamis_error *err) {
+static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, uint64_t now,
+                                   tamis_error *err) {
     tamis_answer answers[GUARD_BATCH];
     uint64_t absent = 0;
-    if (!tamis__guard_filter_find(guard->filter, batch->hashes, batch->count, answers)) {
+    if (!tamis__guard_filter_find(guard->filter, batch->hashes, batch->count, now, answers)) {
         if (guard->options.without_filter == TAMIS_GUARD_OPEN)
             return TAMIS_OK;
-        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: it has no filter yet; ask again later", guard->name);
+        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: its filter cannot answer now; ask again later",
+                           guard->name);
     }
     for (size_t i = 0; i < batch->count; i++) {
         if (answers[i] != TAMIS_ABSENT)
@@ -72,11 +82,12 @@ static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, 
 }
 
 static tamis_status find_batch_of(tamis_guard *guard, find_batch *batch, tamis_error *err) {
+    const uint64_t now = tamis__now_ns();
     tamis_status status = tamis_hash_many(guard->hasher, batch->keys, batch->count, batch->hashes, err);
     if (status == TAMIS_OK && guard->filter)
-        status = find_in_filter(guard, batch, err);
+        status = find_in_filter(guard, batch, now, err);
     if (status == TAMIS_OK && guard->cache)
-        find_in_cache(guard, batch);
+        find_in_cache(guard, batch, now);
     return status;
 }
 

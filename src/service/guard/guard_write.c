@@ -3,7 +3,7 @@
 /*
  * Puts. The steps of docs/GUARD-PROTOCOL.md, and those for this process:
  *
- *     tamis_guard_put_begin   local mark, no cached answer --> P1 filter --> P2 mark in Redis
+ *     tamis_guard_put_begin   local mark, no cached answer --> P1 filter --> P2 mark in Redis --> N1 news
  *     the caller              P3 writes the row
  *     tamis_guard_put_end     P4 no mark in Redis --> no local mark, no cached answer
  *
@@ -21,12 +21,24 @@ static tamis_status hash_key(const tamis_guard *guard, tamis_key key, tamis_hash
     return status == TAMIS_OK ? tamis_hash_many(guard->hasher, &key, 1, hash, err) : status;
 }
 
+/* N1. On failure the mark is removed, so that the key is cached again. */
+static tamis_status publish_news(tamis_guard *guard, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN],
+                                 tamis_error *err) {
+    const tamis_status status = tamis__guard_news_publish(guard->news, key, err);
+    if (status != TAMIS_OK)
+        (void)tamis__guard_entries_unmark(guard->entries, key, token, NULL);
+    return status;
+}
+
 tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t token[TAMIS_GUARD_TOKEN],
                                    tamis_error *err) {
     TAMIS__NEED(guard, err);
     TAMIS__NEED(token, err);
     tamis_hash hash;
     uint8_t made[TAMIS_GUARD_TOKEN];
+    if (guard->options.without_puts)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: without_puts is set; unset it in all guards",
+                           guard->name);
     tamis_status status = hash_key(guard, key, &hash, err);
     if (status != TAMIS_OK)
         return status;
@@ -37,6 +49,8 @@ tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t to
     if (status == TAMIS_OK)
         status = guard->entries ? tamis__guard_entries_mark(guard->entries, key, made, err)
                                 : tamis__random(made, sizeof made, "the token of a put", err);
+    if (status == TAMIS_OK && guard->news)
+        status = publish_news(guard, key, made, err);
     tamis__guard_lookups_name_mark(guard->lookups, mark, status == TAMIS_OK ? made : NULL);
     if (status == TAMIS_OK)
         memcpy(token, made, sizeof made);
