@@ -344,6 +344,50 @@ static void test_init_fills_a_file_once(void **state) {
     assert_connect_fails(&sql, TAMIS_E_REFUSED, "init: table t already exists");
 }
 
+/* ---- a guard over SQLite ---- */
+
+static tamis_guard_outcome outcome_of(tamis_guard *guard, const char *key) {
+    const tamis_key keys[] = {{key, strlen(key)}};
+    tamis_guard_value value = TAMIS_GUARD_VALUE_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    if (tamis_guard_get_many(guard, keys, 1, &value, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    const tamis_guard_outcome outcome = value.outcome;
+    tamis_guard_value_release(&value);
+    return outcome;
+}
+
+static void test_guard_finds_rows_of_other_writers(void **state) {
+    (void)state;
+    run_sql(
+        "PRAGMA journal_mode = WAL; CREATE TABLE t(id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES(1, 'a')");
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    sql.keys = "SELECT id FROM t";
+    sql.new_keys = "SELECT id, id FROM t WHERE id >= ?1";
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_guard *guard = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    assert_int_equal(tamis_guard_sqlite_create(&source, &sql, &err), TAMIS_OK);
+    options.source = &source;
+    options.scan_new_ms = 20;
+    options.timeout_ms = 10000;
+    if (tamis_guard_open(&guard, &options, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(tamis_guard_wait_for_filter(guard, 10000, &err), TAMIS_OK);
+    assert_int_equal(outcome_of(guard, "1"), TAMIS_GUARD_FOUND);
+    assert_int_equal(outcome_of(guard, "2"), TAMIS_GUARD_MISSING);
+    run_sql("INSERT INTO t VALUES(2, 'b')");
+    for (int tries = 0; outcome_of(guard, "2") != TAMIS_GUARD_FOUND; tries++) {
+        assert_true(tries < 1000);
+        pause_ms(10);
+    }
+    tamis_guard_close(guard);
+    tamis_guard_source_free(&source);
+}
+
 /* ---- errors ---- */
 
 static void test_queries_are_checked(void **state) {
@@ -469,6 +513,7 @@ int main(void) {
         TEST(test_new_keys_by_time),
         TEST(test_memory_database_lives_with_the_source),
         TEST(test_init_fills_a_file_once),
+        TEST(test_guard_finds_rows_of_other_writers),
         TEST(test_queries_are_checked),
         TEST(test_options_are_checked),
         TEST(test_database_that_cannot_be_read),
