@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# libtamis, libtamis-stream, libtamis-redis, libtamis-kafka and libtamis-guard, each static and shared
-# out of the same position-independent objects.
+# libtamis, libtamis-stream, libtamis-redis, libtamis-kafka, libtamis-guard and libtamis-server, each static
+# and shared out of the same position-independent objects.
 
 # tamis_layer_sources(<out> <layer>...): the sources of these layers, found again at every build.
 function(tamis_layer_sources out)
@@ -155,4 +155,12 @@ if(TAMIS_GUARD)
     SOURCES ${guard_sources}
     LINKS PkgConfig::TAMIS_SQLITE PkgConfig::TAMIS_LIBPQ PkgConfig::TAMIS_JANSSON PkgConfig::TAMIS_HIREDIS Threads::Threads
     USES tamis_redis tamis)
+
+  tamis_layer_sources(server_sources server)
+  tamis_library(tamis_server
+    OUTPUT tamis-server
+    VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-server.map"
+    SOURCES ${server_sources}
+    LINKS PkgConfig::TAMIS_SERVER_LIBEVENT PkgConfig::TAMIS_YAML PkgConfig::TAMIS_OPENSSL Threads::Threads
+    USES tamis_guard tamis)
 endif()

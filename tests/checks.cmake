@@ -56,6 +56,11 @@ if(TAMIS_GUARD)
   tamis_check(archive-libtamis-guard ${binaries_py} archive "$<TARGET_FILE:tamis_guard_static>")
   tamis_check(needed-libtamis-guard ${binaries_py} needed "$<TARGET_FILE:tamis_guard_shared>" libm libtamis
     libtamis-redis libsqlite3 libpq libjansson)
+  tamis_check(symbols-libtamis-server ${binaries_py} symbols
+    "$<TARGET_FILE:tamis_server_shared>" "${checks_dir}/symbols_libtamis-server.txt")
+  tamis_check(archive-libtamis-server ${binaries_py} archive "$<TARGET_FILE:tamis_server_static>")
+  tamis_check(needed-libtamis-server ${binaries_py} needed "$<TARGET_FILE:tamis_server_shared>" libtamis
+    libtamis-guard libevent_core libevent_extra libevent libyaml-0 libssl libcrypto)
 endif()
 
 if(TARGET tamis_module)
