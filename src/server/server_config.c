@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The configuration file: the table of each mapping, and what its fields require of each other.
+ *
+ *     root_fields ---- database_fields
+ *          |---------- tls_fields
+ *          '---------- keyspace_fields (a sequence) ---- database_fields
+ *
+ * All memory of a configuration is in its list of blocks.
+ */
+#include "server/server_config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/memory.h"
+#include "server/server_config_reader.h"
+
+enum { SHOWN = 80 };
+
+/* ---- the mappings ---- */
+
+#define AT(type, member)  .offset = offsetof(type, member)
+#define NUMBERS(from, to) .min = (from), .max = (to)
+
+static const config_field database_fields[] = {
+    {"sqlite", FIELD_SQLITE, AT(server_database, sqlite)},
+    {"postgres", FIELD_TEXT, AT(server_database, postgres)},
+    {"init", FIELD_CONTENT, AT(server_database, init)},
+    {.name = NULL},
+};
+
+static tamis_status read_database(const config_reader *in, const yaml_node_t *node, void *to) {
+    server_database *database = to;
+    const tamis_status status = tamis__config_read_mapping(in, node, "database", database_fields, database);
+
+    if (status == TAMIS_OK && !database->sqlite == !database->postgres)
+        return tamis__config_fail(in, node, "database: needs sqlite or postgres, one of them; correct it");
+    return status;
+}
+
+static const config_field tls_fields[] = {
+    {"cert", FIELD_PATH, AT(server_tls_files, cert), .is_required = true},
+    {"key", FIELD_PATH, AT(server_tls_files, key), .is_required = true},
+    {"cacert", FIELD_PATH, AT(server_tls_files, cacert)},
+    {.name = NULL},
+};
+
+static tamis_status read_tls(const config_reader *in, const yaml_node_t *node, void *to) {
+    return tamis__config_read_mapping(in, node, "tls", tls_fields, to);
+}
+
+static const char *const values[] = {"text", "json", NULL};
+static const char *const modes[] = {[TAMIS_GUARD_OPEN] = "open", [TAMIS_GUARD_CLOSED] = "closed", NULL};
+
+#define TIMES NUMBERS(1, UINT32_MAX)
+static const config_field keyspace_fields[] = {
+    {"keys", FIELD_TEXT, AT(server_keyspace, pattern), .is_required = true},
+    {"database", FIELD_NESTED, AT(server_keyspace, database), .read = read_database},
+    {"row", FIELD_TEXT, AT(server_keyspace, row), .is_required = true},
+    {"all_keys", FIELD_TEXT, AT(server_keyspace, all_keys)},
+    {"new_keys", FIELD_TEXT, AT(server_keyspace, new_keys)},
+    {"overlap", FIELD_REAL, AT(server_keyspace, overlap), NUMBERS(0, 1e18)},
+    {"value", FIELD_CHOICE, AT(server_keyspace, value), .choices = values},
+    {"prefix", FIELD_TEXT, AT(server_keyspace, redis_prefix)},
+    {"life", FIELD_TIME, AT(server_keyspace, life_ms), TIMES},
+    {"null_life", FIELD_TIME, AT(server_keyspace, null_life_ms), TIMES},
+    {"cache", FIELD_SIZE, AT(server_keyspace, cache_bytes), NUMBERS(0, 0x1p50)},
+    {"cache_life", FIELD_TIME, AT(server_keyspace, cache_life_ms), TIMES},
+    {"without_filter", FIELD_CHOICE, AT(server_keyspace, without_filter), .choices = modes},
+    {"fpr", FIELD_REAL, AT(server_keyspace, fpr), NUMBERS(1e-12, 0.5)},
+    {"sessions", FIELD_COUNT, AT(server_keyspace, sessions), NUMBERS(1, 1000)},
+    {"waiting_max", FIELD_COUNT, AT(server_keyspace, keys_max), NUMBERS(1, 1e7)},
+    {"timeout", FIELD_TIME, AT(server_keyspace, timeout_ms), TIMES},
+    {"lease", FIELD_TIME, AT(server_keyspace, lease_ms), TIMES},
+    {"mark", FIELD_TIME, AT(server_keyspace, mark_ms), TIMES},
+    {"rescan", FIELD_TIME, AT(server_keyspace, scan_ms), TIMES},
+    {"rescan_new", FIELD_TIME, AT(server_keyspace, scan_new_ms), TIMES},
+    {.name = NULL},
+};
+
+/* Sets the prefix of keys to the pattern without its asterisk. */
+static tamis_status set_prefix(const config_reader *in, const yaml_node_t *node, server_keyspace *keyspace) {
+    const size_t size = strlen(keyspace->pattern);
+    const char *asterisk = strchr(keyspace->pattern, '*');
+    char *prefix = tamis__config_alloc(in->config, size + 1);
+
+    if (!prefix)
+        return tamis__config_fail_nomem(in, size);
+    if (asterisk && asterisk[1])
+        return tamis__config_fail(in, node,
+                                  "keys: '%.*s' has * before its end; end the pattern with the only *", SHOWN,
+                                  keyspace->pattern);
+    keyspace->is_exact = !asterisk;
+    keyspace->prefix_size = size - !!asterisk;
+    keyspace->prefix = memcpy(prefix, keyspace->pattern, keyspace->prefix_size);
+    return TAMIS_OK;
+}
+
+/* Sets the prefix of the keys in Redis to "tamis:" and that of the keyspace, and refuses braces. */
+static tamis_status set_redis_prefix(const config_reader *in, const yaml_node_t *node,
+                                     server_keyspace *keyspace) {
+    if (!keyspace->redis_prefix) {
+        char *prefix = tamis__config_alloc(in->config, sizeof "tamis:" + keyspace->prefix_size);
+        if (!prefix)
+            return tamis__config_fail_nomem(in, keyspace->prefix_size);
+        sprintf(prefix, "tamis:%s", keyspace->prefix);
+        keyspace->redis_prefix = prefix;
+    }
+    if (strpbrk(keyspace->redis_prefix, "{}"))
+        return tamis__config_fail(in, node, "prefix: '%.*s' has braces; give a prefix without them", SHOWN,
+                                  keyspace->redis_prefix);
+    return TAMIS_OK;
+}
+
+static tamis_status read_keyspace(const config_reader *in, const yaml_node_t *node,
+                                  server_keyspace *keyspace) {
+    keyspace->cache_bytes = (uint64_t)64 << 20;
+    tamis_status status = tamis__config_read_mapping(in, node, "keyspace", keyspace_fields, keyspace);
+    if (status == TAMIS_OK)
+        status = set_prefix(in, node, keyspace);
+    if (status == TAMIS_OK)
+        status = set_redis_prefix(in, node, keyspace);
+    if (status != TAMIS_OK)
+        return status;
+    if (keyspace->new_keys && !keyspace->all_keys)
+        return tamis__config_fail(in, node, "new_keys: needs all_keys, the keys of all rows; add it");
+    if (keyspace->cache_bytes > 0 && keyspace->cache_bytes < 64 << 10)
+        return tamis__config_fail(in, node, "cache: less than 64KiB; give more, or 0 for no cache");
+    return TAMIS_OK;
+}
+
+static tamis_status read_keyspaces(const config_reader *in, const yaml_node_t *node, void *to) {
+    server_config *config = in->config;
+
+    (void)to;
+    if (node->type != YAML_SEQUENCE_NODE || node->data.sequence.items.start == node->data.sequence.items.top)
+        return tamis__config_fail(in, node,
+                                  "keyspaces: expected a list; begin each keyspace with '- keys: PATTERN'");
+    const size_t count = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
+    config->keyspaces = tamis__config_alloc(config, count * sizeof *config->keyspaces);
+    if (!config->keyspaces)
+        return tamis__config_fail_nomem(in, count * sizeof *config->keyspaces);
+    for (size_t i = 0; i < count; i++) {
+        const yaml_node_t *item = yaml_document_get_node(in->document, node->data.sequence.items.start[i]);
+        server_keyspace *keyspace = &config->keyspaces[i];
+        const tamis_status status = read_keyspace(in, item, keyspace);
+        if (status != TAMIS_OK)
+            return status;
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(config->keyspaces[j].pattern, keyspace->pattern) == 0)
+                return tamis__config_fail(in, item,
+                                          "keys: a second keyspace has the pattern '%.*s'; remove one", SHOWN,
+                                          keyspace->pattern);
+        config->keyspace_count = i + 1;
+    }
+    return TAMIS_OK;
+}
+
+static const config_field root_fields[] = {
+    {"listen", FIELD_ADDRESS, AT(server_config, listen)},
+    {"metrics", FIELD_ADDRESS, AT(server_config, metrics)},
+    {"password", FIELD_TEXT, AT(server_config, password)},
+    {"password_file", FIELD_PASSWORD, AT(server_config, password)},
+    {"tls", FIELD_NESTED, AT(server_config, tls), .read = read_tls},
+    {"clients", FIELD_COUNT, AT(server_config, clients), NUMBERS(1, 1e6)},
+    {"idle", FIELD_TIME, AT(server_config, idle_ms), NUMBERS(0, UINT32_MAX)},
+    {"write_timeout", FIELD_TIME, AT(server_config, write_timeout_ms), TIMES},
+    {"query_max", FIELD_SIZE, AT(server_config, query_max), NUMBERS(1 << 10, 512 << 20)},
+    {"redis", FIELD_TEXT, AT(server_config, redis)},
+    {"database", FIELD_NESTED, AT(server_config, database), .read = read_database},
+    {"keyspaces", FIELD_NESTED, AT(server_config, keyspaces), .read = read_keyspaces, .is_required = true},
+    {.name = NULL},
+};
+
+static bool is_loopback(const server_address *address) {
+    return address->path || strcmp(address->host, "localhost") == 0 || strcmp(address->host, "::1") == 0 ||
+           strncmp(address->host, "127.", 4) == 0;
+}
+
+/* What fields require of each other. */
+static tamis_status check_together(const config_reader *in, const yaml_node_t *root) {
+    server_config *config = in->config;
+
+    if (!config->listen.text)
+        config->listen = (server_address){"127.0.0.1:6390", "127.0.0.1", NULL, 6390};
+    if (config->metrics.path)
+        return tamis__config_fail(in, root, "metrics: a Unix socket cannot be scraped; give HOST:PORT");
+    if (!is_loopback(&config->listen) && !config->password && !config->tls.cacert)
+        return tamis__config_fail(
+            in, root,
+            "listen: other machines reach %s and need no password; add password_file, or listen "
+            "at 127.0.0.1",
+            config->listen.text);
+    for (size_t i = 0; i < config->keyspace_count; i++) {
+        server_keyspace *keyspace = &config->keyspaces[i];
+        if (!keyspace->database.sqlite && !keyspace->database.postgres)
+            keyspace->database = config->database;
+        if (!keyspace->database.sqlite && !keyspace->database.postgres)
+            return tamis__config_fail(in, root,
+                                      "keyspace '%.*s' has no database; add database, here or there", SHOWN,
+                                      keyspace->pattern);
+    }
+    return TAMIS_OK;
+}
+
+static bool has_field(const config_reader *in, const yaml_node_t *root, const char *name) {
+    for (yaml_node_pair_t *pair = root->data.mapping.pairs.start; pair < root->data.mapping.pairs.top;
+         pair++) {
+        const yaml_node_t *key = yaml_document_get_node(in->document, pair->key);
+        if (strcmp((const char *)key->data.scalar.value, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static tamis_status read_root(const config_reader *in) {
+    const yaml_node_t *root = yaml_document_get_root_node(in->document);
+
+    if (!root)
+        return tamis__fail(in->err, TAMIS_E_INVALID, 0,
+                           "%s: is empty; begin with keyspaces:", in->config->file);
+    const tamis_status status =
+        tamis__config_read_mapping(in, root, "configuration", root_fields, in->config);
+    if (status != TAMIS_OK)
+        return status;
+    if (has_field(in, root, "password") && has_field(in, root, "password_file"))
+        return tamis__config_fail(in, root, "password: given beside password_file; remove one");
+    return check_together(in, root);
+}
+
+/* ---- the file ---- */
+
+static tamis_status fail_parser(const server_config *config, const yaml_parser_t *parser, tamis_error *err) {
+    if (parser->error == YAML_MEMORY_ERROR)
+        return tamis__fail_nomem(err, config->file, 0);
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: line %zu: not YAML: %s; correct it", config->file,
+                       parser->problem_mark.line + 1, parser->problem ? parser->problem : "unknown error");
+}
+
+static tamis_status parse(server_config *config, const char *text, size_t size, tamis_error *err) {
+    yaml_parser_t parser;
+    yaml_document_t document;
+
+    if (!yaml_parser_initialize(&parser))
+        return tamis__fail_nomem(err, config->file, sizeof parser);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
+    if (!yaml_parser_load(&parser, &document)) {
+        const tamis_status status = fail_parser(config, &parser, err);
+        yaml_parser_delete(&parser);
+        return status;
+    }
+    const tamis_status status = read_root(&(config_reader){config, &document, err});
+    yaml_document_delete(&document);
+    yaml_parser_delete(&parser);
+    return status;
+}
+
+tamis_status tamis__server_config_read(server_config **config, const char *file,
+                                       const tamis_allocator *allocator, tamis_error *err) {
+    const tamis_allocator memory = tamis__allocator_resolve(allocator);
+    server_config *made = tamis__alloc(&memory, sizeof *made, _Alignof(server_config));
+    char *name, *text = NULL;
+    size_t size = 0;
+
+    if (!made)
+        return tamis__fail_nomem(err, file, sizeof *made);
+    made->memory = memory;
+    made->clients = 10000;
+    made->query_max = 1 << 20;
+    made->write_timeout_ms = 10000;
+    name = tamis__config_alloc(made, strlen(file) + 1);
+    if (!name) {
+        tamis__server_config_free(made);
+        return tamis__fail_nomem(err, file, strlen(file));
+    }
+    made->file = strcpy(name, file);
+    const int failed = tamis__config_read_file(made, file, &text, &size);
+    tamis_status status;
+    if (failed == ENOMEM)
+        status = tamis__fail_nomem(err, file, size);
+    else if (failed)
+        status = tamis__fail(err, TAMIS_E_IO, failed, "%s: %s; give a file that can be read", file,
+                             strerror(failed));
+    else
+        status = parse(made, text, size, err);
+    if (status == TAMIS_OK)
+        *config = made;
+    else
+        tamis__server_config_free(made);
+    return status;
+}
+
+void tamis__server_config_free(server_config *config) {
+    if (!config)
+        return;
+    const tamis_allocator memory = config->memory;
+    while (config->blocks) {
+        struct config_block *block = config->blocks;
+        config->blocks = block->next;
+        tamis__free(&memory, block, block->size);
+    }
+    tamis__free(&memory, config, sizeof *config);
+}
+
+static bool texts_equal(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool tamis__server_keyspaces_equal(const server_keyspace *a, const server_keyspace *b) {
+    return texts_equal(a->pattern, b->pattern) && texts_equal(a->database.sqlite, b->database.sqlite) &&
+           texts_equal(a->database.postgres, b->database.postgres) &&
+           texts_equal(a->database.init, b->database.init) && texts_equal(a->row, b->row) &&
+           texts_equal(a->all_keys, b->all_keys) && texts_equal(a->new_keys, b->new_keys) &&
+           texts_equal(a->redis_prefix, b->redis_prefix) && !(a->overlap < b->overlap) &&
+           !(a->overlap > b->overlap) && a->value == b->value && a->without_filter == b->without_filter &&
+           a->life_ms == b->life_ms && a->null_life_ms == b->null_life_ms &&
+           a->cache_life_ms == b->cache_life_ms && a->timeout_ms == b->timeout_ms &&
+           a->lease_ms == b->lease_ms && a->mark_ms == b->mark_ms && a->scan_ms == b->scan_ms &&
+           a->scan_new_ms == b->scan_new_ms && a->sessions == b->sessions && a->keys_max == b->keys_max &&
+           a->cache_bytes == b->cache_bytes && !(a->fpr < b->fpr) && !(a->fpr > b->fpr);
+}

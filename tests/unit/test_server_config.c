@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/server_config.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+
+static char directory[300], path[400]; /* of the scratch directory and the file in it */
+
+static void write_file(const char *name, const char *text) {
+    file_write(scratch(name), text, strlen(text));
+}
+
+static tamis_status read_text(server_config **config, const char *text, tamis_error *err) {
+    write_file("config.yaml", text);
+    return tamis__server_config_read(config, path, NULL, err);
+}
+
+#define SPACE "keyspaces:\n  - {keys: 'a:*', row: SELECT 1, database: {sqlite: memory}}\n"
+
+static void test_all_fields(void **state) {
+    (void)state;
+    server_config *config = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    write_file("init.sql", "CREATE TABLE t(a);");
+    write_file("password", "secret\n");
+    const tamis_status status = read_text(
+        &config,
+        "listen: '[::1]:1234'\nmetrics: 127.0.0.1:9390\npassword_file: password\n"
+        "tls: {cert: c.pem, key: /k.pem}\nclients: 5\nidle: 2m\nwrite_timeout: 500ms\n"
+        "query_max: 64KiB\nredis: redis://localhost\ndatabase: {sqlite: a.db, init: init.sql}\n"
+        "keyspaces:\n  - keys: 'item:*'\n    row: SELECT value FROM items WHERE id = ?1\n"
+        "    all_keys: SELECT id FROM items\n    new_keys: SELECT id, n FROM items WHERE n >= ?1\n"
+        "    overlap: 2.5\n    value: json\n    life: 10m\n    cache: 0\n    without_filter: closed\n"
+        "    fpr: 1e-4\n    sessions: 2\n"
+        "  - keys: config\n    row: SELECT 1\n    database: {postgres: dbname=x}\n    prefix: p\n",
+        &err);
+
+    if (status != TAMIS_OK)
+        print_error("%s\n", err.text);
+    assert_int_equal(status, TAMIS_OK);
+    assert_string_equal(config->listen.host, "::1");
+    assert_int_equal(config->listen.port, 1234);
+    assert_string_equal(config->listen.text, "[::1]:1234");
+    assert_string_equal(config->password, "secret");
+    assert_string_equal(config->tls.key, "/k.pem");
+    assert_string_equal(config->tls.cert + strlen(directory), "/c.pem");
+    assert_int_equal(config->idle_ms, 120000);
+    assert_int_equal(config->write_timeout_ms, 500);
+    assert_int_equal(config->query_max, 65536);
+    assert_int_equal(config->keyspace_count, 2);
+    const server_keyspace *item = &config->keyspaces[0], *other = &config->keyspaces[1];
+    assert_string_equal(item->prefix, "item:");
+    assert_false(item->is_exact);
+    assert_string_equal(item->redis_prefix, "tamis:item:");
+    assert_string_equal(item->database.sqlite + strlen(directory), "/a.db");
+    assert_string_equal(item->database.init, "CREATE TABLE t(a);");
+    assert_int_equal(item->value, 1);
+    assert_int_equal(item->without_filter, TAMIS_GUARD_CLOSED);
+    assert_int_equal(item->cache_bytes, 0);
+    assert_true(item->fpr > 0.99e-4 && item->fpr < 1.01e-4);
+    assert_true(other->is_exact);
+    assert_string_equal(other->redis_prefix, "p");
+    assert_null(other->database.sqlite);
+    assert_true(tamis__server_keyspaces_equal(item, item));
+    assert_false(tamis__server_keyspaces_equal(item, other));
+    tamis__server_config_free(config);
+}
+
+static void test_defaults(void **state) {
+    (void)state;
+    server_config *config = NULL;
+
+    assert_int_equal(read_text(&config, SPACE, NULL), TAMIS_OK);
+    assert_string_equal(config->listen.text, "127.0.0.1:6390");
+    assert_null(config->metrics.host);
+    assert_int_equal(config->clients, 10000);
+    assert_string_equal(config->keyspaces[0].database.sqlite, ":memory:");
+    assert_int_equal(config->keyspaces[0].cache_bytes, 64 << 20);
+    assert_int_equal(config->keyspaces[0].life_ms, 0);
+    tamis__server_config_free(config);
+}
+
+/* Content of a file, and its error behind the name of the file. */
+static const struct {
+    const char *text, *error;
+} mistakes[] = {
+    {"", ": is empty; begin with keyspaces:"},
+    {"a: [", ": line 2: not YAML: did not find expected node content; correct it"},
+    {"- a\n", ": line 1: configuration: expected fields; give them as NAME: VALUE, each on its line"},
+    {"listen: 127.0.0.1:1\n", ": line 1: configuration: needs keyspaces; add it"},
+    {"\nlisten: [1]\n", ": line 2: listen: expected one value, not a list or fields; give one value"},
+    {"listne: x\n" SPACE, ": line 1: unknown field 'listne'; did you mean listen?"},
+    {"colour: x\n" SPACE, ": line 1: unknown field 'colour'; leave it out"},
+    {"listen: 127.0.0.1:1\nlisten: 127.0.0.1:1\n" SPACE, ": line 2: listen: given twice; remove one"},
+    {"listen: 6390\n" SPACE,
+     ": line 1: listen: not an address; give HOST:PORT, as 127.0.0.1:6390, or unix:PATH"},
+    {"listen: 0.0.0.0:1\n" SPACE,
+     ": line 1: listen: other machines reach 0.0.0.0:1 and need no password; add "
+     "password_file, or listen at 127.0.0.1"},
+    {"metrics: unix:/x\n" SPACE, ": line 1: metrics: a Unix socket cannot be scraped; give HOST:PORT"},
+    {"password:\n" SPACE, ": line 1: password: has no value; give one, or leave password out"},
+    {"password: \"a\\0b\"\n" SPACE, ": line 1: password: has a byte 0; leave it out"},
+    {"password: x\npassword_file: empty2\n" SPACE,
+     ": line 1: password: given beside password_file; remove one"},
+    {"idle: 5\n" SPACE, ": line 1: idle: '5' is not a time; give one such as 500ms, 2s or 10m"},
+    {"clients: many\n" SPACE, ": line 1: clients: 'many' is not a number; give one"},
+    {"clients: 0\n" SPACE, ": line 1: clients: '0' is not between 1 and 1e+06; give a value between them"},
+    {"query_max: 1TiB\n" SPACE,
+     ": line 1: query_max: '1TiB' is not between 1024 and 5.36871e+08 bytes; give a "
+     "value between them"},
+    {"query_max: 1 MB\n" SPACE, ": line 1: query_max: '1 MB' is not a size; give one such as 64MiB"},
+    {"tls: {cert: a}\n" SPACE, ": line 1: tls: needs key; add it"},
+    {"database: {sqlite: a, postgres: b}\n" SPACE,
+     ": line 1: database: needs sqlite or postgres, one of them; correct it"},
+    {"keyspaces: []\n", ": line 1: keyspaces: expected a list; begin each keyspace with '- keys: PATTERN'"},
+    {"keyspaces:\n  - keys: 'a*'\n", ": line 2: keyspace: needs row; add it"},
+    {"keyspaces:\n  - keys: 'a*'\n    row: S\n",
+     ": line 1: keyspace 'a*' has no database; add database, here or there"},
+    {"keyspaces:\n  - keys: 'a*b'\n    row: S\n",
+     ": line 2: keys: 'a*b' has * before its end; end the pattern with the only *"},
+    {"keyspaces:\n  - keys: 'a{*'\n    row: S\n",
+     ": line 2: prefix: 'tamis:a{' has braces; give a prefix without them"},
+    {"database: {sqlite: memory}\nkeyspaces:\n  - {keys: 'a*', row: S}\n  - {keys: 'a*', row: T}\n",
+     ": line 4: keys: a second keyspace has the pattern 'a*'; remove one"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, new_keys: N}\n",
+     ": line 2: new_keys: needs all_keys, the keys of all rows; add it"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, cache: 1KiB}\n",
+     ": line 2: cache: less than 64KiB; give more, or 0 for no cache"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, value: xml}\n",
+     ": line 2: value: 'xml' is not known; give text or json"},
+};
+
+static void test_mistakes_have_line_and_remedy(void **state) {
+    (void)state;
+    write_file("empty2", "x\n");
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        server_config *config = NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        assert_int_equal(read_text(&config, mistakes[i].text, &err), TAMIS_E_INVALID);
+        assert_null(config);
+        assert_memory_equal(err.text, path, strlen(path));
+        assert_string_equal(err.text + strlen(path), mistakes[i].error);
+    }
+}
+
+static void test_missing_files(void **state) {
+    (void)state;
+    server_config *config = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    assert_int_equal(tamis__server_config_read(&config, "/nowhere/x", NULL, &err), TAMIS_E_IO);
+    assert_string_equal(err.text, "/nowhere/x: No such file or directory; give a file that can be read");
+    assert_int_equal(read_text(&config, "password_file: nofile\n" SPACE, &err), TAMIS_E_IO);
+    assert_non_null(strstr(err.text, ": line 1: password_file: "));
+    assert_non_null(strstr(err.text, "/nofile: No such file or directory; give a file that can be read"));
+    write_file("empty", "\n");
+    assert_int_equal(read_text(&config, "password_file: empty\n" SPACE, &err), TAMIS_E_INVALID);
+}
+
+static void test_times_and_sizes(void **state) {
+    (void)state;
+    uint32_t ms;
+    uint64_t bytes;
+
+    assert_true(tamis__config_parse_time("500ms", &ms) && ms == 500);
+    assert_true(tamis__config_parse_time("1.5s", &ms) && ms == 1500);
+    assert_true(tamis__config_parse_time("7d", &ms) && ms == 604800000);
+    assert_false(tamis__config_parse_time("50d", &ms));
+    assert_false(tamis__config_parse_time("1.5ms", &ms));
+    assert_false(tamis__config_parse_time("-1s", &ms));
+    assert_false(tamis__config_parse_time("1", &ms));
+    assert_true(tamis__config_parse_size("64MiB", &bytes) && bytes == 64 << 20);
+    assert_true(tamis__config_parse_size("1.5KB", &bytes) && bytes == 1500);
+    assert_true(tamis__config_parse_size("7", &bytes) && bytes == 7);
+    assert_false(tamis__config_parse_size("7x", &bytes));
+    assert_false(tamis__config_parse_size("inf", &bytes));
+}
+
+/* Every allocation is refused once. libyaml has its own memory. */
+static void test_memory_may_be_short(void **state) {
+    (void)state;
+    fault_memory memory = {0};
+    const tamis_allocator allocator = fault_memory_allocator(&memory);
+    server_config *config = NULL;
+    tamis_status status;
+
+    write_file("config.yaml", "listen: 127.0.0.1:1\n" SPACE);
+    do {
+        memory.fail_at++;
+        memory.requests = 0;
+        status = tamis__server_config_read(&config, path, &allocator, NULL);
+        assert_true(status == TAMIS_OK || status == TAMIS_E_NOMEM);
+        assert_true(status == TAMIS_OK || memory.live_blocks == 0);
+    } while (status != TAMIS_OK);
+    assert_true(memory.fail_at > 10);
+    tamis__server_config_free(config);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+static int set_up(void **state) {
+    scratch_set_up(state);
+    snprintf(path, sizeof path, "%s", scratch("config.yaml"));
+    snprintf(directory, sizeof directory, "%.*s", (int)(strrchr(path, '/') - path), path);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_fields),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_mistakes_have_line_and_remedy),
+        cmocka_unit_test(test_missing_files),
+        cmocka_unit_test(test_times_and_sizes),
+        cmocka_unit_test(test_memory_may_be_short),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, scratch_tear_down);
+}
