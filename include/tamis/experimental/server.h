@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_SERVER_H
+#define TAMIS_SERVER_H
+
+/* A read-through cache that speaks the protocol of Redis: library libtamis-server. Not part of tamis/tamis.h,
+ * so that a program that embeds a filter needs no further library. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/alloc.h>
+#include <tamis/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The server that a configuration file describes; docs/guide/serve.md lists its fields. */
+typedef struct tamis_server tamis_server;
+
+typedef struct tamis_server_options {
+    uint32_t struct_size;
+    /* NULL, or called in the server's thread with an event for a person or a program, one line of text
+     * without its end */
+    void (*log)(void *context, const char *line);
+    void *context; /* of `log` */
+    const tamis_allocator
+        *allocator; /* NULL: the default; libevent, libyaml and OpenSSL use the C library's */
+} tamis_server_options;
+
+#define TAMIS_SERVER_OPTIONS_INIT TAMIS__INIT(tamis_server_options, )
+
+/*
+ * Reads and checks a configuration file, and starts nothing. *keyspaces is their number. The first error of
+ * the file is returned, with its line: "FILE: line 7: what is wrong; what to do".
+ *
+ * - TAMIS_E_INVALID: the file is not valid. TAMIS_E_IO: it, or a file that it names, cannot be read.
+ * - TAMIS_E_NOMEM.
+ */
+TAMIS_API tamis_status tamis_server_check(const char *config, size_t *keyspaces, tamis_error *err);
+
+/* Reads the configuration, opens the guards, and listens. The caller owns *server until tamis_server_close.
+ * Errors of tamis_server_check and tamis_guard_open, and TAMIS_E_SYSTEM: the address cannot be used. */
+TAMIS_API tamis_status tamis_server_open(tamis_server **server, const char *config,
+                                         const tamis_server_options *options, tamis_error *err);
+TAMIS_API void tamis_server_close(tamis_server *server);
+
+/* Answers clients until tamis_server_stop: the calling thread is the server's thread. Returns TAMIS_OK when
+ * the clients' commands are answered, or ten seconds after the stop. The program must ignore SIGPIPE, which a
+ * client that disconnects would raise. TAMIS_E_SYSTEM: the event loop failed. */
+TAMIS_API tamis_status tamis_server_run(tamis_server *server, tamis_error *err);
+
+/* Ends tamis_server_run: no new connections and commands. tamis_server_reload reads the configuration again,
+ * and changes guards and limits; if the file is not valid, it logs that and changes nothing. Both may be
+ * called from any thread and from a signal handler. */
+TAMIS_API void tamis_server_stop(tamis_server *server);
+TAMIS_API void tamis_server_reload(tamis_server *server);
+
+/* Returns the address that the server listens at, "HOST:PORT" or "unix:PATH"; valid until the server is
+ * closed. */
+TAMIS_API const char *tamis_server_address(const tamis_server *server);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

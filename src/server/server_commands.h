@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_SERVER_SERVER_COMMANDS_H
+#define TAMIS_SERVER_SERVER_COMMANDS_H
+
+#include "server/server_int.h"
+
+/* The table of commands, for server_commands.c, server_info.c and server_metrics.c. */
+
+/* What clients are told that they talk to: the version whose commands and replies these are. */
+#define SERVER_REDIS_VERSION "7.0.0"
+
+enum {
+    COMMAND_BATCHED = 1 /* with one key it goes into the batch */,
+    COMMAND_NO_AUTH = 2 /* needs no AUTH */
+};
+
+typedef struct server_command {
+    const char *name;                  /* lower case */
+    int arity;                         /* number of arguments with the name; negative: or more */
+    const char *flags;                 /* as COMMAND shows them, separated by blanks */
+    int first_key, last_key, key_step; /* positions of keys; last_key -1: the last argument */
+    const char *group, *summary;
+    unsigned use;
+    /* `reply` is NULL for a command that goes into the batch. */
+    void (*run)(server_client *client, server_reply *reply, const tamis_key *arguments, size_t count);
+} server_command;
+
+extern const server_command tamis__server_commands[];
+extern const size_t tamis__server_command_count;
+
+/* Returns the command, or NULL. */
+const server_command *tamis__server_command_find(tamis_key name);
+
+/* ---- server_info.c ---- */
+
+void tamis__server_run_info(server_client *client, server_reply *reply, const tamis_key *arguments,
+                            size_t count);
+void tamis__server_run_command(server_client *client, server_reply *reply, const tamis_key *arguments,
+                               size_t count);
+
+#endif

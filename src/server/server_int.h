@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_SERVER_SERVER_INT_H
+#define TAMIS_SERVER_SERVER_INT_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/experimental/guard.h>
+#include <tamis/experimental/server.h>
+
+#include "server/resp_parser.h"
+#include "server/server_config.h"
+#include "server/server_reply.h"
+
+/*
+ * Shared by the files of the server. server.c has a picture of its threads. What follows belongs to the
+ * server's thread unless a comment says otherwise.
+ */
+
+typedef struct server_client server_client;
+
+/* ---- from other threads to the server's thread ---- */
+
+/* Something that has happened in another thread. It is the first member of what `apply` handles. */
+typedef struct server_event {
+    struct server_event *next;
+    void (*apply)(tamis_server *server, struct server_event *event); /* also frees it */
+} server_event;
+
+/* Any thread: passes an event to the server's thread. */
+void tamis__server_post(tamis_server *server, server_event *event);
+
+/* Work that may wait, for a thread of the server. Afterwards its event is posted. */
+typedef struct server_job {
+    server_event event;
+    struct server_job *next;
+    void (*work)(tamis_server *server, struct server_job *job); /* in another thread */
+} server_job;
+
+enum { SERVER_WORKERS = 4 };
+void tamis__server_work(tamis_server *server, server_job *job);
+
+/* ---- keyspaces (server_keyspaces.c) ---- */
+
+/* A configuration that several sets of guards may share. */
+typedef struct server_source {
+    server_config *config;
+    atomic_size_t references;
+} server_source;
+
+/* A keyspace and its guard. Requests that are not answered have a reference. */
+typedef struct server_guard {
+    const server_keyspace *keyspace;
+    server_source *from; /* has the keyspace */
+    tamis_guard *guard;
+    tamis_guard_source source;
+    atomic_size_t references;
+} server_guard;
+
+/* The guards of a configuration, longest prefix first. */
+typedef struct server_guards {
+    tamis_allocator memory;
+    server_source *from;
+    size_t count;
+    server_guard *items[];
+} server_guards;
+
+/* Opens the guards of a configuration, but shares those of `old` that fit (NULL: none). Any thread, as long as
+ * `old` is not released. Takes over `config`, also on failure. */
+tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config, const server_guards *old,
+                                   tamis_error *err);
+/* Releases the references. Guards without others are closed in a job, or here if `server` is NULL. */
+void tamis__keyspaces_release(tamis_server *server, server_guards *guards);
+void tamis__keyspace_release(tamis_server *server, server_guard *guard);
+
+/* Returns the guard of a key, and sets *row to what its SQL statement gets. NULL and *err: no keyspace has the
+ * key, or no row can have it. */
+server_guard *tamis__keyspaces_find(const server_guards *guards, tamis_key key, tamis_key *row,
+                                    tamis_error *err);
+
+/* ---- requests that wait (server_keys.c) ---- */
+
+typedef enum server_query { QUERY_GET, QUERY_EXISTS, QUERY_STRLEN, QUERY_TTL, QUERY_MGET } server_query;
+
+/* One key of a command. */
+typedef struct server_answer {
+    tamis_status status;
+    tamis_guard_value value;
+    char *message;      /* of a status that is not TAMIS_OK; from malloc() */
+    bool was_requested; /* levels 1 and 2 did not have it */
+} server_answer;
+
+/* A command whose keys are not all answered. Later replies of its connection wait in `after`. */
+typedef struct server_pending {
+    struct server_pending *next;
+    server_client *client; /* NULL: it has gone */
+    tamis_allocator memory;
+    server_query query;
+    size_t count, waiting;
+    struct evbuffer *after; /* NULL: nothing */
+    server_answer answers[];
+} server_pending;
+
+enum { SERVER_BATCH = 64 };
+
+/* Commands of one key that were parsed and are not answered yet. Their keys lie in the input. */
+typedef struct server_batch {
+    size_t count;
+    server_guard *guards[SERVER_BATCH];
+    tamis_key keys[SERVER_BATCH];
+    server_query queries[SERVER_BATCH];
+    tamis_guard_value values[SERVER_BATCH];
+} server_batch;
+
+/* Adds a command of one key to the batch, and answers the batch if it is full. */
+void tamis__batch_add(server_client *client, server_query query, tamis_key key);
+/* Answers all commands of the batch. */
+void tamis__batch_answer(server_client *client);
+/* Answers a command of several keys. */
+void tamis__batch_answer_keys(server_client *client, server_query query, const tamis_key *keys, size_t count);
+/* Replies to commands whose keys are answered, as far as none before them waits. */
+void tamis__pending_reply(server_client *client);
+/* For a client that goes. */
+void tamis__pending_abandon(server_client *client);
+
+/* ---- writers (server_writes.c) ---- */
+
+/* A token of GUARD.ADD, until DEL of the same key. */
+typedef struct server_token {
+    struct server_token *next;
+    server_guard *guard;
+    size_t key_size;
+    uint8_t token[TAMIS_GUARD_TOKEN];
+    char key[];
+} server_token;
+
+enum { SERVER_TOKENS_MAX = 1000 }; /* of a connection */
+
+void tamis__server_write_begin(server_client *client, tamis_key key);
+void tamis__server_write_finish(server_client *client, const tamis_key *keys, size_t count);
+/* For a client that goes. */
+void tamis__server_writes_abandon(server_client *client);
+
+/* ---- clients (server_client.c) ---- */
+
+enum { CLIENT_NAME_MAX = 128 };
+
+struct server_client {
+    tamis_server *server;
+    server_client *next, **previous;
+    uint64_t id;
+    int fd;
+    SSL *tls; /* NULL: none */
+    struct event readable, writable;
+    resp_parser parser;
+    char *input; /* bytes that are not parsed yet */
+    size_t input_size, input_capacity;
+    struct evbuffer *output;      /* replies that are not sent yet */
+    server_pending *first, *last; /* commands that wait, in their order */
+    size_t pending_count;         /* keys of theirs */
+    struct write_job *job;        /* NULL, or what the next command must wait for */
+    server_token *tokens;
+    size_t token_count;
+    uint64_t active;  /* time of the last bytes from the client (tamis__now_ns) */
+    uint64_t written; /* time when the client last took bytes, or when there were none for it */
+    bool is_resp3, is_authenticated;
+    bool reads, writes; /* `readable`, `writable` are added */
+    bool has_ended;     /* nothing more is read: the client has closed its side, or the server stops */
+    bool is_closed;     /* the client has closed its side */
+    bool finishes;      /* no further command is parsed; the connection ends when all replies are sent */
+    bool lingers;   /* all replies are sent, and the end of the connection: waits for that of the client */
+    bool is_broken; /* the connection is of no further use */
+    char name[CLIENT_NAME_MAX];
+};
+
+/* Accepts a connection. */
+void tamis__client_accept(tamis_server *server, int fd);
+void tamis__client_free(server_client *client);
+/* Goes on after something has happened: parses input, sends replies. May free the client. */
+void tamis__client_proceed(server_client *client);
+/* Returns the reply of the server, whose bytes now go to this client, behind its earlier replies. */
+server_reply *tamis__client_reply(server_client *client);
+/* Ends what tamis__client_reply began. */
+void tamis__client_flush(server_client *client);
+/* Once a second: cuts clients that are idle or do not read their replies. */
+void tamis__clients_check(tamis_server *server, uint64_t now);
+/* Reads what has come, and closes each connection when its commands are answered. */
+void tamis__clients_drain(tamis_server *server);
+
+/* ---- TLS (server_tls.c) ---- */
+
+tamis_status tamis__server_tls_create(SSL_CTX **context, const server_config *config, tamis_error *err);
+/* As read() and write(): -1 and EAGAIN if the connection must become readable or writable first. */
+ssize_t tamis__server_tls_read(server_client *client, void *to, size_t size);
+ssize_t tamis__server_tls_write(server_client *client, const void *from, size_t size);
+
+/* ---- commands (server_commands.c, server_info.c) ---- */
+
+enum { SERVER_COMMANDS_MAX = 40 };
+
+/* Replies to a command, or adds it to the batch. arguments[0] is its name. */
+void tamis__server_command_run(server_client *client, const tamis_key *arguments, size_t count);
+
+/* True if the key is this word, in any case. */
+bool tamis__server_is_word(tamis_key key, const char *word);
+
+/* ---- metrics (server_metrics.c) ---- */
+
+tamis_status tamis__server_metrics_open(tamis_server *server, tamis_error *err);
+void tamis__server_metrics_close(tamis_server *server);
+
+/* ---- the server (server.c) ---- */
+
+enum { SERVER_INPUT = 64 << 10 };
+
+struct tamis_server {
+    tamis_allocator memory;
+    void (*log)(void *context, const char *line);
+    void *log_context;
+    char *config_file;
+    server_guards *guards;
+    const server_config *config; /* that of `guards` */
+    struct event_base *base;
+    struct event listener, wake, tick, retry;
+    int listen_fd, wake_fd;
+    char address[256];
+    char *socket_path; /* of a Unix socket, which is removed at the end */
+    SSL_CTX *tls;
+    struct evhttp *http;
+    char metrics_address[256];
+
+    server_client *clients;
+    size_t client_count, request_count; /* requests: keys that wait for a guard */
+    uint64_t next_id, connections, rejected, protocol_errors, cut;
+    uint64_t calls[SERVER_COMMANDS_MAX], unknown_calls, errors;
+    uint64_t started;      /* tamis__now_ns */
+    uint64_t drain_until;  /* 0: not stopping */
+    bool reloads;          /* a job reads the configuration */
+    uint64_t logged_until; /* of the lines about clients */
+    unsigned logged, not_logged;
+
+    server_batch batch;
+    server_reply reply;
+    char input[SERVER_INPUT];
+
+    /* Any thread, without the lock. */
+    atomic_bool stop, reload;
+
+    pthread_mutex_t lock; /* of what follows, for any thread */
+    pthread_cond_t work;
+    server_event *events, **events_tail;
+    server_job *jobs, **jobs_tail;
+    bool workers_stop;
+    pthread_t workers[SERVER_WORKERS];
+    size_t worker_count;
+};
+
+void tamis__server_log(tamis_server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what clients cause: some lines a second. */
+void tamis__server_log_client(server_client *client, const char *what);
+
+#endif

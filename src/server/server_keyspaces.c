@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * From a key to its guard. A set has the guards of one configuration. A reload replaces
+ * the set. Both sets share a guard whose keyspace did not change, so it keeps its filter and its cache.
+ *
+ *     server->guards --> server_guards --> server_guard --> tamis_guard
+ *                                              ^
+ *          requests that are not answered -----'      the last reference closes the guard, in a job
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "server/server_int.h"
+
+/* ---- references ---- */
+
+static void release_source(server_source *from) {
+    if (atomic_fetch_sub(&from->references, 1) != 1)
+        return;
+    const tamis_allocator memory = from->config->memory;
+    tamis__server_config_free(from->config);
+    tamis__free(&memory, from, sizeof *from);
+}
+
+/* Waits for queries in progress. */
+static void close_guard(server_guard *guard) {
+    server_source *from = guard->from;
+    const tamis_allocator memory = from->config->memory;
+
+    tamis_guard_close(guard->guard);
+    tamis_guard_source_free(&guard->source);
+    tamis__free(&memory, guard, sizeof *guard);
+    release_source(from);
+}
+
+typedef struct close_job {
+    server_job job;
+    server_guard *guard;
+} close_job;
+
+static void run_close(tamis_server *server, server_job *job) {
+    (void)server;
+    close_guard(((close_job *)job)->guard);
+}
+
+static void apply_close(tamis_server *server, server_event *event) {
+    tamis__free(&server->memory, event, sizeof(close_job));
+}
+
+void tamis__keyspace_release(tamis_server *server, server_guard *guard) {
+    if (atomic_fetch_sub(&guard->references, 1) != 1)
+        return;
+    close_job *closing = server ? tamis__alloc(&server->memory, sizeof *closing, 16) : NULL;
+    if (!closing) {
+        close_guard(guard);
+        return;
+    }
+    closing->job.work = run_close;
+    closing->job.event.apply = apply_close;
+    closing->guard = guard;
+    tamis__server_work(server, &closing->job);
+}
+
+void tamis__keyspaces_release(tamis_server *server, server_guards *guards) {
+    if (!guards)
+        return;
+    const tamis_allocator memory = guards->memory;
+    const size_t size = sizeof *guards + guards->from->config->keyspace_count * sizeof *guards->items;
+    for (size_t i = 0; i < guards->count; i++)
+        tamis__keyspace_release(server, guards->items[i]);
+    release_source(guards->from);
+    tamis__free(&memory, guards, size);
+}
+
+/* ---- opening ---- */
+
+static tamis_status open_source(tamis_guard_source *source, const server_keyspace *keyspace,
+                                tamis_error *err) {
+    const server_database *database = &keyspace->database;
+    static atomic_uint opened;
+    tamis_guard_sql sql = TAMIS_GUARD_SQL_INIT;
+    char name[64];
+
+    sql.database = database->sqlite ? database->sqlite : database->postgres;
+    if (database->sqlite && strcmp(database->sqlite, ":memory:") == 0) {
+        /* One database of all sessions of this source, and of no other. */
+        snprintf(name, sizeof name, "file:tamis-serve-%u?mode=memory&cache=shared",
+                 atomic_fetch_add(&opened, 1));
+        sql.database = name;
+    }
+    sql.row = keyspace->row;
+    sql.keys = keyspace->all_keys;
+    sql.new_keys = keyspace->new_keys;
+    sql.overlap = keyspace->overlap;
+    sql.as_json = keyspace->value == 1;
+    sql.init = database->init;
+    return database->sqlite ? tamis_guard_sqlite_create(source, &sql, err)
+                            : tamis_guard_postgres_create(source, &sql, err);
+}
+
+static tamis_status open_guard(server_guard *made, const server_config *config, tamis_error *err) {
+    const server_keyspace *keyspace = made->keyspace;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+
+    options.source = &made->source;
+    options.name = keyspace->pattern;
+    options.redis = config->redis;
+    options.prefix = keyspace->redis_prefix;
+    options.sessions = keyspace->sessions;
+    options.keys_max = keyspace->keys_max;
+    options.timeout_ms = keyspace->timeout_ms;
+    options.life_ms = keyspace->life_ms;
+    options.null_life_ms = keyspace->null_life_ms;
+    options.lease_ms = keyspace->lease_ms;
+    options.mark_ms = keyspace->mark_ms;
+    options.cache_bytes = keyspace->cache_bytes;
+    options.cache_life_ms = keyspace->cache_life_ms;
+    options.without_filter = (tamis_guard_mode)keyspace->without_filter;
+    options.fpr = keyspace->fpr;
+    options.scan_ms = keyspace->scan_ms;
+    options.scan_new_ms = keyspace->scan_new_ms;
+    options.allocator = &config->memory;
+    return tamis_guard_open(&made->guard, &options, err);
+}
+
+/* Makes the guard of a keyspace. It has one reference. */
+static tamis_status make_guard(server_guard **guard, server_source *from, const server_keyspace *keyspace,
+                               tamis_error *err) {
+    const tamis_allocator *memory = &from->config->memory;
+    server_guard *made = tamis__alloc(memory, sizeof *made, _Alignof(server_guard));
+
+    if (!made)
+        return tamis__fail_nomem(err, from->config->file, sizeof *made);
+    made->keyspace = keyspace;
+    made->from = from;
+    made->source = (tamis_guard_source)TAMIS_GUARD_SOURCE_INIT;
+    atomic_init(&made->references, 1);
+    tamis_status status = open_source(&made->source, keyspace, err);
+    if (status == TAMIS_OK) {
+        status = open_guard(made, from->config, err);
+        if (status != TAMIS_OK)
+            tamis_guard_source_free(&made->source);
+    }
+    if (status != TAMIS_OK) {
+        tamis__free(memory, made, sizeof *made);
+        return status;
+    }
+    atomic_fetch_add(&from->references, 1);
+    *guard = made;
+    return TAMIS_OK;
+}
+
+/* Returns the guard of the former set that fits, with a reference for the caller, or NULL. */
+static server_guard *share_guard(const server_guards *old, const server_config *config,
+                                 const server_keyspace *keyspace) {
+    const char *before = old ? old->from->config->redis : NULL;
+
+    if (!old || (before && config->redis ? strcmp(before, config->redis) != 0 : before != config->redis))
+        return NULL;
+    for (size_t i = 0; i < old->count; i++) {
+        server_guard *guard = old->items[i];
+        if (!tamis__server_keyspaces_equal(guard->keyspace, keyspace))
+            continue;
+        atomic_fetch_add(&guard->references, 1);
+        return guard;
+    }
+    return NULL;
+}
+
+/* Longest prefix first; a single key before a pattern of the same length. */
+static int compare_guards(const void *a, const void *b) {
+    const server_keyspace *first = (*(server_guard *const *)a)->keyspace,
+                          *second = (*(server_guard *const *)b)->keyspace;
+
+    if (first->prefix_size != second->prefix_size)
+        return first->prefix_size > second->prefix_size ? -1 : 1;
+    return (int)second->is_exact - (int)first->is_exact;
+}
+
+tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config, const server_guards *old,
+                                   tamis_error *err) {
+    const tamis_allocator memory = config->memory;
+    server_source *from = tamis__alloc(&memory, sizeof *from, _Alignof(server_source));
+    server_guards *made =
+        tamis__alloc(&memory, sizeof *made + config->keyspace_count * sizeof *made->items, 16);
+    tamis_status status = TAMIS_OK;
+
+    if (!from || !made) {
+        status = tamis__fail_nomem(err, config->file, sizeof *made);
+        tamis__free(&memory, from, sizeof *from);
+        tamis__free(&memory, made, sizeof *made + config->keyspace_count * sizeof *made->items);
+        tamis__server_config_free(config);
+        return status;
+    }
+    from->config = config;
+    atomic_init(&from->references, 1);
+    made->memory = memory;
+    made->from = from;
+    for (size_t i = 0; status == TAMIS_OK && i < config->keyspace_count; i++) {
+        const server_keyspace *keyspace = &config->keyspaces[i];
+        made->items[i] = share_guard(old, config, keyspace);
+        if (!made->items[i])
+            status = make_guard(&made->items[i], from, keyspace, err);
+        made->count += status == TAMIS_OK;
+    }
+    if (status != TAMIS_OK) {
+        tamis__keyspaces_release(NULL, made);
+        return status;
+    }
+    qsort(made->items, made->count, sizeof *made->items, compare_guards);
+    *guards = made;
+    return TAMIS_OK;
+}
+
+static server_guard *find_guard(const server_guards *guards, tamis_key key, tamis_key *row) {
+    for (size_t i = 0; i < guards->count; i++) {
+        const server_keyspace *keyspace = guards->items[i]->keyspace;
+        const size_t size = keyspace->prefix_size;
+        if (key.size < size || (keyspace->is_exact && key.size != size) ||
+            (size > 0 && memcmp(key.data, keyspace->prefix, size) != 0))
+            continue;
+        *row = keyspace->is_exact ? key : (tamis_key){(const char *)key.data + size, key.size - size};
+        return guards->items[i];
+    }
+    return NULL;
+}
+
+server_guard *tamis__keyspaces_find(const server_guards *guards, tamis_key key, tamis_key *row,
+                                    tamis_error *err) {
+    server_guard *guard = find_guard(guards, key, row);
+    const int shown = key.size < 64 ? (int)key.size : 64;
+
+    if (!guard)
+        tamis__fail(err, TAMIS_E_NOT_FOUND, 0,
+                    "no keyspace has key '%.*s'; add one to the configuration, or correct the key", shown,
+                    (const char *)key.data);
+    else if (row->size == 0)
+        tamis__fail(err, TAMIS_E_INVALID, 0, "key '%.*s' has nothing behind its prefix; correct the key",
+                    shown, (const char *)key.data);
+    else if (row->size > TAMIS_GUARD_KEY_MAX)
+        tamis__fail(err, TAMIS_E_TOO_LONG, 0, "the key is longer than 64 KiB; use shorter keys");
+    else
+        return guard;
+    return NULL;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * GUARD.ADD and DEL: the two calls of a writer around the change of a row.
+ *
+ *     GUARD.ADD key --> tamis_guard_put_begin --> token, kept with the connection
+ *     (the client writes the row)
+ *     DEL key       --> tamis_guard_put_end with the tokens of the key, or with none
+ *
+ * Both calls may wait for Redis, so a thread of the server makes them. Later commands of the connection wait
+ * until it is done: a GET behind a DEL does not get the old entry. Tokens of a connection that is closed are
+ * dropped. Their marks expire by themselves.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "server/server_int.h"
+
+/* A key of a job. The copy of its bytes is behind the job. */
+typedef struct write_key {
+    server_guard *guard;
+    tamis_key row;
+    server_token *tokens; /* DEL: those of the key */
+} write_key;
+
+typedef struct write_job {
+    server_job job;
+    server_client *client; /* NULL: it has gone */
+    size_t size;           /* bytes of the job in all */
+    bool is_begin;
+    server_token *made; /* GUARD.ADD: becomes a token of the client */
+    tamis_status status;
+    tamis_error err;
+    size_t count;
+    write_key keys[];
+} write_job;
+
+static void free_token(tamis_server *server, server_token *token) {
+    tamis__keyspace_release(server, token->guard);
+    tamis__free(&server->memory, token, sizeof *token + token->key_size);
+}
+
+static void free_tokens(tamis_server *server, server_token *tokens) {
+    while (tokens) {
+        server_token *next = tokens->next;
+        free_token(server, tokens);
+        tokens = next;
+    }
+}
+
+void tamis__server_writes_abandon(server_client *client) {
+    if (client->job)
+        client->job->client = NULL;
+    client->job = NULL;
+    free_tokens(client->server, client->tokens);
+    client->tokens = NULL;
+    client->token_count = 0;
+}
+
+static void free_job(tamis_server *server, write_job *job) {
+    for (size_t i = 0; i < job->count; i++) {
+        free_tokens(server, job->keys[i].tokens);
+        tamis__keyspace_release(server, job->keys[i].guard);
+    }
+    if (job->made)
+        free_token(server, job->made);
+    tamis__free(&server->memory, job, job->size);
+}
+
+/* ---- in a thread of the server ---- */
+
+/* Calls the guard for each key. The first error is that of the job. */
+static void run_writes(tamis_server *server, server_job *base) {
+    write_job *job = (write_job *)base;
+
+    (void)server;
+    for (size_t i = 0; i < job->count; i++) {
+        write_key *key = &job->keys[i];
+        tamis_error *err = job->status == TAMIS_OK ? &job->err : NULL;
+        tamis_status status = TAMIS_OK;
+        if (job->is_begin)
+            status = tamis_guard_put_begin(key->guard->guard, key->row, job->made->token, err);
+        else if (!key->tokens)
+            status = tamis_guard_put_end(key->guard->guard, key->row, NULL, err);
+        for (server_token *token = key->tokens; token && status == TAMIS_OK; token = token->next)
+            status = tamis_guard_put_end(key->guard->guard, key->row, token->token, err);
+        if (job->status == TAMIS_OK)
+            job->status = status;
+    }
+}
+
+/* ---- in the server's thread ---- */
+
+static void reply_job(server_reply *reply, const write_job *job) {
+    if (job->status != TAMIS_OK)
+        tamis__reply_error(reply, "%s %s", job->status == TAMIS_E_TIMEOUT ? "TIMEOUT" : "ERR", job->err.text);
+    else if (job->is_begin)
+        tamis__reply_ok(reply);
+    else
+        tamis__reply_integer(reply, (int64_t)job->count);
+}
+
+static void apply_writes(tamis_server *server, server_event *event) {
+    write_job *job = (write_job *)event;
+    server_client *client = job->client;
+
+    if (client) {
+        client->job = NULL;
+        if (job->is_begin && job->status == TAMIS_OK) {
+            job->made->next = client->tokens;
+            client->tokens = job->made;
+            client->token_count++;
+            job->made = NULL;
+        }
+        reply_job(tamis__client_reply(client), job);
+        tamis__client_flush(client);
+    }
+    free_job(server, job);
+    if (client)
+        tamis__client_proceed(client);
+}
+
+/* Moves the tokens of a key out of the list of the client. */
+static server_token *remove_tokens(server_client *client, const server_guard *guard, tamis_key row) {
+    server_token *removed = NULL;
+
+    for (server_token **position = &client->tokens; *position;) {
+        server_token *token = *position;
+        if (token->guard != guard || token->key_size != row.size || memcmp(token->key, row.data, row.size)) {
+            position = &token->next;
+            continue;
+        }
+        *position = token->next;
+        token->next = removed;
+        removed = token;
+        client->token_count--;
+    }
+    return removed;
+}
+
+/* Adds up the bytes of the rows' keys. False: a key has no guard, and the reply says so. */
+static bool check_keys(server_client *client, const tamis_key *keys, size_t count, size_t *bytes) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_key row;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!tamis__keyspaces_find(client->server->guards, keys[i], &row, &err)) {
+            tamis__reply_error(&client->server->reply, "ERR %s", err.text);
+            return false;
+        }
+        *bytes += row.size;
+    }
+    return true;
+}
+
+/* Makes a job with copies of the keys. Replies if it cannot be made. */
+static write_job *make_job(server_client *client, const tamis_key *keys, size_t count) {
+    tamis_server *server = client->server;
+    size_t bytes = 0;
+
+    if (!check_keys(client, keys, count, &bytes))
+        return NULL;
+    const size_t size = sizeof(write_job) + count * sizeof(write_key) + bytes;
+    write_job *job = tamis__alloc(&server->memory, size, _Alignof(write_job));
+    if (!job) {
+        tamis__reply_error(&server->reply, "ERR out of memory");
+        return NULL;
+    }
+    job->job.work = run_writes;
+    job->job.event.apply = apply_writes;
+    job->client = client;
+    job->size = size;
+    job->err = (tamis_error)TAMIS_ERROR_INIT;
+    job->count = count;
+    char *copy = (char *)&job->keys[count];
+    for (size_t i = 0; i < count; i++) {
+        write_key *key = &job->keys[i];
+        tamis_key row;
+        key->guard = tamis__keyspaces_find(server->guards, keys[i], &row, NULL);
+        atomic_fetch_add(&key->guard->references, 1);
+        key->row = (tamis_key){memcpy(copy, row.data, row.size), row.size};
+        copy += row.size;
+    }
+    return job;
+}
+
+void tamis__server_write_begin(server_client *client, tamis_key key) {
+    tamis_server *server = client->server;
+
+    if (client->token_count >= SERVER_TOKENS_MAX) {
+        tamis__reply_error(&server->reply, "ERR this connection has added %d keys; DEL them first",
+                           SERVER_TOKENS_MAX);
+        return;
+    }
+    write_job *job = make_job(client, &key, 1);
+    if (!job)
+        return;
+    const tamis_key row = job->keys[0].row;
+    server_token *token = tamis__alloc(&server->memory, sizeof *token + row.size, _Alignof(server_token));
+    if (!token) {
+        tamis__reply_error(&server->reply, "ERR out of memory");
+        free_job(server, job);
+        return;
+    }
+    token->guard = job->keys[0].guard;
+    atomic_fetch_add(&token->guard->references, 1);
+    token->key_size = row.size;
+    memcpy(token->key, row.data, row.size);
+    job->made = token;
+    job->is_begin = true;
+    client->job = job;
+    tamis__server_work(server, &job->job);
+}
+
+void tamis__server_write_finish(server_client *client, const tamis_key *keys, size_t count) {
+    write_job *job = make_job(client, keys, count);
+
+    if (!job)
+        return;
+    for (size_t i = 0; i < count; i++)
+        job->keys[i].tokens = remove_tokens(client, job->keys[i].guard, job->keys[i].row);
+    client->job = job;
+    tamis__server_work(client->server, &job->job);
+}

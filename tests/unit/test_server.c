@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A server in a thread of its own, and clients with bytes as they go over the network. Its rows are those of
+ * SQLite: `slow:1` to `slow:9` need some 100 ms, `none` has no row, `big:*` has a megabyte.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <tamis/experimental/server.h>
+
+#include "base/system.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+
+#define HEAD                                                                                                 \
+    "listen: 127.0.0.1:0\n"                                                                                  \
+    "database: {sqlite: memory, init: rows.sql}\n"
+#define SPACES                                                                                               \
+    "keyspaces:\n"                                                                                           \
+    "  - {keys: 'item:*', row: SELECT value FROM items WHERE id = ?1, all_keys: SELECT id FROM items}\n"     \
+    "  - {keys: 'slow:*', row: \"SELECT 'slow ' || (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + "  \
+    "1 "                                                                                                     \
+    "FROM c WHERE n < 300000) SELECT max(n) * 0 + ?1 FROM c)\", timeout: 60s}\n"                             \
+    "  - {keys: 'open:*', row: \"SELECT 'row ' || ?1 WHERE ?1 <> 'none'\"}\n"                                \
+    "  - {keys: 'big:*', row: 'SELECT zeroblob(1000000 + ?1)'}\n"                                            \
+    "  - {keys: config, row: \"SELECT 'the ' || ?1\"}\n"
+
+typedef struct running {
+    tamis_server *server;
+    pthread_mutex_t lock; /* of the log */
+    pthread_t thread;
+    int port;
+    fault_memory memory;
+    char log[4000];
+} running;
+
+static void keep_line(void *context, const char *line) {
+    running *run = context;
+
+    pthread_mutex_lock(&run->lock);
+    const size_t used = strlen(run->log);
+    snprintf(run->log + used, sizeof run->log - used, "%s\n", line);
+    pthread_mutex_unlock(&run->lock);
+}
+
+static void *run_server(void *context) {
+    running *run = context;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    if (tamis_server_run(run->server, &err) != TAMIS_OK)
+        print_error("%s\n", err.text);
+    return NULL;
+}
+
+static void write_config(const char *text) {
+    file_write(scratch("config.yaml"), text, strlen(text));
+}
+
+static void start(running *run, const char *config) {
+    static const char rows[] = "CREATE TABLE items (id INTEGER PRIMARY KEY, value TEXT);"
+                               "INSERT INTO items VALUES (1, 'one'), (2, 'two'), (3, '');";
+    tamis_server_options options = TAMIS_SERVER_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    *run = (running){.lock = PTHREAD_MUTEX_INITIALIZER};
+    file_write(scratch("rows.sql"), rows, sizeof rows - 1);
+    write_config(config);
+    options.log = keep_line;
+    options.context = run;
+    if (tamis_server_open(&run->server, scratch("config.yaml"), &options, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    run->port = atoi(strrchr(tamis_server_address(run->server), ':') + 1);
+    assert_int_equal(pthread_create(&run->thread, NULL, run_server, run), 0);
+}
+
+static void finish(running *run) {
+    tamis_server_stop(run->server);
+    assert_int_equal(pthread_join(run->thread, NULL), 0);
+    tamis_server_close(run->server);
+}
+
+static int connect_to(const running *run) {
+    const struct sockaddr_in name = {.sin_family = AF_INET,
+                                     .sin_port = htons((uint16_t)run->port),
+                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&name, sizeof name), 0);
+    return fd;
+}
+
+static void send_all(int fd, const char *bytes, size_t size) {
+    while (size > 0) {
+        const ssize_t count = send(fd, bytes, size, MSG_NOSIGNAL);
+        assert_true(count > 0);
+        bytes += count;
+        size -= (size_t)count;
+    }
+}
+
+static void send_text(int fd, const char *text) {
+    send_all(fd, text, strlen(text));
+}
+
+/* Reads `size` bytes, or until the end of the connection. Returns their number. */
+static size_t receive(int fd, char *to, size_t size) {
+    size_t received = 0;
+
+    while (received < size) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        if (poll(&ready, 1, 20000) != 1)
+            fail_msg("no reply within 20 s");
+        const ssize_t count = recv(fd, to + received, size - received, 0);
+        if (count <= 0)
+            break;
+        received += (size_t)count;
+    }
+    return received;
+}
+
+static void expect(int fd, const char *reply) {
+    char received[4096];
+    const size_t size = receive(fd, received, strlen(reply));
+
+    received[size] = '\0';
+    assert_string_equal(received, reply);
+}
+
+static void expect_end(int fd) {
+    char byte;
+
+    assert_int_equal(receive(fd, &byte, 1), 0);
+    close(fd);
+}
+
+/* Sends commands, and expects these bytes. */
+static void query(int fd, const char *commands, const char *reply) {
+    send_text(fd, commands);
+    expect(fd, reply);
+}
+
+static void test_rows(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD SPACES);
+    const int fd = connect_to(&run);
+    query(fd, "GET item:1\r\n", "$3\r\none\r\n");
+    query(fd, "GET item:4\r\nGET item:3\r\nGET item:2\r\n", "$-1\r\n$0\r\n\r\n$3\r\ntwo\r\n");
+    query(fd, "*3\r\n$4\r\nMGET\r\n$6\r\nitem:1\r\n$6\r\nitem:9\r\n", "*2\r\n$3\r\none\r\n$-1\r\n");
+    query(fd, "MGET open:a item:2 open:none config\r\n",
+          "*4\r\n$5\r\nrow a\r\n$3\r\ntwo\r\n$-1\r\n$10\r\nthe config\r\n");
+    query(fd,
+          "EXISTS item:1\r\nEXISTS item:1 item:2 item:4 open:x\r\nSTRLEN item:1\r\nTTL item:1\r\nTTL "
+          "item:5\r\n",
+          ":1\r\n:3\r\n:3\r\n:-1\r\n:-2\r\n");
+    query(fd, "hello 3\r\n",
+          "%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n$5\r\nproto\r\n:3\r\n"
+          "$2\r\nid\r\n:1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
+          "$7\r\nmodules\r\n*0\r\n");
+    query(fd, "GET item:4\r\n", "_\r\n");
+    query(fd, "GET other:1\r\n",
+          "-ERR no keyspace has key 'other:1'; add one to the configuration, or correct the key\r\n");
+    query(fd, "GET item:\r\nPING\r\n",
+          "-ERR key 'item:' has nothing behind its prefix; correct the key\r\n+PONG\r\n");
+    query(fd, "FOO 'a b' c\r\n", "-ERR unknown command 'FOO', with args beginning with: 'a b' 'c' \r\n");
+    query(fd, "GET\r\n", "-ERR wrong number of arguments for 'get' command\r\n");
+    query(fd,
+          "SELECT 0\r\nSELECT 1\r\nECHO x\r\nCLIENT SETNAME me\r\nCLIENT GETNAME\r\nCLIENT SETINFO LIB-NAME "
+          "x\r\n",
+          "+OK\r\n-ERR DB index is out of range\r\n$1\r\nx\r\n+OK\r\n$2\r\nme\r\n+OK\r\n");
+    query(fd, "QUIT\r\nPING\r\n", "+OK\r\n");
+    expect_end(fd);
+    finish(&run);
+}
+
+/* A slow row delays later replies of its connection, but not later queries, and no other connection. */
+static void test_replies_in_order(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD SPACES);
+    const int fd = connect_to(&run), other = connect_to(&run);
+    send_text(fd, "GET slow:1\r\nPING\r\nGET item:1\r\nMGET item:2 slow:2\r\nGET open:x\r\nFOO\r\n");
+    query(other, "GET item:1\r\n", "$3\r\none\r\n");
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, 0), 0);
+    expect(fd, "$6\r\nslow 1\r\n+PONG\r\n$3\r\none\r\n*2\r\n$3\r\ntwo\r\n$6\r\nslow 2\r\n$5\r\nrow x\r\n");
+    expect(fd, "-ERR unknown command 'FOO', with args beginning with: \r\n");
+    query(fd,
+          "*2\r\n$3\r\nGET\r\n$6\r\nitem:1\r\n*2\r\n$6\r\nEXISTS\r\n$6\r\nslow:2\r\n"
+          "*2\r\n$3\r\nGET\r\n$6\r\nitem:9\r\n*2\r\n$3\r\nGET\r\n$6\r\nslow:3\r\n"
+          "*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$6\r\nitem:2\r\n",
+          "$3\r\none\r\n:1\r\n$-1\r\n$6\r\nslow 3\r\n+PONG\r\n$3\r\ntwo\r\n");
+    close(fd);
+    close(other);
+    finish(&run);
+}
+
+static void test_client_goes_while_it_waits(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD SPACES);
+    for (int i = 0; i < 5; i++) {
+        const int fd = connect_to(&run);
+        send_text(fd, "GET slow:3\r\nMGET slow:4 item:1\r\nPING\r\nGUARD.ADD item:7\r\n");
+        pause_ms((uint64_t)i * 20);
+        close(fd);
+    }
+    const int fd = connect_to(&run);
+    query(fd, "PING\r\n", "+PONG\r\n");
+    send_text(fd, "GET slow:5\r\n"); /* the server is closed meanwhile */
+    finish(&run);
+    close(fd);
+}
+
+static void test_malformed_commands(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD "query_max: 4KiB\n" SPACES);
+    int fd = connect_to(&run);
+    query(fd, "GET item:1\r\n*1\r\n$1073741824\r\nxxxxxxxxxxxxxx",
+          "$3\r\none\r\n-ERR Protocol error: invalid bulk length\r\n");
+    expect_end(fd);
+    fd = connect_to(&run);
+    query(fd, "*1000000\r\n", "-ERR Protocol error: invalid multibulk length\r\n");
+    expect_end(fd);
+    fd = connect_to(&run);
+    send_text(fd, "*2\r\n$3\r\nGET\r\n$6\r\nite"); /* half a command */
+    shutdown(fd, SHUT_WR);
+    expect_end(fd);
+    fd = connect_to(&run);
+    send_text(fd, "GET slow:6\r\n"); /* no more commands, but the reply is wanted */
+    shutdown(fd, SHUT_WR);
+    expect(fd, "$6\r\nslow 6\r\n");
+    expect_end(fd);
+    finish(&run);
+    assert_non_null(strstr(run.log, "client 1: Protocol error: invalid bulk length\n"));
+}
+
+static void test_passwords(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD "password: secret\n" SPACES);
+    const int fd = connect_to(&run);
+    query(fd, "GET item:1\r\n", "-NOAUTH Authentication required.\r\n");
+    query(fd, "HELLO 3\r\n",
+          "-NOAUTH HELLO must be called with the client already authenticated, otherwise the "
+          "HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and "
+          "select the RESP protocol version at the same time\r\n");
+    query(fd, "AUTH wrong\r\n", "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    query(fd, "AUTH other secret\r\n", "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    query(fd, "AUTH default secret\r\nGET item:1\r\nRESET\r\nGET item:1\r\n",
+          "+OK\r\n$3\r\none\r\n+RESET\r\n-NOAUTH Authentication required.\r\n");
+    query(fd, "HELLO 2 AUTH default secret SETNAME a\r\nCLIENT GETNAME\r\n", "*14\r\n");
+    close(fd);
+    const int other = connect_to(&run);
+    query(other, "*2\r\n$3\r\nGET\r\n$1000000\r\n", "-ERR Protocol error: invalid bulk length\r\n");
+    expect_end(other);
+    finish(&run);
+}
+
+/* GUARD.ADD lets a new key through the filter. Later commands of the connection wait for DEL. */
+static void test_writers(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD SPACES);
+    const int fd = connect_to(&run);
+    query(fd, "GET item:50\r\nGUARD.ADD item:50\r\nGET item:50\r\nDEL item:50 item:51\r\nPING\r\n",
+          "$-1\r\n+OK\r\n$-1\r\n:2\r\n+PONG\r\n");
+    query(fd, "DEL nowhere\r\n",
+          "-ERR no keyspace has key 'nowhere'; add one to the configuration, or correct the key\r\n");
+    query(fd, "GUARD.ADD item:\r\n", "-ERR key 'item:' has nothing behind its prefix; correct the key\r\n");
+    close(fd);
+    finish(&run);
+}
+
+/* A pipeline that is much longer than any buffer, and replies that are much longer than the pipeline. */
+static void test_long_pipelines(void **state) {
+    (void)state;
+    running run;
+    enum { COUNT = 20000 };
+    static const char command[] = "*2\r\n$3\r\nGET\r\n$6\r\nitem:1\r\n", reply[] = "$3\r\none\r\n";
+    const size_t size = COUNT * (sizeof command - 1), reply_size = COUNT * (sizeof reply - 1);
+    char *commands = malloc(size), *replies = malloc(reply_size);
+
+    assert_true(commands && replies);
+    for (size_t i = 0; i < COUNT; i++)
+        memcpy(commands + i * (sizeof command - 1), command, sizeof command - 1);
+    start(&run, HEAD SPACES);
+    const int fd = connect_to(&run);
+    query(fd, "GET item:1\r\n", reply);
+    send_all(fd, commands, size);
+    assert_int_equal(receive(fd, replies, reply_size), reply_size);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_memory_equal(replies + i * (sizeof reply - 1), reply, sizeof reply - 1);
+    close(fd);
+    finish(&run);
+    free(commands);
+    free(replies);
+}
+
+static void test_slow_readers_are_cut(void **state) {
+    (void)state;
+    running run;
+    char reply[256];
+
+    start(&run, HEAD "write_timeout: 1s\nidle: 60s\n" SPACES);
+    const int fd = connect_to(&run), other = connect_to(&run);
+    for (int i = 0; i < 40; i++)
+        send_text(fd, "GET big:1\r\n");
+    pause_ms(3500);
+    while (receive(fd, reply, sizeof reply) == sizeof reply)
+        ;
+    close(fd);
+    /* What is read in time comes whole. */
+    send_text(other, "GET big:2\r\n");
+    expect(other, "$1000002\r\n");
+    for (size_t left = 1000002; left > 0;) {
+        const size_t size = left < sizeof reply ? left : sizeof reply;
+        assert_int_equal(receive(other, reply, size), size);
+        left -= size;
+    }
+    expect(other, "\r\n");
+    close(other);
+    finish(&run);
+    assert_non_null(strstr(run.log, "client 1: cut: does not read its replies\n"));
+}
+
+static void test_limits_of_clients(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD "clients: 2\nidle: 1s\n" SPACES);
+    const int first = connect_to(&run), second = connect_to(&run);
+    query(first, "PING\r\n", "+PONG\r\n");
+    query(second, "PING\r\n", "+PONG\r\n");
+    const int third = connect_to(&run);
+    expect(third, "-ERR max number of clients reached\r\n");
+    expect_end(third);
+    expect_end(first);
+    expect_end(second);
+    finish(&run);
+    assert_non_null(strstr(run.log, "client 1: cut: idle\n"));
+}
+
+/* Commands that were received before the stop are answered. */
+static void test_stop_answers_what_was_read(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD SPACES);
+    const int fd = connect_to(&run);
+    query(fd, "PING\r\n", "+PONG\r\n");
+    send_text(fd, "GET slow:7\r\nGET item:1\r\nMGET slow:8 item:2\r\nDEL item:9\r\nGET item:2\r\n");
+    pause_ms(10);
+    tamis_server_stop(run.server);
+    expect(fd, "$6\r\nslow 7\r\n$3\r\none\r\n*2\r\n$6\r\nslow 8\r\n$3\r\ntwo\r\n:1\r\n$3\r\ntwo\r\n");
+    expect_end(fd);
+    finish(&run);
+}
+
+static void wait_for_log(running *run, const char *text) {
+    bool is_there = false;
+
+    for (int i = 0; i < 2000 && !is_there; i++) {
+        pause_ms(10);
+        pthread_mutex_lock(&run->lock);
+        is_there = strstr(run->log, text) != NULL;
+        pthread_mutex_unlock(&run->lock);
+    }
+    assert_true(is_there);
+}
+
+static void test_reload(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD SPACES);
+    const int fd = connect_to(&run);
+    query(fd, "GET new:1\r\n",
+          "-ERR no keyspace has key 'new:1'; add one to the configuration, or correct the key\r\n");
+    send_text(fd, "GET slow:9\r\n"); /* goes on with the guard of the former configuration */
+    write_config(HEAD
+                 "keyspaces:\n  - {keys: 'new:*', row: \"SELECT 'new ' || ?1\"}\n"
+                 "  - {keys: 'item:*', row: SELECT value FROM items WHERE id = ?1, all_keys: SELECT id FROM "
+                 "items}\n");
+    tamis_server_reload(run.server);
+    wait_for_log(&run, "config.yaml: read again\n");
+    expect(fd, "$6\r\nslow 9\r\n");
+    query(fd, "GET new:1\r\nGET item:1\r\n", "$5\r\nnew 1\r\n$3\r\none\r\n");
+    write_config("listen: 127.0.0.1:0\nkeyspace: x\n");
+    tamis_server_reload(run.server);
+    wait_for_log(&run, "line 2: unknown field 'keyspace'; did you mean keyspaces?; the former configuration "
+                       "stays\n");
+    query(fd, "GET new:1\r\n", "$5\r\nnew 1\r\n");
+    close(fd);
+    finish(&run);
+}
+
+static void test_errors_of_opening(void **state) {
+    (void)state;
+    tamis_server *server = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    running run;
+    char config[2000];
+
+    start(&run, HEAD SPACES);
+    snprintf(config, sizeof config,
+             "listen: 127.0.0.1:%d\ndatabase: {sqlite: memory, init: rows.sql}\n" SPACES, run.port);
+    write_config(config);
+    assert_int_equal(tamis_server_open(&server, scratch("config.yaml"), NULL, &err), TAMIS_E_SYSTEM);
+    assert_non_null(strstr(err.text, "Address already in use; give another address"));
+    write_config("listen: 127.0.0.1:0\ndatabase: {sqlite: nofile.db}\n" SPACES);
+    assert_true(tamis_server_open(&server, scratch("config.yaml"), NULL, &err) != TAMIS_OK);
+    write_config(HEAD "tls: {cert: rows.sql, key: rows.sql}\n" SPACES);
+    assert_int_equal(tamis_server_open(&server, scratch("config.yaml"), NULL, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "rows.sql: "));
+    assert_null(server);
+    finish(&run);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_replies_in_order),
+        cmocka_unit_test(test_client_goes_while_it_waits),
+        cmocka_unit_test(test_malformed_commands),
+        cmocka_unit_test(test_passwords),
+        cmocka_unit_test(test_writers),
+        cmocka_unit_test(test_long_pipelines),
+        cmocka_unit_test(test_slow_readers_are_cut),
+        cmocka_unit_test(test_limits_of_clients),
+        cmocka_unit_test(test_stop_answers_what_was_read),
+        cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_errors_of_opening),
+    };
+
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, scratch_set_up, scratch_tear_down);
+}
