@@ -227,6 +227,7 @@ extern const cli_command cmd_plan;
 extern const cli_command cmd_redis;
 extern const cli_command cmd_bitmap;
 extern const cli_command cmd_kafka;
+extern const cli_command cmd_serve;
 extern const cli_command cmd_help;
 
 /* Made from docs/man. cli_manual_tamis is the page of tamis itself. */
@@ -250,6 +251,7 @@ extern const cli_manual cli_manual_plan;
 extern const cli_manual cli_manual_redis;
 extern const cli_manual cli_manual_bitmap;
 extern const cli_manual cli_manual_kafka;
+extern const cli_manual cli_manual_serve;
 extern const cli_manual cli_manual_help;
 
 /*

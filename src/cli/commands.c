@@ -7,9 +7,9 @@
 #include "cli/core/cli_text.h"
 
 const cli_command *const cli_commands[] = {
-    &cmd_dedup,  &cmd_state, &cmd_build, &cmd_add,    &cmd_remove, &cmd_check, &cmd_info,
-    &cmd_verify, &cmd_merge, &cmd_copy,  &cmd_clear,  &cmd_diff,   &cmd_audit, &cmd_gen,
-    &cmd_plan,   &cmd_hash,  &cmd_redis, &cmd_bitmap, &cmd_kafka,  &cmd_help,  NULL};
+    &cmd_dedup, &cmd_state,  &cmd_build, &cmd_add,   &cmd_remove, &cmd_check, &cmd_info, &cmd_verify,
+    &cmd_merge, &cmd_copy,   &cmd_clear, &cmd_diff,  &cmd_audit,  &cmd_gen,   &cmd_plan, &cmd_hash,
+    &cmd_redis, &cmd_bitmap, &cmd_kafka, &cmd_serve, &cmd_help,   NULL};
 
 const cli_command *cli_command_find(const char *name) {
     for (size_t i = 0; cli_commands[i]; i++)

@@ -26,6 +26,7 @@ awk 'BEGIN { for (i = 0; i < 300; i++) printf "2026-11-%02d 12:00 %s GET /%d\n",
 } > given/users.csv
 gzip -k given/{a,b,app}.log given/{clicks.jsonl,list,visits.tsv,users.csv}
 zstd -q given/clicks.jsonl
+cp "$TAMIS_SOURCE_DIR"/docs/examples/guard/demo.* given
 
 # try_compressed LINE: what a line made of the files above it makes of them compressed too.
 try_compressed() {

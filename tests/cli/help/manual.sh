@@ -36,6 +36,11 @@ tamis dedup --state state --exact -o out --key json:/id --source json:/source --
 echo 5 > forgotten
 { tamis state show --json state && tamis state verify --json state && tamis state forget --json state --keys forgotten; } | members |
     diff - <(documented state)
+printf '%s\n' 'listen: 127.0.0.1:0' 'keyspaces:' '  - {keys: "a*", row: "SELECT ?1", database: {sqlite: memory}}' > serve.yaml
+(until grep -q serving log.json; do sleep 0.02; done; kill "$(cat pid)") 2> /dev/null &
+if tamis serve --check serve.yaml > /dev/null 2>&1; then
+    sh -c 'echo $$ > pid; exec tamis serve --json serve.yaml 2> log.json' && members < log.json | diff - <(documented serve)
+fi
 # Every scheme there is has its line in the manual of hash.
 section hash SCHEMES | grep -oE '^ {5}[a-z][a-z0-9-]*( |$)' | tr -d ' ' > schemes
 tamis hash --scheme '' 2>&1 | sed 's/.*auto, //; s/, \| or /\n/g' | diff - schemes && wc -l < schemes
