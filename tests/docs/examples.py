@@ -11,6 +11,7 @@ console       bash runs the lines after "$ " (and "> ", which continue a command
 console FILE  is not run: its lines are some of those of a document FILE, whose test runs them.
 java, php,    run with the client of docs/examples/redis loaded. What stands behind the last "// " or "# " of a line
 python        is what this line prints.
+yaml          must be a part of a file of docs/examples/guard.
 c, cpp        must be a part of a program of docs/examples, which the test checks/install builds and runs.
 service       each command is run in turn, until it ends, or says that partitions are assigned to it. Then it gets
               SIGTERM, and must end in order. For commands that run until they are stopped.
@@ -18,7 +19,8 @@ elsewhere     is not run: it needs what this machine does not have. NOT_RUN name
 text          is not run: pictures, formats, output. A command there is a failure.
 
 Where a document says localhost and port 6379, a private redis-server is asked, which is started at its first use. If the
-document says --loadmodule, that server has the Redis module of this build. Blocks
+document says --loadmodule, that server has the Redis module of this build. A block with ./dev run
+serve FILE & starts that server on a free port, which later blocks get in place of 6390. Blocks
 with ./dev kafka, or with localhost:9092, have a broker on a private port, which is stopped in the end.
 Exit status: 0; 1 with a message if an example fails; 77 if a program that an example needs is missing and the others
 hold; 2 if the test itself cannot run.
@@ -49,7 +51,7 @@ NOT_RUN = {
     ("docs/guide/redis-module.md", "redis-server --loadmodule"): "the module is not installed; the server of the test has it",
     ("docs/guide/kafka.md", "ssl.ca.location="): "a broker with TLS; tests/interop/kafka_rights.sh has one",
 }
-LANGUAGES = ("sh", "console", "service", "java", "php", "python", "c", "cpp", "elsewhere", "text")
+LANGUAGES = ("sh", "console", "service", "java", "php", "python", "yaml", "c", "cpp", "elsewhere", "text")
 COMMAND = re.compile(r"^(\$ )?(\./dev|tamis|redis-cli|redis-server|cc|curl|kcat) ", re.M)
 
 
@@ -156,6 +158,32 @@ class Kafka:
         self.reader.run(["bash", os.path.join(SOURCE, "dev"), "kafka", "down"])
 
 
+class Guard:
+    """The server of docs/examples/guard, on a free port. The command that starts it is replaced by this one."""
+    COMMAND = re.compile(r"\./dev run serve (\S+) &")
+
+    def __init__(self, tamis, path):
+        with open(path, encoding="utf-8") as file:
+            config = file.read()
+        self.directory = tempfile.mkdtemp(prefix="tamis-guard-")
+        shutil.copytree(os.path.dirname(path), self.directory, dirs_exist_ok=True)
+        with open(os.path.join(self.directory, "config.yaml"), "w", encoding="utf-8") as file:
+            file.write(config.replace("127.0.0.1:6390", "127.0.0.1:0"))
+        self.process = subprocess.Popen([tamis, "serve", "config.yaml"], cwd=self.directory, stdin=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        serving = re.search(r"serving at 127\.0\.0\.1:(\d+)", line)
+        if not serving:
+            self.stop()
+            raise Missing("libtamis-server") if "built without" in line else Failure(f"tamis serve: {line}")
+        self.port = serving.group(1)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
 class Reader:
     """Somebody who tries all examples of a document."""
 
@@ -163,7 +191,8 @@ class Reader:
         self.name = name
         self.directory = directory
         self.module = None  # the Redis module that the server of this document has
-        self.server = self.kafka = None
+        self.server = self.kafka = self.guard = None
+        self.tamis = tamis
         self.environment = {name: value for name, value in os.environ.items()
                             if name not in ("NO_COLOR", "TAMIS_KERNEL", "COLUMNS")}
         self.environment.update(PATH=os.path.dirname(tamis) + ":" + os.environ["PATH"], LC_ALL="C.UTF-8")
@@ -179,6 +208,12 @@ class Reader:
     def local(self, text):
         """The text, with our server in place of the one that it names, and with this source tree."""
         text = text.replace("docs/examples/", PROGRAMS + "/")
+        serve = Guard.COMMAND.search(text)
+        if serve:
+            self.guard = self.guard or Guard(self.tamis, serve.group(1))
+            text = Guard.COMMAND.sub("true", text)
+        if self.guard:
+            text = text.replace("6390", self.guard.port)
         if "./dev kafka" in text or "localhost:9092" in text:
             self.kafka = self.kafka or Kafka(self)
             text = self.kafka.local(text)
@@ -287,6 +322,14 @@ class Reader:
     cpp = c
 
     @staticmethod
+    def yaml(text):
+        for path in glob.glob(os.path.join(PROGRAMS, "guard", "*.yaml")):
+            with open(path, encoding="utf-8") as file:
+                if text in file.read():
+                    return
+        raise Failure("no file of docs/examples/guard has these lines")
+
+    @staticmethod
     def lines_of(document, text):
         with open(os.path.join(SOURCE, document), encoding="utf-8") as file:
             lines = file.read().split("\n")
@@ -300,7 +343,7 @@ class Reader:
             raise Failure("a command in a block of language text is not run; see the head of tests/docs/examples.py")
 
     def stop(self):
-        for server in (self.server, self.kafka):
+        for server in (self.server, self.kafka, self.guard):
             if server is not None:
                 server.stop()
 
@@ -328,7 +371,7 @@ def main():
                 if other:
                     reader.lines_of(other, block)
                 else:
-                    run(block if language in ("c", "cpp", "elsewhere", "text") else reader.local(block))
+                    run(block if language in ("yaml", "c", "cpp", "elsewhere", "text") else reader.local(block))
             except Missing as missing:
                 print(f"{name}:{line}: not run: {missing} is missing")
                 status = status or 77
