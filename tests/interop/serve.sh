@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# tamis serve, used by the clients that programs use: redis-cli, redis-py, phpredis, Jedis and redis-benchmark, those
+# that are installed. Then clients that nobody would write: malformed and endless commands, half-open connections,
+# readers that do not read, and a stop under load.
+# ctest: timeout=600
+set -u
+# shellcheck source=tests/support/random.bash
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+tamis=$TAMIS_BUILD_DIR/bin/tamis
+here=$TAMIS_SOURCE_DIR/tests/interop/serve
+guard=$TAMIS_SOURCE_DIR/docs/examples/guard
+server=
+
+fail() {
+    echo "serve: $*"
+    exit 1
+}
+trap '[ -z "$server" ] || kill -KILL "$server" 2>/dev/null; rm -rf "$work"' EXIT
+
+python=
+for candidate in python3 /usr/bin/python3; do
+    [ -n "$python" ] || ! "$candidate" -c 'import redis' 2>/dev/null || python=$candidate
+done
+[ -n "$python" ] && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null ||
+    { echo "skipped: needs python3-redis, redis-cli and redis-benchmark"; exit 77; }
+"$tamis" serve --check "$guard/demo.yaml" >/dev/null || { echo "skipped: tamis was built without serve"; exit 77; }
+
+# start LINE...: serves the rows of the demo, with these lines in the configuration; sets $server, $port and $metrics.
+start() {
+    {
+        printf '%s\n' "listen: 127.0.0.1:0" "$@"
+        sed '/^listen/d; /init:/s|demo.sql|'"$guard/demo.sql|" "$guard/demo.yaml"
+    } >"$work/serve.yaml"
+    "$tamis" serve "$work/serve.yaml" 2>"$work/log" &
+    server=$!
+    local tries=0
+    until grep -q 'serving at' "$work/log"; do
+        sleep 0.05
+        [ $((tries++)) -lt 400 ] || fail "does not start: $(cat "$work/log")"
+    done
+    port=$(sed -n 's/.*serving at 127.0.0.1:\([0-9]*\).*/\1/p' "$work/log")
+}
+# stop: ends the server in order.
+stop() {
+    kill -TERM "$server"
+    wait "$server" || fail "status $? at the end: $(cat "$work/log")"
+    server=
+}
+same() { [ "$1" = "$2" ] || fail "$3: '$1' instead of '$2'"; }
+
+# ---- clients -----------------------------------------------------------------------------------------------
+
+start
+same "$(redis-cli -p "$port" GET item:17)" "item number 17" "redis-cli"
+same "$(redis-cli -3 -p "$port" MGET item:1 item:0)" "item number 1" "redis-cli -3"
+same "$(printf 'GET item:%s\n' $(seq 1 1000) | redis-cli -p "$port" | tail -n 1)" "item number 1000" "redis-cli, 1000 commands"
+same "$(redis-cli -p "$port" COMMAND DOCS get | head -n 1)" get "COMMAND DOCS"
+for protocol in 2 3; do
+    "$python" -B "$here/clients.py" "$port" $protocol || fail "redis-py with RESP$protocol"
+done
+! "$python" -B "$here/clients.py" "$port" 2 "another value" >/dev/null 2>&1 || fail "a wrong value is not noticed"
+if php -r 'exit(extension_loaded("redis") ? 0 : 1);' 2>/dev/null; then
+    php "$here/clients.php" "$port" || fail "phpredis"
+else
+    echo "not run: phpredis"
+fi
+jars=${TAMIS_PEERS_DIR-$TAMIS_SOURCE_DIR/build/peers}/clients
+if command -v javac >/dev/null && [ -n "$(find "$jars/" -name 'jedis-*.jar' 2>/dev/null)" ]; then
+    javac -cp "$jars/*" -d "$work" "$here/ServeJedis.java" || fail "javac"
+    java -XX:TieredStopAtLevel=1 -cp "$jars/*:$work" ServeJedis "$port" 2>"$work/java" || fail "Jedis: $(cat "$work/java")"
+else
+    echo "not run: Jedis"
+fi
+count=$(scaled 10000 10000 200000)
+redis-benchmark -p "$port" -q -P 16 -n "$count" -r 100000000 GET item:__rand_int__ >"$work/benchmark" 2>&1 ||
+    fail "redis-benchmark: $(cat "$work/benchmark")"
+! grep -qi error "$work/benchmark" || fail "redis-benchmark: $(cat "$work/benchmark")"
+stop
+
+# ---- hostile clients ---------------------------------------------------------------------------------------
+
+start "write_timeout: 1s" "clients: 500" "metrics: 127.0.0.1:0"
+"$python" -B "$here/hostile.py" "$port" "$server" "$seed" "$(scaled 100 100 1000)" || fail "hostile clients: $(tail -n 3 "$work/log")"
+grep -q 'cut: does not read its replies' "$work/log" || fail "no slow reader was cut"
+stop
+
+# ---- TLS and a password ------------------------------------------------------------------------------------
+
+if command -v openssl >/dev/null; then
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key.pem" -out "$work/cert.pem" -days 2 -subj /CN=localhost \
+        2>/dev/null || fail "openssl req"
+    echo 'a password' >"$work/password"
+    start "tls: {cert: cert.pem, key: key.pem}" "password_file: password"
+    tls() { redis-cli -p "$port" --tls --cacert "$work/cert.pem" --sni localhost "$@" 2>"$work/tls" || cat "$work/tls"; }
+    same "$(tls -a 'a password' --no-auth-warning GET item:5)" "item number 5" "redis-cli --tls"
+    same "$(tls GET item:5)" "NOAUTH Authentication required." "redis-cli --tls without password"
+    same "$(printf 'GET item:%s\n' $(seq 1 1000) | tls -a 'a password' --no-auth-warning | tail -n 1)" "item number 1000" "TLS"
+    "$python" -B "$here/tls.py" "$port" "$work/cert.pem" 'a password' || fail "long pipelines with TLS"
+    stop
+else
+    echo "not run: TLS, for want of openssl"
+fi
+
+# ---- a stop under load -------------------------------------------------------------------------------------
+
+for run in $(seq "$(scaled 1 1 5)"); do
+    start
+    "$python" -B "$here/load.py" "$port" "$server" >"$work/answered" || fail "stop under load, run $run"
+    wait "$server" || fail "status $? at the end: $(cat "$work/log")"
+    server=
+    same "$(cat "$work/answered")" "$(sed -n 's/.*stopped; \([0-9]*\) commands/\1/p' "$work/log")" "commands that were answered"
+done
+echo "serve: ok"
