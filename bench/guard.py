@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A guard in a process.
+
+Usage: guard.py BENCH_GUARD RUNS SCALE
+
+BENCH_GUARD is the program of bench_guard.c. SCALE is 1 for the published numbers, or less for a short run.
+Medians of RUNS.
+"""
+import re
+import signal
+import statistics
+import subprocess
+import sys
+
+from redis import end_with_parent
+from timed import need, print_bars
+
+KEYS, LOOKUPS = 1_000_000, 1_000_000
+
+
+def measure_in_process(program, runs, scale):
+    """Bars of lookups in a process."""
+    lookups, results, rates = max(int(LOOKUPS * scale), 10_000), {}, []
+    for _ in range(runs):
+        done = subprocess.run([program, str(max(int(KEYS * scale), 10_000)), str(lookups)], stdout=subprocess.PIPE)
+        need(done.returncode == 0, f"bench_guard: exit status {done.returncode}")
+        rate, *rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+        rates.append(float(rate[2]))
+        for kind, batch, threads, ns in rows:
+            results.setdefault((kind, int(batch), int(threads)), []).append(float(ns))
+    medians = {way: statistics.median(values) for way, values in results.items()}
+    batches = sorted({batch for _, batch, _ in medians})
+    print(f"tamis_guard_find_many, ns a key, {KEYS * scale:.0f} rows; false positives: {statistics.median(rates):.2g}\n")
+    print(f"{'keys a batch':<24}{'threads':>10}" + "".join(f"{batch:>10}" for batch in batches))
+    for kind, threads in dict.fromkeys((kind, threads) for kind, _, threads in medians):
+        print(f"{kind:<24}{threads:>10}" + "".join(f"{medians[kind, batch, threads]:>10.1f}" for batch in batches))
+    return [(f"absent keys in batches of {batch}, ns a key", -100, medians["absent", batch, 1])
+            for batch in batches if batch > 1]
+
+
+def main():
+    if len(sys.argv) != 4 or not re.fullmatch("[1-9][0-9]*", sys.argv[2]):
+        sys.exit(__doc__)
+    try:
+        scale = float(sys.argv[3])
+    except ValueError:
+        sys.exit(__doc__)
+    need(0.001 <= scale <= 1, "SCALE is not from 0.001 to 1")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    end_with_parent(signal.SIGTERM)
+    print_bars(measure_in_process(sys.argv[1], int(sys.argv[2]), scale))
+
+
+if __name__ == "__main__":
+    main()
