@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A guard in a process.
+"""A guard in a process, and tamis serve beside redis-server.
 
-Usage: guard.py BENCH_GUARD RUNS SCALE
+Usage: guard.py TAMIS BENCH_GUARD RUNS SCALE [P|L ...]
 
-BENCH_GUARD is the program of bench_guard.c. SCALE is 1 for the published numbers, or less for a short run.
-Medians of RUNS.
+P is the guard in a process (bench_guard.c), L are GETs over loopback: all, or the named ones. SCALE is 1 for the
+published numbers, or less for a short run. Medians of RUNS; the ways take turns.
 """
 import re
 import signal
@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 
+import guard_serve
 from redis import end_with_parent
 from timed import need, print_bars
 
@@ -40,16 +41,22 @@ def measure_in_process(program, runs, scale):
 
 
 def main():
-    if len(sys.argv) != 4 or not re.fullmatch("[1-9][0-9]*", sys.argv[2]):
+    if len(sys.argv) < 5 or not re.fullmatch("[1-9][0-9]*", sys.argv[3]) or not set(sys.argv[5:]) <= set("PL"):
         sys.exit(__doc__)
+    tamis, program, runs = *sys.argv[1:3], int(sys.argv[3])
     try:
-        scale = float(sys.argv[3])
+        scale = float(sys.argv[4])
     except ValueError:
         sys.exit(__doc__)
     need(0.001 <= scale <= 1, "SCALE is not from 0.001 to 1")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     end_with_parent(signal.SIGTERM)
-    print_bars(measure_in_process(sys.argv[1], int(sys.argv[2]), scale))
+    parts, bars = sys.argv[5:] or "PL", []
+    if "P" in parts:
+        bars += measure_in_process(program, runs, scale)
+    if "L" in parts:
+        bars += guard_serve.measure(tamis, runs, scale)
+    print_bars(bars)
 
 
 if __name__ == "__main__":
