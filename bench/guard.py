@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A guard in a process, and tamis serve beside redis-server.
+"""A guard in a process, tamis serve beside redis-server, and an attack on a PostgreSQL with and without it.
 
-Usage: guard.py TAMIS BENCH_GUARD RUNS SCALE [P|L ...]
+Usage: guard.py TAMIS BENCH_GUARD PLOT RUNS SCALE [P|L|A ...]
 
-P is the guard in a process (bench_guard.c), L are GETs over loopback: all, or the named ones. SCALE is 1 for the
-published numbers, or less for a short run. Medians of RUNS; the ways take turns.
+P is the guard in a process (bench_guard.c), L are GETs over loopback, A is the attack: all, or the named
+ones. SCALE is 1 for the published numbers, or less for a short run. Medians of RUNS; the ways take turns.
+The attack runs once. The plot of database queries goes to the file PLOT. Exit status 1: the database got more
+queries than the filter allows.
 """
 import re
 import signal
@@ -13,6 +15,7 @@ import statistics
 import subprocess
 import sys
 
+import guard_attack
 import guard_serve
 from redis import end_with_parent
 from timed import need, print_bars
@@ -41,22 +44,26 @@ def measure_in_process(program, runs, scale):
 
 
 def main():
-    if len(sys.argv) < 5 or not re.fullmatch("[1-9][0-9]*", sys.argv[3]) or not set(sys.argv[5:]) <= set("PL"):
+    if len(sys.argv) < 6 or not re.fullmatch("[1-9][0-9]*", sys.argv[4]) or not set(sys.argv[6:]) <= set("PLA"):
         sys.exit(__doc__)
-    tamis, program, runs = *sys.argv[1:3], int(sys.argv[3])
+    tamis, program, plot, runs = *sys.argv[1:4], int(sys.argv[4])
     try:
-        scale = float(sys.argv[4])
+        scale = float(sys.argv[5])
     except ValueError:
         sys.exit(__doc__)
     need(0.001 <= scale <= 1, "SCALE is not from 0.001 to 1")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     end_with_parent(signal.SIGTERM)
-    parts, bars = sys.argv[5:] or "PL", []
+    parts, bars, is_kept = sys.argv[6:] or "PLA", [], True
     if "P" in parts:
         bars += measure_in_process(program, runs, scale)
     if "L" in parts:
         bars += guard_serve.measure(tamis, runs, scale)
+    if "A" in parts:
+        more, is_kept = guard_attack.measure(tamis, scale, plot)
+        bars += more
     print_bars(bars)
+    need(is_kept, "the database got more queries than first loads and the filter's rate allow")
 
 
 if __name__ == "__main__":
