@@ -20,10 +20,14 @@
  *    filter of the scan.
  * 3. A filter has all keys that it was given. If it cannot take a key of a scan, it is dropped. If it cannot
  *    take the key of a put, the put fails, and its row is not written.
- * 4. The same holds for news, with the recent keys of guard_news.c instead of marks. A filter answers only if no news
- *    since its scan were missed.
- * 5. A filter is freed by the thread alone, after it was taken out of sight under the write lock. Readers and
- *    puts hold the read lock while they use one.
+ * 4. The same holds for news, with the recent keys of guard_news.c instead of marks. A filter answers only if
+ *    no news since its scan were missed.
+ * 5. Whoever changes a filter or the pointers to them holds `changes`. Whoever changes `current` or its keys
+ *    also holds the write lock, and readers hold the read lock: they never wait for keys of `building`.
+ *
+ * The filters themselves are not concurrent. A concurrent one has a lock for each part of its body, so a lookup
+ * of 16 keys takes up to 16 locks. Here it takes one, and waits only while keys of puts or of scan_new are
+ * added, at most GUARD_BATCH at a time. `./dev bench guard` has the time.
  *
  * A full scan has a session of its own. Meanwhile the old session goes on with scan_new, between two batches of
  * the scan, so new rows of other processes are not delayed by it. Their keys go to both filters.
@@ -56,7 +60,8 @@ enum {
 
 struct guard_filter {
     tamis_guard *guard;
-    pthread_rwlock_t lock; /* of the next two */
+    pthread_mutex_t changes; /* of both filters; locked before `lock` */
+    pthread_rwlock_t lock;   /* of `current` and its keys */
     tamis_filter *current, *building;
     uint64_t current_gaps, building_gaps; /* gaps in the news before their scans */
     atomic_bool is_incomplete;            /* `building` could not take the key of a put */
@@ -117,15 +122,25 @@ bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, si
     return found;
 }
 
-tamis_status tamis__guard_filter_add(guard_filter *filter, const tamis_hash *hash, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    pthread_rwlock_rdlock(&filter->lock);
-    if (filter->current)
-        status = tamis_filter_add_hashes(filter->current, hash, 1, NULL, NULL, err);
-    if (status == TAMIS_OK && filter->building &&
-        tamis_filter_add_hashes(filter->building, hash, 1, NULL, NULL, NULL) != TAMIS_OK)
-        atomic_store(&filter->is_incomplete, true);
+/* Adds keys to a filter, or to none. The lock `changes` is held. */
+static tamis_status add_hashes(guard_filter *filter, tamis_filter *target, const tamis_hash *hashes,
+                               size_t count, tamis_error *err) {
+    if (!target)
+        return TAMIS_OK;
+    if (target != filter->current)
+        return tamis_filter_add_hashes(target, hashes, count, NULL, NULL, err);
+    pthread_rwlock_wrlock(&filter->lock);
+    const tamis_status status = tamis_filter_add_hashes(target, hashes, count, NULL, NULL, err);
     pthread_rwlock_unlock(&filter->lock);
+    return status;
+}
+
+tamis_status tamis__guard_filter_add(guard_filter *filter, const tamis_hash *hash, tamis_error *err) {
+    pthread_mutex_lock(&filter->changes);
+    const tamis_status status = add_hashes(filter, filter->current, hash, 1, err);
+    if (status == TAMIS_OK && add_hashes(filter, filter->building, hash, 1, NULL) != TAMIS_OK)
+        atomic_store(&filter->is_incomplete, true);
+    pthread_mutex_unlock(&filter->changes);
     return status;
 }
 
@@ -133,10 +148,12 @@ tamis_status tamis__guard_filter_add(guard_filter *filter, const tamis_hash *has
 
 static tamis_status add_batch(filter_scan *scan, const tamis_key *keys, size_t count, tamis_error *err) {
     tamis_hash hashes[GUARD_BATCH];
-    tamis_status status = tamis_hash_many(scan->filter->guard->hasher, keys, count, hashes, err);
+    guard_filter *filter = scan->filter;
+    tamis_status status = tamis_hash_many(filter->guard->hasher, keys, count, hashes, err);
+    pthread_mutex_lock(&filter->changes);
     for (size_t i = 0; status == TAMIS_OK && i < 2; i++)
-        if (scan->targets[i])
-            status = tamis_filter_add_hashes(scan->targets[i], hashes, count, NULL, NULL, err);
+        status = add_hashes(filter, scan->targets[i], hashes, count, err);
+    pthread_mutex_unlock(&filter->changes);
     return status;
 }
 
@@ -161,39 +178,51 @@ static tamis_status add_scanned(void *context, const tamis_key *keys, size_t cou
 
 /* Exchanges one of the filters that others see. Returns the one that was there. */
 static tamis_filter *replace(guard_filter *filter, tamis_filter **shown, tamis_filter *by) {
+    pthread_mutex_lock(&filter->changes);
     pthread_rwlock_wrlock(&filter->lock);
     tamis_filter *old = *shown;
     *shown = by;
     pthread_rwlock_unlock(&filter->lock);
+    pthread_mutex_unlock(&filter->changes);
     return old;
+}
+
+/* Returns how many keys `current` has. 0: there is none. */
+static uint64_t count_keys(guard_filter *filter) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    pthread_rwlock_rdlock(&filter->lock);
+    if (filter->current)
+        (void)tamis_filter_info_get(filter->current, &info, NULL);
+    pthread_rwlock_unlock(&filter->lock);
+    return info.added;
 }
 
 static tamis_status create_filter(guard_filter *filter, tamis_filter **created, tamis_error *err) {
     const tamis_guard *guard = filter->guard;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     plan_options.scheme = TAMIS_SCHEME_SIP;
     plan_options.fpr = guard->options.fpr;
     options.secret = guard->secret;
     options.secret_size = sizeof guard->secret;
     options.allocator = &guard->memory;
-    options.concurrent = true;
     tamis_status status = tamis_plan_make(&plan, &plan_options, err);
     if (status == TAMIS_OK)
         status = tamis_filter_create(created, &plan, &options, err);
-    if (status == TAMIS_OK && filter->current &&
-        tamis_filter_info_get(filter->current, &info, NULL) == TAMIS_OK)
-        tamis_filter_expect(*created, info.added); /* about as many as there were */
+    const uint64_t count = count_keys(filter);
+    if (status == TAMIS_OK && count)
+        tamis_filter_expect(*created, count); /* about as many as there were */
     return status;
 }
 
 static void add_marked(void *context, guard_hash hash) {
     guard_filter *filter = context;
     const tamis_hash added = {{hash.low, hash.high}, filter->guard->hasher_id};
-    if (tamis_filter_add_hashes(filter->building, &added, 1, NULL, NULL, NULL) != TAMIS_OK)
+    pthread_mutex_lock(&filter->changes);
+    if (add_hashes(filter, filter->building, &added, 1, NULL) != TAMIS_OK)
         atomic_store(&filter->is_incomplete, true);
+    pthread_mutex_unlock(&filter->changes);
 }
 
 /* Shows an empty filter to puts and news, and adds the keys of those in progress. */
@@ -216,13 +245,21 @@ static uint64_t read_counter(const atomic_uint_fast64_t *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-static void switch_filters(guard_filter *filter) {
+static tamis_status switch_filters(guard_filter *filter, tamis_error *err) {
+    pthread_mutex_lock(&filter->changes);
+    if (atomic_load(&filter->is_incomplete)) {
+        pthread_mutex_unlock(&filter->changes);
+        return tamis__fail(err, TAMIS_E_NOMEM, 0,
+                           "%s: the new filter could not take the key of a put; free memory",
+                           filter->guard->name);
+    }
     pthread_rwlock_wrlock(&filter->lock);
     tamis_filter *old = filter->current;
     filter->current = filter->building;
     filter->current_gaps = filter->building_gaps;
     filter->building = NULL;
     pthread_rwlock_unlock(&filter->lock);
+    pthread_mutex_unlock(&filter->changes);
     tamis_filter_free(old);
     pthread_mutex_lock(&filter->mutex);
     filter->has_filter = true;
@@ -233,6 +270,7 @@ static void switch_filters(guard_filter *filter) {
     filter->missing_before = read_counter(&filter->guard->counters.missing_loads);
     pthread_cond_broadcast(&filter->cond);
     pthread_mutex_unlock(&filter->mutex);
+    return TAMIS_OK;
 }
 
 /* Without a filter no answer is wrong. */
@@ -261,9 +299,6 @@ static tamis_status scan_rows(guard_filter *filter, void *session, tamis_error *
     if (status == TAMIS_OK && keys.failed != TAMIS_OK)
         return tamis__fail(err, keys.failed, 0, "%s: the source ignored that its scan had failed",
                            guard->name);
-    if (status == TAMIS_OK && atomic_load(&filter->is_incomplete))
-        return tamis__fail(err, TAMIS_E_NOMEM, 0,
-                           "%s: the new filter could not take the key of a put; free memory", guard->name);
     return status;
 }
 
@@ -277,12 +312,13 @@ static tamis_status scan_all(guard_filter *filter, tamis_error *err) {
     status = begin_building(filter, err);
     if (status == TAMIS_OK)
         status = scan_rows(filter, session, err);
+    if (status == TAMIS_OK)
+        status = switch_filters(filter, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(replace(filter, &filter->building, NULL));
         close_session(filter, &session);
         return status;
     }
-    switch_filters(filter);
     close_session(filter, &filter->session);
     filter->session = session;
     return TAMIS_OK;
@@ -444,6 +480,7 @@ tamis_status tamis__guard_filter_create(guard_filter **created, tamis_guard *gua
         return tamis__fail(err, TAMIS_E_SYSTEM, failed, "%s: cannot make a lock: %s", guard->name,
                            strerror(failed));
     }
+    (void)pthread_mutex_init(&filter->changes, NULL);
     (void)pthread_mutex_init(&filter->mutex, NULL);
     tamis__cond_init(&filter->cond);
     *created = filter;
@@ -474,6 +511,7 @@ void tamis__guard_filter_free(guard_filter *filter) {
     tamis_filter_free(filter->current);
     pthread_cond_destroy(&filter->cond);
     pthread_mutex_destroy(&filter->mutex);
+    pthread_mutex_destroy(&filter->changes);
     pthread_rwlock_destroy(&filter->lock);
     tamis__free(&filter->guard->memory, filter, sizeof *filter);
 }
