@@ -41,11 +41,17 @@ typedef struct find_batch {
 } find_batch;
 
 /* Answers pending keys that are in the cache. */
-static void find_in_cache(tamis_guard *guard, const find_batch *batch, uint64_t now) {
-    uint64_t hits = 0;
-    for (size_t i = 0; i < batch->count; i++)
-        if (batch->values[i].outcome == TAMIS_GUARD_PENDING)
-            tamis__guard_cache_prefetch(guard->cache, guard_hash_of(&batch->hashes[i]));
+static void find_in_cache(tamis_guard *guard, const find_batch *batch) {
+    size_t pending = 0, hits = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->values[i].outcome != TAMIS_GUARD_PENDING)
+            continue;
+        tamis__guard_cache_prefetch(guard->cache, guard_hash_of(&batch->hashes[i]));
+        pending++;
+    }
+    if (pending == 0)
+        return;
+    const uint64_t now = tamis__now_ns();
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->values[i].outcome != TAMIS_GUARD_PENDING)
             continue;
@@ -60,10 +66,10 @@ static void find_in_cache(tamis_guard *guard, const find_batch *batch, uint64_t 
 }
 
 /* Answers keys that are certainly absent. */
-static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, uint64_t now,
-                                   tamis_error *err) {
+static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, tamis_error *err) {
     tamis_answer answers[GUARD_BATCH];
     uint64_t absent = 0;
+    const uint64_t now = guard->news ? tamis__now_ns() : 0; /* only news need a time */
     if (!tamis__guard_filter_find(guard->filter, batch->hashes, batch->count, now, answers)) {
         if (guard->options.without_filter == TAMIS_GUARD_OPEN)
             return TAMIS_OK;
@@ -82,12 +88,11 @@ static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, 
 }
 
 static tamis_status find_batch_of(tamis_guard *guard, find_batch *batch, tamis_error *err) {
-    const uint64_t now = tamis__now_ns();
     tamis_status status = tamis_hash_many(guard->hasher, batch->keys, batch->count, batch->hashes, err);
     if (status == TAMIS_OK && guard->filter)
-        status = find_in_filter(guard, batch, now, err);
+        status = find_in_filter(guard, batch, err);
     if (status == TAMIS_OK && guard->cache)
-        find_in_cache(guard, batch, now);
+        find_in_cache(guard, batch);
     return status;
 }
 
