@@ -246,6 +246,12 @@ static void on_tick(evutil_socket_t fd, short events, void *context) {
     check_end(server);
 }
 
+static void on_delay(evutil_socket_t fd, short events, void *context) {
+    (void)fd;
+    (void)events;
+    tamis__server_writes_finish(context);
+}
+
 static void on_retry(evutil_socket_t fd, short events, void *context) {
     tamis_server *server = context;
 
@@ -384,6 +390,7 @@ static tamis_status open_loop(tamis_server *server, tamis_error *err) {
     event_assign(&server->wake, server->base, server->wake_fd, EV_READ | EV_PERSIST, on_wake, server);
     event_assign(&server->tick, server->base, -1, EV_PERSIST, on_tick, server);
     event_assign(&server->retry, server->base, -1, 0, on_retry, server);
+    event_assign(&server->delay, server->base, -1, 0, on_delay, server);
     if (event_add(&server->listener, NULL) != 0 || event_add(&server->wake, NULL) != 0 ||
         event_add(&server->tick, &second) != 0)
         return tamis__fail_nomem(err, server->config_file, sizeof(struct event));
@@ -467,6 +474,7 @@ tamis_status tamis_server_open(tamis_server **server, const char *config, const 
     made->started = tamis__now_ns();
     made->events_tail = &made->events;
     made->jobs_tail = &made->jobs;
+    made->delayed_tail = &made->delayed;
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->work, NULL);
     made->config_file = strdup(config);
@@ -522,6 +530,7 @@ void tamis_server_close(tamis_server *server) {
         tamis__client_free(server->clients);
     stop_workers(server);
     apply_events(server);
+    tamis__server_writes_finish(server);
     close_guards(server);
     free_loop(server);
     if (server->listen_fd >= 0)

@@ -54,6 +54,7 @@ static tamis_status read_tls(const config_reader *in, const yaml_node_t *node, v
 }
 
 static const char *const values[] = {"text", "json", NULL};
+static const char *const put_kinds[] = {"shared", "none", NULL};
 static const char *const modes[] = {[TAMIS_GUARD_OPEN] = "open", [TAMIS_GUARD_CLOSED] = "closed", NULL};
 
 #define TIMES NUMBERS(1, UINT32_MAX)
@@ -71,6 +72,7 @@ static const config_field keyspace_fields[] = {
     {"cache", FIELD_SIZE, AT(server_keyspace, cache_bytes), NUMBERS(0, 0x1p50)},
     {"cache_life", FIELD_TIME, AT(server_keyspace, cache_life_ms), TIMES},
     {"without_filter", FIELD_CHOICE, AT(server_keyspace, without_filter), .choices = modes},
+    {"puts", FIELD_CHOICE, AT(server_keyspace, puts), .choices = put_kinds},
     {"fpr", FIELD_REAL, AT(server_keyspace, fpr), NUMBERS(1e-12, 0.5)},
     {"sessions", FIELD_COUNT, AT(server_keyspace, sessions), NUMBERS(1, 1000)},
     {"waiting_max", FIELD_COUNT, AT(server_keyspace, keys_max), NUMBERS(1, 1e7)},
@@ -317,7 +319,7 @@ bool tamis__server_keyspaces_equal(const server_keyspace *a, const server_keyspa
            texts_equal(a->all_keys, b->all_keys) && texts_equal(a->new_keys, b->new_keys) &&
            texts_equal(a->redis_prefix, b->redis_prefix) && !(a->overlap < b->overlap) &&
            !(a->overlap > b->overlap) && a->value == b->value && a->without_filter == b->without_filter &&
-           a->life_ms == b->life_ms && a->null_life_ms == b->null_life_ms &&
+           a->puts == b->puts && a->life_ms == b->life_ms && a->null_life_ms == b->null_life_ms &&
            a->cache_life_ms == b->cache_life_ms && a->timeout_ms == b->timeout_ms &&
            a->lease_ms == b->lease_ms && a->mark_ms == b->mark_ms && a->scan_ms == b->scan_ms &&
            a->scan_new_ms == b->scan_new_ms && a->sessions == b->sessions && a->keys_max == b->keys_max &&

@@ -42,6 +42,7 @@ typedef struct server_keyspace {
     uint32_t value;           /* 0: text, 1: json */
     const char *redis_prefix; /* of the keys in Redis */
     uint32_t without_filter;  /* a tamis_guard_mode */
+    uint32_t puts;            /* 0: allowed, 1: none */
     uint32_t life_ms, null_life_ms, cache_life_ms, timeout_ms, lease_ms, mark_ms, scan_ms, scan_new_ms;
     uint32_t sessions, keys_max;
     uint64_t cache_bytes;

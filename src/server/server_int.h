@@ -146,6 +146,8 @@ void tamis__server_write_begin(server_client *client, tamis_key key);
 void tamis__server_write_finish(server_client *client, const tamis_key *keys, size_t count);
 /* For a client that goes. */
 void tamis__server_writes_abandon(server_client *client);
+/* Replies to writers whose wait is over or whose connection is closed. */
+void tamis__server_writes_finish(tamis_server *server);
 
 /* ---- clients (server_client.c) ---- */
 
@@ -227,7 +229,8 @@ struct tamis_server {
     server_guards *guards;
     const server_config *config; /* that of `guards` */
     struct event_base *base;
-    struct event listener, wake, tick, retry;
+    struct event listener, wake, tick, retry, delay;
+    server_event *delayed, **delayed_tail; /* jobs of writers that wait for other guards */
     int listen_fd, wake_fd;
     char address[256];
     char *socket_path; /* of a Unix socket, which is removed at the end */

@@ -120,6 +120,7 @@ static tamis_status open_guard(server_guard *made, const server_config *config, 
     options.cache_bytes = keyspace->cache_bytes;
     options.cache_life_ms = keyspace->cache_life_ms;
     options.without_filter = (tamis_guard_mode)keyspace->without_filter;
+    options.without_puts = keyspace->puts == 1;
     options.fpr = keyspace->fpr;
     options.scan_ms = keyspace->scan_ms;
     options.scan_new_ms = keyspace->scan_new_ms;

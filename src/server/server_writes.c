@@ -7,14 +7,17 @@
  *     (the client writes the row)
  *     DEL key       --> tamis_guard_put_end with the tokens of the key, or with none
  *
- * Both calls may wait for Redis, so a thread of the server makes them. Later commands of the connection wait
+ * Both calls may wait for Redis, so a thread of the server makes them. With a Redis, a writer also waits for
+ * 0.22 seconds, until all guards have heard of the key. The server's thread delays its reply. Later commands of the connection wait
  * until it is done: a GET behind a DEL does not get the old entry. Tokens of a connection that is closed are
  * dropped. Their marks expire by themselves.
  */
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "server/server_int.h"
+#include "service/guard/guard_put.h"
 
 /* A key of a job. The copy of its bytes is behind the job. */
 typedef struct write_key {
@@ -29,6 +32,7 @@ typedef struct write_job {
     size_t size;           /* bytes of the job in all */
     bool is_begin;
     server_token *made; /* GUARD.ADD: becomes a token of the client */
+    uint64_t ready_at;  /* GUARD.ADD: time of the reply */
     tamis_status status;
     tamis_error err;
     size_t count;
@@ -69,6 +73,17 @@ static void free_job(tamis_server *server, write_job *job) {
 
 /* ---- in a thread of the server ---- */
 
+static tamis_status begin_put(write_job *job, const write_key *key, tamis_error *err) {
+    guard_put put;
+    const tamis_status status = tamis__guard_put_begin(key->guard->guard, key->row, &put, err);
+
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(job->made->token, put.token, sizeof put.token);
+    job->ready_at = put.ready_at;
+    return TAMIS_OK;
+}
+
 /* Calls the guard for each key. The first error is that of the job. */
 static void run_writes(tamis_server *server, server_job *base) {
     write_job *job = (write_job *)base;
@@ -79,7 +94,7 @@ static void run_writes(tamis_server *server, server_job *base) {
         tamis_error *err = job->status == TAMIS_OK ? &job->err : NULL;
         tamis_status status = TAMIS_OK;
         if (job->is_begin)
-            status = tamis_guard_put_begin(key->guard->guard, key->row, job->made->token, err);
+            status = begin_put(job, key, err);
         else if (!key->tokens)
             status = tamis_guard_put_end(key->guard->guard, key->row, NULL, err);
         for (server_token *token = key->tokens; token && status == TAMIS_OK; token = token->next)
@@ -100,8 +115,7 @@ static void reply_job(server_reply *reply, const write_job *job) {
         tamis__reply_integer(reply, (int64_t)job->count);
 }
 
-static void apply_writes(tamis_server *server, server_event *event) {
-    write_job *job = (write_job *)event;
+static void finish_job(tamis_server *server, write_job *job) {
     server_client *client = job->client;
 
     if (client) {
@@ -118,6 +132,38 @@ static void apply_writes(tamis_server *server, server_event *event) {
     free_job(server, job);
     if (client)
         tamis__client_proceed(client);
+}
+
+/* All writers wait for the same time, so the list is in the order of the replies. */
+static void apply_writes(tamis_server *server, server_event *event) {
+    write_job *job = (write_job *)event;
+
+    if (job->ready_at <= tamis__now_ns()) {
+        finish_job(server, job);
+        return;
+    }
+    event->next = NULL;
+    *server->delayed_tail = event;
+    server->delayed_tail = &event->next;
+    if (server->delayed == event)
+        tamis__server_writes_finish(server);
+}
+
+void tamis__server_writes_finish(tamis_server *server) {
+    while (server->delayed) {
+        write_job *job = (write_job *)server->delayed;
+        const uint64_t now = tamis__now_ns();
+        if (job->client && job->ready_at > now) {
+            const uint64_t us = (job->ready_at - now) / 1000 + 1;
+            const struct timeval time = {(time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
+            evtimer_add(&server->delay, &time);
+            return;
+        }
+        server->delayed = job->job.event.next;
+        if (!server->delayed)
+            server->delayed_tail = &server->delayed;
+        finish_job(server, job);
+    }
 }
 
 /* Moves the tokens of a key out of the list of the client. */

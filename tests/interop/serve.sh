@@ -102,6 +102,22 @@ else
     echo "not run: TLS, for want of openssl"
 fi
 
+# ---- two servers share a Redis and a database --------------------------------------------------------------
+
+if command -v redis-server >/dev/null && command -v sqlite3 >/dev/null; then
+    # shellcheck source=tests/support/redis.bash
+    . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
+    redis_start
+    sqlite3 "$work/items.db" "PRAGMA journal_mode = WAL" >/dev/null && sqlite3 "$work/items.db" <"$guard/demo.sql" || fail "sqlite3"
+    {
+        printf '%s\n' "listen: 127.0.0.1:0" "redis: $redis_uri"
+        sed '/^listen/d; /init:/d; s|sqlite: memory|sqlite: items.db|' "$guard/demo.yaml"
+    } >"$work/two.yaml"
+    "$python" -B "$here/two_servers.py" "$tamis" "$work/two.yaml" "$work/items.db" "$redis_pid" || fail "two servers"
+else
+    echo "not run: two servers, for want of redis-server or sqlite3"
+fi
+
 # ---- a stop under load -------------------------------------------------------------------------------------
 
 for run in $(seq "$(scaled 1 1 5)"); do

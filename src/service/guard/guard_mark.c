@@ -60,8 +60,10 @@ void tamis__guard_lookups_name_mark(guard_lookups *lookups, guard_mark *mark,
     pthread_mutex_lock(&lookups->mutex);
     if (token) {
         memcpy(mark->token, token, TAMIS_GUARD_TOKEN);
-        /* a tenth for the time until tamis_guard_put_begin returns */
-        mark->deadline = tamis__now_ns() + lookups->guard->options.mark_ms * GUARD_NS_OF_MS / 10 * 11;
+        /* a tenth for the time until the caller knows that the wait is over */
+        const uint64_t life_ms = lookups->guard->options.mark_ms * (uint64_t)11 / 10;
+        mark->deadline =
+            tamis__now_ns() + (life_ms + (lookups->guard->news ? GUARD_WAIT_MS : 0)) * GUARD_NS_OF_MS;
     } else {
         guard_mark **slot = mark_chain(lookups, mark->hash);
         while (*slot != mark)

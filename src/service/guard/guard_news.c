@@ -174,16 +174,12 @@ static tamis_status accept_published(void *context, size_t i, const tamis__reply
     return TAMIS_OK;
 }
 
-static void pause_until(uint64_t time) {
-    for (uint64_t now = tamis__now_ns(); now < time; now = tamis__now_ns())
-        (void)tamis__sys.poll(NULL, 0, (int)((time - now) / NS_OF_MS + 1));
-}
-
-tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, tamis_error *err) {
+tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, uint64_t *ready_at,
+                                       tamis_error *err) {
     news_call call = {.news = news, .key = &key};
     const tamis_status status = run_script(&call, accept_published, err);
     if (status == TAMIS_OK)
-        pause_until(tamis__now_ns() + GUARD_WAIT_MS * NS_OF_MS);
+        *ready_at = tamis__now_ns() + GUARD_WAIT_MS * NS_OF_MS;
     return status;
 }
 

@@ -27,8 +27,9 @@ tamis_status tamis__guard_news_start(guard_news *news, tamis_error *err);
 void tamis__guard_news_stop(guard_news *news);
 void tamis__guard_news_free(guard_news *news);
 
-/* N1: appends a key to the news, and waits. Errors of calls with a server. */
-tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, tamis_error *err);
+/* N1: appends a key to the news. The writer waits until *ready_at (tamis__now_ns). Errors of calls with a
+ * server. */
+tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, uint64_t *ready_at, tamis_error *err);
 
 /*
  * N3, N5: returns the number of gaps so far, or 0 if the guard is silent at `now` (tamis__now_ns). A filter may

@@ -15,6 +15,7 @@
 #include "base/system.h"
 #include "service/guard/guard_int.h"
 #include "service/guard/guard_lookups.h"
+#include "service/guard/guard_put.h"
 
 static tamis_status hash_key(const tamis_guard *guard, tamis_key key, tamis_hash *hash, tamis_error *err) {
     const tamis_status status = tamis__guard_check_key(guard, key, err);
@@ -23,19 +24,28 @@ static tamis_status hash_key(const tamis_guard *guard, tamis_key key, tamis_hash
 
 /* N1. On failure the mark is removed, so that the key is cached again. */
 static tamis_status publish_news(tamis_guard *guard, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN],
-                                 tamis_error *err) {
-    const tamis_status status = tamis__guard_news_publish(guard->news, key, err);
+                                 uint64_t *ready_at, tamis_error *err) {
+    const tamis_status status = tamis__guard_news_publish(guard->news, key, ready_at, err);
     if (status != TAMIS_OK)
         (void)tamis__guard_entries_unmark(guard->entries, key, token, NULL);
     return status;
 }
 
-tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t token[TAMIS_GUARD_TOKEN],
-                                   tamis_error *err) {
-    TAMIS__NEED(guard, err);
-    TAMIS__NEED(token, err);
+/* P1, P2, N1: all but the wait. */
+static tamis_status begin_marked(tamis_guard *guard, tamis_key key, const tamis_hash *hash, guard_put *put,
+                                 tamis_error *err) {
+    tamis_status status = guard->filter ? tamis__guard_filter_add(guard->filter, hash, err) : TAMIS_OK;
+    if (status == TAMIS_OK)
+        status = guard->entries ? tamis__guard_entries_mark(guard->entries, key, put->token, err)
+                                : tamis__random(put->token, sizeof put->token, "the token of a put", err);
+    if (status == TAMIS_OK && guard->news)
+        status = publish_news(guard, key, put->token, &put->ready_at, err);
+    return status;
+}
+
+tamis_status tamis__guard_put_begin(tamis_guard *guard, tamis_key key, guard_put *put, tamis_error *err) {
     tamis_hash hash;
-    uint8_t made[TAMIS_GUARD_TOKEN];
+    guard_put begun = {.ready_at = 0};
     if (guard->options.without_puts)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: without_puts is set; unset it in all guards",
                            guard->name);
@@ -45,16 +55,29 @@ tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t to
     guard_mark *mark = tamis__guard_lookups_mark(guard->lookups, guard_hash_of(&hash));
     if (!mark)
         return tamis__fail_nomem(err, guard->name, sizeof *mark);
-    status = guard->filter ? tamis__guard_filter_add(guard->filter, &hash, err) : TAMIS_OK;
+    status = begin_marked(guard, key, &hash, &begun, err);
+    tamis__guard_lookups_name_mark(guard->lookups, mark, status == TAMIS_OK ? begun.token : NULL);
     if (status == TAMIS_OK)
-        status = guard->entries ? tamis__guard_entries_mark(guard->entries, key, made, err)
-                                : tamis__random(made, sizeof made, "the token of a put", err);
-    if (status == TAMIS_OK && guard->news)
-        status = publish_news(guard, key, made, err);
-    tamis__guard_lookups_name_mark(guard->lookups, mark, status == TAMIS_OK ? made : NULL);
-    if (status == TAMIS_OK)
-        memcpy(token, made, sizeof made);
+        *put = begun;
     return status;
+}
+
+static void pause_until(uint64_t time) {
+    for (uint64_t now = tamis__now_ns(); now < time; now = tamis__now_ns())
+        (void)tamis__sys.poll(NULL, 0, (int)((time - now) / GUARD_NS_OF_MS + 1));
+}
+
+tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t token[TAMIS_GUARD_TOKEN],
+                                   tamis_error *err) {
+    TAMIS__NEED(guard, err);
+    TAMIS__NEED(token, err);
+    guard_put put;
+    const tamis_status status = tamis__guard_put_begin(guard, key, &put, err);
+    if (status != TAMIS_OK)
+        return status;
+    pause_until(put.ready_at);
+    memcpy(token, put.token, sizeof put.token);
+    return TAMIS_OK;
 }
 
 tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN],
