@@ -260,6 +260,30 @@ static void test_hanging_redis_is_left_out(void **state) {
     guard_table_release(&table);
 }
 
+/* The URI allows Redis more time than a request has. */
+static void test_requests_wait_no_longer_than_their_time(void **state) {
+    (void)state;
+    NEED_SERVER;
+    guard_table table;
+    tamis_guard_options options = shared_options();
+    char uri[128], name[16];
+    guard_table_init(&table);
+    snprintf(uri, sizeof uri, "%s?patience=60s&read_timeout=60s", server.uri);
+    options.redis = uri;
+    options.timeout_ms = 1000;
+    tamis_guard *guard = open_guard(&table, &options);
+    kill(server.pid, SIGSTOP);
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof name, "k%d", i);
+        assert_row(guard, name, "");
+    }
+    kill(server.pid, SIGCONT);
+    assert_int_equal(stats_of(guard).timeouts, 0);
+    tamis_guard_close(guard);
+    assert_int_equal(redis_server_number(&server, "EXISTS tamis:{k0}:lease"), 0);
+    guard_table_release(&table);
+}
+
 /* ---- a race of writers and readers in two processes ---- */
 
 enum { KEYS = 6, SIDES = 2, READERS_MAX = 4 };
@@ -356,13 +380,14 @@ static void disturb_server(uint64_t *seed, bool is_broken) {
     pause_ms(300);
 }
 
-static void open_race(race *game) {
+static void open_race(race *game, bool is_broken) {
     tamis_guard_options options = shared_options();
     pthread_mutex_init(&game->turn, NULL);
     guard_table_init(&game->table);
     game->table.delay_ms = 1;
-    options.timeout_ms = 1200; /* a quarter of it for Redis */
-    options.lease_ms = 500;
+    if (is_broken)
+        options.timeout_ms = 1200; /* a quarter of it for Redis */
+    options.lease_ms = 300;
     options.mark_ms = 2000;
     for (int i = 0; i < SIDES; i++)
         game->guards[i] = open_guard(&game->table, &options);
@@ -383,7 +408,7 @@ static void run_race(int readers, bool is_broken) {
     const int count = SIDES * (readers + 1);
     memset(&game, 0, sizeof game);
     game.readers = readers;
-    open_race(&game);
+    open_race(&game, is_broken);
     for (int i = 0; i < count; i++) {
         racers[i] = (racer){&game, i % SIDES, seed + (uint64_t)i};
         assert_int_equal(
@@ -396,7 +421,8 @@ static void run_race(int readers, bool is_broken) {
     printf("%lu reads, %lu failed; %lu puts, %lu failed; %llu queries\n", atomic_load(&game.reads),
            atomic_load(&game.failed_reads), atomic_load(&game.puts), atomic_load(&game.failed_puts),
            (unsigned long long)guard_table_loads(&game.table));
-    assert_int_equal(atomic_load(&game.failed_reads), 0);
+    /* a lease whose reply was lost may make a reader wait for too long */
+    assert_true(atomic_load(&game.failed_reads) <= (is_broken ? atomic_load(&game.reads) / 100 : 0));
     assert_true(is_broken || atomic_load(&game.failed_puts) == 0);
     assert_true(!is_broken || stats_of(game.guards[0]).redis_errors > 0);
     assert_true(atomic_load(&game.puts) > 0);
@@ -428,6 +454,7 @@ int main(void) {
         cmocka_unit_test(test_puts_reach_other_processes),
         cmocka_unit_test(test_open_fails_without_redis),
         cmocka_unit_test(test_hanging_redis_is_left_out),
+        cmocka_unit_test(test_requests_wait_no_longer_than_their_time),
         cmocka_unit_test(test_no_reader_gets_an_old_version),
         cmocka_unit_test(test_no_old_version_while_redis_breaks),
     };

@@ -33,7 +33,8 @@ TAMIS_API tamis_status tamis_guard_row_set(tamis_guard_row *row, const void *dat
 /* A scan of keys that goes into a filter. */
 typedef struct tamis_guard_scan tamis_guard_scan;
 
-/* Adds keys that have a row. Keys may repeat. A failure ends the scan: return it. */
+/* Adds keys that have a row. Keys may repeat. A failure ends the scan: return it. TAMIS_E_INTERRUPTED: the
+ * guard is being closed. */
 TAMIS_API tamis_status tamis_guard_scan_add(tamis_guard_scan *scan, const tamis_key *keys, size_t count,
                                             tamis_error *err);
 
@@ -59,7 +60,8 @@ typedef struct tamis_guard_source {
      * no filter, and each key may have a row. */
     tamis_status (*scan)(void *session, tamis_guard_scan *scan, tamis_error *err);
     /* Passes keys of rows that were committed since the last call in this session, or since the session's
-     * `scan`, or more. NULL: new rows come with the next scan. */
+     * `scan`, or more. After a failure, the next scan is a full one in another session, and the filter stays
+     * in use meanwhile. NULL: new rows come with the next scan. */
     tamis_status (*scan_new)(void *session, tamis_guard_scan *scan, tamis_error *err);
 } tamis_guard_source;
 
@@ -146,7 +148,8 @@ TAMIS_API void tamis_guard_source_free(tamis_guard_source *source);
  */
 typedef struct tamis_guard tamis_guard;
 
-/* What a guard does while it has no filter yet. */
+/* What a guard does while it has no filter: until the first scan ends, or after it dropped its filter for
+ * lack of memory. A source without `scan` has no filter, and the mode has no meaning. */
 typedef enum tamis_guard_mode {
     TAMIS_GUARD_OPEN = 0,  /* a key may have a row: go on with level 2 */
     TAMIS_GUARD_CLOSED = 1 /* TAMIS_E_BUSY */
@@ -296,8 +299,8 @@ enum { TAMIS_GUARD_TOKEN = 16 }; /* bytes */
  */
 TAMIS_API tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key,
                                              uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
-/* token: NULL if there was no tamis_guard_put_begin, as for a row that another program has changed. Then entry
- * and lease are deleted, and marks stay. */
+/* token: NULL if there was no tamis_guard_put_begin, as for a row that another program has changed. Then
+ * entry and lease are deleted, and marks stay. */
 TAMIS_API tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key,
                                            const uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
 

@@ -15,8 +15,8 @@
  *     guard_news.c     keys of puts of other guards
  *     guard_mark.c     puts in progress
  *
- * A key is hashed once, with a random secret of this guard. Filter, cache and lookups use that hash, so nobody
- * who chooses keys can choose which of them meet.
+ * A key is hashed once, with a random secret of this guard. Filter, cache and lookups use that hash, so
+ * nobody who chooses keys can choose which of them meet.
  */
 #include <math.h>
 #include <stdio.h>

@@ -58,14 +58,23 @@ static void answer_late(guard_lookups *lookups, uint64_t now) {
     pthread_mutex_lock(&lookups->mutex);
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Returns when the first lookup of a queue has waited too long for Redis, or `next` if that is earlier. */
+static uint64_t next_give_up(guard_lookups *lookups, guard_stage stage, uint64_t next) {
+    const guard_lookup *first = tamis__guard_lookups_first(lookups, stage);
+    return first ? earlier(first->time + lookups->call_max, next) : next;
+}
+
 /* Returns the time at which the clock thread has something to do, unless it is woken before. */
-static uint64_t next_tick(const guard_lookups *lookups, uint64_t now) {
-    const uint64_t second = 1000 * GUARD_NS_OF_MS;
-    uint64_t next = now + (lookups->call_max < second ? lookups->call_max : second);
-    if (!guard_ring_is_empty(&lookups->by_deadline)) {
-        const uint64_t first = GUARD_OWNER(lookups->by_deadline.next, guard_waiter, by_deadline)->deadline;
-        next = first < next ? first : next;
-    }
+static uint64_t next_tick(guard_lookups *lookups, uint64_t now) {
+    uint64_t next = now + earlier(lookups->call_max, 1000 * GUARD_NS_OF_MS);
+    next = next_give_up(lookups, GUARD_STAGE_SHARED, next);
+    next = next_give_up(lookups, GUARD_STAGE_BATCHED, next);
+    if (!guard_ring_is_empty(&lookups->by_deadline))
+        next = earlier(GUARD_OWNER(lookups->by_deadline.next, guard_waiter, by_deadline)->deadline, next);
     return next;
 }
 

@@ -12,8 +12,8 @@
  *
  * Invariants:
  *
- * 1. Only a complete filter is queried: `building` becomes `current` after its scan has succeeded and each put
- *    since its beginning was added to it.
+ * 1. Only a complete filter is queried: `building` becomes `current` after its scan has succeeded, and after
+ *    each put since its beginning was added to it.
  * 2. A key of a put is in `current` and in `building`. A put notes its local mark, then adds its key to the
  *    filters that are there. A scan shows its filter, then adds the keys of all marks to it, and only then
  *    reads rows. So a put whose row the scan cannot see has either a mark that the scan sees, or sees the
@@ -29,8 +29,8 @@
  * of 16 keys takes up to 16 locks. Here it takes one, and waits only while keys of puts or of scan_new are
  * added, at most GUARD_BATCH at a time. `./dev bench guard` has the time.
  *
- * A full scan has a session of its own. Meanwhile the old session goes on with scan_new, between two batches of
- * the scan, so new rows of other processes are not delayed by it. Their keys go to both filters.
+ * A full scan has a session of its own. Meanwhile the old session goes on with scan_new, between two batches
+ * of the scan, so new rows of other processes are not delayed by it. Their keys go to both filters.
  */
 #include "service/guard/guard_filter.h"
 

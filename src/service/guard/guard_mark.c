@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Marks: puts in progress in this process, in a table by hash. A mark is there from before P1 until after P4. A
- * writer that is lost leaves its mark, which expires when the row is committed or never will be.
+ * Marks: puts in progress in this process, in a table by hash. A mark is there from before P1 until after
+ * P4. A writer that is lost leaves its mark, which expires when the row is committed or never will be.
  */
 #include <string.h>
 

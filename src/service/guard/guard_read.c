@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Reading: a batch is hashed, looked up in the filter, and the rest of it in the cache. No step waits. What is
- * left becomes requests, and tamis_guard_get_many waits for those together.
+ * Reading: a batch is hashed, looked up in the filter, and the rest of it in the cache. No step waits. What
+ * is left becomes requests, and tamis_guard_get_many waits for those together.
  */
 #include <pthread.h>
 #include <string.h>

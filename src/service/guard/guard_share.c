@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The Redis thread: level 3 for all lookups of a guard, in batches. What came while Redis worked on one batch is
- * the next one, so that one connection is enough. The letters are steps of docs/GUARD-PROTOCOL.md.
+ * The Redis thread: level 3 for all lookups of a guard, in batches. What came while Redis worked on one batch
+ * is the next one, so that one connection is enough. The letters are steps of docs/GUARD-PROTOCOL.md.
  *
  *     queue                     call to Redis             then
- *     shared                    G2 entry or lease         found: answer. Leased: load. Awaited: pause. Marked: load
+ *     shared                    G2 entry or lease         answer, load, or pause
  *     store, after the answer   G4 entry                  done
  *     release, after an error   lease is deleted          done
  *     load, loading             lease is renewed          a third of its life later again
  *
  * Invariants:
  *
- * 1. A lookup has a lease only if the reply that brought it came before the lookup was queued for the source. So
- *    its query is later than its lease (G3 after G2).
+ * 1. A lookup has a lease only if the reply that brought it came before the lookup was queued for the source.
+ *    So its query is later than its lease (G3 after G2).
  * 2. No lookup waits for a Redis that does not answer. After a failure, and after call_max without an answer,
  *    lookups go to the source without a lease. Their answers are not stored.
  * 3. A lease that comes too late is released. If that fails too, it expires.

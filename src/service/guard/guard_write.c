@@ -7,8 +7,8 @@
  *     the caller              P3 writes the row
  *     tamis_guard_put_end     P4 no mark in Redis --> no local mark, no cached answer
  *
- * The local mark comes before P1: a scan that begins a filter adds the keys of all local marks to it. So a row
- * that is written during the scan is in the filter that was, and in the one that comes.
+ * The local mark comes before P1: a scan that begins a filter adds the keys of all local marks to it. So a
+ * row that is written during the scan is in the filter that was, and in the one that comes.
  */
 #include <string.h>
 
