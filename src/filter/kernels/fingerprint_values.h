@@ -33,7 +33,7 @@ enum {
     OLD_LINES_MAX = 4   /* old lines that may reach into a new one: 2, and more only in a forged file */
 };
 
-/* Values in ascending order: `narrow` if slot_bits <= NARROW_MAX, else `wide`. */
+/* Values in ascending order, of lines of a growing table or of one line of another: `narrow` if slot_bits <= NARROW_MAX, else `wide`. */
 typedef struct line_values {
     union {
         _Alignas(LINE_BYTES) uint64_t narrow[VALUES_A_LINE * (OLD_LINES_MAX + 1)];
@@ -62,20 +62,21 @@ static INLINED entry values_entry(const line_geometry *g, const line_values *fro
 
 /* ---- one value at a time ---- */
 
-static INLINED tamis__u128 value_of(const line_geometry *g, const uint8_t *line, uint32_t slot,
-                                    uint32_t bucket) {
-    tamis__u128 value = line_slot(g, line, slot) << (128 - g->slot_bits) >> g->home_bits;
-    return value | (tamis__u128)bucket << (128 - g->home_bits);
-}
-
 /* The loops go over all slots, used or not: a branch on the number of entries of a line would often be
- * mispredicted. */
+ * mispredicted. Packed tails are read and written once a line, not slot by slot: each slot would wait until
+ * the one before it is written. */
 
 /* Converts the home entries of a line to values. */
 static INLINED void values_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
     uint64_t ends = line_ends(g, line), zeros = ~ends;
-    for (uint32_t i = 0; i < g->slots; i++, zeros &= zeros - 1) {
-        const tamis__u128 value = value_of(g, line, i, (uint32_t)__builtin_ctzll(zeros) - i);
+    const tamis__u128 tail_mask = bit_mask(0, g->tail_bits);
+    tamis__u128 tails = line_load_tails(g, line) >> g->tails_low;
+    for (uint32_t i = 0; i < g->slots; i++, zeros &= zeros - 1, tails >>= g->tail_bits) {
+        const tamis__u128 bucket = (uint32_t)__builtin_ctzll(zeros) - i;
+        const tamis__u128 slot =
+            tails_packed(g) ? (tamis__u128)line_head(g, line, i) << g->tail_bits | (tails & tail_mask)
+                            : line_slot(g, line, i);
+        const tamis__u128 value = (bucket << g->slot_bits | slot) << (128 - g->slot_bits - g->home_bits);
         if (is_narrow(g))
             to->narrow[i] = (uint64_t)(value >> 64);
         else
@@ -137,6 +138,7 @@ static INLINED double values_encode(const table *t, const line_geometry *g, cons
                                     uint8_t *line, line_values *values, uint32_t count) {
     uint64_t ends = 0;
     double covered = 0;
+    tamis__u128 tails = 0;
     values_sort(g, values, count);
     memset(line, 0, LINE_BYTES);
     for (uint32_t i = 0; i < g->slots; i++) {
@@ -144,11 +146,19 @@ static INLINED double values_encode(const table *t, const line_geometry *g, cons
         tamis__u128 value = is_narrow(g) ? (tamis__u128)values->narrow[i] << 64 : values->wide[i];
         tamis__u128 slot = value << g->home_bits >> (128 - g->slot_bits);
         slot |= slot == 0; /* no end mark: only in a forged file */
-        line_put_slot(g, line, i, in_use ? slot : 0);
+        slot = in_use ? slot : 0;
+        if (tails_packed(g)) {
+            line_put_head(g, line, i, (uint32_t)(slot >> g->tail_bits));
+            tails |= (slot & bit_mask(0, g->tail_bits)) << (i * g->tail_bits);
+        } else {
+            line_put_slot(g, line, i, slot);
+        }
         double entry_share = value_share(t, in, value ? low_zeros(value) : 0);
         covered += in_use ? entry_share : 0;
         ends |= (uint64_t)in_use << (i + (uint32_t)(value >> (128 - g->home_bits)));
     }
+    if (tails_packed(g))
+        line_store_tails(g, line, line_load_tails(g, line) | tails << g->tails_low);
     line_set_ends(g, line, ends ^ ((UINT64_C(1) << (count + g->spill_bucket + 1)) - 1));
     return covered;
 }
