@@ -151,6 +151,30 @@ static void growth_does_not_depend_on_batches(void **state) {
     tamis_filter_free(other);
 }
 
+/* Hashes of one line, all in the half that becomes the same new line. Slots get wider, so that line has fewer
+ * slots than there are hashes. */
+static void a_full_half_of_a_line_loses_nothing(void **state) {
+    enum { HASHES = 29, LINE = 5 };
+    (void)state;
+    tamis_filter *filter = make(TAMIS_KIND_FINGERPRINT, 1e-3, 100);
+    const uint64_t lines = tamis_filter_plan(filter)->lines;
+    tamis_hash hashes[HASHES];
+    tamis_answer answers[HASHES];
+    assert_int_equal(tamis_filter_plan(filter)->slot_bits, 16);
+    hash_keys(filter, 0, HASHES, hashes);
+    for (uint64_t i = 0; i < HASHES; i++)
+        hashes[i].word[1] = UINT64_MAX / lines * LINE + UINT64_MAX / lines / 64 * (33 + i);
+    assert_int_equal(tamis_filter_add_hashes(filter, hashes, HASHES, NULL, NULL, NULL), TAMIS_OK);
+    assert_int_equal(filter_info(filter).added, HASHES);
+    while (tamis_filter_plan(filter)->lines == lines)
+        (void)add_new(filter, 1);
+    assert_int_equal(tamis_filter_plan(filter)->slot_bits, 20);
+    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, HASHES, answers, NULL, NULL), TAMIS_OK);
+    for (size_t i = 0; i < HASHES; i++)
+        assert_int_equal(answers[i], TAMIS_PRESENT);
+    tamis_filter_free(filter);
+}
+
 static void a_frozen_table_stays_as_it_is(void **state) {
     (void)state;
     tamis_plan plan = plan_for(TAMIS_KIND_FINGERPRINT, 1e-6, 1000, 0);
@@ -267,7 +291,9 @@ static void reg_22_a_small_start_ends_as_planned(void **state) {
         tamis_kind kind;
         double fpr;
         uint64_t expect;
-    } cases[] = {{TAMIS_KIND_FINGERPRINT, 1e-25, 6000000}, {TAMIS_KIND_EXACT, 0, 5000000}};
+    } cases[] = {{TAMIS_KIND_FINGERPRINT, 1e-25, 6000000},
+                 {TAMIS_KIND_FINGERPRINT, 1e-9, 15500000},
+                 {TAMIS_KIND_EXACT, 0, 5000000}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const tamis_plan planned = plan_for(cases[i].kind, cases[i].fpr, cases[i].expect, 0);
@@ -467,6 +493,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reg_22_a_full_table_grows),
         cmocka_unit_test(growth_does_not_depend_on_batches),
+        cmocka_unit_test(a_full_half_of_a_line_loses_nothing),
         cmocka_unit_test(reg_22_a_small_start_ends_as_planned),
         cmocka_unit_test(a_frozen_table_stays_as_it_is),
         cmocka_unit_test(memory_is_the_limit),

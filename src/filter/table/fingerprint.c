@@ -9,7 +9,8 @@
  *   slot.
  * - fingerprint_grow.c: how a slot is freed, and how one partition grows.
  * - fingerprint_regrow.c: how a table made for a known number of keys grows as a whole; unions.
- * - fingerprint_convert.c: how the entries of one table are stored in another.
+ * - fingerprint_convert.c: how the entries of one table are stored in another; fingerprint_double.c: in one of
+ *   twice the lines.
  * - fingerprint_image.c: reading and writing the table's part of a file.
  * - kernels/fingerprint_loops.h: the loops over a batch of keys, for each instruction set.
  *

@@ -45,7 +45,8 @@
  * is answered by the other's entry, as in any add.
  *
  * Cost: each entry is read once and stored once, and an entry whose lines are full moves others, as in any
- * add.
+ * add. An empty table of 2, 4, 8 or 16 times the lines gets its home entries line by line instead
+ * (fingerprint_double.c).
  *
  * Format source: docs/FORMAT.md, "Growth and union". Formulas: docs/MATH.md, "Growth as a whole".
  */
@@ -71,6 +72,7 @@ typedef struct conversion {
     const table *from;
     uint64_t from_lines, to_lines; /* lines of each table; 0: it grows by partitions */
     int doublings;                 /* to_lines = from_lines * 2^doublings; -1: no power of two */
+    bool has_homes;                /* home entries are stored, except some whose new line is full */
     uint64_t remaining;            /* new entries still allowed */
     uint64_t new_entries;          /* entries of `from` that were new to the table */
 } conversion;
@@ -209,12 +211,25 @@ static overlap find_overlap(const table *t, const cell_entry *cell, bool removes
     return find_in_bucket(t, cell, spill, g->spill_bucket, removes);
 }
 
+/* Stores a cell at home without a search, if the table cannot have it yet. With has_homes that is so for each
+ * cell whose home line has a free slot. */
+static bool put_first(const conversion *c, const cell_entry *cell) {
+    const table *t = c->filter->body;
+    if (!c->has_homes || is_full(&t->geometry, cell->in, cell->line))
+        return false;
+    insert_home(t, &t->geometry, cell->in, cell->line, cell->e);
+    cell->in->used++;
+    return true;
+}
+
 /* Stores one cell in the table. Sets *overlaps if the table had an entry of that key. TAMIS_E_FULL with *err
  * untouched: there is no free slot in a table that does not grow by partitions. */
 static tamis_status put_cell(conversion *c, position pos, uint32_t known, bool *overlaps, tamis_error *err) {
     table *t = c->filter->body;
     for (;;) {
         const cell_entry cell = cell_entry_of(c, pos, known);
+        if (put_first(c, &cell))
+            return TAMIS_OK;
         const overlap result = find_overlap(t, &cell, true);
         *overlaps = *overlaps || result != OVERLAP_NONE;
         if (result == OVERLAP_WIDER)
@@ -335,13 +350,27 @@ static tamis_status put_entry(conversion *c, const home_line *home, entry e, tam
     return status;
 }
 
+/* True if home entries of a line may be missing in the table: all, or some if a new line of it is full. */
+static bool lacks_homes(const conversion *c, uint64_t line) {
+    const table *t = c->filter->body;
+    bool lacks = false;
+    if (!c->has_homes)
+        return true;
+    for (uint64_t i = line << c->doublings; i < (line + 1) << c->doublings; i++)
+        lacks |= is_full(&t->geometry, t->partitions, i); /* the partitions are one block of memory */
+    return lacks;
+}
+
 static tamis_status put_partition(conversion *c, const partition *in, uint64_t index, tamis_error *err) {
     const line_geometry *g = &c->from->geometry;
     tamis_status status = TAMIS_OK;
     for (uint64_t line = 0; line < in->count; line++) {
         const uint8_t *bytes = line_at(in, line);
+        const bool with_homes = lacks_homes(c, index * in->count + line);
         for (line_walk w = walk_start(g, bytes); walk_next(&w) && status == TAMIS_OK;) {
             const bool is_spilled = w.bucket == g->spill_bucket;
+            if (!is_spilled && !with_homes)
+                continue;
             const home_line home = {
                 in, index, is_spilled ? other_line(g, in, line, line_head(g, bytes, w.slot), true) : line};
             status = put_entry(c, &home, slot_entry(g, bytes, w.slot, w.bucket), err);
@@ -350,22 +379,44 @@ static tamis_status put_partition(conversion *c, const partition *in, uint64_t i
     return status;
 }
 
-tamis_status tamis__fingerprint_put_table(tamis_filter *filter, const table *from, uint64_t remaining,
-                                          uint64_t *new_entries, tamis_error *err) {
+static conversion conversion_of(tamis_filter *filter, const table *from) {
     conversion c = {.filter = filter,
                     .from = from,
                     .from_lines = lines_of(from),
                     .to_lines = lines_of(filter->body),
                     .doublings = -1,
-                    .remaining = remaining};
+                    .remaining = UINT64_MAX};
+    if (c.to_lines)
+        c.doublings = doublings_of(c.from_lines, c.to_lines);
+    return c;
+}
+
+static tamis_status put_partitions(conversion *c, tamis_error *err) {
+    const table *from = c->from;
     tamis_status status = TAMIS_OK;
-    c.doublings = c.to_lines ? doublings_of(c.from_lines, c.to_lines) : -1;
     for (uint32_t i = 0; i < group_count(from) && status == TAMIS_OK; i++) {
         const partition_group *group = &from->groups[i];
         for (uint32_t n = 0; n < partition_count(group) && status == TAMIS_OK; n++)
             status =
-                put_partition(&c, &group->first[n], from->grows_by_partition ? i << group->bits | n : n, err);
+                put_partition(c, &group->first[n], from->grows_by_partition ? i << group->bits | n : n, err);
     }
+    return status;
+}
+
+tamis_status tamis__fingerprint_put_table(tamis_filter *filter, const table *from, uint64_t remaining,
+                                          uint64_t *new_entries, tamis_error *err) {
+    conversion c = conversion_of(filter, from);
+    c.remaining = remaining;
+    const tamis_status status = put_partitions(&c, err);
     *new_entries = c.new_entries;
     return status;
+}
+
+tamis_status tamis__fingerprint_refill(tamis_filter *filter, const table *from, tamis_error *err) {
+    conversion c = conversion_of(filter, from);
+    table *to = filter->body;
+    c.has_homes = tamis__fingerprint_can_double(to, from, c.doublings);
+    if (c.has_homes && !tamis__fingerprint_double(to, from, (uint32_t)c.doublings))
+        return tamis__fingerprint_fail_too_broad(err);
+    return put_partitions(&c, err);
 }

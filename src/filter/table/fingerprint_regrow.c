@@ -2,7 +2,7 @@
 
 /*
  * Growth of a table with a capacity as a whole, and union. Both put the entries of one or two tables into a
- * table of another shape (fingerprint_convert.c).
+ * table of another shape (fingerprint_convert.c; fingerprint_double.c if that has twice the lines).
  *
  * Growth. A full table with a capacity gets twice its lines. Entries keep their known bits, so the rate c of
  * the old entries stays. New entries add the rate q of the new line shape. The next size has the narrowest
@@ -146,12 +146,11 @@ static void update_capacity(tamis_filter *filter) {
 /* Replaces the table by one of `plan`. If the entries do not fit, *fits is false and nothing has changed. */
 static tamis_status regrow_as(tamis_filter *filter, const tamis_plan *plan, bool *fits, tamis_error *err) {
     old_table old;
-    uint64_t new_entries;
     tamis_status status = start_replace(filter, plan, &old, err);
     *fits = true;
     if (status != TAMIS_OK)
         return status;
-    status = tamis__fingerprint_put_table(filter, old.body, UINT64_MAX, &new_entries, err);
+    status = tamis__fingerprint_refill(filter, old.body, err);
     if (status == TAMIS_OK) {
         finish_replace(filter, &old);
         update_capacity(filter);
@@ -240,12 +239,12 @@ static void add_counts(tamis_filter *into, const tamis_filter *from, uint64_t ne
 static tamis_status union_as(tamis_filter *into, const tamis_filter *from, const tamis_plan *plan, bool *fits,
                              tamis_error *err) {
     old_table old;
-    uint64_t new_entries = 0, before;
+    uint64_t new_entries = 0;
     tamis_status status = start_replace(into, plan, &old, err);
     *fits = true;
     if (status != TAMIS_OK)
         return status;
-    status = tamis__fingerprint_put_table(into, old.body, UINT64_MAX, &before, err);
+    status = tamis__fingerprint_refill(into, old.body, err);
     if (status == TAMIS_OK)
         status = tamis__fingerprint_put_table(into, from->body, UINT64_MAX, &new_entries, err);
     if (status != TAMIS_OK) {

@@ -446,8 +446,18 @@ static inline int doublings_of(uint64_t from, uint64_t to) {
  * tamis__fingerprint_grow. */
 tamis_status tamis__fingerprint_put_table(tamis_filter *filter, const table *from, uint64_t remaining,
                                           uint64_t *new_entries, tamis_error *err);
+/* The same for all entries, into a table that is empty. */
+tamis_status tamis__fingerprint_refill(tamis_filter *filter, const table *from, tamis_error *err);
 /* TAMIS_E_MISMATCH: the tables of a union differ too much. */
 tamis_status tamis__fingerprint_fail_too_broad(tamis_error *err);
+
+/* ---- fingerprint_double.c ---- */
+
+/* True if tamis__fingerprint_double can fill `to`, with `doublings` as doublings_of returns it. */
+bool tamis__fingerprint_can_double(const table *to, const table *from, int doublings);
+/* Stores the home entries of `from` in the empty table `to`, each in its home line. An entry is left out if
+ * that line is full. False: an entry is too broad for so many lines. */
+bool tamis__fingerprint_double(table *to, const table *from, uint32_t doublings);
 
 /* ---- fingerprint_regrow.c ---- */
 
