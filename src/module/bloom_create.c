@@ -8,7 +8,10 @@
  *     growing       the same without a capacity                         grows in small steps
  *     blocked       the library's Bloom filter, a cache line an item    refuses
  *     classic       the library's Bloom filter                          refuses
- *     fast          fingerprint; if NONSCALING, what the library plans
+ *     fast          fingerprint for an eighth more items; if NONSCALING, what the library plans
+ *
+ * The eighth more of `fast` is for speed. In a table that is nearly full most new items move others first: with
+ * 10^7 items and rate 0.001, an add takes 48 ns instead of 27.
  *
  * A replica gets BF.RESERVE with all options: the kind that was chosen, and EXPANSION or NONSCALING. So its
  * settings do not matter. The expansion of a nonscaling filter has no effect, but RedisBloom stores it: 0 if
@@ -22,6 +25,7 @@
 enum {
     TEXT = 32,
     GROWTH = 2,              /* the capacity of a native filter that grows doubles */
+    FAST_SHARE = 8,          /* `fast` has a capacity of 1 + 1/8 times the items */
     NONSCALING_EXPANSION = 2 /* stored with NONSCALING, as RedisBloom does by default; it has no effect */
 };
 
@@ -56,12 +60,20 @@ static tamis_status create_compatible(RedisModuleCtx *ctx, bloom_key *key, const
     return status;
 }
 
-/* Creates a native filter. Sets how->kind to the kind that was chosen. */
+static long long fast_capacity(long long items) {
+    const long long capacity = items + items / FAST_SHARE;
+    return capacity < MODULE_CAPACITY_MAX ? capacity : MODULE_CAPACITY_MAX;
+}
+
+/* Creates a native filter. Sets how->kind and how->capacity to what was chosen. */
 static tamis_status create_native(RedisModuleCtx *ctx, bloom_key *key, bloom_creation *how) {
+    const bool is_fast_table = how->fast && !how->nonscaling;
+    if (is_fast_table)
+        how->capacity = fast_capacity(how->capacity);
     tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
     options.expect = how->is_growing ? 0 : (uint64_t)how->capacity;
     options.fpr = how->rate;
-    options.kind = how->fast && !how->nonscaling ? TAMIS_KIND_FINGERPRINT : how->kind;
+    options.kind = is_fast_table ? TAMIS_KIND_FINGERPRINT : how->kind;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_status status = tamis_plan_make(&plan, &options, NULL);
     if (status != TAMIS_OK)

@@ -74,6 +74,10 @@ TABLE = [
     ("BF.MADD f a b c d e", [T, T, T, T, T]),
     ("BF.INFO f SATURATION", {"Saturation": 0}),
     ("BF.CARD f", 5),
+    ("BF.RESERVE spare 0.01 1000 KIND fast", b"OK"),
+    ("BF.INFO spare CAPACITY", {"Capacity": 1125}),
+    ("BF.INSERT spare2 CAPACITY 1000 KIND fingerprint ITEMS a", [T]),
+    ("BF.INFO spare2 CAPACITY", {"Capacity": 1000}),
     # a fingerprint table that does not
     ("BF.RESERVE frozen 0.01 3 NONSCALING KIND fingerprint", b"OK"),
     ("BF.MADD frozen a b c d e", [T, T, T, FULL]),
