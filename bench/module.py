@@ -6,12 +6,13 @@ Usage: module.py MODULE RUNS SCALE WHEELS
 
 SCALE is 1 for the published numbers (filters of up to 10 million items, and one of 1 GiB), or less for a short run. If
 `./dev peers` has put RedisBloom into the directory WHEELS, it is measured beside MODULE. Server and client have a core
-each, if there are two. Commands are written before they are timed, and come over a Unix socket. Medians of RUNS; the ways
+each, if there are two; while a filter is freed, the server has all. Commands are written before they are timed, and come over a Unix socket. Medians of RUNS; the ways
 take turns. No item that was added may be missing.
 """
 import glob
 import os
 import random
+import re
 import socket
 import statistics
 import sys
@@ -239,24 +240,40 @@ def large_filter(way, bytes_wanted):
         connection.run([text], REPLY, 1)
 
 
-def table_of_unlink(ways, scale):
+def unpin(server, cores):
+    """Lets all threads of a server run on these cores: the one that frees memory would take the core of the main thread."""
+    for thread in os.listdir(f"/proc/{server.process.pid}/task"):
+        os.sched_setaffinity(int(thread), cores)
+
+
+def time_of(server, name):
+    """Milliseconds of the server's main thread in a command, since CONFIG RESETSTAT."""
+    return int(re.search(rf"cmdstat_{name.lower()}:calls=1,usec=(\d+)", server.call("INFO commandstats"))[1]) / 1e3
+
+
+def table_of_unlink(ways, scale, cores):
     size = int((1 << 30) * scale)
-    print(f"\nLongest PING in milliseconds, while a filter of {size / (1 << 20):.0f} MiB is freed\n")
-    print(f"{'':<24}{'before':>12}{'UNLINK':>12}{'DEL':>12}")
+    print(f"\nMilliseconds while a filter of {size / (1 << 20):.0f} MiB is freed: the longest PING, which has the waits of both "
+          "programs for\ntheir cores, and the main thread's time in the command, in which the server is blocked\n")
+    print(f"{'':<24}{'no command':>12}{'UNLINK':>12}{'DEL':>12}{'in UNLINK':>12}{'in DEL':>12}")
     for name, way in ways.items():
         if way.family != "BF":
             continue
-        row = []
+        unpin(way.server, cores)
+        row, blocked = [], []
         for free in (None, "UNLINK", "DEL"):
             if free:
                 large_filter(way, size)
+            way.server.call("CONFIG RESETSTAT")
             pings = Pings(way.server)
             time.sleep(0.2)
             if free:
                 way.connection.call(free, "large")
             time.sleep(1)
             row.append(pings.stop() * 1e3)
-        print(f"{name:<24}" + "".join(f"{cell:>12.2f}" for cell in row), flush=True)
+            if free:
+                blocked.append(time_of(way.server, free))
+        print(f"{name:<24}" + "".join(f"{cell:>12.2f}" for cell in row + blocked), flush=True)
 
 
 def redisbloom(wheels, directory):
@@ -293,7 +310,7 @@ def main():
     growing = {"tamis, growing": Way("growing", ours, ("KIND", "growing"))}
     table_of_batches(ways, growing, runs, scale)
     table_of_single(ways, runs)
-    table_of_unlink(ways, scale)
+    table_of_unlink(ways, scale, cores)
     print(f"\n{time.monotonic() - start:.0f} s")
     for server in servers:
         server.stop()
