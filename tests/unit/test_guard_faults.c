@@ -202,7 +202,7 @@ static void test_queries_under_attack_are_bounded(void **state) {
     tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
     uint64_t seed = test_seed(2027), absent = 0, first = 0;
     static bool is_known[ROWS];
-    char name[24];
+    char name[32];
     const uint64_t count = test_scale(300000, 30000, 50000);
     guard_table_init(&table);
     for (int i = 0; i < ROWS; i++) {
