@@ -35,7 +35,7 @@ if(TAMIS_SANITIZE OR TAMIS_FUZZ)
 endif()
 
 if(TAMIS_COVERAGE)
-  target_compile_options(tamis_compile INTERFACE --coverage -fprofile-update=atomic)
+  # The objects of libtamis are compiled for it (TamisLibraries.cmake), and all that contains them is linked for it.
   target_link_options(tamis_compile INTERFACE --coverage)
 endif()
 

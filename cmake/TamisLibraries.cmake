@@ -87,6 +87,10 @@ tamis_library(tamis
   SOURCES ${core_sources}
   LINKS PkgConfig::TAMIS_XXHASH PkgConfig::TAMIS_SODIUM Threads::Threads)
 
+if(TAMIS_COVERAGE)
+  target_compile_options(tamis_objects PRIVATE --coverage -fprofile-update=single)
+endif()
+
 if(TAMIS_CORE_ONLY)
   # The kernels of libtamis-stream need none of its libraries: for their tests.
   tamis_layer_sources(kernel_sources stream/kernels)

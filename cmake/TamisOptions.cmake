@@ -13,7 +13,7 @@ option(TAMIS_KAFKA "Build libtamis-kafka, where librdkafka is there" ON)
 option(TAMIS_GUARD "Build libtamis-guard and libtamis-server, where their libraries are there" ON)
 option(TAMIS_MODULE "Build the Redis module tamis.so" ${PROJECT_IS_TOP_LEVEL})
 option(TAMIS_WERROR "Treat warnings as errors" OFF)
-option(TAMIS_COVERAGE "Count executed lines" OFF)
+option(TAMIS_COVERAGE "Count executed lines of libtamis" OFF)
 option(TAMIS_FUZZ "Build the fuzzers with libFuzzer (clang)" OFF)
 set(TAMIS_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize takes them")
 set(TAMIS_TEST_SCALE "" CACHE STRING
