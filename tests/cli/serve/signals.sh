@@ -54,8 +54,10 @@ sed -i 's/kyes/keys/' serve.yaml
 tamis serve --json serve.yaml 2> log &
 server=$!
 wait_for serving
-kill -KILL $server
-wait $server 2> /dev/null
+{
+    kill -KILL $server
+    wait $server
+} 2> /dev/null # bash says that it was killed
 tamis serve --json serve.yaml 2> log &
 server=$!
 wait_for serving
