@@ -45,6 +45,15 @@ server_reply *tamis__client_reply(server_client *client) {
     return reply;
 }
 
+/* Bytes of replies that wait for others, or for the client to read. */
+static size_t output_size(const server_client *client) {
+    size_t size = evbuffer_get_length(client->output) + client->waiting_size;
+
+    if (client->last && client->last->after)
+        size += evbuffer_get_length(client->last->after);
+    return size;
+}
+
 void tamis__client_flush(server_client *client) {
     server_reply *reply = &client->server->reply;
 
@@ -57,7 +66,7 @@ void tamis__client_flush(server_client *client) {
 
 static bool can_parse(const server_client *client) {
     return !client->job && !client->finishes && !client->is_broken && client->pending_count < PENDING_MAX &&
-           evbuffer_get_length(client->output) < OUTPUT_MAX;
+           output_size(client) < OUTPUT_MAX;
 }
 
 static void refuse_input(server_client *client) {
@@ -256,12 +265,14 @@ void tamis__client_proceed(server_client *client) {
     do {
         size_t used = 0;
         tamis__pending_reply(client);
-        if (client->input_size > 0 && can_parse(client)) {
+        const bool is_parsed = client->input_size > 0 && can_parse(client);
+        if (is_parsed) {
             used = run_commands(client, client->input, client->input_size);
             drop_input(client, used);
         }
         write_output(client);
-        goes_on = used > 0 && client->input_size > 0 && can_parse(client);
+        /* Output that has become shorter lets commands through that were held back. */
+        goes_on = client->input_size > 0 && can_parse(client) && (used > 0 || !is_parsed);
     } while (goes_on);
     if (!await_client(client))
         tamis__client_free(client);
@@ -376,6 +387,8 @@ void tamis__client_free(server_client *client) {
     if (client->next)
         client->next->previous = client->previous;
     server->client_count--;
+    if (server->drain_until > 0 && server->client_count == 0)
+        event_base_loopbreak(server->base);
     tamis__free(&server->memory, client, sizeof *client);
 }
 

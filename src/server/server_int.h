@@ -118,6 +118,9 @@ typedef struct server_batch {
     tamis_guard_value values[SERVER_BATCH];
 } server_batch;
 
+/* Returns the word for programs with which the message of an error begins, as in Redis. */
+const char *tamis__server_error_word(tamis_status status);
+
 /* Adds a command of one key to the batch, and answers the batch if it is full. */
 void tamis__batch_add(server_client *client, server_query query, tamis_key key);
 /* Answers all commands of the batch. */
@@ -166,6 +169,7 @@ struct server_client {
     struct evbuffer *output;      /* replies that are not sent yet */
     server_pending *first, *last; /* commands that wait, in their order */
     size_t pending_count;         /* keys of theirs */
+    size_t waiting_size;          /* bytes in `after` of all of them but the last */
     struct write_job *job;        /* NULL, or what the next command must wait for */
     server_token *tokens;
     size_t token_count;
@@ -211,6 +215,11 @@ void tamis__server_command_run(server_client *client, const tamis_key *arguments
 
 /* True if the key is this word, in any case. */
 bool tamis__server_is_word(tamis_key key, const char *word);
+
+/* ---- listening (server_listen.c) ---- */
+
+/* Opens the socket of server->config, and sets `listen_fd`, `address` and `socket_path`. */
+tamis_status tamis__server_listen(tamis_server *server, tamis_error *err);
 
 /* ---- metrics (server_metrics.c) ---- */
 

@@ -26,8 +26,7 @@
 
 /* ---- errors ---- */
 
-/* Begins the message of an error, as Redis does, with a word for programs. */
-static const char *error_word(tamis_status status) {
+const char *tamis__server_error_word(tamis_status status) {
     switch (status) {
     case TAMIS_E_TIMEOUT:
         return "TIMEOUT";
@@ -41,12 +40,14 @@ static const char *error_word(tamis_status status) {
 }
 
 static void reply_failure(server_reply *reply, tamis_status status, const char *message) {
-    tamis__reply_error(reply, "%s %s", error_word(status), message ? message : tamis_strerror(status));
+    tamis__reply_error(reply, "%s %s", tamis__server_error_word(status),
+                       message ? message : tamis_strerror(status));
 }
 
 /* For a call without an answer. A closed guard that has no filter yet is like a Redis that loads. */
 static void reply_not_found(server_reply *reply, tamis_status status, const char *message) {
-    tamis__reply_error(reply, "%s %s", status == TAMIS_E_BUSY ? "LOADING" : error_word(status), message);
+    tamis__reply_error(reply, "%s %s", status == TAMIS_E_BUSY ? "LOADING" : tamis__server_error_word(status),
+                       message);
 }
 
 /* ---- pending commands ---- */
@@ -83,6 +84,8 @@ static void free_pending(server_pending *pending) {
 /* Puts a command behind those that wait. Replies so far go before it. */
 static void append_pending(server_client *client, server_pending *pending) {
     tamis__client_flush(client);
+    if (client->last && client->last->after)
+        client->waiting_size += evbuffer_get_length(client->last->after);
     if (client->last)
         client->last->next = pending;
     else
@@ -141,6 +144,7 @@ void tamis__pending_reply(server_client *client) {
         server_pending *pending = client->first;
         server_reply *reply = &client->server->reply;
 
+        const size_t after_size = pending->after ? evbuffer_get_length(pending->after) : 0;
         tamis__reply_begin(reply, client->output, client->is_resp3);
         reply_pending(reply, pending);
         tamis__reply_flush(reply);
@@ -149,6 +153,8 @@ void tamis__pending_reply(server_client *client) {
         client->first = pending->next;
         if (!client->first)
             client->last = NULL;
+        else
+            client->waiting_size -= after_size;
         client->pending_count -= pending->count;
         free_pending(pending);
     }

@@ -108,7 +108,7 @@ static void run_writes(tamis_server *server, server_job *base) {
 
 static void reply_job(server_reply *reply, const write_job *job) {
     if (job->status != TAMIS_OK)
-        tamis__reply_error(reply, "%s %s", job->status == TAMIS_E_TIMEOUT ? "TIMEOUT" : "ERR", job->err.text);
+        tamis__reply_error(reply, "%s %s", tamis__server_error_word(job->status), job->err.text);
     else if (job->is_begin)
         tamis__reply_ok(reply);
     else

@@ -126,6 +126,7 @@ step "versions"
 packages=(tamis tamis-stream tamis-redis)
 [ ! -e "$lib/pkgconfig/tamis-kafka.pc" ] || packages+=(tamis-kafka)
 [ ! -e "$lib/pkgconfig/tamis-guard.pc" ] || packages+=(tamis-guard)
+[ ! -e "$lib/pkgconfig/tamis-server.pc" ] || packages+=(tamis-server)
 for package in "${packages[@]}"; do
     quietly pkg-config --cflags --libs "$package"
     [ "$(pkg-config --modversion $package)" = "$version" ] || fail "$package.pc has another version than $version"

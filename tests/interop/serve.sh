@@ -32,10 +32,11 @@ start() {
         printf '%s\n' "listen: 127.0.0.1:0" "$@"
         sed '/^listen/d; /init:/s|demo.sql|'"$guard/demo.sql|" "$guard/demo.yaml"
     } >"$work/serve.yaml"
+    rm -f "$work/log" # the child makes it, perhaps after the first look
     "$tamis" serve "$work/serve.yaml" 2>"$work/log" &
     server=$!
     local tries=0
-    until grep -q 'serving at' "$work/log"; do
+    until grep -qs 'serving at' "$work/log" && [ "$(wc -l <"$work/log")" -gt 0 ]; do # the whole line
         sleep 0.05
         [ $((tries++)) -lt 400 ] || fail "does not start: $(cat "$work/log")"
     done
@@ -78,6 +79,27 @@ redis-benchmark -p "$port" -q -P 16 -n "$count" -r 100000000 GET item:__rand_int
 ! grep -qi error "$work/benchmark" || fail "redis-benchmark: $(cat "$work/benchmark")"
 stop
 
+# ---- a Redis that two servers share --------------------------------------------------------------------------
+
+if command -v redis-server >/dev/null; then
+    # shellcheck source=tests/support/redis.bash
+    . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
+    redis_start
+    start "redis: $redis_uri"
+    same "$(redis-cli -p "$port" GET item:5)" "item number 5" "a row"
+    same "$(redis_command GET 'tamis:item:{5}:entry')" "Vitem number 5" "the entry of a row in Redis"
+    same "$(printf '%s\n' 'GUARD.ADD item:5' 'GET item:5' | redis-cli -p "$port")" $'OK\nitem number 5' "a marked row"
+    same "$(redis_command KEYS '*:entry')" "" "the entry of a marked row"
+    same "$(redis-cli -p "$port" DEL item:5 item:6)" 2 "DEL"
+    redis_kill "$redis_pid"
+    same "$(redis-cli -p "$port" GET item:7)" "item number 7" "a row without Redis"
+    same "$(redis-cli -p "$port" GET item:1001)" "" "no row without Redis"
+    [[ $(redis-cli -p "$port" GUARD.ADD item:8) = "IOERR redis "* ]] || fail "GUARD.ADD without Redis"
+    stop
+else
+    echo "not run: level 3, for want of redis-server"
+fi
+
 # ---- hostile clients ---------------------------------------------------------------------------------------
 
 start "write_timeout: 1s" "clients: 500" "metrics: 127.0.0.1:0"
@@ -105,8 +127,6 @@ fi
 # ---- two servers share a Redis and a database --------------------------------------------------------------
 
 if command -v redis-server >/dev/null && command -v sqlite3 >/dev/null; then
-    # shellcheck source=tests/support/redis.bash
-    . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
     redis_start
     sqlite3 "$work/items.db" "PRAGMA journal_mode = WAL" >/dev/null && sqlite3 "$work/items.db" <"$guard/demo.sql" || fail "sqlite3"
     {

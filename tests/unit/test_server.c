@@ -24,21 +24,20 @@
 
 #include <tamis/experimental/server.h>
 
-#include "base/system.h"
-#include "support/fault.h"
 #include "support/scratch.h"
 
 #define HEAD                                                                                                 \
     "listen: 127.0.0.1:0\n"                                                                                  \
     "database: {sqlite: memory, init: rows.sql}\n"
-#define SPACES                                                                                               \
-    "keyspaces:\n"                                                                                           \
-    "  - {keys: 'item:*', row: SELECT value FROM items WHERE id = ?1, all_keys: SELECT id FROM items}\n"     \
+#define SLOW                                                                                                 \
     "  - {keys: 'slow:*', row: \"SELECT 'slow ' || (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + "  \
     "1 "                                                                                                     \
-    "FROM c WHERE n < 300000) SELECT max(n) * 0 + ?1 FROM c)\", timeout: 60s}\n"                             \
-    "  - {keys: 'open:*', row: \"SELECT 'row ' || ?1 WHERE ?1 <> 'none'\"}\n"                                \
-    "  - {keys: 'big:*', row: 'SELECT zeroblob(1000000 + ?1)'}\n"                                            \
+    "FROM c WHERE n < 300000) SELECT max(n) * 0 + ?1 FROM c)\", timeout: 60s}\n"
+#define BIG "  - {keys: 'big:*', row: 'SELECT zeroblob(1000000 + ?1)', cache_life: 60s}\n"
+#define SPACES                                                                                               \
+    "keyspaces:\n"                                                                                           \
+    "  - {keys: 'item:*', row: SELECT value FROM items WHERE id = ?1, all_keys: SELECT id FROM "             \
+    "items}\n" SLOW "  - {keys: 'open:*', row: \"SELECT 'row ' || ?1 WHERE ?1 <> 'none'\"}\n" BIG            \
     "  - {keys: config, row: \"SELECT 'the ' || ?1\"}\n"
 
 typedef struct running {
@@ -46,7 +45,6 @@ typedef struct running {
     pthread_mutex_t lock; /* of the log */
     pthread_t thread;
     int port;
-    fault_memory memory;
     char log[4000];
 } running;
 
@@ -348,6 +346,41 @@ static void test_slow_readers_are_cut(void **state) {
     assert_non_null(strstr(run.log, "client 1: cut: does not read its replies\n"));
 }
 
+/* A client whose first row is slow cannot make the server keep the replies to endless later commands. */
+static void test_replies_that_wait_are_bounded(void **state) {
+    (void)state;
+    running run;
+    enum { COUNT = 300, SIZE = 100003 };
+    char info[1000], *value = malloc(SIZE + 2);
+
+    assert_non_null(value);
+    start(&run, HEAD
+          "keyspaces:\n"
+          "  - {keys: 'slower:*', row: \"SELECT (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 "
+          "FROM c WHERE n < 3000000) SELECT max(n) + 0 * ?1 FROM c)\", timeout: 60s}\n"
+          "  - {keys: 'long:*', row: 'SELECT zeroblob(100000 + ?1)', cache_life: 60s}\n");
+    const int fd = connect_to(&run), other = connect_to(&run);
+    query(other, "STRLEN long:3\r\n", ":100003\r\n");
+    send_text(fd, "GET slower:1\r\n");
+    for (int i = 0; i < COUNT; i++)
+        send_text(fd, "GET long:3\r\n");
+    pause_ms(50);
+    send_text(other, "INFO stats\r\nQUIT\r\n");
+    info[receive(other, info, sizeof info - 1)] = '\0';
+    const char *commands = strstr(info, "total_commands_processed:");
+    assert_non_null(commands);
+    assert_in_range(atoi(commands + 25), 3, 100);
+    expect(fd, "$7\r\n3000000\r\n");
+    for (int i = 0; i < COUNT; i++) {
+        expect(fd, "$100003\r\n");
+        assert_int_equal(receive(fd, value, SIZE + 2), SIZE + 2);
+    }
+    close(fd);
+    close(other);
+    finish(&run);
+    free(value);
+}
+
 static void test_limits_of_clients(void **state) {
     (void)state;
     running run;
@@ -451,6 +484,7 @@ int main(void) {
         cmocka_unit_test(test_writers),
         cmocka_unit_test(test_long_pipelines),
         cmocka_unit_test(test_slow_readers_are_cut),
+        cmocka_unit_test(test_replies_that_wait_are_bounded),
         cmocka_unit_test(test_limits_of_clients),
         cmocka_unit_test(test_stop_answers_what_was_read),
         cmocka_unit_test(test_reload),

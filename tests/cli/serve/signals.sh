@@ -50,14 +50,12 @@ echo "status $?"
 cat log
 sed -i 's/kyes/keys/' serve.yaml
 # A socket that a killed server has left is replaced; that of a server that runs is not.
-: > log
-tamis serve --json serve.yaml 2> log &
-server=$!
+rm log
+(tamis serve --json serve.yaml 2> log & echo $! > pid)
 wait_for serving
-{
-    kill -KILL $server
-    wait $server
-} 2> /dev/null # bash says that it was killed
+kill -KILL "$(< pid)"
+while kill -0 "$(< pid)" 2> /dev/null; do sleep 0.02; done
+rm log
 tamis serve --json serve.yaml 2> log &
 server=$!
 wait_for serving
