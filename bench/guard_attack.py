@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """An attack of random ids on a PostgreSQL, through tamis serve and through a cache that is written by hand.
 
-Part of guard.py. Both ways get the same requests at the same rate, from the clients of guard_clients.py. What they
-cost the database is counted by PostgreSQL itself (pg_stat_statements).
+Part of guard.py. Both ways get the same requests at the same rate, from the clients of guard_clients.py.
+PostgreSQL itself counts the queries (pg_stat_statements).
 """
 import glob
 import json
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
 from guard_serve import Serve
-from redis import Server
+from redis import Server, end_with_parent
 from timed import need
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -57,7 +59,7 @@ def find_postgres():
 
 
 class Postgres:
-    """A private PostgreSQL behind a Unix socket. As root, it runs as another user, since it refuses to be root."""
+    """A private PostgreSQL behind a Unix socket. It refuses to run as root, so it has another user then."""
 
     def __init__(self, programs):
         self.programs, self.user = programs, {}
@@ -69,11 +71,22 @@ class Postgres:
         self.dsn = f"host={self.directory} dbname=postgres user=bench"
         self.run("initdb", "--auth", "trust", "--username", "bench", "--no-sync", "--encoding", "UTF8", "--no-locale",
                  "--pgdata", self.data())
-        options = (f"-k {self.directory} -c listen_addresses= -c shared_preload_libraries=pg_stat_statements "
-                   "-c fsync=off -c max_connections=50")
-        self.run("pg_ctl", "--wait", "--pgdata", self.data(), "--log", os.path.join(self.directory, "log"), "--options",
-                 options, "start")
+        with open(os.path.join(self.directory, "log"), "wb") as log:
+            self.process = subprocess.Popen(
+                [os.path.join(programs, "postgres"), "-D", self.data(), "-k", self.directory, "-c", "listen_addresses=",
+                 "-c", "shared_preload_libraries=pg_stat_statements", "-c", "fsync=off"], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, cwd="/", preexec_fn=lambda: end_with_parent(signal.SIGQUIT), **self.user)
+        self.wait()
         self.run("psql", "--quiet", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", self.dsn, text=SCHEMA)
+
+    def wait(self):
+        is_ready = [os.path.join(self.programs, "pg_isready"), "--quiet", "--host", self.directory]
+        for _ in range(600):
+            if subprocess.run(is_ready).returncode == 0:
+                return
+            need(self.process.poll() is None, f"postgres does not start: {os.path.join(self.directory, 'log')} says why")
+            time.sleep(0.05)
+        need(False, "postgres does not start within 30 s")
 
     def data(self):
         return os.path.join(self.directory, "data")
@@ -84,8 +97,8 @@ class Postgres:
         need(done.returncode == 0, f"{program}: {done.stderr.decode().strip()}")
 
     def stop(self):
-        subprocess.run([os.path.join(self.programs, "pg_ctl"), "--pgdata", self.data(), "--mode", "immediate", "stop"],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", **self.user)
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
