@@ -247,6 +247,7 @@ tamis_status tamis__server_metrics_open(tamis_server *server, tamis_error *err) 
         snprintf(server->metrics_address, sizeof server->metrics_address,
                  strchr(address->host, ':') ? "[%s]:%u" : "%s:%u", address->host,
                  ntohs(name.any.sa_family == AF_INET6 ? name.ipv6.sin6_port : name.ipv4.sin_port));
+    tamis__server_log(server, "metrics at http://%s/metrics", server->metrics_address);
     return TAMIS_OK;
 }
 

@@ -104,6 +104,9 @@ fi
 
 start "write_timeout: 1s" "clients: 500" "metrics: 127.0.0.1:0"
 "$python" -B "$here/hostile.py" "$port" "$server" "$seed" "$(scaled 100 100 1000)" || fail "hostile clients: $(tail -n 3 "$work/log")"
+same "$(redis-cli -p "$port" GET item:0)" "" "no row" # the share of such keys is there from the first one on
+"$python" -B "$here/dashboard.py" "$(sed -n 's|.*\(http://[^ ]*/metrics\).*|\1|p' "$work/log")" "$guard/grafana.json" ||
+    fail "the dashboard: $(cat "$work/log")"
 grep -q 'cut: does not read its replies' "$work/log" || fail "no slow reader was cut"
 stop
 
