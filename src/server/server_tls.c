@@ -10,17 +10,19 @@
 #include <errno.h>
 #include <limits.h>
 #include <openssl/err.h>
+#include <string.h>
 
 #include "base/failure.h"
 #include "server/server_int.h"
 
 static tamis_status fail_tls(const server_config *config, const char *file, tamis_error *err) {
-    char why[160];
+    const unsigned long code = ERR_get_error();
+    const int number = ERR_SYSTEM_ERROR(code) ? ERR_GET_REASON(code) : 0;
+    const char *why = number ? strerror(number) : ERR_reason_error_string(code);
 
-    ERR_error_string_n(ERR_get_error(), why, sizeof why);
     ERR_clear_error();
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: tls: %.200s: %s; give a file in PEM", config->file, file,
-                       why);
+    return tamis__fail(err, TAMIS_E_INVALID, number, "%s: tls: %.200s: %s; give a file in PEM", config->file,
+                       file, why ? why : "OpenSSL cannot use it");
 }
 
 tamis_status tamis__server_tls_create(SSL_CTX **context, const server_config *config, tamis_error *err) {
