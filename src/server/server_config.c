@@ -172,7 +172,7 @@ static const config_field root_fields[] = {
     {"idle", FIELD_TIME, AT(server_config, idle_ms), NUMBERS(0, UINT32_MAX)},
     {"write_timeout", FIELD_TIME, AT(server_config, write_timeout_ms), TIMES},
     {"query_max", FIELD_SIZE, AT(server_config, query_max), NUMBERS(1 << 10, 512 << 20)},
-    {"redis", FIELD_TEXT, AT(server_config, redis)},
+    {"redis", FIELD_REDIS, AT(server_config, redis)},
     {"database", FIELD_NESTED, AT(server_config, database), .read = read_database},
     {"keyspaces", FIELD_NESTED, AT(server_config, keyspaces), .read = read_keyspaces, .is_required = true},
     {.name = NULL},
@@ -243,6 +243,21 @@ static tamis_status fail_parser(const server_config *config, const yaml_parser_t
                        parser->problem_mark.line + 1, parser->problem ? parser->problem : "unknown error");
 }
 
+/* What a second document says would be ignored. */
+static tamis_status check_end(const server_config *config, yaml_parser_t *parser, tamis_error *err) {
+    yaml_document_t document;
+
+    if (!yaml_parser_load(parser, &document))
+        return fail_parser(config, parser, err);
+    const size_t line = document.start_mark.line + 1;
+    const bool is_end = !yaml_document_get_root_node(&document);
+    yaml_document_delete(&document);
+    return is_end ? TAMIS_OK
+                  : tamis__fail(err, TAMIS_E_INVALID, 0,
+                                "%s: line %zu: a second document begins; remove the line ---", config->file,
+                                line);
+}
+
 static tamis_status parse(server_config *config, const char *text, size_t size, tamis_error *err) {
     yaml_parser_t parser;
     yaml_document_t document;
@@ -255,8 +270,10 @@ static tamis_status parse(server_config *config, const char *text, size_t size, 
         yaml_parser_delete(&parser);
         return status;
     }
-    const tamis_status status = read_root(&(config_reader){config, &document, err});
+    tamis_status status = read_root(&(config_reader){config, &document, err});
     yaml_document_delete(&document);
+    if (status == TAMIS_OK)
+        status = check_end(config, &parser, err);
     yaml_parser_delete(&parser);
     return status;
 }

@@ -179,6 +179,19 @@ static tamis_status read_choice(const config_reader *in, const yaml_node_t *node
                               spec->choices[0], spec->choices[1]);
 }
 
+/* True for URIs without a path, and with that of a database or of a master. The library checks the rest. */
+static bool is_redis_uri(const char *text) {
+    const char *host = strstr(text, "://");
+    const bool is_plain = strncmp(text, "redis:", 6) == 0 || strncmp(text, "rediss:", 7) == 0;
+
+    if (!host || !is_plain)
+        return host;
+    const char *path = host + 3 + strcspn(host + 3, "/?");
+    if (*path == '/')
+        path += 1 + strspn(path + 1, "0123456789");
+    return *path == '\0' || *path == '?';
+}
+
 static tamis_status read_text(const config_reader *in, const yaml_node_t *node, const config_field *spec,
                               char *text, void *to) {
     const char **result = to;
@@ -212,6 +225,14 @@ static tamis_status read_text(const config_reader *in, const yaml_node_t *node, 
             return tamis__config_fail(in, node, "%s: the file is empty; give another", spec->name);
         *result = text;
         return TAMIS_OK;
+    case FIELD_REDIS: /* not in the message: it may have a password */
+        *result = text;
+        return is_redis_uri(text)
+                   ? TAMIS_OK
+                   : tamis__config_fail(in, node,
+                                        "%s: not a URI of a server; give redis://HOST:PORT, or rediss:// for "
+                                        "TLS",
+                                        spec->name);
     case FIELD_CHOICE:
         return read_choice(in, node, spec, text, to);
     default:

@@ -22,6 +22,7 @@ typedef enum config_field_kind {
     FIELD_CONTENT,  /* const char *: the content of the file that is named */
     FIELD_PASSWORD, /* const char *: the first line of that file */
     FIELD_SQLITE,   /* const char *: a path, or the word memory */
+    FIELD_REDIS,    /* const char *: the URI of a server */
     FIELD_TIME,     /* uint32_t, milliseconds */
     FIELD_SIZE,     /* uint64_t */
     FIELD_COUNT,    /* uint32_t */

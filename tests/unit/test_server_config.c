@@ -118,6 +118,12 @@ static const struct {
      ": line 1: query_max: '1TiB' is not between 1024 and 5.36871e+08 bytes; give a "
      "value between them"},
     {"query_max: 1 MB\n" SPACE, ": line 1: query_max: '1 MB' is not a size; give one such as 64MiB"},
+    {"redis: localhost:6379\n" SPACE,
+     ": line 1: redis: not a URI of a server; give redis://HOST:PORT, or rediss:// for TLS"},
+    {"redis: redis://localhost/cache\n" SPACE,
+     ": line 1: redis: not a URI of a server; give redis://HOST:PORT, or rediss:// for TLS"},
+    {SPACE "---\n" SPACE, ": line 3: a second document begins; remove the line ---"},
+    {SPACE "---\n\t[\n", ": line 4: not YAML: found character that cannot start any token; correct it"},
     {"tls: {cert: a}\n" SPACE, ": line 1: tls: needs key; add it"},
     {"database: {sqlite: a, postgres: b}\n" SPACE,
      ": line 1: database: needs sqlite or postgres, one of them; correct it"},
