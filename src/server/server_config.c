@@ -121,6 +121,7 @@ static tamis_status set_redis_prefix(const config_reader *in, const yaml_node_t 
 static tamis_status read_keyspace(const config_reader *in, const yaml_node_t *node,
                                   server_keyspace *keyspace) {
     keyspace->cache_bytes = (uint64_t)64 << 20;
+    keyspace->line = node->start_mark.line + 1;
     tamis_status status = tamis__config_read_mapping(in, node, "keyspace", keyspace_fields, keyspace);
     if (status == TAMIS_OK)
         status = set_prefix(in, node, keyspace);

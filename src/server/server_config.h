@@ -33,6 +33,7 @@ typedef struct server_database {
 
 typedef struct server_keyspace {
     const char *pattern; /* as in the file */
+    size_t line;         /* of the file */
     const char *prefix;  /* keys begin with it, or are equal to it */
     size_t prefix_size;
     bool is_exact; /* the only key is the prefix */

@@ -128,9 +128,17 @@ static tamis_status open_guard(server_guard *made, const server_config *config, 
     return tamis_guard_open(&made->guard, &options, err);
 }
 
+/* Says in which keyspace the source or the guard failed. */
+static tamis_status fail_keyspace(const server_config *config, const server_keyspace *keyspace,
+                                  const tamis_error *why, tamis_error *err) {
+    return tamis__fail(err, why->status, why->sys_errno, "%s: line %zu: keyspace '%.80s': %s", config->file,
+                       keyspace->line, keyspace->pattern, why->text);
+}
+
 /* Makes the guard of a keyspace. It has one reference. */
 static tamis_status make_guard(server_guard **guard, server_source *from, const server_keyspace *keyspace,
                                tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
     const tamis_allocator *memory = &from->config->memory;
     server_guard *made = tamis__alloc(memory, sizeof *made, _Alignof(server_guard));
 
@@ -140,15 +148,15 @@ static tamis_status make_guard(server_guard **guard, server_source *from, const 
     made->from = from;
     made->source = (tamis_guard_source)TAMIS_GUARD_SOURCE_INIT;
     atomic_init(&made->references, 1);
-    tamis_status status = open_source(&made->source, keyspace, err);
+    tamis_status status = open_source(&made->source, keyspace, &why);
     if (status == TAMIS_OK) {
-        status = open_guard(made, from->config, err);
+        status = open_guard(made, from->config, &why);
         if (status != TAMIS_OK)
             tamis_guard_source_free(&made->source);
     }
     if (status != TAMIS_OK) {
         tamis__free(memory, made, sizeof *made);
-        return status;
+        return fail_keyspace(from->config, keyspace, &why, err);
     }
     atomic_fetch_add(&from->references, 1);
     *guard = made;

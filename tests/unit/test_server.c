@@ -469,7 +469,17 @@ static void test_errors_of_opening(void **state) {
     assert_true(tamis_server_open(&server, scratch("config.yaml"), NULL, &err) != TAMIS_OK);
     write_config(HEAD "tls: {cert: rows.sql, key: rows.sql}\n" SPACES);
     assert_int_equal(tamis_server_open(&server, scratch("config.yaml"), NULL, &err), TAMIS_E_INVALID);
-    assert_non_null(strstr(err.text, "rows.sql: "));
+    assert_non_null(strstr(err.text, "rows.sql: no start line; give a file in PEM"));
+    write_config(HEAD "tls: {cert: no.pem, key: no.pem}\n" SPACES);
+    assert_int_equal(tamis_server_open(&server, scratch("config.yaml"), NULL, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "no.pem: No such file or directory; give a file in PEM"));
+    write_config(HEAD SPACES "  - {keys: 'wrong:*', row: SELECT nope FROM items WHERE id = ?1}\n");
+    assert_int_equal(tamis_server_open(&server, scratch("config.yaml"), NULL, &err), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "config.yaml: line 9: keyspace 'wrong:*': SQLite memory: row: no such "
+                                     "column: nope"));
+    write_config(HEAD SPACES "  - {keys: 'wrong:*', row: SELECT ?1, all_keys: SELECT id FROM nowhere}\n");
+    assert_int_equal(tamis_server_open(&server, scratch("config.yaml"), NULL, &err), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "line 9: keyspace 'wrong:*': SQLite memory: all_keys: no such table"));
     assert_null(server);
     finish(&run);
 }

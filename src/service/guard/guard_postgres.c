@@ -244,7 +244,7 @@ static tamis_status compute_bound(postgres_session *session, char **next, tamis_
 
 static tamis_status scan_in_transaction(postgres_session *session, bool is_new, char **next,
                                         guard_key_batch *batch, tamis_error *err) {
-    const char *purpose = is_new ? "new_keys" : "keys";
+    const char *purpose = is_new ? "new_keys" : "all_keys";
     const postgres_parameter bound = {.text = session->bound ? session->bound : session->min_bound};
     tamis_status status = TAMIS_OK;
 
@@ -268,7 +268,7 @@ static tamis_status roll_back(postgres_session *session, const char *purpose, ta
 }
 
 static tamis_status scan(postgres_session *session, bool is_new, tamis_guard_scan *into, tamis_error *err) {
-    const char *purpose = is_new ? "new_keys" : "keys";
+    const char *purpose = is_new ? "new_keys" : "all_keys";
     guard_key_batch *batch = NULL;
     char *next = NULL;
     tamis_status status = tamis__guard_key_batch_create(&batch, into, err);

@@ -194,7 +194,7 @@ tamis_status tamis__postgres_prepare(postgres_session *session, tamis_error *err
     tamis_status status = prepare_row(session, err);
 
     if (status == TAMIS_OK && options->keys)
-        status = prepare_query(session, "keys", POSTGRES_KEYS, options->keys, &expected, &shape, err);
+        status = prepare_query(session, "all_keys", POSTGRES_KEYS, options->keys, &expected, &shape, err);
     if (status == TAMIS_OK && options->new_keys)
         status = prepare_new_keys(session, err);
     return status;

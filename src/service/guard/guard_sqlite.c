@@ -64,7 +64,8 @@ static tamis_status status_of(int code) {
 /* Parameters of a URI are left out of messages: some extensions expect a password there. */
 static tamis_status fail_with(const sqlite_session *session, const char *purpose, tamis_status status,
                               const char *reason, tamis_error *err) {
-    const char *database = session->sql->options.database;
+    const char *given = session->sql->options.database;
+    const char *database = strstr(given, "mode=memory") ? "memory" : given;
 
     return tamis__fail(err, status, 0, "SQLite %.*s: %s: %s", (int)strcspn(database, "?"), database, purpose,
                        reason);
@@ -201,7 +202,7 @@ static tamis_status prepare_all(sqlite_session *session, tamis_error *err) {
     if (status == TAMIS_OK && options->as_json)
         status = tamis__sqlite_check_names(session, err);
     if (status == TAMIS_OK && options->keys)
-        status = prepare(session, "keys", options->keys, 0, 1, &session->keys, err);
+        status = prepare(session, "all_keys", options->keys, 0, 1, &session->keys, err);
     if (status == TAMIS_OK && options->new_keys)
         status = prepare(session, "new_keys", options->new_keys, 1, 2, &session->new_keys, err);
     if (status == TAMIS_OK && options->new_keys)
@@ -209,7 +210,7 @@ static tamis_status prepare_all(sqlite_session *session, tamis_error *err) {
     if (status != TAMIS_OK)
         return status;
     const int code = tamis__sqlite_prepare_spelling(session);
-    return code == SQLITE_OK ? TAMIS_OK : tamis__sqlite_fail(session, "keys", code, err);
+    return code == SQLITE_OK ? TAMIS_OK : tamis__sqlite_fail(session, "all_keys", code, err);
 }
 
 static void disconnect(void *context) {
@@ -364,7 +365,7 @@ static tamis_status scan_keys(sqlite_session *session, sqlite3_stmt *statement, 
 static tamis_status scan_all(void *context, tamis_guard_scan *scan, tamis_error *err) {
     sqlite_session *session = context;
 
-    return scan_keys(session, session->keys, "keys", scan, err);
+    return scan_keys(session, session->keys, "all_keys", scan, err);
 }
 
 static tamis_status scan_new(void *context, tamis_guard_scan *scan, tamis_error *err) {
