@@ -237,6 +237,7 @@ static void on_tick(evutil_socket_t fd, short events, void *context) {
     (void)fd;
     (void)events;
     tamis__clients_check(server, tamis__now_ns());
+    tamis__keyspaces_report(server);
     if (atomic_load(&server->reload) && !server->reloads)
         wake(server);
     check_end(server);

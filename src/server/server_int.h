@@ -61,6 +61,8 @@ typedef struct server_guard {
     tamis_guard *guard;
     tamis_guard_source source;
     atomic_size_t references;
+    tamis_guard_stats last_stats; /* a second ago (server_reports.c) */
+    bool scan_fails, load_fails;  /* the log says so */
 } server_guard;
 
 /* The guards of a configuration, longest prefix first. */
@@ -83,6 +85,9 @@ void tamis__keyspace_release(tamis_server *server, server_guard *guard);
  * key, or no row can have it. */
 server_guard *tamis__keyspaces_find(const server_guards *guards, tamis_key key, tamis_key *row,
                                     tamis_error *err);
+
+/* Once a second: logs what has changed for a guard (server_reports.c). */
+void tamis__keyspaces_report(tamis_server *server);
 
 /* ---- requests that wait (server_keys.c) ---- */
 

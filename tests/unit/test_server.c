@@ -452,6 +452,28 @@ static void test_reload(void **state) {
     finish(&run);
 }
 
+/* abs() of the smallest integer is an error of SQLite when the query runs. */
+static void test_guards_are_logged(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD SPACES
+          "  - {keys: 'bad:*', row: SELECT ?1, all_keys: 'SELECT abs(-9223372036854775807 - 1)'}\n"
+          "  - {keys: 'sum:*', row: SELECT abs(-9223372036854775807 - ?1)}\n");
+    const int fd = connect_to(&run);
+    wait_for_log(&run, "keyspace 'item:*': the filter has 3 keys\n");
+    wait_for_log(&run,
+                 "keyspace 'bad:*': all_keys cannot be read; SQLite memory: all_keys: integer overflow; "
+                 "it is tried again\n");
+    query(fd, "GET bad:7\r\n", "$1\r\n7\r\n"); /* without a filter */
+    query(fd, "GET sum:1\r\n", "-ERR SQLite memory: row: integer overflow\r\n");
+    wait_for_log(&run, "keyspace 'sum:*': queries fail, 1 in a second; clients get the reason\n");
+    query(fd, "GET sum:0\r\n", "$19\r\n9223372036854775807\r\n");
+    wait_for_log(&run, "keyspace 'sum:*': queries are answered again\n");
+    close(fd);
+    finish(&run);
+}
+
 static void test_errors_of_opening(void **state) {
     (void)state;
     tamis_server *server = NULL;
@@ -498,6 +520,7 @@ int main(void) {
         cmocka_unit_test(test_limits_of_clients),
         cmocka_unit_test(test_stop_answers_what_was_read),
         cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_guards_are_logged),
         cmocka_unit_test(test_errors_of_opening),
     };
 
