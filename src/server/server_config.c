@@ -163,6 +163,19 @@ static tamis_status read_keyspaces(const config_reader *in, const yaml_node_t *n
     return TAMIS_OK;
 }
 
+static const config_field filters_fields[] = {
+    {"directory", FIELD_PATH, AT(server_filters, directory), .is_required = true},
+    {"fpr", FIELD_REAL, AT(server_filters, fpr), NUMBERS(1e-12, 0.25)},
+    {"capacity", FIELD_COUNT, AT(server_filters, capacity), NUMBERS(1, 1 << 30)},
+    {"max", FIELD_COUNT, AT(server_filters, max), NUMBERS(1, 1e6)},
+    {"memory", FIELD_SIZE, AT(server_filters, memory), NUMBERS(1 << 20, 0x1p50)},
+    {.name = NULL},
+};
+
+static tamis_status read_filters(const config_reader *in, const yaml_node_t *node, void *to) {
+    return tamis__config_read_mapping(in, node, "filters", filters_fields, to);
+}
+
 static const config_field root_fields[] = {
     {"listen", FIELD_ADDRESS, AT(server_config, listen)},
     {"metrics", FIELD_ADDRESS, AT(server_config, metrics)},
@@ -175,7 +188,8 @@ static const config_field root_fields[] = {
     {"query_max", FIELD_SIZE, AT(server_config, query_max), NUMBERS(1 << 10, 512 << 20)},
     {"redis", FIELD_REDIS, AT(server_config, redis)},
     {"database", FIELD_NESTED, AT(server_config, database), .read = read_database},
-    {"keyspaces", FIELD_NESTED, AT(server_config, keyspaces), .read = read_keyspaces, .is_required = true},
+    {"keyspaces", FIELD_NESTED, AT(server_config, keyspaces), .read = read_keyspaces},
+    {"filters", FIELD_NESTED, AT(server_config, filters), .read = read_filters},
     {.name = NULL},
 };
 
@@ -188,6 +202,8 @@ static bool is_loopback(const server_address *address) {
 static tamis_status check_together(const config_reader *in, const yaml_node_t *root) {
     server_config *config = in->config;
 
+    if (config->keyspace_count == 0 && !config->filters.directory)
+        return tamis__config_fail(in, root, "configuration: needs keyspaces, or filters; add it");
     if (!config->listen.text)
         config->listen = (server_address){"127.0.0.1:6390", "127.0.0.1", NULL, 6390};
     if (config->metrics.path)
@@ -292,6 +308,7 @@ tamis_status tamis__server_config_read(server_config **config, const char *file,
     made->clients = 10000;
     made->query_max = 1 << 20;
     made->write_timeout_ms = 10000;
+    made->filters = (server_filters){.fpr = 0.01, .capacity = 100, .max = 100, .memory = (uint64_t)1 << 30};
     name = tamis__config_alloc(made, strlen(file) + 1);
     if (!name) {
         tamis__server_config_free(made);
@@ -342,4 +359,9 @@ bool tamis__server_keyspaces_equal(const server_keyspace *a, const server_keyspa
            a->lease_ms == b->lease_ms && a->mark_ms == b->mark_ms && a->scan_ms == b->scan_ms &&
            a->scan_new_ms == b->scan_new_ms && a->sessions == b->sessions && a->keys_max == b->keys_max &&
            a->cache_bytes == b->cache_bytes && !(a->fpr < b->fpr) && !(a->fpr > b->fpr);
+}
+
+bool tamis__server_filters_equal(const server_filters *a, const server_filters *b) {
+    return texts_equal(a->directory, b->directory) && !(a->fpr < b->fpr) && !(a->fpr > b->fpr) &&
+           a->capacity == b->capacity && a->max == b->max && a->memory == b->memory;
 }

@@ -50,6 +50,15 @@ typedef struct server_keyspace {
     double fpr;
 } server_keyspace;
 
+/* Named filters, for BF.ADD and so on. */
+typedef struct server_filters {
+    const char *directory; /* NULL: none */
+    double fpr;            /* of a filter that is made by its first add */
+    uint32_t capacity;     /* the same */
+    uint32_t max;          /* number of filters */
+    uint64_t memory;       /* bytes of all filters together */
+} server_filters;
+
 /* Memory of a configuration. */
 struct config_block {
     struct config_block *next;
@@ -70,6 +79,7 @@ typedef struct server_config {
     server_database database;           /* of keyspaces without their own */
     server_keyspace *keyspaces;
     size_t keyspace_count;
+    server_filters filters;
 } server_config;
 
 /*
@@ -84,6 +94,8 @@ void tamis__server_config_free(server_config *config);
 
 /* True if a guard of `a` can serve `b`: everything but the position in the file is the same. */
 bool tamis__server_keyspaces_equal(const server_keyspace *a, const server_keyspace *b);
+/* True if all fields are the same. */
+bool tamis__server_filters_equal(const server_filters *a, const server_filters *b);
 
 /* ---- server_config_values.c ---- */
 

@@ -86,6 +86,36 @@ static void test_defaults(void **state) {
     assert_string_equal(config->keyspaces[0].database.sqlite, ":memory:");
     assert_int_equal(config->keyspaces[0].cache_bytes, 64 << 20);
     assert_int_equal(config->keyspaces[0].life_ms, 0);
+    assert_null(config->filters.directory);
+    tamis__server_config_free(config);
+}
+
+static void test_filters(void **state) {
+    (void)state;
+    server_config *config = NULL;
+
+    assert_int_equal(read_text(&config, "filters: {directory: d}\n", NULL), TAMIS_OK);
+    assert_int_equal(config->keyspace_count, 0);
+    assert_string_equal(config->filters.directory + strlen(directory), "/d");
+    assert_true(config->filters.fpr > 0.0099 && config->filters.fpr < 0.0101);
+    assert_int_equal(config->filters.capacity, 100);
+    assert_int_equal(config->filters.max, 100);
+    assert_int_equal(config->filters.memory, 1 << 30);
+    tamis__server_config_free(config);
+    assert_int_equal(
+        read_text(&config, SPACE "filters: {directory: /d, fpr: 1e-4, capacity: 5, max: 6, memory: 2GiB}\n",
+                  NULL),
+        TAMIS_OK);
+    assert_int_equal(config->keyspace_count, 1);
+    assert_string_equal(config->filters.directory, "/d");
+    assert_true(config->filters.fpr > 0.99e-4 && config->filters.fpr < 1.01e-4);
+    assert_int_equal(config->filters.capacity, 5);
+    assert_int_equal(config->filters.max, 6);
+    assert_int_equal(config->filters.memory, (uint64_t)2 << 30);
+    assert_true(tamis__server_filters_equal(&config->filters, &config->filters));
+    server_filters other = config->filters;
+    other.max++;
+    assert_false(tamis__server_filters_equal(&config->filters, &other));
     tamis__server_config_free(config);
 }
 
@@ -96,7 +126,7 @@ static const struct {
     {"", ": is empty; begin with keyspaces:"},
     {"a: [", ": line 2: not YAML: did not find expected node content; correct it"},
     {"- a\n", ": line 1: configuration: expected fields; give them as NAME: VALUE, each on its line"},
-    {"listen: 127.0.0.1:1\n", ": line 1: configuration: needs keyspaces; add it"},
+    {"listen: 127.0.0.1:1\n", ": line 1: configuration: needs keyspaces, or filters; add it"},
     {"\nlisten: [1]\n", ": line 2: listen: expected one value, not a list or fields; give one value"},
     {"listne: x\n" SPACE, ": line 1: unknown field 'listne'; did you mean listen?"},
     {"colour: x\n" SPACE, ": line 1: unknown field 'colour'; leave it out"},
@@ -124,6 +154,11 @@ static const struct {
      ": line 1: redis: not a URI of a server; give redis://HOST:PORT, or rediss:// for TLS"},
     {SPACE "---\n" SPACE, ": line 3: a second document begins; remove the line ---"},
     {SPACE "---\n\t[\n", ": line 4: not YAML: found character that cannot start any token; correct it"},
+    {"filters: {max: 5}\n", ": line 1: filters: needs directory; add it"},
+    {"filters: {directory: a, fpr: 0.5}\n",
+     ": line 1: fpr: '0.5' is not between 1e-12 and 0.25; give a value between them"},
+    {"filters: {directory: a, memory: 1KiB}\n",
+     ": line 1: memory: '1KiB' is not between 1.04858e+06 and 1.1259e+15 bytes; give a value between them"},
     {"tls: {cert: a}\n" SPACE, ": line 1: tls: needs key; add it"},
     {"database: {sqlite: a, postgres: b}\n" SPACE,
      ": line 1: database: needs sqlite or postgres, one of them; correct it"},
@@ -223,6 +258,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_fields),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_filters),
         cmocka_unit_test(test_mistakes_have_line_and_remedy),
         cmocka_unit_test(test_missing_files),
         cmocka_unit_test(test_times_and_sizes),
