@@ -172,6 +172,8 @@ static void apply_reload(tamis_server *server, server_event *event) {
         if (!addresses_equal(&before->listen, &server->config->listen) ||
             !addresses_equal(&before->metrics, &server->config->metrics))
             tamis__server_log(server, "%s: a new address is used after a restart", server->config_file);
+        if (!tamis__server_filters_equal(&before->filters, &server->config->filters))
+            tamis__server_log(server, "%s: filters: are changed after a restart", server->config_file);
         SSL_CTX_free(server->tls);
         server->tls = reload->tls;
         tamis__keyspaces_release(server, old);
@@ -338,10 +340,12 @@ static tamis_status open_server(tamis_server *server, tamis_error *err) {
         status = tamis__server_metrics_open(server, err);
     if (status == TAMIS_OK)
         status = start_workers(server, err);
+    if (status == TAMIS_OK)
+        status = tamis__filters_open(server, err);
     return status;
 }
 
-tamis_status tamis_server_check(const char *config, size_t *keyspaces, tamis_error *err) {
+tamis_status tamis_server_check(const char *config, size_t *keyspaces, bool *filters, tamis_error *err) {
     server_config *parsed = NULL;
     SSL_CTX *tls = NULL;
 
@@ -354,6 +358,8 @@ tamis_status tamis_server_check(const char *config, size_t *keyspaces, tamis_err
     SSL_CTX_free(tls);
     if (status == TAMIS_OK)
         *keyspaces = parsed->keyspace_count;
+    if (status == TAMIS_OK && filters)
+        *filters = parsed->filters.directory != NULL;
     tamis__server_config_free(parsed);
     return status;
 }
@@ -433,9 +439,11 @@ void tamis_server_close(tamis_server *server) {
     const tamis_allocator memory = server->memory;
     while (server->clients)
         tamis__client_free(server->clients);
+    tamis__filters_close(server);
     stop_workers(server);
     apply_events(server);
     tamis__server_writes_finish(server);
+    tamis__filters_free(server);
     close_guards(server);
     free_loop(server);
     if (server->listen_fd >= 0)

@@ -108,6 +108,7 @@ static size_t run_commands(server_client *client, const char *data, size_t size)
         used = size;
     }
     tamis__batch_answer(client);
+    tamis__filters_send(client->server);
     return used;
 }
 

@@ -38,4 +38,21 @@ void tamis__server_run_info(server_client *client, server_reply *reply, const ta
 void tamis__server_run_command(server_client *client, server_reply *reply, const tamis_key *arguments,
                                size_t count);
 
+/* ---- server_bloom.c ---- */
+
+void tamis__server_run_bloom_reserve(server_client *client, server_reply *reply, const tamis_key *arguments,
+                                     size_t count);
+void tamis__server_run_bloom_add(server_client *client, server_reply *reply, const tamis_key *arguments,
+                                 size_t count);
+void tamis__server_run_bloom_madd(server_client *client, server_reply *reply, const tamis_key *arguments,
+                                  size_t count);
+void tamis__server_run_bloom_exists(server_client *client, server_reply *reply, const tamis_key *arguments,
+                                    size_t count);
+void tamis__server_run_bloom_mexists(server_client *client, server_reply *reply, const tamis_key *arguments,
+                                     size_t count);
+void tamis__server_run_bloom_info(server_client *client, server_reply *reply, const tamis_key *arguments,
+                                  size_t count);
+void tamis__server_run_bloom_card(server_client *client, server_reply *reply, const tamis_key *arguments,
+                                  size_t count);
+
 #endif

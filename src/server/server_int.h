@@ -14,6 +14,7 @@
 #include <tamis/experimental/guard.h>
 #include <tamis/experimental/server.h>
 
+#include "server/filter_store.h"
 #include "server/resp_parser.h"
 #include "server/server_config.h"
 #include "server/server_reply.h"
@@ -91,7 +92,14 @@ void tamis__keyspaces_report(tamis_server *server);
 
 /* ---- requests that wait (server_keys.c) ---- */
 
-typedef enum server_query { QUERY_GET, QUERY_EXISTS, QUERY_STRLEN, QUERY_TTL, QUERY_MGET } server_query;
+typedef enum server_query {
+    QUERY_GET,
+    QUERY_EXISTS,
+    QUERY_STRLEN,
+    QUERY_TTL,
+    QUERY_MGET,
+    QUERY_FILTER /* has no keys of a guard */
+} server_query;
 
 /* One key of a command. */
 typedef struct server_answer {
@@ -108,7 +116,10 @@ typedef struct server_pending {
     tamis_allocator memory;
     server_query query;
     size_t count, waiting;
-    struct evbuffer *after; /* NULL: nothing */
+    size_t weight;                /* what it counts in pending_count of its client */
+    bool is_resp3;                /* the protocol when the command came */
+    struct evbuffer *after;       /* NULL: nothing */
+    struct bloom_command *filter; /* of QUERY_FILTER */
     server_answer answers[];
 } server_pending;
 
@@ -132,6 +143,10 @@ void tamis__batch_add(server_client *client, server_query query, tamis_key key);
 void tamis__batch_answer(server_client *client);
 /* Answers a command of several keys. */
 void tamis__batch_answer_keys(server_client *client, server_query query, const tamis_key *keys, size_t count);
+/* Makes a pending command with `count` keys, or returns NULL. It belongs to the client once it is appended. */
+server_pending *tamis__pending_create(server_client *client, server_query query, size_t count);
+void tamis__pending_append(server_client *client, server_pending *pending);
+void tamis__pending_free(server_pending *pending);
 /* Replies to commands whose keys are answered, as far as none before them waits. */
 void tamis__pending_reply(server_client *client);
 /* For a client that goes. */
@@ -157,6 +172,35 @@ void tamis__server_writes_abandon(server_client *client);
 /* Replies to writers whose wait is over or whose connection is closed. */
 void tamis__server_writes_finish(tamis_server *server);
 
+/* ---- named filters (server_filters.c, server_bloom.c) ---- */
+
+/* The store of filters and its thread. NULL in the server: there are none. */
+typedef struct server_filters_thread server_filters_thread;
+
+/* A BF.* command. Its name, items and answers are behind it. */
+typedef struct bloom_command {
+    filter_command command;
+    server_pending *pending;
+    bool is_single; /* the reply is one value, without an array */
+    int field;      /* of BF.INFO; -1: all */
+    size_t size;    /* bytes of memory in all */
+} bloom_command;
+
+/* Opens the directory of the configuration, if there is one, and starts the thread. */
+tamis_status tamis__filters_open(tamis_server *server, tamis_error *err);
+/* Runs what is queued, and ends the thread. Its last events are posted. */
+void tamis__filters_close(tamis_server *server);
+/* Closes the filters, after those events were applied. */
+void tamis__filters_free(tamis_server *server);
+/* Collects a command of the client, whose later replies wait for it. */
+void tamis__filters_add(server_client *client, bloom_command *command);
+/* Passes collected commands to the thread. */
+void tamis__filters_send(tamis_server *server);
+void tamis__filters_stats(server_filters_thread *filters, filter_stats *stats);
+
+void tamis__bloom_reply(server_reply *reply, const bloom_command *command);
+void tamis__bloom_free(const tamis_allocator *memory, bloom_command *command);
+
 /* ---- clients (server_client.c) ---- */
 
 enum { CLIENT_NAME_MAX = 128 };
@@ -173,8 +217,10 @@ struct server_client {
     size_t input_size, input_capacity;
     struct evbuffer *output;      /* replies that are not sent yet */
     server_pending *first, *last; /* commands that wait, in their order */
-    size_t pending_count;         /* keys of theirs */
+    size_t pending_count;         /* sum of their weights */
     size_t waiting_size;          /* bytes in `after` of all of them but the last */
+    server_client *answered;      /* the next client whose filter commands are answered */
+    bool is_answered;             /* it is in that list */
     struct write_job *job;        /* NULL, or what the next command must wait for */
     server_token *tokens;
     size_t token_count;
@@ -242,6 +288,7 @@ struct tamis_server {
     char *config_file;
     server_guards *guards;
     const server_config *config; /* that of `guards` */
+    server_filters_thread *filters;
     struct event_base *base;
     struct event listener, wake, tick, retry, delay;
     server_event *delayed, **delayed_tail; /* jobs of writers that wait for other guards */

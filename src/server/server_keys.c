@@ -56,7 +56,7 @@ static size_t size_of_pending(size_t count) {
     return sizeof(server_pending) + count * sizeof(server_answer);
 }
 
-static server_pending *make_pending(server_client *client, server_query query, size_t count) {
+server_pending *tamis__pending_create(server_client *client, server_query query, size_t count) {
     server_pending *made =
         tamis__alloc(&client->server->memory, size_of_pending(count), _Alignof(server_pending));
 
@@ -65,11 +65,12 @@ static server_pending *make_pending(server_client *client, server_query query, s
     made->client = client;
     made->memory = client->server->memory;
     made->query = query;
-    made->count = count;
+    made->count = made->weight = count;
+    made->is_resp3 = client->is_resp3;
     return made;
 }
 
-static void free_pending(server_pending *pending) {
+void tamis__pending_free(server_pending *pending) {
     const tamis_allocator memory = pending->memory;
 
     for (size_t i = 0; i < pending->count; i++) {
@@ -78,11 +79,13 @@ static void free_pending(server_pending *pending) {
     }
     if (pending->after)
         evbuffer_free(pending->after);
+    if (pending->filter)
+        tamis__bloom_free(&memory, pending->filter);
     tamis__free(&memory, pending, size_of_pending(pending->count));
 }
 
 /* Puts a command behind those that wait. Replies so far go before it. */
-static void append_pending(server_client *client, server_pending *pending) {
+void tamis__pending_append(server_client *client, server_pending *pending) {
     tamis__client_flush(client);
     if (client->last && client->last->after)
         client->waiting_size += evbuffer_get_length(client->last->after);
@@ -91,7 +94,7 @@ static void append_pending(server_client *client, server_pending *pending) {
     else
         client->first = pending;
     client->last = pending;
-    client->pending_count += pending->count;
+    client->pending_count += pending->weight;
 }
 
 static void reply_one(server_reply *reply, server_query query, tamis_guard_value *value) {
@@ -117,6 +120,10 @@ static void reply_one(server_reply *reply, server_query query, tamis_guard_value
 static void reply_pending(server_reply *reply, server_pending *pending) {
     int64_t found = 0;
 
+    if (pending->query == QUERY_FILTER) {
+        tamis__bloom_reply(reply, pending->filter);
+        return;
+    }
     for (size_t i = 0; i < pending->count; i++) {
         const server_answer *answer = &pending->answers[i];
         found += answer->value.outcome == TAMIS_GUARD_FOUND;
@@ -145,7 +152,7 @@ void tamis__pending_reply(server_client *client) {
         server_reply *reply = &client->server->reply;
 
         const size_t after_size = pending->after ? evbuffer_get_length(pending->after) : 0;
-        tamis__reply_begin(reply, client->output, client->is_resp3);
+        tamis__reply_begin(reply, client->output, pending->is_resp3);
         reply_pending(reply, pending);
         tamis__reply_flush(reply);
         if (reply->has_failed || (pending->after && evbuffer_add_buffer(client->output, pending->after) != 0))
@@ -155,8 +162,8 @@ void tamis__pending_reply(server_client *client) {
             client->last = NULL;
         else
             client->waiting_size -= after_size;
-        client->pending_count -= pending->count;
-        free_pending(pending);
+        client->pending_count -= pending->weight;
+        tamis__pending_free(pending);
     }
 }
 
@@ -167,7 +174,7 @@ void tamis__pending_abandon(server_client *client) {
         client->first = pending->next;
         pending->client = NULL;
         if (pending->waiting == 0)
-            free_pending(pending);
+            tamis__pending_free(pending);
     }
     client->last = NULL;
     client->pending_count = 0;
@@ -197,7 +204,7 @@ static void apply_answer(tamis_server *server, server_event *event) {
     if (pending->waiting > 0)
         return;
     if (!pending->client)
-        free_pending(pending);
+        tamis__pending_free(pending);
     else if (pending->client->first == pending)
         tamis__client_proceed(pending->client);
 }
@@ -261,13 +268,13 @@ static void answer_one(server_client *client, size_t i) {
         reply_one(&client->server->reply, batch->queries[i], value);
         return;
     }
-    server_pending *pending = make_pending(client, batch->queries[i], 1);
+    server_pending *pending = tamis__pending_create(client, batch->queries[i], 1);
     if (!pending) {
         reply_failure(&client->server->reply, TAMIS_E_NOMEM, NULL);
         return;
     }
     request_key(pending, 0, batch->guards[i], batch->keys[i]);
-    append_pending(client, pending);
+    tamis__pending_append(client, pending);
     tamis__client_reply(client);
 }
 
@@ -343,7 +350,7 @@ static void find_keys(server_pending *pending, size_t first, server_guard *guard
 void tamis__batch_answer_keys(server_client *client, server_query query, const tamis_key *keys,
                               size_t count) {
     tamis_key rows[SERVER_BATCH];
-    server_pending *pending = make_pending(client, query, count);
+    server_pending *pending = tamis__pending_create(client, query, count);
     server_reply *reply = tamis__client_reply(client);
 
     if (!pending) {
@@ -364,9 +371,9 @@ void tamis__batch_answer_keys(server_client *client, server_query query, const t
         find_keys(pending, first, guard, rows, last - first);
     }
     if (pending->waiting > 0) {
-        append_pending(client, pending);
+        tamis__pending_append(client, pending);
         return;
     }
     reply_pending(reply, pending);
-    free_pending(pending);
+    tamis__pending_free(pending);
 }

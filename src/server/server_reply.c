@@ -75,6 +75,13 @@ void tamis__reply_integer(server_reply *reply, int64_t number) {
     append_number(reply, ':', number);
 }
 
+void tamis__reply_boolean(server_reply *reply, bool value) {
+    if (reply->is_resp3)
+        tamis__reply_raw(reply, value ? "#t\r\n" : "#f\r\n", 4);
+    else
+        tamis__reply_raw(reply, value ? ":1\r\n" : ":0\r\n", 4);
+}
+
 void tamis__reply_null(server_reply *reply) {
     if (reply->is_resp3)
         tamis__reply_raw(reply, "_\r\n", 3);

@@ -43,6 +43,7 @@ void tamis__reply_line(server_reply *reply, char type, const char *format, ...)
 void tamis__reply_ok(server_reply *reply);
 
 void tamis__reply_integer(server_reply *reply, int64_t number);
+void tamis__reply_boolean(server_reply *reply, bool value); /* 0 or 1 in version 2 */
 void tamis__reply_null(server_reply *reply);
 void tamis__reply_bulk(server_reply *reply, const void *data, size_t size);
 void tamis__reply_string(server_reply *reply, const char *text); /* a bulk string */

@@ -32,13 +32,14 @@ typedef struct tamis_server_options {
 #define TAMIS_SERVER_OPTIONS_INIT TAMIS__INIT(tamis_server_options, )
 
 /*
- * Reads and checks a configuration file, and starts nothing. *keyspaces is their number. The first error of
- * the file is returned, with its line: "FILE: line 7: what is wrong; what to do".
+ * Reads and checks a configuration file, and starts nothing. *keyspaces is their number, and *filters is true
+ * if it has named filters (NULL: not wanted). The first error of the file is returned, with its line: "FILE:
+ * line 7: what is wrong; what to do".
  *
  * - TAMIS_E_INVALID: the file is not valid. TAMIS_E_IO: it, or a file that it names, cannot be read.
  * - TAMIS_E_NOMEM.
  */
-TAMIS_API tamis_status tamis_server_check(const char *config, size_t *keyspaces, tamis_error *err);
+TAMIS_API tamis_status tamis_server_check(const char *config, size_t *keyspaces, bool *filters, tamis_error *err);
 
 /* Reads the configuration, opens the guards, and listens. The caller owns *server until tamis_server_close.
  * Errors of tamis_server_check and tamis_guard_open, and TAMIS_E_SYSTEM: the address cannot be used. */

@@ -9,6 +9,9 @@ keyspaces:
   - {keys: b, row: SELECT 2}
 END
 tamis serve --check two.yaml
+sed '$a filters: {directory: filters}' two.yaml > filters.yaml
+tamis serve --check filters.yaml
+ls filters 2>&1 | grep -o 'No such file'
 sed 's/row: SELECT 2/rwo: SELECT 2/' two.yaml > unknown.yaml
 tamis serve --check unknown.yaml
 echo "status $?"

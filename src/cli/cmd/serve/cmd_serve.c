@@ -133,10 +133,12 @@ static void install_handlers(void) {
 
 static tamis_status check_file(const char *file, tamis_error *err) {
     size_t keyspaces = 0;
+    bool filters = false;
 
-    if (serve_library_check(file, &keyspaces, err) != TAMIS_OK)
+    if (serve_library_check(file, &keyspaces, &filters, err) != TAMIS_OK)
         return err->status;
-    printf("%s: valid: %zu keyspace%s\n", file, keyspaces, keyspaces == 1 ? "" : "s");
+    printf("%s: valid: %zu keyspace%s%s\n", file, keyspaces, keyspaces == 1 ? "" : "s",
+           filters ? ", named filters" : "");
     return TAMIS_OK;
 }
 

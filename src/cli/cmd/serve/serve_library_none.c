@@ -12,9 +12,10 @@ static tamis_status refuse(tamis_error *err) {
     return err->status;
 }
 
-tamis_status serve_library_check(const char *config, size_t *keyspaces, tamis_error *err) {
+tamis_status serve_library_check(const char *config, size_t *keyspaces, bool *filters, tamis_error *err) {
     (void)config;
     (void)keyspaces;
+    (void)filters;
     return refuse(err);
 }
 
