@@ -69,6 +69,22 @@ static void append_keyspaces(const tamis_server *server, struct evbuffer *text) 
     }
 }
 
+static void append_filters(const tamis_server *server, struct evbuffer *text) {
+    filter_stats stats;
+
+    append(text, "# Filters\r\n");
+    if (!server->filters)
+        return;
+    tamis__filters_stats(server->filters, &stats);
+    append(text, "filters:%" PRIu64 "\r\nfilter_keys:%" PRIu64 "\r\nfilter_memory:%" PRIu64 "\r\n",
+           stats.filters, stats.keys, stats.memory);
+    append(text,
+           "filter_added:%" PRIu64 "\r\nfilter_present:%" PRIu64 "\r\nfilter_lookups:%" PRIu64
+           "\r\nfilter_commits:%" PRIu64 "\r\nfilter_failed_commits:%" PRIu64
+           "\r\nfilter_commit_usec:%" PRIu64 "\r\n\r\n",
+           stats.added, stats.present, stats.lookups, stats.commits, stats.failed_commits, stats.commit_us);
+}
+
 void tamis__server_run_info(server_client *client, server_reply *reply, const tamis_key *arguments,
                             size_t count) {
     static const struct {
@@ -77,6 +93,7 @@ void tamis__server_run_info(server_client *client, server_reply *reply, const ta
     } sections[] = {{"server", append_server},
                     {"clients", append_clients},
                     {"stats", append_stats},
+                    {"filters", append_filters},
                     {"guards", append_keyspaces}};
     struct evbuffer *text = evbuffer_new();
 

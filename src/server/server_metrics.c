@@ -142,8 +142,8 @@ static void append_latency(struct evbuffer *text, const server_guard *guard, con
     evbuffer_add_printf(text, "} %" PRIu64 "\n", count);
 }
 
-static void append_filters(struct evbuffer *text, const server_guards *guards,
-                           const tamis_guard_stats *stats) {
+static void append_guard_filters(struct evbuffer *text, const server_guards *guards,
+                                 const tamis_guard_stats *stats) {
     char number[32];
 
     append_head(text, "guard_filter_ready", "gauge", "1: the filter has the keys of all rows.");
@@ -184,12 +184,52 @@ static bool append_guards(struct evbuffer *text, tamis_server *server) {
     }
     append_answers(text, guards, stats);
     append_numbers(text, guards, stats);
-    append_filters(text, guards, stats);
+    append_guard_filters(text, guards, stats);
     append_head(text, "guard_load_seconds", "histogram", "Time of queries.");
     for (size_t i = 0; i < guards->count; i++)
         append_latency(text, guards->items[i], &stats[i]);
     tamis__free(&server->memory, stats, (guards->count + 1) * sizeof *stats);
     return true;
+}
+
+/* ---- of the named filters ---- */
+
+static void append_commits(struct evbuffer *text, const filter_stats *stats) {
+    char number[32];
+    uint64_t count = 0;
+
+    append_head(text, "filter_commit_seconds", "histogram", "Time of commits.");
+    for (int i = 0; i < FILTER_LATENCY_STEPS; i++) {
+        count += stats->commit_steps[i];
+        if (i + 1 < FILTER_LATENCY_STEPS)
+            tamis__write_digits(number, sizeof number, 6, 100e-6 * (double)(1 << i));
+        else
+            strcpy(number, "+Inf");
+        evbuffer_add_printf(text, "tamis_filter_commit_seconds_bucket{le=\"%s\"} %" PRIu64 "\n", number,
+                            count);
+    }
+    tamis__write_digits(number, sizeof number, 15, (double)stats->commit_us / 1e6);
+    evbuffer_add_printf(text,
+                        "tamis_filter_commit_seconds_sum %s\ntamis_filter_commit_seconds_count %" PRIu64 "\n",
+                        number, count);
+}
+
+static void append_named_filters(struct evbuffer *text, const tamis_server *server) {
+    filter_stats stats;
+
+    if (!server->filters)
+        return;
+    tamis__filters_stats(server->filters, &stats);
+    append_count(text, "filters", "gauge", "Named filters.", stats.filters);
+    append_count(text, "filter_keys", "gauge", "Keys in all of them.", stats.keys);
+    append_count(text, "filter_bytes", "gauge", "Memory of all of them.", stats.memory);
+    append_count(text, "filter_added_total", "counter", "Items that were new.", stats.added);
+    append_count(text, "filter_present_total", "counter", "Items that were added and not new.",
+                 stats.present);
+    append_count(text, "filter_lookups_total", "counter", "Items that were looked up.", stats.lookups);
+    append_count(text, "filter_failed_commits_total", "counter", "Commits that failed.",
+                 stats.failed_commits);
+    append_commits(text, &stats);
 }
 
 /* ---- HTTP ---- */
@@ -200,6 +240,7 @@ static void reply_metrics(struct evhttp_request *request, void *context) {
 
     if (body) {
         append_server(body, server);
+        append_named_filters(body, server);
         if (append_guards(body, server)) {
             evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
                               "text/plain; version=0.0.4; charset=utf-8");
