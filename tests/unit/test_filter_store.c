@@ -4,7 +4,6 @@
  * Named filters, without a network. The oracle of each test is a list of the keys that were answered as new:
  * each is present from then on, whatever fails and whenever the store is opened again.
  */
-#define _XOPEN_SOURCE 700
 #include <errno.h>
 #include <ftw.h>
 #include <setjmp.h>

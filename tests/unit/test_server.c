@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ftw.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -39,6 +40,13 @@
     "  - {keys: 'item:*', row: SELECT value FROM items WHERE id = ?1, all_keys: SELECT id FROM "             \
     "items}\n" SLOW "  - {keys: 'open:*', row: \"SELECT 'row ' || ?1 WHERE ?1 <> 'none'\"}\n" BIG            \
     "  - {keys: config, row: \"SELECT 'the ' || ?1\"}\n"
+
+static int remove_path(const char *path, const struct stat *st, int type, struct FTW *position) {
+    (void)st;
+    (void)type;
+    (void)position;
+    return remove(path);
+}
 
 typedef struct running {
     tamis_server *server;
@@ -186,6 +194,56 @@ static void test_rows(void **state) {
           "+OK\r\n-ERR DB index is out of range\r\n$1\r\nx\r\n+OK\r\n$2\r\nme\r\n+OK\r\n");
     query(fd, "QUIT\r\nPING\r\n", "+OK\r\n");
     expect_end(fd);
+    finish(&run);
+}
+
+/* ---- named filters ---- */
+
+/* With the protocol of each command, whatever HELLO says behind it. */
+static void test_filters(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD SPACES "filters: {directory: filters}\n");
+    const int fd = connect_to(&run), other = connect_to(&run);
+    query(fd, "BF.EXISTS a x\r\nBF.ADD a x\r\nBF.EXISTS a x\r\nBF.ADD a x\r\nPING\r\n",
+          ":0\r\n:1\r\n:1\r\n:0\r\n+PONG\r\n");
+    query(fd, "BF.MADD a x y z y\r\nGET item:1\r\nBF.MEXISTS a z q\r\n",
+          "*4\r\n:0\r\n:1\r\n:1\r\n:0\r\n$3\r\none\r\n*2\r\n:1\r\n:0\r\n");
+    query(fd,
+          "BF.RESERVE a 0.1 10\r\nBF.RESERVE b 2 10\r\nBF.RESERVE b 0.1 x\r\nBF.RESERVE b 0.5 2 expansion "
+          "0\r\n",
+          "-ERR item exists\r\n-ERR error rate must be in the range (0.000000, 1.000000)\r\n-ERR bad "
+          "capacity\r\n+OK\r\n");
+    query(fd, "BF.MADD b 1 2 3 4\r\n", "*3\r\n:1\r\n:1\r\n-ERR non scaling filter is full\r\n");
+    query(fd, "BF.CARD b\r\nBF.CARD c\r\nBF.INFO c\r\nBF.INFO b expansion\r\nBF.INFO b items\r\n",
+          ":2\r\n:0\r\n-ERR not found\r\n*1\r\n$-1\r\n*1\r\n:2\r\n");
+    query(other, "HELLO 3\r\n", "%7\r\n");
+    char hello[200];
+    receive(other, hello,
+            strlen("$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n$5\r\nproto\r\n"
+                   ":3\r\n$2\r\nid\r\n:2\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6"
+                   "\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"));
+    query(other, "BF.MADD a x w\r\nBF.EXISTS a w\r\nBF.INFO b items\r\nRESET\r\nBF.ADD a w\r\n",
+          "*2\r\n#f\r\n#t\r\n#t\r\n%1\r\n+Number of items inserted\r\n:2\r\n+RESET\r\n:0\r\n");
+    query(fd, "BF.ADD a v\r\nQUIT\r\nBF.ADD a u\r\n", ":1\r\n+OK\r\n");
+    expect_end(fd);
+    send_text(other, "BF.ADD a t\r\n"); /* goes before its reply */
+    close(other);
+    finish(&run);
+    start(&run, "filters: {directory: filters}\n" HEAD);
+    const int again = connect_to(&run);
+    query(again, "BF.MEXISTS a w v u\r\nGET item:1\r\n",
+          "*3\r\n:1\r\n:1\r\n:0\r\n-ERR no keyspace has key 'item:1'; add one to the configuration, or "
+          "correct the "
+          "key\r\n");
+    close(again);
+    finish(&run);
+    assert_int_equal(nftw(scratch("filters"), remove_path, 8, FTW_DEPTH | FTW_PHYS), 0);
+    start(&run, HEAD SPACES);
+    const int none = connect_to(&run);
+    query(none, "BF.ADD a x\r\n", "-ERR this server has no filters; add filters to its configuration\r\n");
+    close(none);
     finish(&run);
 }
 
@@ -509,6 +567,7 @@ static void test_errors_of_opening(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_filters),
         cmocka_unit_test(test_replies_in_order),
         cmocka_unit_test(test_client_goes_while_it_waits),
         cmocka_unit_test(test_malformed_commands),
