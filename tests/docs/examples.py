@@ -163,6 +163,7 @@ class Guard:
     COMMAND = re.compile(r"\./dev run serve (\S+) &")
 
     def __init__(self, tamis, path):
+        self.path = path
         with open(path, encoding="utf-8") as file:
             config = file.read()
         self.directory = tempfile.mkdtemp(prefix="tamis-guard-")
@@ -210,6 +211,9 @@ class Reader:
         text = text.replace("docs/examples/", PROGRAMS + "/")
         serve = Guard.COMMAND.search(text)
         if serve:
+            if self.guard and self.guard.path != serve.group(1):
+                self.guard.stop()
+                self.guard = None
             self.guard = self.guard or Guard(self.tamis, serve.group(1))
             text = Guard.COMMAND.sub("true", text)
         if self.guard:
