@@ -17,15 +17,18 @@
  * 4. A filter that grows is a table without a number of keys, which grows in small steps. The memory limit is
  *    checked before each add, and exceeded by one step at most. A filter that does not grow takes all of its
  *    memory at once, and is refused if that exceeds the limit.
- * 5. Each filter has a random seed, so that nobody can choose keys that crowd it.
+ * 5. The directory is locked: another process would make filters that this one does not know.
+ * 6. Each filter has a random seed, so that nobody can choose keys that crowd it.
  */
 #include "server/filter_store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include <tamis/dedup.h>
 #include <tamis/experimental/state.h>
@@ -60,6 +63,7 @@ struct filter_store {
     tamis_allocator memory;
     server_filters settings;
     char *directory;
+    int lock_fd; /* the directory, locked; -1: not open */
     void (*log)(void *context, const char *line);
     void *context;
     named_filter **filters; /* sorted by name */
@@ -574,9 +578,15 @@ static bool add_file(void *context, const char *file) {
 
 static tamis_status read_directory(filter_store *store, tamis_error *err) {
     listing list = {store, false};
+    const bool is_made = tamis__sys.mkdir(store->directory, 0777) == 0 || errno == EEXIST;
 
-    if ((tamis__sys.mkdir(store->directory, 0777) != 0 && errno != EEXIST) ||
-        tamis__sys.list(store->directory, add_file, &list) != 0)
+    store->lock_fd = is_made ? tamis__open(store->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) : -1;
+    if (store->lock_fd >= 0 && tamis__sys.lock(store->lock_fd, LOCK_EX | LOCK_NB) != 0 &&
+        errno == EWOULDBLOCK)
+        return tamis__fail(err, TAMIS_E_BUSY, 0,
+                           "%s: another server has its filters open; give another directory",
+                           store->directory);
+    if (store->lock_fd < 0 || tamis__sys.list(store->directory, add_file, &list) != 0)
         return tamis__fail(err, TAMIS_E_IO, errno, "%s: %s; give a directory that can be written",
                            store->directory, strerror(errno));
     return list.has_failed ? tamis__fail_nomem(err, store->directory, sizeof(named_filter)) : TAMIS_OK;
@@ -594,6 +604,7 @@ tamis_status tamis__filter_store_open(filter_store **store, const server_filters
     made->settings = *settings;
     made->log = log;
     made->context = context;
+    made->lock_fd = -1;
     made->directory = strdup(settings->directory);
     const tamis_status status = made->directory ? read_directory(made, err)
                                                 : tamis__fail_nomem(err, settings->directory, sizeof *made);
@@ -625,6 +636,8 @@ void tamis__filter_store_close(filter_store *store) {
         close_filter(store, filter);
         free_name(store, filter);
     }
+    if (store->lock_fd >= 0)
+        tamis__sys.close(store->lock_fd);
     tamis__free(&memory, store->filters, store->capacity * sizeof *store->filters);
     free(store->directory);
     tamis__free(&memory, store, sizeof *store);

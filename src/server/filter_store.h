@@ -69,7 +69,7 @@ typedef struct filter_stats {
 
 /* Makes the directory, if its parent exists, and reads the names in it. The caller owns *store until
  * tamis__filter_store_close. `log` gets lines for a person, with their context; NULL: none.
- * TAMIS_E_IO: the directory cannot be made or read. */
+ * TAMIS_E_IO: the directory cannot be made or read. TAMIS_E_BUSY: another store has it open. */
 tamis_status tamis__filter_store_open(filter_store **store, const server_filters *settings,
                                       const tamis_allocator *memory,
                                       void (*log)(void *context, const char *line), void *context,

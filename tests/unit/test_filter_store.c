@@ -318,6 +318,48 @@ static void test_failed_commit(void **state) {
     tamis__filter_store_close(store);
 }
 
+/* Memory that is short is an error of some commands, and takes no answered key. */
+static void test_short_memory(void **state) {
+    (void)state;
+    const server_filters settings = test_settings();
+    const uint64_t step = test_scale(1, 7, 7);
+
+    for (uint64_t n = 1;; n += step) {
+        fault_memory counted = {.fail_at = n};
+        const tamis_allocator memory = fault_memory_allocator(&counted);
+        bool is_new[30] = {false};
+        filter_store *store = NULL;
+        const tamis_status status = tamis__filter_store_open(&store, &settings, &memory, NULL, NULL, NULL);
+        for (int i = 0; status == TAMIS_OK && i < 30; i++)
+            is_new[i] = answer_one(store, FILTER_ADD, i % 10 ? "a" : "b", i) == TAMIS_ABSENT;
+        tamis__filter_store_close(store);
+        assert_int_equal(counted.live_blocks, 0);
+        store = open_store();
+        for (int i = 0; i < 30; i++)
+            if (is_new[i])
+                assert_int_equal(answer_one(store, FILTER_ADD, i % 10 ? "a" : "b", i), TAMIS_PRESENT);
+        tamis__filter_store_close(store);
+        remove_filters();
+        if (counted.refused == 0)
+            break;
+    }
+}
+
+/* One store at a time: another one would not know its new filters. */
+static void test_lock(void **state) {
+    (void)state;
+    const tamis_allocator memory = tamis__allocator_resolve(NULL);
+    const server_filters settings = test_settings();
+    tamis_error err = TAMIS_ERROR_INIT;
+    filter_store *store = open_store(), *second = NULL;
+
+    assert_int_equal(tamis__filter_store_open(&second, &settings, &memory, NULL, NULL, &err), TAMIS_E_BUSY);
+    assert_non_null(strstr(err.text, "another server has its filters open"));
+    assert_null(second);
+    tamis__filter_store_close(store);
+    tamis__filter_store_close(open_store());
+}
+
 /* A filter that cannot be read is not absent. */
 static void test_damage(void **state) {
     (void)state;
@@ -363,6 +405,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_calls, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_commit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_short_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lock, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -560,6 +560,9 @@ static void test_errors_of_opening(void **state) {
     write_config(HEAD SPACES "  - {keys: 'wrong:*', row: SELECT ?1, all_keys: SELECT id FROM nowhere}\n");
     assert_int_equal(tamis_server_open(&server, scratch("config.yaml"), NULL, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "line 9: keyspace 'wrong:*': SQLite memory: all_keys: no such table"));
+    write_config("listen: 127.0.0.1:0\nfilters: {directory: none/filters}\n");
+    assert_int_equal(tamis_server_open(&server, scratch("config.yaml"), NULL, &err), TAMIS_E_IO);
+    assert_non_null(strstr(err.text, "none/filters: No such file or directory"));
     assert_null(server);
     finish(&run);
 }
