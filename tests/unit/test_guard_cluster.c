@@ -44,7 +44,7 @@ static void test_rows_over_all_servers(void **state) {
     cluster_start();
     options.redis = cluster_uri("");
     assert_int_equal(tamis__guard_entries_open(&entries, &options, NULL), TAMIS_OK);
-    get_all(entries, GUARD_ENTRY_LEASED);
+    get_all(entries, GUARD_ENTRY_GRANTED);
     for (int i = 0; i < COUNT; i++)
         items[i].blob = tamis__guard_blob_create(NULL, keys[i], strlen(keys[i]));
     assert_int_equal(tamis__guard_entries_store(entries, items, COUNT, NULL), TAMIS_OK);

@@ -148,7 +148,7 @@ static void test_reader_gets_lease_and_stores(void **state) {
     NEED_SERVER();
     guard_entry item = get(direct, key_of("k"));
 
-    assert_int_equal(item.state, GUARD_ENTRY_LEASED);
+    assert_int_equal(item.state, GUARD_ENTRY_GRANTED);
     assert_int_equal(redis_server_number(&server, "STRLEN t:{k}:lease"), TAMIS_GUARD_TOKEN);
     check_life("t:{k}:lease", LEASE, LEASE);
     OK(store(direct, item, "row"));
@@ -201,11 +201,11 @@ static void test_one_reader_has_the_lease(void **state) {
     NEED_SERVER();
     const guard_entry item = get(direct, key_of("k"));
 
-    assert_int_equal(state_of("k"), GUARD_ENTRY_AWAITED);
-    OK(tamis__guard_entries_release(cut, &item, 1, &err));
     assert_int_equal(state_of("k"), GUARD_ENTRY_LEASED);
+    OK(tamis__guard_entries_release(cut, &item, 1, &err));
+    assert_int_equal(state_of("k"), GUARD_ENTRY_GRANTED);
     OK(tamis__guard_entries_release(cut, &item, 1, &err)); /* of another reader now */
-    assert_int_equal(state_of("k"), GUARD_ENTRY_AWAITED);
+    assert_int_equal(state_of("k"), GUARD_ENTRY_LEASED);
 }
 
 static void test_renewal_needs_the_token(void **state) {
@@ -231,7 +231,7 @@ static void test_expired_lease_stores_nothing(void **state) {
     OK(tamis__guard_entries_renew(direct, &item, 1, &err));
     assert_false(exists("t:{k}:entry"));
     assert_false(exists("t:{k}:lease"));
-    assert_int_equal(state_of("k"), GUARD_ENTRY_LEASED);
+    assert_int_equal(state_of("k"), GUARD_ENTRY_GRANTED);
 }
 
 static void test_mark_removes_entry_and_lease(void **state) {
@@ -253,7 +253,7 @@ static void test_mark_removes_entry_and_lease(void **state) {
     OK(tamis__guard_entries_unmark(direct, key_of("k"), token, &err));
     OK(store(direct, item, "old"));
     assert_false(exists("t:{k}:entry"));
-    assert_int_equal(state_of("k"), GUARD_ENTRY_LEASED);
+    assert_int_equal(state_of("k"), GUARD_ENTRY_GRANTED);
 }
 
 static void test_writer_leaves_other_marks(void **state) {
@@ -266,7 +266,7 @@ static void test_writer_leaves_other_marks(void **state) {
     OK(tamis__guard_entries_unmark(direct, key_of("k"), NULL, &err));
     assert_int_equal(state_of("k"), GUARD_ENTRY_MARKED);
     OK(tamis__guard_entries_unmark(direct, key_of("k"), second, &err));
-    assert_int_equal(state_of("k"), GUARD_ENTRY_LEASED);
+    assert_int_equal(state_of("k"), GUARD_ENTRY_GRANTED);
 }
 
 static void test_mark_expires(void **state) {
@@ -284,7 +284,7 @@ static void test_mark_expires(void **state) {
     assert_int_equal(state_of("k"), GUARD_ENTRY_MARKED);
     pause_ms(1700);
     assert_false(exists("t:{k}:marks"));
-    assert_int_equal(state_of("k"), GUARD_ENTRY_LEASED);
+    assert_int_equal(state_of("k"), GUARD_ENTRY_GRANTED);
     assert_int_equal(state_of("long"), GUARD_ENTRY_MARKED);
     assert_int_equal(redis_server_number(&server, "ZCARD t:{long}:marks"), 2);
     OK(tamis__guard_entries_mark(brief, key_of("long"), token, &err)); /* removes the one that has passed */
@@ -306,13 +306,13 @@ static void test_braces_of_keys_are_escaped(void **state) {
     static const char key[] = "a}b%c\0d{e\xff", name[] = "t:{a%7Db%25c\0d{e\xff}:entry";
     guard_entry item = get(direct, (tamis_key){key, sizeof key - 1});
 
-    assert_int_equal(item.state, GUARD_ENTRY_LEASED);
+    assert_int_equal(item.state, GUARD_ENTRY_GRANTED);
     OK(store(direct, item, "row"));
     assert_string_equal(redis_server_command(&server, "GET %b", name, sizeof name - 1), "Vrow");
     item = get(direct, (tamis_key){key, sizeof key - 1});
     assert_int_equal(item.state, GUARD_ENTRY_FOUND);
     item = get(direct, key_of("a%7Db%25c"));
-    assert_int_equal(item.state, GUARD_ENTRY_LEASED);
+    assert_int_equal(item.state, GUARD_ENTRY_GRANTED);
 }
 
 static void test_values_are_binary(void **state) {
@@ -349,8 +349,8 @@ static void test_batch_mixes_states(void **state) {
     }
     OK(tamis__guard_entries_get(direct, items, COUNT, &err));
     for (int i = 0; i < COUNT; i++) {
-        static const guard_entry_state expected[] = {GUARD_ENTRY_LEASED, GUARD_ENTRY_FOUND,
-                                                     GUARD_ENTRY_AWAITED, GUARD_ENTRY_MARKED};
+        static const guard_entry_state expected[] = {GUARD_ENTRY_GRANTED, GUARD_ENTRY_FOUND,
+                                                     GUARD_ENTRY_LEASED, GUARD_ENTRY_MARKED};
         assert_int_equal(items[i].state, expected[i % 4]);
         if (items[i].blob)
             assert_memory_equal(tamis__guard_blob_bytes(items[i].blob).data, keys[i], strlen(keys[i]));
@@ -384,7 +384,7 @@ static void test_steps_twice(void **state) {
     lose_next_reply();
     const guard_entry item = get(cut, key_of("k"));
     check_lost();
-    assert_int_equal(item.state, GUARD_ENTRY_LEASED); /* and not awaited: the first lease was its own */
+    assert_int_equal(item.state, GUARD_ENTRY_GRANTED); /* and not awaited: the first lease was its own */
     lose_next_reply();
     OK(tamis__guard_entries_renew(cut, &item, 1, &err));
     check_lost();
@@ -401,7 +401,7 @@ static void test_steps_twice(void **state) {
     check_lost();
     assert_false(exists("t:{k}:marks"));
     const guard_entry again = get(direct, key_of("k"));
-    assert_int_equal(again.state, GUARD_ENTRY_LEASED);
+    assert_int_equal(again.state, GUARD_ENTRY_GRANTED);
     lose_next_reply();
     OK(tamis__guard_entries_release(cut, &again, 1, &err));
     check_lost();
@@ -427,7 +427,7 @@ static void test_late_get_and_late_store(void **state) {
     hold_next_command();
     const guard_entry item = get(cut, key_of("k"));
 
-    assert_int_equal(item.state, GUARD_ENTRY_LEASED);
+    assert_int_equal(item.state, GUARD_ENTRY_GRANTED);
     OK(store(direct, item, "old"));
     write_row("k");
     deliver();
@@ -446,7 +446,7 @@ static void test_late_store(void **state) {
     check_text("Vold", "t:{k}:entry");
     write_row("k");
     const guard_entry next = get(direct, key_of("k"));
-    assert_int_equal(next.state, GUARD_ENTRY_LEASED);
+    assert_int_equal(next.state, GUARD_ENTRY_GRANTED);
     deliver();
     assert_false(exists("t:{k}:entry"));
     OK(store(direct, next, "new"));
@@ -485,7 +485,7 @@ static void test_late_renewal_and_release(void **state) {
     hold_next_command();
     OK(tamis__guard_entries_renew(cut, &item, 1, &err));
     OK(tamis__guard_entries_release(direct, &item, 1, &err));
-    assert_int_equal(state_of("k"), GUARD_ENTRY_LEASED);
+    assert_int_equal(state_of("k"), GUARD_ENTRY_GRANTED);
     redis_server_command(&server, "PEXPIRE t:{k}:lease 2000");
     deliver();
     check_life("t:{k}:lease", 1500, 2000);
@@ -493,9 +493,9 @@ static void test_late_renewal_and_release(void **state) {
     const guard_entry released = get(cut, key_of("r"));
     hold_next_command();
     OK(tamis__guard_entries_release(cut, &released, 1, &err));
-    assert_int_equal(state_of("r"), GUARD_ENTRY_LEASED);
+    assert_int_equal(state_of("r"), GUARD_ENTRY_GRANTED);
     deliver();
-    assert_int_equal(state_of("r"), GUARD_ENTRY_AWAITED);
+    assert_int_equal(state_of("r"), GUARD_ENTRY_LEASED);
 }
 
 /* ---- servers that refuse ---- */
@@ -507,7 +507,7 @@ static void test_full_memory(void **state) {
 
     redis_server_command(&server, "CONFIG SET maxmemory 1");
     OK(tamis__guard_entries_get(direct, items, 2, &err));
-    assert_int_equal(items[0].state, GUARD_ENTRY_LEASED);
+    assert_int_equal(items[0].state, GUARD_ENTRY_GRANTED);
     items[0].blob = items[1].blob = tamis__guard_blob_create(NULL, "row", 3);
     assert_int_equal(tamis__guard_entries_store(direct, items, 2, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "OOM"));
@@ -565,7 +565,7 @@ static void test_foreign_entry(void **state) {
     assert_non_null(strstr(err.text, "t:{a}:entry"));
     assert_int_equal(items[0].state, GUARD_ENTRY_UNKNOWN);
     assert_int_equal(items[1].state, GUARD_ENTRY_UNKNOWN);
-    assert_int_equal(items[2].state, GUARD_ENTRY_LEASED);
+    assert_int_equal(items[2].state, GUARD_ENTRY_GRANTED);
 }
 
 static void test_silent_server_costs_no_more_than_timeout(void **state) {
@@ -585,7 +585,7 @@ static void test_silent_server_costs_no_more_than_timeout(void **state) {
     assert_int_equal(tamis__guard_entries_get(direct, &item, 1, &err), TAMIS_E_IO);
     assert_true((tamis__now_ns() - killed) / 1000000 <= TIMEOUT);
     redis_server_restart(&server);
-    assert_int_equal(state_of("k"), GUARD_ENTRY_LEASED);
+    assert_int_equal(state_of("k"), GUARD_ENTRY_GRANTED);
 }
 
 /* The URI's own times count. */

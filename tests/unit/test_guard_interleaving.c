@@ -126,7 +126,7 @@ static void step_reader(world *w, reader *r) {
         w->marked += r->entry.state == GUARD_ENTRY_MARKED;
         tamis__guard_blob_release(r->entry.blob);
         r->entry.blob = NULL;
-        if (r->entry.state == GUARD_ENTRY_LEASED)
+        if (r->entry.state == GUARD_ENTRY_GRANTED)
             r->at_step = READER_LEASED;
         return;
     }
@@ -297,7 +297,7 @@ static void *run_reader(void *context) {
             atomic_fetch_add(&common->found, 1);
             if (!is_right(entry.blob, before, atomic_load(&common->rows[key])))
                 atomic_fetch_add(&common->wrong, 1);
-        } else if (entry.state == GUARD_ENTRY_LEASED) {
+        } else if (entry.state == GUARD_ENTRY_GRANTED) {
             entry.blob = blob_of(atomic_load(&common->rows[key]));
             atomic_fetch_add(&common->stored, 1);
             if (tamis__guard_entries_store(common->entries, &entry, 1, NULL) != TAMIS_OK)

@@ -7,16 +7,18 @@
  *     guard_filter.c   level 1
  *     guard_lookups.c  requests that wait
  *     guard_clock.c    their life, and the clock thread
- *     guard_share.c    level 3: the Redis thread
+ *     guard_redis.c    level 3: the Redis thread
  *     guard_loads.c    level 4: source threads
  *     guard_cache.c    level 2
  *     guard_entries.c  the scripts of level 3
  *     guard_write.c    puts
- *     guard_news.c     keys of puts of other guards
- *     guard_mark.c     puts in progress
+ *     guard_news.c     keys of puts of other guards: the listener
+ *     guard_mark.c     puts in progress in this process
+ *     guard_value.c    values that several holders share
+ *     guard_source.c   functions that a source calls
  *
- * A key is hashed once, with a random secret of this guard. Filter, cache and lookups use that hash, so
- * nobody who chooses keys can choose which of them meet.
+ * A key is hashed once, with a random secret of this guard. Filter, cache and lookups use that hash. So an
+ * attacker who chooses keys cannot choose which of them collide.
  */
 #include <math.h>
 #include <stdio.h>
@@ -60,7 +62,7 @@ static tamis_status check_source(const tamis_guard_source *source, tamis_error *
 
 enum {
     SESSIONS_MAX = 1024,
-    REDIS_SHARE = 4 /* a call to Redis may use this part of the time limit of a request */
+    REDIS_PART = 4 /* a call to Redis may take a quarter of the time limit of a request */
 };
 
 static tamis_status check_options(const tamis_guard_options *options, tamis_error *err) {
@@ -122,8 +124,8 @@ static tamis_status create_hasher(tamis_guard *guard, tamis_error *err) {
     return create_with(guard, &options, err);
 }
 
-/* Longest time of the steps of a put between its mark and the caller. */
-#define NEWS_MS(options) (GUARD_WAIT_MS + (options)->timeout_ms / REDIS_SHARE + 1)
+/* Longest time from P2 to the return of tamis_guard_put_begin: N1 and the wait. */
+#define NEWS_MS(options) (GUARD_PUT_WAIT_MS + (options)->timeout_ms / REDIS_PART + 1)
 
 static tamis_status open_entries(tamis_guard *guard, tamis_error *err) {
     const tamis_guard_options *options = &guard->options;
@@ -133,12 +135,13 @@ static tamis_status open_entries(tamis_guard *guard, tamis_error *err) {
                                            .null_life_ms = options->null_life_ms,
                                            .lease_ms = options->lease_ms,
                                            .mark_ms = options->mark_ms + NEWS_MS(options),
-                                           .timeout_ms = options->timeout_ms / REDIS_SHARE + 1,
+                                           .timeout_ms = options->timeout_ms / REDIS_PART + 1,
                                            .allocator = &guard->memory};
     return tamis__guard_entries_open(&guard->entries, &entries, err);
 }
 
-/* Opens all levels of a guard, and starts its threads. What was opened before a failure stays. */
+/* Opens all levels of a guard, and starts its threads. After a failure, tamis_guard_close frees what
+ * was opened. */
 static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
     const tamis_guard_options *options = &guard->options;
     void *session = NULL;
@@ -238,7 +241,7 @@ tamis_status tamis_guard_stats_get(const tamis_guard *guard, tamis_guard_stats *
     filled.live_fpr = (double)NAN;
     if (guard->filter)
         tamis__guard_filter_stats(guard->filter, &filled);
-    filled.is_silent = guard->news && !tamis__guard_news_heard(guard->news, tamis__now_ns());
+    filled.is_silent = guard->news && !tamis__guard_news_live_epoch(guard->news, tamis__now_ns());
     if (guard->cache)
         tamis__guard_cache_count(guard->cache, &filled.cache_entries, &filled.cache_bytes);
     tamis__write_struct(stats, &filled, sizeof filled);

@@ -8,7 +8,7 @@
  *       buckets        chains of entries; grows with their number
  *       values         pool: two queues of entries
  *       nulls          pool: two queues of entries, at most a quarter of the bytes
- *       ghosts         fingerprints of keys that were here lately, in sets of four
+ *       ghosts         fingerprints of keys that were evicted recently, in sets of four
  *
  *     a pool:
  *                        looked up twice or more
@@ -33,9 +33,9 @@
  * A blob that a caller still has after its eviction counts for the caller. A ghost has only 32 bits: two keys
  * with one fingerprint cost an admission, never a wrong answer.
  *
- * Expiry: a lookup removes the entry that it finds expired, and leaves a ghost. For a key that is looked up
- * after its life is put again at once, and belongs into the main queue. Eviction removes expired entries too, at
- * whatever use. The time is that of the latest lookup in the shard.
+ * Expiry: a lookup that finds an expired entry removes it, and leaves a ghost. The caller puts the key again
+ * soon, and it belongs into the main queue. Eviction removes expired entries too, however often they were
+ * used. It compares with the time of the latest lookup in the shard.
  *
  * Why not LRU: a scan empties it, and a hit writes to three cache lines. A hit here adds to a counter in the
  * entry. Why not W-TinyLFU: it needs a sketch that is aged, and finds no more hits in the published traces.
@@ -209,7 +209,7 @@ static void ghost_note(cache_shard *shard, guard_hash key) {
     ghost_add(shard->ghosts, shard->mask, ghost, shard->ghost_time);
 }
 
-/* True if the key has left lately: no more keys have left since than there are entries. */
+/* True if the key was evicted recently: since then, no more keys were evicted than there are entries. */
 static bool ghost_is_known(const cache_shard *shard, guard_hash key) {
     const cache_ghost *set = ghost_set(shard->ghosts, shard->mask, fingerprint(key));
 

@@ -25,7 +25,7 @@ tamis_status tamis__guard_cache_create(guard_cache **cache, uint64_t bytes, cons
                                        tamis_error *err);
 void tamis__guard_cache_free(guard_cache *cache);
 
-/* Hashes keys are from tamis_hash, 128 bits of a keyed hash. Equal hashes are equal keys. */
+/* A key: 128 bits of its hash with a secret (tamis_hash). Keys with equal hashes are taken for equal. */
 typedef struct guard_hash {
     uint64_t low, high;
 } guard_hash;
@@ -33,7 +33,7 @@ typedef struct guard_hash {
 /* Returns an answer that has not expired at `now` (tamis__now_ns), with a reference for the caller; else
  * NULL. */
 guard_blob *tamis__guard_cache_find(guard_cache *cache, guard_hash key, uint64_t now);
-/* Fetches what a later tamis__guard_cache_find of this key reads first. */
+/* Prefetches memory for a later tamis__guard_cache_find of this key. */
 void tamis__guard_cache_prefetch(const guard_cache *cache, guard_hash key);
 
 /* Puts an answer until `expires`, and shares it. Replaces the one that is there. It may be dropped at once,

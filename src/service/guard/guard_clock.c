@@ -22,9 +22,9 @@ static void answer_ready(guard_lookups *lookups) {
         tamis__guard_lookups_finish(lookups, lookup, TAMIS_OK, NULL);
 }
 
-/* A queued lookup that nobody waits for is not carried out. */
+/* Ends a queued lookup if no request waits for it. */
 static void drop_unneeded(guard_lookups *lookups, guard_lookup *lookup) {
-    const bool is_queued = lookup->stage == GUARD_STAGE_SHARED || lookup->stage == GUARD_STAGE_PAUSED ||
+    const bool is_queued = lookup->stage == GUARD_STAGE_REDIS || lookup->stage == GUARD_STAGE_PAUSED ||
                            lookup->stage == GUARD_STAGE_LOAD;
     if (is_queued && guard_ring_is_empty(&lookup->waiters))
         tamis__guard_lookups_drop(lookups, lookup);
@@ -71,7 +71,7 @@ static uint64_t next_give_up(guard_lookups *lookups, guard_stage stage, uint64_t
 /* Returns the time at which the clock thread has something to do, unless it is woken before. */
 static uint64_t next_tick(guard_lookups *lookups, uint64_t now) {
     uint64_t next = now + earlier(lookups->call_max, 1000 * GUARD_NS_OF_MS);
-    next = next_give_up(lookups, GUARD_STAGE_SHARED, next);
+    next = next_give_up(lookups, GUARD_STAGE_REDIS, next);
     next = next_give_up(lookups, GUARD_STAGE_BATCHED, next);
     if (!guard_ring_is_empty(&lookups->by_deadline))
         next = earlier(GUARD_OWNER(lookups->by_deadline.next, guard_waiter, by_deadline)->deadline, next);
@@ -86,7 +86,7 @@ static void *run_clock(void *context) {
         const uint64_t now = tamis__now_ns();
         answer_ready(lookups);
         answer_late(lookups, now);
-        tamis__guard_share_give_up(lookups, now);
+        tamis__guard_redis_give_up(lookups, now);
         if (now - swept >= 1000 * GUARD_NS_OF_MS) {
             tamis__guard_lookups_expire(lookups, now);
             swept = now;
@@ -121,8 +121,8 @@ static tamis_status start_threads(guard_lookups *lookups, tamis_error *err) {
     int failed = tamis__thread_create(&lookups->clock, run_clock, lookups);
     lookups->has_clock = !failed;
     if (!failed && lookups->guard->entries) {
-        failed = tamis__thread_create(&lookups->sharer, tamis__guard_share_rows, lookups);
-        lookups->has_sharer = !failed;
+        failed = tamis__thread_create(&lookups->redis_thread, tamis__guard_redis_run, lookups);
+        lookups->has_redis_thread = !failed;
     }
     for (uint32_t i = 0; !failed && i < lookups->guard->options.sessions; i++) {
         failed = tamis__thread_create(&lookups->threads[i], tamis__guard_load_rows, lookups);
@@ -154,7 +154,7 @@ tamis_status tamis__guard_lookups_create(tamis_guard *guard, void *session, tami
     tamis__cond_init(&lookups->load_cond);
     tamis__cond_init(&lookups->down_cond);
     tamis__cond_init(&lookups->clock_cond);
-    tamis__cond_init(&lookups->share_cond);
+    tamis__cond_init(&lookups->redis_cond);
     guard_ring_init(&lookups->by_deadline);
     for (size_t i = 0; i < GUARD_STAGES; i++)
         guard_ring_init(&lookups->queues[i]);
@@ -175,11 +175,11 @@ static void join_threads(guard_lookups *lookups) {
     if (lookups->has_clock)
         pthread_join(lookups->clock, NULL);
     pthread_mutex_lock(&lookups->mutex);
-    lookups->is_sharing_over = true;
-    pthread_cond_broadcast(&lookups->share_cond);
+    lookups->is_redis_thread_over = true;
+    pthread_cond_broadcast(&lookups->redis_cond);
     pthread_mutex_unlock(&lookups->mutex);
-    if (lookups->has_sharer)
-        pthread_join(lookups->sharer, NULL);
+    if (lookups->has_redis_thread)
+        pthread_join(lookups->redis_thread, NULL);
 }
 
 /* Answers all requests that are left. No thread runs any more. */
@@ -212,11 +212,11 @@ void tamis__guard_lookups_free(guard_lookups *lookups) {
         return;
     join_threads(lookups);
     interrupt_requests(lookups);
-    tamis__guard_share_rest(lookups);
+    tamis__guard_redis_finish(lookups);
     free_tables(lookups);
     if (lookups->first_session)
         lookups->guard->source.disconnect(lookups->first_session);
-    pthread_cond_destroy(&lookups->share_cond);
+    pthread_cond_destroy(&lookups->redis_cond);
     pthread_cond_destroy(&lookups->clock_cond);
     pthread_cond_destroy(&lookups->down_cond);
     pthread_cond_destroy(&lookups->load_cond);

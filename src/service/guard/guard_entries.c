@@ -7,29 +7,29 @@
  *     step      script           keys                   arguments                        reply
  *     G2        script_get       entry, lease, marks    token, life, previous token      text, or 0, 1, 2
  *     G3        script_renew     lease                  token, life
- *     G4        script_store     entry, lease           token, V or N, bytes, life       1, 0, or an error text
+ *     G4        script_store     entry, lease           token, V or N, bytes, life       0, 1, or an error
  *     -         script_release   lease                  token
  *     P2        script_mark      entry, lease, marks    token, life
  *     P4        script_unmark    entry, lease, marks    token, or nothing
  *
- * A script may be carried out twice, or long after its sender has given up. So:
+ * Redis may run a script twice, or long after its sender has given up. So:
  *
  * 1. Each sending of G2 has a token of its own, and G4 sends the token of the one that was answered. An
  *    earlier sending that comes late sets a lease whose token nobody stores with. With one token for all
  *    sendings, a late G2 and a late G4 together would store an old row.
  * 2. G2 replaces the lease of its own previous sending. Else a lost reply would make the reader wait for
  *    itself.
- * 3. All others compare a token, or delete what may be deleted at any time.
+ * 3. All other scripts compare a token, or delete only what may be deleted at any time.
  *
  * A server whose memory is full refuses commands that need memory until the script has written something.
  * Leases and marks are small and expire, so G2 and P2 write a DEL first. G4 does not: its error comes back as
  * text, and the lease is deleted, so that the next reader does not wait for it.
  *
- * The life of a mark is mark_ms and timeout_ms: its time begins on the server, and mark_ms at the caller's
- * return.
+ * The life of a mark is mark_ms + timeout_ms: the life begins on the server, while mark_ms begins when the
+ * call returns.
  *
- * Time: a call ends within timeout_ms. The run gives up after half of it without a reply. A reply in the
- * second half ends it too. If the URI sets patience, it decides alone.
+ * Time limit: a call ends within timeout_ms. It gives up after half of that time without a reply. A reply in
+ * the second half ends it too. If the URI sets patience, that is the only limit.
  */
 #include "service/guard/guard_entries.h"
 
@@ -42,7 +42,7 @@
 #include "base/system.h"
 #include "store/redis/request/redis_scripts.h"
 
-enum { MS = 1000000, ESCAPED = 3 /* bytes of an escaped byte */, SUFFIX = 8, WORDS = 4, NUMBER = 24 };
+enum { NS_OF_MS = 1000000, ESCAPED = 3 /* bytes of an escaped byte */, SUFFIX = 8, WORDS = 4, NUMBER = 24 };
 
 struct guard_entries {
     tamis_allocator allocator;
@@ -188,7 +188,7 @@ static tamis_key number_word(entries_call *call, uint64_t number) {
     return (tamis_key){call->number, (size_t)size};
 }
 
-/* Returns a life, up to a tenth longer, at random. */
+/* Returns life_ms and up to a tenth more, at random. */
 static uint64_t random_life(entries_call *call, uint32_t life_ms) {
     call->random = call->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return life_ms + (call->random >> 33) % (life_ms / 10 + 1);
@@ -267,7 +267,7 @@ static void note_failure(entries_call *call, tamis_status status, const tamis__r
 
 static tamis_status accept_get(entries_call *call, guard_entry *item, const tamis__reply *reply,
                                tamis_error *err) {
-    static const guard_entry_state states[] = {GUARD_ENTRY_AWAITED, GUARD_ENTRY_LEASED, GUARD_ENTRY_MARKED};
+    static const guard_entry_state states[] = {GUARD_ENTRY_LEASED, GUARD_ENTRY_GRANTED, GUARD_ENTRY_MARKED};
 
     if (reply->type == TAMIS__REPLY_INTEGER && reply->integer >= 0 && reply->integer <= 2) {
         item->state = states[reply->integer];
@@ -428,7 +428,7 @@ tamis_status tamis__guard_entries_open(guard_entries **entries, const guard_entr
     made->prefix_size = strlen(options->prefix);
     made->prefix = tamis__alloc(&allocator, made->prefix_size + 1, 1);
     if (!strstr(options->redis, "patience="))
-        made->patience_ns = (uint64_t)options->timeout_ms * MS / 2;
+        made->patience_ns = (uint64_t)options->timeout_ms * NS_OF_MS / 2;
     tamis_status status =
         made->prefix ? tamis__scripts_open(&made->redis, options->redis, options->timeout_ms, &allocator, err)
                      : tamis__fail_nomem(err, "guard", made->prefix_size + 1);

@@ -15,12 +15,12 @@
 
 /*
  * Level 3: entries, leases and marks in a Redis. docs/GUARD-PROTOCOL.md has the steps G2, G4, P2 and P4, and
- * the names of the Redis keys. Each call is one pipeline of scripts, one round trip to each server. Any number
- * of threads may use it at once.
+ * the names of the Redis keys. Each call is one pipeline of scripts, one round trip to each server. Any
+ * number of threads may use it at once.
  *
  * Keys have at least one byte. Errors of all calls: TAMIS_E_IO, TAMIS_E_TIMEOUT, TAMIS_E_NOMEM,
- * TAMIS_E_REFUSED: memory, rights or a key of another type. A failure may leave scripts carried out, and
- * some may still come: a lease or a mark then expires, and an entry is right.
+ * TAMIS_E_REFUSED: memory, rights or a key of another type. After a failure, Redis may have run
+ * some of the scripts, or may run them later. Their leases and marks expire, and their entries are right.
  */
 typedef struct guard_entries guard_entries;
 
@@ -39,7 +39,7 @@ tamis_status tamis__guard_entries_open(guard_entries **entries, const guard_entr
                                        tamis_error *err);
 void tamis__guard_entries_close(guard_entries *entries);
 
-/* What the news of a guard share with its entries. The strings are valid as long as the entries. */
+/* For the news of the guard. The results are valid as long as the entries. */
 tamis_redis *tamis__guard_entries_redis(const guard_entries *entries);
 const char *tamis__guard_entries_prefix(const guard_entries *entries);
 /* Returns the life of a mark in Redis, in milliseconds. */
@@ -49,8 +49,8 @@ uint64_t tamis__guard_entries_mark_life(const guard_entries *entries);
 typedef enum guard_entry_state {
     GUARD_ENTRY_UNKNOWN, /* no reply */
     GUARD_ENTRY_FOUND,   /* an entry: `blob` */
-    GUARD_ENTRY_LEASED,  /* this request has the lease now: its token is `token` */
-    GUARD_ENTRY_AWAITED, /* another process has the lease */
+    GUARD_ENTRY_GRANTED, /* this request got the lease: its token is `token` */
+    GUARD_ENTRY_LEASED,  /* another reader has the lease */
     GUARD_ENTRY_MARKED   /* a writer has a mark: load the row and store nothing */
 } guard_entry_state;
 

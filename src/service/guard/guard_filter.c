@@ -14,23 +14,22 @@
  *
  * 1. Only a complete filter is queried: `building` becomes `current` after its scan has succeeded, and after
  *    each put since its beginning was added to it.
- * 2. A key of a put is in `current` and in `building`. A put notes its local mark, then adds its key to the
- *    filters that are there. A scan shows its filter, then adds the keys of all marks to it, and only then
- *    reads rows. So a put whose row the scan cannot see has either a mark that the scan sees, or sees the
- *    filter of the scan.
+ * 2. A key of a put is in `current` and in `building`. A put sets its local mark, then adds its key to both
+ *    filters. A scan sets `building`, then adds the keys of all local marks to it, and only then reads rows.
+ *    So if the scan does not see the row of a put, it sees the mark, or the put sees `building`.
  * 3. A filter has all keys that it was given. If it cannot take a key of a scan, it is dropped. If it cannot
  *    take the key of a put, the put fails, and its row is not written.
- * 4. The same holds for news, with the recent keys of guard_news.c instead of marks. A filter answers only if
- *    no news since its scan were missed.
+ * 4. The same holds for news, with the recent keys of guard_news.c instead of marks. A filter answers only in
+ *    the epoch of the news in which its scan began.
  * 5. Whoever changes a filter or the pointers to them holds `changes`. Whoever changes `current` or its keys
  *    also holds the write lock, and readers hold the read lock: they never wait for keys of `building`.
  *
- * The filters themselves are not concurrent. A concurrent one has a lock for each part of its body, so a lookup
- * of 16 keys takes up to 16 locks. Here it takes one, and waits only while keys of puts or of scan_new are
- * added, at most GUARD_BATCH at a time. `./dev bench guard` has the time.
+ * The filters themselves are not concurrent. A concurrent one has a lock for each part of its body, so a
+ * lookup of 16 keys takes up to 16 locks. Here it takes one, and waits only while keys of puts or of scan_new
+ * are added, at most GUARD_BATCH at a time. `./dev bench guard` has the time.
  *
- * A full scan has a session of its own. Meanwhile the old session goes on with scan_new, between two batches
- * of the scan, so new rows of other processes are not delayed by it. Their keys go to both filters.
+ * A full scan has a session of its own. Meanwhile the old session continues with scan_new, between two
+ * batches of the scan, so new rows of other processes are not delayed by it. Their keys go to both filters.
  */
 #include "service/guard/guard_filter.h"
 
@@ -52,10 +51,10 @@ enum {
     PAUSE_MIN_MS = 1000, /* after a failed scan, doubled each time */
     PAUSE_MAX_MS = 60000,
     RATE_CHECK_MS = 1000,
-    GAP_CHECK_MS = 20,    /* of gaps in the news */
+    EPOCH_CHECK_MS = 20,  /* of the epoch of the news */
     RATE_SCAN_MS = 60000, /* shortest time between two scans because of the rate */
     RATE_SAMPLES = 1000,
-    RATE_FACTOR = 4 /* live rate over promised rate that causes a scan */
+    RATE_FACTOR = 4 /* a scan is due if the live rate is this many times the promised one */
 };
 
 struct guard_filter {
@@ -63,22 +62,21 @@ struct guard_filter {
     pthread_mutex_t changes; /* of both filters; locked before `lock` */
     pthread_rwlock_t lock;   /* of `current` and its keys */
     tamis_filter *current, *building;
-    uint64_t current_gaps, building_gaps; /* gaps in the news before their scans */
-    atomic_bool is_incomplete;            /* `building` could not take the key of a put */
-    /* of the thread alone */
-    void *session;         /* has scanned `current`; NULL: none */
+    uint64_t current_epoch, building_epoch; /* of the news, when their scans began */
+    atomic_bool is_incomplete;              /* `building` could not take the key of a put */
+    /* for the thread alone */
+    void *session;         /* the one that scanned `current`; NULL: none */
     uint64_t new_at;       /* time of the next scan_new */
     uint64_t full_at;      /* time of the next full scan */
     uint64_t full_started; /* time of the last one */
-    uint32_t pause_ms;     /* after the last failed scan; 0: the last one of each sort succeeded */
+    uint32_t pause_ms;     /* after a failed scan; 0: the last scan, full or of new rows, succeeded */
     pthread_t thread;
     bool has_thread;
-    /* of the mutex */
-    pthread_mutex_t mutex;
-    pthread_cond_t cond; /* any of these has changed */
+    pthread_mutex_t mutex; /* protects all fields below */
+    pthread_cond_t cond;   /* one of them has changed */
     bool is_closing;
     bool has_filter;
-    tamis_error why; /* of the last full scan, or of the loss of the filter; TAMIS_OK: neither */
+    tamis_error why; /* why the last full scan failed, or the filter was dropped; TAMIS_OK: neither */
     uint64_t scans, failed_scans;
     int64_t scanned_at, updated_at;
     uint64_t absent_before, missing_before; /* counters at the last switch */
@@ -105,18 +103,17 @@ static uint64_t after_ms(uint64_t time, uint64_t ms) {
 
 /* ---- reading and puts ---- */
 
-/* True if no news since the scan of a filter were missed, and those until now are in it. Without news from
- * other guards it is always true. */
-static bool has_all_news(const guard_filter *filter, uint64_t gaps, uint64_t now) {
+/* True if a filter of this epoch has all news until `now`, or if no other guard puts. */
+static bool has_all_news(const guard_filter *filter, uint64_t epoch, uint64_t now) {
     const guard_news *news = filter->guard->news;
-    return !news || tamis__guard_news_heard(news, now) == gaps;
+    return !news || tamis__guard_news_live_epoch(news, now) == epoch;
 }
 
 bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, size_t count, uint64_t now,
                               tamis_answer *answers) {
     pthread_rwlock_rdlock(&filter->lock);
     const bool found =
-        filter->current && has_all_news(filter, filter->current_gaps, now) &&
+        filter->current && has_all_news(filter, filter->current_epoch, now) &&
         tamis_filter_contains_hashes(filter->current, hashes, count, answers, NULL, NULL) == TAMIS_OK;
     pthread_rwlock_unlock(&filter->lock);
     return found;
@@ -176,12 +173,12 @@ static tamis_status add_scanned(void *context, const tamis_key *keys, size_t cou
 
 /* ---- filters come and go ---- */
 
-/* Exchanges one of the filters that others see. Returns the one that was there. */
-static tamis_filter *replace(guard_filter *filter, tamis_filter **shown, tamis_filter *by) {
+/* Replaces `current` or `building`. Returns the former filter. */
+static tamis_filter *replace(guard_filter *filter, tamis_filter **replaced, tamis_filter *by) {
     pthread_mutex_lock(&filter->changes);
     pthread_rwlock_wrlock(&filter->lock);
-    tamis_filter *old = *shown;
-    *shown = by;
+    tamis_filter *old = *replaced;
+    *replaced = by;
     pthread_rwlock_unlock(&filter->lock);
     pthread_mutex_unlock(&filter->changes);
     return old;
@@ -225,7 +222,7 @@ static void add_marked(void *context, guard_hash hash) {
     pthread_mutex_unlock(&filter->changes);
 }
 
-/* Shows an empty filter to puts and news, and adds the keys of those in progress. */
+/* Sets `building` to an empty filter, and adds the keys of puts in progress and of recent news. */
 static tamis_status begin_building(guard_filter *filter, tamis_error *err) {
     tamis_filter *created = NULL;
     const tamis_status status = create_filter(filter, &created, err);
@@ -233,7 +230,7 @@ static tamis_status begin_building(guard_filter *filter, tamis_error *err) {
         return status;
     const tamis_guard *guard = filter->guard;
     atomic_store(&filter->is_incomplete, false);
-    filter->building_gaps = guard->news ? tamis__guard_news_gaps(guard->news) : 0;
+    filter->building_epoch = guard->news ? tamis__guard_news_epoch(guard->news) : 0;
     (void)replace(filter, &filter->building, created);
     tamis__guard_lookups_each_mark(guard->lookups, add_marked, filter);
     if (guard->news)
@@ -256,7 +253,7 @@ static tamis_status switch_filters(guard_filter *filter, tamis_error *err) {
     pthread_rwlock_wrlock(&filter->lock);
     tamis_filter *old = filter->current;
     filter->current = filter->building;
-    filter->current_gaps = filter->building_gaps;
+    filter->current_epoch = filter->building_epoch;
     filter->building = NULL;
     pthread_rwlock_unlock(&filter->lock);
     pthread_mutex_unlock(&filter->changes);
@@ -273,7 +270,7 @@ static tamis_status switch_filters(guard_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Without a filter no answer is wrong. */
+/* Without a filter, a guard answers more slowly, and never wrongly. */
 static void drop_filter(guard_filter *filter, const tamis_error *why) {
     tamis_filter_free(replace(filter, &filter->current, NULL));
     pthread_mutex_lock(&filter->mutex);
@@ -367,12 +364,12 @@ static void scan_new_rows(guard_filter *filter) {
     tamis_error why = TAMIS_ERROR_INIT;
     filter_scan keys = {.filter = filter, .targets = {filter->current, filter->building}};
     tamis_guard_scan scan = {add_scanned, &keys};
-    filter->new_at = UINT64_MAX; /* not within itself */
+    filter->new_at = UINT64_MAX; /* add_scanned must not call this function meanwhile */
     const tamis_status status = guard->source.scan_new(filter->session, &scan, &why);
     filter->new_at = after_ms(tamis__now_ns(), guard->options.scan_new_ms);
     if (keys.failed == TAMIS_E_INTERRUPTED)
         return;
-    if (keys.failed != TAMIS_OK) { /* a filter lacks a key that it was given */
+    if (keys.failed != TAMIS_OK) { /* a filter could not take a key */
         why.status = keys.failed;
         atomic_store(&filter->is_incomplete, true);
         drop_filter(filter, &why);
@@ -410,13 +407,14 @@ static bool is_rate_too_high(guard_filter *filter, uint64_t now) {
     return is_high;
 }
 
-/* N4, N5: a filter from before a gap in the news is useless, and none is built before the first news. */
-static bool follow_gaps(guard_filter *filter) {
+/* N4, N5: makes a scan due if the filter is of an earlier epoch. False: no news yet, so that no filter may be
+ * built. */
+static bool follow_epoch(guard_filter *filter) {
     const guard_news *news = filter->guard->news;
-    const uint64_t gaps = news ? tamis__guard_news_gaps(news) : 0;
-    if (news && filter->current && filter->current_gaps != gaps && filter->pause_ms == 0)
+    const uint64_t epoch = news ? tamis__guard_news_epoch(news) : 0;
+    if (news && filter->current && filter->current_epoch != epoch && filter->pause_ms == 0)
         filter->full_at = 0;
-    return !news || gaps > 0;
+    return !news || epoch > 0;
 }
 
 static void wait_until(guard_filter *filter, uint64_t time) {
@@ -430,8 +428,8 @@ static void *keep_filter(void *context) {
     guard_filter *filter = context;
     while (!is_closing(filter)) {
         const uint64_t now = tamis__now_ns();
-        uint64_t next = after_ms(now, filter->guard->news ? GAP_CHECK_MS : RATE_CHECK_MS);
-        if (!follow_gaps(filter)) {
+        uint64_t next = after_ms(now, filter->guard->news ? EPOCH_CHECK_MS : RATE_CHECK_MS);
+        if (!follow_epoch(filter)) {
             wait_until(filter, next);
             continue;
         }
@@ -462,8 +460,9 @@ tamis_status tamis__guard_filter_wait(guard_filter *filter, uint32_t timeout_ms,
         return TAMIS_OK;
     if (why.status != TAMIS_OK)
         return tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
-    return tamis__fail(err, TAMIS_E_TIMEOUT, 0, "%s: the scan of the keys goes on after %u ms; wait longer",
-                       filter->guard->name, (unsigned)timeout_ms);
+    return tamis__fail(err, TAMIS_E_TIMEOUT, 0,
+                       "%s: the scan of the keys has not ended after %u ms; wait longer", filter->guard->name,
+                       (unsigned)timeout_ms);
 }
 
 /* ---- life and statistics ---- */

@@ -26,17 +26,17 @@ static inline void count_up(atomic_uint_fast64_t *counter, uint64_t by) {
 
 struct tamis_guard {
     tamis_allocator memory;
-    tamis_guard_options options; /* all defaults set; its pointers are not used after the open */
+    tamis_guard_options options; /* with all defaults; its pointers are used by tamis_guard_open alone */
     tamis_guard_source source;
     char name[64];
     tamis_hasher *hasher;
-    uint64_t hasher_id;       /* of all its hashes */
+    uint64_t hasher_id;       /* tamis_hash.hasher_id of its hashes */
     unsigned char secret[32]; /* of the hasher and of all filters */
     guard_cache *cache;       /* NULL: no level 2 */
     guard_entries *entries;   /* NULL: no level 3 */
     guard_lookups *lookups;
     guard_filter *filter; /* NULL: the source has no `scan` */
-    guard_news *news;     /* NULL: no other guard puts */
+    guard_news *news;     /* NULL: no level 3, or options.without_puts */
     guard_counters counters;
 };
 
@@ -49,10 +49,10 @@ static inline guard_hash guard_hash_of(const tamis_hash *hash) {
     return (guard_hash){hash->word[0], hash->word[1]};
 }
 
-/* Returns what the cache has, with a reference, or NULL. A silent guard has no nulls: their rows may have
- * come. */
+/* Returns the cached answer with a reference, or NULL. A silent guard does not use nulls: their rows may
+ * exist by now. */
 guard_blob *tamis__guard_find_cached(tamis_guard *guard, guard_hash hash, uint64_t now);
-/* TAMIS_E_INVALID, TAMIS_E_TOO_LONG: a key that no row has. */
+/* TAMIS_E_INVALID: an empty key. TAMIS_E_TOO_LONG: more than TAMIS_GUARD_KEY_MAX bytes. */
 tamis_status tamis__guard_check_key(const tamis_guard *guard, tamis_key key, tamis_error *err);
 
 #endif

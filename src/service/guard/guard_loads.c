@@ -26,10 +26,10 @@
 
 enum { PAUSE_MIN_MS = 50, PAUSE_MAX_MS = 1000 };
 
-/* A thread's session. */
+/* The session of a source thread. */
 typedef struct load_session {
     void *handle;      /* NULL: none */
-    bool is_idle;      /* it has answered a query, or waited: the database may have closed it since */
+    bool is_idle;      /* used before, or waited for a query: the database may have closed it since */
     uint32_t pause_ms; /* after the last failure; 0: none */
     uint64_t retry_at;
 } load_session;

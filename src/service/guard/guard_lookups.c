@@ -9,7 +9,7 @@
  *                          |
  *                          +--> queue of its stage
  *
- *     with Redis       shared --> batched --> load --> loading --> store --> done
+ *     with Redis        redis --> batched --> load --> loading --> store --> done
  *     lease elsewhere    ^           |
  *                        +-- paused <+
  *     without Redis                            load --> loading --> done
@@ -19,15 +19,15 @@
  *
  * Invariants:
  *
- * 1. Each accepted request is answered once: whoever answers a waiter first removes it from both rings.
+ * 1. Each accepted request is answered once: a thread that answers a waiter removes it from both rings first.
  * 2. A put detaches the lookup of its key: the lookup leaves the table, and still answers its waiters. A
  *    request that comes after the put begins another lookup, whose query is later than the put.
- * 3. An answer is cached only if no put was in progress from before its query until now. Puts in progress
- *    are marks, and the check and the caching are one step under the mutex.
- * 4. While the mutex is locked nobody waits: functions of the source and of the caller are called without
- *    it.
+ * 3. An answer is cached only if no put of its key was in progress from before its query until now. Each put
+ *    in progress has a local mark. The check and the caching are one step under the mutex.
+ * 4. No thread waits while it has the mutex locked: functions of the source and of the caller are called
+ *    without it.
  *
- * guard_share.c has the Redis thread, guard_loads.c the source threads, guard_clock.c the clock thread, which
+ * guard_redis.c has the Redis thread, guard_loads.c the source threads, guard_clock.c the clock thread, which
  * answers requests at their deadlines.
  */
 #include "service/guard/guard_lookups.h"
@@ -47,7 +47,7 @@ static guard_lookup **find_lookup(guard_lookups *lookups, guard_hash hash) {
     return slot;
 }
 
-/* Later requests for the key begin another lookup. */
+/* Removes a lookup from the table, so that later requests for the key begin another one. */
 static void detach_lookup(guard_lookups *lookups, guard_lookup *lookup) {
     if (!lookup->is_joinable)
         return;
@@ -76,8 +76,8 @@ static void wake_thread(guard_lookups *lookups, guard_stage stage) {
         pthread_cond_signal(lookups->is_down ? &lookups->down_cond : &lookups->load_cond);
     else if (stage == GUARD_STAGE_READY)
         pthread_cond_signal(&lookups->clock_cond);
-    else if (stage == GUARD_STAGE_SHARED || stage == GUARD_STAGE_STORE || stage == GUARD_STAGE_RELEASE)
-        pthread_cond_signal(&lookups->share_cond);
+    else if (stage == GUARD_STAGE_REDIS || stage == GUARD_STAGE_STORE || stage == GUARD_STAGE_RELEASE)
+        pthread_cond_signal(&lookups->redis_cond);
 }
 
 void tamis__guard_lookups_move(guard_lookups *lookups, guard_lookup *lookup, guard_stage stage) {
@@ -153,7 +153,7 @@ static void cache_answer(guard_lookups *lookups, guard_lookup *lookup) {
                                now + cache_life(guard, lookup->hash, now));
 }
 
-/* The lookup is over: its lease, if it has one, is for the Redis thread. */
+/* Ends a lookup. If it has a lease, the Redis thread stores the entry or releases the lease. */
 static void leave_stage(guard_lookups *lookups, guard_lookup *lookup) {
     detach_lookup(lookups, lookup);
     tamis__guard_lookups_move(lookups, lookup,
@@ -247,7 +247,7 @@ static tamis_status add_waiter(guard_lookups *lookups, const guard_request *requ
     if (lookups->count >= lookups->count_max)
         return refuse_request(lookups, err);
     lookup = begin_lookup(lookups, request,
-                          tamis__guard_share_works(lookups, now) ? GUARD_STAGE_SHARED : GUARD_STAGE_LOAD);
+                          tamis__guard_redis_works(lookups, now) ? GUARD_STAGE_REDIS : GUARD_STAGE_LOAD);
     if (!lookup)
         return tamis__fail_nomem(err, lookups->guard->name, sizeof *lookup + request->key.size);
     lookup->is_cacheable = !tamis__guard_lookups_has_mark(lookups, request->hash, now);

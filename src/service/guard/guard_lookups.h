@@ -25,7 +25,7 @@ typedef struct guard_node {
 
 /* What is being done for a key. Each stage has a queue; GUARD_STAGE_DONE has none. */
 typedef enum guard_stage {
-    GUARD_STAGE_SHARED,  /* queued for Redis */
+    GUARD_STAGE_REDIS,   /* queued for Redis */
     GUARD_STAGE_BATCHED, /* in the batch of the Redis thread */
     GUARD_STAGE_PAUSED,  /* another process has the lease */
     GUARD_STAGE_LOAD,    /* queued for a query to the source */
@@ -45,10 +45,10 @@ typedef struct guard_lookup {
     guard_hash hash;
     guard_stage stage;
     uint32_t references; /* one for its stage */
-    uint32_t repeats;    /* queries that met a session that had been closed */
+    uint32_t repeats;    /* queries that failed since the database had closed the session */
     uint32_t pause_ms;   /* last pause for the lease of another process */
-    uint64_t time; /* paused: end of the pause. Leased: time of the next renewal. Else: in its stage since */
-    bool is_joinable;                 /* it is in the table; false after a put of the key */
+    uint64_t time; /* paused: end of the pause; with a lease: next renewal; else: since when in its stage */
+    bool is_joinable;                 /* in the table; false after a put of the key */
     bool is_cacheable;                /* no put of the key was in progress since the lookup began */
     bool has_lease;                   /* in Redis */
     uint8_t token[TAMIS_GUARD_TOKEN]; /* of the lease */
@@ -80,7 +80,7 @@ struct guard_lookups {
     pthread_cond_t load_cond;  /* a lookup is queued for the source, and a session may be open */
     pthread_cond_t down_cond;  /* the same, while the source is down */
     pthread_cond_t clock_cond; /* an answer is ready */
-    pthread_cond_t share_cond; /* the Redis thread has something to do */
+    pthread_cond_t redis_cond; /* the Redis thread has something to do */
     guard_lookup **buckets;    /* joinable lookups */
     guard_mark **mark_buckets;
     size_t bucket_count; /* of both, a power of two */
@@ -97,13 +97,13 @@ struct guard_lookups {
     uint32_t connected;  /* open sessions */
     bool is_down;        /* no session is open, and the last attempt failed: `why_down` */
     tamis_error why_down;
-    /* Redis thread; guard_share.c */
-    pthread_t sharer;
-    bool has_sharer, is_sharing_over;
-    uint64_t call_since;  /* it waits for Redis since then; 0: it does not */
-    uint64_t call_max;    /* longest time that a lookup waits for that, ns */
-    uint64_t share_at;    /* Redis has failed: not used before this time */
-    uint32_t share_pause; /* ms, after the last failure; 0: it works */
+    /* Redis thread; guard_redis.c */
+    pthread_t redis_thread;
+    bool has_redis_thread, is_redis_thread_over;
+    uint64_t call_since;  /* when its current call to Redis began; 0: no call */
+    uint64_t call_max;    /* longest time that a lookup waits for Redis, ns */
+    uint64_t redis_at;    /* Redis has failed: not used before this time */
+    uint32_t redis_pause; /* ms until redis_at, from the last failure on; 0: Redis works */
 };
 
 /* ---- life ---- */
@@ -134,11 +134,11 @@ uint64_t tamis__guard_lookups_count(guard_lookups *lookups);
 
 /* ---- puts; these lock ---- */
 
-/* A put begins: notes a mark without token, removes the key from the cache, and makes a lookup in progress
- * end without an entry. NULL: memory is short. */
+/* A put begins: adds a local mark without token, removes the key from the cache, and makes a lookup in
+ * progress end without an entry. NULL: memory is short. */
 guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash);
-/* Gives a mark its token, and lets it expire after mark_ms. token NULL: removes the mark. */
-void tamis__guard_lookups_name_mark(guard_lookups *lookups, guard_mark *mark,
+/* Gives a mark its token, and lets it expire after mark_ms, and a tenth more. token NULL: frees the mark. */
+void tamis__guard_lookups_set_token(guard_lookups *lookups, guard_mark *mark,
                                     const uint8_t token[TAMIS_GUARD_TOKEN]);
 /* A put ends: removes the mark with this token, and what tamis__guard_lookups_mark removes. token NULL: no
  * mark. */
@@ -190,27 +190,27 @@ void tamis__guard_lookups_drop(guard_lookups *lookups, guard_lookup *lookup);
 /* Answers the requests of a ring, which are in no other one. The mutex is not locked. */
 void tamis__guard_lookups_answer_ring(guard_lookups *lookups, guard_node *answered, tamis_status status,
                                       guard_blob *blob, const tamis_error *why);
-/* Nothing that was read before now is cached, or answers a later request. */
+/* What was read before this call is no longer cached, and answers no later request. */
 void tamis__guard_lookups_forget(guard_lookups *lookups, guard_hash hash);
 void tamis__guard_lookups_forget_all(guard_lookups *lookups);
 
 /* True if a put of the key is in progress. Frees marks of its bucket that have expired. */
 bool tamis__guard_lookups_has_mark(guard_lookups *lookups, guard_hash hash, uint64_t now);
-/* Frees marks that have expired before `now`. */
+/* Frees all local marks that have expired before `now`. */
 void tamis__guard_lookups_expire(guard_lookups *lookups, uint64_t now);
 
 /* A source thread; guard_loads.c. `lookups` is its context. Locks. */
 void *tamis__guard_load_rows(void *lookups);
 
-/* ---- guard_share.c ---- */
+/* ---- guard_redis.c ---- */
 
 /* The Redis thread. `lookups` is its context. Locks. */
-void *tamis__guard_share_rows(void *lookups);
+void *tamis__guard_redis_run(void *lookups);
 /* True if there is a Redis and it works. */
-bool tamis__guard_share_works(const guard_lookups *lookups, uint64_t now);
+bool tamis__guard_redis_works(const guard_lookups *lookups, uint64_t now);
 /* Lookups that have waited too long for Redis go on with the source. */
-void tamis__guard_share_give_up(guard_lookups *lookups, uint64_t now);
-/* Stores entries and releases leases that are left, when no thread runs any more. */
-void tamis__guard_share_rest(guard_lookups *lookups);
+void tamis__guard_redis_give_up(guard_lookups *lookups, uint64_t now);
+/* Stores the remaining entries and releases the remaining leases, when no thread runs any more. */
+void tamis__guard_redis_finish(guard_lookups *lookups);
 
 #endif

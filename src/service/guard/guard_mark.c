@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Marks: puts in progress in this process, in a table by hash. A mark is there from before P1 until after
- * P4. A writer that is lost leaves its mark, which expires when the row is committed or never will be.
+ * Local marks: puts in progress in this process, in a table by hash. A local mark exists from before P1 until
+ * after P4. If P4 never comes, the mark expires: by then the row is committed, or never will be (K2).
  */
 #include <string.h>
 
@@ -55,15 +55,15 @@ guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash) {
     return mark;
 }
 
-void tamis__guard_lookups_name_mark(guard_lookups *lookups, guard_mark *mark,
+void tamis__guard_lookups_set_token(guard_lookups *lookups, guard_mark *mark,
                                     const uint8_t token[TAMIS_GUARD_TOKEN]) {
     pthread_mutex_lock(&lookups->mutex);
     if (token) {
         memcpy(mark->token, token, TAMIS_GUARD_TOKEN);
-        /* a tenth for the time until the caller knows that the wait is over */
+        /* a tenth more: the caller's time begins a little later than this one */
         const uint64_t life_ms = lookups->guard->options.mark_ms * (uint64_t)11 / 10;
         mark->deadline =
-            tamis__now_ns() + (life_ms + (lookups->guard->news ? GUARD_WAIT_MS : 0)) * GUARD_NS_OF_MS;
+            tamis__now_ns() + (life_ms + (lookups->guard->news ? GUARD_PUT_WAIT_MS : 0)) * GUARD_NS_OF_MS;
     } else {
         guard_mark **slot = mark_chain(lookups, mark->hash);
         while (*slot != mark)

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The news of a guard, by a stream in Redis:
+ * The news: a stream in Redis with the keys that writers of all guards are about to write.
  *
- *     step   script         key           arguments               reply
- *     N1     script_publish    PREFIX:news   life of a mark, key     1
- *     N2     script_read    PREFIX:news   cursor or "", life      cursor, last id, entries...
+ *     step   script           key           arguments                       reply
+ *     N1     script_publish   PREFIX:news   life of a mark, key             1
+ *     N2     script_read      PREFIX:news   cursor or "", life, page size   cursor, last id, keys...
  *
  *     writer     publish -> wait 220 ms ------------------------> row
  *     listener   read . . . . read . . . . read . . . .           every 25 ms
  *                 |            |
- *                 +------------+-- what it read is as old as the moment before it was sent: `heard`
+ *                 +------------+-- `heard`: the time just before this request was sent
  *
  * Invariants:
  *
- * 1. A key is among the recent keys before it is in a filter. A filter that is being built is shown first, and gets the
- *    recent keys after that. So it has each key that was heard during the last life of a mark.
+ * 1. The listener adds a key to the recent keys first, and to the filters after that. A new filter becomes
+ *    visible to the listener first, and gets the recent keys after that. So it has each key that was heard
+ *    during the last life of a mark.
  * 2. `heard` moves only after all keys of a reply are in the filters. If a filter cannot take one, the guard
- *    becomes silent, and the same news are read again.
- * 3. After a gap, `gaps` is raised before `heard` moves: no filter from before the gap answers after it.
+ *    becomes silent, and the listener reads the same news again.
+ * 3. The first reply, and the first one after each gap, begin a new epoch. `epoch` is raised before `heard` moves:
+ *    no filter of an earlier epoch answers any more.
  *
- * After a gap it reads news of twice the life of a mark: two servers, before and after a failover, may show
- * different times.
+ * After a gap, the listener reads news of twice the life of a mark. The clocks of two servers, before and
+ * after a failover, may differ.
  *
- * The listener asks again and again instead of waiting in Redis (XREAD BLOCK): a request that waits says
- * nothing about the time until its reply. 40 small requests a second cost a Redis less than a thousandth of
- * its time.
+ * The listener polls, and does not wait in Redis (XREAD BLOCK): a request that waits tells nothing about the
+ * time until its reply. 40 small requests a second cost a Redis less than a thousandth of its time.
  *
- * Scripts may be carried out twice or late: then the news have a key twice, or the key of a writer that has
- * given up. Both do no harm.
+ * Redis may run a script twice or late. The stream then has a key twice, or the key of a writer that has
+ * given up. Neither does harm.
  */
 #include "service/guard/guard_news.h"
 
@@ -54,13 +55,13 @@ enum {
     ID = 48,        /* bytes of the id of a stream entry, as text */
     NUMBER = 24
 };
-static const uint64_t NS_OF_MS = 1000000;
 
 /* An id of a stream: time of the server in ms, and a number. */
 typedef struct news_id {
     uint64_t ms, number;
 } news_id;
 
+/* A key that was heard less than the life of a mark ago. */
 typedef struct news_recent {
     guard_hash hash;
     uint64_t deadline;
@@ -70,18 +71,19 @@ struct guard_news {
     tamis_guard *guard;
     char *name; /* of the stream */
     size_t name_size;
-    uint64_t life_ms; /* of a mark */
-    atomic_uint_fast64_t heard, gaps;
+    uint64_t life_ms;           /* of a mark */
+    atomic_uint_fast64_t heard; /* time (tamis__now_ns) to which the news are known; 0: never heard */
+    atomic_uint_fast64_t epoch; /* number of the current epoch; 0: none yet */
     /* of the listener */
-    char cursor[ID]; /* the last news that it has read; "": it begins at the life of a mark ago */
-    news_id last;    /* the last id of the stream that was seen */
+    char cursor[ID]; /* id of the last entry that was read; "": begin twice the life of a mark ago */
+    news_id last;    /* highest id of the stream that was seen */
     bool has_more;   /* the last reply was full */
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t mutex; /* of all below */
+    pthread_mutex_t mutex; /* protects all fields below */
     pthread_cond_t cond;
     bool is_closing;
-    news_recent *recent; /* in the order of their deadlines; a ring */
+    news_recent *recent; /* recent keys: a ring buffer, ordered by deadline */
     size_t recent_first, recent_count, recent_capacity;
 };
 
@@ -179,7 +181,7 @@ tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, uint64_t
     news_call call = {.news = news, .key = &key};
     const tamis_status status = run_script(&call, accept_published, err);
     if (status == TAMIS_OK)
-        *ready_at = tamis__now_ns() + GUARD_WAIT_MS * NS_OF_MS;
+        *ready_at = tamis__now_ns() + GUARD_PUT_WAIT_MS * GUARD_NS_OF_MS;
     return status;
 }
 
@@ -217,7 +219,7 @@ static tamis_status add_recent(guard_news *news, guard_hash hash, tamis_error *e
         status = tamis__fail_nomem(err, news->guard->name, 2 * news->recent_capacity * sizeof *news->recent);
     else
         news->recent[(news->recent_first + news->recent_count++) % news->recent_capacity] =
-            (news_recent){hash, now + news->life_ms * NS_OF_MS};
+            (news_recent){hash, now + news->life_ms * GUARD_NS_OF_MS};
     pthread_mutex_unlock(&news->mutex);
     return status;
 }
@@ -242,13 +244,13 @@ static bool is_before(news_id a, news_id b) {
     return a.ms < b.ms || (a.ms == b.ms && a.number < b.number);
 }
 
-/* True if the guard was away for the life of a mark, or if Redis has lost news: it starts from scratch. */
+/* True if the guard has heard nothing for the life of a mark, or if Redis has lost news. */
 static bool is_gap(const guard_news *news, news_id last, uint64_t sent) {
     const uint64_t heard = atomic_load(&news->heard);
-    return is_before(last, news->last) || (heard > 0 && sent - heard >= news->life_ms * NS_OF_MS);
+    return is_before(last, news->last) || (heard > 0 && sent - heard >= news->life_ms * GUARD_NS_OF_MS);
 }
 
-/* N5. The next request reads from the life of a mark ago. */
+/* N5. The next request reads from twice the life of a mark ago. */
 static void start_again(guard_news *news) {
     guard_lookups *lookups = news->guard->lookups;
     news->cursor[0] = '\0';
@@ -259,7 +261,7 @@ static void start_again(guard_news *news) {
     pthread_mutex_unlock(&lookups->mutex);
 }
 
-/* One new key: out of the cache, and into the filters. */
+/* Adds a new key to the filters, and removes it from the cache. */
 static tamis_status accept_key(guard_news *news, const tamis__reply *text, tamis_error *err) {
     tamis_guard *guard = news->guard;
     const tamis_key key = {text->text, text->size};
@@ -281,7 +283,7 @@ static tamis_status accept_news(void *context, size_t i, const tamis__reply *rep
     (void)i;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size < 2 || reply->items[0].size >= ID ||
         (reply->items[1].size > 0 && !parse_id(&reply->items[1], &last)))
-        return tamis__fail(err, TAMIS_E_IO, 0, "guard: the reply is not that of a Redis; check the address");
+        return tamis__fail(err, TAMIS_E_IO, 0, "guard: the reply is not from a Redis; check the address");
     if (is_gap(news, last, call->sent)) {
         start_again(news);
         return TAMIS_OK;
@@ -297,7 +299,7 @@ static tamis_status accept_news(void *context, size_t i, const tamis__reply *rep
     if (news->has_more)
         return TAMIS_OK;
     if (atomic_load(&news->heard) == 0)
-        atomic_fetch_add(&news->gaps, 1);
+        atomic_fetch_add(&news->epoch, 1);
     atomic_store(&news->heard, call->sent);
     return TAMIS_OK;
 }
@@ -321,20 +323,20 @@ static void *listen_to_news(void *context) {
         news->has_more = false;
         const tamis_status status = run_script(&call, accept_news, &why);
         const bool at_once = status == TAMIS_OK && (news->has_more || !news->cursor[0]);
-        next = at_once ? 0 : tamis__now_ns() + (status == TAMIS_OK ? READ_MS : PAUSE_MS) * NS_OF_MS;
+        next = at_once ? 0 : tamis__now_ns() + (status == TAMIS_OK ? READ_MS : PAUSE_MS) * GUARD_NS_OF_MS;
     }
     return NULL;
 }
 
-uint64_t tamis__guard_news_heard(const guard_news *news, uint64_t now) {
+uint64_t tamis__guard_news_live_epoch(const guard_news *news, uint64_t now) {
     const uint64_t heard = atomic_load_explicit(&news->heard, memory_order_acquire);
-    if (heard == 0 || now >= heard + GUARD_LATELY_MS * NS_OF_MS)
+    if (heard == 0 || now >= heard + GUARD_SILENT_AFTER_MS * GUARD_NS_OF_MS)
         return 0;
-    return tamis__guard_news_gaps(news);
+    return tamis__guard_news_epoch(news);
 }
 
-uint64_t tamis__guard_news_gaps(const guard_news *news) {
-    return atomic_load_explicit(&news->gaps, memory_order_acquire);
+uint64_t tamis__guard_news_epoch(const guard_news *news) {
+    return atomic_load_explicit(&news->epoch, memory_order_acquire);
 }
 
 /* ---- life ---- */

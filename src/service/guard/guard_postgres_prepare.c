@@ -8,9 +8,9 @@
  *     tamis_new_keys     new_keys
  *     tamis_next_bound   SELECT max(second column) - overlap FROM (new_keys) AS q; never later than now
  *
- * Each query is prepared by itself first, which shows what it has: in a larger query, a missing parameter
- * would not show. The server converts $1 to the type of the key's column. As its text comes back, a key that
- * is spelled otherwise is found out: 017 comes back as 17.
+ * Each query is prepared alone first, to check its parameters and columns. In a larger query, a missing
+ * parameter would not show. The server converts $1 to the type of the key's column. Its text comes back with
+ * the row. So a key in another spelling is found: 017 comes back as 17.
  *
  * With as_json, the value is row_to_json(r): the server knows numbers without limit, arrays and JSON.
  */
@@ -22,7 +22,7 @@
 #include "base/decimal.h"
 #include "service/guard/guard_postgres.h"
 
-/* What a query has. */
+/* Parameters and columns of a query. */
 typedef struct statement_shape {
     int parameters, columns;
     Oid parameter_type; /* of the first parameter */
@@ -55,7 +55,7 @@ static tamis_status describe(postgres_session *session, const char *purpose, con
     return TAMIS_OK;
 }
 
-/* Prepares a query and checks what it has. */
+/* Prepares a query and checks its parameters and columns. */
 static tamis_status prepare_query(postgres_session *session, const char *purpose, const char *name,
                                   const char *text, const statement_shape *expected, statement_shape *shape,
                                   tamis_error *err) {

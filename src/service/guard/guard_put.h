@@ -14,8 +14,8 @@ typedef struct guard_put {
     uint64_t ready_at;
 } guard_put;
 
-/* Like tamis_guard_put_begin, but the caller waits until put->ready_at. For libtamis-server, where many writers
- * wait in one thread. */
+/* Like tamis_guard_put_begin, but the caller waits until put->ready_at. For libtamis-server, where many
+ * writers wait in one thread. */
 TAMIS_PRIVATE_API tamis_status tamis__guard_put_begin(tamis_guard *guard, tamis_key key, guard_put *put,
                                                       tamis_error *err);
 

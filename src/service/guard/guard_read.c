@@ -26,7 +26,7 @@ tamis_status tamis__guard_check_key(const tamis_guard *guard, tamis_key key, tam
 guard_blob *tamis__guard_find_cached(tamis_guard *guard, guard_hash hash, uint64_t now) {
     guard_blob *blob = guard->cache ? tamis__guard_cache_find(guard->cache, hash, now) : NULL;
     if (!blob || !tamis__guard_blob_is_null(blob) || !guard->news ||
-        tamis__guard_news_heard(guard->news, now))
+        tamis__guard_news_live_epoch(guard->news, now))
         return blob;
     tamis__guard_blob_release(blob);
     return NULL;

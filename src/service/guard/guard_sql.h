@@ -27,7 +27,7 @@ tamis_status tamis__guard_sql_init(guard_sql *sql, const tamis_guard_sql *option
 void tamis__guard_sql_release(guard_sql *sql);
 
 /* Returns before + query + after in a string that the caller frees with free(), or NULL if memory is short.
- * The query stands on lines of its own, without the semicolon at its end. */
+ * The query gets lines of its own, and loses the semicolon at its end. */
 char *tamis__guard_sql_wrap(const char *before, const char *query, const char *after);
 
 /* Keys that are buffered for tamis_guard_scan_add. */

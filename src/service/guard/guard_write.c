@@ -7,8 +7,8 @@
  *     the caller              P3 writes the row
  *     tamis_guard_put_end     P4 no mark in Redis --> no local mark, no cached answer
  *
- * The local mark comes before P1: a scan that begins a filter adds the keys of all local marks to it. So a
- * row that is written during the scan is in the filter that was, and in the one that comes.
+ * The local mark comes before P1: a scan begins its filter with the keys of all local marks. So the key of a
+ * row that is written during a scan is in the current filter and in the next one.
  */
 #include <string.h>
 
@@ -56,7 +56,7 @@ tamis_status tamis__guard_put_begin(tamis_guard *guard, tamis_key key, guard_put
     if (!mark)
         return tamis__fail_nomem(err, guard->name, sizeof *mark);
     status = begin_marked(guard, key, &hash, &begun, err);
-    tamis__guard_lookups_name_mark(guard->lookups, mark, status == TAMIS_OK ? begun.token : NULL);
+    tamis__guard_lookups_set_token(guard->lookups, mark, status == TAMIS_OK ? begun.token : NULL);
     if (status == TAMIS_OK)
         *put = begun;
     return status;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The Redis thread: level 3 for all lookups of a guard, in batches. What came while Redis worked on one batch
- * is the next one, so that one connection is enough. The letters are steps of docs/GUARD-PROTOCOL.md.
+ * The Redis thread: level 3 for all lookups of a guard, in batches. Lookups that come while Redis works on
+ * one batch are the next batch, so that one connection is enough. docs/GUARD-PROTOCOL.md has the steps G2 to
+ * G4.
  *
  *     queue                     call to Redis             then
- *     shared                    G2 entry or lease         answer, load, or pause
+ *     redis                     G2 entry or lease         answer, load, or pause
  *     store, after the answer   G4 entry                  done
  *     release, after an error   lease is deleted          done
  *     load, loading             lease is renewed          a third of its life later again
  *
  * Invariants:
  *
- * 1. A lookup has a lease only if the reply that brought it came before the lookup was queued for the source.
- *    So its query is later than its lease (G3 after G2).
+ * 1. A lookup gets a lease before it is queued for the source, or never. So its query is later than its lease
+ *    (G3 after G2).
  * 2. No lookup waits for a Redis that does not answer. After a failure, and after call_max without an answer,
  *    lookups go to the source without a lease. Their answers are not stored.
  * 3. A lease that comes too late is released. If that fails too, it expires.
  *
- * After a failure Redis is left out for 100 ms, doubled up to 2 s while it fails.
+ * After a failure Redis is not used for 100 ms, then 200 ms, and so on up to 2 s while it fails.
  */
 #include <string.h>
 
@@ -30,26 +31,26 @@
 #include "service/guard/guard_lookups.h"
 
 enum {
-    OUT_MIN_MS = 100, /* Redis is left out after a failure */
+    OUT_MIN_MS = 100, /* time for which Redis is not used after a failure */
     OUT_MAX_MS = 2000,
-    PAUSE_MIN_MS = 5, /* until a lease of another process is queried again */
+    PAUSE_MIN_MS = 5, /* from *leased* to the next G2 */
     PAUSE_MAX_MS = 100,
     BATCH_BYTES = 4 << 20 /* of values in a batch, unless one is larger */
 };
 
 /* Lookups in one call, with a reference to each. */
-typedef struct share_batch {
+typedef struct redis_batch {
     guard_entry entries[GUARD_BATCH];
     guard_lookup *lookups[GUARD_BATCH];
     size_t count;
-} share_batch;
+} redis_batch;
 
-typedef enum share_call { CALL_GET, CALL_STORE, CALL_RENEW, CALL_RELEASE } share_call;
+typedef enum redis_call { CALL_GET, CALL_STORE, CALL_RENEW, CALL_RELEASE } redis_call;
 
 /* ---- failures of Redis ---- */
 
-bool tamis__guard_share_works(const guard_lookups *lookups, uint64_t now) {
-    if (!lookups->guard->entries || now < lookups->share_at)
+bool tamis__guard_redis_works(const guard_lookups *lookups, uint64_t now) {
+    if (!lookups->guard->entries || now < lookups->redis_at)
         return false;
     return !lookups->call_since || now <= lookups->call_since + lookups->call_max;
 }
@@ -60,11 +61,12 @@ static void move_all(guard_lookups *lookups, guard_stage from, guard_stage to) {
         tamis__guard_lookups_move(lookups, lookup, to);
 }
 
+/* Stops using Redis for a while, twice as long as the last time. */
 static void leave_out(guard_lookups *lookups, uint64_t now) {
-    const uint32_t doubled = 2 * lookups->share_pause;
-    lookups->share_pause = doubled < OUT_MIN_MS ? OUT_MIN_MS : doubled > OUT_MAX_MS ? OUT_MAX_MS : doubled;
-    lookups->share_at = now + lookups->share_pause * GUARD_NS_OF_MS;
-    move_all(lookups, GUARD_STAGE_SHARED, GUARD_STAGE_LOAD);
+    const uint32_t doubled = 2 * lookups->redis_pause;
+    lookups->redis_pause = doubled < OUT_MIN_MS ? OUT_MIN_MS : doubled > OUT_MAX_MS ? OUT_MAX_MS : doubled;
+    lookups->redis_at = now + lookups->redis_pause * GUARD_NS_OF_MS;
+    move_all(lookups, GUARD_STAGE_REDIS, GUARD_STAGE_LOAD);
 }
 
 /* Moves the lookups of a queue that are too old to the source. They are in the order of their times. */
@@ -78,16 +80,16 @@ static bool give_up_queue(guard_lookups *lookups, guard_stage stage, uint64_t no
     return found;
 }
 
-void tamis__guard_share_give_up(guard_lookups *lookups, uint64_t now) {
+void tamis__guard_redis_give_up(guard_lookups *lookups, uint64_t now) {
     const bool in_batch = give_up_queue(lookups, GUARD_STAGE_BATCHED, now),
-               in_queue = give_up_queue(lookups, GUARD_STAGE_SHARED, now);
+               in_queue = give_up_queue(lookups, GUARD_STAGE_REDIS, now);
     if (in_batch || in_queue)
         leave_out(lookups, now);
 }
 
 /* ---- calls ---- */
 
-static tamis_status send_batch(guard_entries *entries, share_call call, share_batch *batch,
+static tamis_status send_batch(guard_entries *entries, redis_call call, redis_batch *batch,
                                tamis_error *err) {
     switch (call) {
     case CALL_GET:
@@ -102,7 +104,7 @@ static tamis_status send_batch(guard_entries *entries, share_call call, share_ba
 }
 
 /* True if no key of a batch got a reply. */
-static bool is_unanswered(const share_batch *batch) {
+static bool is_unanswered(const redis_batch *batch) {
     for (size_t i = 0; i < batch->count; i++)
         if (batch->entries[i].state != GUARD_ENTRY_UNKNOWN)
             return false;
@@ -110,14 +112,14 @@ static bool is_unanswered(const share_batch *batch) {
 }
 
 /* Sends a batch to Redis and waits for the replies. Unlocks meanwhile. */
-static void call_redis(guard_lookups *lookups, share_call call, share_batch *batch) {
+static void call_redis(guard_lookups *lookups, redis_call call, redis_batch *batch) {
     lookups->call_since = tamis__now_ns();
     pthread_mutex_unlock(&lookups->mutex);
     const tamis_status status = send_batch(lookups->guard->entries, call, batch, NULL);
     pthread_mutex_lock(&lookups->mutex);
     lookups->call_since = 0;
     if (status == TAMIS_OK) {
-        lookups->share_pause = 0;
+        lookups->redis_pause = 0;
         return;
     }
     count_up(&lookups->guard->counters.redis_errors, 1);
@@ -128,7 +130,7 @@ static void call_redis(guard_lookups *lookups, share_call call, share_batch *bat
 
 /* ---- batches ---- */
 
-static void add_to_batch(share_batch *batch, guard_lookup *lookup) {
+static void add_to_batch(redis_batch *batch, guard_lookup *lookup) {
     guard_entry *entry = &batch->entries[batch->count];
     *entry = (guard_entry){.key = {lookup->key, lookup->key_size}};
     memcpy(entry->token, lookup->token, sizeof entry->token);
@@ -137,14 +139,14 @@ static void add_to_batch(share_batch *batch, guard_lookup *lookup) {
     batch->lookups[batch->count++] = lookup;
 }
 
-static void release_batch(guard_lookups *lookups, share_batch *batch) {
+static void release_batch(guard_lookups *lookups, redis_batch *batch) {
     for (size_t i = 0; i < batch->count; i++)
         tamis__guard_lookup_release(lookups, batch->lookups[i]);
     batch->count = 0;
 }
 
 /* Fills an empty batch from a queue, and moves its lookups to the next stage. */
-static void fill_batch(guard_lookups *lookups, share_batch *batch, guard_stage from, guard_stage to) {
+static void fill_batch(guard_lookups *lookups, redis_batch *batch, guard_stage from, guard_stage to) {
     guard_lookup *lookup;
     size_t bytes = 0;
     batch->count = 0;
@@ -157,11 +159,11 @@ static void fill_batch(guard_lookups *lookups, share_batch *batch, guard_stage f
 }
 
 /* Stores entries, or releases leases. If Redis does not work, the leases expire. */
-static bool end_leases(guard_lookups *lookups, share_batch *batch, guard_stage from, share_call call) {
+static bool end_leases(guard_lookups *lookups, redis_batch *batch, guard_stage from, redis_call call) {
     fill_batch(lookups, batch, from, GUARD_STAGE_DONE);
     if (batch->count == 0)
         return false;
-    if (tamis__guard_share_works(lookups, tamis__now_ns()))
+    if (tamis__guard_redis_works(lookups, tamis__now_ns()))
         call_redis(lookups, call, batch);
     release_batch(lookups, batch);
     return true;
@@ -188,7 +190,7 @@ static void accept_lease(guard_lookups *lookups, guard_lookup *lookup, const gua
     tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
 }
 
-/* What Redis replied for a lookup that waited for it. */
+/* Applies a reply to a lookup that waited for it. */
 static void apply_reply(guard_lookups *lookups, guard_lookup *lookup, const guard_entry *entry,
                         uint64_t sent) {
     const bool is_needed = !guard_ring_is_empty(&lookup->waiters);
@@ -198,22 +200,22 @@ static void apply_reply(guard_lookups *lookups, guard_lookup *lookup, const guar
         tamis__guard_lookups_finish(lookups, lookup, TAMIS_OK, NULL);
         return;
     }
-    if (entry->state == GUARD_ENTRY_LEASED)
+    if (entry->state == GUARD_ENTRY_GRANTED)
         accept_lease(lookups, lookup, entry, sent);
     if (!is_needed) {
         tamis__guard_lookups_drop(lookups, lookup);
         return;
     }
-    if (entry->state == GUARD_ENTRY_AWAITED)
+    if (entry->state == GUARD_ENTRY_LEASED)
         pause_lookup(lookups, lookup);
-    else if (entry->state != GUARD_ENTRY_LEASED)
+    else if (entry->state != GUARD_ENTRY_GRANTED)
         tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
     if (entry->state == GUARD_ENTRY_MARKED)
         lookup->is_cacheable = false;
 }
 
-/* Applies all replies. What is left in the batch are leases that came too late. */
-static void apply_replies(guard_lookups *lookups, share_batch *batch, uint64_t sent) {
+/* Applies all replies. Leases that came too late remain in the batch. */
+static void apply_replies(guard_lookups *lookups, redis_batch *batch, uint64_t sent) {
     size_t left = 0;
     for (size_t i = 0; i < batch->count; i++) {
         guard_lookup *lookup = batch->lookups[i];
@@ -224,7 +226,7 @@ static void apply_replies(guard_lookups *lookups, share_batch *batch, uint64_t s
         else
             tamis__guard_blob_release(entry->blob);
         entry->blob = NULL;
-        if (has_waited || entry->state != GUARD_ENTRY_LEASED) {
+        if (has_waited || entry->state != GUARD_ENTRY_GRANTED) {
             tamis__guard_lookup_release(lookups, lookup);
             continue;
         }
@@ -234,11 +236,11 @@ static void apply_replies(guard_lookups *lookups, share_batch *batch, uint64_t s
     batch->count = left;
 }
 
-static bool share_lookups(guard_lookups *lookups, share_batch *batch) {
+static bool get_entries(guard_lookups *lookups, redis_batch *batch) {
     const uint64_t now = tamis__now_ns();
-    if (!tamis__guard_share_works(lookups, now))
-        move_all(lookups, GUARD_STAGE_SHARED, GUARD_STAGE_LOAD);
-    fill_batch(lookups, batch, GUARD_STAGE_SHARED, GUARD_STAGE_BATCHED);
+    if (!tamis__guard_redis_works(lookups, now))
+        move_all(lookups, GUARD_STAGE_REDIS, GUARD_STAGE_LOAD);
+    fill_batch(lookups, batch, GUARD_STAGE_REDIS, GUARD_STAGE_BATCHED);
     if (batch->count == 0)
         return false;
     call_redis(lookups, CALL_GET, batch);
@@ -262,13 +264,13 @@ static uint64_t end_pauses(guard_lookups *lookups, uint64_t now, uint64_t next) 
             continue;
         }
         lookup->time = now;
-        tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_SHARED);
+        tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_REDIS);
     }
     return next;
 }
 
 /* Adds lookups to the batch whose lease is to be renewed. Returns when the next one is. */
-static uint64_t fill_renewals(guard_lookups *lookups, share_batch *batch, guard_stage stage, uint64_t next) {
+static uint64_t fill_renewals(guard_lookups *lookups, redis_batch *batch, guard_stage stage, uint64_t next) {
     const uint64_t now = tamis__now_ns(), third = lookups->guard->options.lease_ms * GUARD_NS_OF_MS / 3;
     guard_node *queue = &lookups->queues[stage];
     for (guard_node *node = queue->next; node != queue; node = node->next) {
@@ -284,11 +286,11 @@ static uint64_t fill_renewals(guard_lookups *lookups, share_batch *batch, guard_
     return next;
 }
 
-static uint64_t renew_leases(guard_lookups *lookups, share_batch *batch, uint64_t next) {
+static uint64_t renew_leases(guard_lookups *lookups, redis_batch *batch, uint64_t next) {
     batch->count = 0;
     next = fill_renewals(lookups, batch, GUARD_STAGE_LOADING, next);
     next = fill_renewals(lookups, batch, GUARD_STAGE_LOAD, next);
-    if (batch->count > 0 && tamis__guard_share_works(lookups, tamis__now_ns()))
+    if (batch->count > 0 && tamis__guard_redis_works(lookups, tamis__now_ns()))
         call_redis(lookups, CALL_RENEW, batch);
     release_batch(lookups, batch);
     return next;
@@ -296,34 +298,34 @@ static uint64_t renew_leases(guard_lookups *lookups, share_batch *batch, uint64_
 
 /* ---- the thread ---- */
 
-/* Renewals are looked for as often as the first one may be due. */
+/* Returns how often leases are checked. */
 static uint64_t renewal_interval(const guard_lookups *lookups) {
     return lookups->guard->options.lease_ms * GUARD_NS_OF_MS / 6;
 }
 
-void *tamis__guard_share_rows(void *context) {
+void *tamis__guard_redis_run(void *context) {
     guard_lookups *lookups = context;
-    share_batch batch;
+    redis_batch batch;
     uint64_t renew_at = 0;
     batch.count = 0;
     pthread_mutex_lock(&lookups->mutex);
-    while (!lookups->is_sharing_over) {
+    while (!lookups->is_redis_thread_over) {
         const uint64_t now = tamis__now_ns();
         if (now >= renew_at)
             renew_at = renew_leases(lookups, &batch, now + renewal_interval(lookups));
         const uint64_t next = end_pauses(lookups, now, renew_at);
         bool has_worked = end_leases(lookups, &batch, GUARD_STAGE_STORE, CALL_STORE);
         has_worked |= end_leases(lookups, &batch, GUARD_STAGE_RELEASE, CALL_RELEASE);
-        has_worked |= share_lookups(lookups, &batch);
-        if (!has_worked && !lookups->is_sharing_over)
-            (void)tamis__cond_wait(&lookups->share_cond, &lookups->mutex, next);
+        has_worked |= get_entries(lookups, &batch);
+        if (!has_worked && !lookups->is_redis_thread_over)
+            (void)tamis__cond_wait(&lookups->redis_cond, &lookups->mutex, next);
     }
     pthread_mutex_unlock(&lookups->mutex);
     return NULL;
 }
 
-void tamis__guard_share_rest(guard_lookups *lookups) {
-    share_batch batch;
+void tamis__guard_redis_finish(guard_lookups *lookups) {
+    redis_batch batch;
     bool is_left = true;
     pthread_mutex_lock(&lookups->mutex);
     while (is_left) {
