@@ -21,8 +21,7 @@ typedef struct tamis_server tamis_server;
 
 typedef struct tamis_server_options {
     uint32_t struct_size;
-    /* NULL, or called in the server's thread with an event for a person or a program, one line of text
-     * without its end */
+    /* NULL, or called in the server's thread for each event, with a line of text without a line feed */
     void (*log)(void *context, const char *line);
     void *context; /* of `log` */
     const tamis_allocator
@@ -32,11 +31,11 @@ typedef struct tamis_server_options {
 #define TAMIS_SERVER_OPTIONS_INIT TAMIS__INIT(tamis_server_options, )
 
 /*
- * Reads and checks a configuration file, and starts nothing. *keyspaces is their number, and *filters is true
- * if it has named filters (NULL: not wanted). The first error of the file is returned, with its line: "FILE:
- * line 7: what is wrong; what to do".
+ * Reads and checks a configuration file, and starts nothing. Sets *keyspaces to the number of its keyspaces,
+ * and *filters to whether it has named filters; filters: or NULL. Returns the first error of the file, with
+ * its line: "FILE: line 7: what is wrong; what to do".
  *
- * - TAMIS_E_INVALID: the file is not valid. TAMIS_E_IO: it, or a file that it names, cannot be read.
+ * - TAMIS_E_INVALID: the file is not valid. TAMIS_E_IO: the file, or one that it names, cannot be read.
  * - TAMIS_E_NOMEM.
  */
 TAMIS_API tamis_status tamis_server_check(const char *config, size_t *keyspaces, bool *filters, tamis_error *err);
@@ -48,17 +47,18 @@ TAMIS_API tamis_status tamis_server_open(tamis_server **server, const char *conf
 TAMIS_API void tamis_server_close(tamis_server *server);
 
 /* Answers clients until tamis_server_stop: the calling thread is the server's thread. Returns TAMIS_OK when
- * the clients' commands are answered, or ten seconds after the stop. The program must ignore SIGPIPE, which a
- * client that disconnects would raise. TAMIS_E_SYSTEM: the event loop failed. */
+ * it has answered the commands that it has read, or ten seconds after the stop. The program must ignore
+ * SIGPIPE, which a client that disconnects would raise. TAMIS_E_SYSTEM: the event loop failed. */
 TAMIS_API tamis_status tamis_server_run(tamis_server *server, tamis_error *err);
 
-/* Ends tamis_server_run: no new connections and commands. tamis_server_reload reads the configuration again,
- * and changes guards and limits; if the file is not valid, it logs that and changes nothing. Both may be
- * called from any thread and from a signal handler. */
+/* Stop and reload. Both may be called from any thread and from a signal handler. tamis_server_stop ends
+ * tamis_server_run: the server accepts no further connections and commands. tamis_server_reload reads the
+ * configuration again, and changes guards and limits. If the file is not valid, it logs that and changes
+ * nothing. */
 TAMIS_API void tamis_server_stop(tamis_server *server);
 TAMIS_API void tamis_server_reload(tamis_server *server);
 
-/* Returns the address that the server listens at, "HOST:PORT" or "unix:PATH"; valid until the server is
+/* Returns the address on which the server listens, "HOST:PORT" or "unix:PATH"; valid until the server is
  * closed. */
 TAMIS_API const char *tamis_server_address(const tamis_server *server);
 
