@@ -198,7 +198,7 @@ static resp_result parse_bulk(resp_parser *parser, const resp_limits *limits, co
         return result;
     if (result == RESP_INVALID || length < 0 || length > (int64_t)limits->bulk)
         return refuse(parser, "invalid bulk length");
-    if (parser->position + (size_t)length + 2 > limits->query)
+    if (parser->position + (size_t)length + 2 > limits->command)
         return refuse(parser, "too big query");
     parser->bulk = (size_t)length;
     parser->has_bulk = true;

@@ -16,7 +16,7 @@ enum { RESP_INLINE_MAX = 64 << 10 }; /* bytes of a command that is typed as a li
 typedef struct resp_limits {
     size_t arguments; /* of one command */
     size_t bulk;      /* bytes of one argument */
-    size_t query;     /* bytes of one command as it is sent */
+    size_t command;   /* bytes of one command as it is sent */
 } resp_limits;
 
 typedef enum resp_result {

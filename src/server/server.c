@@ -10,7 +10,7 @@
  *                 workers -------'<------ threads of the guards <----------'
  *
  * 1. All state of clients belongs to the server's thread. Other threads pass it events.
- * 2. What may wait is done by workers: marks in Redis, opening and closing of guards.
+ * 2. Workers do what may block: writes to Redis, and opening and closing of guards.
  * 3. tamis_server_stop and tamis_server_reload set a flag and write to wake_fd, so that a signal handler may
  *    call them.
  */
@@ -168,10 +168,12 @@ static void apply_reload(tamis_server *server, server_event *event) {
         server_guards *old = server->guards;
         const server_config *before = server->config;
         server->guards = reload->guards;
-        server->config = reload->guards->from->config;
+        server->config = reload->guards->shared->config;
         if (!addresses_equal(&before->listen, &server->config->listen) ||
             !addresses_equal(&before->metrics, &server->config->metrics))
-            tamis__server_log(server, "%s: a new address is used after a restart", server->config_file);
+            tamis__server_log(server,
+                              "%s: listen or metrics has changed; restart the server to use the new address",
+                              server->config_file);
         if (!tamis__server_filters_equal(&before->filters, &server->config->filters))
             tamis__server_log(server, "%s: filters: are changed after a restart", server->config_file);
         SSL_CTX_free(server->tls);
@@ -211,7 +213,7 @@ static void begin_drain(tamis_server *server) {
     tamis__clients_drain(server);
 }
 
-/* Ends the loop when the last client has gone. */
+/* Ends the loop when a server that stops has no client left, or after ten seconds. */
 static void check_end(tamis_server *server) {
     if (server->drain_until > 0 && (server->client_count == 0 || tamis__now_ns() >= server->drain_until))
         event_base_loopbreak(server->base);
@@ -408,7 +410,7 @@ static void stop_workers(tamis_server *server) {
         pthread_join(server->workers[i], NULL);
 }
 
-/* Closing a guard answers its requests. Those of guards that a reload has replaced are answered in time. */
+/* Closing a guard answers its requests. Guards that a reload has replaced answer within their timeout. */
 static void close_guards(tamis_server *server) {
     struct pollfd woken = {.fd = server->wake_fd, .events = POLLIN};
 

@@ -69,7 +69,7 @@ static bloom_command *make_command(server_client *client, server_reply *reply, f
 
 /* Queues a command, whose reply comes after its commit. */
 static void queue_command(server_client *client, server_reply *reply, bloom_command *command) {
-    server_pending *pending = tamis__pending_create(client, QUERY_FILTER, 0);
+    server_pending *pending = tamis__pending_create(client, READ_FILTER, 0);
 
     if (!pending) {
         tamis__bloom_free(&client->server->memory, command);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Connections. One function, tamis__client_proceed, brings a client as far as it gets, whatever has happened:
+ * Connections. After each event, tamis__client_proceed parses and sends as much as possible for the client:
  *
  *     socket --> server->input (shared) --> commands --> output --> socket
  *                      |                       ^
- *                      '--> client->input -----'     only what cannot be parsed yet
+ *                      '--> client->input -----'     only an incomplete command, or at a bound
  *
  * 1. Memory of a client is bounded: input by one command, output by OUTPUT_MAX and the replies of one batch,
  *    pending keys by PENDING_MAX. At a bound its commands are not parsed and its socket is not read.
@@ -45,7 +45,7 @@ server_reply *tamis__client_reply(server_client *client) {
     return reply;
 }
 
-/* Bytes of replies that wait for others, or for the client to read. */
+/* Returns the bytes of replies that wait for earlier replies, or for the client to read them. */
 static size_t output_size(const server_client *client) {
     size_t size = evbuffer_get_length(client->output) + client->waiting_size;
 
@@ -78,13 +78,13 @@ static void refuse_input(server_client *client) {
     tamis__server_log_client(client, client->parser.error);
 }
 
-/* Parses and runs commands. Returns the number of bytes that are done with. */
+/* Parses and runs commands. Returns the number of bytes consumed. */
 static size_t run_commands(server_client *client, const char *data, size_t size) {
-    const size_t query_max = client->server->config->query_max;
-    /* A client without password gets few bytes of memory. */
-    const resp_limits limits = {.arguments = client->is_authenticated ? query_max / 4 : 10,
-                                .bulk = client->is_authenticated ? query_max : 16 << 10,
-                                .query = query_max + 64};
+    const size_t command_max = client->server->config->command_max;
+    /* A client that has not given the password gets little memory. */
+    const resp_limits limits = {.arguments = client->is_authenticated ? command_max / 4 : 10,
+                                .bulk = client->is_authenticated ? command_max : 16 << 10,
+                                .command = command_max + 64};
     size_t used = 0;
 
     while (can_parse(client)) {
@@ -96,7 +96,7 @@ static size_t run_commands(server_client *client, const char *data, size_t size)
         if (result == RESP_COMMAND) {
             if (client->parser.count > 0)
                 tamis__server_command_run(client, client->parser.arguments, client->parser.count);
-            if (data[used] != '*') /* its arguments are in the parser, which the next one overwrites */
+            if (data[used] != '*') /* a typed line: the next command overwrites its arguments */
                 tamis__batch_answer(client);
             used += consumed;
             continue;
@@ -230,7 +230,7 @@ static void set_event(struct event *event, bool *is_added, bool wanted) {
         event_del(event);
 }
 
-/* Ends the server's side of the connection, and waits for that of the client. */
+/* Closes the server's side of the connection, and waits until the client closes its own. */
 static void linger(server_client *client) {
     if (client->tls)
         SSL_shutdown(client->tls);
@@ -239,7 +239,7 @@ static void linger(server_client *client) {
     client->written = tamis__now_ns();
 }
 
-/* Decides what the client waits for. False: for nothing, it is to be freed. */
+/* Sets the events that the client waits for. False: none; the caller frees the client. */
 static bool await_client(server_client *client) {
     const bool has_output = evbuffer_get_length(client->output) > 0;
 
@@ -272,7 +272,7 @@ void tamis__client_proceed(server_client *client) {
             drop_input(client, used);
         }
         write_output(client);
-        /* Output that has become shorter lets commands through that were held back. */
+        /* Commands at the bound can be parsed now if the output has become shorter. */
         goes_on = client->input_size > 0 && can_parse(client) && (used > 0 || !is_parsed);
     } while (goes_on);
     if (!await_client(client))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Commands as data: the table is what runs them, what checks their number of arguments, and what COMMAND,
- * COMMAND DOCS and INFO say. Words of errors are those of Redis.
+ * The table of commands. It says which function runs a command and how many arguments it has. COMMAND,
+ * COMMAND DOCS and the metrics read it. Texts of errors are those of Redis.
  *
  * GET, EXISTS, STRLEN and TTL of one key go into a batch. Each other command first answers the batch, so that
  * replies stay in order.
@@ -26,32 +26,32 @@ bool tamis__server_is_word(tamis_key key, const char *word) {
 static void run_get(server_client *client, server_reply *reply, const tamis_key *arguments, size_t count) {
     (void)reply;
     (void)count;
-    tamis__batch_add(client, QUERY_GET, arguments[1]);
+    tamis__batch_add(client, READ_GET, arguments[1]);
 }
 
 static void run_strlen(server_client *client, server_reply *reply, const tamis_key *arguments, size_t count) {
     (void)reply;
     (void)count;
-    tamis__batch_add(client, QUERY_STRLEN, arguments[1]);
+    tamis__batch_add(client, READ_STRLEN, arguments[1]);
 }
 
 static void run_ttl(server_client *client, server_reply *reply, const tamis_key *arguments, size_t count) {
     (void)reply;
     (void)count;
-    tamis__batch_add(client, QUERY_TTL, arguments[1]);
+    tamis__batch_add(client, READ_TTL, arguments[1]);
 }
 
 static void run_exists(server_client *client, server_reply *reply, const tamis_key *arguments, size_t count) {
     (void)reply;
     if (count == 2)
-        tamis__batch_add(client, QUERY_EXISTS, arguments[1]);
+        tamis__batch_add(client, READ_EXISTS, arguments[1]);
     else
-        tamis__batch_answer_keys(client, QUERY_EXISTS, arguments + 1, count - 1);
+        tamis__batch_answer_keys(client, READ_EXISTS, arguments + 1, count - 1);
 }
 
 static void run_mget(server_client *client, server_reply *reply, const tamis_key *arguments, size_t count) {
     (void)reply;
-    tamis__batch_answer_keys(client, QUERY_MGET, arguments + 1, count - 1);
+    tamis__batch_answer_keys(client, READ_MGET, arguments + 1, count - 1);
 }
 
 static void run_guard_add(server_client *client, server_reply *reply, const tamis_key *arguments,

@@ -6,12 +6,12 @@
 
 /* The table of commands, for server_commands.c, server_info.c and server_metrics.c. */
 
-/* What clients are told that they talk to: the version whose commands and replies these are. */
+/* The version of Redis that clients see. Commands and replies are those of this version. */
 #define SERVER_REDIS_VERSION "7.0.0"
 
 enum {
-    COMMAND_BATCHED = 1 /* with one key it goes into the batch */,
-    COMMAND_NO_AUTH = 2 /* needs no AUTH */
+    COMMAND_BATCHED = 1, /* with one key, the command goes into the batch */
+    COMMAND_NO_AUTH = 2  /* allowed before AUTH */
 };
 
 typedef struct server_command {

@@ -38,7 +38,7 @@ static tamis_status read_database(const config_reader *in, const yaml_node_t *no
     const tamis_status status = tamis__config_read_mapping(in, node, "database", database_fields, database);
 
     if (status == TAMIS_OK && !database->sqlite == !database->postgres)
-        return tamis__config_fail(in, node, "database: needs sqlite or postgres, one of them; correct it");
+        return tamis__config_fail(in, node, "database: needs either sqlite or postgres; give one of the two");
     return status;
 }
 
@@ -102,7 +102,7 @@ static tamis_status set_prefix(const config_reader *in, const yaml_node_t *node,
     return TAMIS_OK;
 }
 
-/* Sets the prefix of the keys in Redis to "tamis:" and that of the keyspace, and refuses braces. */
+/* Sets the default of `prefix`, "tamis:" and the keyspace's prefix. Refuses braces. */
 static tamis_status set_redis_prefix(const config_reader *in, const yaml_node_t *node,
                                      server_keyspace *keyspace) {
     if (!keyspace->redis_prefix) {
@@ -185,7 +185,7 @@ static const config_field root_fields[] = {
     {"clients", FIELD_COUNT, AT(server_config, clients), NUMBERS(1, 1e6)},
     {"idle", FIELD_TIME, AT(server_config, idle_ms), NUMBERS(0, UINT32_MAX)},
     {"write_timeout", FIELD_TIME, AT(server_config, write_timeout_ms), TIMES},
-    {"query_max", FIELD_SIZE, AT(server_config, query_max), NUMBERS(1 << 10, 512 << 20)},
+    {"command_max", FIELD_SIZE, AT(server_config, command_max), NUMBERS(1 << 10, 512 << 20)},
     {"redis", FIELD_REDIS, AT(server_config, redis)},
     {"database", FIELD_NESTED, AT(server_config, database), .read = read_database},
     {"keyspaces", FIELD_NESTED, AT(server_config, keyspaces), .read = read_keyspaces},
@@ -219,9 +219,9 @@ static tamis_status check_together(const config_reader *in, const yaml_node_t *r
         if (!keyspace->database.sqlite && !keyspace->database.postgres)
             keyspace->database = config->database;
         if (!keyspace->database.sqlite && !keyspace->database.postgres)
-            return tamis__config_fail(in, root,
-                                      "keyspace '%.*s' has no database; add database, here or there", SHOWN,
-                                      keyspace->pattern);
+            return tamis__config_fail(
+                in, root, "keyspace '%.*s' has no database; add one to the keyspace, or to the file", SHOWN,
+                keyspace->pattern);
     }
     return TAMIS_OK;
 }
@@ -306,7 +306,7 @@ tamis_status tamis__server_config_read(server_config **config, const char *file,
         return tamis__fail_nomem(err, file, sizeof *made);
     made->memory = memory;
     made->clients = 10000;
-    made->query_max = 1 << 20;
+    made->command_max = 1 << 20;
     made->write_timeout_ms = 10000;
     made->filters = (server_filters){.fpr = 0.01, .capacity = 100, .max = 100, .memory = (uint64_t)1 << 30};
     name = tamis__config_alloc(made, strlen(file) + 1);

@@ -14,17 +14,17 @@
 
 typedef struct server_address {
     const char *text; /* as in the file */
-    const char *host; /* NULL: not given, or `path` is */
-    const char *path; /* of a Unix socket */
+    const char *host; /* NULL: no address, or `path` is set */
+    const char *path; /* of a Unix socket; NULL: none */
     uint16_t port;
 } server_address;
 
-/* File names in PEM. cert NULL: no TLS. cacert: NULL, or clients must have a certificate of it. */
+/* Names of PEM files. cert NULL: no TLS. cacert: NULL, or the authority that signs clients' certificates. */
 typedef struct server_tls_files {
     const char *cert, *key, *cacert;
 } server_tls_files;
 
-/* Exactly one of the first two is given. */
+/* Exactly one of `sqlite` and `postgres` is set. */
 typedef struct server_database {
     const char *sqlite; /* a file name, or ":memory:" */
     const char *postgres;
@@ -34,7 +34,7 @@ typedef struct server_database {
 typedef struct server_keyspace {
     const char *pattern; /* as in the file */
     size_t line;         /* of the file */
-    const char *prefix;  /* keys begin with it, or are equal to it */
+    const char *prefix;  /* the pattern without its asterisk */
     size_t prefix_size;
     bool is_exact; /* the only key is the prefix */
     server_database database;
@@ -67,14 +67,14 @@ struct config_block {
 
 typedef struct server_config {
     tamis_allocator memory;
-    struct config_block *blocks; /* what the pointers below point to */
+    struct config_block *blocks; /* memory of all pointers below */
     const char *file;
     server_address listen, metrics; /* metrics without host and path: none */
     const char *password;           /* NULL: clients need none */
     server_tls_files tls;
     uint32_t clients;                   /* max. number */
     uint32_t idle_ms, write_timeout_ms; /* 0: no limit */
-    uint64_t query_max;                 /* bytes of a command */
+    uint64_t command_max;               /* bytes of a command */
     const char *redis;                  /* URI; NULL: none */
     server_database database;           /* of keyspaces without their own */
     server_keyspace *keyspaces;
@@ -92,7 +92,7 @@ tamis_status tamis__server_config_read(server_config **config, const char *file,
                                        const tamis_allocator *allocator, tamis_error *err);
 void tamis__server_config_free(server_config *config);
 
-/* True if a guard of `a` can serve `b`: everything but the position in the file is the same. */
+/* True if a guard of `a` can serve `b`: all fields are equal. */
 bool tamis__server_keyspaces_equal(const server_keyspace *a, const server_keyspace *b);
 /* True if all fields are the same. */
 bool tamis__server_filters_equal(const server_filters *a, const server_filters *b);
@@ -105,7 +105,7 @@ bool tamis__config_parse_time(const char *text, uint32_t *ms);
 bool tamis__config_parse_size(const char *text, uint64_t *bytes);
 /* Parses HOST:PORT, [IPv6]:PORT and unix:PATH. *address then points into `text`, which is altered. */
 bool tamis__config_parse_address(char *text, server_address *address);
-/* Returns the name of the NULL-ended list that is most like `text`, or NULL if none is. */
+/* Returns the name most similar to `text` in a list that ends with NULL, or NULL if none is similar. */
 const char *tamis__config_similar(const char *text, const char *const *names);
 
 #endif

@@ -11,7 +11,7 @@
 /* Mappings of a YAML document into structs, by a table of fields for each. For server_config.c. */
 
 typedef struct config_reader {
-    server_config *config; /* owns the memory of what is read */
+    server_config *config; /* owns the memory of the values */
     yaml_document_t *document;
     tamis_error *err;
 } config_reader;
@@ -20,7 +20,7 @@ typedef enum config_field_kind {
     FIELD_TEXT,     /* const char * */
     FIELD_PATH,     /* const char *: a name that is relative to the configuration file */
     FIELD_CONTENT,  /* const char *: the content of the file that is named */
-    FIELD_PASSWORD, /* const char *: the first line of that file */
+    FIELD_PASSWORD, /* const char *: the first line of the file that is named */
     FIELD_SQLITE,   /* const char *: a path, or the word memory */
     FIELD_REDIS,    /* const char *: the URI of a server */
     FIELD_TIME,     /* uint32_t, milliseconds */
@@ -29,7 +29,7 @@ typedef enum config_field_kind {
     FIELD_REAL,     /* double */
     FIELD_CHOICE,   /* uint32_t: index into `choices` */
     FIELD_ADDRESS,  /* server_address */
-    FIELD_NESTED    /* what the function `read` fills */
+    FIELD_NESTED    /* filled by the function `read` */
 } config_field_kind;
 
 typedef struct config_field {

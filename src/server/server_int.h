@@ -28,7 +28,7 @@ typedef struct server_client server_client;
 
 /* ---- from other threads to the server's thread ---- */
 
-/* Something that has happened in another thread. It is the first member of what `apply` handles. */
+/* Something that happened in another thread: first member of the struct that `apply` handles. */
 typedef struct server_event {
     struct server_event *next;
     void (*apply)(tamis_server *server, struct server_event *event); /* also frees it */
@@ -37,11 +37,11 @@ typedef struct server_event {
 /* Any thread: passes an event to the server's thread. */
 void tamis__server_post(tamis_server *server, server_event *event);
 
-/* Work that may wait, for a thread of the server. Afterwards its event is posted. */
+/* Work that may block, for a worker: one of the server's other threads. Then its event is posted. */
 typedef struct server_job {
     server_event event;
     struct server_job *next;
-    void (*work)(tamis_server *server, struct server_job *job); /* in another thread */
+    void (*work)(tamis_server *server, struct server_job *job); /* called by a worker */
 } server_job;
 
 enum { SERVER_WORKERS = 4 };
@@ -49,16 +49,16 @@ void tamis__server_work(tamis_server *server, server_job *job);
 
 /* ---- keyspaces (server_keyspaces.c) ---- */
 
-/* A configuration that several sets of guards may share. */
-typedef struct server_source {
+/* A configuration. The sets of guards and the guards that use it have references. */
+typedef struct server_shared_config {
     server_config *config;
     atomic_size_t references;
-} server_source;
+} server_shared_config;
 
 /* A keyspace and its guard. Requests that are not answered have a reference. */
 typedef struct server_guard {
     const server_keyspace *keyspace;
-    server_source *from; /* has the keyspace */
+    server_shared_config *shared; /* contains the keyspace */
     tamis_guard *guard;
     tamis_guard_source source;
     atomic_size_t references;
@@ -69,21 +69,21 @@ typedef struct server_guard {
 /* The guards of a configuration, longest prefix first. */
 typedef struct server_guards {
     tamis_allocator memory;
-    server_source *from;
+    server_shared_config *shared;
     size_t count;
     server_guard *items[];
 } server_guards;
 
-/* Opens the guards of a configuration, but shares those of `old` that fit (NULL: none). Any thread, as long as
- * `old` is not released. Takes over `config`, also on failure. */
+/* Opens the guards of a configuration. Shares the guards of `old` whose keyspace did not change; NULL: none.
+ * Any thread, as long as `old` is not released. Takes over `config`, also on failure. */
 tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config, const server_guards *old,
                                    tamis_error *err);
-/* Releases the references. Guards without others are closed in a job, or here if `server` is NULL. */
+/* Releases a set. The last reference to a guard closes it in a job, or at once if `server` is NULL. */
 void tamis__keyspaces_release(tamis_server *server, server_guards *guards);
 void tamis__keyspace_release(tamis_server *server, server_guard *guard);
 
-/* Returns the guard of a key, and sets *row to what its SQL statement gets. NULL and *err: no keyspace has the
- * key, or no row can have it. */
+/* Returns the guard of a key, and sets *row to the parameter of its SQL statement. Returns NULL and fills
+ * *err if no keyspace has the key, or no row can have it. */
 server_guard *tamis__keyspaces_find(const server_guards *guards, tamis_key key, tamis_key *row,
                                     tamis_error *err);
 
@@ -92,14 +92,14 @@ void tamis__keyspaces_report(tamis_server *server);
 
 /* ---- requests that wait (server_keys.c) ---- */
 
-typedef enum server_query {
-    QUERY_GET,
-    QUERY_EXISTS,
-    QUERY_STRLEN,
-    QUERY_TTL,
-    QUERY_MGET,
-    QUERY_FILTER /* has no keys of a guard */
-} server_query;
+typedef enum server_read_kind {
+    READ_GET,
+    READ_EXISTS,
+    READ_STRLEN,
+    READ_TTL,
+    READ_MGET,
+    READ_FILTER /* has no keys of a guard */
+} server_read_kind;
 
 /* One key of a command. */
 typedef struct server_answer {
@@ -112,14 +112,14 @@ typedef struct server_answer {
 /* A command whose keys are not all answered. Later replies of its connection wait in `after`. */
 typedef struct server_pending {
     struct server_pending *next;
-    server_client *client; /* NULL: it has gone */
+    server_client *client; /* NULL: the client has disconnected */
     tamis_allocator memory;
-    server_query query;
+    server_read_kind kind;
     size_t count, waiting;
     size_t weight;                /* what it counts in pending_count of its client */
     bool is_resp3;                /* the protocol when the command came */
     struct evbuffer *after;       /* NULL: nothing */
-    struct bloom_command *filter; /* of QUERY_FILTER */
+    struct bloom_command *filter; /* of READ_FILTER */
     server_answer answers[];
 } server_pending;
 
@@ -130,26 +130,27 @@ typedef struct server_batch {
     size_t count;
     server_guard *guards[SERVER_BATCH];
     tamis_key keys[SERVER_BATCH];
-    server_query queries[SERVER_BATCH];
+    server_read_kind kinds[SERVER_BATCH];
     tamis_guard_value values[SERVER_BATCH];
 } server_batch;
 
-/* Returns the word for programs with which the message of an error begins, as in Redis. */
+/* Returns the first word of an error reply, by which programs tell errors apart. */
 const char *tamis__server_error_word(tamis_status status);
 
 /* Adds a command of one key to the batch, and answers the batch if it is full. */
-void tamis__batch_add(server_client *client, server_query query, tamis_key key);
+void tamis__batch_add(server_client *client, server_read_kind kind, tamis_key key);
 /* Answers all commands of the batch. */
 void tamis__batch_answer(server_client *client);
 /* Answers a command of several keys. */
-void tamis__batch_answer_keys(server_client *client, server_query query, const tamis_key *keys, size_t count);
+void tamis__batch_answer_keys(server_client *client, server_read_kind kind, const tamis_key *keys,
+                              size_t count);
 /* Makes a pending command with `count` keys, or returns NULL. It belongs to the client once it is appended. */
-server_pending *tamis__pending_create(server_client *client, server_query query, size_t count);
+server_pending *tamis__pending_create(server_client *client, server_read_kind kind, size_t count);
 void tamis__pending_append(server_client *client, server_pending *pending);
 void tamis__pending_free(server_pending *pending);
-/* Replies to commands whose keys are answered, as far as none before them waits. */
+/* Replies to commands whose keys are answered, up to the first command that still waits. */
 void tamis__pending_reply(server_client *client);
-/* For a client that goes. */
+/* Called before a client is freed. */
 void tamis__pending_abandon(server_client *client);
 
 /* ---- writers (server_writes.c) ---- */
@@ -167,7 +168,7 @@ enum { SERVER_TOKENS_MAX = 1000 }; /* of a connection */
 
 void tamis__server_write_begin(server_client *client, tamis_key key);
 void tamis__server_write_finish(server_client *client, const tamis_key *keys, size_t count);
-/* For a client that goes. */
+/* Called before a client is freed. */
 void tamis__server_writes_abandon(server_client *client);
 /* Replies to writers whose wait is over or whose connection is closed. */
 void tamis__server_writes_finish(tamis_server *server);
@@ -218,36 +219,36 @@ struct server_client {
     struct evbuffer *output;      /* replies that are not sent yet */
     server_pending *first, *last; /* commands that wait, in their order */
     size_t pending_count;         /* sum of their weights */
-    size_t waiting_size;          /* bytes in `after` of all of them but the last */
+    size_t waiting_size;          /* bytes in `after` of all these commands but the last */
     server_client *answered;      /* the next client whose filter commands are answered */
     bool is_answered;             /* it is in that list */
-    struct write_job *job;        /* NULL, or what the next command must wait for */
+    struct write_job *job;        /* NULL, or the job that the next command waits for */
     server_token *tokens;
     size_t token_count;
     uint64_t active;  /* time of the last bytes from the client (tamis__now_ns) */
-    uint64_t written; /* time when the client last took bytes, or when there were none for it */
+    uint64_t written; /* time when bytes were last sent, or when there were none to send */
     bool is_resp3, is_authenticated;
     bool reads, writes; /* `readable`, `writable` are added */
     bool has_ended;     /* nothing more is read: the client has closed its side, or the server stops */
     bool is_closed;     /* the client has closed its side */
-    bool finishes;      /* no further command is parsed; the connection ends when all replies are sent */
-    bool lingers;   /* all replies are sent, and the end of the connection: waits for that of the client */
-    bool is_broken; /* the connection is of no further use */
+    bool finishes;      /* no further command is parsed; the connection is closed after the last reply */
+    bool lingers;       /* the server has closed its side, and waits until the client closes its own */
+    bool is_broken;     /* the connection is of no further use */
     char name[CLIENT_NAME_MAX];
 };
 
 /* Accepts a connection. */
 void tamis__client_accept(tamis_server *server, int fd);
 void tamis__client_free(server_client *client);
-/* Goes on after something has happened: parses input, sends replies. May free the client. */
+/* Parses input and sends replies, as far as possible. May free the client. */
 void tamis__client_proceed(server_client *client);
-/* Returns the reply of the server, whose bytes now go to this client, behind its earlier replies. */
+/* Returns the server's reply buffer. Its bytes now go to this client, behind its earlier replies. */
 server_reply *tamis__client_reply(server_client *client);
-/* Ends what tamis__client_reply began. */
+/* Passes the bytes of the reply buffer to the client's output. */
 void tamis__client_flush(server_client *client);
 /* Once a second: cuts clients that are idle or do not read their replies. */
 void tamis__clients_check(tamis_server *server, uint64_t now);
-/* Reads what has come, and closes each connection when its commands are answered. */
+/* Reads the bytes that have arrived, and closes each connection when its commands are answered. */
 void tamis__clients_drain(tamis_server *server);
 
 /* ---- TLS (server_tls.c) ---- */
@@ -291,7 +292,7 @@ struct tamis_server {
     server_filters_thread *filters;
     struct event_base *base;
     struct event listener, wake, tick, retry, delay;
-    server_event *delayed, **delayed_tail; /* jobs of writers that wait for other guards */
+    server_event *delayed, **delayed_tail; /* jobs of GUARD.ADD whose wait is not over */
     int listen_fd, wake_fd;
     char address[256];
     char *socket_path; /* of a Unix socket, which is removed at the end */
@@ -300,23 +301,22 @@ struct tamis_server {
     char metrics_address[256];
 
     server_client *clients;
-    size_t client_count, request_count; /* requests: keys that wait for a guard */
+    size_t client_count, request_count; /* request_count: keys that wait for a guard */
     uint64_t next_id, connections, rejected, protocol_errors, cut;
     uint64_t calls[SERVER_COMMANDS_MAX], unknown_calls, errors;
     uint64_t started;      /* tamis__now_ns */
     uint64_t drain_until;  /* 0: not stopping */
     bool reloads;          /* a job reads the configuration */
-    uint64_t logged_until; /* of the lines about clients */
+    uint64_t logged_until; /* end of the second in which lines about clients are counted */
     unsigned logged, not_logged;
 
     server_batch batch;
     server_reply reply;
     char input[SERVER_INPUT];
 
-    /* Any thread, without the lock. */
-    atomic_bool stop, reload;
+    atomic_bool stop, reload; /* any thread, without the lock */
 
-    pthread_mutex_t lock; /* of what follows, for any thread */
+    pthread_mutex_t lock; /* protects all fields below, for any thread */
     pthread_cond_t work;
     server_event *events, **events_tail;
     server_job *jobs, **jobs_tail;
@@ -326,7 +326,7 @@ struct tamis_server {
 };
 
 void tamis__server_log(tamis_server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same for what clients cause: some lines a second. */
+/* Logs an event that a client caused: at most ten lines a second. */
 void tamis__server_log_client(server_client *client, const char *what);
 
 #endif

@@ -9,14 +9,15 @@
  *                                                v        v
  *     output <------------------------------- reply     pending --> tamis_guard_request
  *        ^                                                  |
- *        '--------------------------------------------------'  when all before it are answered
+ *        '--------------------------------------------------'  when all commands before it are answered
  *
- * 1. Replies of a connection are in the order of its commands. Once a command is pending, the replies to later
- *    ones wait in its `after`.
+ * 1. Replies of a connection are in the order of its commands. Once a command is pending, the replies to
+ *    later ones wait in its `after`.
  * 2. Keys of later commands are requested at once: one slow row does not delay the queries of others.
  * 3. A pending command outlives its client: requests in progress still have its address. The last answer
  *    frees it.
- * 4. A key of the batch lies in the input, which does not move before tamis__batch_answer. A request copies it.
+ * 4. A key of the batch lies in the input, which does not move before tamis__batch_answer. A request copies
+ *    it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,8 @@ static void reply_failure(server_reply *reply, tamis_status status, const char *
                        message ? message : tamis_strerror(status));
 }
 
-/* For a call without an answer. A closed guard that has no filter yet is like a Redis that loads. */
+/* Replies to a call of tamis_guard_find_many that failed. TAMIS_E_BUSY: the filter does not answer, and
+ * without_filter is `closed`. Redis replies with LOADING while it loads its data. */
 static void reply_not_found(server_reply *reply, tamis_status status, const char *message) {
     tamis__reply_error(reply, "%s %s", status == TAMIS_E_BUSY ? "LOADING" : tamis__server_error_word(status),
                        message);
@@ -56,7 +58,7 @@ static size_t size_of_pending(size_t count) {
     return sizeof(server_pending) + count * sizeof(server_answer);
 }
 
-server_pending *tamis__pending_create(server_client *client, server_query query, size_t count) {
+server_pending *tamis__pending_create(server_client *client, server_read_kind kind, size_t count) {
     server_pending *made =
         tamis__alloc(&client->server->memory, size_of_pending(count), _Alignof(server_pending));
 
@@ -64,7 +66,7 @@ server_pending *tamis__pending_create(server_client *client, server_query query,
         return NULL;
     made->client = client;
     made->memory = client->server->memory;
-    made->query = query;
+    made->kind = kind;
     made->count = made->weight = count;
     made->is_resp3 = client->is_resp3;
     return made;
@@ -84,7 +86,7 @@ void tamis__pending_free(server_pending *pending) {
     tamis__free(&memory, pending, size_of_pending(pending->count));
 }
 
-/* Puts a command behind those that wait. Replies so far go before it. */
+/* Appends a command to those that wait. Earlier replies go before it. */
 void tamis__pending_append(server_client *client, server_pending *pending) {
     tamis__client_flush(client);
     if (client->last && client->last->after)
@@ -97,17 +99,17 @@ void tamis__pending_append(server_client *client, server_pending *pending) {
     client->pending_count += pending->weight;
 }
 
-static void reply_one(server_reply *reply, server_query query, tamis_guard_value *value) {
+static void reply_one(server_reply *reply, server_read_kind kind, tamis_guard_value *value) {
     const bool is_found = value->outcome == TAMIS_GUARD_FOUND;
 
-    switch (query) {
-    case QUERY_EXISTS:
+    switch (kind) {
+    case READ_EXISTS:
         tamis__reply_integer(reply, is_found);
         break;
-    case QUERY_STRLEN:
+    case READ_STRLEN:
         tamis__reply_integer(reply, is_found ? (int64_t)value->size : 0);
         break;
-    case QUERY_TTL: /* a row does not expire */
+    case READ_TTL: /* a row does not expire */
         tamis__reply_integer(reply, is_found ? -1 : -2);
         break;
     default:
@@ -120,7 +122,7 @@ static void reply_one(server_reply *reply, server_query query, tamis_guard_value
 static void reply_pending(server_reply *reply, server_pending *pending) {
     int64_t found = 0;
 
-    if (pending->query == QUERY_FILTER) {
+    if (pending->kind == READ_FILTER) {
         tamis__bloom_reply(reply, pending->filter);
         return;
     }
@@ -135,14 +137,14 @@ static void reply_pending(server_reply *reply, server_pending *pending) {
             reply_not_found(reply, answer->status, answer->message);
         return;
     }
-    if (pending->query == QUERY_MGET) {
+    if (pending->kind == READ_MGET) {
         tamis__reply_array(reply, pending->count);
         for (size_t i = 0; i < pending->count; i++)
             tamis__reply_value(reply, &pending->answers[i].value);
     } else if (pending->count > 1) { /* EXISTS */
         tamis__reply_integer(reply, found);
     } else {
-        reply_one(reply, pending->query, &pending->answers[0].value);
+        reply_one(reply, pending->kind, &pending->answers[0].value);
     }
 }
 
@@ -265,10 +267,10 @@ static void answer_one(server_client *client, size_t i) {
     tamis_guard_value *value = &batch->values[i];
 
     if (value->outcome != TAMIS_GUARD_PENDING) {
-        reply_one(&client->server->reply, batch->queries[i], value);
+        reply_one(&client->server->reply, batch->kinds[i], value);
         return;
     }
-    server_pending *pending = tamis__pending_create(client, batch->queries[i], 1);
+    server_pending *pending = tamis__pending_create(client, batch->kinds[i], 1);
     if (!pending) {
         reply_failure(&client->server->reply, TAMIS_E_NOMEM, NULL);
         return;
@@ -302,7 +304,7 @@ void tamis__batch_answer(server_client *client) {
     tamis__client_flush(client);
 }
 
-void tamis__batch_add(server_client *client, server_query query, tamis_key key) {
+void tamis__batch_add(server_client *client, server_read_kind kind, tamis_key key) {
     server_batch *batch = &client->server->batch;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_key row;
@@ -316,7 +318,7 @@ void tamis__batch_add(server_client *client, server_query query, tamis_key key) 
     }
     batch->guards[batch->count] = guard;
     batch->keys[batch->count] = row;
-    batch->queries[batch->count++] = query;
+    batch->kinds[batch->count++] = kind;
     if (batch->count == SERVER_BATCH)
         tamis__batch_answer(client);
 }
@@ -347,10 +349,10 @@ static void find_keys(server_pending *pending, size_t first, server_guard *guard
     }
 }
 
-void tamis__batch_answer_keys(server_client *client, server_query query, const tamis_key *keys,
+void tamis__batch_answer_keys(server_client *client, server_read_kind kind, const tamis_key *keys,
                               size_t count) {
     tamis_key rows[SERVER_BATCH];
-    server_pending *pending = tamis__pending_create(client, query, count);
+    server_pending *pending = tamis__pending_create(client, kind, count);
     server_reply *reply = tamis__client_reply(client);
 
     if (!pending) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * From a key to its guard. A set has the guards of one configuration. A reload replaces
- * the set. Both sets share a guard whose keyspace did not change, so it keeps its filter and its cache.
+ * From a key to its guard. A set (server_guards) has the guards of one configuration. A reload replaces the
+ * set. Both sets share a guard whose keyspace did not change, so it keeps its filter and its cache.
  *
  *     server->guards --> server_guards --> server_guard --> tamis_guard
  *                                              ^
@@ -18,23 +18,23 @@
 
 /* ---- references ---- */
 
-static void release_source(server_source *from) {
-    if (atomic_fetch_sub(&from->references, 1) != 1)
+static void release_config(server_shared_config *shared) {
+    if (atomic_fetch_sub(&shared->references, 1) != 1)
         return;
-    const tamis_allocator memory = from->config->memory;
-    tamis__server_config_free(from->config);
-    tamis__free(&memory, from, sizeof *from);
+    const tamis_allocator memory = shared->config->memory;
+    tamis__server_config_free(shared->config);
+    tamis__free(&memory, shared, sizeof *shared);
 }
 
 /* Waits for queries in progress. */
 static void close_guard(server_guard *guard) {
-    server_source *from = guard->from;
-    const tamis_allocator memory = from->config->memory;
+    server_shared_config *shared = guard->shared;
+    const tamis_allocator memory = shared->config->memory;
 
     tamis_guard_close(guard->guard);
     tamis_guard_source_free(&guard->source);
     tamis__free(&memory, guard, sizeof *guard);
-    release_source(from);
+    release_config(shared);
 }
 
 typedef struct close_job {
@@ -69,10 +69,10 @@ void tamis__keyspaces_release(tamis_server *server, server_guards *guards) {
     if (!guards)
         return;
     const tamis_allocator memory = guards->memory;
-    const size_t size = sizeof *guards + guards->from->config->keyspace_count * sizeof *guards->items;
+    const size_t size = sizeof *guards + guards->shared->config->keyspace_count * sizeof *guards->items;
     for (size_t i = 0; i < guards->count; i++)
         tamis__keyspace_release(server, guards->items[i]);
-    release_source(guards->from);
+    release_config(guards->shared);
     tamis__free(&memory, guards, size);
 }
 
@@ -87,7 +87,7 @@ static tamis_status open_source(tamis_guard_source *source, const server_keyspac
 
     sql.database = database->sqlite ? database->sqlite : database->postgres;
     if (database->sqlite && strcmp(database->sqlite, ":memory:") == 0) {
-        /* One database of all sessions of this source, and of no other. */
+        /* The sessions of this source share a database, and no other source has it. */
         snprintf(name, sizeof name, "file:tamis-serve-%u?mode=memory&cache=shared",
                  atomic_fetch_add(&opened, 1));
         sql.database = name;
@@ -136,29 +136,29 @@ static tamis_status fail_keyspace(const server_config *config, const server_keys
 }
 
 /* Makes the guard of a keyspace. It has one reference. */
-static tamis_status make_guard(server_guard **guard, server_source *from, const server_keyspace *keyspace,
-                               tamis_error *err) {
+static tamis_status make_guard(server_guard **guard, server_shared_config *shared,
+                               const server_keyspace *keyspace, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    const tamis_allocator *memory = &from->config->memory;
+    const tamis_allocator *memory = &shared->config->memory;
     server_guard *made = tamis__alloc(memory, sizeof *made, _Alignof(server_guard));
 
     if (!made)
-        return tamis__fail_nomem(err, from->config->file, sizeof *made);
+        return tamis__fail_nomem(err, shared->config->file, sizeof *made);
     made->keyspace = keyspace;
-    made->from = from;
+    made->shared = shared;
     made->source = (tamis_guard_source)TAMIS_GUARD_SOURCE_INIT;
     atomic_init(&made->references, 1);
     tamis_status status = open_source(&made->source, keyspace, &why);
     if (status == TAMIS_OK) {
-        status = open_guard(made, from->config, &why);
+        status = open_guard(made, shared->config, &why);
         if (status != TAMIS_OK)
             tamis_guard_source_free(&made->source);
     }
     if (status != TAMIS_OK) {
         tamis__free(memory, made, sizeof *made);
-        return fail_keyspace(from->config, keyspace, &why, err);
+        return fail_keyspace(shared->config, keyspace, &why, err);
     }
-    atomic_fetch_add(&from->references, 1);
+    atomic_fetch_add(&shared->references, 1);
     *guard = made;
     return TAMIS_OK;
 }
@@ -166,7 +166,7 @@ static tamis_status make_guard(server_guard **guard, server_source *from, const 
 /* Returns the guard of the former set that fits, with a reference for the caller, or NULL. */
 static server_guard *share_guard(const server_guards *old, const server_config *config,
                                  const server_keyspace *keyspace) {
-    const char *before = old ? old->from->config->redis : NULL;
+    const char *before = old ? old->shared->config->redis : NULL;
 
     if (!old || (before && config->redis ? strcmp(before, config->redis) != 0 : before != config->redis))
         return NULL;
@@ -193,27 +193,27 @@ static int compare_guards(const void *a, const void *b) {
 tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config, const server_guards *old,
                                    tamis_error *err) {
     const tamis_allocator memory = config->memory;
-    server_source *from = tamis__alloc(&memory, sizeof *from, _Alignof(server_source));
+    server_shared_config *shared = tamis__alloc(&memory, sizeof *shared, _Alignof(server_shared_config));
     server_guards *made =
         tamis__alloc(&memory, sizeof *made + config->keyspace_count * sizeof *made->items, 16);
     tamis_status status = TAMIS_OK;
 
-    if (!from || !made) {
+    if (!shared || !made) {
         status = tamis__fail_nomem(err, config->file, sizeof *made);
-        tamis__free(&memory, from, sizeof *from);
+        tamis__free(&memory, shared, sizeof *shared);
         tamis__free(&memory, made, sizeof *made + config->keyspace_count * sizeof *made->items);
         tamis__server_config_free(config);
         return status;
     }
-    from->config = config;
-    atomic_init(&from->references, 1);
+    shared->config = config;
+    atomic_init(&shared->references, 1);
     made->memory = memory;
-    made->from = from;
+    made->shared = shared;
     for (size_t i = 0; status == TAMIS_OK && i < config->keyspace_count; i++) {
         const server_keyspace *keyspace = &config->keyspaces[i];
         made->items[i] = share_guard(old, config, keyspace);
         if (!made->items[i])
-            status = make_guard(&made->items[i], from, keyspace, err);
+            status = make_guard(&made->items[i], shared, keyspace, err);
         made->count += status == TAMIS_OK;
     }
     if (status != TAMIS_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The address at which the server listens: a host and a port, or a Unix socket. */
+/* The address on which the server listens: a host and a port, or a Unix socket. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -22,7 +22,7 @@ static tamis_status fail_address(tamis_server *server, int number, tamis_error *
                        server->config_file, address->text, strerror(number));
 }
 
-/* A socket file that nobody listens at is left by a process that was killed. */
+/* Removes a socket file that a killed process has left: one on which nobody listens. */
 static bool remove_old_socket(const struct sockaddr_un *name) {
     const int fd = tamis__sys.socket(AF_UNIX, SOCK_STREAM, 0);
     const bool is_old = fd >= 0 && tamis__sys.connect(fd, (const struct sockaddr *)name, sizeof *name) != 0 &&

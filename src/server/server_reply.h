@@ -15,7 +15,7 @@
 enum { REPLY_BUFFER = 16 << 10 };
 
 typedef struct server_reply {
-    struct evbuffer *target; /* gets the bytes at the latest with tamis__reply_flush */
+    struct evbuffer *target; /* gets the bytes when the buffer is full or flushed */
     bool is_resp3;
     bool has_failed; /* memory was short: the connection must be closed */
     size_t used;
@@ -29,7 +29,7 @@ static inline void tamis__reply_begin(server_reply *reply, struct evbuffer *targ
     reply->has_failed = false;
     reply->used = 0;
 }
-/* Passes what was collected to the target. */
+/* Passes the collected bytes to the target. */
 void tamis__reply_flush(server_reply *reply);
 
 /* Appends bytes of the protocol. */
@@ -47,13 +47,12 @@ void tamis__reply_boolean(server_reply *reply, bool value); /* 0 or 1 in version
 void tamis__reply_null(server_reply *reply);
 void tamis__reply_bulk(server_reply *reply, const void *data, size_t size);
 void tamis__reply_string(server_reply *reply, const char *text); /* a bulk string */
-/* Heads of what follows: `count` elements, or members of two elements each. */
+/* Begin an array or a set of `count` elements, or a map of `count` pairs. */
 void tamis__reply_array(server_reply *reply, size_t count);
 void tamis__reply_map(server_reply *reply, size_t count);
 void tamis__reply_set(server_reply *reply, size_t count);
 
-/* The value of a row, or null. A long value is not copied: the reply shares it. *value is released, or belongs
- * to the reply. */
+/* Appends the value of a row, or null. Takes over *value: a long value is not copied. */
 void tamis__reply_value(server_reply *reply, tamis_guard_value *value);
 
 #endif

@@ -7,10 +7,10 @@
  *     (the client writes the row)
  *     DEL key       --> tamis_guard_put_end with the tokens of the key, or with none
  *
- * Both calls may wait for Redis, so a thread of the server makes them. With a Redis, a writer also waits for
- * 0.22 seconds, until all guards have heard of the key. The server's thread delays its reply. Later commands of the connection wait
- * until it is done: a GET behind a DEL does not get the old entry. Tokens of a connection that is closed are
- * dropped. Their marks expire by themselves.
+ * Both calls may wait for Redis, so a worker makes them. With a Redis, GUARD.ADD is answered 0.22 seconds
+ * later, when all guards have the key or are silent. The server's thread delays the reply. Later commands of
+ * the connection wait until the job is done: a GET behind a DEL does not get the old entry. When a connection
+ * is closed, its tokens are dropped, and their marks expire.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@
 #include "server/server_int.h"
 #include "service/guard/guard_put.h"
 
-/* A key of a job. The copy of its bytes is behind the job. */
+/* A key of a job. Its bytes are copied to the end of the job. */
 typedef struct write_key {
     server_guard *guard;
     tamis_key row;
@@ -28,7 +28,7 @@ typedef struct write_key {
 
 typedef struct write_job {
     server_job job;
-    server_client *client; /* NULL: it has gone */
+    server_client *client; /* NULL: the client has disconnected */
     size_t size;           /* bytes of the job in all */
     bool is_begin;
     server_token *made; /* GUARD.ADD: becomes a token of the client */
@@ -71,7 +71,7 @@ static void free_job(tamis_server *server, write_job *job) {
     tamis__free(&server->memory, job, job->size);
 }
 
-/* ---- in a thread of the server ---- */
+/* ---- in a worker ---- */
 
 static tamis_status begin_put(write_job *job, const write_key *key, tamis_error *err) {
     guard_put put;
@@ -134,7 +134,7 @@ static void finish_job(tamis_server *server, write_job *job) {
         tamis__client_proceed(client);
 }
 
-/* All writers wait for the same time, so the list is in the order of the replies. */
+/* All writers wait equally long, so the list is in the order of the replies. */
 static void apply_writes(tamis_server *server, server_event *event) {
     write_job *job = (write_job *)event;
 

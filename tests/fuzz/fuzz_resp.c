@@ -20,7 +20,7 @@ static void check(bool holds) {
 
 /* What a parse found, as one number. */
 static uint64_t parse(const uint8_t *bytes, size_t size, size_t piece) {
-    static const resp_limits limits = {.arguments = 64, .bulk = 4096, .query = 8192};
+    static const resp_limits limits = {.arguments = 64, .bulk = 4096, .command = 8192};
     resp_parser parser = {.memory = tamis__allocator_resolve(NULL)};
     resp_result result = RESP_PARTIAL;
     uint64_t found = 0;

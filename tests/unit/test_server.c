@@ -292,7 +292,7 @@ static void test_malformed_commands(void **state) {
     (void)state;
     running run;
 
-    start(&run, HEAD "query_max: 4KiB\n" SPACES);
+    start(&run, HEAD "command_max: 4KiB\n" SPACES);
     int fd = connect_to(&run);
     query(fd, "GET item:1\r\n*1\r\n$1073741824\r\nxxxxxxxxxxxxxx",
           "$3\r\none\r\n-ERR Protocol error: invalid bulk length\r\n");

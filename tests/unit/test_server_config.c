@@ -36,7 +36,7 @@ static void test_all_fields(void **state) {
         &config,
         "listen: '[::1]:1234'\nmetrics: 127.0.0.1:9390\npassword_file: password\n"
         "tls: {cert: c.pem, key: /k.pem}\nclients: 5\nidle: 2m\nwrite_timeout: 500ms\n"
-        "query_max: 64KiB\nredis: redis://localhost\ndatabase: {sqlite: a.db, init: init.sql}\n"
+        "command_max: 64KiB\nredis: redis://localhost\ndatabase: {sqlite: a.db, init: init.sql}\n"
         "keyspaces:\n  - keys: 'item:*'\n    row: SELECT value FROM items WHERE id = ?1\n"
         "    all_keys: SELECT id FROM items\n    new_keys: SELECT id, n FROM items WHERE n >= ?1\n"
         "    overlap: 2.5\n    value: json\n    life: 10m\n    cache: 0\n    without_filter: closed\n"
@@ -55,7 +55,7 @@ static void test_all_fields(void **state) {
     assert_string_equal(config->tls.cert + strlen(directory), "/c.pem");
     assert_int_equal(config->idle_ms, 120000);
     assert_int_equal(config->write_timeout_ms, 500);
-    assert_int_equal(config->query_max, 65536);
+    assert_int_equal(config->command_max, 65536);
     assert_int_equal(config->keyspace_count, 2);
     const server_keyspace *item = &config->keyspaces[0], *other = &config->keyspaces[1];
     assert_string_equal(item->prefix, "item:");
@@ -144,10 +144,10 @@ static const struct {
     {"idle: 5\n" SPACE, ": line 1: idle: '5' is not a time; give one such as 500ms, 2s or 10m"},
     {"clients: many\n" SPACE, ": line 1: clients: 'many' is not a number; give one"},
     {"clients: 0\n" SPACE, ": line 1: clients: '0' is not between 1 and 1e+06; give a value between them"},
-    {"query_max: 1TiB\n" SPACE,
-     ": line 1: query_max: '1TiB' is not between 1024 and 5.36871e+08 bytes; give a "
+    {"command_max: 1TiB\n" SPACE,
+     ": line 1: command_max: '1TiB' is not between 1024 and 5.36871e+08 bytes; give a "
      "value between them"},
-    {"query_max: 1 MB\n" SPACE, ": line 1: query_max: '1 MB' is not a size; give one such as 64MiB"},
+    {"command_max: 1 MB\n" SPACE, ": line 1: command_max: '1 MB' is not a size; give one such as 64MiB"},
     {"redis: localhost:6379\n" SPACE,
      ": line 1: redis: not a URI of a server; give redis://HOST:PORT, or rediss:// for TLS"},
     {"redis: redis://localhost/cache\n" SPACE,
@@ -161,11 +161,11 @@ static const struct {
      ": line 1: memory: '1KiB' is not between 1.04858e+06 and 1.1259e+15 bytes; give a value between them"},
     {"tls: {cert: a}\n" SPACE, ": line 1: tls: needs key; add it"},
     {"database: {sqlite: a, postgres: b}\n" SPACE,
-     ": line 1: database: needs sqlite or postgres, one of them; correct it"},
+     ": line 1: database: needs either sqlite or postgres; give one of the two"},
     {"keyspaces: []\n", ": line 1: keyspaces: expected a list; begin each keyspace with '- keys: PATTERN'"},
     {"keyspaces:\n  - keys: 'a*'\n", ": line 2: keyspace: needs row; add it"},
     {"keyspaces:\n  - keys: 'a*'\n    row: S\n",
-     ": line 1: keyspace 'a*' has no database; add database, here or there"},
+     ": line 1: keyspace 'a*' has no database; add one to the keyspace, or to the file"},
     {"keyspaces:\n  - keys: 'a*b'\n    row: S\n",
      ": line 2: keys: 'a*b' has * before its end; end the pattern with the only *"},
     {"keyspaces:\n  - keys: 'a{*'\n    row: S\n",

@@ -13,7 +13,7 @@
 #include "server/resp_parser.h"
 #include "support/fault.h"
 
-static const resp_limits limits = {.arguments = 100, .bulk = 1000, .query = 5000};
+static const resp_limits limits = {.arguments = 100, .bulk = 1000, .command = 5000};
 
 enum { TEXT_MAX = 4096 };
 
@@ -103,7 +103,7 @@ static void test_errors_have_the_words_of_redis(void **state) {
 
 static void test_query_is_bounded(void **state) {
     (void)state;
-    const resp_limits small = {.arguments = 10, .bulk = 1000, .query = 1005};
+    const resp_limits small = {.arguments = 10, .bulk = 1000, .command = 1005};
     resp_parser parser = {.memory = tamis__allocator_resolve(NULL)};
     char *line = malloc(RESP_INLINE_MAX);
     size_t consumed;

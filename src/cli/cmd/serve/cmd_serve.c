@@ -4,10 +4,10 @@
  * tamis serve: a cache that speaks the protocol of Redis. The library does the work
  * (tamis/experimental/server.h). This file has what belongs to a process:
  *
- *     SIGTERM, SIGINT --> serve_library_stop       a second signal of the kind kills
+ *     SIGTERM, SIGINT --> serve_library_stop       the same signal again ends the process at once
  *     SIGHUP          --> serve_library_reload
  *     NOTIFY_SOCKET   <-- READY=1                  for systemd, when clients can connect
- *     standard error  <-- log, a line or a JSON object an event
+ *     standard error  <-- log: a line or a JSON object for each event
  */
 #include <errno.h>
 #include <signal.h>

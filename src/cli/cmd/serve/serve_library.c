@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-static _Atomic(tamis_server *) running; /* for the handlers of signals */
+static _Atomic(tamis_server *) running; /* for signal handlers */
 
-/* libevent would print its warnings. The log of the server says what matters. */
+/* libevent prints its warnings by default. The server logs its own events. */
 static void drop_warning(int severity, const char *message) {
     (void)severity;
     (void)message;
