@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""guard_scripts.py ROOT: the scripts in docs/GUARD-PROTOCOL.md are those of src/service/guard/guard_entries.c.
+"""guard_scripts.py ROOT: the scripts in docs/GUARD-PROTOCOL.md are those of guard_entries.c and guard_news.c.
 
 Prints a line for each script that differs or is missing on one side. White space does not count.
 """
@@ -25,10 +25,15 @@ def scripts_of_library(text):
 
 root = pathlib.Path(sys.argv[1])
 document = scripts_of_document((root / "docs/GUARD-PROTOCOL.md").read_text())
-library = scripts_of_library((root / "src/service/guard/guard_entries.c").read_text())
+library = {}
+for name in ("guard_entries.c", "guard_news.c"):
+    found = scripts_of_library((root / "src/service/guard" / name).read_text())
+    if not found:
+        print(f"{name}: no scripts found")
+        library = {}
+        break
+    library.update(found)
 wrong = [name for name in sorted(document.keys() | library.keys()) if document.get(name) != library.get(name)]
 for name in wrong:
-    print(f"docs/GUARD-PROTOCOL.md: script {name} differs from guard_entries.c; make them equal")
-if not library:
-    print("guard_entries.c: no scripts found")
+    print(f"docs/GUARD-PROTOCOL.md: script {name} differs from that of the library; make them equal")
 sys.exit(bool(wrong) or not library)
