@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How the filter of a guard learns of a new key before its row is there, as a model for SPIN. docs/GUARD-PROTOCOL.md has the
- * steps, with the same letters, and the proof.
+ * How the filter of a guard learns of a new key before its row is written, as a model for SPIN.
+ * docs/GUARD-PROTOCOL.md has the steps, with the same letters, and the proof.
  *
- * Idea. A writer tells its key to all guards by a stream in Redis, the news, and then waits. A guard reads the news all the
- * time. Its filter answers "absent" only if it has heard from Redis lately; "lately" is shorter than the wait. So when the
- * writer writes its row, each guard has the key, or its filter does not answer.
+ * Idea. A writer appends its key to a stream in Redis, the news, and then waits. Each guard polls the news. A
+ * guard that has heard nothing for less than the wait is silent: its filter does not answer. So when the
+ * writer writes its row, each guard has the key or is silent.
  *
  *      writer   P2 mark --> N1 news, wait ---------------------------------> P3 row
  *      guard         ... N2 news --> N2 news --> N2 news ...     N3: absent only if the last news are young
  *      build    N4 recent keys --> scan of rows (at some moment for each row) --> switch
  *
- * The model has one key, one guard, two writers, and a row that another program deletes. The filters of two guards do not
- * meet, so one guard shows all. It also hears the news of its own writers, so the model leaves out P1.
- * - A writer crashes at any step; its row may still be written after that, until the deadline of its mark (K2).
- * - News are there although their writer got no answer. It writes no row then.
+ * The model has one key, one guard, two writers, and a row that another program deletes. Guards do not use
+ * each other's filters, so one guard is enough. It also hears the news of its own writers, so the model
+ * leaves out P1.
+ * - A writer crashes at any step. Its row may still be written after that, until the deadline of its mark
+ *   (K2).
+ * - The stream may have a key although its writer got no reply. The writer then writes no row.
  * - The guard restarts, or hears nothing for any time. It builds a new filter at any time.
  *
- * Time is in the order of events alone. `heard` has the news that came before the moment from which the guard counts the age
- * of what it has heard. When a writer's wait ends, a guard that counts from a moment before its news has become silent. News
- * leave `recent` after the deadline of the writer's mark.
+ * The model has an order of events and no clock. `heard` has the news from before the moment from which the
+ * guard counts the age of what it has heard. When the wait of a writer ends, a guard whose `heard` lacks the
+ * news of this writer has become silent. News leave `recent` after the deadline of the writer's mark.
  *
- * I1: a filter that answers "absent" is right. I0 is false on purpose: its violation shows that the search gets to the end.
- * F_... removes a rule, see guard_news_planted.sh.
+ * I1: a filter that answers "absent" is right. I0 is false on purpose: its violation shows that the search
+ * gets to the end. F_... removes a rule, see guard_news_planted.sh.
  */
 
 #ifndef CRASHES
@@ -39,15 +41,15 @@
 bool I0_end_reached, I1_wrong_absent;
 
 bool row, deleted;
-/* bit w: the news of writer w are there; they are younger than the life of its mark; its wait has ended */
+/* bit w: the key of writer w is in the news; it is younger than the life of the mark; the wait has ended */
 byte news, recent, waited;
 
 /* The guard. */
-bool filter, has_filter, is_silent = true; /* the key is in its filter; it has one; it has heard nothing lately */
-bool next, builds, scanned;                /* the filter that is being built */
+bool filter, has_filter, is_silent = true; /* the key is in its filter; it has a filter; it is silent */
+bool next, builds, scanned;                /* key in the new filter; it is being built; it has read the row */
 byte heard, known;                         /* see above; news that it has read */
-bool reads;                                /* a reply is under way: */
-byte copy, copied_at;                      /* recent news, and all news, at its moment */
+bool reads;                                /* Redis has run `read`, and the reply has not come */
+byte copy, copied_at;                      /* recent news, and all news, when Redis ran it */
 byte build_count, restarts;
 
 /* Writers. */
@@ -58,7 +60,7 @@ byte crashes;
 
 #define BIT(i) (1 << (i))
 #define WRITES(w) (writer[w] == WAIT || writer[w] == P3 || sent[w])
-#ifdef F_SILENCE /* its filter answers although it has heard nothing lately */
+#ifdef F_SILENCE /* its filter answers although it is silent */
 #define ANSWERS (has_filter && !filter)
 #else
 #define ANSWERS (has_filter && !filter && !is_silent)
@@ -100,7 +102,7 @@ proctype write(bit w) {
     od
 }
 
-/* All that the guard knows of news is lost with its memory, or is too old. */
+/* After a restart or a gap: what the guard knows of news is lost, or is too old. */
 inline start_again() {
     filter = false; has_filter = false; is_silent = true; builds = false; next = false; scanned = false;
     reads = false; copy = 0; copied_at = 0
@@ -140,7 +142,8 @@ proctype guard() {
     od
 }
 
-/* News become old. A guard that has not read them learns from its clock that it has heard nothing for the life of a mark. */
+/* News become old. A guard that has not read them has heard nothing for the life of a mark, as its clock
+ * shows. */
 inline forget(w) {
     recent = recent & ~BIT(w);
 #ifndef F_GAP
