@@ -9,11 +9,11 @@
  *     mixed     80 % absent keys and 20 % cached ones, in random order
  *
  * Keys are made before they are timed. An answer is released before the next batch, which is timed too, as
- * each caller has to do it. Two threads share the lookups equally and the guard.
+ * each caller has to do it. Two threads use one guard, and each makes half of the lookups.
  *
- * Prints, separated by tabs: kind of keys, keys a batch, threads, ns a key. ns is the time on the clock by
- * all lookups, so two threads that do not wait for each other take half of one. The first line has the rate
- * of false positives. bench/guard.py prints the table of medians.
+ * Prints, separated by tabs: kind of keys, keys a batch, threads, ns a key. ns is wall-clock time over the
+ * number of all lookups, so two threads that do not wait for each other have half the ns of one. The first
+ * line has the rate of false positives. bench/guard.py prints the table of medians.
  */
 #include <inttypes.h>
 #include <pthread.h>

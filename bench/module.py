@@ -6,7 +6,8 @@ Usage: module.py MODULE RUNS SCALE WHEELS
 
 SCALE is 1 for the published numbers (filters of up to 10 million items, and one of 1 GiB), or less for a short run. If
 `./dev peers` has put RedisBloom into the directory WHEELS, it is measured beside MODULE. Server and client have a core
-each, if there are two; while a filter is freed, the server has all. Commands are written before they are timed, and come over a Unix socket. Medians of RUNS; the ways
+each, if there are two. While a filter is freed, the server has all cores. Commands are written before they are timed,
+and come over a Unix socket. Medians of RUNS; the ways
 take turns. No item that was added may be missing.
 """
 import glob

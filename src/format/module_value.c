@@ -11,18 +11,18 @@
  *     TAMISwin1                TW.RESERVE                      a window, or the beginning of its image
  *     TAMIS, and others        a later version of the module   not known here
  *
- * A value of the last but one sort is a .tamis file with one or two numbers before it (the header
- * tamis/experimental/module_value.h). So its only checks of its own are those of the numbers, and of the
- * kind: the loader of .tamis files makes all others.
+ * A value of TAMISflt1 or TAMISwin1 is a .tamis file, the image, with one or two numbers before it (see
+ * tamis/experimental/module_value.h). This file checks the numbers and the kind. The loader of .tamis files
+ * checks the rest.
  *
- * Who calls what. The server gives the module one field after the other; an RDB file and a DUMP give them by
- * the reader of redisbloom_file.c. Both read the fields and decode the image by the same two functions:
+ * Callers. The module gets the fields of a value from the server. The library reads them from an RDB file or
+ * a DUMP (redisbloom_file.c). Both use the same two functions to read the fields and to decode the image:
  *
  *     module     source of the server --+--> tamis_module_value_read --> image --+--> filter of the key
  *     library    source of the bytes ---'                                        `--> copy, which is only read
  *
- * Why the image is decoded apart from the fields. BF.LOADIMAGE has an image without fields. And the module
- * frees the bytes of the server by other means than the lines of a filter, which are aligned.
+ * Why two functions? BF.LOADIMAGE has an image without fields. And the module frees bytes of the server in
+ * another way than the aligned memory of a filter.
  *
  * Invariants:
  * 1. A value that is read here has at least one byte of an image, and not more than the whole.
@@ -56,7 +56,7 @@ tamis__value_type tamis__value_type_named(const char *name, size_t size) {
     return memcmp(name, ours, sizeof ours) == 0 ? TAMIS__VALUE_NEWER : TAMIS__VALUE_OTHER;
 }
 
-/* The letters of base64 for URLs: a letter is 6 bits of the number. */
+/* The alphabet of base64url: each letter of a name is 6 bits of its number. */
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 uint64_t tamis__value_type_number(tamis__value_type type) {

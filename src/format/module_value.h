@@ -2,21 +2,21 @@
 #ifndef TAMIS_FORMAT_MODULE_VALUE_H
 #define TAMIS_FORMAT_MODULE_VALUE_H
 
-/* Types of the keys of a Redis that have filters: those of RedisBloom, and the Redis module's own.
- * module_value.c has the values of the latter. */
+/* Types of Redis keys that contain filters: those of RedisBloom, and the Redis module's own. module_value.c
+ * has the values of the module's own types. */
 #include <tamis/experimental/module_value.h>
 
 #include "format/format.h"
 
 typedef enum tamis__value_type {
-    TAMIS__VALUE_OTHER, /* no filter */
-    TAMIS__VALUE_CHAIN,
-    TAMIS__VALUE_CUCKOO,
-    TAMIS__VALUE_CHAIN_CHUNKS, /* a chain or cuckoo tables, of which chunks are missing */
-    TAMIS__VALUE_CUCKOO_CHUNKS,
-    TAMIS__VALUE_FILTER, /* the module's own types */
+    TAMIS__VALUE_OTHER,         /* no filter */
+    TAMIS__VALUE_CHAIN,         /* a chain of Bloom filters of RedisBloom */
+    TAMIS__VALUE_CUCKOO,        /* cuckoo tables of RedisBloom */
+    TAMIS__VALUE_CHAIN_CHUNKS,  /* a chain with missing chunks */
+    TAMIS__VALUE_CUCKOO_CHUNKS, /* cuckoo tables with missing chunks */
+    TAMIS__VALUE_FILTER,        /* the module's own types */
     TAMIS__VALUE_WINDOW,
-    TAMIS__VALUE_NEWER /* its name is that of a type of a later version of the module */
+    TAMIS__VALUE_NEWER /* a type of a later version of the module */
 } tamis__value_type;
 
 /* Returns the type with a name of `size` bytes, as TYPE replies it. */
@@ -27,8 +27,8 @@ uint64_t tamis__value_type_number(tamis__value_type type);
 tamis__value_type tamis__value_type_of(uint64_t number);
 enum { TAMIS__VALUE_VERSION_BITS = 10 }; /* of a number: the encoding version */
 
-/* TAMIS_E_UNSUPPORTED for a type whose values have no filter yet, or that is not known. `name` is that of the
- * key, or of the file. TAMIS_OK for no filter at all. */
+/* Returns TAMIS_E_UNSUPPORTED for a type with missing chunks or of a later version, else TAMIS_OK. `name` is
+ * the key or the file, for messages. */
 TAMIS_PRIVATE_API tamis_status tamis__value_type_check(tamis__value_type type, const char *name,
                                                        tamis_error *err);
 
