@@ -175,7 +175,8 @@ static void apply_reload(tamis_server *server, server_event *event) {
                               "%s: listen or metrics has changed; restart the server to use the new address",
                               server->config_file);
         if (!tamis__server_filters_equal(&before->filters, &server->config->filters))
-            tamis__server_log(server, "%s: filters: are changed after a restart", server->config_file);
+            tamis__server_log(server, "%s: filters has changed; restart the server to use the new values",
+                              server->config_file);
         SSL_CTX_free(server->tls);
         server->tls = reload->tls;
         tamis__keyspaces_release(server, old);
