@@ -156,6 +156,12 @@ static void append_guard_filters(struct evbuffer *text, const server_guards *gua
         append_keyspace(text, "guard_filter_saturated", guards->items[i]);
         evbuffer_add_printf(text, "} %d\n", stats[i].is_saturated);
     }
+    append_head(text, "guard_redis_silent", "gauge",
+                "1: Redis has not answered lately, so the filter does not answer either.");
+    for (size_t i = 0; i < guards->count; i++) {
+        append_keyspace(text, "guard_redis_silent", guards->items[i]);
+        evbuffer_add_printf(text, "} %d\n", stats[i].is_silent);
+    }
     append_head(text, "guard_false_positive_rate", "gauge",
                 "Share of keys without a row that reached the database, since the last scan.");
     for (size_t i = 0; i < guards->count; i++) {
@@ -169,6 +175,12 @@ static void append_guard_filters(struct evbuffer *text, const server_guards *gua
     for (size_t i = 0; i < guards->count; i++) {
         append_keyspace(text, "guard_scanned_timestamp_seconds", guards->items[i]);
         evbuffer_add_printf(text, "} %" PRId64 "\n", stats[i].scanned_at / 1000);
+    }
+    append_head(text, "guard_updated_timestamp_seconds", "gauge",
+                "Time of the last scan, full or of new rows.");
+    for (size_t i = 0; i < guards->count; i++) {
+        append_keyspace(text, "guard_updated_timestamp_seconds", guards->items[i]);
+        evbuffer_add_printf(text, "} %" PRId64 "\n", stats[i].updated_at / 1000);
     }
 }
 

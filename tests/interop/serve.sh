@@ -26,7 +26,7 @@ done
     { echo "skipped: needs python3-redis, redis-cli and redis-benchmark"; exit 77; }
 "$tamis" serve --check "$guard/demo.yaml" >/dev/null || { echo "skipped: tamis was built without serve"; exit 77; }
 
-# start LINE...: serves the rows of the demo, with these lines in the configuration; sets $server, $port and $metrics.
+# start LINE...: serves the rows of the demo, with these lines in the configuration; sets $server and $port.
 start() {
     {
         printf '%s\n' "listen: 127.0.0.1:0" "$@"
@@ -85,7 +85,13 @@ if command -v redis-server >/dev/null; then
     # shellcheck source=tests/support/redis.bash
     . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
     redis_start
-    start "redis: $redis_uri"
+    metrics=$("$python" -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    start "redis: $redis_uri" "metrics: 127.0.0.1:$metrics"
+    silent() {
+        "$python" -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())' \
+            "http://127.0.0.1:$metrics/metrics" | sed -n 's/^tamis_guard_redis_silent{.*} //p'
+    }
+    until [ "$(silent)" = 0 ]; do sleep 0.05; done
     same "$(redis-cli -p "$port" GET item:5)" "item number 5" "a row"
     same "$(redis_command GET 'tamis:item:{5}:entry')" "Vitem number 5" "the entry of a row in Redis"
     same "$(printf '%s\n' 'GUARD.ADD item:5' 'GET item:5' | redis-cli -p "$port")" $'OK\nitem number 5' "a marked row"
@@ -95,6 +101,8 @@ if command -v redis-server >/dev/null; then
     same "$(redis-cli -p "$port" GET item:7)" "item number 7" "a row without Redis"
     same "$(redis-cli -p "$port" GET item:1001)" "" "no row without Redis"
     [[ $(redis-cli -p "$port" GUARD.ADD item:8) = "IOERR redis "* ]] || fail "GUARD.ADD without Redis"
+    until [ "$(silent)" = 1 ]; do sleep 0.05; done
+    until grep -q "keyspace 'item:\*': Redis does not answer" "$work/log"; do sleep 0.05; done
     stop
 else
     echo "not run: level 3, for want of redis-server"
