@@ -439,7 +439,7 @@ static void test_database_that_cannot_be_read(void **state) {
 
     snprintf(uri, sizeof uri, "file:%s?key=secret", scratch("missing/db"));
     sql.database = uri;
-    assert_connect_fails(&sql, TAMIS_E_IO, "unable to open");
+    assert_connect_fails(&sql, TAMIS_E_IO, "connect: unable to open the file; give a database that exists");
     tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
     void *session = NULL;
     tamis_error err = TAMIS_ERROR_INIT;

@@ -75,6 +75,9 @@ tamis_status tamis__sqlite_fail(const sqlite_session *session, const char *purpo
                                 tamis_error *err) {
     const tamis_status status = status_of(code);
 
+    if ((code & 0xff) == SQLITE_CANTOPEN)
+        return fail_with(session, purpose, status,
+                         "unable to open the file; give a database that exists, with its tables", err);
     if (status != TAMIS_E_TIMEOUT)
         return fail_with(session, purpose, status,
                          session->db && sqlite3_errcode(session->db) == (code & 0xff)
