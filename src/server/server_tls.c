@@ -47,8 +47,12 @@ tamis_status tamis__server_tls_create(SSL_CTX **context, const server_config *co
         SSL_CTX_free(made);
         return fail_tls(config, failed, err);
     }
-    if (config->tls.cacert)
+    if (config->tls.cacert) {
+        static const unsigned char sessions[] = "tamis";
         SSL_CTX_set_verify(made, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+        /* without it, OpenSSL fails handshakes that resume a session with a certificate */
+        SSL_CTX_set_session_id_context(made, sessions, sizeof sessions - 1);
+    }
     *context = made;
     return TAMIS_OK;
 }
@@ -57,17 +61,19 @@ static ssize_t result_of(const server_client *client, int result) {
     if (result > 0)
         return result;
     const int error = SSL_get_error(client->tls, result);
-    ERR_clear_error();
     if (error == SSL_ERROR_ZERO_RETURN)
         return 0;
     errno = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? EAGAIN : ECONNRESET;
     return -1;
 }
 
+/* SSL_get_error takes what an earlier call for another connection has left for an error of this one. */
 ssize_t tamis__server_tls_read(server_client *client, void *to, size_t size) {
+    ERR_clear_error();
     return result_of(client, SSL_read(client->tls, to, size < INT_MAX ? (int)size : INT_MAX));
 }
 
 ssize_t tamis__server_tls_write(server_client *client, const void *from, size_t size) {
+    ERR_clear_error();
     return result_of(client, SSL_write(client->tls, from, size < INT_MAX ? (int)size : INT_MAX));
 }

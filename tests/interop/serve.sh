@@ -131,6 +131,7 @@ if command -v openssl >/dev/null; then
     same "$(printf 'GET item:%s\n' $(seq 1 1000) | tls -a 'a password' --no-auth-warning | tail -n 1)" "item number 1000" "TLS"
     "$python" -B "$here/tls.py" "$port" "$work/cert.pem" 'a password' || fail "long pipelines with TLS"
     stop
+    "$python" -B "$here/tls_sessions.py" "$tamis" "$work" || fail "sessions of TLS"
 else
     echo "not run: TLS, for want of openssl"
 fi
