@@ -131,6 +131,26 @@ static void test_a_silent_guard_does_not_answer(void **state) {
     guard_table_release(&table);
 }
 
+/* A replica may not have the latest news. */
+static void test_a_replica_has_no_news(void **state) {
+    (void)state;
+    guard_table table;
+    if (!server.pid)
+        skip();
+    guard_table_init(&table);
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    options.prefix = "replica:";
+    tamis_guard *guard = open_listening(&table, &options);
+    wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);
+    assert_string_equal(redis_server_command(&server, "REPLICAOF 127.0.0.1 1"), "OK");
+    pause_ms(300);
+    assert_int_equal(find_outcome(guard, "none"), TAMIS_GUARD_PENDING);
+    assert_string_equal(redis_server_command(&server, "REPLICAOF NO ONE"), "OK");
+    wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
 /* A guard that was away for the life of a mark, or whose Redis has lost news, builds a new filter. */
 static void test_a_gap_needs_a_new_filter(void **state) {
     (void)state;
@@ -301,6 +321,7 @@ int main(void) {
         cmocka_unit_test(test_other_guards_hear_of_a_put),
         cmocka_unit_test(test_a_new_guard_has_recent_keys),
         cmocka_unit_test(test_a_silent_guard_does_not_answer),
+        cmocka_unit_test(test_a_replica_has_no_news),
         cmocka_unit_test(test_a_gap_needs_a_new_filter),
         cmocka_unit_test(test_no_news_no_put),
         cmocka_unit_test(test_no_wrong_absent_in_any_order),
