@@ -227,6 +227,9 @@ static void test_bad_arguments(void **state) {
     options.prefix = "a{b";
     assert_int_equal(tamis_guard_open(&guard, &options, NULL), TAMIS_E_INVALID);
     options.prefix = NULL;
+    options.mark_ms = UINT32_MAX; /* its sum with other times would be short */
+    assert_int_equal(tamis_guard_open(&guard, &options, NULL), TAMIS_E_INVALID);
+    options.mark_ms = 0;
     options.fpr = 2;
     assert_int_equal(tamis_guard_open(&guard, &options, NULL), TAMIS_E_INVALID);
     options.fpr = 0;

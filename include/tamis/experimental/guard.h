@@ -161,7 +161,8 @@ typedef enum tamis_guard_mode {
 } tamis_guard_mode;
 
 /* Times are in milliseconds. 0 in a field means the default at the end of its comment. A full scan begins
- * early if the live rate is above four times `fpr`, but at most once a minute. */
+ * early if the live rate is above four times `fpr`, but at most once a minute. mark_ms and timeout_ms are at
+ * most 10^9. */
 typedef struct tamis_guard_options {
     uint32_t struct_size;
     const tamis_guard_source *source; /* required; copied */

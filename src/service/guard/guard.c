@@ -62,7 +62,8 @@ static tamis_status check_source(const tamis_guard_source *source, tamis_error *
 
 enum {
     SESSIONS_MAX = 1024,
-    REDIS_PART = 4 /* a call to Redis may take a quarter of the time limit of a request */
+    TIME_MAX_MS = 1000000000, /* 11 days: sums of times fit into 32 bits */
+    REDIS_PART = 4            /* a call to Redis may take a quarter of the time limit of a request */
 };
 
 static tamis_status check_options(const tamis_guard_options *options, tamis_error *err) {
@@ -78,6 +79,9 @@ static tamis_status check_options(const tamis_guard_options *options, tamis_erro
     if (!(options->fpr >= TAMIS_FPR_MIN && options->fpr <= TAMIS_FPR_MAX))
         return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: fpr is %g; use a rate from %g to %g",
                            options->fpr, TAMIS_FPR_MIN, TAMIS_FPR_MAX);
+    if (options->mark_ms > TIME_MAX_MS || options->timeout_ms > TIME_MAX_MS)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: mark_ms %u, timeout_ms %u; use at most %u",
+                           (unsigned)options->mark_ms, (unsigned)options->timeout_ms, (unsigned)TIME_MAX_MS);
     if (options->prefix && strpbrk(options->prefix, "{}"))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: the prefix %s has a brace, which ends a hash tag; leave braces out",
