@@ -73,6 +73,7 @@ typedef struct conversion {
     uint64_t from_lines, to_lines; /* lines of each table; 0: it grows by partitions */
     int doublings;                 /* to_lines = from_lines * 2^doublings; -1: no power of two */
     bool has_homes;                /* home entries are stored, except some whose new line is full */
+    bool is_spilled;               /* the entry in progress is spilled in `from` */
     uint64_t remaining;            /* new entries still allowed */
     uint64_t new_entries;          /* entries of `from` that were new to the table */
 } conversion;
@@ -211,14 +212,16 @@ static overlap find_overlap(const table *t, const cell_entry *cell, bool removes
     return find_in_bucket(t, cell, spill, g->spill_bucket, removes);
 }
 
-/* Stores a cell at home without a search, if the table cannot have it yet. With has_homes that is so for each
- * cell whose home line has a free slot. */
+/* With has_homes, a home line with a free slot has all its cells but the spilled ones: those are stored there
+ * without a search. False: the line is full. */
 static bool put_first(const conversion *c, const cell_entry *cell) {
     const table *t = c->filter->body;
     if (!c->has_homes || is_full(&t->geometry, cell->in, cell->line))
         return false;
-    insert_home(t, &t->geometry, cell->in, cell->line, cell->e);
-    cell->in->used++;
+    if (c->is_spilled) {
+        insert_home(t, &t->geometry, cell->in, cell->line, cell->e);
+        cell->in->used++;
+    }
     return true;
 }
 
@@ -371,6 +374,7 @@ static tamis_status put_partition(conversion *c, const partition *in, uint64_t i
             const bool is_spilled = w.bucket == g->spill_bucket;
             if (!is_spilled && !with_homes)
                 continue;
+            c->is_spilled = is_spilled;
             const home_line home = {
                 in, index, is_spilled ? other_line(g, in, line, line_head(g, bytes, w.slot), true) : line};
             status = put_entry(c, &home, slot_entry(g, bytes, w.slot, w.bucket), err);
