@@ -291,8 +291,28 @@ static void test_no_row_is_lost_while_filters_change(void **state) {
     guard_table_release(&table);
 }
 
+/* Another program has written a row, and says so afterwards. */
+static void test_put_end_without_begin_adds_the_key(void **state) {
+    (void)state;
+    guard_table table;
+    const tamis_key key = key_of("new");
+    tamis_guard_value value = TAMIS_GUARD_VALUE_INIT;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    guard_table_init(&table);
+    tamis_guard *guard = open_scanned(&table, &options);
+    wait_for_filter(guard);
+    guard_table_put(&table, "new", "1");
+    assert_int_equal(tamis_guard_find_many(guard, &key, 1, &value, NULL), TAMIS_OK);
+    assert_int_equal(value.outcome, TAMIS_GUARD_MISSING);
+    assert_int_equal(tamis_guard_put_end(guard, key, NULL, NULL), TAMIS_OK);
+    assert_row(guard, "new", "1");
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_put_end_without_begin_adds_the_key),
         cmocka_unit_test(test_absent_keys_reach_no_database),
         cmocka_unit_test(test_without_scan_there_is_no_filter),
         cmocka_unit_test(test_modes_until_the_first_filter),

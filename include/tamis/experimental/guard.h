@@ -308,7 +308,8 @@ enum { TAMIS_GUARD_TOKEN = 16 }; /* bytes */
 TAMIS_API tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key,
                                              uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
 /* Ends a put: deletes the cached answers of the key. token: NULL if there was no tamis_guard_put_begin, as
- * for a row that another program has changed. */
+ * for a row that another program has changed. The filter of this guard then gets the key, since the row may be
+ * new. Filters of other guards do not. */
 TAMIS_API tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key,
                                            const uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
 

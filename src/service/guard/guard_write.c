@@ -87,8 +87,13 @@ tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key, const uint8_
     tamis_status status = hash_key(guard, key, &hash, err);
     if (status != TAMIS_OK)
         return status;
-    if (guard->entries)
-        status = tamis__guard_entries_unmark(guard->entries, key, token, err);
+    if (!token && guard->filter) /* the row may be new */
+        status = tamis__guard_filter_add(guard->filter, &hash, err);
+    if (guard->entries) {
+        const tamis_status unmarked =
+            tamis__guard_entries_unmark(guard->entries, key, token, status == TAMIS_OK ? err : NULL);
+        status = status == TAMIS_OK ? unmarked : status;
+    }
     tamis__guard_lookups_unmark(guard->lookups, guard_hash_of(&hash), token);
     return status;
 }
