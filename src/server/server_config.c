@@ -186,6 +186,7 @@ static const config_field root_fields[] = {
     {"idle", FIELD_TIME, AT(server_config, idle_ms), NUMBERS(0, UINT32_MAX)},
     {"write_timeout", FIELD_TIME, AT(server_config, write_timeout_ms), TIMES},
     {"command_max", FIELD_SIZE, AT(server_config, command_max), NUMBERS(1 << 10, 512 << 20)},
+    {"reply_max", FIELD_SIZE, AT(server_config, reply_max), NUMBERS(1 << 10, 0x1p40)},
     {"redis", FIELD_REDIS, AT(server_config, redis)},
     {"database", FIELD_NESTED, AT(server_config, database), .read = read_database},
     {"keyspaces", FIELD_NESTED, AT(server_config, keyspaces), .read = read_keyspaces},
@@ -307,6 +308,7 @@ tamis_status tamis__server_config_read(server_config **config, const char *file,
     made->memory = memory;
     made->clients = 10000;
     made->command_max = 1 << 20;
+    made->reply_max = 64 << 20;
     made->write_timeout_ms = 10000;
     made->filters = (server_filters){.fpr = 0.01, .capacity = 100, .max = 100, .memory = (uint64_t)1 << 30};
     name = tamis__config_alloc(made, strlen(file) + 1);

@@ -74,7 +74,7 @@ typedef struct server_config {
     server_tls_files tls;
     uint32_t clients;                   /* max. number */
     uint32_t idle_ms, write_timeout_ms; /* 0: no limit */
-    uint64_t command_max;               /* bytes of a command */
+    uint64_t command_max, reply_max;    /* bytes of a command, and of the rows of MGET */
     const char *redis;                  /* URI; NULL: none */
     server_database database;           /* of keyspaces without their own */
     server_keyspace *keyspaces;

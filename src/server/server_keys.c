@@ -119,7 +119,9 @@ static void reply_one(server_reply *reply, server_read_kind kind, tamis_guard_va
     tamis_guard_value_release(value);
 }
 
-static void reply_pending(server_reply *reply, server_pending *pending) {
+static void reply_pending(const tamis_server *server, server_reply *reply, server_pending *pending) {
+    const uint64_t max = server->config->reply_max;
+    uint64_t size = 0;
     int64_t found = 0;
 
     if (pending->kind == READ_FILTER) {
@@ -129,12 +131,18 @@ static void reply_pending(server_reply *reply, server_pending *pending) {
     for (size_t i = 0; i < pending->count; i++) {
         const server_answer *answer = &pending->answers[i];
         found += answer->value.outcome == TAMIS_GUARD_FOUND;
+        size += answer->value.size;
         if (answer->status == TAMIS_OK)
             continue;
         if (answer->was_requested)
             reply_failure(reply, answer->status, answer->message);
         else
             reply_not_found(reply, answer->status, answer->message);
+        return;
+    }
+    if (pending->kind == READ_MGET && size > max) {
+        tamis__reply_error(reply, "ERR %llu bytes of rows, above reply_max; ask for fewer keys, or raise it",
+                           (unsigned long long)size);
         return;
     }
     if (pending->kind == READ_MGET) {
@@ -155,7 +163,7 @@ void tamis__pending_reply(server_client *client) {
 
         const size_t after_size = pending->after ? evbuffer_get_length(pending->after) : 0;
         tamis__reply_begin(reply, client->output, pending->is_resp3);
-        reply_pending(reply, pending);
+        reply_pending(client->server, reply, pending);
         tamis__reply_flush(reply);
         if (reply->has_failed || (pending->after && evbuffer_add_buffer(client->output, pending->after) != 0))
             client->is_broken = true;
@@ -376,6 +384,6 @@ void tamis__batch_answer_keys(server_client *client, server_read_kind kind, cons
         tamis__pending_append(client, pending);
         return;
     }
-    reply_pending(reply, pending);
+    reply_pending(client->server, reply, pending);
     tamis__pending_free(pending);
 }

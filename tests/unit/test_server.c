@@ -288,6 +288,24 @@ static void test_client_goes_while_it_waits(void **state) {
     close(fd);
 }
 
+static void test_replies_are_bounded(void **state) {
+    (void)state;
+    enum { KEYS = 400 };
+    running run;
+    char command[KEYS * 8 + 8] = "MGET";
+
+    start(&run, HEAD "reply_max: 1KiB\n" SPACES);
+    const int fd = connect_to(&run);
+    query(fd, "MGET item:1 item:0\r\n", "*2\r\n$3\r\none\r\n$-1\r\n");
+    for (int i = 0; i < KEYS; i++)
+        strcat(command, " item:1");
+    query(fd, strcat(command, "\r\n"),
+          "-ERR 1200 bytes of rows, above reply_max; ask for fewer keys, or raise it\r\n");
+    query(fd, "GET item:1\r\n", "$3\r\none\r\n");
+    close(fd);
+    finish(&run);
+}
+
 static void test_malformed_commands(void **state) {
     (void)state;
     running run;
@@ -573,6 +591,7 @@ int main(void) {
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_replies_in_order),
         cmocka_unit_test(test_client_goes_while_it_waits),
+        cmocka_unit_test(test_replies_are_bounded),
         cmocka_unit_test(test_malformed_commands),
         cmocka_unit_test(test_passwords),
         cmocka_unit_test(test_writers),

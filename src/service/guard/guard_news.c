@@ -285,14 +285,16 @@ static tamis_status accept_news(void *context, size_t i, const tamis__reply *rep
     guard_news *news = call->news;
     news_id last = {0, 0};
     (void)i;
-    if (reply->type != TAMIS__REPLY_ARRAY || reply->size < 2 || reply->items[0].size >= ID ||
-        (reply->items[1].size > 0 && !parse_id(&reply->items[1], &last)))
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size < 2 || reply->items[0].type != TAMIS__REPLY_STRING ||
+        reply->items[0].size >= ID || (reply->items[1].size > 0 && !parse_id(&reply->items[1], &last)))
         return tamis__fail(err, TAMIS_E_IO, 0, "guard: the reply is not from a Redis; check the address");
     if (is_gap(news, last, call->sent)) {
         start_again(news);
         return TAMIS_OK;
     }
     for (size_t k = 2; k < reply->size; k++) {
+        if (reply->items[k].type != TAMIS__REPLY_STRING)
+            continue; /* no guard has written this */
         const tamis_status status = accept_key(news, &reply->items[k], err);
         if (status != TAMIS_OK)
             return status;
@@ -337,6 +339,11 @@ uint64_t tamis__guard_news_live_epoch(const guard_news *news, uint64_t now) {
     if (heard == 0 || now >= heard + GUARD_SILENT_AFTER_MS * GUARD_NS_OF_MS)
         return 0;
     return tamis__guard_news_epoch(news);
+}
+
+uint64_t tamis__guard_news_silence(const guard_news *news, uint64_t now) {
+    const uint64_t heard = atomic_load_explicit(&news->heard, memory_order_acquire);
+    return heard > 0 && now > heard ? now - heard : 0;
 }
 
 uint64_t tamis__guard_news_epoch(const guard_news *news) {

@@ -40,6 +40,8 @@ tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, uint64_t
  * this is the epoch in which its scan began. Cost: two loads.
  */
 uint64_t tamis__guard_news_live_epoch(const guard_news *news, uint64_t now);
+/* Returns the nanoseconds since Redis was last heard. 0: never, or not since a gap. */
+uint64_t tamis__guard_news_silence(const guard_news *news, uint64_t now);
 /* Returns the epoch, whether the guard is silent or not. 0: Redis has never answered. */
 uint64_t tamis__guard_news_epoch(const guard_news *news);
 

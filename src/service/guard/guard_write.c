@@ -31,16 +31,39 @@ static tamis_status publish_news(tamis_guard *guard, tamis_key key, const uint8_
     return status;
 }
 
+/* True if the mark lives for mark_ms after the wait. It began on the server after `sent`. */
+static bool is_in_time(const tamis_guard *guard, uint64_t sent, uint64_t ready_at) {
+    const uint64_t life = tamis__guard_entries_mark_life(guard->entries) * GUARD_NS_OF_MS;
+    return ready_at + guard->options.mark_ms * GUARD_NS_OF_MS <= sent + life;
+}
+
+/* P2, N1: all but the wait. */
+static tamis_status mark_in_redis(tamis_guard *guard, tamis_key key, guard_put *put, tamis_error *err) {
+    const uint64_t sent = tamis__now_ns();
+    if (guard->news &&
+        tamis__guard_news_silence(guard->news, sent) > guard->options.timeout_ms * GUARD_NS_OF_MS)
+        return tamis__fail(err, TAMIS_E_TIMEOUT, 0, "%s: Redis does not answer; try again later",
+                           guard->name); /* writers must not queue up */
+    tamis_status status = tamis__guard_entries_mark(guard->entries, key, put->token, err);
+    if (status != TAMIS_OK || !guard->news)
+        return status;
+    status = publish_news(guard, key, put->token, &put->ready_at, err);
+    if (status == TAMIS_OK && !is_in_time(guard, sent, put->ready_at)) {
+        (void)tamis__guard_entries_unmark(guard->entries, key, put->token, NULL);
+        status = tamis__fail(err, TAMIS_E_TIMEOUT, 0,
+                             "%s: Redis took longer than its mark may live; try again", guard->name);
+    }
+    return status;
+}
+
 /* P1, P2, N1: all but the wait. */
 static tamis_status begin_marked(tamis_guard *guard, tamis_key key, const tamis_hash *hash, guard_put *put,
                                  tamis_error *err) {
     tamis_status status = guard->filter ? tamis__guard_filter_add(guard->filter, hash, err) : TAMIS_OK;
-    if (status == TAMIS_OK)
-        status = guard->entries ? tamis__guard_entries_mark(guard->entries, key, put->token, err)
-                                : tamis__random(put->token, sizeof put->token, "the token of a put", err);
-    if (status == TAMIS_OK && guard->news)
-        status = publish_news(guard, key, put->token, &put->ready_at, err);
-    return status;
+    if (status != TAMIS_OK)
+        return status;
+    return guard->entries ? mark_in_redis(guard, key, put, err)
+                          : tamis__random(put->token, sizeof put->token, "the token of a put", err);
 }
 
 tamis_status tamis__guard_put_begin(tamis_guard *guard, tamis_key key, guard_put *put, tamis_error *err) {
