@@ -54,18 +54,17 @@ static const struct passwd *other_user(void) {
     return user ? user : getpwnam("nobody");
 }
 
-bool postgres_installed(void) {
-    return binaries() && (geteuid() != 0 || other_user());
-}
-
 /* ---- processes ---- */
 
+static bool change_user(const struct passwd *user) {
+    return !user || (setgroups(0, NULL) == 0 && setgid(user->pw_gid) == 0 && setuid(user->pw_uid) == 0);
+}
+
 /* Becomes a program of PostgreSQL, in a child. */
-static void become(const postgres_server *server, const char *const *words, const char *log_name) {
-    const struct passwd *user = other_user();
+static void become(const postgres_server *server, const char **words, const char *log_name) {
     char path[256], log[160];
 
-    if (user && (setgroups(0, NULL) != 0 || setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0))
+    if (!change_user(other_user()))
         _exit(126);
     prctl(PR_SET_PDEATHSIG, SIGQUIT); /* after setuid, which clears it */
     if (getppid() != owner || chdir(server->directory) != 0)
@@ -77,11 +76,12 @@ static void become(const postgres_server *server, const char *const *words, cons
     dup2(out, 1);
     dup2(out, 2);
     setenv("LC_ALL", "C", 1);
+    words[0] = path; /* initdb looks for postgres beside itself */
     execv(path, (char *const *)(uintptr_t)words);
     _exit(127);
 }
 
-static pid_t spawn(const postgres_server *server, const char *const *words, const char *log_name) {
+static pid_t spawn(const postgres_server *server, const char **words, const char *log_name) {
     fflush(NULL);
     owner = getpid();
     const pid_t pid = fork();
@@ -99,14 +99,48 @@ static int wait_for(pid_t pid) {
     return status;
 }
 
+/* True if the other user can execute the server. In a root directory that only root may enter, it cannot. */
+static bool other_user_can_run(void) {
+    const struct passwd *user = other_user();
+    char path[256];
+
+    if (!user)
+        return false;
+    snprintf(path, sizeof path, "%s/postgres", binaries());
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(change_user(user) && access(path, X_OK) == 0 ? 0 : 1);
+    return pid > 0 && wait_for(pid) == 0;
+}
+
+bool postgres_installed(void) {
+    return binaries() && (geteuid() != 0 || other_user_can_run());
+}
+
+static void print_log(const postgres_server *server, const char *log_name) {
+    char path[160], line[256];
+
+    snprintf(path, sizeof path, "%s/%s", server->directory, log_name);
+    FILE *log = fopen(path, "r");
+    while (log && fgets(line, sizeof line, log))
+        fputs(line, stderr);
+    if (log)
+        fclose(log);
+}
+
 static void make_cluster(const postgres_server *server) {
     char data[128];
     snprintf(data, sizeof data, "%s/data", server->directory);
-    const char *const words[] = {"initdb", "-D",        data, "-U",   "tamis",      "-A",
-                                 "trust",  "--no-sync", "-E", "UTF8", "--locale=C", "--no-instructions",
-                                 NULL};
-    if (wait_for(spawn(server, words, "initdb.log")) != 0)
-        give_up(server, "initdb", "failed; see initdb.log");
+    const char *words[] = {"initdb", "-D",        data, "-U",   "tamis",      "-A",
+                           "trust",  "--no-sync", "-E", "UTF8", "--locale=C", "--no-instructions",
+                           NULL};
+    const int status = wait_for(spawn(server, words, "initdb.log"));
+    if (status != 0) {
+        print_log(server, "initdb.log");
+        fprintf(stderr, "initdb: status %x\n", (unsigned)status);
+        give_up(server, "initdb", "failed");
+    }
     char name[160];
     snprintf(name, sizeof name, "%s/pg_hba.conf", data);
     static const char rules[] = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
@@ -126,26 +160,26 @@ static bool launch(postgres_server *server) {
     char data[128], port[16];
     snprintf(data, sizeof data, "%s/data", server->directory);
     snprintf(port, sizeof port, "%d", server->port);
-    const char *const words[] = {"postgres",
-                                 "-D",
-                                 data,
-                                 "-k",
-                                 server->directory,
-                                 "-p",
-                                 port,
-                                 "-c",
-                                 "listen_addresses=127.0.0.1",
-                                 "-c",
-                                 "fsync=off",
-                                 "-c",
-                                 "full_page_writes=off",
-                                 "-c",
-                                 "shared_buffers=16MB",
-                                 "-c",
-                                 "max_connections=40",
-                                 "-c",
-                                 "autovacuum=off",
-                                 NULL};
+    const char *words[] = {"postgres",
+                           "-D",
+                           data,
+                           "-k",
+                           server->directory,
+                           "-p",
+                           port,
+                           "-c",
+                           "listen_addresses=127.0.0.1",
+                           "-c",
+                           "fsync=off",
+                           "-c",
+                           "full_page_writes=off",
+                           "-c",
+                           "shared_buffers=16MB",
+                           "-c",
+                           "max_connections=40",
+                           "-c",
+                           "autovacuum=off",
+                           NULL};
     server->pid = spawn(server, words, "log");
     for (int tries = 0; tries < 3000; tries++) {
         if (waitpid(server->pid, NULL, WNOHANG) == server->pid) {
