@@ -99,6 +99,29 @@ static void test_an_outage_of_the_database(void **state) {
     guard_table_release(&self.table);
 }
 
+/* The thread that is woken for a request has no session, and gets none. One with a session, which does not know
+ * yet that it is broken, takes over. */
+static void test_an_outage_after_idleness_is_an_error(void **state) {
+    (void)state;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    options.timeout_ms = 20000;
+    for (int i = 0; i < 20; i++) {
+        guard_table table;
+        guard_table_init(&table);
+        guard_table_put(&table, "a", "1");
+        tamis_guard *guard = open_guard(&table, &options);
+        pause_ms(5);
+        assert_row(guard, "a", "1"); /* its thread is the last one to be woken again */
+        pause_ms((uint64_t)(i % 4) * 5);
+        guard_table_stop(&table);
+        assert_null(get_row(guard, "a", &err));
+        assert_int_equal(err.status, TAMIS_E_IO);
+        tamis_guard_close(guard);
+        guard_table_release(&table);
+    }
+}
+
 /* The database was restarted while the guard was idle: no request sees it. */
 static void test_lost_sessions_are_replaced(void **state) {
     (void)state;
@@ -244,6 +267,7 @@ static void test_queries_under_attack_are_bounded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_outage_of_the_database),
+        cmocka_unit_test(test_an_outage_after_idleness_is_an_error),
         cmocka_unit_test(test_lost_sessions_are_replaced),
         cmocka_unit_test(test_every_allocation_fails_once),
         cmocka_unit_test(test_queries_under_attack_are_bounded),

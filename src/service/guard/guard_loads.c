@@ -55,12 +55,13 @@ static void note_failure(guard_lookups *lookups, load_session *session, const ta
                         : doubled > PAUSE_MAX_MS ? PAUSE_MAX_MS
                                                  : doubled;
     session->retry_at = tamis__now_ns() + session->pause_ms * (uint64_t)1000000;
-    if (lookups->connected > 0)
-        return;
-    lookups->is_down = true;
-    lookups->why_down = *why;
-    pthread_cond_broadcast(
-        &lookups->load_cond); /* idle threads without session pause and wait for down_cond */
+    if (lookups->connected == 0) {
+        lookups->is_down = true;
+        lookups->why_down = *why;
+    }
+    /* An idle thread with a session takes over the lookup for which this one was woken. If the source is down,
+     * idle threads pause and wait for down_cond. */
+    pthread_cond_broadcast(&lookups->load_cond);
 }
 
 static void connect_session(guard_lookups *lookups, load_session *session) {
