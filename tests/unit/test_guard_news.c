@@ -169,7 +169,8 @@ static void test_a_gap_needs_a_new_filter(void **state) {
     pause_ms(1200);
     assert_int_equal(kill(server.pid, SIGCONT), 0);
     wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);
-    assert_int_equal(guard_table_scans(&table), 2);
+    const uint64_t scans = guard_table_scans(&table); /* a busy machine may have another gap */
+    assert_true(scans >= 2);
     assert_row(guard, "row", "1");
 
     uint8_t token[TAMIS_GUARD_TOKEN];
@@ -177,7 +178,7 @@ static void test_a_gap_needs_a_new_filter(void **state) {
     pause_ms(100); /* the guard has read its own news */
     (void)redis_server_command(&server, "FLUSHALL");
     guard_table_put(&table, "lost", "1"); /* its news are lost */
-    for (int waited = 0; guard_table_scans(&table) == 2; waited += 5) {
+    for (int waited = 0; guard_table_scans(&table) == scans; waited += 5) {
         assert_true(waited < SOME_TIME);
         pause_ms(5);
     }
@@ -271,7 +272,6 @@ static void test_no_wrong_absent_in_any_order(void **state) {
     tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
     options.prefix = "race:";
     options.scan_ms = 30;
-    options.mark_ms = 2000;
     for (int i = 0; i < 2; i++)
         shared.guards[i] = open_listening(&table, &options);
     for (int i = 0; i < WRITERS; i++) {
