@@ -7,10 +7,7 @@
 set -u
 # shellcheck source=tests/support/random.bash
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
-tamis=$TAMIS_BUILD_DIR/bin/tamis
-here=$TAMIS_SOURCE_DIR/tests/interop/serve
 guard=$TAMIS_SOURCE_DIR/docs/examples/guard
-server=
 
 fail() {
     echo "serve: $*"
@@ -18,13 +15,9 @@ fail() {
 }
 trap '[ -z "$server" ] || kill -KILL "$server" 2>/dev/null; rm -rf "$work"' EXIT
 
-python=
-for candidate in python3 /usr/bin/python3; do
-    [ -n "$python" ] || ! "$candidate" -c 'import redis' 2>/dev/null || python=$candidate
-done
-[ -n "$python" ] && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null ||
-    { echo "skipped: needs python3-redis, redis-cli and redis-benchmark"; exit 77; }
-"$tamis" serve --check "$guard/demo.yaml" >/dev/null || { echo "skipped: tamis was built without serve"; exit 77; }
+# shellcheck source=tests/support/serve.bash
+. "$TAMIS_SOURCE_DIR/tests/support/serve.bash"
+command -v redis-benchmark >/dev/null || { echo "skipped: needs redis-benchmark"; exit 77; }
 
 # start LINE...: serves the rows of the demo, with these lines in the configuration; sets $server and $port.
 start() {
@@ -32,23 +25,8 @@ start() {
         printf '%s\n' "listen: 127.0.0.1:0" "$@"
         sed '/^listen/d; /init:/s|demo.sql|'"$guard/demo.sql|" "$guard/demo.yaml"
     } >"$work/serve.yaml"
-    rm -f "$work/log" # the child makes it, perhaps after the first look
-    "$tamis" serve "$work/serve.yaml" 2>"$work/log" &
-    server=$!
-    local tries=0
-    until grep -qs 'serving at' "$work/log" && [ "$(wc -l <"$work/log")" -gt 0 ]; do # the whole line
-        sleep 0.05
-        [ $((tries++)) -lt 400 ] || fail "does not start: $(cat "$work/log")"
-    done
-    port=$(sed -n 's/.*serving at 127.0.0.1:\([0-9]*\).*/\1/p' "$work/log")
+    serve_start
 }
-# stop: ends the server in order.
-stop() {
-    kill -TERM "$server"
-    wait "$server" || fail "status $? at the end: $(cat "$work/log")"
-    server=
-}
-same() { [ "$1" = "$2" ] || fail "$3: '$1' instead of '$2'"; }
 
 # ---- clients -----------------------------------------------------------------------------------------------
 
@@ -77,7 +55,7 @@ count=$(scaled 10000 10000 200000)
 redis-benchmark -p "$port" -q -P 16 -n "$count" -r 100000000 GET item:__rand_int__ >"$work/benchmark" 2>&1 ||
     fail "redis-benchmark: $(cat "$work/benchmark")"
 ! grep -qi error "$work/benchmark" || fail "redis-benchmark: $(cat "$work/benchmark")"
-stop
+serve_stop
 
 # ---- a Redis that two servers share --------------------------------------------------------------------------
 
@@ -103,7 +81,7 @@ if command -v redis-server >/dev/null; then
     [[ $(redis-cli -p "$port" GUARD.ADD item:8) = "IOERR redis "* ]] || fail "GUARD.ADD without Redis"
     until [ "$(silent)" = 1 ]; do sleep 0.05; done
     until grep -q "keyspace 'item:\*': Redis does not answer" "$work/log"; do sleep 0.05; done
-    stop
+    serve_stop
 else
     echo "not run: level 3, for want of redis-server"
 fi
@@ -116,7 +94,7 @@ same "$(redis-cli -p "$port" GET item:0)" "" "no row" # the share of such keys i
 "$python" -B "$here/dashboard.py" "$(sed -n 's|.*\(http://[^ ]*/metrics\).*|\1|p' "$work/log")" "$guard/grafana.json" ||
     fail "the dashboard: $(cat "$work/log")"
 grep -q 'cut: does not read its replies' "$work/log" || fail "no slow reader was cut"
-stop
+serve_stop
 
 # ---- TLS and a password ------------------------------------------------------------------------------------
 
@@ -130,7 +108,7 @@ if command -v openssl >/dev/null; then
     same "$(tls GET item:5)" "NOAUTH Authentication required." "redis-cli --tls without password"
     same "$(printf 'GET item:%s\n' $(seq 1 1000) | tls -a 'a password' --no-auth-warning | tail -n 1)" "item number 1000" "TLS"
     "$python" -B "$here/tls.py" "$port" "$work/cert.pem" 'a password' || fail "long pipelines with TLS"
-    stop
+    serve_stop
     "$python" -B "$here/tls_sessions.py" "$tamis" "$work" || fail "sessions of TLS"
 else
     echo "not run: TLS, for want of openssl"

@@ -9,9 +9,6 @@ if [ -z "${inside-}" ] && inside=1 unshare -m true 2>/dev/null; then
 fi
 # shellcheck source=tests/support/random.bash
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
-tamis=$TAMIS_BUILD_DIR/bin/tamis
-here=$TAMIS_SOURCE_DIR/tests/interop/serve
-server=
 
 fail() {
     echo "serve_filters: $*"
@@ -19,34 +16,14 @@ fail() {
 }
 trap '[ -z "$server" ] || kill -KILL "$server" 2>/dev/null; umount "$work/disk" 2>/dev/null; rm -rf "$work"' EXIT
 
-python=
-for candidate in python3 /usr/bin/python3; do
-    [ -n "$python" ] || ! "$candidate" -c 'import redis' 2>/dev/null || python=$candidate
-done
-[ -n "$python" ] && command -v redis-cli >/dev/null || { echo "skipped: needs python3-redis and redis-cli"; exit 77; }
-"$tamis" serve --check "$TAMIS_SOURCE_DIR/docs/examples/guard/demo.yaml" >/dev/null 2>&1 ||
-    { echo "skipped: tamis was built without serve"; exit 77; }
+# shellcheck source=tests/support/serve.bash
+. "$TAMIS_SOURCE_DIR/tests/support/serve.bash"
 
 # start DIRECTORY LINE...: serves the filters in a directory, with these lines in the configuration; sets $server and $port.
 start() {
     printf '%s\n' "listen: 127.0.0.1:0" "filters: {directory: $1}" "${@:2}" >"$work/serve.yaml"
-    : >"$work/log"
-    "$tamis" serve "$work/serve.yaml" 2>"$work/log" &
-    server=$!
-    local tries=0
-    until grep -q 'serving at' "$work/log"; do
-        sleep 0.05
-        [ $((tries++)) -lt 400 ] || fail "does not start: $(cat "$work/log")"
-    done
-    port=$(sed -n 's/.*serving at 127.0.0.1:\([0-9]*\).*/\1/p' "$work/log")
+    serve_start
 }
-# stop: ends the server in order.
-stop() {
-    kill -TERM "$server"
-    wait "$server" || fail "status $? at the end: $(cat "$work/log")"
-    server=
-}
-same() { [ "$1" = "$2" ] || fail "$3: '$1' instead of '$2'"; }
 run() { "$python" -B "$here/filters.py" "$@"; }
 
 # ---- clients -----------------------------------------------------------------------------------------------
@@ -68,12 +45,12 @@ same "$(redis-cli -p "$port" INFO filters | sed -n 's/^filters:\([0-9]*\).*/\1/p
 grep -qx 'tamis_filters 10' "$work/metrics" || fail "metrics: $(grep tamis_filter "$work/metrics")"
 commits=$(redis-cli -p "$port" INFO filters | sed -n 's/^filter_commits:\([0-9]*\).*/\1/p')
 same "$(sed -n 's/^tamis_filter_commit_seconds_count //p' "$work/metrics")" "$commits" "commits in the metrics"
-stop
+serve_stop
 start filters
 same "$(redis-cli -p "$port" BF.MEXISTS users anna otto emil | xargs)" "1 1 0" "after a start"
 same "$(redis-cli -p "$port" BF.MADD few b c | xargs)" "0 ERR non scaling filter is full" "a full filter after a start"
 same "$(redis-cli -p "$port" BF.CARD "race 2")" 3000 "BF.CARD after a start"
-stop
+serve_stop
 
 # ---- kills under load --------------------------------------------------------------------------------------
 
@@ -88,7 +65,7 @@ run verify "$port" "$work/oracle" || fail "after the last kill"
 # The oracle notices a loss: of a key that the filter does not have.
 { cat "$work/oracle"; echo 123456789; } >"$work/wrong"
 ! run verify "$port" "$work/wrong" >/dev/null 2>&1 || fail "a lost key is not noticed"
-stop
+serve_stop
 
 # ---- a stop under load -------------------------------------------------------------------------------------
 
@@ -97,7 +74,7 @@ answered=$(run drain "$port" "$server") || fail "stop under load"
 wait "$server" || fail "status $? at the end: $(cat "$work/log")"
 start drained
 same "$(redis-cli -p "$port" BF.CARD "seen/by all")" "$answered" "keys after a stop, and answers before it"
-stop
+serve_stop
 
 # ---- a full disk -------------------------------------------------------------------------------------------
 
@@ -113,7 +90,7 @@ if [ -n "${inside-}" ] && mount -t tmpfs -o size=600k none "$work/disk" 2>/dev/n
     wait "$server" 2>/dev/null
     start disk/filters
     run verify "$port" "$work/full" || fail "a start after a full disk"
-    stop
+    serve_stop
     umount "$work/disk"
 else
     echo "not run: a full disk, for want of a mount namespace"
