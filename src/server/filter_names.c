@@ -4,7 +4,7 @@
  * Names of filters as file names. A name is a key of Redis: any bytes. Letters, digits, '-', '_' and '.' stay,
  * but not a '.' at the beginning. Each other byte becomes %XX. The empty name becomes "%".
  *
- * Each name has one file name. So a file name that is not the encoding of its decoded name is none of ours.
+ * Each name has one file name. So a file name that is not the encoding of its decoded name was not made here.
  */
 #include <string.h>
 

@@ -199,7 +199,7 @@ static bool is_loopback(const server_address *address) {
            strncmp(address->host, "127.", 4) == 0;
 }
 
-/* What fields require of each other. */
+/* Checks fields that require each other. */
 static tamis_status check_together(const config_reader *in, const yaml_node_t *root) {
     server_config *config = in->config;
 
@@ -261,7 +261,7 @@ static tamis_status fail_parser(const server_config *config, const yaml_parser_t
                        parser->problem_mark.line + 1, parser->problem ? parser->problem : "unknown error");
 }
 
-/* What a second document says would be ignored. */
+/* Refuses a second document, which would be ignored. */
 static tamis_status check_end(const server_config *config, yaml_parser_t *parser, tamis_error *err) {
     yaml_document_t document;
 

@@ -94,7 +94,7 @@ static const char script_unmark[] = "redis.call('DEL', KEYS[1], KEYS[2]) "
 
 typedef enum step { STEP_GET, STEP_STORE, STEP_RENEW, STEP_RELEASE, STEP_MARK, STEP_UNMARK } step;
 
-/* Which Redis keys a script has. */
+/* The first Redis key of a script. */
 enum { NAME_ENTRY, NAME_LEASE };
 
 static const struct {

@@ -23,7 +23,7 @@ typedef struct guard_node {
     struct guard_node *next, *previous;
 } guard_node;
 
-/* What is being done for a key. Each stage has a queue; GUARD_STAGE_DONE has none. */
+/* The work in progress for a key. Each stage but GUARD_STAGE_DONE has a queue. */
 typedef enum guard_stage {
     GUARD_STAGE_REDIS,   /* queued for Redis */
     GUARD_STAGE_BATCHED, /* in the batch of the Redis thread */
