@@ -1,12 +1,39 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tls.py PORT CERTIFICATE PASSWORD: a long pipeline with TLS, sent and read side by side; then a handshake that is not one."""
+import select
 import socket
 import ssl
 import sys
-import threading
 
 COUNT = 50000
 GET, VALUE = b"*2\r\n$3\r\nGET\r\n$7\r\nitem:17\r\n", b"$14\r\nitem number 17\r\n"
+
+
+# One thread does both: Python may corrupt a connection that two threads use at once.
+def send_and_receive(client, to_send, size):
+    """Sends TO_SEND and receives SIZE bytes side by side."""
+    received, sent = bytearray(), 0
+    client.setblocking(False)
+    while len(received) < size:
+        wants_write = False
+        try:
+            while sent < len(to_send):
+                sent += client.send(to_send[sent : sent + (1 << 14)])
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLWantWriteError:
+            wants_write = True
+        try:
+            while got := client.recv(1 << 16):
+                received += got
+            sys.exit(f"the connection ends after {len(received)} bytes")
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLWantWriteError:
+            wants_write = True
+        if len(received) < size and not any(select.select([client], [client] if wants_write else [], [], 60)):
+            sys.exit(f"nothing comes after {len(received)} bytes")
+    return received
 
 
 def main():
@@ -26,16 +53,7 @@ def main():
         client.sendall(b'AUTH "' + password + b'"\r\n')
         if client.recv(5) != b"+OK\r\n":
             sys.exit("AUTH fails")
-        sender = threading.Thread(target=client.sendall, args=(COUNT * GET,))
-        sender.start()
-        received = bytearray()
-        while len(received) < COUNT * len(VALUE):
-            got = client.recv(1 << 16)
-            if not got:
-                sys.exit(f"the connection ends after {len(received)} bytes")
-            received += got
-        sender.join()
-        if received != COUNT * VALUE:
+        if send_and_receive(client, COUNT * GET, COUNT * len(VALUE)) != COUNT * VALUE:
             sys.exit("wrong replies")
 
 
