@@ -15,7 +15,6 @@
 #     cluster_coordinator TOPIC NAME         prints the coordinator of a group (__consumer_offsets) or of a
 #                                            transactional id (__transaction_state)
 cluster_pids=('') cluster_relays=()
-kafka_java=(-XX:TieredStopAtLevel=1 "${kafka_java[@]}") # they are started often, and have few records
 
 # Replaces that of kafka.bash, which runs when the script ends: all that the script has started, such as members that wait
 # for brokers.
