@@ -4,6 +4,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool tamis__read_number(const char *text, uint64_t max, uint64_t *out) {
     uint64_t value = 0;
@@ -17,6 +18,18 @@ bool tamis__read_number(const char *text, uint64_t max, uint64_t *out) {
     }
     *out = value;
     return true;
+}
+
+uint32_t tamis__time_unit(const char *name) {
+    static const struct {
+        const char *name;
+        uint32_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(name, units[i].name) == 0)
+            return units[i].ms;
+    return 0;
 }
 
 /* Switches this thread to the locale "C" and returns its previous locale. If newlocale() fails,

@@ -12,6 +12,9 @@
  * leaves *out unchanged. */
 TAMIS_PRIVATE_API bool tamis__read_number(const char *text, uint64_t max, uint64_t *out);
 
+/* Returns the milliseconds of a unit of time: ms, s, m, h or d. Returns 0 for any other text. */
+TAMIS_PRIVATE_API uint32_t tamis__time_unit(const char *name);
+
 /* Reading and writing of fractions that other programs share. The decimal separator is always a point,
  * whatever locale the program has set. */
 TAMIS_PRIVATE_API double tamis__read_decimal(const char *text, char **end); /* like strtod() */

@@ -117,25 +117,18 @@ tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, doub
 
 tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint64_t *milliseconds,
                                    tamis_error *err) {
-    static const struct {
-        const char *name;
-        uint64_t milliseconds;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1000}};
     const char *value = tamis__redis_uri_get(uri, name);
     if (!value)
         return TAMIS_OK;
     char digits[20];
     const size_t size = strspn(value, "0123456789");
     uint64_t number;
-    if (size > 0 && size < sizeof digits) {
+    const uint32_t unit = value[size] ? tamis__time_unit(value + size) : 1000; /* without a unit: seconds */
+    if (unit > 0 && size > 0 && size < sizeof digits) {
         memcpy(digits, value, size);
         digits[size] = '\0';
-        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-            if (strcmp(value + size, units[i].name) != 0 ||
-                !tamis__read_number(digits, UINT64_C(1) << 50, &number) ||
-                number > (UINT64_C(1) << 50) / units[i].milliseconds)
-                continue;
-            *milliseconds = number * units[i].milliseconds;
+        if (tamis__read_number(digits, (UINT64_C(1) << 50) / unit, &number)) {
+            *milliseconds = number * unit;
             return TAMIS_OK;
         }
     }
