@@ -21,7 +21,6 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "base/versioned.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -303,44 +302,23 @@ static tamis_status scan_new(void *session, tamis_guard_scan *into, tamis_error 
 
 /* ---- the source ---- */
 
-static void free_source(void *context) {
-    guard_sql *sql = context;
-    const tamis_allocator allocator = sql->allocator;
-
-    tamis__guard_sql_release(sql);
-    tamis__free(&allocator, sql, sizeof *sql);
-}
-
 tamis_status tamis_guard_postgres_create(tamis_guard_source *source, const tamis_guard_sql *sql,
                                          tamis_error *err) {
-    const tamis_allocator allocator = tamis__allocator_resolve(NULL);
-    tamis_status status = tamis__check_struct(source, "TAMIS_GUARD_SOURCE_INIT", err);
+    static const tamis_guard_source functions = {.connect = connect_session,
+                                                 .disconnect = disconnect,
+                                                 .load = load,
+                                                 .scan = scan_all,
+                                                 .scan_new = scan_new};
+    void *context = NULL;
+    tamis_status status = tamis__guard_sql_create(&context, sizeof(guard_sql), source, sql, err);
 
     if (status != TAMIS_OK)
         return status;
-    guard_sql *made = tamis__alloc(&allocator, sizeof *made, _Alignof(guard_sql));
-    if (!made)
-        return tamis__fail_nomem(err, "source of PostgreSQL", sizeof *made);
-    status = tamis__guard_sql_init(made, sql, err);
+    status = tamis__postgres_check_string(((guard_sql *)context)->options.database, err);
     if (status != TAMIS_OK) {
-        tamis__free(&allocator, made, sizeof *made);
+        tamis__guard_sql_free(context);
         return status;
     }
-    made->free_context = free_source;
-    status = tamis__postgres_check_string(made->options.database, err);
-    if (status != TAMIS_OK) {
-        free_source(made);
-        return status;
-    }
-    const tamis_guard_source filled = {
-        .struct_size = sizeof filled,
-        .context = made,
-        .connect = connect_session,
-        .disconnect = disconnect,
-        .load = load,
-        .scan = made->options.keys ? scan_all : NULL,
-        .scan_new = made->options.new_keys ? scan_new : NULL,
-    };
-    tamis__write_struct(source, &filled, sizeof filled);
+    tamis__guard_sql_fill(source, context, tamis__guard_sql_free, &functions);
     return TAMIS_OK;
 }

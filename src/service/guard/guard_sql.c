@@ -25,25 +25,18 @@ static tamis_status check_options(const tamis_guard_sql *options, tamis_error *e
     return TAMIS_OK;
 }
 
-tamis_status tamis__guard_sql_init(guard_sql *sql, const tamis_guard_sql *options, tamis_error *err) {
-    guard_sql made = {.allocator = tamis__allocator_resolve(NULL), .options = TAMIS_GUARD_SQL_INIT};
-    tamis_status status =
-        tamis__read_struct(&made.options, sizeof made.options, options, "TAMIS_GUARD_SQL_INIT", err);
-
-    if (status == TAMIS_OK)
-        status = check_options(&made.options, err);
-    if (status != TAMIS_OK)
-        return status;
-    const char **strings[] = {&made.options.database, &made.options.row, &made.options.keys,
-                              &made.options.new_keys, &made.options.init};
+/* Moves the strings of the options into memory of their own. */
+static tamis_status copy_strings(guard_sql *sql, tamis_error *err) {
+    const char **strings[] = {&sql->options.database, &sql->options.row, &sql->options.keys,
+                              &sql->options.new_keys, &sql->options.init};
     const size_t count = sizeof strings / sizeof *strings;
 
     for (size_t i = 0; i < count; i++)
-        made.text_size += *strings[i] ? strlen(*strings[i]) + 1 : 0;
-    made.text = tamis__alloc(&made.allocator, made.text_size, 1);
-    if (!made.text)
-        return tamis__fail_nomem(err, "SQL of a source", made.text_size);
-    char *to = made.text;
+        sql->text_size += *strings[i] ? strlen(*strings[i]) + 1 : 0;
+    sql->text = tamis__alloc(&sql->allocator, sql->text_size, 1);
+    if (!sql->text)
+        return tamis__fail_nomem(err, "SQL of a source", sql->text_size);
+    char *to = sql->text;
     for (size_t i = 0; i < count; i++) {
         if (!*strings[i])
             continue;
@@ -51,13 +44,55 @@ tamis_status tamis__guard_sql_init(guard_sql *sql, const tamis_guard_sql *option
         *strings[i] = memcpy(to, *strings[i], size);
         to += size;
     }
-    *sql = made;
     return TAMIS_OK;
 }
 
-void tamis__guard_sql_release(guard_sql *sql) {
-    tamis__free(&sql->allocator, sql->text, sql->text_size);
-    sql->text = NULL;
+tamis_status tamis__guard_sql_create(void **context, size_t size, const tamis_guard_source *source,
+                                     const tamis_guard_sql *options, tamis_error *err) {
+    guard_sql head = {
+        .size = size, .allocator = tamis__allocator_resolve(NULL), .options = TAMIS_GUARD_SQL_INIT};
+    tamis_status status = tamis__check_struct(source, "TAMIS_GUARD_SOURCE_INIT", err);
+
+    if (status == TAMIS_OK)
+        status = tamis__read_struct(&head.options, sizeof head.options, options, "TAMIS_GUARD_SQL_INIT", err);
+    if (status == TAMIS_OK)
+        status = check_options(&head.options, err);
+    if (status != TAMIS_OK)
+        return status;
+    guard_sql *made = tamis__alloc(&head.allocator, size, _Alignof(max_align_t));
+    if (!made)
+        return tamis__fail_nomem(err, "source of a database", size);
+    *made = head;
+    status = copy_strings(made, err);
+    if (status != TAMIS_OK) {
+        tamis__free(&head.allocator, made, size);
+        return status;
+    }
+    *context = made;
+    return TAMIS_OK;
+}
+
+void tamis__guard_sql_free(void *context) {
+    guard_sql *sql = context;
+    const tamis_allocator allocator = sql->allocator;
+
+    tamis__free(&allocator, sql->text, sql->text_size);
+    tamis__free(&allocator, sql, sql->size);
+}
+
+void tamis__guard_sql_fill(tamis_guard_source *source, void *context, void (*free_context)(void *context),
+                           const tamis_guard_source *functions) {
+    guard_sql *sql = context;
+    tamis_guard_source filled = *functions;
+
+    sql->free_context = free_context;
+    filled.struct_size = sizeof filled;
+    filled.context = context;
+    if (!sql->options.keys)
+        filled.scan = NULL;
+    if (!sql->options.new_keys)
+        filled.scan_new = NULL;
+    tamis__write_struct(source, &filled, sizeof filled);
 }
 
 void tamis_guard_source_free(tamis_guard_source *source) {

@@ -15,16 +15,23 @@
 /* First member of the context of each such source. */
 typedef struct guard_sql {
     void (*free_context)(void *context);
+    size_t size;               /* of the context */
     tamis_allocator allocator; /* the default */
     tamis_guard_sql options;   /* its strings are in `text` */
     char *text;
     size_t text_size;
 } guard_sql;
 
-/* Checks *options, and copies them. The caller owns *sql until tamis__guard_sql_release. TAMIS_E_INVALID,
+/* Begins a source: checks both structs, and makes a context of `size` bytes with zeros behind its guard_sql. It
+ * has a copy of the options. The caller owns *context until tamis__guard_sql_free. TAMIS_E_INVALID,
  * TAMIS_E_NOMEM. */
-tamis_status tamis__guard_sql_init(guard_sql *sql, const tamis_guard_sql *options, tamis_error *err);
-void tamis__guard_sql_release(guard_sql *sql);
+tamis_status tamis__guard_sql_create(void **context, size_t size, const tamis_guard_source *source,
+                                     const tamis_guard_sql *options, tamis_error *err);
+void tamis__guard_sql_free(void *context);
+/* Completes a source: fills *source with the functions of *functions and the context. Without a query for
+ * keys, there is no scan. */
+void tamis__guard_sql_fill(tamis_guard_source *source, void *context, void (*free_context)(void *context),
+                           const tamis_guard_source *functions);
 
 /* Returns before + query + after in a string that the caller frees with free(), or NULL if memory is short.
  * The query gets lines of its own, and loses the semicolon at its end. */

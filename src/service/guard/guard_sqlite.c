@@ -28,7 +28,6 @@
 #include "base/failure.h"
 #include "base/memory.h"
 #include "base/system.h"
-#include "base/versioned.h"
 
 enum { PROGRESS_STEPS = 1000, NS_PER_MS = 1000000, LOCK_PAUSE_MS = 1 };
 
@@ -382,40 +381,25 @@ static tamis_status scan_new(void *context, tamis_guard_scan *scan, tamis_error 
 
 static void free_source(void *context) {
     sqlite_source *source = context;
-    const tamis_allocator allocator = source->sql.allocator;
 
     sqlite3_close_v2(source->keeper);
     pthread_mutex_destroy(&source->mutex);
-    tamis__guard_sql_release(&source->sql);
-    tamis__free(&allocator, source, sizeof *source);
+    tamis__guard_sql_free(source);
 }
 
 tamis_status tamis_guard_sqlite_create(tamis_guard_source *source, const tamis_guard_sql *sql,
                                        tamis_error *err) {
-    const tamis_allocator allocator = tamis__allocator_resolve(NULL);
-    tamis_status status = tamis__check_struct(source, "TAMIS_GUARD_SOURCE_INIT", err);
+    static const tamis_guard_source functions = {.connect = connect_session,
+                                                 .disconnect = disconnect,
+                                                 .load = load,
+                                                 .scan = scan_all,
+                                                 .scan_new = scan_new};
+    void *context = NULL;
+    const tamis_status status = tamis__guard_sql_create(&context, sizeof(sqlite_source), source, sql, err);
 
     if (status != TAMIS_OK)
         return status;
-    sqlite_source *made = tamis__alloc(&allocator, sizeof *made, _Alignof(sqlite_source));
-    if (!made)
-        return tamis__fail_nomem(err, "source of SQLite", sizeof *made);
-    status = tamis__guard_sql_init(&made->sql, sql, err);
-    if (status != TAMIS_OK) {
-        tamis__free(&allocator, made, sizeof *made);
-        return status;
-    }
-    pthread_mutex_init(&made->mutex, NULL);
-    made->sql.free_context = free_source;
-    const tamis_guard_source filled = {
-        .struct_size = sizeof filled,
-        .context = made,
-        .connect = connect_session,
-        .disconnect = disconnect,
-        .load = load,
-        .scan = made->sql.options.keys ? scan_all : NULL,
-        .scan_new = made->sql.options.new_keys ? scan_new : NULL,
-    };
-    tamis__write_struct(source, &filled, sizeof filled);
+    pthread_mutex_init(&((sqlite_source *)context)->mutex, NULL);
+    tamis__guard_sql_fill(source, context, free_source, &functions);
     return TAMIS_OK;
 }
